@@ -59,11 +59,11 @@ cover: ## coverage by package, and coverage.txt
 
 bench: ## the benchmarks of the budgets, with their call counts asserted
 	$(GO) test -run '^$$' -bench . -benchmem ./reconciler/... ./render/... ./source/...
-	$(GO) test -run '^$$' -bench Pages -benchtime 20x ./status
+	$(GO) test -run '^$$' -bench Pages -benchtime 20x ./status/page
 	$(GO) test -run '^$$' -bench PushToFinalStatus -benchtime 15x ./cmd/weir/internal/app
 
 pictures: ## the pictures of the page in deploy/docs/images, by Chromium
-	$(GO) test ./status -run DocumentationPictures -screenshots $(CURDIR)/deploy/docs/images
+	$(GO) test ./status/page -run DocumentationPictures -screenshots $(CURDIR)/deploy/docs/images
 
 contract: ## the contract suite against ENDPOINT=http://…, or against moto server where it is installed
 	@if [ -n "$(ENDPOINT)" ]; then WEIR_CONTRACT_ENDPOINT=$(ENDPOINT) $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/...; \

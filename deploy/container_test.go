@@ -116,7 +116,7 @@ func TestBuildContext(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range []string{"bin/weir", ".git/config", "status/testdata/x.golden", "render/render_test.go", "README.md"} {
+	for _, f := range []string{"bin/weir", ".git/config", "status/comments/testdata/x.golden", "render/render_test.go", "README.md"} {
 		if !slices.ContainsFunc(patterns, func(p string) bool { return ignored(p, f) }) {
 			t.Errorf("%s goes into the build", f)
 		}

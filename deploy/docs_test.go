@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events/kinds"
 )
 
 // documents are all Markdown files of the project that a reader is led to.
@@ -223,7 +223,7 @@ func TestSymptoms(t *testing.T) {
 	for _, r := range diag.Rules() {
 		known[r.Code] = true
 	}
-	for _, k := range status.EventKinds() {
+	for _, k := range kinds.All() {
 		known[k] = true
 	}
 	for _, h := range []step.Hold{step.HeldPaused, step.HeldSuspended, step.HeldConflict, step.HeldPruneLimit, step.HeldApproval, step.HeldWindow, step.HeldWave, step.HeldRolloutLimit, step.HeldWaiting, step.HeldStopped, step.HeldControlPlane} {

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/metrics"
 )
 
 // expression is a query of Prometheus, and where it stands.
@@ -109,8 +109,8 @@ var (
 )
 
 // unknown says what an expression names that weir does not have.
-func unknown(defined map[string]status.MetricDefinition, expr string) (faults []string) {
-	find := func(name string) (status.MetricDefinition, bool) {
+func unknown(defined map[string]metrics.Definition, expr string) (faults []string) {
+	find := func(name string) (metrics.Definition, bool) {
 		if d, ok := defined[name]; ok && d.Type != "histogram" {
 			return d, true
 		}
@@ -123,7 +123,7 @@ func unknown(defined map[string]status.MetricDefinition, expr string) (faults []
 				return d, true
 			}
 		}
-		return status.MetricDefinition{}, false
+		return metrics.Definition{}, false
 	}
 	labels := slices.Clone(targetTags)
 	for _, name := range metricName.FindAllString(expr, -1) {
@@ -151,9 +151,9 @@ func unknown(defined map[string]status.MetricDefinition, expr string) (faults []
 	return faults
 }
 
-func definitions() map[string]status.MetricDefinition {
-	out := map[string]status.MetricDefinition{}
-	for _, d := range status.NewMetrics(prometheus.NewRegistry(), "test").Definitions() {
+func definitions() map[string]metrics.Definition {
+	out := map[string]metrics.Definition{}
+	for _, d := range metrics.New(prometheus.NewRegistry(), "test").Definitions() {
 		out[d.Name] = d
 	}
 	return out
@@ -298,7 +298,7 @@ func TestMetricsReference(t *testing.T) {
 	want.WriteString("# Metrics\n\nWhat weir serves at `/metrics`, beside Go's own metrics of the process. The number of series follows from the configuration and the program: " +
 		"no label holds the name of a pool, a revision or a message.\n\nThis list is generated: `go test ./deploy -run MetricsReference -update`.\n\n" +
 		"| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n")
-	for _, d := range status.NewMetrics(prometheus.NewRegistry(), "test").Definitions() {
+	for _, d := range metrics.New(prometheus.NewRegistry(), "test").Definitions() {
 		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, strings.Join(d.Labels, ", "), d.Help)
 	}
 	const file = "prometheus/METRICS.md"

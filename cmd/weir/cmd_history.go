@@ -15,7 +15,8 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/events/kinds"
 	"github.com/weir-gitops/weir/status/history"
 )
 
@@ -54,10 +55,10 @@ func historyCommand(s surroundings) *cobra.Command {
 	c.Flags().StringVar(&flags.config, "config", "", "configuration file of the daemon")
 	c.Flags().StringVar(&flags.since, "since", "", "only what was since then: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
 	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this kind, such as drift-found; may be repeated")
-	c.Flags().IntVar(&flags.limit, "limit", status.DefaultLimit, fmt.Sprintf("how many at most, up to %d", status.MaxLimit))
+	c.Flags().IntVar(&flags.limit, "limit", history.DefaultLimit, fmt.Sprintf("how many at most, up to %d", history.MaxLimit))
 	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes in place of events")
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
-	complete(c, "kind", func(string) []string { return status.EventKinds() })
+	complete(c, "kind", func(string) []string { return kinds.All() })
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 0)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		filter, err := flags.filter(args, time.Now())
@@ -65,29 +66,29 @@ func historyCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		if flags.passes {
-			list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/history", (*history.Archive).Runs, func(a status.PassList) []status.Run { return a.Passes })
+			list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/history", (*history.Archive).Runs, func(a history.PassList) []history.Run { return a.Passes })
 			if err == nil && len(list) == 0 {
 				err = unknownNames(c.Context(), s, flags, args)
 			}
 			if err != nil || output != outputText {
-				return errors.Join(err, printed(s, output, err, status.PassList{Passes: list}))
+				return errors.Join(err, printed(s, output, err, history.PassList{Passes: list}))
 			}
 			s.printer(s.stdout).Passes(list)
 			return nil
 		}
-		list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/events", (*history.Archive).Events, func(a status.EventList) []status.Event { return a.Events })
+		list, err := readHistory(c.Context(), s, flags, filter, "/api/v1/events", (*history.Archive).Events, func(a history.EventList) []events.Event { return a.Events })
 		if err == nil && len(list) == 0 {
 			err = unknownKinds(flags.kinds)
 		}
 		unseen := slices.DeleteFunc(slices.Clone(args), func(name string) bool {
-			about := status.Filter{About: []string{name}}
+			about := history.Filter{About: []string{name}}
 			return slices.ContainsFunc(list, about.WantsEvent)
 		})
 		if err == nil && len(unseen) > 0 {
 			err = unknownNames(c.Context(), s, flags, unseen)
 		}
 		if err != nil || output != outputText {
-			return errors.Join(err, printed(s, output, err, status.EventList{Events: list}))
+			return errors.Join(err, printed(s, output, err, history.EventList{Events: list}))
 		}
 		s.printer(s.stdout).Events(list)
 		return nil
@@ -97,10 +98,10 @@ func historyCommand(s surroundings) *cobra.Command {
 
 // unknownKinds is an error where no event can have one of the kinds. It is asked where
 // nothing was found: another release may know more kinds.
-func unknownKinds(kinds []string) error {
-	for _, k := range kinds {
-		if !slices.Contains(status.EventKinds(), k) {
-			return usage("the kinds are "+strings.Join(status.EventKinds(), ", "), "there is no kind of event %q", k)
+func unknownKinds(wanted []string) error {
+	for _, k := range wanted {
+		if !slices.Contains(kinds.All(), k) {
+			return usage("the kinds are "+strings.Join(kinds.All(), ", "), "there is no kind of event %q", k)
 		}
 	}
 	return nil
@@ -112,7 +113,7 @@ func unknownNames(ctx context.Context, s surroundings, flags historyFlags, wante
 	if len(wanted) == 0 {
 		return nil
 	}
-	all, err := readHistory(ctx, s, flags, status.Filter{Limit: status.MaxLimit}, "/api/v1/events", (*history.Archive).Events, func(a status.EventList) []status.Event { return a.Events })
+	all, err := readHistory(ctx, s, flags, history.Filter{Limit: history.MaxLimit}, "/api/v1/events", (*history.Archive).Events, func(a history.EventList) []events.Event { return a.Events })
 	if err != nil {
 		return err
 	}
@@ -140,23 +141,23 @@ func printed(s surroundings, output string, before error, v any) error {
 }
 
 // filter checks the flags.
-func (f *historyFlags) filter(names []string, now time.Time) (status.Filter, error) {
+func (f *historyFlags) filter(names []string, now time.Time) (history.Filter, error) {
 	if f.address != "" && f.config != "" {
-		return status.Filter{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
+		return history.Filter{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
 	}
-	if f.limit < 1 || f.limit > status.MaxLimit {
-		return status.Filter{}, usage(fmt.Sprintf("it is a number from 1 to %d", status.MaxLimit), "--limit cannot be %d", f.limit)
+	if f.limit < 1 || f.limit > history.MaxLimit {
+		return history.Filter{}, usage(fmt.Sprintf("it is a number from 1 to %d", history.MaxLimit), "--limit cannot be %d", f.limit)
 	}
 	if f.passes && len(f.kinds) > 0 {
-		return status.Filter{}, usage("leave one of them out", "--kind is for events, and --passes shows none")
+		return history.Filter{}, usage("leave one of them out", "--kind is for events, and --passes shows none")
 	}
-	out := status.Filter{About: names, Kinds: f.kinds, Limit: f.limit}
+	out := history.Filter{About: names, Kinds: f.kinds, Limit: f.limit}
 	if f.since == "" {
 		return out, nil
 	}
 	var ok bool
 	if out.Since, ok = parseSince(f.since, now); !ok {
-		return status.Filter{}, usage("write it like 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z", "--since cannot be %q", f.since)
+		return history.Filter{}, usage("write it like 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z", "--since cannot be %q", f.since)
 	}
 	return out, nil
 }
@@ -183,8 +184,8 @@ func parseLength(text string) (time.Duration, bool) {
 }
 
 // readHistory asks a daemon, or reads the state directory where none answers.
-func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFlags, f status.Filter, path string,
-	read func(*history.Archive, status.Filter) ([]T, error), list func(A) []T,
+func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFlags, f history.Filter, path string,
+	read func(*history.Archive, history.Filter) ([]T, error), list func(A) []T,
 ) ([]T, error) {
 	dir := ""
 	var cfg *config.Config

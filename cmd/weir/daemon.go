@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
@@ -87,7 +87,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 		}
 		of := terminal.Target{
 			Name: t.Name, Phase: t.Phase, Revision: t.Revision, LastPass: t.LastPass, Suspended: t.Suspended,
-			Failed: t.Phase == string(status.TargetFailing), Stale: t.PoolsAt.Before(t.LastPass), Diagnostics: t.Diagnostics,
+			Failed: t.Phase == string(report.Failing), Stale: t.PoolsAt.Before(t.LastPass), Diagnostics: t.Diagnostics,
 		}
 		if t.Error != "" {
 			of.Diagnostics = append(diag.List{{Severity: diag.Error, Code: "failed", Summary: t.Error}}, t.Diagnostics...)

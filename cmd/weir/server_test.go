@@ -17,8 +17,8 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/access"
+	"github.com/weir-gitops/weir/status/page"
 )
 
 // TestNoTokenForWhoeverListens has another user of the machine listen where the
@@ -98,7 +98,7 @@ func welcomeOf(t *testing.T, token string) http.HandlerFunc {
 		t.Fatal(err)
 	}
 	c := &config.Config{Access: access.Access{Tokens: []access.Token{{Name: "x", Role: access.RoleOperate, File: file}}}}
-	return access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: []byte(token), Notices: status.NewNotices(), Logger: slog.New(slog.DiscardHandler)}).Handler(http.NotFoundHandler()).ServeHTTP
+	return access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: []byte(token), Notices: page.NewNotices(), Logger: slog.New(slog.DiscardHandler)}).Handler(http.NotFoundHandler()).ServeHTTP
 }
 
 // TestRelayChangesNothing has somebody between a command and its daemon pass on what
@@ -113,7 +113,7 @@ func TestRelayChangesNothing(t *testing.T) {
 	}
 	c := &config.Config{Access: access.Access{Tokens: []access.Token{{Name: "ops", Role: access.RoleOperate, File: file}}}}
 	var done []string
-	daemon := httptest.NewServer(access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: []byte("k"), Notices: status.NewNotices(), Logger: slog.New(slog.DiscardHandler)}).Handler(
+	daemon := httptest.NewServer(access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: []byte("k"), Notices: page.NewNotices(), Logger: slog.New(slog.DiscardHandler)}).Handler(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			done = append(done, access.CallerOf(r.Context()).Name+" "+string(body))

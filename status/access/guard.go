@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/page"
 )
 
 const (
@@ -39,7 +39,7 @@ type Guard struct {
 	seals   seals
 	now     func() time.Time
 	log     *slog.Logger
-	notices *status.Notices
+	notices *page.Notices
 	cross   *http.CrossOriginProtection
 	ended   ended
 	failed  *limiter
@@ -57,7 +57,7 @@ type Options struct {
 	// Key signs sessions and forms.
 	Key []byte
 	// Notices are the pages that a Guard shows.
-	Notices *status.Notices
+	Notices *page.Notices
 	Logger  *slog.Logger
 	// Uploads are the addresses to which those who may read post what is larger than a
 	// command, with how many bytes that may be.
@@ -85,7 +85,7 @@ func (g *Guard) Set(p *Policy) { g.policy.Store(p) }
 
 // Handler passes on to next what those who ask may do.
 func (g *Guard) Handler(next http.Handler) http.Handler {
-	return status.Secured(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	return page.Secured(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if isAsset(r) {
 			next.ServeHTTP(rw, r) // the same for everybody, and the login needs them
 			return
@@ -215,7 +215,7 @@ func (g *Guard) formOf(c Caller, rw http.ResponseWriter, r *http.Request) bool {
 		g.refuse(rw, r, code, "the form cannot be read", "go back and try again")
 		return false
 	}
-	if !g.seals.checkForm(c.bound, r.PostForm.Get(status.FormField)) {
+	if !g.seals.checkForm(c.bound, r.PostForm.Get(page.FormField)) {
 		g.refuse(rw, r, http.StatusForbidden, "the form is too old, or from another login", "go back, load the page again and repeat it")
 		return false
 	}
@@ -334,7 +334,7 @@ func (g *Guard) wait(rw http.ResponseWriter, r *http.Request, after time.Duratio
 // small ASCII letter.
 func (g *Guard) refuse(rw http.ResponseWriter, r *http.Request, code int, message, hint string) {
 	if wantsPage(r) {
-		g.notices.Notice(rw, code, status.Notice{Headline: strings.ToUpper(message[:1]) + message[1:] + ".", Text: strings.ToUpper(hint[:1]) + hint[1:] + "."})
+		g.notices.Notice(rw, code, page.Notice{Headline: strings.ToUpper(message[:1]) + message[1:] + ".", Text: strings.ToUpper(hint[:1]) + hint[1:] + "."})
 		return
 	}
 	if !strings.HasPrefix(r.URL.Path, "/api/") {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state/files"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/page"
 )
 
 // Tokens of the configuration in tests, one for each role.
@@ -98,7 +98,7 @@ func newSite(t *testing.T, change func(*configured)) *site {
 	if change != nil {
 		change(s.cfg)
 	}
-	s.guard = New(s.cfg.policy(), Options{Key: []byte(strings.Repeat("k", files.KeyBytes)), Notices: status.NewNotices(), Logger: slog.New(slog.NewTextHandler(s.log, nil)), Now: s.clock.now, Uploads: map[string]int64{uploadPath: 100 << 10}})
+	s.guard = New(s.cfg.policy(), Options{Key: []byte(strings.Repeat("k", files.KeyBytes)), Notices: page.NewNotices(), Logger: slog.New(slog.NewTextHandler(s.log, nil)), Now: s.clock.now, Uploads: map[string]int64{uploadPath: 100 << 10}})
 	return s
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/page"
 )
 
 // saidFor is how long a browser keeps what an action came to until a page shows it.
@@ -51,7 +51,7 @@ func (g *Guard) showLogin(p *Policy, c Caller, rw http.ResponseWriter, code int,
 		p.set(rw, "visit", visit, SessionFor)
 		c.bound = "visit\x00" + visit
 	}
-	g.notices.SignIn(rw, code, status.SignIn{Back: back, Form: g.seals.form(c.bound, 0), Problem: problem, Name: c.Name})
+	g.notices.SignIn(rw, code, page.SignIn{Back: back, Form: g.seals.form(c.bound, 0), Problem: problem, Name: c.Name})
 }
 
 func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func (g *Guard) forBrowser(p *Policy, c Caller, rw http.ResponseWriter, r *http.
 	if strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/metrics" || r.Method == http.MethodPost {
 		return r
 	}
-	v := status.Viewer{Name: c.Name, Operate: c.Role >= Operate && c.bound != "", LogOut: c.Means == BySession, LogIn: c.Means == Nobody && len(p.tokens) > 0}
+	v := page.Viewer{Name: c.Name, Operate: c.Role >= Operate && c.bound != "", LogOut: c.Means == BySession, LogIn: c.Means == Nobody && len(p.tokens) > 0}
 	if v.Operate || v.LogOut {
 		v.Form = g.seals.form(c.bound, 0)
 		// Compressed, the length of a page with this in it could tell it.
@@ -145,7 +145,7 @@ func (g *Guard) forBrowser(p *Policy, c Caller, rw http.ResponseWriter, r *http.
 }
 
 // Viewer is who reads a page, in a request that came through a Guard.
-func Viewer(r *http.Request) status.Viewer {
-	v, _ := r.Context().Value(viewerKey{}).(status.Viewer)
+func Viewer(r *http.Request) page.Viewer {
+	v, _ := r.Context().Value(viewerKey{}).(page.Viewer)
 	return v
 }

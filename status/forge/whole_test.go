@@ -12,17 +12,17 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
 const sha = "4be91a7730c2d9f1e8a7b6c5d4e3f2a1908f7e6d"
 
 // start runs what writes statuses, as a daemon does; stop is SIGTERM.
-func start(t *testing.T, f status.Forge) (c *status.Commits, stop func()) {
+func start(t *testing.T, f commits.Forge) (c *commits.Commits, stop func()) {
 	t.Helper()
-	c, err := status.NewCommits(status.CommitsOptions{
-		Instance: "weir", PageURL: "https://weir.example.com/", Forges: map[string]status.Forge{"fleet": f},
+	c, err := commits.New(commits.Options{
+		Instance: "weir", PageURL: "https://weir.example.com/", Forges: map[string]commits.Forge{"fleet": f},
 		StateDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestCommitsOverHTTP(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			server, open := forge.NewStatusServer(t) // the commit is not there yet
 			c, stop := start(t, open(kind))
-			c.Begin(status.Revision{Source: "fleet", SHA: sha, Touched: []string{"prod"}})
+			c.Begin(commits.Revision{Source: "fleet", SHA: sha, Touched: []string{"prod"}})
 			until(t, func() bool { n, _ := server.Counts(); return n > 0 })
 			server.Push(sha)
 			until(t, func() bool { return server.Newest(sha)["weir/apply"].State == forge.Pending })
@@ -97,7 +97,7 @@ func TestCommitsOverHTTP(t *testing.T) {
 			for _, want := range []int{1, 0} {
 				_, before := server.Counts()
 				c, stop = start(t, open(kind))
-				c.Begin(status.Revision{Source: "fleet", SHA: sha})
+				c.Begin(commits.Revision{Source: "fleet", SHA: sha})
 				until(t, func() bool { return c.Pending() == 0 })
 				stop()
 				if _, after := server.Counts(); after-before != want {
@@ -112,9 +112,9 @@ func TestCommitsOverHTTP(t *testing.T) {
 func TestCommitsOnGitLab(t *testing.T) {
 	server, g := forge.NewGitLabServer(t, "c1", "c2")
 	c, stop := start(t, g)
-	c.Begin(status.Revision{Source: "fleet", SHA: "c1", Touched: []string{"prod"}})
+	c.Begin(commits.Revision{Source: "fleet", SHA: "c1", Touched: []string{"prod"}})
 	until(t, func() bool { return c.Pending() == 0 })
-	c.Begin(status.Revision{Source: "fleet", SHA: "c2"})
+	c.Begin(commits.Revision{Source: "fleet", SHA: "c2"})
 	until(t, func() bool { return c.Pending() == 0 })
 	stop()
 	got := map[string]string{}

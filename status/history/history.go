@@ -1,5 +1,6 @@
-// Package history keeps events and passes in the state directory's file, for
-// status: the newest of them, bounded by age and by number.
+// Package history has what happened: passes as runs, the filter that finds some of them
+// and of the events, and the archive that keeps both in the state directory's file, the
+// newest of them, bounded by age and by number.
 package history
 
 import (
@@ -10,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
 )
 
 // Options bound what is kept. Zero values stand for the defaults.
@@ -31,12 +32,12 @@ const (
 // The buckets. Events and passes are in the order in which they were added, told
 // is by what it is about.
 var (
-	events = state.Bucket[status.Event]{Name: "events"}
-	passes = state.Bucket[status.Run]{Name: "passes"}
-	told   = state.Bucket[status.Told]{Name: "told"}
+	eventBucket = state.Bucket[events.Event]{Name: "events"}
+	passBucket  = state.Bucket[Run]{Name: "passes"}
+	toldBucket  = state.Bucket[events.Known]{Name: "told"}
 )
 
-// Archive is a status.Archive in an open file.
+// Archive is a board.Archive in an open file.
 type Archive struct {
 	db *state.DB
 	o  Options
@@ -60,25 +61,25 @@ func New(db *state.DB, o Options) *Archive {
 	return &Archive{db: db, o: o}
 }
 
-// Append implements status.Archive: one transaction, with what is too old or too
+// Append implements board.Archive: one transaction, with what is too old or too
 // much taken out in it.
-func (a *Archive) Append(r status.Record) error {
+func (a *Archive) Append(r Record) error {
 	return a.db.Update(func(tx *state.Tx) error {
 		oldest := a.o.Now().Add(-a.o.MaxAge)
-		if err := add(tx, events, r.Events, a.o.MaxEvents, oldest, func(e status.Event) time.Time { return e.Time }); err != nil {
+		if err := add(tx, eventBucket, r.Events, a.o.MaxEvents, oldest, func(e events.Event) time.Time { return e.Time }); err != nil {
 			return err
 		}
-		if err := add(tx, passes, r.Runs, a.o.MaxPasses, oldest, func(p status.Run) time.Time { return p.Time }); err != nil {
+		if err := add(tx, passBucket, r.Runs, a.o.MaxPasses, oldest, func(p Run) time.Time { return p.Time }); err != nil {
 			return err
 		}
 		for about, t := range r.Told {
 			if reflect.ValueOf(t).IsZero() {
-				if err := told.Delete(tx, about); err != nil {
+				if err := toldBucket.Delete(tx, about); err != nil {
 					return err
 				}
 				continue
 			}
-			if err := told.Put(tx, about, t); err != nil {
+			if err := toldBucket.Put(tx, about, t); err != nil {
 				return err
 			}
 		}
@@ -144,21 +145,21 @@ func parseKey(key string) (uint64, error) {
 	return n, nil
 }
 
-// Events implements status.Archive.
-func (a *Archive) Events(f status.Filter) ([]status.Event, error) {
-	return read(a.db, events, f, f.WantsEvent, func(e status.Event) time.Time { return e.Time })
+// Events implements board.Archive.
+func (a *Archive) Events(f Filter) ([]events.Event, error) {
+	return read(a.db, eventBucket, f, f.WantsEvent, func(e events.Event) time.Time { return e.Time })
 }
 
-// Runs implements status.Archive.
-func (a *Archive) Runs(f status.Filter) ([]status.Run, error) {
-	return read(a.db, passes, f, f.WantsRun, func(r status.Run) time.Time { return r.Time })
+// Runs implements board.Archive.
+func (a *Archive) Runs(f Filter) ([]Run, error) {
+	return read(a.db, passBucket, f, f.WantsRun, func(r Run) time.Time { return r.Time })
 }
 
 // slack is how far the order in which things were added may be from that of their
 // times: passes over several accounts end beside each other, and clocks are set.
 const slack = time.Hour
 
-func read[T any](db *state.DB, b state.Bucket[T], f status.Filter, wanted func(T) bool, at func(T) time.Time) ([]T, error) {
+func read[T any](db *state.DB, b state.Bucket[T], f Filter, wanted func(T) bool, at func(T) time.Time) ([]T, error) {
 	out, skip := []T{}, f.Skip
 	err := db.View(func(tx *state.Tx) error {
 		return b.Backwards(tx, func(_ string, v T) error {
@@ -180,11 +181,11 @@ func read[T any](db *state.DB, b state.Bucket[T], f status.Filter, wanted func(T
 	return out, nil
 }
 
-// Told implements status.Archive.
-func (a *Archive) Told() (map[string]status.Told, error) {
-	out := map[string]status.Told{}
+// Told implements board.Archive.
+func (a *Archive) Told() (map[string]events.Known, error) {
+	out := map[string]events.Known{}
 	err := a.db.View(func(tx *state.Tx) error {
-		return told.ForEach(tx, "", func(about string, t status.Told) error {
+		return toldBucket.ForEach(tx, "", func(about string, t events.Known) error {
 			out[about] = t
 			return nil
 		})

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -31,15 +33,15 @@ func open(t *testing.T, dir string, o Options) (*Archive, func()) {
 	}
 }
 
-func event(at time.Duration, kind string) status.Event {
-	return status.Event{
-		Time: noon.Add(at), Kind: kind, Level: status.LevelWarning, Target: "prod", Pool: "default/web", Resource: "launch-template", Name: "web",
-		Revision: "4be91a7730c2", Reason: "why", Text: "what", Changes: []status.EventChange{{Field: "maxSize", From: 7.0, To: nil, At: "a.yaml:1:2"}},
+func event(at time.Duration, kind string) events.Event {
+	return events.Event{
+		Time: noon.Add(at), Kind: kind, Level: kinds.Warning, Target: "prod", Pool: "default/web", Resource: "launch-template", Name: "web",
+		Revision: "4be91a7730c2", Reason: "why", Text: "what", Changes: []events.Change{{Field: "maxSize", From: 7.0, To: nil, At: "a.yaml:1:2"}},
 		Facts: map[string]string{"version": "5"},
 	}
 }
 
-func texts(list []status.Event) (out []string) {
+func texts(list []events.Event) (out []string) {
 	for _, e := range list {
 		out = append(out, e.Kind)
 	}
@@ -49,31 +51,31 @@ func texts(list []status.Event) (out []string) {
 func TestHistoryIsThereAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	a, closed := open(t, dir, Options{})
-	run := status.Run{Time: noon, Target: "prod", Revision: "4be9", Phase: status.TargetMoving, Duration: status.Seconds(1500 * time.Millisecond), Text: "x"}
-	told := status.Told{Revision: "4be9", Standing: []string{"fault"}, Pools: map[string]status.ToldPool{"default/web": {Rollout: &status.ToldRollout{ID: "r"}}}}
-	gone := map[string]status.Told{"target old": told, "target prod": told}
-	if err := a.Append(status.Record{Events: []status.Event{event(0, "one"), event(1, "two")}, Runs: []status.Run{run}, Told: gone}); err != nil {
+	run := Run{Time: noon, Target: "prod", Revision: "4be9", Phase: report.Moving, Duration: Seconds(1500 * time.Millisecond), Text: "x"}
+	told := events.Known{Revision: "4be9", Standing: []string{"fault"}, Pools: map[string]events.KnownPool{"default/web": {Rollout: &events.KnownRollout{ID: "r"}}}}
+	gone := map[string]events.Known{"target old": told, "target prod": told}
+	if err := a.Append(Record{Events: []events.Event{event(0, "one"), event(1, "two")}, Runs: []Run{run}, Told: gone}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Append(status.Record{Events: []status.Event{event(2, "three")}, Told: map[string]status.Told{"target old": {}}}); err != nil {
+	if err := a.Append(Record{Events: []events.Event{event(2, "three")}, Told: map[string]events.Known{"target old": {}}}); err != nil {
 		t.Fatal(err)
 	}
 	closed()
 	a, closed = open(t, dir, Options{})
 	defer closed()
-	events, err := a.Events(status.Filter{})
+	list, err := a.Events(Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]status.Event{event(2, "three"), event(1, "two"), event(0, "one")}, events); diff != "" {
+	if diff := cmp.Diff([]events.Event{event(2, "three"), event(1, "two"), event(0, "one")}, list); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	runs, err := a.Runs(status.Filter{})
-	if diff := cmp.Diff([]status.Run{run}, runs); diff != "" || err != nil {
+	runs, err := a.Runs(Filter{})
+	if diff := cmp.Diff([]Run{run}, runs); diff != "" || err != nil {
 		t.Errorf("passes (-want +got):\n%s%v", diff, err)
 	}
 	back, err := a.Told()
-	if diff := cmp.Diff(map[string]status.Told{"target prod": told}, back); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]events.Known{"target prod": told}, back); diff != "" || err != nil {
 		t.Errorf("told (-want +got):\n%s%v", diff, err)
 	}
 }
@@ -83,25 +85,25 @@ func TestFilter(t *testing.T) {
 	defer closed()
 	other := event(3, "three")
 	other.Target, other.Pool = "dev", "team/batch"
-	if err := a.Append(status.Record{Events: []status.Event{event(1, "one"), event(2, "two"), other}}); err != nil {
+	if err := a.Append(Record{Events: []events.Event{event(1, "one"), event(2, "two"), other}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		f    status.Filter
+		f    Filter
 		want []string
 	}{
-		{status.Filter{}, []string{"three", "two", "one"}},
-		{status.Filter{Limit: 1}, []string{"three"}},
-		{status.Filter{Skip: 1, Limit: 1}, []string{"two"}},
-		{status.Filter{Skip: 3}, nil},
-		{status.Filter{Target: "prod"}, []string{"two", "one"}},
-		{status.Filter{Target: "prod", Pool: "team/batch"}, nil},
-		{status.Filter{Until: noon.Add(1)}, []string{"one"}},
-		{status.Filter{About: []string{"prod"}}, []string{"two", "one"}},
-		{status.Filter{About: []string{"batch"}}, []string{"three"}},
-		{status.Filter{About: []string{"team/batch", "prod"}, Kinds: []string{"one", "three"}}, []string{"three", "one"}},
-		{status.Filter{About: []string{"nobody"}}, nil},
-		{status.Filter{Since: noon.Add(2)}, []string{"three", "two"}},
+		{Filter{}, []string{"three", "two", "one"}},
+		{Filter{Limit: 1}, []string{"three"}},
+		{Filter{Skip: 1, Limit: 1}, []string{"two"}},
+		{Filter{Skip: 3}, nil},
+		{Filter{Target: "prod"}, []string{"two", "one"}},
+		{Filter{Target: "prod", Pool: "team/batch"}, nil},
+		{Filter{Until: noon.Add(1)}, []string{"one"}},
+		{Filter{About: []string{"prod"}}, []string{"two", "one"}},
+		{Filter{About: []string{"batch"}}, []string{"three"}},
+		{Filter{About: []string{"team/batch", "prod"}, Kinds: []string{"one", "three"}}, []string{"three", "one"}},
+		{Filter{About: []string{"nobody"}}, nil},
+		{Filter{Since: noon.Add(2)}, []string{"three", "two"}},
 	} {
 		got, err := a.Events(tc.f)
 		if diff := cmp.Diff(tc.want, texts(got)); diff != "" || err != nil {
@@ -115,27 +117,27 @@ func TestHistoryIsBounded(t *testing.T) {
 	a, closed := open(t, t.TempDir(), Options{MaxAge: time.Hour, MaxEvents: 5, MaxPasses: 3, Now: func() time.Time { return now }})
 	defer closed()
 	for i := range 4 {
-		r := status.Record{}
+		r := Record{}
 		for j := range 3 {
 			r.Events = append(r.Events, event(time.Duration(i*3+j), fmt.Sprint(i*3+j)))
-			r.Runs = append(r.Runs, status.Run{Time: noon, Text: fmt.Sprint(i*3 + j)})
+			r.Runs = append(r.Runs, Run{Time: noon, Text: fmt.Sprint(i*3 + j)})
 		}
 		if err := a.Append(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := a.Events(status.Filter{})
+	got, err := a.Events(Filter{})
 	if diff := cmp.Diff([]string{"11", "10", "9", "8", "7"}, texts(got)); diff != "" || err != nil {
 		t.Errorf("by number (-want +got):\n%s%v", diff, err)
 	}
-	if runs, _ := a.Runs(status.Filter{}); len(runs) != 3 || runs[0].Text != "11" {
+	if runs, _ := a.Runs(Filter{}); len(runs) != 3 || runs[0].Text != "11" {
 		t.Errorf("passes %v", runs)
 	}
 	now = noon.Add(2 * time.Hour)
-	if err := a.Append(status.Record{Events: []status.Event{event(2*time.Hour, "late")}}); err != nil {
+	if err := a.Append(Record{Events: []events.Event{event(2*time.Hour, "late")}}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = a.Events(status.Filter{})
+	got, err = a.Events(Filter{})
 	if diff := cmp.Diff([]string{"late"}, texts(got)); diff != "" || err != nil {
 		t.Errorf("by age (-want +got):\n%s%v", diff, err)
 	}
@@ -153,8 +155,8 @@ func TestKilled(t *testing.T) {
 		a := New(db, Options{MaxEvents: 50})
 		for i := 0; ; i++ {
 			kind := fmt.Sprint(i)
-			err := a.Append(status.Record{
-				Events: []status.Event{{Time: time.Now(), Kind: kind}}, Told: map[string]status.Told{"target prod": {Revision: kind}},
+			err := a.Append(Record{
+				Events: []events.Event{{Time: time.Now(), Kind: kind}}, Told: map[string]events.Known{"target prod": {Revision: kind}},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -187,7 +189,7 @@ func TestKilled(t *testing.T) {
 	if err := a.db.Lost(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := a.Events(status.Filter{})
+	got, err := a.Events(Filter{})
 	if err != nil || len(got) != 50 {
 		t.Fatalf("%d events, %v", len(got), err)
 	}

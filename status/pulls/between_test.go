@@ -12,9 +12,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // What comes between two things that weir does: pushes, comments, passes, restarts
@@ -71,11 +71,11 @@ func TestALateCommentAllowsNoLaterCommit(t *testing.T) {
 		b.propose(1, worse, func(p *forge.PullRequest) { p.UpdatedAt = b.clock })
 		b.look()
 		b.forge.comments = append(b.forge.comments, forge.Comment{ID: 1, Number: 1, Author: "writer", Body: "weir plan", CreatedAt: said, UpdatedAt: said})
-		if b.look(); b.teller.last().State != status.PullWaiting {
+		if b.look(); b.teller.last().State != report.PullWaiting {
 			t.Errorf("told: %+v", b.teller.last())
 		}
 		b.forge.say(1, "writer", "weir plan")
-		if b.look(); b.teller.last().State != status.PullPlanned {
+		if b.look(); b.teller.last().State != report.PullPlanned {
 			t.Errorf("told: %+v", b.teller.last())
 		}
 	})
@@ -91,7 +91,7 @@ func TestALateCommentAllowsNoLaterCommit(t *testing.T) {
 				b.restart()
 			}
 			b.forge.deaf = nil
-			if b.look(); b.teller.last().State != status.PullWaiting {
+			if b.look(); b.teller.last().State != report.PullWaiting {
 				t.Errorf("told: %+v", b.teller.last())
 			}
 		})
@@ -102,12 +102,12 @@ func TestAnAllowedForkIsNoneWhereForksAreNotPlanned(t *testing.T) {
 	b, _ := started(t, "forks: {allowBy: [comment]}", "", func(p *forge.PullRequest) { p.Fork = true })
 	b.round()
 	b.forge.say(1, "writer", "weir plan")
-	if b.look(); b.teller.last().State != status.PullPlanned {
+	if b.look(); b.teller.last().State != report.PullPlanned {
 		t.Fatalf("told: %+v", b.teller.last())
 	}
 	b.policy.Forks = Forks{}
 	b.restart()
-	if b.look(); b.teller.last().State != status.PullWaiting {
+	if b.look(); b.teller.last().State != report.PullWaiting {
 		t.Errorf("told: %+v", b.teller.last())
 	}
 }
@@ -123,7 +123,7 @@ func TestAnApprovalThatWasGivenWhileWeirWasAway(t *testing.T) {
 	if got := b.approved(); len(got) != 1 || !strings.HasPrefix(got[0], want.Reports[0].Plan.Digest()) {
 		t.Fatalf("approved: %v; replies: %q", got, b.forge.replies)
 	}
-	if p := b.teller.last(); p.State != status.PullPlanned || p.Digest != want.Digest || p.Approved != "writer" {
+	if p := b.teller.last(); p.State != report.PullPlanned || p.Digest != want.Digest || p.Approved != "writer" {
 		t.Errorf("told: %+v", p)
 	}
 }
@@ -135,7 +135,7 @@ func TestARestartBeginsNothingAnew(t *testing.T) {
 	b.round()
 	b.restart()
 	b.round()
-	if len(b.teller.begun) != 1 || b.teller.last().State != status.PullPlanned {
+	if len(b.teller.begun) != 1 || b.teller.last().State != report.PullPlanned {
 		t.Errorf("begun: %v", b.teller.begun)
 	}
 }
@@ -225,7 +225,7 @@ func TestAPullRequestThatIsGone(t *testing.T) {
 	b.round()
 	delete(b.forge.pulls, 1)
 	b.forge.version++
-	if b.round(); b.teller.last().State != status.PullClosed || b.w.open[1] != nil {
+	if b.round(); b.teller.last().State != report.PullClosed || b.w.open[1] != nil {
 		t.Errorf("told: %+v", b.teller.last())
 	}
 }
@@ -253,14 +253,14 @@ func TestARestartMakesNothingFitToBeApproved(t *testing.T) {
 		})
 		b.round()
 		p := b.teller.last()
-		if p.State != status.PullFailing || len(p.Reports) != 1 || p.Reports[0].Plan == nil {
+		if p.State != report.PullFailing || len(p.Reports) != 1 || p.Reports[0].Plan == nil {
 			t.Fatalf("told: %+v", p)
 		}
 		// A reader of its comment must not find what a later plan is approved by.
 		if p.Digest != "" {
 			t.Errorf("it has the digest %s", p.Digest)
 		}
-		b.forge.say(1, "weir-bot", "marker "+status.DigestMarker(plan.CombinedDigest([]*plan.Plan{p.Reports[0].Plan})))
+		b.forge.say(1, "weir-bot", "marker "+report.DigestMarker(plan.CombinedDigest([]*plan.Plan{p.Reports[0].Plan})))
 		b.clock = b.clock.Add(time.Second)
 		refused(t, b)
 	})
@@ -270,7 +270,7 @@ func TestARestartMakesNothingFitToBeApproved(t *testing.T) {
 		b.publish()
 		b.w.o.Git = noGit{b.w.o.Git}
 		b.w.open[1].asked = true
-		if b.round(); b.teller.last().State != status.PullPlanned || b.teller.last().Stale == "" {
+		if b.round(); b.teller.last().State != report.PullPlanned || b.teller.last().Stale == "" {
 			t.Fatalf("told: %+v", b.teller.last())
 		}
 		refused(t, b)

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 const (
@@ -215,11 +216,11 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 		all = slices.Sorted(maps.Values(k.Digests))
 	}
 	if earlier { // what an earlier process showed stands on the forge
-		p = status.Pull{State: k.State, Stale: k.Stale, HeadSHA: k.Head, Digest: k.Digest}
+		p = report.Pull{State: k.State, Stale: k.Stale, HeadSHA: k.Head, Digest: k.Digest}
 		all = slices.Sorted(maps.Values(k.Digests))
 	}
 	switch {
-	case p.State != status.PullPlanned || p.HeadSHA != k.pr.HeadSHA || !known:
+	case p.State != report.PullPlanned || p.HeadSHA != k.pr.HeadSHA || !known:
 		return refuse("There is no plan of this commit to approve.")
 	case p.Digest == "":
 		return refuse("Something of the plan was made without secrets, so that it cannot be approved here.")
@@ -244,7 +245,7 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 		}
 	}
 	l.o.Approved()
-	l.o.Event(status.Event{Kind: "plan-approved", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
+	l.o.Event(events.Event{Kind: "plan-approved", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
 	if len(chosen) == len(all) {
 		k.Approved = c.Author
 		switch {
@@ -261,7 +262,7 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 }
 
 // digestsOf are the digests of the targets' plans with something to do.
-func digestsOf(p status.Pull) []string {
+func digestsOf(p report.Pull) []string {
 	var all []string
 	for _, r := range p.Reports {
 		if d := p.Digests[r.Target]; r.Plan != nil && !r.Plan.Empty() && d != "" {
@@ -298,7 +299,7 @@ func (l *comments) shownBefore(ctx context.Context, k *work, c forge.Comment, di
 		return false, err
 	}
 	for _, own := range list {
-		if own.Author == l.Self() && strings.Contains(own.Body, l.o.Marker) && strings.Contains(own.Body, status.DigestMarker(digest)) && !own.UpdatedAt.After(c.CreatedAt) {
+		if own.Author == l.Self() && strings.Contains(own.Body, l.o.Marker) && strings.Contains(own.Body, report.DigestMarker(digest)) && !own.UpdatedAt.After(c.CreatedAt) {
 			return true, nil
 		}
 	}

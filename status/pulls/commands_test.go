@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // look has the watcher look at once, as a webhook does.
@@ -24,7 +24,7 @@ func (b *bench) look() {
 
 // publish is the comment that the teller's forge shows now.
 func (b *bench) publish() {
-	b.forge.say(1, "weir-bot", "marker "+status.DigestMarker(b.teller.last().Digest))
+	b.forge.say(1, "weir-bot", "marker "+report.DigestMarker(b.teller.last().Digest))
 	b.clock = b.clock.Add(time.Second)
 }
 
@@ -121,7 +121,7 @@ func TestNoApprovalOfARetargetedPullRequest(t *testing.T) {
 	if got := b.approved(); got != nil {
 		t.Fatalf("approved: %v", got)
 	}
-	if b.round(); b.teller.last().State != status.PullClosed || b.w.open[1] != nil {
+	if b.round(); b.teller.last().State != report.PullClosed || b.w.open[1] != nil {
 		t.Errorf("told: %+v", b.teller.last())
 	}
 }
@@ -174,30 +174,30 @@ func TestAForkIsPlannedForAMaintainer(t *testing.T) {
 	// Opened and commented between two looks: who commented may have read another commit.
 	b.forge.say(1, "writer", "weir plan")
 	b.round()
-	if p := b.teller.last(); p.State != status.PullWaiting || len(b.forge.replies) != 1 {
+	if p := b.teller.last(); p.State != report.PullWaiting || len(b.forge.replies) != 1 {
 		t.Fatalf("told: %+v", p)
 	}
 	b.forge.say(1, "reader", "weir plan")
-	if b.look(); b.teller.last().State != status.PullWaiting {
+	if b.look(); b.teller.last().State != report.PullWaiting {
 		t.Fatalf("told: %+v", b.teller.last())
 	}
 	b.forge.say(1, "writer", "weir plan")
-	if b.look(); b.teller.last().State != status.PullPlanned {
+	if b.look(); b.teller.last().State != report.PullPlanned {
 		t.Fatalf("told: %+v", b.teller.last())
 	}
 	b.restart()
-	if b.look(); b.teller.last().State != status.PullPlanned {
+	if b.look(); b.teller.last().State != report.PullPlanned {
 		t.Fatalf("after a restart: %+v", b.teller.last())
 	}
 	// A later push needs it again.
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")})
-	if b.look(); b.teller.last().State != status.PullWaiting {
+	if b.look(); b.teller.last().State != report.PullWaiting {
 		t.Fatalf("after a push: %+v", b.teller.last())
 	}
 	// One that comes together with the comment, too.
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 10")})
 	b.forge.say(1, "writer", "weir plan")
-	if b.look(); b.teller.last().State != status.PullWaiting {
+	if b.look(); b.teller.last().State != report.PullWaiting {
 		t.Fatalf("after a push at the same time: %+v", b.teller.last())
 	}
 }
@@ -206,29 +206,29 @@ func TestACommentAllowsNoForkUnlessConfigured(t *testing.T) {
 	b, _ := started(t, "forks: {allowBy: [label]}", "", func(p *forge.PullRequest) { p.Fork = true })
 	b.round()
 	b.forge.say(1, "writer", "weir plan")
-	if b.look(); b.teller.last().State != status.PullWaiting || !strings.Contains(b.forge.replies[0], "does not allow it") {
+	if b.look(); b.teller.last().State != report.PullWaiting || !strings.Contains(b.forge.replies[0], "does not allow it") {
 		t.Fatalf("told: %+v, %q", b.teller.last(), b.forge.replies)
 	}
 }
 
 func TestALabelAllowsTheCommitItWasSetFor(t *testing.T) {
 	b, _ := started(t, "forks: {allowBy: [label]}", "", func(p *forge.PullRequest) { p.Fork, p.Labels = true, []string{"weir-plan"} })
-	wants := func(when string, want status.PullState) {
+	wants := func(when string, want report.PullState) {
 		t.Helper()
 		b.forge.version++
 		if b.look(); b.teller.last().State != want {
 			t.Fatalf("%s: %+v", when, b.teller.last())
 		}
 	}
-	wants("set before weir saw the commit", status.PullWaiting)
+	wants("set before weir saw the commit", report.PullWaiting)
 	b.forge.pulls[1].Labels = nil
-	wants("away", status.PullWaiting)
+	wants("away", report.PullWaiting)
 	b.forge.pulls[1].Labels = []string{"weir-plan"}
-	wants("set again", status.PullPlanned)
+	wants("set again", report.PullPlanned)
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")})
-	wants("pushed", status.PullWaiting)
+	wants("pushed", report.PullWaiting)
 	b.restart()
-	wants("a restart", status.PullWaiting)
+	wants("a restart", report.PullWaiting)
 }
 
 // What the forge cannot answer is asked again; what it refuses holds up nobody.

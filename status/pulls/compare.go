@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // merge is what is known of how a merge was applied.
@@ -80,7 +80,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, untold []string
 	case !planned:
 		say("the merge does not change it")
 	case a.Fault != "":
-		if !shown || r.State != status.PullFailing {
+		if !shown || r.State != report.PullFailing {
 			say("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
 		}
 	case same:

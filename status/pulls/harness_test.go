@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
@@ -24,10 +26,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/sourcetest"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
-	"go.yaml.in/yaml/v3"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 func pool(name string, changes ...string) string {
@@ -143,17 +145,17 @@ func (f *memForge) say(number int64, user, body string) int64 {
 // memTeller keeps what was told.
 type memTeller struct {
 	begun []string
-	shown []status.Pull
+	shown []report.Pull
 }
 
 func (m *memTeller) Begin(_ string, number int64, sha string) {
 	m.begun = append(m.begun, fmt.Sprintf("%d %s", number, sha))
 }
-func (m *memTeller) Show(p status.Pull) { m.shown = append(m.shown, p) }
+func (m *memTeller) Show(p report.Pull) { m.shown = append(m.shown, p) }
 
-func (m *memTeller) last() status.Pull {
+func (m *memTeller) last() report.Pull {
 	if len(m.shown) == 0 {
-		return status.Pull{}
+		return report.Pull{}
 	}
 	return m.shown[len(m.shown)-1]
 }
@@ -178,7 +180,7 @@ type bench struct {
 	db       *state.DB
 	clock    time.Time
 	w        *Watcher
-	events   []status.Event
+	events   []events.Event
 	bells    int
 	// free lets run what waits for an approval.
 	free bool
@@ -247,7 +249,7 @@ func (b *bench) restart() {
 		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Accounts: b.accounts.ForPlans(),
 		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.policy, Teller: b.teller,
 		Approver: b.book, Approved: func() { b.bells++ }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: NewTurns(),
-		Event: func(e status.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
+		Event: func(e events.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // The images that a plan on a pull request showed are what its merge applies. They are
@@ -127,8 +127,8 @@ func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) erro
 // keep keeps what a plan resolved that is about to be shown. A fork's plan is
 // anybody's, and anybody may have the same content planned again: its images are never
 // applied for that reason.
-func (m *images) keep(k *work, p status.Pull) {
-	if p.State != status.PullPlanned || p.Stale != "" || k.pr.Fork {
+func (m *images) keep(k *work, p report.Pull) {
+	if p.State != report.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
 	}
 	m.changing.Lock()

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/source/snapshot"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // lookedUp is a pool whose image is the newest of a name, followed or not.
@@ -129,7 +129,7 @@ func TestAMergeAppliesTheImagesThatItsPlanShowed(t *testing.T) {
 			head := b.propose(1, map[string]string{"o/one/pool.yaml": lookedUp("one", false, largeMachine, biggerMachine), "o/two/pool.yaml": lookedUp("two", true, largeMachine, biggerMachine)})
 			b.round()
 			shown := b.teller.last()
-			if shown.State != status.PullPlanned || shown.Digest == "" {
+			if shown.State != report.PullPlanned || shown.Digest == "" {
 				t.Fatalf("shown: %+v", shown)
 			}
 			// The image of one moves because of the change; that of two would anyway.
@@ -150,7 +150,7 @@ func TestAMergeAppliesTheImagesThatItsPlanShowed(t *testing.T) {
 			b.forge.version++
 			b.round()
 			b.round()
-			if p := b.teller.last(); p.State != status.PullMerged || len(p.Differs) > 0 {
+			if p := b.teller.last(); p.State != report.PullMerged || len(p.Differs) > 0 {
 				t.Errorf("told of the merge: %v %s", p.Differs, p.State)
 			}
 			// What was published since is followed afterwards, and by who follows it.
@@ -182,7 +182,7 @@ func (b *bench) proposed() (head string) {
 	b.t.Helper()
 	head = b.propose(1, map[string]string{"o/one/pool.yaml": lookedUp("one", false, largeMachine, biggerMachine), "o/two/pool.yaml": lookedUp("two", true, largeMachine, biggerMachine)})
 	b.round()
-	if p := b.teller.last(); p.State != status.PullPlanned {
+	if p := b.teller.last(); p.State != report.PullPlanned {
 		b.t.Fatalf("shown: %+v", p)
 	}
 	return head
@@ -476,7 +476,7 @@ func TestImagesOfASharedTemplate(t *testing.T) {
 	b.compose()
 	head := b.propose(1, files(biggerMachine))
 	b.round()
-	if p := b.teller.last(); p.State != status.PullPlanned || moves(p.Reports)["one"] != first+" → "+second || moves(p.Reports)["two"] != "" {
+	if p := b.teller.last(); p.State != report.PullPlanned || moves(p.Reports)["one"] != first+" → "+second || moves(p.Reports)["two"] != "" {
 		t.Fatalf("shown: %s %s %v", p.State, p.Reason, moves(p.Reports))
 	}
 	third := b.newImage(3)

@@ -11,18 +11,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // judge plans what a review touches.
-func (p *planning) judge(ctx context.Context, review *fleet.Review) status.Pull {
-	out := status.Pull{BaseSHA: p.at, Gone: review.Gone, Unaffected: review.Targets - len(review.Touched), State: status.PullPlanned}
+func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull {
+	out := report.Pull{BaseSHA: p.at, Gone: review.Gone, Unaffected: review.Targets - len(review.Touched), State: report.PullPlanned}
 	if len(review.Touched)+len(review.Gone) == 0 {
-		out.State = status.PullUnaffected
+		out.State = report.PullUnaffected
 		return out
 	}
 	if p.was.pr.Fork && len(review.Roleless) > 0 {
-		out.State = status.PullFailing
+		out.State = report.PullFailing
 		out.Reason = "pull requests from forks are planned with a role of their own: set planRoleARN of " + strings.Join(review.Roleless, ", ") + " in weir's configuration"
 		return out
 	}
@@ -37,13 +37,13 @@ func (p *planning) judge(ctx context.Context, review *fleet.Review) status.Pull 
 		if r.Plan != nil {
 			plans = append(plans, r.Plan)
 		}
-		if out.State == status.PullPlanned && (r.Err != nil || r.Diagnostics.HasErrors()) {
-			out.State, out.Reason = status.PullFailing, firstFault(r)
+		if out.State == report.PullPlanned && (r.Err != nil || r.Diagnostics.HasErrors()) {
+			out.State, out.Reason = report.PullFailing, firstFault(r)
 		}
 	}
 	// What fails has none: it could not be approved, and who reads it must not find
 	// what a later plan is approved by.
-	if out.State == status.PullPlanned && len(plans) == len(out.Reports) && len(plans) > 0 {
+	if out.State == report.PullPlanned && len(plans) == len(out.Reports) && len(plans) > 0 {
 		out.Digest = plan.CombinedDigest(plans)
 	}
 	return out

@@ -12,8 +12,8 @@ import (
 
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // doomed are the arguments of a process that is killed as it renders a pull request.
@@ -89,13 +89,13 @@ func TestAReviewThatKilledTheProcess(t *testing.T) {
 			t.Fatal("it is tried again")
 		}
 	}
-	var told status.Pull
+	var told report.Pull
 	for _, p := range b.teller.shown {
 		if p.Number == 1 {
 			told = p
 		}
 	}
-	if told.State != status.PullFailing || !strings.Contains(told.Reason, "push another commit, or comment weir plan") || told.HeadSHA != head {
+	if told.State != report.PullFailing || !strings.Contains(told.Reason, "push another commit, or comment weir plan") || told.HeadSHA != head {
 		t.Errorf("told: %+v", told)
 	}
 	if n := len(b.teller.shown); n != 2 || b.planned()[2] != other {
@@ -142,7 +142,7 @@ func TestNothingIsReviewedThatCannotBeNoted(t *testing.T) {
 	if err := b.db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if b.round(); b.teller.last().State != status.PullFailing || !strings.Contains(b.teller.last().Reason, "state cannot be written") {
+	if b.round(); b.teller.last().State != report.PullFailing || !strings.Contains(b.teller.last().Reason, "state cannot be written") {
 		t.Errorf("told: %+v", b.teller.last())
 	}
 }

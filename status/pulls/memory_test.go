@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // heap is what is held, in bytes.
@@ -61,7 +61,7 @@ func TestKeptPlansAreBounded(t *testing.T) {
 	if !k.shown.Unkept || k.shown.Reports != nil {
 		t.Fatalf("it is kept: %+v", k.shown)
 	}
-	b.forge.say(3, "weir-bot", "marker "+status.DigestMarker(k.Digest))
+	b.forge.say(3, "weir-bot", "marker "+report.DigestMarker(k.Digest))
 	b.look()
 	b.forge.say(3, "writer", "weir approve")
 	if b.look(); len(b.approved()) != 1 {

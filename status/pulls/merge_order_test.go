@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // A merge is seen in three places, in any order: Git has it, the forge reports it, and
@@ -114,10 +114,10 @@ func TestTheOrderInWhichAMergeIsSeenDoesNotMatter(t *testing.T) {
 // oneVerdict fails unless the pull request was told of as merged, and as reviewed, and
 // as nothing else since it was reviewed. A forge that is late may have it told first that
 // nothing is left to do.
-func (b *bench) oneVerdict(reviewed status.Pull, late bool) {
+func (b *bench) oneVerdict(reviewed report.Pull, late bool) {
 	b.t.Helper()
 	p := b.teller.last()
-	if p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || b.w.open[1] != nil {
+	if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || b.w.open[1] != nil {
 		b.t.Errorf("told in the end: %s, compared %t: %q %q", p.State, p.Compared, p.Differs, p.Untold)
 	}
 	if p.Digest != reviewed.Digest || p.BaseSHA != reviewed.BaseSHA || p.MergeSHA == "" {
@@ -126,7 +126,7 @@ func (b *bench) oneVerdict(reviewed status.Pull, late bool) {
 	verdicts := 0
 	for _, p := range b.teller.shown {
 		switch {
-		case p.State == status.PullUnaffected && !late || p.State == status.PullConflict || len(p.Differs)+len(p.Untold) > 0:
+		case p.State == report.PullUnaffected && !late || p.State == report.PullConflict || len(p.Differs)+len(p.Untold) > 0:
 			b.t.Errorf("told on the way: %s %s %q %q", p.State, p.Reason, p.Differs, p.Untold)
 		case p.Compared:
 			verdicts++
@@ -155,7 +155,7 @@ func TestAForgeThatReportsAMergeLate(t *testing.T) {
 				reviewed := b.teller.last()
 				b.do(order, func() string { return ways[kind](b, head) })
 				p := b.teller.last()
-				if p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || p.Digest != reviewed.Digest || len(b.events) > 0 {
+				if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || p.Digest != reviewed.Digest || len(b.events) > 0 {
 					t.Errorf("told: %s, compared %t, digest %q: %q %q", p.State, p.Compared, p.Digest, p.Differs, p.Untold)
 				}
 			})
@@ -258,7 +258,7 @@ func TestWhatComesWithAMerge(t *testing.T) {
 			tc.do(b, head)
 			b.do("PRPRRR", nil)
 			p := b.teller.last()
-			if p.State != status.PullMerged || b.w.open[1] != nil || p.Compared != (tc.untold == nil) {
+			if p.State != report.PullMerged || b.w.open[1] != nil || p.Compared != (tc.untold == nil) {
 				t.Errorf("told %s, compared %t", p.State, p.Compared)
 			}
 			begin(t, "differs", p.Differs, tc.differs)
@@ -324,13 +324,13 @@ func TestSeveralMergesBetweenTwoLooks(t *testing.T) {
 					b.do(string(letter), nil)
 				}
 				b.do("PRRR", nil)
-				seen := map[int64]status.Pull{}
+				seen := map[int64]report.Pull{}
 				for _, p := range b.teller.shown {
 					seen[p.Number] = p
 				}
 				for number, want := range map[int64][]string{1: tc.first, 2: tc.another} {
 					p := seen[number]
-					if p.State != status.PullMerged || p.Compared != (want == nil) || len(p.Differs) > 0 || b.w.open[number] != nil {
+					if p.State != report.PullMerged || p.Compared != (want == nil) || len(p.Differs) > 0 || b.w.open[number] != nil {
 						t.Errorf("%d: told %s, compared %t: %q", number, p.State, p.Compared, p.Differs)
 					}
 					begin(t, fmt.Sprint(number), p.Untold, want)
@@ -376,7 +376,7 @@ func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
 				say(b.forge.pulls[1])
 				b.forge.version++
 				b.do(after+"RR", nil)
-				if p := b.teller.last(); p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || b.w.open[1] != nil {
+				if p := b.teller.last(); p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || b.w.open[1] != nil {
 					t.Errorf("told %s, compared %t: %q %q %s", p.State, p.Compared, p.Differs, p.Untold, p.Reason)
 				}
 			})
@@ -392,7 +392,7 @@ func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
 		b.clock = b.clock.Add(waiting)
 		b.round()
 		p := b.teller.last()
-		if p.State != status.PullMerged || p.Compared || len(p.Differs) > 0 || b.w.open[1] != nil {
+		if p.State != report.PullMerged || p.Compared || len(p.Differs) > 0 || b.w.open[1] != nil {
 			t.Errorf("told: %+v", p)
 		}
 		begin(t, "untold", p.Untold, []string{"the forge does not say as which commit it was merged"})
@@ -403,7 +403,7 @@ func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
 		b.forge.pulls[1].State = forge.Closed
 		b.forge.version++
 		b.do("PR", nil)
-		if p := b.teller.last(); p.State != status.PullClosed {
+		if p := b.teller.last(); p.State != report.PullClosed {
 			t.Errorf("told: %+v", p)
 		}
 	})
@@ -418,7 +418,7 @@ func TestAProcessThatDiesWhileItAppliesAMerge(t *testing.T) {
 	b.restart() // nothing of the pass was written down
 	b.do("PRR", nil)
 	p := b.teller.last()
-	if p.State != status.PullMerged || p.Compared || len(p.Differs) > 0 || len(b.events) > 0 {
+	if p.State != report.PullMerged || p.Compared || len(p.Differs) > 0 || len(b.events) > 0 {
 		t.Errorf("told: %s %q", p.State, p.Differs)
 	}
 	begin(t, "untold", p.Untold, []string{"one: weir was started anew while the merge was applied"})
@@ -503,13 +503,13 @@ func TestAMergeBeforeAPlanWasShown(t *testing.T) {
 	b.w.round(t.Context())
 	b.finish()
 	b.do("PRR", nil)
-	var p status.Pull
+	var p report.Pull
 	for _, s := range b.teller.shown {
 		if s.Number == 2 {
 			p = s
 		}
 	}
-	if p.State != status.PullMerged {
+	if p.State != report.PullMerged {
 		t.Errorf("told: %+v", p)
 	}
 	begin(t, "differs", p.Differs, []string{"no plan of the merged commit " + head[:7] + " was shown before the merge", "two: the plan updates 1 pool"})
@@ -525,7 +525,7 @@ func TestAMergeHoldsUntilItIsApproved(t *testing.T) {
 			b.round()
 			b.do("G"+order+"PRR", func() string { return ways[kinds[i%len(kinds)]](b, head) })
 			p := b.teller.last()
-			if p.State != status.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 {
+			if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 {
 				t.Errorf("told %s: %q %q", p.State, p.Differs, p.Untold)
 			}
 			for _, r := range b.pass() {

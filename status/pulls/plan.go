@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // errSilent is why a plan that waits for AWS too long is given up, errSlow one whose
@@ -35,8 +35,8 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 	if why := k.wait(w.o.Policy); why != "" {
 		k.drop()
 		k.asked = false
-		if s := k.shown; s.State != status.PullWaiting || s.Reason != why || s.HeadSHA != k.pr.HeadSHA || s.Title != k.pr.Title {
-			w.show(k, status.Pull{State: status.PullWaiting, Reason: why})
+		if s := k.shown; s.State != report.PullWaiting || s.Reason != why || s.HeadSHA != k.pr.HeadSHA || s.Title != k.pr.Title {
+			w.show(k, report.Pull{State: report.PullWaiting, Reason: why})
 		}
 		return w.o.Interval
 	}
@@ -46,7 +46,7 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 	if k.Killed == k.pr.HeadSHA && !k.asked {
 		if s := k.shown; s.Reason != killedText || s.HeadSHA != k.pr.HeadSHA || s.Title != k.pr.Title {
 			w.log.Error("a pull request is not planned: the process did not outlive its plan", "pull", k.Number, "head", k.pr.HeadSHA)
-			w.show(k, status.Pull{State: status.PullFailing, Reason: killedText})
+			w.show(k, report.Pull{State: report.PullFailing, Reason: killedText})
 		}
 		return w.o.Interval
 	}
@@ -135,11 +135,11 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 		return
 	case err != nil:
 		w.again(k)
-		if k.shown.HeadSHA == head && k.shown.State == status.PullPlanned && !k.shown.Unkept {
+		if k.shown.HeadSHA == head && k.shown.State == report.PullPlanned && !k.shown.Unkept {
 			shown = k.shown
 			shown.Stale = "it could not be made anew: " + err.Error()
 		} else {
-			shown = status.Pull{State: status.PullFailing, BaseSHA: at, Reason: err.Error()}
+			shown = report.Pull{State: report.PullFailing, BaseSHA: at, Reason: err.Error()}
 		}
 		w.show(k, shown)
 		return
@@ -170,7 +170,7 @@ func broken(reports []*plan.Report) bool {
 }
 
 // show tells what became of a pull request.
-func (w *Watcher) show(k *work, p status.Pull) {
+func (w *Watcher) show(k *work, p report.Pull) {
 	p.Source, p.Number = w.o.Source, k.Number
 	p.Title, p.Author, p.WebURL = k.pr.Title, k.pr.Author, k.pr.WebURL
 	p.Fork = k.pr.Fork

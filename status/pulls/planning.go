@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // planning is a plan under way. It is made beside Run, from a copy, so that it holds up
@@ -35,7 +35,7 @@ type planning struct {
 
 	// What came of it: no review where the one that is known holds. slow says that
 	// rendering took long.
-	shown  status.Pull
+	shown  report.Pull
 	review *fleet.Review
 	slow   bool
 	err    error
@@ -50,7 +50,7 @@ func (k *work) drop() {
 }
 
 // propose makes the plan. It gives no review where the one that is known holds.
-func (p *planning) propose(ctx context.Context) (status.Pull, *fleet.Review, error) {
+func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, error) {
 	defer p.survived(p)
 	defer p.lighter()
 	k := &p.was
@@ -61,20 +61,20 @@ func (p *planning) propose(ctx context.Context) (status.Pull, *fleet.Review, err
 	ref.MergeRef = k.pr.MergeRef
 	m, err := p.bring(ctx, ref)
 	if err != nil {
-		return status.Pull{}, nil, err
+		return report.Pull{}, nil, err
 	}
 	if len(m.Conflicts) > 0 && p.mayBeMerged() {
-		return status.Pull{}, nil, errMerging
+		return report.Pull{}, nil, errMerging
 	}
 	if len(m.Conflicts) > 0 {
-		return status.Pull{State: status.PullConflict, BaseSHA: p.at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
+		return report.Pull{State: report.PullConflict, BaseSHA: p.at, Reason: conflictText(m.Conflicts)}, &fleet.Review{}, nil
 	}
 	review, err := p.changes(ctx, m)
 	if err == nil && len(review.Touched)+len(review.Gone) == 0 && p.mayBeMerged() {
 		err = errMerging
 	}
 	if err != nil {
-		return status.Pull{}, nil, err
+		return report.Pull{}, nil, err
 	}
 	return p.judge(ctx, review), review, nil
 }
@@ -84,7 +84,7 @@ func (p *planning) propose(ctx context.Context) (status.Pull, *fleet.Review, err
 // word for it, and a squashed or rebased merge does not have the head.
 func (p *planning) mayBeMerged() bool {
 	was := p.was.reviewed
-	return p.early && was.Base != p.at && (was.State == status.PullPlanned || was.State == status.PullFailing)
+	return p.early && was.Base != p.at && (was.State == report.PullPlanned || was.State == report.PullFailing)
 }
 
 // bring merges a pull request with what is followed.
@@ -155,7 +155,7 @@ func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
 // base moved.
 func (k *work) holds(dirty bool) bool {
 	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Stale == "" && k.tries == 0 &&
-		(k.shown.State == status.PullPlanned || k.shown.State == status.PullUnaffected)
+		(k.shown.State == report.PullPlanned || k.shown.State == report.PullUnaffected)
 }
 
 // proposal is a merge as the fleet looks at it. What comes from a fork is not to be

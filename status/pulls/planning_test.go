@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/weir-gitops/weir/reconciler"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
-	"go.uber.org/goleak"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 func TestMain(m *testing.M) {
@@ -89,7 +90,7 @@ func (b *bench) looks(n int) {
 func (b *bench) planned() map[int64]string {
 	out := map[int64]string{}
 	for _, p := range b.teller.shown {
-		if delete(out, p.Number); p.State == status.PullPlanned {
+		if delete(out, p.Number); p.State == report.PullPlanned {
 			out[p.Number] = p.HeadSHA
 		}
 	}

@@ -26,8 +26,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // Git merges pull requests.
@@ -42,7 +43,7 @@ type Git interface {
 type Teller interface {
 	// Begin says that a head was seen and is being planned.
 	Begin(source string, number int64, sha string)
-	Show(p status.Pull)
+	Show(p report.Pull)
 }
 
 // Approver keeps approvals.
@@ -52,7 +53,7 @@ type Approver interface {
 
 // Metrics counts pull requests and their plans.
 type Metrics interface {
-	Pulls(source string, open map[status.PullState]int)
+	Pulls(source string, open map[report.PullState]int)
 	PullPlan(source string, took time.Duration)
 }
 
@@ -99,7 +100,7 @@ type Options struct {
 	Interval time.Duration
 	// Turns are shared by watchers.
 	Turns *Turns
-	Event func(status.Event)
+	Event func(events.Event)
 	// Metrics counts; nil for nobody.
 	Metrics Metrics
 	Logger  *slog.Logger
@@ -166,7 +167,7 @@ type work struct {
 	record
 	// shown is what was told last, review what that came of; both are empty after
 	// a restart.
-	shown  status.Pull
+	shown  report.Pull
 	review *fleet.Review
 	// bytes are those of its plans that are held.
 	bytes int
@@ -194,7 +195,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	mine := records{&o}
 	w := &Watcher{
-		o: &o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: openPulls{}, beside: beside, kept: status.KeptPlans, finished: make(chan *planning, beside),
+		o: &o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: openPulls{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
 		records: mine, standings: standings{live: map[string]string{}, moved: map[string]time.Time{}},
 		commits: commits{records: mine}, trailers: trailers{records: mine}, images: images{records: mine},
 	}
@@ -362,7 +363,7 @@ func (w *Watcher) count() {
 	if w.o.Metrics == nil {
 		return
 	}
-	open := map[status.PullState]int{}
+	open := map[report.PullState]int{}
 	for _, k := range w.open {
 		open[k.shown.State]++
 	}

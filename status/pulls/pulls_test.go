@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // started is a bench with two converged targets and an open pull request that
@@ -25,7 +25,7 @@ func started(t *testing.T, pullRequests, extra string, edit ...func(*forge.PullR
 }
 
 // steps are what the reports of a pull request would do.
-func steps(p status.Pull) string {
+func steps(p report.Pull) string {
 	var out []string
 	for _, r := range p.Reports {
 		for _, s := range r.Plan.Steps {
@@ -39,7 +39,7 @@ func TestAPullRequestIsPlanned(t *testing.T) {
 	b, head := started(t, "", "")
 	b.round()
 	p := b.teller.last()
-	if p.State != status.PullPlanned || p.HeadSHA != head || p.BaseSHA != b.repo.Tip("main") || p.Unaffected != 1 || p.Title != "a title" {
+	if p.State != report.PullPlanned || p.HeadSHA != head || p.BaseSHA != b.repo.Tip("main") || p.Unaffected != 1 || p.Title != "a title" {
 		t.Fatalf("told: %+v", p)
 	}
 	if got := steps(p); got != "one update auto-scaling-group" {
@@ -81,7 +81,7 @@ func TestTheReviewedPlanIsApplied(t *testing.T) {
 	b.pass()
 	b.round()
 	p := b.teller.last()
-	if p.State != status.PullMerged || !p.Compared || len(p.Differs) != 0 || p.MergeSHA != b.repo.Tip("main") {
+	if p.State != report.PullMerged || !p.Compared || len(p.Differs) != 0 || p.MergeSHA != b.repo.Tip("main") {
 		t.Fatalf("told: %+v", p)
 	}
 	if b.w.open[1] != nil {
@@ -98,7 +98,7 @@ func TestAMergeThatIsHeardOfBeforeItIsApplied(t *testing.T) {
 	b.round()
 	b.merge(1, head)
 	b.round()
-	if p := b.teller.last(); p.State != status.PullMerged || p.Compared || len(p.Differs) != 0 {
+	if p := b.teller.last(); p.State != report.PullMerged || p.Compared || len(p.Differs) != 0 {
 		t.Fatalf("told: %+v", p)
 	}
 	if b.w.open[1] == nil {
@@ -108,7 +108,7 @@ func TestAMergeThatIsHeardOfBeforeItIsApplied(t *testing.T) {
 	b.round()
 	b.pass()
 	b.round()
-	if p := b.teller.last(); p.State != status.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
+	if p := b.teller.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
 		t.Fatalf("told: %+v", p)
 	}
 }
@@ -127,7 +127,7 @@ func TestAPlanThatDiffersAfterTheMergeIsSaid(t *testing.T) {
 		"one: the plan is not the reviewed one; it updates 1 pool",
 		"two: it is changed too, which the review did not show; the plan updates 1 pool",
 	}
-	if diff := cmp.Diff(want, p.Differs); p.State != status.PullMerged || diff != "" || len(p.Untold) != 0 {
+	if diff := cmp.Diff(want, p.Differs); p.State != report.PullMerged || diff != "" || len(p.Untold) != 0 {
 		t.Errorf("told %s: %s %s", p.State, diff, p.Untold)
 	}
 	if len(b.events) != 2 || b.events[0].Kind != "plan-differs" {
@@ -139,14 +139,14 @@ func TestWhatBecomesOfAPullRequest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files map[string]string
 		edit  func(*forge.PullRequest)
-		state status.PullState
+		state report.PullState
 		says  string
 	}{
-		"no target":      {map[string]string{"README.md": "x"}, nil, status.PullUnaffected, ""},
-		"broken":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: many")}, nil, status.PullFailing, "one: o/one/pool.yaml:"},
-		"not even YAML":  {map[string]string{"o/one/pool.yaml": "a: [\n"}, nil, status.PullFailing, "one: o/one/pool.yaml:"},
-		"a conflict":     {map[string]string{"shared": "theirs"}, nil, status.PullConflict, "update the branch: shared: added on both sides"},
-		"a fork":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, func(p *forge.PullRequest) { p.Fork = true }, status.PullWaiting, "needs a maintainer"},
+		"no target":      {map[string]string{"README.md": "x"}, nil, report.PullUnaffected, ""},
+		"broken":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: many")}, nil, report.PullFailing, "one: o/one/pool.yaml:"},
+		"not even YAML":  {map[string]string{"o/one/pool.yaml": "a: [\n"}, nil, report.PullFailing, "one: o/one/pool.yaml:"},
+		"a conflict":     {map[string]string{"shared": "theirs"}, nil, report.PullConflict, "update the branch: shared: added on both sides"},
+		"a fork":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, func(p *forge.PullRequest) { p.Fork = true }, report.PullWaiting, "needs a maintainer"},
 		"another branch": {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, func(p *forge.PullRequest) { p.BaseRef = "release" }, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,10 +164,10 @@ func TestWhatBecomesOfAPullRequest(t *testing.T) {
 			if p.State != tc.state || !strings.Contains(p.Reason, tc.says) {
 				t.Errorf("told %q: %s", p.State, p.Reason)
 			}
-			if tc.state == status.PullWaiting && len(b.aws.Calls()) != calls {
+			if tc.state == report.PullWaiting && len(b.aws.Calls()) != calls {
 				t.Error("AWS was asked for what nobody allowed")
 			}
-			if tc.state == status.PullFailing && strings.Contains(p.Reason, "/tmp/") {
+			if tc.state == report.PullFailing && strings.Contains(p.Reason, "/tmp/") {
 				t.Errorf("a path of this machine: %s", p.Reason)
 			}
 		})
@@ -181,7 +181,7 @@ func TestATargetThatIsTakenAway(t *testing.T) {
 	b.propose(1, map[string]string{"other": "x"})
 	b.round()
 	p := b.teller.last()
-	if p.State != status.PullPlanned || !cmp.Equal(p.Gone, []string{"one"}) || len(p.Reports) != 0 || p.Unaffected != 1 {
+	if p.State != report.PullPlanned || !cmp.Equal(p.Gone, []string{"one"}) || len(p.Reports) != 0 || p.Unaffected != 1 {
 		t.Errorf("told: %+v", p)
 	}
 }
@@ -189,16 +189,16 @@ func TestATargetThatIsTakenAway(t *testing.T) {
 func TestDraftsWaitWhereTheyAreAskedTo(t *testing.T) {
 	draft := func(p *forge.PullRequest) { p.Draft = true }
 	b, _ := started(t, "", "", draft)
-	if b.round(); b.teller.last().State != status.PullPlanned {
+	if b.round(); b.teller.last().State != report.PullPlanned {
 		t.Errorf("a draft: %+v", b.teller.last())
 	}
 	b, _ = started(t, "drafts: wait", "", draft)
-	if b.round(); b.teller.last().State != status.PullWaiting || !strings.HasPrefix(b.teller.last().Reason, "a draft") {
+	if b.round(); b.teller.last().State != report.PullWaiting || !strings.HasPrefix(b.teller.last().Reason, "a draft") {
 		t.Errorf("a draft: %+v", b.teller.last())
 	}
 	b.forge.pulls[1].Draft = false
 	b.forge.version++
-	if b.round(); b.teller.last().State != status.PullPlanned {
+	if b.round(); b.teller.last().State != report.PullPlanned {
 		t.Errorf("ready for review: %+v", b.teller.last())
 	}
 }
@@ -226,14 +226,14 @@ func TestNewHeadsAndMovedBases(t *testing.T) {
 	// A push.
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 7")})
 	b.round()
-	if p := b.teller.last(); p.State != status.PullPlanned || p.Digest == first.Digest || p.BaseSHA != b.repo.Tip("main") {
+	if p := b.teller.last(); p.State != report.PullPlanned || p.Digest == first.Digest || p.BaseSHA != b.repo.Tip("main") {
 		t.Errorf("after a push: %+v", p)
 	}
 	// A commit on the same path.
 	b.main(map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 8")})
 	b.pass()
 	b.round()
-	if p := b.teller.last(); p.State != status.PullConflict {
+	if p := b.teller.last(); p.State != report.PullConflict {
 		t.Errorf("after the same path: %+v", p)
 	}
 }
@@ -246,7 +246,7 @@ func TestTheBaseOfTheTargetMoves(t *testing.T) {
 	b.main(map[string]string{"o/one/more.yaml": pool("more")})
 	b.converge()
 	b.round()
-	if p := b.teller.last(); p.BaseSHA == first.BaseSHA || p.State != status.PullPlanned || steps(p) != "one update auto-scaling-group" {
+	if p := b.teller.last(); p.BaseSHA == first.BaseSHA || p.State != report.PullPlanned || steps(p) != "one update auto-scaling-group" {
 		t.Errorf("told: %s %s", p.State, steps(p))
 	}
 }
@@ -283,7 +283,7 @@ func TestAPlanThatFailsIsTriedAgain(t *testing.T) {
 	b.repo.Git("update-ref", "refs/pull/1/head", b.forge.pulls[1].HeadSHA)
 	b.clock = b.clock.Add(time.Hour)
 	b.round()
-	if b.teller.last().State != status.PullPlanned {
+	if b.teller.last().State != report.PullPlanned {
 		t.Errorf("told: %+v", b.teller.last())
 	}
 }
@@ -301,7 +301,7 @@ func TestTheForgeIsAway(t *testing.T) {
 	b.forge.pulls[1].State = forge.Closed
 	b.forge.version++
 	b.round()
-	if b.teller.last().State != status.PullClosed || b.w.open[1] != nil {
+	if b.teller.last().State != report.PullClosed || b.w.open[1] != nil {
 		t.Errorf("told: %+v", b.teller.last())
 	}
 }
@@ -312,12 +312,12 @@ func TestARetargetedPullRequest(t *testing.T) {
 	b.forge.pulls[1].BaseRef = "release"
 	b.forge.version++
 	b.round()
-	if p := b.teller.last(); p.State != status.PullClosed || p.Reason != "it goes into another branch now" {
+	if p := b.teller.last(); p.State != report.PullClosed || p.Reason != "it goes into another branch now" {
 		t.Errorf("told: %+v", p)
 	}
 	b.forge.pulls[1].BaseRef = "main"
 	b.forge.version++
-	if b.round(); b.teller.last().State != status.PullPlanned {
+	if b.round(); b.teller.last().State != report.PullPlanned {
 		t.Errorf("told: %+v", b.teller.last())
 	}
 }
@@ -330,7 +330,7 @@ func TestMergedWhileAway(t *testing.T) {
 	b.restart()
 	b.pass() // the first one of the process, of which nobody knows what came before
 	b.round()
-	if p := b.teller.last(); p.State != status.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
+	if p := b.teller.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
 		t.Errorf("told: %+v", p)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // reviewed is what was shown of a pull request: what the plan of the merge is compared
@@ -15,7 +15,7 @@ type reviewed struct {
 	// State is what was shown, Stale why it might no longer hold; Head, Base and
 	// Digest are of the plan, Digests those of its targets; Undigested
 	// are those that were shown without one. What was not planned has no base.
-	State      status.PullState  `json:"state,omitempty"`
+	State      report.PullState  `json:"state,omitempty"`
 	Stale      string            `json:"stale,omitempty"`
 	Head       string            `json:"head,omitempty"`
 	Base       string            `json:"base,omitempty"`
@@ -33,9 +33,9 @@ type reviewed struct {
 const mostEarlier = 4
 
 // note keeps what must be known of the shown plan after a restart, and after the next.
-func (k *work) note(p status.Pull) {
+func (k *work) note(p report.Pull) {
 	k.Told = true
-	if p.State == status.PullMerged || p.State == status.PullClosed {
+	if p.State == report.PullMerged || p.State == report.PullClosed {
 		return
 	}
 	next, last := reviewedOf(p), k.reviewed
@@ -48,7 +48,7 @@ func (k *work) note(p status.Pull) {
 	k.reviewed = next
 }
 
-func reviewedOf(p status.Pull) reviewed {
+func reviewedOf(p report.Pull) reviewed {
 	out := reviewed{State: p.State, Stale: p.Stale, Head: p.HeadSHA, Base: p.BaseSHA, Digest: p.Digest}
 	for _, r := range p.Reports {
 		if r.Plan != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 const nodegroupYAML = `apiVersion: cluster.x-k8s.io/v1beta1
@@ -157,7 +157,7 @@ func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 				t.Errorf("shown and applied: %s", diff)
 			}
 			b.round()
-			if p := b.teller.last(); p.State != status.PullMerged || len(p.Differs) > 0 {
+			if p := b.teller.last(); p.State != report.PullMerged || len(p.Differs) > 0 {
 				t.Errorf("told %s: %v", p.State, p.Differs)
 			}
 		})

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/fleet"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // gone finds out what became of a pull request that is not open any more, or not
@@ -19,7 +20,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 	pr, err := w.o.Forge.Pull(ctx, k.Number)
 	if forge.Gone(err) {
 		if k.Told {
-			w.show(k, status.Pull{State: status.PullClosed, Reason: "the forge does not know it any more"})
+			w.show(k, report.Pull{State: report.PullClosed, Reason: "the forge does not know it any more"})
 		}
 		w.forget(k)
 		return nil
@@ -55,7 +56,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 			reason = "it goes into another branch now"
 		}
 		if k.Told {
-			w.show(k, status.Pull{State: status.PullClosed, Reason: reason})
+			w.show(k, report.Pull{State: report.PullClosed, Reason: reason})
 		}
 		w.forget(k)
 	}
@@ -92,7 +93,7 @@ func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Du
 	switch {
 	case known:
 	case !over:
-		if k.shown.State != status.PullMerged && k.Told {
+		if k.shown.State != report.PullMerged && k.Told {
 			w.show(k, k.mergedAs(shown))
 		}
 		return w.o.Interval
@@ -101,7 +102,7 @@ func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Du
 	}
 	if k.Told {
 		for _, line := range found.differs {
-			w.o.Event(status.Event{Kind: "plan-differs", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: %s", k.Number, line)})
+			w.o.Event(events.Event{Kind: "plan-differs", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: %s", k.Number, line)})
 		}
 		for _, line := range found.untold {
 			w.log.Info("a merge cannot be compared", "pull", k.Number, "why", line)
@@ -190,13 +191,13 @@ func (c commit) unplanned(merge string) (out findings) {
 
 // mergedAs is the reviewed plan after the merge. Of an earlier process, or of a plan
 // that another one took the place of, only what the record holds is known.
-func (k *work) mergedAs(r reviewed) status.Pull {
+func (k *work) mergedAs(r reviewed) report.Pull {
 	p := k.shown
 	if p.HeadSHA != r.Head || p.BaseSHA != r.Base || p.Digest != r.Digest {
-		p = status.Pull{AsReviewed: p.AsReviewed}
+		p = report.Pull{AsReviewed: p.AsReviewed}
 	}
 	p.BaseSHA, p.Digest, p.Digests = r.Base, r.Digest, r.Digests
-	p.State, p.Differs, p.Untold, p.Compared, p.Stale, p.Reason = status.PullMerged, nil, nil, false, "", ""
+	p.State, p.Differs, p.Untold, p.Compared, p.Stale, p.Reason = report.PullMerged, nil, nil, false, "", ""
 	return p
 }
 

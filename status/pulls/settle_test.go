@@ -8,8 +8,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // What a merge changes besides is said, whichever target is reported first.
@@ -28,7 +28,7 @@ func TestAMergeIsComparedOnceAllOfItIsKnown(t *testing.T) {
 		}
 	}
 	b.round()
-	if p := b.teller.last(); p.State != status.PullMerged || p.Compared || b.w.open[1] == nil {
+	if p := b.teller.last(); p.State != report.PullMerged || p.Compared || b.w.open[1] == nil {
 		t.Fatalf("told in the middle of the pass: %+v", p)
 	}
 	for _, r := range later {
@@ -49,15 +49,15 @@ func TestAMergeOfWhatWasNotPlanned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files, byHand map[string]string
 		fork          bool
-		state         status.PullState
+		state         report.PullState
 		differs       []string // how its lines begin
 	}{
-		"unaffected, and it is":      {map[string]string{"README.md": "x"}, nil, false, status.PullUnaffected, nil},
-		"unaffected, and it is not":  {map[string]string{"README.md": "x"}, change, false, status.PullUnaffected, []string{changed}},
-		"unaffected, and it breaks":  {map[string]string{"README.md": "x"}, broken, false, status.PullUnaffected, []string{"one: it cannot be planned: o/one/pool.yaml:"}},
-		"a fork that nobody allowed": {change, nil, true, status.PullWaiting, []string{"no plan of the merged commit ", "one: the plan updates 1 pool"}},
-		"failing, and it does":       {broken, nil, false, status.PullFailing, nil},
-		"failing, and it is mended":  {broken, change, false, status.PullFailing, []string{"one: the review had no plan of it to compare with; the plan updates 1 pool"}},
+		"unaffected, and it is":      {map[string]string{"README.md": "x"}, nil, false, report.PullUnaffected, nil},
+		"unaffected, and it is not":  {map[string]string{"README.md": "x"}, change, false, report.PullUnaffected, []string{changed}},
+		"unaffected, and it breaks":  {map[string]string{"README.md": "x"}, broken, false, report.PullUnaffected, []string{"one: it cannot be planned: o/one/pool.yaml:"}},
+		"a fork that nobody allowed": {change, nil, true, report.PullWaiting, []string{"no plan of the merged commit ", "one: the plan updates 1 pool"}},
+		"failing, and it does":       {broken, nil, false, report.PullFailing, nil},
+		"failing, and it is mended":  {broken, change, false, report.PullFailing, []string{"one: the review had no plan of it to compare with; the plan updates 1 pool"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := started(t, "", "")
@@ -77,7 +77,7 @@ func TestAMergeOfWhatWasNotPlanned(t *testing.T) {
 			}
 			b.round()
 			p := b.teller.last()
-			if p.State != status.PullMerged || len(p.Differs) != len(tc.differs) || !p.Compared || b.w.open[2] != nil {
+			if p.State != report.PullMerged || len(p.Differs) != len(tc.differs) || !p.Compared || b.w.open[2] != nil {
 				t.Fatalf("told: %+v", p)
 			}
 			for i, line := range tc.differs {
@@ -99,7 +99,7 @@ func TestAMergeThatIsNeverPlanned(t *testing.T) {
 	b.clock = b.clock.Add(waiting)
 	b.round()
 	want := []string{"one: it was not planned within 24 hours of the merge"}
-	if p := b.teller.last(); p.State != status.PullMerged || p.Compared || !cmp.Equal(p.Untold, want) || len(p.Differs) != 0 || b.w.open[1] != nil {
+	if p := b.teller.last(); p.State != report.PullMerged || p.Compared || !cmp.Equal(p.Untold, want) || len(p.Differs) != 0 || b.w.open[1] != nil {
 		t.Errorf("told: %+v", p)
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 const allowOne = "\n\nWeir-Allow-Prune: one\n"
@@ -31,7 +31,7 @@ func six(t *testing.T) (b *bench, most map[string]string) {
 
 // settle makes passes and looks for a while, and returns how many groups are left, what
 // the last pass found, and what the pull request's record says in the end.
-func (b *bench) settle() (groups int, last *plan.Report, told status.Pull) {
+func (b *bench) settle() (groups int, last *plan.Report, told report.Pull) {
 	b.t.Helper()
 	b.free = true
 	defer func() { b.free = false }()

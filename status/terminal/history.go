@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/history"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Events prints a table of events, in their order.
-func (p Printer) Events(events []status.Event) {
+func (p Printer) Events(events []events.Event) {
 	if len(events) == 0 {
 		p.line("No events.")
 		return
@@ -24,7 +25,7 @@ func (p Printer) Events(events []status.Event) {
 }
 
 // Passes prints a table of passes, in their order.
-func (p Printer) Passes(passes []status.Run) {
+func (p Printer) Passes(passes []history.Run) {
 	if len(passes) == 0 {
 		p.line("No passes.")
 		return
@@ -57,7 +58,7 @@ func cell(s string) string { return cmp.Or(wording.Clean(s), "-") }
 
 func shortRevision(r string) string { return r[:min(7, len(r))] }
 
-func stepCounts(c status.StepCounts) string {
+func stepCounts(c history.StepCounts) string {
 	var out []string
 	for _, n := range []struct {
 		count int

@@ -11,7 +11,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/history"
 )
 
 // TestTablesFitTheTerminal draws tables of any texts: from 50 columns on no line is
@@ -85,11 +86,11 @@ func TestAgo(t *testing.T) {
 // TestHistoryOnANarrowTerminal: which pool, and by which commit, is what somebody looks
 // for at night, also in 80 columns.
 func TestHistoryOnANarrowTerminal(t *testing.T) {
-	events := []status.Event{{
+	events := []events.Event{{
 		Time: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Kind: "template-created", Target: "self-managed", Pool: "fleet/kubeadm-workers",
 		Revision: "af3e4a8c0ffee", Text: "created launch template kubeadm-workers: it does not exist",
 	}}
-	runs := []status.Run{{Time: events[0].Time, Target: "self-managed", Phase: "Converged", Revision: "af3e4a8c0ffee", Text: "created launch template kubeadm-workers"}}
+	runs := []history.Run{{Time: events[0].Time, Target: "self-managed", Phase: "Converged", Revision: "af3e4a8c0ffee", Text: "created launch template kubeadm-workers"}}
 	for what, test := range map[string]struct {
 		print func(Printer)
 		want  []string

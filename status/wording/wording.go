@@ -38,6 +38,9 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Short is a commit's hash as people read it.
+func Short(sha string) string { return sha[:min(7, len(sha))] }
+
 // Mark is the sign in front of a step.
 func Mark(v step.Verb) string {
 	switch v {

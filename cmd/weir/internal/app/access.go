@@ -8,10 +8,11 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/source/upload"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/page"
 )
 
 // openAccess makes what stands before the page and the API.
@@ -21,7 +22,7 @@ func (a *App) openAccess() error {
 	if err != nil {
 		return err
 	}
-	a.notices = status.NewNotices()
+	a.notices = page.NewNotices()
 	a.guard = access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: key, Notices: a.notices, Logger: a.log, Uploads: map[string]int64{commands.PlanPath: upload.MaxPacked}})
 	if c.TLS.CertFile == "" {
 		return nil
@@ -53,37 +54,37 @@ func (a *App) setAccess(c *config.Config) {
 // may come from anywhere and change one thing: when sources are looked at. All else
 // goes through the guard.
 func (a *App) handler() http.Handler {
-	page := a.board.Handler(status.HandlerOptions{
+	pages := page.Handler(a.board, page.Options{
 		Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}), Logger: a.log, Viewer: a.viewer,
 	})
 	commands := commands.Handler(commands.Options{
 		Book: a.book, Daemon: daemon{a}, Logger: a.log, Redact: a.o.Secrets.Redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
 		Plan: a.planDraft, Done: a.commanded, Say: a.guard.Say, Refuse: a.refuse,
-	}, page)
+	}, pages)
 	mux := http.NewServeMux()
-	mux.Handle(forge.Prefix, status.Secured(a.hooks))
+	mux.Handle(forge.Prefix, page.Secured(a.hooks))
 	mux.Handle("/", a.guard.Handler(commands))
 	return a.metrics.Count(mux)
 }
 
 // refuse shows why nothing came of a form.
 func (a *App) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back string) {
-	a.notices.Notice(w, code, status.Notice{Headline: "Nothing was done: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
+	a.notices.Notice(w, code, page.Notice{Headline: "Nothing was done: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
 }
 
 // viewer is who reads a page, with what is suspended.
-func (a *App) viewer(r *http.Request) status.Viewer {
+func (a *App) viewer(r *http.Request) page.Viewer {
 	v := access.Viewer(r)
 	for _, s := range a.book.Read().Suspensions {
-		v.Holds = append(v.Holds, status.Suspension{Target: s.Target, Pool: s.Pool, Text: s.Text()})
+		v.Holds = append(v.Holds, page.Suspension{Target: s.Target, Pool: s.Pool, Text: s.Text()})
 	}
 	return v
 }
 
 // commanded writes down who did what, and has a pass see it.
 func (a *App) commanded(d commands.Deed) {
-	e := status.Event{Kind: "command-given", Reason: d.Command, Pool: d.Request.Pool, Text: d.Text, Facts: map[string]string{"by": d.By}}
+	e := events.Event{Kind: "command-given", Reason: d.Command, Pool: d.Request.Pool, Text: d.Text, Facts: map[string]string{"by": d.By}}
 	if len(d.Targets) == 1 {
 		e.Target = d.Targets[0]
 	}

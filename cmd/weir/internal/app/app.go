@@ -49,11 +49,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/redact"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/access"
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
+	"github.com/weir-gitops/weir/status/metrics"
+	"github.com/weir-gitops/weir/status/notify"
+	"github.com/weir-gitops/weir/status/page"
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
@@ -111,9 +115,9 @@ type App struct {
 	watchdog   time.Duration // how often the service manager must hear of it at least; 0 for never
 	listener   net.Listener
 	emulator   *embedded.Server
-	board      *status.Board
+	board      *board.Board
 	registry   *prometheus.Registry
-	metrics    *status.Metrics
+	metrics    *metrics.Metrics
 	accounts   *accounts.Set
 	hooks      *forge.Receiver
 	// planAccounts are those in which pull requests are planned, base is what they
@@ -125,9 +129,9 @@ type App struct {
 	turns  *pulls.Turns
 	drafts *pulls.Drafts
 	// notifier is that of the current configuration, nil without one.
-	notifier atomic.Pointer[status.Notifier]
+	notifier atomic.Pointer[notify.Notifier]
 	// posting are the statuses of the current configuration, nil without a forge.
-	posting atomic.Pointer[status.Commits]
+	posting atomic.Pointer[commits.Commits]
 
 	// gen is what the configuration decides; changed between two conductors only, by a
 	// reload that holds swapping and handing. The conductor reads it freely, passes
@@ -151,7 +155,7 @@ type App struct {
 	// guard stands before the page and the API; certificate is nil without TLS.
 	guard       *access.Guard
 	certificate *access.Certificate
-	notices     *status.Notices
+	notices     *page.Notices
 
 	reporter *reporter
 	// renders are the commits that targets were last said to be rendered at. The
@@ -239,7 +243,7 @@ func (a *App) open(ctx context.Context) (err error) {
 		Clock: a.clock,
 		OnCall: func(c awscloud.CallInfo) {
 			a.checkClock()
-			a.metrics.AWSCall(status.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
+			a.metrics.AWSCall(metrics.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},
 	})
 	a.planAccounts, a.turns = a.accounts.ForPlans(), pulls.NewTurns()
@@ -277,8 +281,8 @@ const nodegroupRound = 5 * time.Minute
 func (a *App) telemetry() {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	a.metrics = status.NewMetrics(a.registry, a.o.Version)
-	a.board = status.NewBoard(status.BoardOptions{
+	a.metrics = metrics.New(a.registry, a.o.Version)
+	a.board = board.New(board.Options{
 		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{Now: a.sinceWhen}), Notify: a.notify,
 	})
 	a.measure()

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/history"
 )
 
@@ -75,10 +75,10 @@ func TestHistoryOutlivesAWrongClock(t *testing.T) {
 	h := history.New(db, history.Options{Now: a.sinceWhen, MaxAge: time.Hour})
 	add := func(ago time.Duration) int {
 		t.Helper()
-		if err := h.Append(status.Record{Events: []status.Event{{Time: time.Now().Add(-ago), Kind: "x"}}}); err != nil {
+		if err := h.Append(history.Record{Events: []events.Event{{Time: time.Now().Add(-ago), Kind: "x"}}}); err != nil {
 			t.Fatal(err)
 		}
-		list, err := h.Events(status.Filter{})
+		list, err := h.Events(history.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

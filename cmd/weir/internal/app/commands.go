@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/board"
 )
 
 // memory is what passes leave for the next one, and for commands. It outlives
@@ -246,7 +246,7 @@ func (d daemon) Approved(approval gates.Approval) []string {
 // what they find starts another.
 func (d daemon) Reconcile(targets []string, retry bool) []string {
 	all := d.app.board.Targets()
-	all = slices.DeleteFunc(all, func(t status.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
+	all = slices.DeleteFunc(all, func(t board.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
 	var out []string
 	for _, t := range all {
 		out = append(out, t.Name)

@@ -18,7 +18,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/metrics"
 )
 
 // TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse: the pass goes on, and another
@@ -31,7 +32,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	a := &App{
 		log: slog.New(slog.DiscardHandler), clock: clock.New(), book: gates.NewBook(db, clock.At(time.Now)),
-		board: status.NewBoard(status.BoardOptions{}), metrics: status.NewMetrics(prometheus.NewRegistry(), ""),
+		board: board.New(board.Options{}), metrics: metrics.New(prometheus.NewRegistry(), ""),
 	}
 	a.passes = &passes{app: a}
 	long := strings.Repeat("x", 1<<16) // the state takes no key as long as this

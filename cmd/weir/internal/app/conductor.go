@@ -7,7 +7,8 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/fleet"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/commits"
 )
 
 // conduct composes what Git wants, again and again, and has the scopes' loops make
@@ -97,10 +98,10 @@ const renderPatience = time.Second
 // tellRenders has everybody know which targets' newest commits are still rendered: in
 // the log where that takes long.
 func (a *App) tellRenders(now []fleet.Rendering) {
-	shown := map[string]status.Rendering{}
+	shown := map[string]board.Rendering{}
 	said := map[string]string{}
 	for _, r := range now {
-		shown[r.Target] = status.Rendering{Revision: r.Revision, Since: r.Since}
+		shown[r.Target] = board.Rendering{Revision: r.Revision, Since: r.Since}
 		if said[r.Target] = r.Revision; a.renders[r.Target] != r.Revision {
 			a.log.Info("a render takes long: the target stays at its last one until then", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
 		}
@@ -167,7 +168,7 @@ func (a *App) announce(c *fleet.Composition) {
 			continue
 		}
 		g.begun[r.Source] = r.SHA
-		g.commits.Begin(status.Revision{Source: r.Source, SHA: r.SHA, Touched: r.Touched, Removed: r.Removed})
+		g.commits.Begin(commits.Revision{Source: r.Source, SHA: r.SHA, Touched: r.Touched, Removed: r.Removed})
 	}
 }
 
@@ -183,9 +184,9 @@ func (a *App) configure(g *generation, targets []fleet.Target) {
 			}
 		}
 	}
-	var sources []status.Source
+	var sources []board.Source
 	for _, s := range g.config.Sources {
-		shown := status.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)}
+		shown := board.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)}
 		for _, f := range g.config.Forges {
 			if f.Source == s.Name && f.Type != config.Generic {
 				shown.WebURL, shown.Forge = f.URL, f.Type
@@ -193,9 +194,9 @@ func (a *App) configure(g *generation, targets []fleet.Target) {
 		}
 		sources = append(sources, shown)
 	}
-	shown := make([]status.Target, len(targets))
+	shown := make([]board.Target, len(targets))
 	for i, t := range targets {
-		shown[i] = status.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
+		shown[i] = board.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
 	}
 	a.board.Configure(sources, shown)
 	a.know(sources, shown)

@@ -15,9 +15,9 @@ import (
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/upload"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/pulls"
+	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
@@ -78,7 +78,7 @@ func (a *App) planDraft(ctx context.Context, d commands.Draft) (*commands.Planne
 		out.Unaffected = review.Targets - len(review.Touched)
 	}
 	for _, r := range reports {
-		r = status.Redact(func(text string) string { return a.o.Secrets.Redact(own.Redact(text)) }).Report(r)
+		r = report.Redact(func(text string) string { return a.o.Secrets.Redact(own.Redact(text)) }).Report(r)
 		out.Plans = append(out.Plans, terminal.PlanOf(r))
 		out.Places[r.Target] = commands.Place{Account: r.Account, Region: r.Region}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/metrics"
 )
 
 // route is how a source's host, and with it its forge, is reached and trusted.
@@ -40,7 +40,7 @@ func routeOf(s config.Source) route {
 
 // forgeOptions say how a forge is reached. The certificates and the proxy of the
 // source hold for its forge too, and its GitHub App where the forge has no token.
-func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (forge.ClientOptions, error) {
+func forgeOptions(f config.Forge, of *follower, metrics *metrics.Metrics) (forge.ClientOptions, error) {
 	name := forge.RepositoryOf
 	if f.Type == config.GitLab {
 		name = forge.ProjectOf
@@ -78,7 +78,7 @@ func forgeOptions(f config.Forge, of *follower, metrics *status.Metrics) (forge.
 
 // newForge makes the client of a source's forge; ref is the branch or tag that statuses
 // are about, which may be unknown.
-func newForge(f config.Forge, of *follower, ref string, metrics *status.Metrics) (forge.Client, error) {
+func newForge(f config.Forge, of *follower, ref string, metrics *metrics.Metrics) (forge.Client, error) {
 	o, err := forgeOptions(f, of, metrics)
 	if err != nil {
 		return nil, err

@@ -16,21 +16,23 @@ import (
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/source/snapshot"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/notify"
 )
 
 // generation is what one configuration decides.
 type generation struct {
 	config    *config.Config
 	followers map[string]*follower // by source
-	commits   *status.Commits
+	commits   *commits.Commits
 	fleet     *fleet.Fleet
 	// review plans pull requests; nil where none are.
 	review *review
 
 	stopCommits func(context.Context) error
 	// notifier sends events; nil where nobody receives any.
-	notifier     *status.Notifier
+	notifier     *notify.Notifier
 	stopNotifier func(context.Context) error
 	// routes are the ways to the forges, which decide whether a reload keeps
 	// their clients.
@@ -169,7 +171,7 @@ func (f *follower) hear(a *App, s snapshot.Snapshot, err error) {
 		f.view.Snapshot = last
 	}
 	f.mu.Unlock()
-	shown := status.Source{Name: f.config.Name, URL: f.config.URL, Ref: refText(f.config.Ref)}
+	shown := board.Source{Name: f.config.Name, URL: f.config.URL, Ref: refText(f.config.Ref)}
 	if err != nil {
 		a.hideSource(f.config)
 		shown.Error = err.Error()
@@ -262,7 +264,7 @@ func (g *generation) openStatuses(a *App) error {
 	if g.commits != nil || len(g.config.Forges) == 0 {
 		return nil
 	}
-	forges := map[string]status.Forge{}
+	forges := map[string]commits.Forge{}
 	for _, f := range g.config.Forges {
 		if f.Type == config.Generic {
 			continue
@@ -278,7 +280,7 @@ func (g *generation) openStatuses(a *App) error {
 		return nil
 	}
 	var err error
-	g.commits, err = status.NewCommits(status.CommitsOptions{
+	g.commits, err = commits.New(commits.Options{
 		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: forges, StateDir: a.state.Dir, Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
 	})
 	return err

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/reconciler/target"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // relay stands between Gitea's webhooks and a daemon, and hands them on when it is told.
@@ -163,9 +163,9 @@ func (r *reviewed) asReviewed(number int64) {
 			case p.Number != number:
 			case len(p.Differs)+len(p.Untold) > 0:
 				r.t.Fatalf("%d is %s: %q %q", number, p.State, p.Differs, p.Untold)
-			case p.State == status.PullUnaffected || p.State == status.PullConflict:
+			case p.State == report.PullUnaffected || p.State == report.PullConflict:
 				r.t.Fatalf("%d is %s: %s", number, p.State, p.Reason)
-			case p.State == status.PullMerged && p.Compared:
+			case p.State == report.PullMerged && p.Compared:
 				return ""
 			default:
 				return fmt.Sprintf("%s, compared %t", p.State, p.Compared)

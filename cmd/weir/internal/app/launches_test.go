@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/history"
 )
 
 // Why AWS launches no machine is told once for each cause: in later passes, over
@@ -58,7 +58,7 @@ func TestWhyNoMachineComesIsToldOnce(t *testing.T) {
 	}
 	a, stop := w.start()
 	defer stop()
-	events, err := a.board.QueryEvents(status.Filter{Kinds: []string{"pool-failed"}, Limit: 100})
+	events, err := a.board.QueryEvents(history.Filter{Kinds: []string{"pool-failed"}, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

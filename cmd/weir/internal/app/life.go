@@ -12,7 +12,7 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
 )
 
 // Start starts the goroutines. They live until Stop, whatever becomes of ctx.
@@ -23,7 +23,7 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("notifications", notifyShare, a.ofGeneration((*generation).haltNotifier))
 	a.gen.startNotifier(ctx, a)
 	a.showConfiguration(a.o.Config)
-	a.board.Event(status.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
+	a.board.Event(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	a.tellLoss(a.book.Read().Lost)
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))

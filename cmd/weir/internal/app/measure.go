@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/board"
 )
 
 // measure has the metrics ask for what they do not hear of.
@@ -23,13 +23,13 @@ func (a *App) measure() {
 		}
 		return 0
 	})
-	count := func(is func(status.TargetState) bool) func() int {
+	count := func(is func(board.TargetState) bool) func() int {
 		return func() int {
-			return len(slices.DeleteFunc(a.board.Targets(), func(t status.TargetState) bool { return !is(t) }))
+			return len(slices.DeleteFunc(a.board.Targets(), func(t board.TargetState) bool { return !is(t) }))
 		}
 	}
-	a.metrics.Queue("renders", count(func(t status.TargetState) bool { return !t.Rendering.Since.IsZero() }))
-	a.metrics.Queue("passes", count(func(t status.TargetState) bool { return !t.Unanswered.IsZero() }))
+	a.metrics.Queue("renders", count(func(t board.TargetState) bool { return !t.Rendering.Since.IsZero() }))
+	a.metrics.Queue("passes", count(func(t board.TargetState) bool { return !t.Unanswered.IsZero() }))
 	a.metrics.HistorySize(func() int64 {
 		info, err := os.Stat(a.state.path(state.File))
 		if err != nil {
@@ -40,7 +40,7 @@ func (a *App) measure() {
 }
 
 // know tells the metrics which sources and targets there are.
-func (a *App) know(sources []status.Source, targets []status.Target) {
+func (a *App) know(sources []board.Source, targets []board.Target) {
 	var s, t []string
 	for _, source := range sources {
 		s = append(s, source.Name)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/metrics"
 )
 
 // scrape reads a daemon's metrics as Prometheus does.
@@ -75,7 +75,7 @@ func TestMetricsOfADaemon(t *testing.T) {
 }
 
 // checkFamilies holds what is served against what is defined.
-func checkFamilies(t *testing.T, text string, defined []status.MetricDefinition) {
+func checkFamilies(t *testing.T, text string, defined []metrics.Definition) {
 	t.Helper()
 	for _, d := range defined {
 		unit := map[string]string{"counter": "_total", "histogram": "_seconds"}[d.Type]
@@ -97,7 +97,7 @@ func checkFamilies(t *testing.T, text string, defined []status.MetricDefinition)
 		if !ok || !strings.HasPrefix(name, "weir_") {
 			continue
 		}
-		i := slices.IndexFunc(defined, func(d status.MetricDefinition) bool { return d.Name == name })
+		i := slices.IndexFunc(defined, func(d metrics.Definition) bool { return d.Name == name })
 		if i < 0 || defined[i].Type != kind || !strings.Contains(text, "# HELP "+name+" "+defined[i].Help) {
 			t.Errorf("%s, a %s, is served as nobody defined it", name, kind)
 		}

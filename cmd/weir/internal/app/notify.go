@@ -4,11 +4,12 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/notify"
 )
 
 // notify hands events to the notifier of the current configuration. It never blocks.
-func (a *App) notify(events []status.Event) {
+func (a *App) notify(events []events.Event) {
 	a.metrics.Events(events)
 	if n := a.notifier.Load(); n != nil {
 		n.Add(events)
@@ -25,15 +26,15 @@ func (g *generation) openNotifier(a *App, earlier *generation) error {
 	if len(g.config.Notify) == 0 {
 		return nil
 	}
-	o := status.NotifierOptions{
+	o := notify.Options{
 		Instance: g.config.Instance, Logger: a.log, Version: a.o.Version,
 		Sent: a.metrics.Notification,
 	}
 	for _, n := range g.config.Notify {
-		o.Receivers = append(o.Receivers, status.Receiver{URL: n.URL, SecretFile: n.SecretFile, Events: n.Events})
+		o.Receivers = append(o.Receivers, notify.Receiver{URL: n.URL, SecretFile: n.SecretFile, Events: n.Events})
 	}
 	var err error
-	g.notifier, err = status.NewNotifier(o)
+	g.notifier, err = notify.New(o)
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/notify"
 )
 
 // TestNotifications runs a daemon with a receiver that verifies what it gets, and
@@ -24,9 +24,9 @@ func TestNotifications(t *testing.T) {
 	got := map[string][]string{} // kinds by path
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		want := status.Sign([]byte(secret), r.Header.Get(status.HeaderTimestamp), body)
-		var n status.Notification
-		if err != nil || !hmac.Equal([]byte(want), []byte(r.Header.Get(status.HeaderSignature))) || json.Unmarshal(body, &n) != nil {
+		want := notify.Sign([]byte(secret), r.Header.Get(notify.HeaderTimestamp), body)
+		var n notify.Message
+		if err != nil || !hmac.Equal([]byte(want), []byte(r.Header.Get(notify.HeaderSignature))) || json.Unmarshal(body, &n) != nil {
 			t.Errorf("a notification is not as it should be: %s", body)
 			w.WriteHeader(http.StatusUnauthorized)
 			return

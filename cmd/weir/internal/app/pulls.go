@@ -9,14 +9,16 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/comments"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/pulls"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // review is what plans the pull requests of one generation.
 type review struct {
-	teller   *status.Pulls
+	teller   *comments.Comments
 	watchers map[string]*pulls.Watcher // by source
 	stops    []func(context.Context) error
 	// known counts the watchers that knew their own login at the last pass.
@@ -26,7 +28,7 @@ type review struct {
 // openPulls makes what plans pull requests, if the configuration wants any planned.
 func (g *generation) openPulls(a *App) error {
 	r := &review{watchers: map[string]*pulls.Watcher{}}
-	commenters := map[string]status.PullForge{}
+	commenters := map[string]comments.PullForge{}
 	clients := map[string]forge.Client{}
 	for _, f := range g.config.Forges {
 		if !g.config.PlansPulls(f) {
@@ -43,7 +45,7 @@ func (g *generation) openPulls(a *App) error {
 		return nil
 	}
 	var err error
-	r.teller, err = status.NewPulls(status.PullsOptions{
+	r.teller, err = comments.New(comments.Options{
 		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: commenters, StateDir: a.state.Dir,
 		Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite, WroteComment: a.metrics.CommentWrite,
 	})
@@ -59,7 +61,7 @@ func (g *generation) openPulls(a *App) error {
 		r.watchers[f.Source], err = pulls.New(pulls.Options{
 			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: a.base.Load, Accounts: a.planAccounts,
 			Policy: f.PullRequests, Teller: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
-			PageURL: g.config.PublicURL, Marker: status.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
+			PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
 			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 		})
 		if err != nil {
@@ -80,15 +82,15 @@ func (g *generation) watcher(source string) *pulls.Watcher {
 
 // tellers tell the forge and the page.
 type tellers struct {
-	forge *status.Pulls
-	board *status.Board
+	forge *comments.Comments
+	board *board.Board
 }
 
 // Begin says that a head was seen.
 func (t tellers) Begin(source string, number int64, sha string) { t.forge.Begin(source, number, sha) }
 
 // Show says what became of a pull request.
-func (t tellers) Show(p status.Pull) {
+func (t tellers) Show(p report.Pull) {
 	t.board.Pull(p)
 	t.forge.Show(p)
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/status"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // propose commits files to a branch from main and opens a pull request with them.
@@ -114,7 +114,7 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 		t.Errorf("approvals that are left: %+v, %v", r.Approvals, r.Lost)
 	}
 	// The page has it too, and what weir says is never a command to it.
-	if shown := a.board.Pulls(); len(shown) != 1 || shown[0].State != status.PullMerged {
+	if shown := a.board.Pulls(); len(shown) != 1 || shown[0].State != report.PullMerged {
 		t.Errorf("the page shows %+v", shown)
 	}
 	for _, body := range w.forge.told(1) {
@@ -181,7 +181,7 @@ func TestATrailerThatFirstAppearsInASquash(t *testing.T) {
 	})
 	eventually(t, "the end", func() string {
 		for _, p := range a.board.Pulls() {
-			if p.State != status.PullMerged || len(p.Differs) > 0 {
+			if p.State != report.PullMerged || len(p.Differs) > 0 {
 				return fmt.Sprintf("%d is %s: %v", p.Number, p.State, p.Differs)
 			}
 		}

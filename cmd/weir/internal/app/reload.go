@@ -10,7 +10,7 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
 )
 
 // reloader reads the configuration again when it is told to or the file changes,
@@ -70,7 +70,7 @@ func (a *App) reload(ctx context.Context, conductor *running) {
 	}
 	a.metrics.Reload(true)
 	a.showConfiguration(c)
-	a.board.Event(status.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
+	a.board.Event(events.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets))
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -105,7 +105,7 @@ func (g *generation) announceRefused() map[string]bool {
 		out[name] = true
 		if g.begun[name] != sha {
 			g.begun[name] = sha
-			g.commits.Begin(status.Revision{Source: name, SHA: sha, Err: fmt.Errorf("not applied: %w", why)})
+			g.commits.Begin(commits.Revision{Source: name, SHA: sha, Err: fmt.Errorf("not applied: %w", why)})
 		}
 	}
 	return out

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source/sourcetest"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/board"
 )
 
 // TestUnsignedCommitsAreNotApplied follows a branch that must be signed.
@@ -110,7 +110,7 @@ func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
 	next.Sources[0].Verify = config.Verify{Mode: "commit", SSH: config.VerifySSH{AllowedSignersFile: allowed}}
 	a, stop := w.startConfig(first, func() (*config.Config, error) { return next, nil })
 	defer stop()
-	pass := func(what string, wanted func(s status.TargetState) bool) {
+	pass := func(what string, wanted func(s board.TargetState) bool) {
 		t.Helper()
 		eventually(t, what, func() string {
 			if s, ok := a.board.Target("prod"); !ok || s.Last == nil || !wanted(s) {
@@ -119,13 +119,13 @@ func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
 			return ""
 		})
 	}
-	pass("the unsigned commit is planned", func(s status.TargetState) bool { return s.Last.Revision == unsigned && s.Last.Suspended })
+	pass("the unsigned commit is planned", func(s board.TargetState) bool { return s.Last.Revision == unsigned && s.Last.Suspended })
 	a.configChanged()
-	pass("it is refused", func(s status.TargetState) bool {
+	pass("it is refused", func(s board.TargetState) bool {
 		return !s.Last.Suspended && s.Last.Err != nil && strings.Contains(s.Last.Err.Error(), "it is not signed")
 	})
 	began := lastPass(a)
-	pass("another pass is over", func(status.TargetState) bool { return lastPass(a).After(began) })
+	pass("another pass is over", func(board.TargetState) bool { return lastPass(a).After(began) })
 	if got := w.writes(); len(got) > 0 {
 		t.Errorf("an unsigned commit wrote: %v", got)
 	}

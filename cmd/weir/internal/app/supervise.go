@@ -9,7 +9,8 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // firstPace is how often the manager is told how it stands until every target had its
@@ -90,11 +91,11 @@ func (a *App) tellManager(lines ...string) {
 }
 
 // standing says in a line how the targets stand, and how far the first pass is.
-func standing(targets []status.TargetState) string {
+func standing(targets []board.TargetState) string {
 	if len(targets) == 0 {
 		return "waiting for the first commit"
 	}
-	n, passed, rendered := map[status.TargetPhase]int{}, 0, 0
+	n, passed, rendered := map[report.Phase]int{}, 0, 0
 	for _, t := range targets {
 		n[t.Phase]++
 		if t.Last != nil {
@@ -105,7 +106,7 @@ func standing(targets []status.TargetState) string {
 		}
 	}
 	var parts []string
-	for _, p := range []status.TargetPhase{status.TargetFailing, status.TargetMoving, status.TargetWaiting, status.TargetHeld, status.TargetSuspended, status.TargetConverged} {
+	for _, p := range []report.Phase{report.Failing, report.Moving, report.Waiting, report.Held, report.Suspended, report.Converged} {
 		if n[p] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[p], p))
 		}

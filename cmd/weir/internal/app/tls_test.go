@@ -19,8 +19,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/source/sourcetest"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/metrics"
+	"github.com/weir-gitops/weir/status/notify"
 )
 
 // tellAll writes to forges, AWS and a receiver of notifications, all at one address, and
@@ -42,7 +44,7 @@ func tellAll(t *testing.T, server *sourcetest.TLSServer) (succeeded []string) {
 	}
 	sha := strings.Repeat("1", 40)
 	of := &follower{config: config.Source{Name: "s", CAFile: server.CAFile}}
-	metrics := status.NewMetrics(prometheus.NewRegistry(), "test")
+	metrics := metrics.New(prometheus.NewRegistry(), "test")
 	for _, kind := range []string{config.GitHub, config.GitLab, config.Gitea} {
 		f := config.Forge{Type: kind, URL: server.URL + "/platform/fleet", Source: "s", TokenFile: secret}
 		writer, err := newForge(f, of, "main", metrics)
@@ -69,14 +71,14 @@ func tellAll(t *testing.T, server *sourcetest.TLSServer) (succeeded []string) {
 	}
 	defer rt.CloseIdleConnections()
 	sent := make(chan string, 10)
-	n, err := status.NewNotifier(status.NotifierOptions{
-		Receivers: []status.Receiver{{URL: server.URL, SecretFile: secret}}, Transport: rt,
+	n, err := notify.New(notify.Options{
+		Receivers: []notify.Receiver{{URL: server.URL, SecretFile: secret}}, Transport: rt,
 		Logger: slog.New(slog.DiscardHandler), Sent: func(_, result string) { sent <- result },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Add([]status.Event{{Kind: "x", Text: "y"}})
+	n.Add([]events.Event{{Kind: "x", Text: "y"}})
 	over, stop := context.WithCancel(ctx)
 	stop() // what waits gets one try
 	if err := n.Run(over); err != nil {

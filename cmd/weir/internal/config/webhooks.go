@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/events/kinds"
 )
 
 // Notify is where events are sent to, signed, as they happen.
@@ -63,7 +63,7 @@ func (v *validator) notify() {
 			v.fault(at+".secretFile", "missing-key", "openssl rand -hex 32 makes a good secret", "a file with the secret for signatures is required")
 		}
 		for j, kind := range n.Events {
-			if !slices.Contains(status.EventKinds(), kind) {
+			if !slices.Contains(kinds.All(), kind) {
 				v.fault(fmt.Sprintf("%s.events[%d]", at, j), "bad-value", "/api/v1/events shows events with their kinds", "there is no kind of event %q", kind)
 			}
 		}

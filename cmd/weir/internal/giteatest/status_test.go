@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/comments"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 func teller(t *testing.T, s *giteatest.Server, r *giteatest.Repository, token string) forge.Client {
@@ -83,8 +84,8 @@ func TestGiteaTeller(t *testing.T) {
 		if got, err := g.Self(t.Context()); got != weir.Name || err != nil {
 			t.Errorf("login %q, %v", got, err)
 		}
-		marker := status.PullMarker("fleet", "pools")
-		texts := []string{marker + "\nfirst", marker + "\n" + strings.Repeat("é", status.CommentLimit(forge.Gitea)-len(marker)-1)}
+		marker := report.PullMarker("fleet", "pools")
+		texts := []string{marker + "\nfirst", marker + "\n" + strings.Repeat("é", comments.Limit(forge.Gitea)-len(marker)-1)}
 		id, err := g.CreateComment(t.Context(), number, texts[0])
 		if err != nil {
 			t.Fatal(err)

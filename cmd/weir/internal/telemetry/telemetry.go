@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/weir-gitops/weir/reconciler/span"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -87,7 +87,7 @@ func (t *Tracing) Close(ctx context.Context) error {
 }
 
 // Forge returns f with a span around each commit status that is written.
-func (t *Tracing) Forge(f status.Forge) status.Forge {
+func (t *Tracing) Forge(f commits.Forge) commits.Forge {
 	if t.tracer == nil {
 		return f
 	}
@@ -95,11 +95,11 @@ func (t *Tracing) Forge(f status.Forge) status.Forge {
 }
 
 type tracedForge struct {
-	status.Forge
+	commits.Forge
 	tracer trace.Tracer
 }
 
-// SetStatus implements status.Forge.
+// SetStatus implements commits.Forge.
 func (f tracedForge) SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error {
 	ctx, sp := f.tracer.Start(ctx, "status write", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		span.Attributes("forge", string(f.Kind()), "revision", sha, "context", s.Context, "state", string(s.State))...))

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weir-gitops/weir/reconciler/span"
-	"github.com/weir-gitops/weir/status"
+	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -90,7 +90,7 @@ func valueOf(s *tracepb.Span, key string) string {
 	return ""
 }
 
-type quietForge struct{ status.Forge }
+type quietForge struct{ commits.Forge }
 
 func (quietForge) Kind() forge.Kind { return forge.Gitea }
 
@@ -159,7 +159,7 @@ func TestNothingIsSentUnasked(t *testing.T) {
 				return
 			}
 			forge := quietForge{}
-			if tracing.Forge(forge) != status.Forge(forge) {
+			if tracing.Forge(forge) != commits.Forge(forge) {
 				t.Error("the forge is wrapped")
 			}
 			ctx, s := tracing.Tracer().Start(t.Context(), "pass")

@@ -1,0 +1,39 @@
+package visible
+
+import (
+	"strings"
+	"unicode/utf16"
+)
+
+// Line makes a text of others fit for a single line: valid UTF-8 of characters that a
+// reader sees, blanks collapsed.
+func Line(s string) string {
+	return Text(strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " "))
+}
+
+// Clip cuts s to at most limit UTF-16 units, at the end of a character, marked
+// with an ellipsis. No forge counts more than that for a character.
+func Clip(s string, limit int) string {
+	if Units(s) <= limit {
+		return s
+	}
+	left := limit - 1 // the ellipsis
+	end := 0
+	for i, r := range s {
+		n := max(1, utf16.RuneLen(r))
+		if n > left {
+			break
+		}
+		left -= n
+		end = i + len(string(r))
+	}
+	return strings.TrimRight(s[:end], " ") + "…"
+}
+
+// Units is how many UTF-16 units a text has.
+func Units(s string) (n int) {
+	for _, r := range s {
+		n += max(1, utf16.RuneLen(r))
+	}
+	return n
+}

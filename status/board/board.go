@@ -1,0 +1,377 @@
+package board
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/history"
+	"github.com/weir-gitops/weir/status/live"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// Source is a repository and the ref that is followed, as it stands now.
+type Source struct {
+	Name string `json:"name"`
+	// URL is kept without user, password and query.
+	URL string `json:"url"`
+	// Ref is the followed ref in words, such as "branch main".
+	Ref string `json:"ref"`
+	// Revision is the full hash of the commit that was last seen, empty
+	// before the first successful fetch; Subject is its first line.
+	Revision string `json:"revision"`
+	Subject  string `json:"subject"`
+	// FetchedAt is the time of the last successful fetch.
+	FetchedAt time.Time `json:"fetchedAt,omitzero"`
+	// ChangedAt is when Revision was first seen; the board fills it in.
+	ChangedAt time.Time `json:"changedAt,omitzero"`
+	// Error is why the last fetch failed, empty where it did not.
+	Error string `json:"error,omitempty"`
+	// WebURL is the repository's address on its forge for a browser, and Forge the
+	// kind of forge: github, gitlab, gitea or forgejo. Where they are empty they
+	// are taken from URL if it tells them, and else commits and files get no link.
+	WebURL string `json:"webURL,omitempty"`
+	Forge  string `json:"forge,omitempty"`
+}
+
+// Target is a configured target.
+type Target struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Path    string `json:"path"`
+	Account string `json:"account"`
+	Region  string `json:"region"`
+}
+
+// TargetState is a target with what its last passes found. Reports in it are
+// copies that nobody changes.
+type TargetState struct {
+	Target
+	Phase report.Phase
+	// Last is the report of the last pass, nil before the first. Applied is
+	// that of the last pass that ran a step, nil if none has.
+	Last    *plan.Report
+	Applied *plan.Report
+	// Pools are those of the last pass that could tell, at PoolsAt: a render
+	// that fails says nothing about the pools in AWS.
+	Pools         []plan.PoolStatus
+	LaunchConfigs []plan.LaunchConfigStatus
+	PoolsAt       time.Time
+	// ConvergedSince holds, by namespace/name, when a pool was first seen
+	// converged; it lacks pools that are not.
+	ConvergedSince map[string]time.Time
+	// NextDue is when the next pass is due, zero if unknown.
+	NextDue time.Time
+	// Rendering is the commit that is still being rendered, since a while; Unanswered
+	// is since when AWS has not answered the pass under way. Both are zero mostly.
+	Rendering  Rendering
+	Unanswered time.Time
+}
+
+// Rendering is a commit that is being rendered.
+type Rendering struct {
+	Revision string    `json:"revision,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+}
+
+// Board is the current state of a daemon, for the page and the API. It is safe
+// for concurrent use; everything that it returns is a copy.
+type Board struct {
+	Instance string
+	redact   report.Redact
+	Now      func() time.Time
+	notify   func([]events.Event)
+	log      *slog.Logger
+	// recorder is nil where history is not kept over a restart.
+	recorder *recorder
+
+	mu      sync.RWMutex
+	sources map[string]Source
+	targets map[string]TargetState
+	runs    ring[history.Run]
+	events  ring[events.Event]
+	// told is what was told of each target and source, by toldOfTarget and
+	// toldOfSource.
+	told map[string]events.Known
+	// absent says since when there is nothing of what something was told of.
+	absent map[string]time.Time
+	beat   time.Time
+	// within is how long after a beat the next sign of life may take.
+	within time.Duration
+	// configured says that Configure was called.
+	configured bool
+	pulls      map[pullKey]keptPull
+	// shown is the configuration as the page has it, and refused why a later one is not
+	// in its place, empty where none is refused.
+	shown, refused string
+	// held is why nothing is written, empty where something may be.
+	held string
+
+	watchers live.Watchers
+}
+
+// Options configures a Board.
+type Options struct {
+	// Instance is weir's instance name, shown on the page.
+	Instance string
+	// Redact is applied to every text before it is kept.
+	Redact report.Redact
+	// Now defaults to time.Now.
+	Now func() time.Time
+	// Archive keeps history over restarts; nil keeps it in memory only.
+	Archive Archive
+	// Logger is given every event as a line of its own; nil for nobody.
+	Logger *slog.Logger
+	// Notify is given events as they happen, redacted; nil for nobody. It must not block.
+	Notify func([]events.Event)
+}
+
+// History in memory is bounded: enough for a page, and a daemon that runs for a
+// year needs no more memory than one that runs for a day.
+const (
+	keptRuns   = 200
+	keptEvents = 500
+)
+
+// New returns a board without targets, with the history of its archive. An
+// archive that cannot be read is logged, and history begins anew.
+func New(o Options) *Board {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	b := &Board{
+		Instance: o.Instance, redact: o.Redact, Now: o.Now, log: o.Logger, notify: o.Notify,
+		sources: map[string]Source{}, targets: map[string]TargetState{},
+		runs: ring[history.Run]{max: keptRuns}, events: ring[events.Event]{max: keptEvents}, told: map[string]events.Known{},
+	}
+	if o.Archive != nil {
+		b.recorder = newRecorder(o.Archive, o.Logger)
+		if err := b.remember(o.Archive); err != nil {
+			o.Logger.Error("history of earlier runs cannot be read", "error", err)
+		}
+	}
+	return b
+}
+
+// Configure says which sources and targets there are. What the board knows of
+// those that stay is kept, the rest is forgotten. A daemon is ready once every
+// target named here had its first pass.
+func (b *Board) Configure(sources []Source, targets []Target) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keptSources := make(map[string]Source, len(sources))
+	for _, s := range sources {
+		s.URL = plainURL(s.URL)
+		s.WebURL = plainURL(s.WebURL)
+		if old, ok := b.sources[s.Name]; ok && old.URL == s.URL && old.Ref == s.Ref {
+			old.WebURL, old.Forge = s.WebURL, s.Forge
+			s = old
+		}
+		keptSources[s.Name] = s
+	}
+	kept := make(map[string]TargetState, len(targets))
+	for _, t := range targets {
+		state, ok := b.targets[t.Name]
+		if !ok {
+			state.Phase = report.Waiting
+		}
+		state.Target = t
+		kept[t.Name] = state
+	}
+	b.sources, b.targets, b.configured = keptSources, kept, true
+	b.miss()
+	maps.DeleteFunc(b.pulls, func(k pullKey, _ keptPull) bool { _, ok := keptSources[k.source]; return !ok })
+	b.watchers.Changed("")
+}
+
+// Missing names what readiness waits for: the configuration, then the first
+// pass over each target.
+func (b *Board) Missing() []string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if !b.configured {
+		return []string{"the configuration"}
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(b.targets)) {
+		if t := b.targets[name]; t.Last == nil {
+			text := "the first pass over " + name
+			for _, words := range SlowWords(&t) {
+				text += " (" + words + ")"
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// Source replaces what is known of a source. An empty Revision, Subject or
+// FetchedAt keeps the earlier one: a failed fetch forgets nothing.
+func (b *Board) Source(s Source) {
+	s.URL, s.Error, s.Subject = plainURL(s.URL), b.redact.Text(s.Error), b.redact.Text(s.Subject)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.sources[s.Name]
+	if s.Revision == "" || s.Revision == old.Revision && s.Subject == "" {
+		s.Revision, s.Subject = old.Revision, old.Subject
+	}
+	if s.ChangedAt = old.ChangedAt; s.Revision != old.Revision {
+		s.ChangedAt = s.FetchedAt
+	}
+	if s.FetchedAt.IsZero() {
+		s.FetchedAt = old.FetchedAt
+	}
+	s.WebURL, s.Forge = cmp.Or(s.WebURL, old.WebURL), cmp.Or(s.Forge, old.Forge)
+	b.sources[s.Name] = s
+	b.tellSource(s)
+	b.watchers.Changed("")
+}
+
+// Subject says what the first line of a source's commit is, once the commit was
+// rendered: only then is it known what of it must not be shown.
+func (b *Board) Subject(source, revision, subject string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, ok := b.sources[source]; ok && s.Revision == revision && s.Subject == "" {
+		s.Subject = b.redact.Text(subject)
+		b.sources[source] = s
+	}
+}
+
+// Report takes in what a pass did and found.
+func (b *Board) Report(_ context.Context, whole *plan.Report) {
+	r := b.redact.Report(whole)
+	at := r.StartedAt.Add(r.Duration)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.targets[r.Target]
+	next := old
+	next.Name, next.Source = r.Target, cmp.Or(r.Source, old.Source)
+	next.Account, next.Region = cmp.Or(r.Account, old.Account), cmp.Or(r.Region, old.Region)
+	next.Last, next.Phase = r, report.PhaseOf(r)
+	run := history.RunOf(r)
+	if run.Steps.Done+run.Steps.Failed > 0 {
+		next.Applied = r
+	}
+	key := toldOfTarget(r.Target)
+	before := b.told[key]
+	// Without a plan nothing was observed, so the earlier pools stand.
+	if r.Plan != nil || len(r.Pools) > 0 {
+		next.Pools, next.LaunchConfigs, next.PoolsAt = r.Pools, r.LaunchConfigs, at
+		next.ConvergedSince = convergedSince(old.ConvergedSince, r.Pools, at)
+	} else {
+		next.Pools, next.PoolsAt = lastSeen(old, r.Target, before)
+	}
+	b.targets[r.Target] = next
+	// The whole report tells what a step did; its events are redacted after.
+	told, list := events.Between(before, whole, at, old.Last == nil)
+	var runs []history.Run
+	// A pass that finds what the one before it found is no news.
+	if run.Steps.Done > 0 || before.Phase != told.Phase || before.Revision != told.Revision || before.Fault != told.Fault {
+		runs = append(runs, run)
+	}
+	b.tell(list, runs, map[string]events.Known{key: told})
+	b.watchers.Changed(r.Target)
+}
+
+func convergedSince(old map[string]time.Time, pools []plan.PoolStatus, at time.Time) map[string]time.Time {
+	out := make(map[string]time.Time, len(pools))
+	for _, p := range pools {
+		if key := report.PoolKey(p); p.Converged {
+			out[key] = at
+			if since, ok := old[key]; ok {
+				out[key] = since
+			}
+		}
+	}
+	return out
+}
+
+// Due says when a target's next pass is due. It does nothing for a target that
+// the board does not know.
+func (b *Board) Due(target string, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t, ok := b.targets[target]; ok {
+		t.NextDue = at
+		b.targets[target] = t
+		b.watchers.Changed(target)
+	}
+}
+
+// Renders says which targets are behind their source, because its newest commit is
+// still being rendered for them: these and no others.
+func (b *Board) Renders(of map[string]Rendering) {
+	b.edit(func(t *TargetState) bool {
+		is := of[t.Name]
+		changed := t.Rendering != is
+		t.Rendering = is
+		return changed
+	})
+}
+
+// Unanswered says which targets' passes wait for AWS since when, without an answer:
+// these and no others.
+func (b *Board) Unanswered(since map[string]time.Time) {
+	b.edit(func(t *TargetState) bool {
+		is := since[t.Name]
+		changed := !t.Unanswered.Equal(is)
+		t.Unanswered = is
+		return changed
+	})
+}
+
+// edit changes targets, and has those watched that say that they have changed.
+func (b *Board) edit(change func(*TargetState) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, t := range b.targets {
+		if change(&t) {
+			b.targets[name] = t
+			b.watchers.Changed(name)
+		}
+	}
+}
+
+// Remove forgets a target.
+func (b *Board) Remove(target string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.targets, target)
+	b.watchers.Changed("")
+}
+
+// Beat says that the reconciler's loop turns, and that the next sign of life may take
+// as long as within. That something is slow is no sign of the contrary: reports say
+// nothing of it.
+func (b *Board) Beat(within time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.beat, b.within = b.Now(), within
+	b.forgetTold()
+}
+
+// LastBeat is the time of the last sign of life, zero before the first, and how
+// long the next may take.
+func (b *Board) LastBeat() (beat time.Time, within time.Duration) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.beat, b.within
+}
+
+// Live answers pages that are open with what changes, until EndStreams.
+func (b *Board) Live() http.Handler { return &b.watchers }
+
+// EndStreams ends the answers that last as long as a page is open, so that a
+// server can shut down without waiting for them. Pages then ask now and then.
+func (b *Board) EndStreams() { b.watchers.Close() }

@@ -1,0 +1,59 @@
+package board
+
+import "github.com/weir-gitops/weir/status/events"
+
+// ShowConfiguration says which configuration holds, as text without any secret in
+// it, for the page. None is refused then.
+func (b *Board) ShowConfiguration(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.shown, b.refused = b.redact.Text(text), ""
+	b.watchers.Changed("")
+}
+
+// RefuseConfiguration says that the configuration on the disk is not taken, and why.
+// Until another one holds the page tells it: a reader else takes what is written
+// for what is done.
+func (b *Board) RefuseConfiguration(why string) {
+	b.mu.Lock()
+	b.refused = b.redact.Text(why)
+	b.mu.Unlock()
+	b.Event(events.Event{Kind: "configuration-refused", Text: why})
+}
+
+// Refusal is why the configuration on the disk is not taken, empty where it is.
+func (b *Board) Refusal() string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.redact.Text(b.refused)
+}
+
+// HoldWrites says that nothing is written, and why, or where why is empty that this
+// is over.
+func (b *Board) HoldWrites(why string) {
+	why = b.redact.Text(why)
+	b.mu.Lock()
+	before := b.held
+	b.held = why
+	b.mu.Unlock()
+	if why != before {
+		b.watchers.Changed("")
+	}
+	if why != "" && why != before {
+		b.Event(events.Event{Kind: "state-lost", Text: "nothing is written: " + why})
+	}
+}
+
+// WritesHeld is why nothing is written, empty where something may be.
+func (b *Board) WritesHeld() string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.held
+}
+
+// Configuration is what ShowConfiguration was given.
+func (b *Board) Configuration() string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.shown
+}

@@ -1,0 +1,227 @@
+package board
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/history"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// remember takes in the history of earlier runs.
+func (b *Board) remember(a Archive) error {
+	events, err := a.Events(history.Filter{Limit: keptEvents})
+	if err != nil {
+		return err
+	}
+	runs, err := a.Runs(history.Filter{Limit: keptRuns})
+	if err != nil {
+		return err
+	}
+	told, err := a.Told()
+	if err != nil {
+		return err
+	}
+	for _, e := range slices.Backward(events) {
+		b.events.add(e)
+	}
+	for _, r := range slices.Backward(runs) {
+		b.runs.add(r)
+	}
+	maps.Copy(b.told, told)
+	return nil
+}
+
+// Run writes history to the archive until ctx ends. What was told before it
+// returns is on the disk then.
+func (b *Board) Run(ctx context.Context) error {
+	if b.recorder == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return b.recorder.run(ctx)
+}
+
+// tell takes in events, in the order of time, and what has been told with them.
+// The board is locked.
+func (b *Board) tell(list []events.Event, runs []history.Run, told map[string]events.Known) {
+	for i, e := range list {
+		e = events.Redacted(b.redact, e)
+		e.Level = cmp.Or(e.Level, kinds.LevelOf(e.Kind))
+		list[i] = e
+		b.events.add(e)
+		b.log.Log(context.Background(), logLevel(e.Level), "event", eventAttrs(e)...)
+	}
+	if b.notify != nil && len(list) > 0 {
+		b.notify(list)
+	}
+	for _, r := range runs {
+		b.runs.add(r)
+	}
+	for key, now := range told {
+		if reflect.DeepEqual(b.told[key], now) {
+			delete(told, key)
+			continue
+		}
+		b.told[key] = now
+	}
+	b.recorder.add(history.Record{Events: list, Runs: runs, Told: told})
+}
+
+// tellSource tells what has become of a source. The board is locked.
+func (b *Board) tellSource(s Source) {
+	var list []events.Event
+	told := b.told[toldOfSource(s.Name)]
+	fault := ""
+	if s.Error != "" {
+		fault = events.ShortHash(s.Error)
+	}
+	switch {
+	case fault != "" && fault != told.Fault:
+		list = append(list, events.Event{Kind: "source-failed", Text: s.Error})
+	case fault == "" && told.Fault != "":
+		list = append(list, events.Event{Kind: "source-recovered", Text: "reachable again"})
+	}
+	if s.Revision != told.Revision && s.Revision != "" && fault == "" {
+		// Without the commit's subject: what a fetch brings may name a secret that
+		// is known as one only once the commit is rendered, and an event stays.
+		list = append(list, events.Event{Kind: "revision-seen", Revision: s.Revision, Text: "a new commit is there"})
+		told.Revision = s.Revision
+	}
+	told.Fault = fault
+	for i := range list {
+		list[i].Time, list[i].Source = b.Now(), s.Name
+	}
+	b.tell(list, nil, map[string]events.Known{toldOfSource(s.Name): told})
+}
+
+// toldFor is how long it is remembered what was told of a target or source that is
+// gone: one that comes back soon, as after a fault of the configuration, is no news.
+const toldFor = time.Hour
+
+// miss notes what is gone of what something was told of. The board is locked.
+func (b *Board) miss() {
+	absent := map[string]time.Time{}
+	for key := range b.told {
+		absent[key] = b.Now()
+		if since, known := b.absent[key]; known {
+			absent[key] = since
+		}
+	}
+	for name := range b.targets {
+		delete(absent, toldOfTarget(name))
+	}
+	for name := range b.sources {
+		delete(absent, toldOfSource(name))
+	}
+	b.absent = absent
+}
+
+// forgetTold forgets what was told of what has been gone for long, in the archive too.
+// The board is locked.
+func (b *Board) forgetTold() {
+	gone := map[string]events.Known{}
+	for key, since := range b.absent {
+		if b.Now().Sub(since) >= toldFor {
+			gone[key] = events.Known{}
+			delete(b.told, key)
+			delete(b.absent, key)
+		}
+	}
+	if len(gone) > 0 {
+		b.recorder.add(history.Record{Told: gone})
+	}
+}
+
+func toldOfTarget(name string) string { return "target " + name }
+
+func toldOfSource(name string) string { return "source " + name }
+
+func logLevel(l kinds.Level) slog.Level {
+	switch l {
+	case kinds.Error:
+		return slog.LevelError
+	case kinds.Warning:
+		return slog.LevelWarn
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// eventAttrs are an event as a line of the log has it.
+func eventAttrs(e events.Event) []any {
+	out := []any{"kind", e.Kind}
+	for _, a := range []struct{ key, value string }{
+		{"target", e.Target}, {"source", e.Source}, {"pool", e.Pool}, {"resource", string(e.Resource)}, {"name", e.Name},
+		{"revision", wording.Short(e.Revision)}, {"reason", e.Reason}, {"text", e.Text},
+	} {
+		if a.value != "" {
+			out = append(out, a.key, a.value)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.Facts)) {
+		out = append(out, key, e.Facts[key])
+	}
+	if len(e.Changes) > 0 {
+		fields := make([]string, len(e.Changes))
+		for i, c := range e.Changes {
+			fields[i] = c.Field
+		}
+		out = append(out, "fields", fields)
+	}
+	return out
+}
+
+// Event adds an event that no report shows, such as a reloaded configuration.
+func (b *Board) Event(e events.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.Time.IsZero() {
+		e.Time = b.Now()
+	}
+	b.tell([]events.Event{e}, nil, nil)
+	b.watchers.Changed(e.Target)
+}
+
+// Runs returns the last passes that did something, failed, or changed how a
+// target stands, newest first.
+func (b *Board) Runs() []history.Run {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.runs.newestFirst()
+}
+
+// Events returns the last events, newest first.
+func (b *Board) Events() []events.Event {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.events.newestFirst()
+}
+
+// ring keeps the last max values.
+type ring[T any] struct {
+	max    int
+	values []T
+}
+
+func (r *ring[T]) add(v T) {
+	if len(r.values) == r.max {
+		copy(r.values, r.values[1:])
+		r.values[len(r.values)-1] = v
+		return
+	}
+	r.values = append(r.values, v)
+}
+
+func (r *ring[T]) newestFirst() []T {
+	out := slices.Clone(r.values)
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,30 @@
+package board
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// plainURL is a repository's address without user, password, query and fragment.
+// What is not a URL (a local path, scp-like user@host:path) loses a user part only.
+func plainURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme == "" {
+		if at := strings.LastIndex(raw, "@"); at >= 0 && !strings.HasPrefix(raw, "/") && !strings.HasPrefix(raw, ".") {
+			return raw[at+1:]
+		}
+		return raw
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// Links are the links of a source.
+func (s Source) Links() report.Links {
+	if s.WebURL != "" {
+		return report.NewLinks(s.WebURL, s.Forge)
+	}
+	return report.NewLinks(s.URL, s.Forge)
+}

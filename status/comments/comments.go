@@ -1,0 +1,186 @@
+package comments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// Comments tells of pull requests on their forges: in the commit status <instance>/plan
+// of the head, and in one comment that is edited in place.
+//
+//	planned     success, and what changes
+//	unaffected  success; a comment is edited but none is made
+//	waiting     pending, "needs a maintainer"; no comment is made
+//	conflict    failure, "update the branch"
+//	failing     failure, and the first fault
+//
+// Where several have one head, the one that counts most is told of: what waits, or
+// comes from a fork, never takes the place of another's verdict.
+//
+// A pull request that ended has its comment edited once more. What is shown as
+// pending is in a journal, so that a crash leaves none behind. Comments are found by
+// marker and author, so they need none.
+type Comments struct {
+	o Options
+	// statuses are those of the heads.
+	statuses *commits.Commits
+	desks    map[string]*desk // by source
+}
+
+// Options configures Pulls.
+type Options struct {
+	Instance string
+	// PageURL is the address of weir's page as people reach it; empty leaves out
+	// the links.
+	PageURL string
+	// Forges holds the forge of each source whose pull requests are told of.
+	Forges map[string]PullForge
+	// StateDir holds the journal. It must exist.
+	StateDir string
+	Redact   report.Redact
+	Logger   *slog.Logger
+	// Wrote is told of each commit status, WroteComment of each comment, as
+	// CommitsOptions.Wrote is; nil if nobody asks.
+	Wrote        func(forge string, state forge.CommitState, result string)
+	WroteComment func(forge, result string)
+	// Now defaults to time.Now.
+	Now func() time.Time
+}
+
+const (
+	// maxHeads is how many heads of a source may wait for their status.
+	maxHeads = 1000
+	// pullShare is the part of what a forge takes in a minute that statuses and
+	// comments of pull requests have together: one in three.
+	pullShare = 3
+	planning  = "planning"
+)
+
+// New reads the journal of an earlier process, if there is one.
+func New(o Options) (*Comments, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	forges := map[string]commits.Forge{}
+	for name, f := range o.Forges {
+		forges[name] = f
+	}
+	statuses, err := commits.NewNamed(commits.Options{
+		Instance: o.Instance, PageURL: o.PageURL, Forges: forges, StateDir: o.StateDir, Redact: o.Redact, Logger: o.Logger, Wrote: o.Wrote, Now: o.Now,
+	}, "pull-statuses.json", maxHeads, pullShare)
+	if err != nil {
+		return nil, err
+	}
+	p := &Comments{o: o, statuses: statuses, desks: map[string]*desk{}}
+	for name, f := range o.Forges {
+		p.desks[name] = newDesk(p, name, f, statuses.Queues[name].Limit)
+	}
+	return p, nil
+}
+
+// Begin says that the head of a pull request was seen and is being planned. It does
+// not block.
+func (p *Comments) Begin(source string, number int64, sha string) {
+	if _, ok := p.desks[source]; ok && sha != "" {
+		p.statuses.Tell(source, number, commits.HeadStatus{Sha: sha, State: forge.Pending, Text: planning, Link: p.page(source, number)})
+	}
+}
+
+// Show says what is known of a pull request. The last word on each is what is told.
+// It does not block.
+func (p *Comments) Show(pull report.Pull) {
+	d, ok := p.desks[pull.Source]
+	if !ok {
+		return
+	}
+	pull = p.o.Redact.Pull(pull)
+	if pull.PageURL == "" {
+		pull.PageURL = p.page(pull.Source, pull.Number)
+	}
+	state, text, open := statusOf(pull)
+	switch {
+	case !open:
+		p.statuses.Settle(pull.Source, pull.Number, text)
+	case pull.HeadSHA != "":
+		p.statuses.Tell(pull.Source, pull.Number, commits.HeadStatus{
+			Sha: pull.HeadSHA, State: state, Text: text, Link: pull.PageURL, Waits: pull.State == report.PullWaiting, Fork: pull.Fork,
+		})
+	}
+	d.take(pull)
+}
+
+// page is where weir's page shows a pull request.
+func (p *Comments) page(source string, number int64) string {
+	if p.o.PageURL == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/pulls/%s/%d", strings.TrimSuffix(p.o.PageURL, "/"), url.PathEscape(source), number)
+}
+
+// Run writes what is to be told until ctx ends. Call Close afterwards.
+func (p *Comments) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = p.statuses.Run(ctx) }) // it has no error
+	for _, d := range p.desks {
+		wg.Go(func() { d.work(ctx, false) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// Close writes what is left until it is done or ctx ends, and leaves nothing pending
+// but what waits for a person. Run must have returned.
+func (p *Comments) Close(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, d := range p.desks {
+		wg.Go(func() { d.work(ctx, true) })
+	}
+	err := p.statuses.Close(ctx)
+	wg.Wait()
+	left := 0
+	for _, d := range p.desks {
+		left += d.left()
+	}
+	if left > 0 {
+		err = errors.Join(err, fmt.Errorf("write comments: %d left; they are written when their pull requests are planned next", left))
+	}
+	return err
+}
+
+// Pending returns how many statuses and comments wait to be written.
+func (p *Comments) Pending() int {
+	n := p.statuses.Pending()
+	for _, d := range p.desks {
+		n += d.left()
+	}
+	return n
+}
+
+// Retry has everything tried again now that was refused or given up.
+func (p *Comments) Retry() {
+	p.statuses.Retry()
+	for _, d := range p.desks {
+		d.retry()
+	}
+}
+
+// newDesk makes the worker of a forge's comments, which shares the limit of its
+// statuses.
+func newDesk(p *Comments, source string, f PullForge, limit *rate.Limiter) *desk {
+	return &desk{
+		source: source, forge: f, limit: limit, wake: make(chan struct{}, 1), told: map[int64]*told{}, longest: Limit(f.Kind()),
+		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", string(f.Kind())), wrote: p.o.WroteComment, now: p.o.Now, redact: p.o.Redact,
+	}
+}

@@ -1,0 +1,484 @@
+package comments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/statustest"
+)
+
+// memoryPulls is a forge with comments in memory.
+type memoryPulls struct {
+	*statustest.Forge
+	comments []forge.Comment
+	next     int64
+	calls    []string
+	// refuse has calls fail, before their effect; forget loses answers of what was done.
+	refuse, forget func(call, body string) error
+}
+
+func newMemoryPulls() *memoryPulls { return &memoryPulls{Forge: statustest.NewForge(), next: 100} }
+
+func (f *memoryPulls) Kind() forge.Kind { return forge.Gitea }
+
+func (f *memoryPulls) do(call, body string, effect func() error) error {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	f.calls = append(f.calls, call)
+	if f.refuse != nil {
+		if err := f.refuse(call, body); err != nil {
+			return err
+		}
+	}
+	if err := effect(); err != nil {
+		return err
+	}
+	if f.forget != nil {
+		return f.forget(call, body)
+	}
+	return nil
+}
+
+func (f *memoryPulls) Self(context.Context) (name string, err error) {
+	return "weir", f.do("login", "", func() error { return nil })
+}
+
+func (f *memoryPulls) Comments(context.Context, int64, time.Time) (out []forge.Comment, err error) {
+	err = f.do("list", "", func() error { out = slices.Clone(f.comments); return nil })
+	return out, err
+}
+
+func (f *memoryPulls) CreateComment(_ context.Context, _ int64, body string) (id int64, err error) {
+	err = f.do("create", body, func() error {
+		f.next++
+		f.comments = append(f.comments, forge.Comment{ID: f.next, Author: "weir", Body: body})
+		id = f.next
+		return nil
+	})
+	return id, err
+}
+
+func (f *memoryPulls) at(id int64, change func(i int)) error {
+	i := slices.IndexFunc(f.comments, func(c forge.Comment) bool { return c.ID == id })
+	if i < 0 {
+		return refusal(404, forgehttp.FaultMissing, "no such comment")
+	}
+	change(i)
+	return nil
+}
+
+func (f *memoryPulls) EditComment(_ context.Context, _, id int64, body string) error {
+	return f.do("edit", body, func() error { return f.at(id, func(i int) { f.comments[i].Body = body }) })
+}
+
+func (f *memoryPulls) DeleteComment(_ context.Context, _, id int64) error {
+	return f.do("delete", "", func() error { return f.at(id, func(i int) { f.comments = slices.Delete(f.comments, i, i+1) }) })
+}
+
+func refusal(code int, fault forgehttp.Fault, text string) error {
+	return &forgehttp.Error{Forge: "memory", Status: code, Fault: fault, Message: text}
+}
+
+// leads are the first lines of the comments that weir made.
+func (f *memoryPulls) leads() (out []string) {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, c := range f.comments {
+		if c.Author == "weir" && strings.HasPrefix(c.Body, report.PullMarker("weir", "fleet")) {
+			out = append(out, strings.Split(c.Body, "\n")[1])
+		}
+	}
+	return out
+}
+
+// took are the calls since it was asked last.
+func (f *memoryPulls) took() string {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	out := strings.Join(f.calls, " ")
+	f.calls = nil
+	return out
+}
+
+type pullProcess struct {
+	*Comments
+	kill func()
+}
+
+func startPulls(t *testing.T, dir string, f PullForge, change ...func(*Options)) *pullProcess {
+	t.Helper()
+	o := Options{Instance: "weir", PageURL: "https://weir.example.com/", Forges: map[string]PullForge{"fleet": f}, StateDir: dir, Logger: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&o)
+	}
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = p.Run(ctx) }()
+	out := &pullProcess{Comments: p, kill: func() { cancel(); <-ended }}
+	t.Cleanup(out.kill)
+	return out
+}
+
+func (p *pullProcess) stop(t *testing.T) error {
+	t.Helper()
+	p.kill()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return p.Close(ctx)
+}
+
+// small is a pull request with one target.
+func small(state report.PullState, reason string) report.Pull {
+	p := report.Pull{Source: "fleet", Number: 12, HeadSHA: statustest.ShaNew, BaseRef: "main", BaseSHA: statustest.ShaOld, State: state, Reason: reason, Unaffected: 3}
+	if state == report.PullPlanned {
+		r := statustest.Report("prod")
+		r.Plan.Steps = []step.Step{statustest.StepFor(step.Create, step.AutoScalingGroup, "default/web", "prod-web")}
+		r.Plan.Summary.Create = 1
+		p.Reports, p.Digest = []*plan.Report{r}, strings.Repeat("ab", 32)
+	}
+	return p
+}
+
+const (
+	planLead   = "**Merging this changes 1 of 4 targets:** web in prod is made."
+	planStatus = "success: 1 of 4 targets changes: web in prod is made"
+)
+
+func TestPullIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newMemoryPulls()
+		p := startPulls(t, t.TempDir(), f)
+		see := func(sha, status string, leads ...string) {
+			t.Helper()
+			statustest.Settle()
+			statustest.WantShown(t, f.Forge, sha, map[string]string{"weir/plan": status})
+			if diff := cmp.Diff(leads, f.leads()); diff != "" {
+				t.Errorf("comments (-want +got):\n%s", diff)
+			}
+		}
+		p.Begin("fleet", 12, statustest.ShaNew)
+		see(statustest.ShaNew, "pending: planning")
+		p.Show(small(report.PullWaiting, "it comes from a fork"))
+		see(statustest.ShaNew, "pending: needs a maintainer: it comes from a fork")
+		p.Show(small(report.PullUnaffected, ""))
+		see(statustest.ShaNew, "success: no target affected")
+		if f.took() == "" {
+			t.Error("nobody looked for a comment")
+		}
+		p.Show(small(report.PullPlanned, ""))
+		see(statustest.ShaNew, planStatus, planLead)
+		f.took()
+		written := len(f.Log())
+		p.Show(small(report.PullPlanned, ""))
+		see(statustest.ShaNew, planStatus, planLead)
+		if got := f.took(); got != "" || len(f.Log()) != written {
+			t.Errorf("an equal one: %s, %d statuses", got, len(f.Log())-written)
+		}
+		p.Show(small(report.PullFailing, "prod: pool.yaml:3: error: no"))
+		see(statustest.ShaNew, "failure: prod: pool.yaml:3: error: no", "**This cannot be planned:** prod: pool.yaml:3: error: no.")
+		p.Show(small(report.PullConflict, "update the branch: pool.yaml"))
+		see(statustest.ShaNew, "failure: update the branch: pool.yaml", "**Update the branch:** pool.yaml.")
+		p.Show(small(report.PullUnaffected, ""))
+		see(statustest.ShaNew, "success: no target affected", "**Nothing to do:** no target is affected.")
+		merged := small(report.PullMerged, "")
+		merged.MergeSHA = statustest.ShaOld
+		p.Show(merged)
+		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2.**")
+		merged.Differs = []string{"prod: another plan"}
+		p.Show(merged)
+		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** what is applied is not all as it was reviewed.")
+		merged.Differs, merged.Untold = nil, []string{"prod: planned with others"}
+		p.Show(merged)
+		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** whether all is applied as it was reviewed could not be told.")
+		if n := p.Pending(); n != 0 {
+			t.Errorf("%d left", n)
+		}
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestHeadsThatMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := newMemoryPulls(), t.TempDir()
+		p := startPulls(t, dir, f)
+		p.Begin("fleet", 12, statustest.ShaOld)
+		statustest.Settle()
+		p.Begin("fleet", 12, statustest.ShaNew)
+		statustest.Settle()
+		statustest.WantShown(t, f.Forge, statustest.ShaOld, map[string]string{"weir/plan": "error: superseded by 4be91a7"})
+		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "pending: planning"})
+		p.kill() // as kill -9
+		p = startPulls(t, dir, f)
+		time.Sleep(commits.RecoveryGrace + time.Minute)
+		statustest.Settle()
+		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "error: " + commits.Interrupted})
+
+		// What waits for a person waits on, until it is closed.
+		p.Show(small(report.PullWaiting, "a draft"))
+		statustest.Settle()
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+		p = startPulls(t, dir, f)
+		time.Sleep(commits.RecoveryGrace + time.Minute)
+		statustest.Settle()
+		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "pending: needs a maintainer: a draft"})
+		p.Show(small(report.PullClosed, ""))
+		statustest.Settle()
+		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "error: closed"})
+		if got := f.leads(); got != nil {
+			t.Errorf("comments: %v", got)
+		}
+	})
+}
+
+func TestAVerdictStaysWhileItIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := newMemoryPulls(), t.TempDir()
+		p := startPulls(t, dir, f)
+		p.Show(small(report.PullPlanned, ""))
+		statustest.Settle()
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+		p = startPulls(t, dir, f)
+		p.Begin("fleet", 12, statustest.ShaNew)
+		statustest.Settle()
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+		p = startPulls(t, dir, f)
+		p.Begin("fleet", 12, statustest.ShaNew)
+		statustest.Settle()
+		p.Show(small(report.PullPlanned, ""))
+		statustest.Settle()
+		if diff := cmp.Diff([]string{"4be91a7 weir/plan " + planStatus}, f.Log()); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestKilledAtEveryCall kills the process at each call, before and after its effect:
+// the next one leaves one comment, and nothing pending.
+func TestKilledAtEveryCall(t *testing.T) {
+	for at := 1; at <= 4; at++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f, dir := newMemoryPulls(), t.TempDir()
+					n, dead := 0, make(chan struct{})
+					die := func(string, string) error {
+						if n++; n == at {
+							close(dead)
+						}
+						if n >= at {
+							return errors.New("connection reset")
+						}
+						return nil
+					}
+					if after {
+						f.forget = die
+					} else {
+						f.refuse = die
+					}
+					p := startPulls(t, dir, f)
+					p.Begin("fleet", 12, statustest.ShaNew)
+					p.Show(small(report.PullPlanned, ""))
+					if at <= 3 {
+						<-dead
+					} else {
+						statustest.Settle()
+					}
+					p.kill()
+					f.Mu.Lock()
+					f.refuse, f.forget = nil, nil
+					f.Mu.Unlock()
+					p = startPulls(t, dir, f)
+					p.Begin("fleet", 12, statustest.ShaNew)
+					p.Show(small(report.PullPlanned, ""))
+					statustest.Settle()
+					statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": planStatus})
+					if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
+						t.Error(diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestCommentsOfOthersAndOfCrashes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newMemoryPulls()
+		marker := report.PullMarker("weir", "fleet")
+		f.comments = []forge.Comment{
+			{ID: 1, Author: "someone", Body: marker + "\nspoofed"}, {ID: 2, Author: "weir", Body: "I quote " + marker}, {ID: 3, Author: "weir", Body: report.PullMarker("weir", "other") + "\nanother source"},
+			{ID: 4, Author: "Weir", Body: marker + "\nmine"}, {ID: 5, Author: "weir", Body: marker + "\nmine again"}, {ID: 6, Author: "weir", Body: marker + "\nand again"},
+		}
+		p := startPulls(t, t.TempDir(), f)
+		p.Show(small(report.PullPlanned, ""))
+		statustest.Settle()
+		f.Mu.Lock()
+		var ids []int64
+		for _, c := range f.comments {
+			ids = append(ids, c.ID)
+		}
+		if diff := cmp.Diff([]int64{1, 2, 3, 4}, ids); diff != "" || !strings.Contains(f.comments[3].Body, planLead) {
+			t.Errorf("comments: %s\n%v", diff, f.comments)
+		}
+		// A person deletes it: it is made anew, once for each text.
+		f.comments = f.comments[:3]
+		f.calls = nil
+		f.Mu.Unlock()
+		p.Show(small(report.PullPlanned, ""))
+		statustest.Settle()
+		if got := f.took(); got != "" && got != "login list create" {
+			t.Errorf("the same text: %s", got)
+		}
+		p.Show(small(report.PullFailing, "no"))
+		statustest.Settle()
+		if got := f.leads(); len(got) != 1 || got[0] != "**This cannot be planned:** no." {
+			t.Errorf("comments: %v", got)
+		}
+	})
+}
+
+func TestCommentsThatAreRefused(t *testing.T) {
+	big := small(report.PullPlanned, "")
+	for i := range 300 {
+		r := statustest.Report(fmt.Sprintf("target-%d", i))
+		r.Plan.Steps = statustest.RolloutSteps()
+		r.Plan.Summary.Rollout = 1
+		big.Reports = append(big.Reports, r)
+	}
+	for name, tt := range map[string]struct {
+		refuse func(n int, call, body string) error
+		wait   time.Duration
+		pull   report.Pull
+		logged string
+		made   bool
+	}{
+		"for a while": {func(n int, call, _ string) error {
+			if n < 4 {
+				return refusal(503, forgehttp.FaultBusy, "maintenance")
+			}
+			return nil
+		}, 5 * time.Minute, small(report.PullPlanned, ""), "tried again", true},
+		"by a limit": {func(n int, call, _ string) error {
+			if n == 1 {
+				return &forgehttp.Error{Forge: "memory", Status: 429, Fault: forgehttp.FaultBusy, After: 10 * time.Minute, Message: "slow down"}
+			}
+			return nil
+		}, 11 * time.Minute, small(report.PullPlanned, ""), "slow down", true},
+		"the token": {func(n int, call, _ string) error {
+			if call == "create" && n < 12 {
+				return refusal(403, forgehttp.FaultDenied, "it needs the scope write:issue")
+			}
+			return nil
+		}, 3 * time.Hour, small(report.PullPlanned, ""), "write:issue", true},
+		"for good": {func(_ int, call, _ string) error {
+			if call == "create" {
+				return refusal(403, forgehttp.FaultRefused, "the conversation is locked")
+			}
+			return nil
+		}, time.Hour, small(report.PullPlanned, ""), "given up", false},
+		"for their length": {func(_ int, call, body string) error {
+			if len(body) > 9000 {
+				return refusal(422, forgehttp.FaultRefused, "Body is too long")
+			}
+			return nil
+		}, time.Minute, big, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newMemoryPulls()
+				n := 0
+				f.refuse = func(call, body string) error { n++; return tt.refuse(n, call, body) }
+				var logged strings.Builder
+				p := startPulls(t, t.TempDir(), f, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&logged, nil)) })
+				p.Show(tt.pull)
+				time.Sleep(tt.wait)
+				synctest.Wait()
+				if got := f.leads(); (len(got) == 1) != tt.made {
+					t.Errorf("comments: %v", got)
+				}
+				if !strings.Contains(logged.String(), tt.logged) || strings.Count(logged.String(), "level=ERROR") > 1 {
+					t.Errorf("logged:\n%s", logged.String())
+				}
+				if n := p.Pending(); n != 0 {
+					t.Errorf("%d left", n)
+				}
+			})
+		})
+	}
+}
+
+func TestNoSecretIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const canary = "hunter2-canary"
+		f := newMemoryPulls()
+		var logged strings.Builder
+		p := startPulls(t, t.TempDir(), f, func(o *Options) {
+			o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+			o.Redact = func(s string) string { return strings.ReplaceAll(s, canary, "[redacted]") }
+		})
+		f.refuse = func(call, _ string) error {
+			if call == "edit" {
+				return refusal(422, forgehttp.FaultRefused, "echo "+canary)
+			}
+			return nil
+		}
+		pull := statustest.Planned()
+		pull.Title, pull.Author, pull.Reason, pull.Stale, pull.Approved = canary, canary, canary, canary, canary
+		r := pull.Reports[0]
+		digest := r.Plan.Digest()
+		s := &r.Plan.Steps[0]
+		s.Reason, s.HeldReason, s.Held, s.Drift = canary, canary, step.HeldPaused, &step.Drift{Cause: canary}
+		s.Changes = append(s.Changes, step.Change{Field: "x", From: canary, To: []any{map[string]any{"k": canary}}})
+		s.Do = step.CreateLaunchTemplateVersion{Description: canary}
+		r.Plan.Diagnostics[0].Detail, r.Plan.Diagnostics[1].Summary, r.Plan.Diagnostics[1].Related[0].Message = canary, canary, canary
+		r.Err = errors.New(canary)
+		for _, state := range []report.PullState{report.PullPlanned, report.PullFailing, report.PullWaiting, report.PullConflict, report.PullMerged, report.PullClosed} {
+			pull.State, pull.Differs, pull.Untold = state, []string{canary}, []string{canary}
+			p.Show(pull)
+			statustest.Settle()
+		}
+		text := fmt.Sprint(f.comments, f.Log(), logged.String())
+		if strings.Contains(text, canary) {
+			t.Errorf("told:\n%s", text)
+		}
+		if !strings.Contains(text, "[redacted]") {
+			t.Error("nothing was redacted")
+		}
+		if shown := report.Redact(strings.ToUpper).Pull(report.Pull{Reports: []*plan.Report{statustest.Planned().Reports[0]}}); shown.Digests["prod-eu"] != digest || shown.Reports[0].Plan.Digest() == digest {
+			t.Errorf("digest %s, want that of the plan as it is: %s", shown.Digests["prod-eu"], digest)
+		}
+		if report.RollOf(report.Redact(nil).Pull(statustest.Planned()).Reports[0], report.Redact(nil).Pull(statustest.Planned()).Reports[0].Plan.Steps[1]).Size != 1 {
+			t.Error("batches are lost")
+		}
+	})
+}

@@ -1,0 +1,28 @@
+package comments
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/forge"
+)
+
+// Commenter writes comments on the pull requests of one repository. Its errors are
+// *forgehttp.Error.
+type Commenter interface {
+	Kind() forge.Kind
+	// Self is whose the token is: the author of what is written with it.
+	Self(ctx context.Context) (string, error)
+	// Comments lists a pull request's comments since a time, the oldest first.
+	Comments(ctx context.Context, number int64, since time.Time) ([]forge.Comment, error)
+	CreateComment(ctx context.Context, number int64, body string) (id int64, err error)
+	EditComment(ctx context.Context, number, id int64, body string) error
+	DeleteComment(ctx context.Context, number, id int64) error
+}
+
+// PullForge tells of pull requests: in statuses of their heads, and in comments.
+type PullForge interface {
+	commits.Forge
+	Commenter
+}

@@ -1,0 +1,47 @@
+package comments
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// status is what <instance>/plan says of a pull request. ok is false where nothing
+// is to be said: it ended.
+func statusOf(p report.Pull) (state forge.CommitState, text string, ok bool) {
+	lead, more := p.Headline()
+	switch p.State {
+	case report.PullPlanned:
+		changed, all := p.Changed()
+		switch changed {
+		case 0:
+			text = "nothing to do: " + more
+		case 1:
+			text = fmt.Sprintf("1 of %s changes: %s", wording.Count(all, "target"), more)
+		default:
+			text = fmt.Sprintf("%d of %s change: %s", changed, wording.Count(all, "target"), more)
+		}
+		if p.Stale != "" {
+			text = "may no longer hold: " + p.Stale
+		}
+		return forge.Success, text, true
+	case report.PullUnaffected:
+		return forge.Success, "no target affected", true
+	case report.PullConflict:
+		return forge.Failure, strings.TrimSuffix("update the branch: "+more, ": "), true
+	case report.PullWaiting:
+		return forge.Pending, "needs a maintainer" + strings.TrimSuffix(": "+more, ": "), true
+	case report.PullFailing:
+		return forge.Failure, strings.TrimSuffix(more, ": "), true
+	default:
+		return forge.Errored, strings.ToLower(lead), false
+	}
+}
+
+// getsComment reports whether a pull request of a state gets a comment where it has none.
+func getsComment(p report.Pull) bool {
+	return p.State == report.PullPlanned || p.State == report.PullFailing || p.State == report.PullConflict
+}

@@ -1,0 +1,285 @@
+package comments
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// Limit is the length of the longest comment that a forge takes, in bytes, which
+// is what no forge counts more of. GitHub takes 65,536 characters and GitLab 1,000,000;
+// Gitea names no limit, and older databases of it hold 65,535 bytes.
+func Limit(kind forge.Kind) int {
+	switch kind {
+	case forge.GitLab:
+		return 1_000_000
+	case forge.GitHub:
+		return 65_536
+	default:
+		return 65_000
+	}
+}
+
+// pathsOf are what follows a repository's address: to a pull request, a file at a
+// commit, and a commit.
+func pathsOf(kind forge.Kind) (pull, file, commit string) {
+	switch kind {
+	case forge.GitLab:
+		return "/-/merge_requests/", "/-/blob/", "/-/commit/"
+	case forge.GitHub:
+		return "/pull/", "/blob/", "/commit/"
+	default:
+		return "/pulls/", "/src/commit/", "/commit/"
+	}
+}
+
+// TextOptions says how a comment is written.
+type TextOptions struct {
+	Instance string
+	Forge    forge.Kind
+	// Limit is in bytes; 0 is the forge's. A limit below 1,000 counts as that.
+	Limit int
+}
+
+// How much of a plan is left out of a comment that would be too long, the least
+// important first. Each leaves out what the ones before it do.
+const (
+	wholePlan = iota
+	withoutUnchanged
+	withoutNotes
+	withoutOrigins
+	withoutFields
+	withoutSteps
+	tableAlone
+)
+
+var leftOut = [...]string{
+	withoutUnchanged: "targets without a change",
+	withoutNotes:     "notes",
+	withoutOrigins:   "where values come from",
+	withoutFields:    "fields",
+	withoutSteps:     "steps and warnings",
+	tableAlone:       "everything but the table",
+}
+
+const (
+	leastLimit = 1000
+	// mostListed bounds lists that are no part of the plan.
+	mostListed = 20
+	// Texts are clipped to these, in characters.
+	longestHeadline = 600
+	longestText     = 600
+	longestName     = 256 // AWS's own longest is 255
+)
+
+// Text is the comment of a pull request: the marker, a line that says in words
+// what happens, a table of the targets, each target's steps and diagnostics in a
+// fold, and how to approve. It is Markdown. Equal pull requests give equal text, and
+// it is never longer than the limit.
+func Text(p report.Pull, o TextOptions) string {
+	c := comment{Pull: p, o: o, repository: repositoryURL(p.WebURL, o.Forge)}
+	limit := o.Limit
+	if limit == 0 {
+		limit = Limit(o.Forge)
+	}
+	limit = max(limit, leastLimit)
+	for ; c.level <= tableAlone; c.level++ {
+		c.rows = len(p.Reports)
+		if text := c.text(); len(text) <= limit {
+			return text
+		}
+	}
+	c.level = tableAlone
+	// As many rows as there is room for.
+	low, high := 0, len(p.Reports)
+	for low < high {
+		c.rows = (low + high + 1) / 2
+		if len(c.text()) <= limit {
+			low = c.rows
+		} else {
+			high = c.rows - 1
+		}
+	}
+	c.rows = low
+	if text := c.text(); len(text) <= limit {
+		return text
+	}
+	// Nothing but what happens, in as many words as there is room for.
+	for n := longestHeadline; ; n /= 2 {
+		text := c.marker() + c.headline(n) + "\n\n" + c.shortened()
+		if len(text) <= limit || n < 10 {
+			return text
+		}
+		c.PageURL = "" // it alone may be too long
+	}
+}
+
+// comment is a comment that is being written.
+type comment struct {
+	report.Pull
+	o TextOptions
+	// repository is its address on the web, "" where that is not known.
+	repository string
+	level      int
+	rows       int // of the table
+	b          strings.Builder
+}
+
+func (c *comment) marker() string {
+	m := report.PullMarker(c.o.Instance, c.Source)
+	if digestForm.MatchString(c.Digest) {
+		m += report.DigestMarker(c.Digest)
+	}
+	return m + "\n"
+}
+
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// headline is the first line that is seen.
+func (c *comment) headline(longest int) string {
+	lead, more := c.Pull.Headline()
+	if more == "" {
+		return "**" + wording.Escape(lead) + ".**"
+	}
+	return "**" + wording.Escape(lead) + ":** " + wording.Escape(visible.Clip(visible.Line(more), longest)) + "."
+}
+
+func (c *comment) text() string {
+	c.b.Reset()
+	c.b.WriteString(c.marker())
+	c.paragraph(c.headline(longestHeadline))
+	if c.Stale != "" {
+		c.paragraph("> **This plan may no longer be what is applied:** " + escaped(c.Stale, longestText) + ".")
+	}
+	c.differences()
+	c.table()
+	if c.level < tableAlone {
+		for _, r := range c.Reports {
+			c.fold(r)
+		}
+	}
+	c.gone()
+	c.footer()
+	return strings.TrimRight(c.b.String(), "\n") + "\n"
+}
+
+// paragraph writes a block and ends it.
+func (c *comment) paragraph(text string) { c.b.WriteString(text + "\n\n") }
+
+// escaped is text from outside on one line, of at most limit characters.
+func escaped(s string, limit int) string { return wording.Escape(visible.Clip(visible.Line(s), limit)) }
+
+// quoted is the same as code.
+func quoted(s string) string { return wording.Code(visible.Clip(visible.Line(s), longestName)) }
+
+// differences say how what was applied is not what was reviewed.
+func (c *comment) differences() {
+	if c.State != report.PullMerged {
+		return
+	}
+	switch {
+	case len(c.Differs)+len(c.Untold) > 0 || c.Digest == "":
+	case c.Compared:
+		c.paragraph("The plan of the merge is the one that was reviewed.")
+	default:
+		c.paragraph("The plan of the merge was not compared with the reviewed one yet.")
+	}
+	c.lines(c.Differs)
+	if len(c.Differs) > 0 && len(c.Untold) > 0 {
+		c.paragraph("What could not be told:")
+	}
+	c.lines(c.Untold)
+}
+
+// lines writes a list, of which it leaves out what is too much.
+func (c *comment) lines(list []string) {
+	for i, line := range list {
+		if i == mostListed {
+			fmt.Fprintf(&c.b, "- and %d more\n", len(list)-i)
+			break
+		}
+		c.b.WriteString("- " + escaped(line, longestText) + "\n")
+	}
+	if len(list) > 0 {
+		c.b.WriteString("\n")
+	}
+}
+
+func (c *comment) gone() {
+	if len(c.Gone) == 0 {
+		return
+	}
+	var names []string
+	for _, name := range c.Gone[:min(mostListed, len(c.Gone))] {
+		names = append(names, escaped(name, longestName))
+	}
+	text := "No target any more: " + strings.Join(names, ", ")
+	if n := len(c.Gone) - mostListed; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	c.paragraph(text + ". What they have in AWS stays there, and is reported.")
+}
+
+// footer says what the plan was made upon, how it is approved, and where it is whole.
+func (c *comment) footer() {
+	if c.level > wholePlan {
+		c.paragraph(c.shortened())
+	}
+	digest := c.Digest
+	planned := c.State == report.PullPlanned || c.State == report.PullMerged && c.Digest != ""
+	switch {
+	case !planned:
+	case c.Digest == "":
+		c.paragraph("This plan was made without secrets. It has no digest and cannot be approved.")
+	case c.State == report.PullMerged && c.AsReviewed && c.Approved == "":
+		// Also one of which weir was told elsewhere: only the pass knows.
+		c.paragraph("What nobody has approved is held: `weir status` names what waits, and how to approve it.")
+	case c.State == report.PullMerged:
+	case c.Approved != "":
+		c.paragraph("Approved by " + escaped(c.Approved, longestName) + ".")
+	case c.AsReviewed:
+		c.paragraph("**It is held until it is approved.** Write the comment `weir approve`, or run " + wording.Code("weir approve "+visible.Line(c.Digest)) + ".")
+		digest = "" // it was said
+	}
+	var facts []string
+	if c.HeadSHA != "" && c.State != report.PullMerged && c.State != report.PullClosed {
+		facts = append(facts, "Commit "+c.commit(c.HeadSHA))
+	}
+	if c.BaseSHA != "" {
+		base := "base " + c.commit(c.BaseSHA)
+		if c.BaseRef != "" {
+			base += " of " + quoted(c.BaseRef)
+		}
+		facts = append(facts, base)
+	}
+	if c.MergeSHA != "" {
+		facts = append(facts, "merged as "+c.commit(c.MergeSHA))
+	}
+	if planned && digest != "" {
+		facts = append(facts, "digest "+quoted(digest))
+	}
+	if page := report.SafeURL(c.PageURL); page != "" {
+		facts = append(facts, "[the whole plan]("+page+")")
+	}
+	if len(facts) > 0 {
+		text := strings.Join(facts, ", ")
+		c.paragraph(strings.ToUpper(text[:1]) + text[1:] + ".")
+	}
+}
+
+// shortened says what is left out, and where it is.
+func (c *comment) shortened() string {
+	where := "Run `weir plan` to see the whole plan."
+	if page := report.SafeURL(c.PageURL); page != "" {
+		where = "[The whole plan](" + page + ") is on weir's page."
+	}
+	if c.level == tableAlone {
+		return "Shortened to fit: " + leftOut[tableAlone] + " is left out. " + where
+	}
+	return "Shortened to fit: " + strings.Join(leftOut[withoutUnchanged:c.level+1], ", ") + " are left out. " + where
+}

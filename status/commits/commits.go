@@ -1,0 +1,309 @@
+package commits
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// Commits writes commit statuses: the aggregate context <instance>/apply on
+// every commit that a source with a forge comes to, and
+// <instance>/apply/<target> for each target that the commit touches.
+//
+//	pending  a pass of the commit is due or under way, or a rollout that it
+//	         started moves, or it waits (suspension, approval, AWS throttling)
+//	success  every touched pool has converged, or no target is affected
+//	failure  a fault in the files, a failed step, a conflict, a refused prune
+//	error    no verdict: a newer commit came first, or weir was stopped
+//
+// What is wanted is written to a journal before the first "pending" is posted,
+// so that a crash leaves none behind: the next process continues or closes them.
+type Commits struct {
+	o      Options
+	Queues map[string]*queue // by source
+
+	saving sync.Mutex // held while the journal is written, taken before mu
+
+	mu      sync.Mutex
+	tracks  map[string][]*track // by source, the current one last
+	journal journal
+	// heads is what open pull requests want of their heads, by source and number.
+	heads map[string]map[int64]HeadStatus
+	// waiting are commits of sources that have no forge now: the journal keeps
+	// them for the process in which they have one again.
+	waiting []*track
+	// keep is how many superseded commits may wait of which nothing pending is shown.
+	keep    int
+	changed bool // the journal lacks something that must precede a write
+	stale   bool // the journal lacks something
+}
+
+// Options configures Commits.
+type Options struct {
+	Instance string
+	// PageURL is the address of weir's page as people reach it; empty leaves
+	// out the link.
+	PageURL string
+	// Forges holds the forge of each source that has one, by the source's name.
+	Forges map[string]Forge
+	// StateDir holds the journal. It must exist.
+	StateDir string
+	Redact   report.Redact
+	Logger   *slog.Logger
+	// Wrote is told of each write that ended, for metrics; nil if nobody asks.
+	// Result is "written", "unchanged", or a Fault.
+	Wrote func(forge string, state forge.CommitState, result string)
+	// Now defaults to time.Now.
+	Now func() time.Time
+}
+
+// Revision is a commit that a source came to.
+type Revision struct {
+	Source string
+	SHA    string
+	// Touched names the targets whose render the commit changed; on the first
+	// revision after a start, all of the source's. Removed names those that the
+	// commit took away: what they have in AWS stays there.
+	Touched, Removed []string
+	// Err is why the commit as a whole cannot be rendered.
+	Err error
+}
+
+// RecoveryGrace is how long "pending" of an earlier process may stand until its
+// source is read again.
+const RecoveryGrace = 2 * time.Minute
+
+// New reads the journal of an earlier process, if there is one.
+func New(o Options) (*Commits, error) {
+	return NewNamed(o, "commit-statuses.json", maxSuperseded, 1)
+}
+
+// NewNamed reads the journal of the given name. keep is how many commits that are
+// not the last of their source may wait, and share the part of what a forge takes in
+// a minute, as one to so many.
+func NewNamed(o Options, journalName string, keep, share int) (*Commits, error) {
+	if o.Instance == "" || o.StateDir == "" || o.Logger == nil {
+		return nil, errors.New("make commit statuses: instance, state directory and logger are required")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Commits{
+		o: o, Queues: map[string]*queue{}, tracks: map[string][]*track{}, heads: map[string]map[int64]HeadStatus{},
+		journal: journal{path: filepath.Join(o.StateDir, journalName)}, keep: keep,
+	}
+	for name, f := range o.Forges {
+		c.Queues[name] = newQueue(f, share)
+	}
+	tracks, err := c.journal.read()
+	if errors.Is(err, errUnreadable) {
+		o.Logger.Error("status journal is put aside; statuses of earlier commits may stay pending", "error", err)
+	} else if err != nil {
+		return nil, err
+	}
+	now := o.Now()
+	for _, t := range tracks {
+		if _, ok := c.Queues[t.Source]; !ok {
+			if !t.finished() {
+				o.Logger.Warn("commit statuses are left pending: their source has no forge any more", "source", t.Source, "revision", t.SHA)
+				c.waiting = append(c.waiting, t)
+			}
+			continue
+		}
+		t.recovered = now
+		c.tracks[t.Source] = append(c.tracks[t.Source], t)
+	}
+	c.waiting = c.waiting[max(0, len(c.waiting)-maxTracks):]
+	return c, nil
+}
+
+// track is a commit with the statuses that it should have.
+type track struct {
+	Source   string                   `json:"source"`
+	SHA      string                   `json:"sha"`
+	Targets  map[string]*targetTrack  `json:"targets,omitempty"`
+	Contexts map[string]*contextTrack `json:"contexts"`
+	// Fault is why the commit as a whole cannot be rendered.
+	Fault string `json:"fault,omitempty"`
+	// Pull is the number of the pull request that is told of on its head, 0 for none.
+	Pull int64 `json:"pull,omitempty"`
+	// recovered is when the track was read from the journal, zero once its
+	// source has come to the commit in this process.
+	recovered time.Time
+}
+
+// contextTrack is the status that a context should have.
+type contextTrack struct {
+	Want      forge.CommitStatus `json:"want"`
+	Delivered bool               `json:"delivered"`
+	// Shown says that the forge may show the context as pending while something
+	// else is wanted: such a commit is never forgotten.
+	Shown bool `json:"shown,omitempty"`
+	// Stays says that pending is an answer: it waits for a person, whether weir runs
+	// or not.
+	Stays bool `json:"stays,omitempty"`
+
+	gaveUp    bool // until this process ends, or Retry
+	tries     int
+	notBefore time.Time
+}
+
+func (c *contextTrack) open() bool { return !c.Delivered && !c.gaveUp }
+
+// finished reports whether nothing is left to post of a superseded commit.
+func (t *track) finished() bool {
+	for _, ct := range t.Contexts {
+		if ct.open() || !ct.Delivered && ct.Shown || ct.Want.State == forge.Pending {
+			return false
+		}
+	}
+	return true
+}
+
+// shown reports whether the forge may show something as pending.
+func (t *track) shown() bool {
+	for _, ct := range t.Contexts {
+		if ct.Shown {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Commits) current(source string) *track {
+	if list := c.tracks[source]; len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return nil
+}
+
+// Begin says that a source came to a revision, before the pass that applies it.
+// A repeated revision continues; another one closes what is pending on the
+// earlier commits of the source.
+func (c *Commits) Begin(r Revision) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, ok := c.Queues[r.Source]
+	if !ok || r.SHA == "" {
+		return
+	}
+	defer q.nudge()
+	cur := c.current(r.Source)
+	if cur == nil || cur.SHA != r.SHA {
+		next := &track{Source: r.Source, SHA: r.SHA, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
+		for _, name := range r.Touched {
+			next.Targets[name] = &targetTrack{State: forge.Pending, Description: "planning", Pools: unfinished(cur, name)}
+		}
+		for _, name := range r.Removed {
+			next.Targets[name] = &targetTrack{State: forge.Success, Description: removedText, Removed: true}
+		}
+		for _, old := range c.tracks[r.Source] {
+			c.close(old, "superseded by "+wording.Short(r.SHA))
+			old.Targets = nil // no report changes it any more
+		}
+		// A branch that is moved back comes to a commit again, with a new verdict.
+		var again *track
+		if c.tracks[r.Source], again = drop(c.tracks[r.Source], r.SHA); again != nil {
+			next.Contexts = again.Contexts
+		}
+		c.tracks[r.Source] = append(c.tracks[r.Source], next)
+		cur = next
+	}
+	cur.recovered = time.Time{}
+	cur.Fault = ""
+	if r.Err != nil {
+		cur.Fault = c.o.Redact.Text(r.Err.Error())
+	}
+	c.refresh(cur)
+}
+
+// removedText is all that can be said of a target that a commit takes away:
+// nothing is deleted of what nobody wants to own any more.
+const removedText = "the commit takes this target away; what it has in AWS stays, and is reported"
+
+// unfinished are the pools that a superseded commit was still changing on a
+// target: the commit that took its place answers for them.
+func unfinished(old *track, target string) map[string]step.Verb {
+	if old == nil || old.Targets[target] == nil || old.Targets[target].State == forge.Success {
+		return nil
+	}
+	return maps.Clone(old.Targets[target].Pools)
+}
+
+// drop takes a commit out of a list, and returns it if it was there.
+func drop(list []*track, sha string) (rest []*track, dropped *track) {
+	rest = list[:0]
+	for _, t := range list {
+		if t.SHA == sha {
+			dropped = t
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	return rest, dropped
+}
+
+// Report takes in what a pass did. Reports of other
+// than a source's current revision, and of targets that it does not touch, say
+// nothing about the commit.
+func (c *Commits) Report(_ context.Context, r *plan.Report) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, ok := c.Queues[r.Source]
+	cur := c.current(r.Source)
+	if !ok || cur == nil || cur.SHA != r.Revision || cur.Targets[r.Target] == nil {
+		return
+	}
+	cur.recovered = time.Time{}
+	t := cur.Targets[r.Target]
+	if t.State == forge.Success {
+		return
+	}
+	t.observe(c.o.Redact.Report(r), c.o.Now())
+	c.refreshTarget(cur, r.Target)
+	c.refreshAggregate(cur)
+	q.nudge()
+}
+
+// Forget says that a target is no longer configured: no report will finish it.
+func (c *Commits) Forget(target string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for source, q := range c.Queues {
+		cur := c.current(source)
+		if cur == nil || cur.Targets[target] == nil || cur.Targets[target].State != forge.Pending {
+			continue
+		}
+		delete(cur.Targets, target)
+		c.want(cur, c.targetContext(source, target), forge.Errored, "the target is no longer configured", target)
+		c.refreshAggregate(cur)
+		q.nudge()
+	}
+}
+
+// Pending returns how many contexts wait to be written.
+func (c *Commits) Pending() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, list := range c.tracks {
+		for _, t := range list {
+			for _, ct := range t.Contexts {
+				if ct.open() {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,311 @@
+package commits
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/statustest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestCommitFromPushToSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := statustest.NewForge()
+		p := start(t, t.TempDir(), f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
+			"weir/apply":      "pending: 0 of 2 targets converged",
+			"weir/apply/prod": "pending: planning",
+			"weir/apply/dev":  "pending: planning",
+		})
+		p.Report(t.Context(), statustest.Created())
+		p.Report(t.Context(), statustest.Report("dev", statustest.Pool("dev", "web")))
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
+			"weir/apply":      "pending: 1 of 2 targets converged",
+			"weir/apply/prod": "pending: 0 of 1 pool converged; default/web is Provisioning",
+			"weir/apply/dev":  "success: nothing to change in AWS",
+		})
+		// Figures that move with every pass are no news.
+		before := len(f.Log())
+		for percent := range int32(90) {
+			p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Sized(3, 3), statustest.Rolling(percent, 3))))
+			statustest.Settle()
+		}
+		if n := len(f.Log()) - before; n > 1 {
+			t.Errorf("%d writes while the rollout moved, want at most 1: %v", n, f.Log()[before:])
+		}
+		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
+			"weir/apply":      "success: 2 targets: 1 pool created",
+			"weir/apply/prod": "success: 1 pool created",
+			"weir/apply/dev":  "success: nothing to change in AWS",
+		})
+		if got := f.Now[statustest.ShaNew]["weir/apply/prod"].TargetURL; got != "https://weir.example.com/targets/prod" {
+			t.Errorf("target URL is %q", got)
+		}
+		// Drift is not the commit's fault, and a steady state writes nothing.
+		before = len(f.Log())
+		for i := range 1000 {
+			r := statustest.Report("prod", statustest.Pool("prod", "web"))
+			if i%10 == 0 {
+				r = statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Failed, statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web"))
+			}
+			p.Report(t.Context(), r)
+		}
+		statustest.Settle()
+		if len(f.Log()) != before || f.Reads != 1 {
+			t.Errorf("a steady state wrote %v and read %d times", f.Log()[before:], f.Reads)
+		}
+	})
+}
+
+func TestCommitTouchesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := statustest.NewForge()
+		p := start(t, t.TempDir(), f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew})
+		p.Begin(Revision{Source: "elsewhere", SHA: statustest.ShaNew, Touched: []string{"x"}}) // has no forge
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "success: no target affected"})
+	})
+}
+
+func TestCommitThatCannotRender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := statustest.NewForge()
+		p := start(t, t.TempDir(), f, func(o *Options) {
+			o.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
+		})
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Err: errors.New("read tree: object hunter2 is missing")})
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "failure: read tree: object *** is missing"})
+	})
+}
+
+func TestNewerCommitSupersedes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := statustest.NewForge()
+		dir := t.TempDir()
+		p := start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld, Touched: []string{"prod", "dev"}})
+		statustest.Settle()
+		r := statustest.Report("dev", statustest.Pool("dev", "web"))
+		r.Revision = statustest.ShaOld
+		p.Report(t.Context(), r)
+		r = statustest.Created()
+		r.Revision = statustest.ShaOld
+		p.Report(t.Context(), r)
+		statustest.Settle()
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaOld, map[string]string{
+			"weir/apply":      "error: superseded by 4be91a7",
+			"weir/apply/prod": "error: superseded by 4be91a7",
+			"weir/apply/dev":  "success: nothing to change in AWS",
+		})
+		// A late report of the old commit says nothing about the new one, and
+		// the new one answers for what the old one left unfinished.
+		p.Report(t.Context(), r)
+		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseProvisioning))))
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
+			"weir/apply":      "pending: prod: 0 of 1 pool converged; default/web is Provisioning",
+			"weir/apply/prod": "pending: 0 of 1 pool converged; default/web is Provisioning",
+		})
+		// A branch that is moved back gets a new verdict.
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld, Touched: []string{"prod"}})
+		r = statustest.Report("prod", statustest.Pool("prod", "web"))
+		r.Revision = statustest.ShaOld
+		p.Report(t.Context(), r)
+		statustest.Settle()
+		if got := f.Shows(statustest.ShaOld)["weir/apply"]; got != "success: prod: 1 pool created" {
+			t.Errorf("moved back: %q", got)
+		}
+		if pending := f.AnyPending(); pending != nil {
+			t.Errorf("left pending: %v", pending)
+		}
+		if len(p.tracks["fleet"]) != 1 {
+			t.Errorf("%d commits are kept, want the current one", len(p.tracks["fleet"]))
+		}
+	})
+}
+
+func TestCrashLeavesNothingPending(t *testing.T) {
+	for name, c := range map[string]struct {
+		next  string // the revision that the next process comes to; "" for none
+		shown map[string]string
+	}{
+		"the same commit continues": {statustest.ShaNew, map[string]string{
+			"weir/apply": "success: prod: 1 pool created", "weir/apply/prod": "success: 1 pool created",
+		}},
+		"a newer commit supersedes": {statustest.ShaOld, map[string]string{
+			"weir/apply": "error: superseded by 9c1f0d2", "weir/apply/prod": "error: superseded by 9c1f0d2",
+		}},
+		"the source is not read again": {"", map[string]string{
+			"weir/apply": "error: " + Interrupted, "weir/apply/prod": "error: " + Interrupted,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, dir := statustest.NewForge(), t.TempDir()
+				p := start(t, dir, f)
+				p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+				p.Report(t.Context(), statustest.Created())
+				statustest.Settle()
+				p.kill()
+				if len(f.AnyPending()) != 2 {
+					t.Fatalf("pending before the crash: %v", f.AnyPending())
+				}
+				p = start(t, dir, f)
+				statustest.Settle()
+				if c.next != "" {
+					p.Begin(Revision{Source: "fleet", SHA: c.next, Touched: []string{"prod"}})
+					r := statustest.Report("prod", statustest.Pool("prod", "web"))
+					r.Revision = c.next
+					p.Report(t.Context(), r)
+				}
+				time.Sleep(2 * RecoveryGrace)
+				statustest.Settle()
+				statustest.WantShown(t, f, statustest.ShaNew, c.shown)
+				if pending := f.AnyPending(); pending != nil {
+					t.Errorf("left pending: %v", pending)
+				}
+			})
+		})
+	}
+}
+
+// TestCrashAtEachWrite kills the process at each write, before and after its
+// effect; the next process must leave no pending behind.
+func TestCrashAtEachWrite(t *testing.T) {
+	for n := range 5 {
+		for _, effect := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d, effect %v", n, effect), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f, dir := statustest.NewForge(), t.TempDir()
+					dead, count := false, 0
+					f.FailWith(func(sha string, s forge.CommitStatus) error {
+						if dead {
+							return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "gone"}
+						}
+						if count++; count-1 == n {
+							dead = true
+							if effect {
+								if f.Now[sha] == nil {
+									f.Now[sha] = map[string]forge.CommitStatus{}
+								}
+								f.Now[sha][s.Context] = s
+							}
+							return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "answer lost"}
+						}
+						return nil
+					})
+					p := start(t, dir, f)
+					p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+					statustest.Settle()
+					p.Report(t.Context(), statustest.Created())
+					statustest.Settle()
+					p.kill()
+					f.FailWith(nil)
+					p = start(t, dir, f)
+					p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld})
+					statustest.Settle()
+					if pending := f.AnyPending(); pending != nil {
+						t.Errorf("left pending: %v", pending)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestStopLeavesNothingPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := statustest.NewForge(), t.TempDir()
+		p := start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		p.Report(t.Context(), statustest.Created())
+		statustest.Settle()
+		if err := p.stop(t); err != nil {
+			t.Fatal(err)
+		}
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "error: " + Interrupted, "weir/apply/prod": "error: " + Interrupted})
+
+		p = start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
+		statustest.Settle()
+		if got := f.Shows(statustest.ShaNew)["weir/apply"]; !strings.HasPrefix(got, "pending: prod: 0 of 1 pool converged") {
+			t.Errorf("after the restart: %q", got)
+		}
+		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		statustest.Settle()
+		if err := p.stop(t); err != nil {
+			t.Fatal(err)
+		}
+		writes := len(f.Log())
+		p = start(t, dir, f) // finished: nothing to say
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
+		statustest.Settle()
+		if err := p.stop(t); err != nil {
+			t.Fatal(err)
+		}
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "success: prod: 1 pool created", "weir/apply/prod": "success: 1 pool created"})
+		if len(f.Log()) != writes {
+			t.Errorf("a restart after the end wrote %v", f.Log()[writes:])
+		}
+	})
+}
+
+func TestStopWithForgeDownKeepsTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := statustest.NewForge(), t.TempDir()
+		p := start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		statustest.Settle()
+		f.FailWith(func(string, forge.CommitStatus) error {
+			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "down"}
+		})
+		if err := p.stop(t); err == nil || !strings.Contains(err.Error(), "2 left") {
+			t.Errorf("error is %v, want the number of statuses that are left", err)
+		}
+		f.FailWith(nil)
+		start(t, dir, f)
+		statustest.Settle()
+		if pending := f.AnyPending(); pending != nil {
+			t.Errorf("left pending: %v", pending)
+		}
+	})
+}
+
+func TestForgetTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := statustest.NewForge()
+		p := start(t, t.TempDir(), f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
+		p.Report(t.Context(), statustest.Report("dev", statustest.Pool("dev", "web")))
+		statustest.Settle()
+		p.Forget("prod")
+		p.Forget("dev")
+		p.Forget("unknown")
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
+			"weir/apply":      "success: dev: nothing to change in AWS",
+			"weir/apply/dev":  "success: nothing to change in AWS",
+			"weir/apply/prod": "error: the target is no longer configured",
+		})
+	})
+}

@@ -1,0 +1,112 @@
+package commits
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// HeadStatus is what a pull request wants to be said of its head.
+type HeadStatus struct {
+	Sha, Text, Link string
+	State           forge.CommitState
+	// Waits says that a person is waited for, fork that it comes from one: anybody
+	// may open such a pull request of any commit.
+	Waits, Fork bool
+}
+
+// rank orders what several pull requests want of one head, the least first: plans
+// before what is being planned, the gravest first, then forks', then what waits.
+func (h HeadStatus) rank() int {
+	rank := 2
+	switch {
+	case h.Waits:
+		return 8
+	case h.State == forge.Failure:
+		rank = 0
+	case h.State.Final():
+		rank = 1
+	}
+	if h.Fork {
+		rank += 4
+	}
+	return rank
+}
+
+// Tell says what a pull request wants of its head. Its earlier head goes back to the
+// others that have it, or what is pending there is closed.
+func (c *Commits) Tell(source string, number int64, want HeadStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.Queues[source].nudge()
+	if c.heads[source] == nil {
+		c.heads[source] = map[int64]HeadStatus{}
+	}
+	last := c.heads[source][number]
+	if want.State == forge.Pending && !want.Waits {
+		want.Fork = last.Fork // which is told with the plan
+	}
+	c.heads[source][number] = want
+	c.leave(source, number, last.Sha, want.Sha, "superseded by "+wording.Short(want.Sha))
+	c.choose(source, want.Sha)
+}
+
+// Settle says that a pull request ended.
+func (c *Commits) Settle(source string, number int64, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.heads[source][number]
+	delete(c.heads[source], number)
+	c.leave(source, number, last.Sha, "", why)
+	c.Queues[source].nudge()
+}
+
+// leave takes from commits other than now what a pull request says there: from its
+// last head, and from those that an earlier process told of.
+func (c *Commits) leave(source string, number int64, last, now, why string) {
+	for _, t := range c.tracks[source] {
+		if t.Pull == number && t.SHA != now {
+			if !c.choose(source, t.SHA) {
+				c.close(t, why)
+			}
+			t.recovered = time.Time{}
+		}
+	}
+	if last != "" && last != now {
+		c.choose(source, last) // what was told there may be forgotten
+	}
+}
+
+// choose sets the status of a commit to what counts most of what pull requests want
+// there, and reports whether there is any.
+func (c *Commits) choose(source, sha string) bool {
+	var number int64
+	var best HeadStatus
+	for n, h := range c.heads[source] {
+		if h.Sha == sha && (number == 0 || cmp.Or(cmp.Compare(h.rank(), best.rank()), cmp.Compare(n, number)) < 0) {
+			number, best = n, h
+		}
+	}
+	if number == 0 {
+		return false
+	}
+	i := slices.IndexFunc(c.tracks[source], func(t *track) bool { return t.SHA == sha })
+	if i < 0 {
+		i = len(c.tracks[source])
+		c.tracks[source] = append(c.tracks[source], &track{Source: source, SHA: sha, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}})
+	}
+	t, limits := c.tracks[source][i], c.Queues[source].forge.Limits()
+	t.Pull, t.recovered = number, time.Time{}
+	status := forge.CommitStatus{
+		Context: contextName(c.o.Instance+"/plan", limits.Context), State: best.State, TargetURL: best.Link, Description: visible.Clip(visible.Line(best.Text), limits.Description),
+	}
+	c.wantStatus(t, status)
+	if ct := t.Contexts[status.Context]; ct.Stays != best.Waits {
+		ct.Stays, c.changed = best.Waits, true
+	}
+	return true
+}

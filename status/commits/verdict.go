@@ -1,0 +1,385 @@
+package commits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+const (
+	// patience is how long a commit stays pending while AWS throttles or does
+	// not answer. Failure comes after it, and success may still follow.
+	patience = 10 * time.Minute
+	// stalledAfter is how long a commit stays pending while nothing moves: a
+	// group that cannot launch instances would keep it pending for ever.
+	stalledAfter = 30 * time.Minute
+)
+
+// targetTrack is how far a commit has come on one target.
+type targetTrack struct {
+	State       forge.CommitState `json:"state"`
+	Description string            `json:"description"`
+	// Pools are those that the commit changed, with their gravest verb.
+	Pools map[string]step.Verb `json:"pools,omitempty"`
+	// Removed says that the commit took the target away.
+	Removed bool `json:"removed,omitempty"`
+	// Mark is a fingerprint of what was last observed, seen first at MarkAt;
+	// TroubleAt is when AWS began to fail in ways that pass, SourceAt when the
+	// source did. All are zero after a restart, which gives the commit the full
+	// time again.
+	mark      string
+	markAt    time.Time
+	troubleAt time.Time
+	sourceAt  time.Time
+}
+
+// observe takes in a report of the commit's revision. Success stays: what
+// happens later to the same commit is drift, not its fault. Failure stays until
+// success, so that a status does not flicker while a failed step is tried again.
+func (t *targetTrack) observe(r *plan.Report, now time.Time) {
+	if t.State == forge.Success {
+		return
+	}
+	t.touch(r)
+	state, description := t.judge(r, now)
+	if t.State == forge.Failure && state == forge.Pending {
+		return
+	}
+	t.State, t.Description = state, description
+}
+
+// judge is the verdict on a report, with or without its source at hand.
+func (t *targetTrack) judge(r *plan.Report, now time.Time) (forge.CommitState, string) {
+	if !errors.Is(r.Err, plan.ErrSource) {
+		t.sourceAt = time.Time{}
+		return t.verdict(r, now)
+	}
+	// The commit is not at fault. What was read of it is still applied, and a
+	// step that AWS refuses is its failure. But nothing is deleted while the
+	// source is away, nor taken over from another target, so that it is neither
+	// done nor in conflict.
+	if t.sourceAt.IsZero() {
+		t.sourceAt = now
+	}
+	if r.Plan != nil {
+		known := *r
+		known.Err = nil
+		if state, text := t.verdict(&known, now); state == forge.Pending || state == forge.Failure && len(r.Failures()) > 0 {
+			return state, text
+		}
+	}
+	if now.Sub(t.sourceAt) < patience {
+		return t.State, t.Description
+	}
+	return forge.Pending, "waiting for the source: " + r.Err.Error()
+}
+
+// verbRank orders verbs, gravest first, as the plan's summary does.
+var verbRank = [...]step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
+
+func rank(v step.Verb) int {
+	if i := slices.Index(verbRank[:], v); i >= 0 {
+		return i
+	}
+	return len(verbRank)
+}
+
+// touch adds the pools that the pass had steps for. Those of paused pools do
+// not count: that they wait is what Git says.
+func (t *targetTrack) touch(r *plan.Report) {
+	if r.Plan == nil {
+		return
+	}
+	for _, s := range r.Plan.Steps {
+		if s.Held == step.HeldPaused {
+			continue
+		}
+		if s.Pool != "" {
+			t.touchPool(s.Pool, s.Verb)
+		}
+		for _, pool := range s.Pools { // they launch from what the step changes
+			t.touchPool(pool, step.Update)
+		}
+	}
+}
+
+func (t *targetTrack) touchPool(pool string, v step.Verb) {
+	if old, ok := t.Pools[pool]; ok && rank(v) >= rank(old) {
+		return
+	}
+	if t.Pools == nil {
+		t.Pools = map[string]step.Verb{}
+	}
+	t.Pools[pool] = v
+}
+
+// passing are failures that go away by themselves.
+func passing(e *observed.Error) bool {
+	switch e.Kind {
+	case observed.Throttled, observed.Transient, observed.Busy, observed.TokenClash, observed.Cancelled:
+		return true
+	case observed.NotFound, observed.AlreadyThere, observed.Denied, observed.Credentials, observed.Quota, observed.Invalid, observed.Unknown:
+	}
+	return false
+}
+
+// trouble reports whether all that failed in r goes away by itself.
+func trouble(r *plan.Report) bool {
+	if r.Err != nil {
+		var call *observed.Error
+		return errors.As(r.Err, &call) && passing(call) ||
+			errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded)
+	}
+	failures := r.Failures()
+	for _, o := range failures {
+		if o.Err == nil || !passing(o.Err) {
+			return false
+		}
+	}
+	return len(failures) > 0 && !r.Diagnostics.HasErrors()
+}
+
+func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState, string) {
+	if trouble(r) {
+		if t.troubleAt.IsZero() {
+			t.troubleAt = now
+		}
+		text, _ := report.FirstFault(r)
+		if now.Sub(t.troubleAt) < patience {
+			return forge.Pending, "trying again: " + text
+		}
+		return forge.Failure, text
+	}
+	t.troubleAt = time.Time{}
+	if fault, more := report.FirstFault(r); fault != "" {
+		if more > 0 {
+			fault = fmt.Sprintf("%s: %s", wording.Count(more+1, "fault"), fault)
+		}
+		return forge.Failure, fault
+	}
+	if r.Plan == nil {
+		return forge.Pending, "waiting for a plan"
+	}
+	if state, text := held(r); state != "" {
+		return state, text
+	}
+	return t.progress(r, now)
+}
+
+// held is the verdict on steps that do not run; an empty state says that
+// nothing is held but paused pools.
+func held(r *plan.Report) (forge.CommitState, string) {
+	by := map[step.Hold]int{}
+	for _, s := range r.Plan.Steps {
+		by[s.Held]++
+	}
+	steps := len(r.Plan.Steps)
+	switch {
+	case by[step.HeldConflict] > 0:
+		return forge.Failure, "conflict: " + firstHeld(r, step.HeldConflict)
+	case by[step.HeldPruneLimit] > 0:
+		return forge.Failure, fmt.Sprintf("prune refused: %s beyond the limit", wording.Count(by[step.HeldPruneLimit], "deletion"))
+	case by[step.HeldSuspended] > 0 || r.Suspended && steps > 0:
+		return forge.Pending, because(r, step.HeldSuspended, "the target is suspended; waiting: "+wording.Count(steps, "step"))
+	case by[step.HeldApproval] > 0:
+		return forge.Pending, because(r, step.HeldApproval, "waiting for approval: "+wording.Count(by[step.HeldApproval], "step"))
+	case by[step.HeldWave] > 0:
+		return forge.Pending, because(r, step.HeldWave, wording.Count(by[step.HeldWave], "step")+" held")
+	case by[step.HeldWindow] > 0:
+		return forge.Pending, because(r, step.HeldWindow, "waiting for the next window: "+wording.Count(by[step.HeldWindow], "step"))
+	case by[step.HeldRolloutLimit] > 0:
+		return forge.Pending, because(r, step.HeldRolloutLimit, "waiting for other rollouts: "+wording.Count(by[step.HeldRolloutLimit], "step"))
+	case by[step.HeldControlPlane] > 0:
+		return forge.Pending, because(r, step.HeldControlPlane, "waiting for the control plane: "+wording.Count(by[step.HeldControlPlane], "step"))
+	case by[step.HeldWaiting] > 0:
+		return forge.Pending, because(r, step.HeldWaiting, wording.Count(by[step.HeldWaiting], "step")+" held")
+	}
+	return "", ""
+}
+
+// because adds to a text what the first step that is held so says of its reason.
+func because(r *plan.Report, h step.Hold, text string) string {
+	for _, s := range r.Plan.Steps {
+		if s.Held == h && s.HeldReason != "" {
+			return text + ": " + s.HeldReason
+		}
+	}
+	return text
+}
+
+func firstHeld(r *plan.Report, h step.Hold) string {
+	for _, s := range r.Plan.Steps {
+		if s.Held == h {
+			return string(s.Resource) + " " + s.Name + ": " + s.Reason
+		}
+	}
+	return ""
+}
+
+// progress is the verdict on a pass in which nothing failed.
+func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState, string) {
+	steps := map[string]bool{}
+	due := 0
+	for _, s := range r.Plan.Steps {
+		if s.Held == "" {
+			steps[s.Pool] = true
+			due++
+		}
+	}
+	pools := map[string]plan.PoolStatus{}
+	for _, p := range r.Pools {
+		pools[report.PoolKey(p)] = p
+	}
+	var waiting []string
+	soaking := false // for as long as minReadySeconds say, nothing has to move
+	mark := fmt.Sprintf("%d steps", due)
+	for _, key := range slices.Sorted(maps.Keys(t.Pools)) {
+		p, there := pools[key]
+		if !steps[key] && (!there || p.Converged) {
+			continue
+		}
+		waiting = append(waiting, poolWords(key, p, there))
+		soaking = soaking || p.Ready().Reason == plan.ReasonMinReady
+		mark += fmt.Sprintf("; %s %d/%d/%d %v", key, p.Replicas, p.ReadyReplicas, p.DesiredReplicas, p.Phase)
+		if p.Rollout != nil {
+			mark += fmt.Sprintf(" %s %d", p.Rollout.Status, p.Rollout.Percentage)
+		}
+	}
+	if len(waiting) == 0 && due == 0 {
+		return forge.Success, t.summary(r)
+	}
+	text := "applying"
+	if len(waiting) > 0 {
+		text = fmt.Sprintf("%d of %s converged; %s", len(t.Pools)-len(waiting), wording.Count(len(t.Pools), "pool"), waiting[0])
+	}
+	if mark != t.mark || soaking {
+		t.mark, t.markAt = mark, now
+	} else if now.Sub(t.markAt) >= stalledAfter {
+		return forge.Failure, fmt.Sprintf("nothing has moved for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
+	}
+	return forge.Pending, text
+}
+
+// poolWords says what a pool waits for, without figures that change with each
+// pass: every change of a description is a write to the forge.
+func poolWords(key string, p plan.PoolStatus, there bool) string {
+	switch {
+	case !there:
+		return key + " is being deleted"
+	case p.Rollout != nil:
+		return key + " is rolling"
+	case p.Rests():
+		return key + " is not at the level that Git says: " + p.Ready().Message
+	case p.Ready().Reason == plan.ReasonNodesNotReady:
+		return key + " waits for nodes to become Ready"
+	case p.Ready().Reason == launch.ReasonPending:
+		return key + " waits for machines: " + p.Ready().Message
+	case p.Ready().Reason == plan.ReasonMinReady:
+		return key + " waits for minReadySeconds"
+	case p.Phase == plan.PhaseRunning || p.Phase == "":
+		return key + " is being changed"
+	default:
+		return key + " is " + string(p.Phase)
+	}
+}
+
+// summary says what a commit that has converged did.
+func (t *targetTrack) summary(r *plan.Report) string {
+	n := map[step.Verb]int{}
+	for _, v := range t.Pools {
+		n[v]++
+	}
+	text := verbCounts(n)
+	paused := 0
+	for _, s := range r.Plan.Steps {
+		if s.Held == step.HeldPaused {
+			paused++
+		}
+	}
+	if paused > 0 {
+		text += fmt.Sprintf("; paused: %s", wording.Count(paused, "step"))
+	}
+	return text
+}
+
+// verbCounts prints "2 pools created, 1 rolled".
+func verbCounts(n map[step.Verb]int) string {
+	words := []struct {
+		verb step.Verb
+		word string
+	}{
+		{step.Create, "created"}, {step.Rollout, "rolled"}, {step.Update, "updated"}, {step.Replace, "replaced"},
+		{step.Adopt, "adopted"}, {step.Delete, "deleted"}, {step.PruneVersion, "tidied"},
+	}
+	var out []string
+	for _, w := range words {
+		switch {
+		case n[w.verb] == 0:
+		case len(out) == 0:
+			out = append(out, wording.Count(n[w.verb], "pool")+" "+w.word)
+		default:
+			out = append(out, fmt.Sprintf("%d %s", n[w.verb], w.word))
+		}
+	}
+	if len(out) == 0 {
+		return "nothing to change in AWS"
+	}
+	return strings.Join(out, ", ")
+}
+
+// aggregate is the verdict on a commit over its targets.
+func aggregate(targets map[string]*targetTrack) (forge.CommitState, string) {
+	names := slices.Sorted(maps.Keys(targets))
+	by := map[forge.CommitState][]string{}
+	verbs := map[step.Verb]int{}
+	removed := 0
+	for _, name := range names {
+		t := targets[name]
+		by[t.State] = append(by[t.State], name)
+		if t.Removed {
+			removed++
+		}
+		for _, v := range t.Pools {
+			verbs[v]++
+		}
+	}
+	one := func(list []string, did string) string {
+		text := list[0] + ": " + targets[list[0]].Description
+		if len(names) > 1 {
+			text = fmt.Sprintf("%d of %d targets %s; %s", len(list), len(names), did, text)
+		}
+		return text
+	}
+	switch {
+	case len(names) == 0:
+		return forge.Success, "no target affected"
+	case len(by[forge.Failure]) > 0:
+		return forge.Failure, one(by[forge.Failure], "failed")
+	case len(by[forge.Pending]) == 1 && len(names) == 1:
+		return forge.Pending, one(by[forge.Pending], "")
+	case len(by[forge.Pending]) > 0:
+		return forge.Pending, fmt.Sprintf("%d of %d targets converged", len(by[forge.Success]), len(names))
+	case len(names) == 1:
+		return forge.Success, one(names, "")
+	case removed > 0:
+		text := fmt.Sprintf("%s taken away, what they have in AWS stays", wording.Count(removed, "target"))
+		if rest := len(names) - removed; rest > 0 {
+			text = wording.Count(rest, "target") + ": " + verbCounts(verbs) + "; " + text
+		}
+		return forge.Success, text
+	default:
+		return forge.Success, wording.Count(len(names), "target") + ": " + verbCounts(verbs)
+	}
+}

@@ -1,0 +1,196 @@
+package commits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/statustest"
+)
+
+func callFailed(kind observed.ErrorKind) *plan.Report {
+	r := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Failed, statustest.StepFor(step.Create, step.AutoScalingGroup, "default/web", "prod-web"))
+	r.Outcomes[0].Err.Kind = kind
+	return r
+}
+
+func withErr(err error) *plan.Report {
+	r := statustest.Report("prod")
+	r.Plan, r.Err = nil, err
+	return r
+}
+
+func TestVerdict(t *testing.T) {
+	suspended := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseRunning))), step.Held, statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "w"))
+	suspended.Suspended = true
+	idle := statustest.Report("prod", statustest.Pool("prod", "web"))
+	idle.Suspended = true
+	warned := statustest.Report("prod", statustest.Pool("prod", "web"))
+	warned.Diagnostics = diag.List{{Severity: diag.Warning, Summary: "the default VPC is used"}}
+	broken := statustest.Report("prod")
+	broken.Plan, broken.Diagnostics = nil, diag.List{statustest.UnknownField()}
+	noPlan := statustest.Report("prod")
+	noPlan.Plan = nil
+	for name, c := range map[string]struct {
+		report *plan.Report
+		state  forge.CommitState
+		text   string
+	}{
+		"nothing to do":            {statustest.Report("prod", statustest.Pool("prod", "web")), forge.Success, "nothing to change in AWS"},
+		"an untouched pool moves":  {statustest.Report("prod", statustest.Pool("prod", "web"), statustest.Pool("prod", "old", statustest.Rolling(10, 3))), forge.Success, "nothing to change in AWS"},
+		"warnings do not fail":     {warned, forge.Success, "nothing to change in AWS"},
+		"steps are under way":      {statustest.Created(), forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+		"a group goes":             {statustest.With(statustest.Report("prod"), step.Done, statustest.StepFor(step.Delete, step.AutoScalingGroup, "default/old", "old")), forge.Pending, "0 of 1 pool converged; default/old is being deleted"},
+		"an orphan without a pool": {statustest.With(statustest.Report("prod"), step.Done, statustest.StepFor(step.Delete, step.LaunchTemplate, "", "old")), forge.Pending, "applying"},
+		"a fault in the files":     {broken, forge.Failure, "awsLaunchTemplate.instanceTyp: unknown field (overlays/staging/pool.yaml:12:5)"},
+		"a denied call":            {callFailed(observed.Denied), forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		"a throttled call":         {callFailed(observed.Throttled), forge.Pending, "trying again: create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		"no access at all":         {withErr(errors.New("assume role: AccessDenied")), forge.Failure, "assume role: AccessDenied"},
+		"AWS away":                 {withErr(fmt.Errorf("observe: %w", &observed.Error{Kind: observed.Transient, Service: "ec2", Operation: "DescribeLaunchTemplates", Code: "Unavailable"})), forge.Pending, "trying again: observe: ec2:DescribeLaunchTemplates: Unavailable"},
+		"the pass was stopped":     {withErr(fmt.Errorf("observe: %w", context.Canceled)), forge.Pending, "trying again: observe: context canceled"},
+		"no plan yet":              {noPlan, forge.Pending, "waiting for a plan"},
+		"a conflict":               {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldConflict)), forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
+		"too much to prune":        {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldPruneLimit)), forge.Failure, "prune refused: 1 deletion beyond the limit"},
+		"an approval is needed":    {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldApproval)), forge.Pending, "waiting for approval: 1 step"},
+		"a window is closed":       {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldWindow)), forge.Pending, "waiting for the next window: 1 step"},
+		"a control plane":          {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldControlPlane)), forge.Pending, "waiting for the control plane: 1 step"},
+		"suspended with work":      {suspended, forge.Pending, "the target is suspended; waiting: 1 step"},
+		"suspended without work":   {idle, forge.Success, "nothing to change in AWS"},
+		"paused in Git":            {statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseRunning))), step.Held, statustest.HeldStep(step.HeldPaused)), forge.Success, "nothing to change in AWS; paused: 1 step"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &targetTrack{State: forge.Pending}
+			tr.observe(report.Redact(nil).Report(c.report), statustest.Noon)
+			if tr.State != c.state || tr.Description != c.text {
+				t.Errorf("got %s %q\nwant %s %q", tr.State, tr.Description, c.state, c.text)
+			}
+		})
+	}
+}
+
+func TestVerdictOverTime(t *testing.T) {
+	tr := &targetTrack{State: forge.Pending}
+	see := func(r *plan.Report, after time.Duration, want forge.CommitState) {
+		t.Helper()
+		tr.observe(r, statustest.Noon.Add(after))
+		if tr.State != want {
+			t.Errorf("after %s: %s (%s), want %s", after, tr.State, tr.Description, want)
+		}
+	}
+	moving := func(percent int32) *plan.Report {
+		return statustest.Report("prod", statustest.Pool("prod", "web", statustest.Rolling(percent, 3)))
+	}
+	see(statustest.With(moving(0), step.Done, statustest.RolloutSteps()...), 0, forge.Pending)
+	see(callFailed(observed.Throttled), time.Minute, forge.Pending)
+	see(callFailed(observed.Throttled), 12*time.Minute, forge.Failure) // longer than patience
+	see(moving(10), 13*time.Minute, forge.Failure)                     // no flicker back to pending
+	see(statustest.Report("prod", statustest.Pool("prod", "web")), 20*time.Minute, forge.Success)
+	see(callFailed(observed.Denied), 21*time.Minute, forge.Success)
+	if tr.Description != "1 pool rolled" {
+		t.Errorf("description is %q", tr.Description)
+	}
+
+	tr = &targetTrack{State: forge.Pending}
+	see(statustest.With(moving(0), step.Done, statustest.RolloutSteps()...), 0, forge.Pending)
+	for i := range int32(12) { // hours, as long as it moves
+		see(moving(i), time.Duration(i)*20*time.Minute, forge.Pending)
+	}
+	see(moving(11), 4*time.Hour+11*time.Minute, forge.Failure)
+	if want := "nothing has moved for 31 minutes: 0 of 1 pool converged; default/web is rolling"; tr.Description != want {
+		t.Errorf("description is %q, want %q", tr.Description, want)
+	}
+}
+
+func TestAggregate(t *testing.T) {
+	done := &targetTrack{State: forge.Success, Description: "2 pools created", Pools: map[string]step.Verb{"a/b": step.Create, "a/c": step.Create}}
+	rolled := &targetTrack{State: forge.Success, Description: "1 pool rolled", Pools: map[string]step.Verb{"a/b": step.Rollout}}
+	waits := &targetTrack{State: forge.Pending, Description: "planning"}
+	fails := &targetTrack{State: forge.Failure, Description: "AccessDenied"}
+	for name, c := range map[string]struct {
+		targets map[string]*targetTrack
+		state   forge.CommitState
+		text    string
+	}{
+		"none":        {nil, forge.Success, "no target affected"},
+		"one done":    {map[string]*targetTrack{"a": done}, forge.Success, "a: 2 pools created"},
+		"both done":   {map[string]*targetTrack{"a": done, "b": rolled}, forge.Success, "2 targets: 2 pools created, 1 rolled"},
+		"one waits":   {map[string]*targetTrack{"a": done, "b": waits}, forge.Pending, "1 of 2 targets converged"},
+		"only waits":  {map[string]*targetTrack{"b": waits}, forge.Pending, "b: planning"},
+		"one fails":   {map[string]*targetTrack{"a": done, "b": waits, "c": fails}, forge.Failure, "1 of 3 targets failed; c: AccessDenied"},
+		"only fails":  {map[string]*targetTrack{"c": fails}, forge.Failure, "c: AccessDenied"},
+		"both failed": {map[string]*targetTrack{"b": fails, "c": fails}, forge.Failure, "2 of 2 targets failed; b: AccessDenied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if state, text := aggregate(c.targets); state != c.state || text != c.text {
+				t.Errorf("got %s %q, want %s %q", state, text, c.state, c.text)
+			}
+		})
+	}
+}
+
+// TestVerdictWithoutTheSource: a forge that is down for a while is no commit's
+// fault, and hides neither what AWS refuses nor what is still to be deleted.
+func TestVerdictWithoutTheSource(t *testing.T) {
+	away := func(r *plan.Report) *plan.Report {
+		r.Err = fmt.Errorf("read source fleet: unreachable: %w", plan.ErrSource)
+		return r
+	}
+	none := func() *plan.Report { r := statustest.Report("prod"); r.Plan = nil; return away(r) }
+	quiet := func() *plan.Report { return statustest.Report("prod", statustest.Pool("prod", "web")) }
+	type look struct {
+		report *plan.Report
+		after  time.Duration
+		state  forge.CommitState
+		text   string
+	}
+	const waiting = "waiting for the source: read source fleet: unreachable: source cannot be read"
+	for name, looks := range map[string][]look{
+		"a short outage": {
+			{away(statustest.Created()), 0, forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{away(quiet()), time.Minute, forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{quiet(), 2 * time.Minute, forge.Success, "1 pool created"},
+		},
+		"a long outage": {
+			{away(quiet()), 0, forge.Pending, "planning"},
+			{away(quiet()), patience, forge.Pending, waiting},
+			{away(quiet()), 24 * time.Hour, forge.Pending, waiting},
+			{quiet(), 25 * time.Hour, forge.Success, "nothing to change in AWS"},
+		},
+		"outages apart": {
+			{away(quiet()), 0, forge.Pending, "planning"},
+			{statustest.Created(), time.Minute, forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+			{away(quiet()), patience + time.Minute, forge.Pending, "0 of 1 pool converged; default/web is Provisioning"},
+		},
+		"before anything was read": {
+			{none(), 0, forge.Pending, "planning"},
+			{none(), patience, forge.Pending, waiting},
+		},
+		"a resource of another target": {
+			{away(statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldConflict))), 0, forge.Pending, "planning"},
+			{statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldConflict)), time.Minute, forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
+		},
+		"a step that AWS refuses": {
+			{away(callFailed(observed.Denied)), 0, forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+			{away(quiet()), time.Hour, forge.Failure, "create auto-scaling-group prod-web: AccessDenied: not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+			{quiet(), 2 * time.Hour, forge.Success, "1 pool created"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &targetTrack{State: forge.Pending, Description: "planning"}
+			for _, l := range looks {
+				tr.observe(report.Redact(nil).Report(l.report), statustest.Noon.Add(l.after))
+				if tr.State != l.state || tr.Description != l.text {
+					t.Errorf("after %s: %s %q\nwant %s %q", l.after, tr.State, tr.Description, l.state, l.text)
+				}
+			}
+		})
+	}
+}

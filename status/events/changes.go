@@ -1,0 +1,46 @@
+package events
+
+import (
+	"encoding/json"
+
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// Change is a field with what it was and became, as JSON values, null where
+// absent. At is the file:line:column that set it, empty where that is not known. Words
+// say what the values mean where they are ids.
+type Change struct {
+	Field string `json:"field"`
+	From  any    `json:"from"`
+	To    any    `json:"to"`
+	At    string `json:"at,omitempty"`
+	Words string `json:"words,omitempty"`
+}
+
+// changesOf are the changes of steps, as far as an event holds them.
+func changesOf(steps []step.Step) []Change {
+	var out []Change
+	for _, s := range steps {
+		for _, c := range s.Changes {
+			if len(out) == EventChanges {
+				return out
+			}
+			e := Change{Field: c.Field, From: bounded(c.From), To: bounded(c.To), Words: wording.Shorten(wording.Clean(c.Words), report.LongestValue)}
+			if c.Origin != nil {
+				e.At = c.Origin.String()
+			}
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// bounded is a JSON value, as clipped text where it is long.
+func bounded(v any) any {
+	if raw, err := json.Marshal(v); err != nil || len(raw) > report.LongestValue {
+		return report.Value(v)
+	}
+	return v
+}

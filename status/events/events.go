@@ -1,0 +1,378 @@
+package events
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// Event is a milestone: something was made, changed, started, finished, found
+// or refused. Kind is stable, in kebab case; EventKinds lists them.
+type Event struct {
+	Time time.Time `json:"time"`
+	Kind string    `json:"kind"`
+	// Level is how much attention it deserves; empty is the kind's own.
+	Level  kinds.Level `json:"level"`
+	Source string      `json:"source,omitempty"`
+	Target string      `json:"target,omitempty"`
+	// Pool is namespace/name of the pool, or of the AWSLaunchConfig, that it is about.
+	Pool string `json:"pool,omitempty"`
+	// Resource and Name are the AWS resource's kind, as in a plan, and name.
+	Resource step.Resource `json:"resource,omitempty"`
+	Name     string        `json:"name,omitempty"`
+	// Revision is the full hash of the commit that weir was at.
+	Revision string `json:"revision,omitempty"`
+	// Reason says why in a few words: of a step its reason, of a finding its code.
+	Reason string `json:"reason,omitempty"`
+	// Text says in a sentence what happened.
+	Text string `json:"text"`
+	// Changes are the fields that were changed, or were found to differ: the
+	// first of them, where there are many.
+	Changes []Change `json:"changes,omitempty"`
+	// Facts are what else is known, such as version, refresh or percentage.
+	Facts map[string]string `json:"facts,omitempty"`
+}
+
+// Known is what has been told of a target or a source: as much as it takes to tell
+// the next milestone once, however often weir restarts. It is kept as JSON.
+type Known struct {
+	// Revision and Phase are those of the last pass that was told.
+	Revision string       `json:"revision,omitempty"`
+	Phase    report.Phase `json:"phase,omitempty"`
+	// Fault stands for what was wrong, empty where nothing was.
+	Fault     string `json:"fault,omitempty"`
+	Suspended bool   `json:"suspended,omitempty"`
+	// Standing are facts that were told and still hold, sorted.
+	Standing []string `json:"standing,omitempty"`
+	// Pools are by namespace/name.
+	Pools map[string]KnownPool `json:"pools,omitempty"`
+	// Drift are the pools and AWSLaunchConfigs that were found to differ, sorted;
+	// Mended those of them of which a step has been done since.
+	Drift  []string `json:"drift,omitempty"`
+	Mended []string `json:"mended,omitempty"`
+}
+
+// KnownPool is what has been told of a pool.
+type KnownPool struct {
+	Converged bool   `json:"converged,omitempty"`
+	Failure   string `json:"failure,omitempty"`
+	// Causes are those for which AWS launched no machine or called the nodegroup degraded,
+	// and that were told since the pool had converged.
+	Causes  []string      `json:"causes,omitempty"`
+	Rollout *KnownRollout `json:"rollout,omitempty"`
+	// Seen is how the pool was seen last.
+	Seen *SeenPool `json:"seen,omitempty"`
+}
+
+// KnownRollout is a rollout whose start was told and whose end was not.
+type KnownRollout struct {
+	ID         string        `json:"id"`
+	Resource   step.Resource `json:"resource"`
+	Name       string        `json:"name"`
+	Notch      int32         `json:"notch,omitempty"`
+	Back       bool          `json:"back,omitempty"`
+	Superseded bool          `json:"superseded,omitempty"`
+	// What is what moves in words, such as "the change of maxSize"; empty for a rollout.
+	What string `json:"what,omitempty"`
+}
+
+// teller works out what a report tells beyond what was told before.
+type finder struct {
+	old, next Known
+	r         *plan.Report
+	at        time.Time
+	first     bool
+	events    []Event
+	// failed are the steps that failed, as text, for the fault of the target.
+	failed []string
+}
+
+// Between returns the milestones between what was told and r, and what has been told
+// then. First says that r is of the process's first pass over the target: the planner
+// then cannot know what is drift, and what was told can. An empty Told tells nothing
+// of what stands as it should.
+func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Event) {
+	t := &finder{old: old, r: r, at: at, first: first}
+	t.next = Known{Revision: r.Revision, Phase: report.PhaseOf(r), Suspended: r.Suspended}
+	if r.Plan == nil {
+		// Nothing was observed, so what stood before is taken to stand.
+		t.next.Standing, t.next.Pools, t.next.Drift, t.next.Mended = old.Standing, old.Pools, old.Drift, old.Mended
+		t.fault()
+		return t.next, t.events
+	}
+	t.next.Pools = map[string]KnownPool{}
+	t.suspension()
+	t.drift()
+	t.findings()
+	t.holds()
+	t.pools()
+	t.outcomes()
+	for _, m := range t.r.Milestones {
+		t.add(Event{Kind: m.Kind, Pool: m.Pool, Reason: m.Reason, Text: m.Text, Facts: m.Facts})
+	}
+	t.fault()
+	slices.Sort(t.next.Standing)
+	t.next.Standing = slices.Compact(t.next.Standing)
+	return t.next, t.events
+}
+
+func (t *finder) add(e Event) {
+	e.Time, e.Target, e.Revision = t.at, t.r.Target, t.r.Revision
+	e.Level = cmp.Or(e.Level, kinds.LevelOf(e.Kind))
+	t.events = append(t.events, e)
+}
+
+// once adds an event for a fact that stands, unless it was told and stood since.
+func (t *finder) once(key string, e Event) {
+	if _, told := slices.BinarySearch(t.old.Standing, key); !told && !slices.Contains(t.next.Standing, key) {
+		t.add(e)
+	}
+	t.next.Standing = append(t.next.Standing, key)
+}
+
+func (t *finder) suspension() {
+	switch {
+	case t.r.Suspended && !t.old.Suspended:
+		t.add(Event{Kind: "target-suspended", Text: "planned, not written until it is resumed"})
+	case !t.r.Suspended && t.old.Suspended:
+		t.add(Event{Kind: "target-resumed", Text: "its plans are applied again"})
+	}
+}
+
+// maxTold bounds how many standing facts of one table are told one by one in a
+// pass, so that a thousand conflicts do not push everything else out of history.
+const maxTold = 50
+
+// findings tells the diagnostics that have an event of their own.
+func (t *finder) findings() {
+	told := 0
+	for _, d := range t.r.Diagnostics {
+		kind := kinds.Findings[d.Code]
+		if kind == "" || told == maxTold || t.ofPool(d) {
+			continue
+		}
+		told++
+		e := Event{Kind: kind, Reason: d.Code, Text: d.Summary, Pool: ObjectPool(t.r, d.Object)}
+		if d.Known() {
+			e.Facts = map[string]string{"at": d.Position.String()}
+		}
+		about := d.Object
+		if about == "" {
+			about = ShortHash(d.Summary) // it names the resource
+		}
+		t.once("finding "+d.Code+" "+about, e)
+	}
+}
+
+// ofPool reports whether a diagnostic is told as the failure of its pool, once for
+// each cause.
+func (t *finder) ofPool(d diag.Diagnostic) bool {
+	key := ObjectPool(t.r, d.Object)
+	return slices.ContainsFunc(t.r.Pools, func(p plan.PoolStatus) bool {
+		return report.PoolKey(p) == key && p.FailureReason == d.Code && p.FailureCause != ""
+	})
+}
+
+// holds tells which steps wait for something, once for each pool and hold.
+func (t *finder) holds() {
+	type held struct {
+		owner string
+		hold  step.Hold
+	}
+	steps := map[held][]step.Step{}
+	for _, s := range t.r.Plan.Steps {
+		if s.Held != "" {
+			key := held{s.Owner(), s.Held}
+			steps[key] = append(steps[key], s)
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(steps), func(x, y held) int {
+		return cmp.Or(cmp.Compare(x.owner, y.owner), cmp.Compare(x.hold, y.hold))
+	})
+	for i, k := range keys {
+		kind, known := kinds.Holds[k.hold]
+		if !known {
+			kind = "step-held"
+		}
+		if kind == "" || i >= maxTold {
+			continue
+		}
+		e := Event{Kind: kind, Pool: OwnerPool(steps[k][0]), Reason: string(k.hold), Text: report.StepList(steps[k]) + " is held: " + string(k.hold)}
+		if why := steps[k][0].HeldReason; why != "" {
+			e.Text += ", " + why
+		}
+		t.once("held "+string(k.hold)+" "+k.owner, e)
+	}
+}
+
+// drift tells which pools AWS has otherwise although Git did not change them, and
+// which were put right since.
+func (t *finder) drift() {
+	steps := map[string][]step.Step{}
+	var order []string
+	for _, s := range t.r.Plan.Steps {
+		if steps[s.Owner()] == nil {
+			order = append(order, s.Owner())
+		}
+		steps[s.Owner()] = append(steps[s.Owner()], s)
+	}
+	done := map[string]bool{}
+	for _, o := range t.r.Outcomes {
+		done[o.Step.Owner()] = done[o.Step.Owner()] || o.Status == step.Done
+	}
+	unchanged := t.old.Revision == t.r.Revision || !t.r.Touched
+	for _, owner := range order {
+		known := slices.Contains(t.old.Drift, owner)
+		if known || drifts(steps[owner]) != nil || t.first && unchanged && t.stood(steps[owner][0]) {
+			t.next.Drift = append(t.next.Drift, owner)
+			if done[owner] || slices.Contains(t.old.Mended, owner) {
+				t.next.Mended = append(t.next.Mended, owner)
+			}
+		}
+		if !known && slices.Contains(t.next.Drift, owner) {
+			first := steps[owner][0]
+			e := Event{
+				Kind: "drift-found", Pool: OwnerPool(first), Resource: first.Resource, Name: first.Name, Reason: first.Reason,
+				Text: "AWS differs although Git did not change: " + report.StepList(steps[owner]) + changeList(steps[owner]), Changes: changesOf(steps[owner]),
+			}
+			if d := drifts(steps[owner]); d != nil && d.Cause != "" {
+				e.Facts = map[string]string{"cause": visible.Clip(d.Cause, report.LongestValue)}
+			}
+			t.add(e)
+		}
+	}
+	for _, owner := range t.old.Drift {
+		i := slices.IndexFunc(t.r.Pools, func(p plan.PoolStatus) bool { return report.PoolKey(p) == owner })
+		switch {
+		case steps[owner] != nil:
+			continue
+		case i < 0 && !step.OfLaunchConfig(owner):
+			continue // Git wants the pool no more
+		case i >= 0 && !t.r.Pools[i].Converged:
+			t.next.Drift = append(t.next.Drift, owner)
+			if slices.Contains(t.old.Mended, owner) {
+				t.next.Mended = append(t.next.Mended, owner)
+			}
+			continue
+		}
+		if slices.Contains(t.old.Mended, owner) {
+			t.add(Event{Kind: "drift-corrected", Pool: plainOwner(owner), Text: "AWS is again what Git says"})
+		} else {
+			t.add(Event{Kind: "drift-gone", Pool: plainOwner(owner), Text: "AWS is again what Git says, without weir's doing"})
+		}
+	}
+	slices.Sort(t.next.Drift)
+	slices.Sort(t.next.Mended)
+}
+
+// drifts is what the planner says of drift in steps, nil where there is none: the
+// first that has a cause, else the first.
+func drifts(steps []step.Step) (found *step.Drift) {
+	for _, s := range steps {
+		if s.Drift != nil && (found == nil || found.Cause == "" && s.Drift.Cause != "") {
+			found = s.Drift
+		}
+	}
+	return found
+}
+
+// stood reports whether what a step belongs to was as Git says before.
+func (t *finder) stood(s step.Step) bool {
+	pools := s.Pools
+	if s.Pool != "" {
+		pools = []string{s.Pool}
+	}
+	return len(pools) > 0 && !slices.ContainsFunc(pools, func(p string) bool { return !t.old.Pools[p].Converged })
+}
+
+// outcomes tells what was done and what failed.
+func (t *finder) outcomes() {
+	for _, o := range t.r.Outcomes {
+		switch o.Status {
+		case step.Done:
+			t.done(o)
+		case step.Failed:
+			words := report.FailureWords(o)
+			t.failed = append(t.failed, failureKey(o))
+			e := Event{
+				Kind: "step-failed", Pool: OwnerPool(o.Step), Resource: o.Step.Resource, Name: o.Step.Name, Reason: o.Step.Reason,
+				Text: words, Facts: map[string]string{"verb": string(o.Step.Verb)},
+			}
+			if o.Err != nil {
+				e.Facts["error"], e.Facts["code"] = string(o.Err.Kind), o.Err.Code
+			}
+			t.once("failed "+failureKey(o), e)
+		case step.Skipped, step.Held:
+			// A held step stands in every pass; holds tells it once.
+		}
+	}
+}
+
+func (t *finder) done(o step.Outcome) {
+	s := o.Step
+	e := Event{
+		Kind: kinds.OfStep(s), Pool: OwnerPool(s), Resource: s.Resource, Name: s.Name, Reason: s.Reason,
+		Text: report.StepWords(s), Changes: changesOf([]step.Step{s}), Facts: map[string]string{},
+	}
+	if s.Reason != "" {
+		e.Text += ": " + s.Reason
+	}
+	for key, value := range map[string]string{"version": o.Result.Template.Version, "refresh": o.Result.RefreshID, "update": o.Result.UpdateID} {
+		if value != "" {
+			e.Facts[key] = value
+		}
+	}
+	if s.Disruptive {
+		e.Facts["instances"] = fmt.Sprint(s.Instances)
+	}
+	t.add(e)
+	p, known := t.next.Pools[s.Pool]
+	if !known {
+		return // of an orphan, or of what pools share
+	}
+	if cancelled, ok := s.Do.(step.CancelRefresh); ok {
+		if p.Rollout == nil || p.Rollout.ID != cancelled.RefreshID {
+			p.Rollout = &KnownRollout{ID: cancelled.RefreshID, Resource: s.Resource, Name: s.Name}
+		}
+		p.Rollout.Superseded = true
+	} else if id := cmp.Or(o.Result.RefreshID, o.Result.UpdateID); id != "" || s.Verb == step.Rollout {
+		p.Rollout = &KnownRollout{ID: id, Resource: s.Resource, Name: s.Name, What: movingWords(s)}
+	}
+	t.next.Pools[s.Pool] = p
+}
+
+// fault tells what is wrong with the target as a whole: everything that has no
+// event of its own. It is told again when it becomes something else.
+func (t *finder) fault() {
+	text, keys := targetFault(t.r)
+	t.next.Fault = ""
+	if len(keys)+len(t.failed) > 0 {
+		t.next.Fault = ShortHash(strings.Join(append(slices.Clone(keys), t.failed...), "\n"))
+	}
+	const key = "fault"
+	_, stood := slices.BinarySearch(t.old.Standing, key)
+	t.next.Standing = slices.DeleteFunc(slices.Clone(t.next.Standing), func(s string) bool { return s == key })
+	switch {
+	case len(keys) > 0:
+		if !stood || t.next.Fault != t.old.Fault {
+			t.add(Event{Kind: "target-failed", Text: text})
+		}
+		t.next.Standing = append(t.next.Standing, key)
+		slices.Sort(t.next.Standing)
+	case stood:
+		t.add(Event{Kind: "target-recovered", Text: "what was wrong is so no more"})
+	}
+}
+
+// EventChanges bounds the changes in an event, shownValue each of their values.
+const EventChanges = 20

@@ -1,0 +1,111 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+func resourceOf(p plan.PoolStatus) step.Resource {
+	if p.Kind == intent.NodegroupPool {
+		return step.ManagedNodegroup
+	}
+	return step.AutoScalingGroup
+}
+
+// OwnerPool is what a step belongs to, as a person knows it.
+func OwnerPool(s step.Step) string {
+	if s.Pool == "" {
+		return s.LaunchConfig
+	}
+	return s.Pool
+}
+
+// plainOwner is what Step.Owner returns, as a person knows it.
+func plainOwner(owner string) string {
+	if i := strings.LastIndex(owner, " "); i >= 0 {
+		return owner[i+1:]
+	}
+	return owner
+}
+
+// ObjectPool is the pool that a diagnostic's object ("Kind namespace/name") is
+// of, by its name; empty where it is none of the report's pools.
+func ObjectPool(r *plan.Report, object string) string {
+	_, key, ok := strings.Cut(object, " ")
+	if ok && slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return report.PoolKey(p) == key }) {
+		return key
+	}
+	return ""
+}
+
+// targetFault says what is wrong with a target beside what has an event of its
+// own. The keys stay the same while the fault does, though AWS puts another
+// number into each refusal.
+func targetFault(r *plan.Report) (text string, keys []string) {
+	if r.Err != nil {
+		return r.Err.Error(), []string{errorKey(r.Err)}
+	}
+	var first *diag.Diagnostic
+	for i, d := range r.Diagnostics {
+		if d.Severity != diag.Error || kinds.Findings[d.Code] != "" || poolFails(r, d.Code) {
+			continue
+		}
+		if first == nil {
+			first = &r.Diagnostics[i]
+		}
+		keys = append(keys, d.Code+" "+d.Object+" "+d.Position.String())
+	}
+	if first == nil {
+		return "", nil
+	}
+	return report.AndMore(report.DiagnosticWords(*first), len(keys)-1), keys
+}
+
+// poolFails reports whether a pool's own failure tells of a diagnostic.
+func poolFails(r *plan.Report, code string) bool {
+	return slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return p.FailureReason == code })
+}
+
+// ofAccount are the kinds of errors that all calls of an account have at the same
+// time; calls are made beside each other, and which one is the first changes.
+var ofAccount = []observed.ErrorKind{observed.Transient, observed.Throttled, observed.Credentials}
+
+func errorKey(err error) string {
+	var call *observed.Error
+	switch {
+	case errors.As(err, &call) && slices.Contains(ofAccount, call.Kind):
+		return string(call.Kind)
+	case errors.As(err, &call):
+		return call.Service + ":" + call.Operation + ":" + call.Code
+	case errors.Is(err, plan.ErrSource):
+		return "source"
+	default:
+		return err.Error()
+	}
+}
+
+// failureKey stands for a failed step while it fails in the same way.
+func failureKey(o step.Outcome) string {
+	key := string(o.Step.Verb) + " " + string(o.Step.Resource) + " " + o.Step.Name
+	if o.Err != nil {
+		key += " " + o.Err.Operation + " " + o.Err.Code
+	}
+	return key
+}
+
+// ShortHash stands for a text where the text itself is too long to be kept.
+func ShortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

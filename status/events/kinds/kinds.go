@@ -1,0 +1,176 @@
+package kinds
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// The tables in this file say which event something becomes. What a new step, a
+// new hold or a new diagnostic is told as is a line here; without one, a step is
+// told as its resource and verb, a hold as step-held, and a diagnostic as part of
+// what is wrong with its target.
+
+// Level is how much attention an event deserves.
+type Level string
+
+// Levels.
+const (
+	Info    Level = "info"
+	Warning Level = "warning"
+	Error   Level = "error"
+)
+
+// stepKinds are the events of steps that were done. The first line that fits
+// counts; one without an action fits every action.
+var stepKinds = []struct {
+	verb     step.Verb
+	resource step.Resource
+	action   step.Action
+	kind     string
+}{
+	{step.Adopt, "", nil, "adopted"},
+	{step.PruneVersion, "", nil, "versions-pruned"},
+	{step.Update, step.LaunchTemplate, step.CreateLaunchTemplateVersion{}, "version-created"},
+	{step.Update, step.LaunchTemplate, step.SetDefaultVersion{}, "default-version-moved"},
+	{step.Rollout, step.AutoScalingGroup, step.CancelRefresh{}, "refresh-superseded"},
+	{step.Rollout, step.AutoScalingGroup, nil, "refresh-started"},
+	{step.Rollout, step.ManagedNodegroup, nil, "nodegroup-update-started"},
+}
+
+// verbWords and resourceWords make the kind of every other step.
+var (
+	verbWords = map[step.Verb]string{
+		step.Create: "created", step.Update: "updated", step.Delete: "deleted", step.Replace: "replaced", step.Rollout: "rollout-started",
+	}
+	resourceWords = map[step.Resource]string{
+		step.LaunchTemplate: "template", step.AutoScalingGroup: "group", step.ManagedNodegroup: "nodegroup",
+	}
+)
+
+// Holds are the events of steps that are held, none for those of which a
+// diagnostic or the target's own suspension tells.
+var Holds = map[step.Hold]string{
+	step.HeldPaused:     "pool-paused",
+	step.HeldSuspended:  "",
+	step.HeldConflict:   "",
+	step.HeldPruneLimit: "",
+	step.HeldApproval:   "approval-wanted",
+	step.HeldWindow:     "window-awaited",
+	step.HeldWave:       "wave-awaited",
+	// A cluster that is being made takes minutes, an upgrade may take weeks.
+	step.HeldControlPlane: "control-plane-awaited",
+	// Which pool's turn it is changes often, and says little.
+	step.HeldRolloutLimit: "",
+	// It is over in a moment, or told otherwise.
+	step.HeldWaiting: "",
+	step.HeldStopped: "",
+}
+
+// Findings are the events of diagnostics, by code.
+var Findings = map[string]string{
+	"conflict":           "conflict-found",
+	"commit-ahead":       "conflict-found",
+	"contested-name":     "conflict-found",
+	"foreign-version":    "foreign-version-found",
+	"newer-image":        "newer-image-found",
+	"nodegroup-degraded": "nodegroup-degraded",
+	"orphan":             "orphan-found",
+	"orphan-kept":        "orphan-found",
+	"prune-refused":      "prune-refused",
+	"roles-differ":       "roles-differ",
+	"rollout-incomplete": "rollout-incomplete",
+	"rollout-not-ready":  "rollout-not-ready",
+	"unknown-source":     "stray-found",
+	"unknown-target":     "stray-found",
+	"versions-kept":      "versions-kept",
+}
+
+// RolloutEnds are how a rollout ended, by the status that AWS gives it.
+var RolloutEnds = map[string]string{
+	"Successful": "succeeded", "Failed": "failed", "Cancelled": "cancelled", "RollbackSuccessful": "rolled-back", "RollbackFailed": "rollback-failed",
+}
+
+// EndWords put rolloutEnds into a sentence.
+var EndWords = map[string]string{
+	"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled outside weir", "rolled-back": "failed and went back",
+	"rollback-failed": "failed, and so did the way back",
+}
+
+// otherKinds are the events that no table above makes.
+var otherKinds = []string{
+	"step-failed", "step-held", "drift-found", "drift-corrected", "drift-gone", "pool-failed", "pool-converged",
+	"target-failed", "target-recovered", "target-suspended", "target-resumed",
+	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started", "command-given",
+	"join-tokens-renewed", "plan-approved", "plan-differs", "state-lost",
+}
+
+// levels are those of the kinds that are more than information.
+var levels = map[string]Level{
+	"conflict-found": Error, "prune-refused": Error, "step-failed": Error, "pool-failed": Error,
+	"target-failed": Error, "source-failed": Error, "configuration-refused": Error, "state-lost": Error,
+	"refresh-failed": Error, "refresh-rolled-back": Error, "refresh-rollback-failed": Error, "refresh-rolling-back": Error,
+	"nodegroup-update-failed": Error,
+	"refresh-cancelled":       Warning, "nodegroup-update-cancelled": Warning, "drift-found": Warning, "orphan-found": Warning,
+	"rollout-not-ready": Warning, "rollout-incomplete": Warning, "nodegroup-degraded": Warning, "versions-kept": Warning, "roles-differ": Warning,
+	"approval-wanted": Warning, "stray-found": Warning, "foreign-version-found": Warning, "plan-differs": Warning,
+}
+
+func LevelOf(kind string) Level {
+	if l := levels[kind]; l != "" {
+		return l
+	}
+	return Info
+}
+
+// All lists the kinds of events that weir itself makes, sorted.
+func All() []string {
+	out := slices.Clone(otherKinds)
+	for _, s := range stepKinds {
+		out = append(out, s.kind)
+	}
+	for _, r := range resourceWords {
+		for _, v := range []step.Verb{step.Create, step.Update, step.Delete} {
+			out = append(out, r+"-"+verbWords[v])
+		}
+	}
+	for _, how := range slices.Concat([]string{"progress", "rolling-back"}, slices.Collect(maps.Values(RolloutEnds))) {
+		out = append(out, OfRollout(step.AutoScalingGroup, how))
+	}
+	for _, how := range []string{"progress", "succeeded", "failed", "cancelled"} {
+		out = append(out, OfRollout(step.ManagedNodegroup, how))
+	}
+	for _, kind := range slices.Concat(slices.Collect(maps.Values(Holds)), slices.Collect(maps.Values(Findings))) {
+		if kind != "" {
+			out = append(out, kind)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// OfStep is the event of a step that was done.
+func OfStep(s step.Step) string {
+	for _, k := range stepKinds {
+		if k.verb == s.Verb && (k.resource == "" || k.resource == s.Resource) && (k.action == nil || reflect.TypeOf(k.action) == reflect.TypeOf(s.Do)) {
+			return k.kind
+		}
+	}
+	resource, verb := resourceWords[s.Resource], verbWords[s.Verb]
+	if resource == "" {
+		resource = string(s.Resource)
+	}
+	if verb == "" {
+		verb = string(s.Verb)
+	}
+	return resource + "-" + verb
+}
+
+func OfRollout(r step.Resource, how string) string {
+	if r == step.ManagedNodegroup {
+		return "nodegroup-update-" + how
+	}
+	return "refresh-" + how
+}

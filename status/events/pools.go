@@ -1,0 +1,157 @@
+package events
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// rolloutNotch is how many percent a rollout moves between two events.
+const rolloutNotch = 25
+
+// pools tells how pools moved. It runs before what this pass started is taken in:
+// the statuses are those of before the apply.
+func (t *finder) pools() {
+	rolls := map[string]bool{}
+	for _, s := range t.r.Plan.Steps {
+		if s.Verb == step.Rollout {
+			rolls[s.Pool] = true
+		}
+	}
+	for _, p := range t.r.Pools {
+		key := report.PoolKey(p)
+		old, known := t.old.Pools[key]
+		next := KnownPool{Converged: p.Converged, Failure: p.FailureReason, Rollout: old.Rollout, Causes: old.Causes, Seen: seenOf(old.Seen, p, t.at)}
+		if p.Converged {
+			next.Causes = nil
+		}
+		failureTold := t.rollout(p, &next, rolls[key])
+		kind := cmp.Or(kinds.Findings[p.FailureReason], "pool-failed")
+		// A step that AWS refused is told as that.
+		elsewhere := p.FailureReason == plan.FailureRefused || kind != "pool-failed" && p.FailureCause == ""
+		if p.FailureReason != "" && !elsewhere && t.isNew(p, old, &next) && !failureTold {
+			t.add(Event{Kind: kind, Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
+		}
+		if p.Converged && known && !old.Converged {
+			t.add(Event{Kind: "pool-converged", Pool: key, Text: fmt.Sprintf("%d of %d ready", p.ReadyReplicas, p.DesiredReplicas)})
+		}
+		t.next.Pools[key] = next
+	}
+}
+
+// isNew reports whether a pool's failure was not told yet. What has a cause, such
+// as why AWS launches no machine, is told once for each, though causes take turns, and though nothing is known
+// while a machine is on its way.
+func (t *finder) isNew(p plan.PoolStatus, old KnownPool, next *KnownPool) bool {
+	cause := ShortHash(p.FailureCause)
+	switch {
+	case p.FailureCause == "":
+		return next.Failure != old.Failure
+	case slices.Contains(next.Causes, cause) || len(next.Causes) >= maxCauses:
+		return false
+	}
+	next.Causes = append(slices.Clone(next.Causes), cause)
+	return true
+}
+
+// maxCauses bounds the causes that are told of one pool.
+const maxCauses = 20
+
+// rollout tells how a pool's rollout goes on or ended, and whether that said why
+// the pool has failed.
+func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failureTold bool) {
+	now := p.Rollout
+	if was := next.Rollout; was != nil && (now == nil || now.ID != "" && was.ID != "" && now.ID != was.ID) {
+		ended, failed := t.ended(p, *was, rolls)
+		if !ended && now == nil {
+			return false
+		}
+		next.Rollout, failureTold = nil, failed
+	}
+	if now == nil {
+		return failureTold
+	}
+	resource := resourceOf(p)
+	if next.Rollout == nil {
+		next.Rollout = &KnownRollout{ID: now.ID, Resource: resource, Notch: now.Percentage / rolloutNotch, What: foundMoving(p)}
+		text := "a rollout was found running"
+		if next.Rollout.What != "" {
+			text = "an update was found running"
+		}
+		t.add(Event{
+			Kind: kinds.OfRollout(resource, "started"), Pool: report.PoolKey(p), Resource: resource, Reason: now.Message,
+			Text: text, Facts: rolloutFacts(now),
+		})
+	}
+	told := *next.Rollout
+	if told.ID == "" {
+		told.ID = now.ID
+	}
+	e := Event{Pool: report.PoolKey(p), Resource: resource, Name: told.Name, Reason: now.Message, Facts: rolloutFacts(now)}
+	if now.Status == "RollbackInProgress" && !told.Back {
+		told.Back = true
+		e.Kind, e.Text = kinds.OfRollout(resource, "rolling-back"), "the rollout failed and goes back"
+		t.add(e)
+	}
+	if notch := now.Percentage / rolloutNotch; notch > told.Notch {
+		told.Notch = notch
+		e.Kind, e.Text = kinds.OfRollout(resource, "progress"), fmt.Sprintf("%d %%, %s left", now.Percentage, wording.Count(int(now.InstancesLeft), "instance"))
+		t.add(e)
+	}
+	next.Rollout = &told
+	return failureTold
+}
+
+// ended tells how a rollout ended that moves no more, false where that cannot be
+// told yet. Where AWS was not asked how it ended, it has succeeded if nothing is
+// left to roll: a failed one leaves instances behind, or says why it failed.
+func (t *finder) ended(p plan.PoolStatus, was KnownRollout, rolls bool) (ended, failed bool) {
+	how, why := "", ""
+	switch last := p.LastRollout; {
+	case last != nil && last.ID == was.ID:
+		if how = kinds.RolloutEnds[last.Status]; how == "" {
+			return false, false // AWS says that it moves
+		}
+		why = last.Message
+	case p.FailureReason != "":
+		how, why = "failed", p.FailureMessage
+	case rolls:
+		return false, false
+	default:
+		how = "succeeded"
+	}
+	if was.Superseded {
+		return true, false // told when it was cancelled, and why
+	}
+	text := cmp.Or(was.What, "the rollout") + " " + kinds.EndWords[how]
+	if why != "" && how != "succeeded" {
+		text += ": " + why
+	}
+	level := kinds.Level("")
+	if c := p.Ready(); how == "succeeded" && c.Reason == plan.ReasonNodesNotReady {
+		text, level = text+" by AWS's word, and "+c.Message, kinds.Warning
+	}
+	id := "refresh"
+	if was.Resource == step.ManagedNodegroup {
+		id = "update"
+	}
+	t.add(Event{
+		Kind: kinds.OfRollout(was.Resource, how), Level: level, Pool: report.PoolKey(p), Resource: was.Resource, Name: was.Name, Reason: p.FailureReason,
+		Text: text, Facts: map[string]string{id: was.ID},
+	})
+	return true, how != "succeeded"
+}
+
+func rolloutFacts(r *plan.RolloutStatus) map[string]string {
+	out := map[string]string{"status": r.Status, "percentage": fmt.Sprint(r.Percentage), "instancesLeft": fmt.Sprint(r.InstancesLeft)}
+	if r.ID != "" {
+		out["rollout"] = r.ID
+	}
+	return out
+}

@@ -1,0 +1,42 @@
+package events
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// SeenPool is how a pool was seen last. It outlives the process: a daemon that starts at
+// a commit that does not render has nothing else to show.
+type SeenPool struct {
+	Cluster   string          `json:"cluster,omitempty"`
+	Kind      intent.PoolKind `json:"kind,omitempty"`
+	Phase     plan.Phase      `json:"phase,omitempty"`
+	Replicas  int32           `json:"replicas,omitempty"`
+	Ready     int32           `json:"ready,omitempty"`
+	Available int32           `json:"available,omitempty"`
+	Desired   int32           `json:"desired,omitempty"`
+	Min       int32           `json:"min,omitempty"`
+	Max       int32           `json:"max,omitempty"`
+	Template  string          `json:"template,omitempty"`
+	Version   string          `json:"version,omitempty"`
+	// At is since when it was seen so.
+	At time.Time `json:"at"`
+}
+
+// seenOf is how p is seen at a time; one that is as before keeps its time, so that a
+// pass that finds nothing new writes nothing.
+func seenOf(before *SeenPool, p plan.PoolStatus, at time.Time) *SeenPool {
+	now := SeenPool{
+		Cluster: p.Cluster, Kind: p.Kind, Phase: p.Phase, Replicas: p.Replicas, Ready: p.ReadyReplicas, Available: p.AvailableReplicas,
+		Desired: p.DesiredReplicas, Min: p.MinReplicas, Max: p.MaxReplicas, Template: p.LaunchTemplateID, Version: p.LaunchTemplateVersion, At: at.UTC().Truncate(time.Second),
+	}
+	if before != nil {
+		same := now
+		if same.At = before.At; same == *before {
+			return before
+		}
+	}
+	return &now
+}

@@ -1,0 +1,81 @@
+package events
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+const (
+	// toldFields are the fields that an event's sentence names; its changes have more.
+	toldFields = 3
+	// plainValue bounds a value in a sentence, in bytes.
+	plainValue = 60
+)
+
+// changeList puts the changes of steps behind a sentence: " (maxSize 7 → 20)".
+func changeList(steps []step.Step) string {
+	var all []string
+	for _, s := range steps {
+		for _, c := range wording.Distinct(s) {
+			text := c.Field
+			if standsWhole(c.From) && standsWhole(c.To) {
+				text += " " + wording.Transition(s.Verb, c)
+			}
+			all = append(all, text)
+		}
+	}
+	return inParentheses(all)
+}
+
+func inParentheses(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return " (" + firstOf(list) + ")"
+}
+
+func firstOf(list []string) string {
+	if n := len(list) - toldFields; n > 0 {
+		return strings.Join(list[:toldFields], ", ") + " and " + wording.Count(n, "more field")
+	}
+	return strings.Join(list, ", ")
+}
+
+// standsWhole reports whether a value stands in a sentence whole and as it is. What is cut
+// or written otherwise would not be known again as secret when the event is redacted.
+func standsWhole(v any) bool {
+	switch v := v.(type) {
+	case nil, bool, int, int32, int64, float64:
+		return true
+	case string:
+		return len(v) <= plainValue && !strings.ContainsFunc(v, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' })
+	}
+	return false
+}
+
+// movingWords is what a step sets in motion where that replaces no instance.
+func movingWords(s step.Step) string {
+	if s.Verb == step.Rollout {
+		return ""
+	}
+	var fields []string
+	for _, c := range wording.Distinct(s) {
+		fields = append(fields, c.Field)
+	}
+	if len(fields) == 0 {
+		return "the update"
+	}
+	return "the change of " + firstOf(fields)
+}
+
+// foundMoving is the same of what was found under way, by what EKS calls it.
+func foundMoving(p plan.PoolStatus) string {
+	if resourceOf(p) == step.ManagedNodegroup && p.Rollout != nil && p.Rollout.Message != "VersionUpdate" {
+		return "the update"
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package live
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// pace is the rhythm of a stream.
+type pace struct{ gap, beat time.Duration }
+
+// ServeHTTP tells an open page of changes, as server-sent events: "hello" at once, then
+// "change" with a Change, and comments as signs of life.
+func (w *Watchers) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	w.serve(rw, r, pace{gap, beat})
+}
+
+func (w *Watchers) serve(rw http.ResponseWriter, r *http.Request, p pace) {
+	one := w.add()
+	if one == nil {
+		rw.Header().Set("Retry-After", "30")
+		http.Error(rw, "too many open pages, or weir stops: ask again later", http.StatusServiceUnavailable)
+		return
+	}
+	defer w.remove(one)
+	out := http.NewResponseController(rw)
+	// The server's bounds are for answers that end. Where a writer knows no
+	// deadlines there are none to lift.
+	_ = out.SetReadDeadline(time.Time{})
+	h := rw.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // a proxy passes each message on at once
+	rw.WriteHeader(http.StatusOK)
+	send := func(text string) bool {
+		_ = out.SetWriteDeadline(time.Now().Add(writeWithin))
+		_, err := rw.Write([]byte(text))
+		return err == nil && out.Flush() == nil
+	}
+	if r.Method == http.MethodHead || !send("retry: 5000\nevent: hello\ndata: {}\n\n") {
+		return
+	}
+	for {
+		message, ok := one.next(r.Context(), p.beat)
+		if !ok || !send(message) || !rest(r.Context(), p.gap) {
+			return
+		}
+	}
+}
+
+// rest waits, false where ctx ended before.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

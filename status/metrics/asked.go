@@ -1,0 +1,93 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// askedGauges are those whose value is asked for when they are read: how old
+// something is, how much waits.
+type askedGauges struct {
+	m                       *Metrics
+	target, source, waiting *prometheus.Desc
+	history                 *prometheus.Desc
+	queues                  map[string]func() int
+	historySize             func() int64
+}
+
+func newAskedGauges(m *Metrics, d *definer) *askedGauges {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(d.define("gauge", name, help, labels), help, labels, nil)
+	}
+	g := &askedGauges{
+		m:       m,
+		target:  desc("target_staleness_seconds", "Seconds since a target was last observed and planned whole, or since it became known.", "target"),
+		source:  desc("source_staleness_seconds", "Seconds since a source was last looked at with success, or since it became known.", "source"),
+		waiting: desc("queue_length", "What waits, by queue: statuses, notifications, history, targets whose render takes long (renders), or those whose pass AWS does not answer (passes).", "queue"),
+		history: desc("history_size_bytes", "Size of the file that holds the history."),
+		queues:  map[string]func() int{},
+	}
+	d.reg.MustRegister(g)
+	return g
+}
+
+// Describe implements prometheus.Collector.
+func (g *askedGauges) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{g.target, g.source, g.waiting, g.history} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *askedGauges) Collect(out chan<- prometheus.Metric) {
+	g.m.mu.Lock()
+	now := g.m.now()
+	for name, since := range g.m.targetSince {
+		out <- prometheus.MustNewConstMetric(g.target, prometheus.GaugeValue, max(0, now.Sub(since).Seconds()), name)
+	}
+	for name, since := range g.m.sourceSince {
+		out <- prometheus.MustNewConstMetric(g.source, prometheus.GaugeValue, max(0, now.Sub(since).Seconds()), name)
+	}
+	queues, size := g.queues, g.historySize
+	g.m.mu.Unlock()
+	// Set before the first reading, and not changed since.
+	for name, length := range queues {
+		out <- prometheus.MustNewConstMetric(g.waiting, prometheus.GaugeValue, float64(length()), name)
+	}
+	if size != nil {
+		out <- prometheus.MustNewConstMetric(g.history, prometheus.GaugeValue, float64(size()))
+	}
+}
+
+// Know says which sources and targets there are. Those that nothing was heard of
+// yet grow stale from now on.
+func (m *Metrics) Know(sources, targets []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	know := func(since map[string]time.Time, names []string) {
+		for _, name := range names {
+			if _, ok := since[name]; !ok {
+				since[name] = m.now()
+			}
+		}
+	}
+	know(m.sourceSince, sources)
+	know(m.targetSince, targets)
+	// A counter that begins with its first event hides that event from increase().
+	for _, target := range targets {
+		m.rolloutsStarted.WithLabelValues(target)
+		m.corrected.WithLabelValues(target)
+		for _, result := range []string{"succeeded", "failed", "rolled-back", "rollback-failed"} {
+			m.rolloutsEnded.WithLabelValues(target, result)
+		}
+	}
+}
+
+// Queue has the length of a queue read with the metrics. It is called before the
+// metrics are first read.
+func (m *Metrics) Queue(name string, length func() int) { m.gauges.queues[name] = length }
+
+// HistorySize has the size of the history's file, in bytes, read with the metrics.
+// It is called before the metrics are first read.
+func (m *Metrics) HistorySize(bytes func() int64) { m.gauges.historySize = bytes }

@@ -1,0 +1,315 @@
+package metrics
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// Metrics are weir's Prometheus metrics. Their number is bounded by the
+// configuration and the program alone: no label holds the name of a pool, a
+// revision, an instance id or a message, which Git and AWS may hold any number of.
+type Metrics struct {
+	now     func() time.Time
+	defined []Definition
+
+	pools       *prometheus.GaugeVec
+	machines    *prometheus.GaugeVec
+	converged   *prometheus.GaugeVec
+	lastPass    *prometheus.GaugeVec
+	passes      *prometheus.CounterVec
+	passSeconds *prometheus.HistogramVec
+	stages      *prometheus.HistogramVec
+	steps       *prometheus.CounterVec
+	held        *prometheus.GaugeVec
+	findings    *prometheus.GaugeVec
+	drift       *prometheus.GaugeVec
+	corrected   *prometheus.CounterVec
+
+	rolloutsActive  *prometheus.GaugeVec
+	rolloutsLeft    *prometheus.GaugeVec
+	rolloutsStarted *prometheus.CounterVec
+	rolloutsEnded   *prometheus.CounterVec
+
+	awsCalls   *prometheus.CounterVec
+	awsSeconds *prometheus.HistogramVec
+	throttles  *prometheus.CounterVec
+
+	fetches   *prometheus.CounterVec
+	fetchTime *prometheus.HistogramVec
+	fetchedAt *prometheus.GaugeVec
+
+	writes         *prometheus.CounterVec
+	comments       *prometheus.CounterVec
+	pulls          *prometheus.GaugeVec
+	pullSeconds    *prometheus.HistogramVec
+	forgeRequests  *prometheus.CounterVec
+	forgeSeconds   *prometheus.HistogramVec
+	forgeRemaining *prometheus.GaugeVec
+
+	events        *prometheus.CounterVec
+	notifications *prometheus.CounterVec
+	webhooks      *prometheus.CounterVec
+	reloads       *prometheus.CounterVec
+	reloadOK      prometheus.Gauge
+	stateLost     prometheus.Gauge
+	httpRequests  *prometheus.CounterVec
+	httpSeconds   *prometheus.HistogramVec
+	httpStreams   prometheus.Gauge
+
+	gauges     *askedGauges
+	eventKinds map[string]bool
+
+	mu sync.Mutex
+	// series are the values of a second label beside a target's, by metric and
+	// target: what is over is to say 0, so that a graph shows it.
+	series map[seriesKey]map[string]bool
+	// whole is when a target or source was last looked at whole, or else became known.
+	targetSince, sourceSince map[string]time.Time
+}
+
+type seriesKey struct {
+	of     *prometheus.GaugeVec
+	target string
+}
+
+// Definition says what a metric is.
+type Definition struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"` // counter, gauge or histogram
+	Help   string   `json:"help"`
+	Labels []string `json:"labels"`
+}
+
+// Definitions are those of all metrics that begin with weir_, by name.
+func (m *Metrics) Definitions() []Definition {
+	out := slices.Clone(m.defined)
+	slices.SortFunc(out, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// definer makes metrics, registers them and remembers what they are.
+type definer struct {
+	reg     prometheus.Registerer
+	defined []Definition
+}
+
+func (d *definer) define(kind, name, help string, labels []string) string {
+	d.defined = append(d.defined, Definition{Name: "weir_" + name, Type: kind, Help: help, Labels: append([]string{}, labels...)})
+	return "weir_" + name
+}
+
+func (d *definer) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.define("counter", name, help, labels), Help: help}, labels)
+	d.reg.MustRegister(c)
+	return c
+}
+
+func (d *definer) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.define("gauge", name, help, labels), Help: help}, labels)
+	d.reg.MustRegister(g)
+	return g
+}
+
+// histogram is one of seconds: from 5 ms to 98 s, each bucket three times the one before.
+func (d *definer) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: d.define("histogram", name, help, labels), Help: help, Buckets: prometheus.ExponentialBuckets(0.005, 3, 10),
+	}, labels)
+	d.reg.MustRegister(h)
+	return h
+}
+
+// New registers weir's metrics on reg. Version is that of the binary. It
+// panics where reg holds metrics of the same names, as prometheus.MustRegister does.
+func New(reg prometheus.Registerer, version string) *Metrics {
+	d := &definer{reg: reg}
+	m := &Metrics{
+		now:       time.Now,
+		pools:     d.gauge("pools", "Pools by target and Cluster API phase.", "target", "phase"),
+		machines:  d.gauge("machines", "Machines of a target's pools: desired, there (replicas), ready or unavailable.", "target", "state"),
+		converged: d.gauge("target_converged", "Whether everything in AWS is what Git says: 1 or 0.", "target"),
+		lastPass:  d.gauge("target_last_pass_timestamp_seconds", "When the target's last pass ended, in Unix time.", "target"),
+		passes:    d.counter("passes_total", "Passes by target and result: converged, moving, held, failing or suspended.", "target", "result"),
+		// By result or stage only: ten buckets for each target would be too many
+		// series for a fleet of a thousand targets.
+		passSeconds: d.histogram("pass_duration_seconds", "Duration of passes by result.", "result"),
+		stages:      d.histogram("stage_duration_seconds", "Duration of a pass's stages: fetch, render, resolve, observe, fill, plan, apply or status (one write to a forge).", "stage"),
+		steps:       d.counter("steps_total", "Steps by resource, verb and how they ended.", "resource", "verb", "status"),
+		held:        d.gauge("held_steps", "Steps of a target's plan that are held, by reason.", "target", "reason"),
+		findings:    d.gauge("diagnostics", "Diagnostics of a target's last pass by severity.", "target", "severity"),
+		drift:       d.gauge("drifted_steps", "Steps of a target's plan that put right what changed outside Git.", "target"),
+		corrected:   d.counter("drift_corrections_total", "Steps that put right what changed outside Git.", "target"),
+
+		rolloutsActive:  d.gauge("rollouts_active", "Pools of a target whose rollout is under way.", "target"),
+		rolloutsLeft:    d.gauge("rollout_instances_left", "Instances that the rollouts of a target have still to replace.", "target"),
+		rolloutsStarted: d.counter("rollouts_started_total", "Rollouts that were started.", "target"),
+		rolloutsEnded:   d.counter("rollouts_ended_total", "Rollouts that ended, by result: succeeded, failed, cancelled, superseded, rolled-back or rollback-failed.", "target", "result"),
+
+		awsCalls:   d.counter("aws_calls_total", "Calls to AWS by service, operation and kind of answer.", "service", "operation", "kind"),
+		awsSeconds: d.histogram("aws_call_duration_seconds", "Duration of calls to AWS by service, with all tries and the waiting for weir's own rate limits.", "service"),
+		throttles:  d.counter("aws_throttles_total", "Answers of AWS that said \"too fast\", those of calls that a later try saved included.", "service", "operation"),
+
+		fetches:   d.counter("source_fetches_total", "Fetches by source and result: success or failure.", "source", "result"),
+		fetchTime: d.histogram("source_fetch_duration_seconds", "Duration of fetches by source.", "source"),
+		fetchedAt: d.gauge("source_last_success_timestamp_seconds", "When the source was last fetched, in Unix time.", "source"),
+
+		writes:         d.counter("status_writes_total", "Commit statuses by forge, state and result: written, unchanged, busy, missing, denied or refused.", "forge", "state", "result"),
+		comments:       d.counter("comment_writes_total", "Comments on pull requests by forge and result: written, unchanged, busy, missing, denied or refused.", "forge", "result"),
+		pulls:          d.gauge("pull_requests", "Open pull requests into the followed branch by source and state: planned, unaffected, conflict, waiting or failing.", "source", "state"),
+		pullSeconds:    d.histogram("pull_plan_duration_seconds", "Duration of plans of pull requests, merging and rendering included, by source.", "source"),
+		forgeRequests:  d.counter("forge_requests_total", "Requests to forges by HTTP status, or error where none came.", "forge", "code"),
+		forgeSeconds:   d.histogram("forge_request_duration_seconds", "Duration of requests to forges.", "forge"),
+		forgeRemaining: d.gauge("forge_rate_limit_remaining", "Requests that the forge of a source still takes before its rate limit is reset, as it last said.", "source"),
+
+		events:        d.counter("events_total", "Events by kind.", "kind"),
+		notifications: d.counter("notifications_total", "Events for receivers by host and result: sent, repeated, dropped or failed.", "host", "result"),
+		webhooks:      d.counter("webhooks_total", "Webhooks by forge and result: accepted, repeated, ignored, unsigned, invalid, too-large, limited, busy or misconfigured.", "forge", "result"),
+		reloads:       d.counter("config_reloads_total", "Reloads of the configuration, by result (success or refused).", "result"),
+		httpRequests:  d.counter("http_requests_total", "Requests to weir's own server by route class and HTTP status.", "route", "code"),
+		httpSeconds:   d.histogram("http_request_duration_seconds", "Duration of requests to weir's own server by route class, streams of events left out.", "route"),
+
+		eventKinds:  map[string]bool{},
+		series:      map[seriesKey]map[string]bool{},
+		targetSince: map[string]time.Time{}, sourceSince: map[string]time.Time{},
+	}
+	m.reloadOK = d.gauge("config_last_reload_successful", "Whether the configuration that was last read is the one in use: 1 or 0.").WithLabelValues()
+	m.reloadOK.Set(1)
+	m.stateLost = d.gauge("state_lost", "Whether suspensions and approvals may be lost and nothing is written until somebody accepts that: 1 or 0.").WithLabelValues()
+	m.httpStreams = d.gauge("http_streams", "Streams of events that are open.").WithLabelValues()
+	d.gauge("build_info", "Always 1; the labels say which weir this is.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
+	m.gauges = newAskedGauges(m, d)
+	for _, kind := range kinds.All() {
+		m.eventKinds[kind] = true
+	}
+	m.defined = d.defined
+	return m
+}
+
+// StateLost says whether all writes are held because state was lost.
+func (m *Metrics) StateLost(is bool) {
+	m.stateLost.Set(map[bool]float64{true: 1}[is])
+}
+
+// AWSCall is one answered call to AWS, its tries included.
+type AWSCall struct {
+	Service, Operation string
+	Kind               observed.ErrorKind // empty for success
+	Throttled          int                // answers that said "too fast"
+	Duration           time.Duration
+}
+
+// AWSCall counts a call.
+func (m *Metrics) AWSCall(c AWSCall) {
+	kind, service := string(c.Kind), strings.ToLower(c.Service)
+	if kind == "" {
+		kind = "success"
+	}
+	m.awsCalls.WithLabelValues(service, c.Operation, kind).Inc()
+	m.awsSeconds.WithLabelValues(service).Observe(c.Duration.Seconds())
+	if c.Throttled > 0 {
+		m.throttles.WithLabelValues(service, c.Operation).Add(float64(c.Throttled))
+	}
+}
+
+// stageNames are the marks around work that are a stage.
+var stageNames = []string{"fetch", "render", "resolve", "observe", "fill", "plan", "apply", "status"}
+
+// Stage counts a piece of work that ended. Names that are no stage are left out.
+func (m *Metrics) Stage(name string, took time.Duration) {
+	if slices.Contains(stageNames, name) {
+		m.stages.WithLabelValues(name).Observe(took.Seconds())
+	}
+}
+
+// Fetch counts one fetch of a source that ended at at.
+func (m *Metrics) Fetch(source string, took time.Duration, at time.Time, err error) {
+	result := "success"
+	if err != nil {
+		result = "failure"
+	} else {
+		m.fetchedAt.WithLabelValues(source).Set(seconds(at))
+		m.mu.Lock()
+		m.sourceSince[source] = at
+		m.mu.Unlock()
+	}
+	m.fetches.WithLabelValues(source, result).Inc()
+	m.fetchTime.WithLabelValues(source).Observe(took.Seconds())
+	m.Stage("fetch", took)
+}
+
+// StatusWrite counts one write of a commit status; it is what CommitsOptions.Wrote wants.
+func (m *Metrics) StatusWrite(forge string, state forge.CommitState, result string) {
+	m.writes.WithLabelValues(forge, string(state), result).Inc()
+}
+
+// CommentWrite counts one write of a comment on a pull request. Result is as for
+// a commit status.
+func (m *Metrics) CommentWrite(forge, result string) { m.comments.WithLabelValues(forge, result).Inc() }
+
+// Pulls says how many pull requests of a source are open, by state.
+func (m *Metrics) Pulls(source string, open map[report.PullState]int) {
+	for _, state := range []report.PullState{report.PullPlanned, report.PullUnaffected, report.PullConflict, report.PullWaiting, report.PullFailing} {
+		m.pulls.WithLabelValues(source, string(state)).Set(float64(open[state]))
+	}
+}
+
+// PullPlan counts one plan of a pull request.
+func (m *Metrics) PullPlan(source string, took time.Duration) {
+	m.pullSeconds.WithLabelValues(source).Observe(took.Seconds())
+}
+
+// Notification counts what became of an event for a receiver; it is what
+// NotifierOptions.Sent wants. Host is from the configuration.
+func (m *Metrics) Notification(host, result string) {
+	m.notifications.WithLabelValues(host, result).Inc()
+}
+
+// Webhook counts a webhook. Forge is empty where its kind is not known.
+func (m *Metrics) Webhook(forge, result string) {
+	if forge == "" {
+		forge = "unknown"
+	}
+	m.webhooks.WithLabelValues(forge, result).Inc()
+}
+
+// Reload counts a reload of the configuration.
+func (m *Metrics) Reload(accepted bool) {
+	result, ok := "refused", 0.0
+	if accepted {
+		result, ok = "success", 1
+	}
+	m.reloads.WithLabelValues(result).Inc()
+	m.reloadOK.Set(ok)
+}
+
+// Events counts events, and of rollouts how they began and ended.
+func (m *Metrics) Events(events []events.Event) {
+	for _, e := range events {
+		kind := e.Kind
+		if !m.eventKinds[kind] {
+			kind = "other"
+		}
+		m.events.WithLabelValues(kind).Inc()
+		_, how, ok := strings.Cut(strings.TrimPrefix(kind, "nodegroup-"), "-")
+		switch {
+		case !ok || e.Target == "" || !strings.HasPrefix(kind, "refresh-") && !strings.HasPrefix(kind, "nodegroup-update-"):
+		case how == "started":
+			m.rolloutsStarted.WithLabelValues(e.Target).Inc()
+		case how != "progress" && how != "rolling-back":
+			m.rolloutsEnded.WithLabelValues(e.Target, how).Inc()
+		}
+	}
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -1,0 +1,83 @@
+package page
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/history"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+type apiPools struct {
+	Pools         []plan.PoolStatus         `json:"pools"`
+	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
+}
+
+func (w *web) apiPools(rw http.ResponseWriter, r *http.Request) {
+	w.sendJSON(rw, r, apiPools{Pools: w.board.Pools(), LaunchConfigs: w.board.LaunchConfigs()})
+}
+
+type apiTargets struct {
+	// Held is why nothing is written, missing where something may be.
+	Held    string      `json:"held,omitempty"`
+	Targets []apiTarget `json:"targets"`
+}
+
+// apiTarget is a target with its last pass. Plan has the schema
+// weir.dev/plan/v1 and is null where there is none; Outcomes are those of the
+// same pass.
+type apiTarget struct {
+	board.Target
+	Phase       report.Phase       `json:"phase"`
+	Suspended   bool               `json:"suspended"`
+	Ref         string             `json:"ref"`
+	Revision    string             `json:"revision"`
+	Subject     string             `json:"subject"`
+	LastPass    time.Time          `json:"lastPass,omitzero"`
+	Duration    float64            `json:"durationSeconds"`
+	NextDue     time.Time          `json:"nextDue,omitzero"`
+	Error       string             `json:"error,omitempty"`
+	Diagnostics diag.List          `json:"diagnostics"`
+	Plan        *plan.Plan         `json:"plan"`
+	Steps       history.StepCounts `json:"steps"`
+	Outcomes    []step.Outcome     `json:"outcomes"`
+	Pools       int                `json:"pools"`
+	// PoolsAt is when the pools were last seen: before LastPass where that could
+	// not tell.
+	PoolsAt time.Time `json:"poolsAt,omitzero"`
+	// Rendering is the commit that is still being rendered, UnansweredSince since when
+	// AWS has not answered the pass under way.
+	Rendering       board.Rendering `json:"rendering,omitzero"`
+	UnansweredSince time.Time       `json:"unansweredSince,omitzero"`
+}
+
+func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
+	out := apiTargets{Held: w.board.WritesHeld(), Targets: []apiTarget{}}
+	for _, t := range w.board.Targets() {
+		out.Targets = append(out.Targets, apiTargetOf(t))
+	}
+	w.sendJSON(rw, r, out)
+}
+
+func apiTargetOf(t board.TargetState) apiTarget {
+	a := apiTarget{
+		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools), PoolsAt: t.PoolsAt,
+		Diagnostics: diag.List{}, Outcomes: []step.Outcome{}, Rendering: t.Rendering, UnansweredSince: t.Unanswered,
+	}
+	r := t.Last
+	if r == nil {
+		return a
+	}
+	a.Suspended, a.Ref, a.Revision, a.Subject = r.Suspended, r.Ref, r.Revision, r.Subject
+	a.LastPass, a.Duration, a.Plan, a.Steps = r.StartedAt, r.Duration.Seconds(), r.Plan, history.CountSteps(r.Outcomes)
+	a.Diagnostics = append(a.Diagnostics, r.Diagnostics...)
+	if r.Err != nil {
+		a.Error = r.Err.Error()
+	}
+	a.Outcomes = append(a.Outcomes, r.Outcomes...)
+	return a
+}

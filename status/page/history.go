@@ -1,0 +1,34 @@
+package page
+
+import (
+	"net/http"
+
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/history"
+)
+
+func (w *web) apiEvents(rw http.ResponseWriter, r *http.Request) {
+	listed(w, rw, r, w.board.QueryEvents, func(list []events.Event) any { return history.EventList{Events: list} })
+}
+
+func (w *web) apiHistory(rw http.ResponseWriter, r *http.Request) {
+	listed(w, rw, r, w.board.QueryRuns, func(list []history.Run) any { return history.PassList{Passes: list} })
+}
+
+func listed[T any](w *web, rw http.ResponseWriter, r *http.Request, query func(history.Filter) ([]T, error), answer func([]T) any) {
+	f, err := history.ParseFilter(r.URL.Query())
+	if err != nil {
+		plain(rw, http.StatusBadRequest, err.Error())
+		return
+	}
+	list, err := query(f)
+	if err != nil {
+		w.o.Logger.Error("history cannot be read", "error", err)
+		plain(rw, http.StatusInternalServerError, "the history cannot be read; weir's log says why")
+		return
+	}
+	if list == nil {
+		list = []T{}
+	}
+	w.sendJSON(rw, r, answer(list))
+}

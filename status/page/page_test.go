@@ -1,0 +1,388 @@
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/statustest"
+)
+
+// hostile is a board on which every text that comes from Git, AWS, a forge or the
+// configuration is the same.
+func hostile(t *testing.T, evil string) *board.Board {
+	b := testBoard()
+	two := int32(50)
+	p := statustest.Pool(evil, evil, statustest.Rolling(1, 1))
+	p.Namespace, p.Cluster, p.Phase, p.LaunchTemplateID, p.LaunchTemplateVersion = evil, evil, plan.Phase(evil), evil, evil
+	p.FailureReason, p.FailureMessage, p.ReadyFrom, p.Kind = evil, evil, evil, intent.PoolKind(evil)
+	p.Conditions = []plan.Condition{{Type: evil, Status: evil, Severity: evil, Reason: evil, Message: evil}}
+	p.ProviderIDList, p.NodeRefs = []string{evil, "aws:///" + evil + "/" + evil}, []plan.NodeRef{{Name: evil}}
+	p.Instances = []plan.InstanceCount{{TemplateVersion: evil, Zone: evil, Type: evil, State: evil, Health: evil, Count: 2}}
+	p.TemplateVersions = []plan.VersionNote{{Number: 3, Revision: evil, Subject: evil}}
+	p.Nodegroup = &plan.NodegroupStatus{Name: evil, Status: evil, Version: evil, ReleaseVersion: evil, Replaces: []string{evil},
+		Health: []plan.NodegroupIssueNote{{Code: evil, Message: evil, ResourceIDs: []string{evil}, Hint: evil}}}
+	p.Rollout.Status, p.Rollout.Message, p.Rollout.MinHealthy = evil, evil, &two
+	p.LastRollout = p.Rollout
+	key := evil + "/" + evil
+	evilStep := step.Step{
+		Verb: step.Verb(evil), Resource: step.Resource(evil), Pool: key, Name: evil, Reason: evil, Held: step.Hold(evil), HeldReason: evil, Disruptive: true,
+		LaunchConfig: key, Pools: []string{key}, Drift: &step.Drift{Cause: evil}, Do: step.StartRefresh{},
+		Changes: []step.Change{{Field: evil, From: evil, To: map[string]any{evil: evil}, Origin: &diag.Position{File: evil, Line: 3}}},
+	}
+	r := statustest.With(statustest.Report(evil, p), step.Failed, evilStep)
+	r.Subject, r.Revision, r.Err, r.Account, r.Region, r.Ref = evil, evil, errors.New(evil), evil, evil, evil
+	r.Diagnostics = diag.List{{Summary: evil, Detail: evil, Code: evil, Object: "AWSMachinePool " + key, Position: diag.Position{File: evil}, Related: []diag.Related{{Position: diag.Position{File: evil}, Message: evil}}}}
+	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: evil, Namespace: evil, Cluster: evil, Target: evil, LaunchTemplateID: evil, Pools: []string{key},
+		Conditions: []plan.Condition{{Type: "Ready", Severity: "Error", Message: evil}}}}
+	b.Configure([]board.Source{{Name: evil, URL: "https://github.com/" + evil, Ref: evil, Subject: evil, Revision: evil, Error: evil, WebURL: evil, Forge: evil}},
+		[]board.Target{{Name: evil, Source: evil, Path: evil, Account: evil, Region: evil}})
+	b.Report(t.Context(), r)
+	b.Source(board.Source{Name: evil, URL: evil, Error: evil, Revision: evil, Subject: evil})
+	b.Event(events.Event{Kind: evil, Level: kinds.Level(evil), Target: evil, Pool: key, Source: evil, Revision: evil, Reason: evil, Text: evil,
+		Changes: []events.Change{{Field: evil, From: evil, To: evil, At: evil + ":3"}}, Facts: map[string]string{evil: evil}})
+	b.Event(events.Event{Kind: "version-created", Target: evil, Pool: key, Revision: evil, Reason: evil, Facts: map[string]string{"version": "3"}, Changes: []events.Change{{Field: evil, From: evil}}})
+	b.Pull(report.Pull{Source: evil, Number: 7, Title: evil, Author: evil, WebURL: "javascript:" + evil, HeadSHA: evil, BaseRef: evil, BaseSHA: evil, MergeSHA: evil,
+		State: report.PullPlanned, Reason: evil, Reports: []*plan.Report{r}, Gone: []string{evil}, Digest: evil, Approved: evil, AsReviewed: true, Stale: evil, Differs: []string{evil}, Untold: []string{evil}})
+	b.ShowConfiguration("a: " + evil + "\n- " + evil + "\n")
+	b.RefuseConfiguration(evil)
+	return b
+}
+
+func hostilePages(evil string) []string {
+	e := url.PathEscape(evil)
+	q := url.QueryEscape(evil)
+	return []string{
+		"/", "/?q=" + q, "/?state=" + q + "&only=" + q + "&sort=" + q, "/pools", "/pools?target=" + q + "&phase=" + q + "&kind=" + q,
+		"/targets/" + e, "/targets/" + e + "/plan", "/targets/" + e + "/pools/" + e + "/" + e, "/targets/" + e + "/pools/" + e + "/none", "/targets/none" + e,
+		"/pulls", "/pulls/" + e + "/7", "/pulls/" + e + "/x" + e, "/activity", "/activity?about=" + q + "&kind=" + q + "&since=" + q + "&pool=" + q, "/activity?show=passes",
+		"/configuration", "/nowhere/" + e,
+	}
+}
+
+func TestNothingBreaksOutOfAPage(t *testing.T) {
+	for _, evil := range []string{
+		`<script>alert(1)</script>"'><img src=x onerror=alert(2)>`, `javascript:alert(1)`, `"><svg onload=alert(1)>`, `</title></main><base href=//evil.example>`,
+		"{{.}}`${1}`</style>", "' onmouseover='alert(1)", "a\x00b\u202ec\xff", "..%2f..%2f", "&lt;b&gt;",
+	} {
+		b := hostile(t, evil)
+		h := Handler(b, Options{})
+		for _, path := range hostilePages(evil) {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			u, err := url.Parse(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.URL = u
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			if rec.Code != http.StatusOK && rec.Code != http.StatusNotFound && rec.Code != http.StatusMovedPermanently && rec.Code != http.StatusTemporaryRedirect {
+				t.Errorf("%q at %s gives %d: %s", evil, path, rec.Code, rec.Body)
+			}
+			for _, tag := range foreignMarkup(rec.Body.Bytes()) {
+				t.Errorf("%q at %s lets markup through: %s", evil, path, tag)
+			}
+		}
+	}
+}
+
+// foreignMarkup are the elements of a page that its templates do not write, and
+// links that lead elsewhere than a page or to a forge.
+func foreignMarkup(page []byte) (out []string) {
+	elements := strings.Fields(`html head meta title link script noscript body a header div img span nav main section article h1 h2 h3 h4 p dl dt dd ul ol li code
+		form input label select option button table thead tbody tr th td b svg rect path time progress details summary del ins pre footer`)
+	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
+		if z.Next() == html.ErrorToken {
+			return out
+		}
+		token := z.Token()
+		if token.Type != html.StartTagToken && token.Type != html.SelfClosingTagToken {
+			continue
+		}
+		ok := slices.Contains(elements, token.Data)
+		for _, a := range token.Attr {
+			own := strings.HasPrefix(a.Val, "/assets/")
+			link := strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "//") || strings.HasPrefix(a.Val, "https://") || strings.HasPrefix(a.Val, "http://") || strings.HasPrefix(a.Val, "#")
+			ok = ok && !strings.HasPrefix(a.Key, "on") && a.Key != "style" && (a.Key != "src" || own) && (a.Key != "href" && a.Key != "action" || link)
+		}
+		if !ok {
+			out = append(out, token.String())
+		}
+	}
+}
+
+// Whatever comes from outside, every page can be rendered and lets no markup through.
+func TestNoTextBreaksAPage(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		evil := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("ab \u202e\u2066\u2069\u200b\u200f\u061c\ufeff\u00ad\u0085")))).Draw(rt, "text")
+		h := Handler(hostile(t, evil), Options{})
+		for _, path := range hostilePages(evil) {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			u, err := url.Parse(path)
+			if err != nil {
+				continue
+			}
+			r.URL = u
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			if strings.ContainsFunc(rec.Body.String(), func(r rune) bool { return !strings.ContainsRune("\n\r\t", r) && visible.Hidden(r) }) {
+				rt.Fatalf("%s hides something of %q", path, evil)
+			}
+			if rec.Code >= 500 || foreignMarkup(rec.Body.Bytes()) != nil {
+				rt.Fatalf("%s gives %d and %v", path, rec.Code, foreignMarkup(rec.Body.Bytes()))
+			}
+		}
+	})
+}
+
+func TestPagesSay(t *testing.T) {
+	b := fleet()
+	b.Source(board.Source{Name: "fleet", URL: "https://git.example.com/platform/fleet.git", Ref: "branch main", Forge: "gitea"})
+	for path, want := range map[string][]string{
+		"/pools?sort=missing":  {"9 pools", "web prod-us · default · AWSMachinePool ScalingUp", "workers prod-eu"},
+		"/pools?only=problem":  {"1 pool found", "prometheus-long-term"},
+		"/pools?only=held":     {"1 pool found", "web dev · default"},
+		"/?only=moving&q=prod": {"1 target and 1 pool found"},
+		"/targets/prod-us/pools/default/web": {
+			"7 of 8 ready, at least 1, at most 12", "Instances by template version v4 of the group 8 in service 8", "eu-central-1a 3 in service 3",
+			"v4 of the group", "refresh-progress", "37 %, 5 instances left",
+		},
+		"/targets/dev/plan":     {"Plan of dev", "1 held", "update auto-scaling-group dev-web held: suspended", "maxSize 7 5 overlays/dev/web.yaml:14:12"},
+		"/targets/prod-eu/plan": {"Nothing to do: AWS is what Git says."},
+		"/targets/staging/plan": {"could make no plan", "unknown field"},
+		"/targets/edge-1":       {"No pass has been over this target yet."},
+		"/targets/edge-1/plan":  {"No pass has been over this target yet."},
+		"/targets/edge-1/pools/default/web": {
+			"There is no pool default/web in edge-1.", "its pools are not known",
+		},
+		"/activity":             {"refresh-started", "default/web", "Details"},
+		"/activity?level=error": {"target-failed", "platform-observability"},
+		"/activity?show=passes": {"nothing to change"},
+		"/activity?kind=nosuch": {"Nothing happened that is wanted here."},
+		"/configuration":        {"weir was not told to show it."},
+		"/pulls":                {"None is known."},
+		"/nowhere":              {"There is no such page."},
+		"/pulls/fleet/9":        {"There is no pull request 9 of fleet here."},
+	} {
+		text := words(get(t, b, path).Body.String())
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s lacks %q:\n%s", path, w, text)
+			}
+		}
+	}
+	for path, link := range map[string]string{
+		"/targets/staging":  "https://git.example.com/platform/fleet/src/commit/" + statustest.ShaNew + "/overlays/staging/pool.yaml#L12",
+		"/targets/prod-us":  "https://git.example.com/platform/fleet/commit/" + statustest.ShaNew,
+		"/targets/dev/plan": "https://git.example.com/platform/fleet/src/commit/" + statustest.ShaNew + "/overlays/dev/web.yaml#L14",
+	} {
+		if page := get(t, b, path).Body.String(); !strings.Contains(page, `href="`+link+`"`) {
+			t.Errorf("%s has no link to %s", path, link)
+		}
+	}
+}
+
+func TestVersionsOfATemplateTellWhy(t *testing.T) {
+	b := testBoard()
+	b.Configure([]board.Source{{Name: "fleet", URL: "https://github.com/acme/fleet"}}, []board.Target{{Name: "prod", Source: "fleet"}})
+	p := statustest.Pool("prod", "web")
+	p.TemplateVersions = []plan.VersionNote{{Number: 5, Revision: "4be91a7", Subject: "bigger"}, {Number: 4, Revision: "9c1f0d2", Subject: "the first", Default: true}}
+	b.Report(t.Context(), statustest.Report("prod", p))
+	b.Event(events.Event{Kind: "version-created", Target: "prod", Pool: "default/web", Revision: statustest.ShaNew, Reason: "instanceType changed", Facts: map[string]string{"version": "5"},
+		Changes: []events.Change{{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", At: "base/pool.yaml:9:3"}}})
+	b.Event(events.Event{Kind: "version-created", Target: "other", Pool: "default/web", Reason: "of another target", Facts: map[string]string{"version": "4"}})
+	b.Event(events.Event{Kind: "template-created", Target: "prod", Pool: "default/web", Revision: statustest.ShaOld, Reason: "it does not exist", Facts: map[string]string{"version": "1"}})
+	page := get(t, b, "/targets/prod/pools/default/web").Body.String()
+	text := words(page)
+	for _, want := range []string{
+		"v5 4be91a7 bigger made now instanceType changed 1 field changed Field From To Set at awsLaunchTemplate.instanceType m6i.large c7g.large base/pool.yaml:9:3",
+		"v4 of the group default 9c1f0d2 the first 3 instances", "v1 9c1f0d2 made now the first version",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "of another target") {
+		t.Error("the page tells of another target's pool")
+	}
+	if link := "https://github.com/acme/fleet/blob/" + statustest.ShaNew + "/base/pool.yaml#L9"; !strings.Contains(page, link) {
+		t.Errorf("the page has no link to %s", link)
+	}
+}
+
+func TestPullPages(t *testing.T) {
+	b := fleet()
+	for i, p := range []report.Pull{statustest.Planned(), statustest.Pulls()["conflict"], statustest.Pulls()["differs"]} {
+		p.Number = int64(12 + i)
+		b.Pull(p)
+	}
+	text := words(get(t, b, "/pulls/fleet/12").Body.String())
+	for _, want := range []string{
+		"#12 web: c7g instances planned", "Merging this changes 3 of", "held until the plan is approved", "Targets that go edge-2", "rolls 6 instances, one at a time", "prod-eu",
+		"awsLaunchTemplate.instanceType m6i.large c7g.large overlays/prod-eu/web.yaml:9:7",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	list := words(get(t, b, "/pulls").Body.String())
+	if !strings.Contains(list, "#13") || strings.Index(list, "#12") > strings.Index(list, "Merged and closed") {
+		t.Errorf("the list is %s", list)
+	}
+	var got struct {
+		Pulls []struct {
+			Number int64
+			State  string
+			Plans  []struct{ Schema, Target string }
+		}
+	}
+	if err := json.Unmarshal(get(t, b, "/api/v1/pulls").Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Pulls) != 3 || got.Pulls[1].Number != 12 || got.Pulls[1].State != "planned" || len(got.Pulls[1].Plans) != 3 || got.Pulls[1].Plans[0].Schema != "weir.dev/plan/v1" {
+		t.Errorf("the API says %+v", got)
+	}
+	b.Configure(nil, nil)
+	if left := b.Pulls(); len(left) != 0 {
+		t.Errorf("%d pull requests of a source that is gone are kept", len(left))
+	}
+}
+
+func TestNoSecretIsOnAPage(t *testing.T) {
+	const secret = "hunter2-hunter2"
+	b := board.New(board.Options{Now: func() time.Time { return statustest.Noon }, Redact: func(s string) string { return strings.ReplaceAll(s, secret, "(redacted)") }})
+	seen, _ := hostile(t, secret).Target(secret)
+	r := seen.Last
+	// Names stand in Git in the open, and are none of what is redacted.
+	plain := *r
+	plain.Target = "prod"
+	plain.Pools[0].Name, plain.Pools[0].Namespace, plain.Pools[0].Target, plain.Pools[0].Cluster, plain.Pools[0].Kind = "web", "default", "prod", "", ""
+	plain.Pools[0].Phase, plain.Pools[0].FailureReason, plain.Pools[0].ReadyFrom, plain.Pools[0].LaunchTemplateID, plain.Pools[0].LaunchTemplateVersion = "", "", "", "", ""
+	plain.Pools[0].ProviderIDList, plain.Pools[0].NodeRefs, plain.Pools[0].Instances, plain.Pools[0].Nodegroup = nil, nil, nil, nil
+	plain.Pools[0].Conditions = []plan.Condition{{Message: secret}}
+	plain.Pools[0].TemplateVersions = []plan.VersionNote{{Number: 1, Subject: secret}}
+	plain.Pools[0].Rollout = &plan.RolloutStatus{Message: secret}
+	plain.Pools[0].LastRollout = nil
+	plain.Account, plain.Region, plain.Ref, plain.Revision, plain.LaunchConfigs = "", "", "", statustest.ShaNew, nil
+	plain.Diagnostics = diag.List{{Summary: secret, Detail: secret, Related: []diag.Related{{Message: secret}}}}
+	plain.Plan = &plan.Plan{Target: "prod", Steps: []step.Step{{Verb: step.Update, Pool: "default/web", Reason: secret, HeldReason: secret, Drift: &step.Drift{Cause: secret}, Changes: []step.Change{{Field: "f", From: secret, To: []any{secret}}}}}}
+	plain.Outcomes = []step.Outcome{{Step: plain.Plan.Steps[0], Status: step.Failed, Err: &observed.Error{Message: secret}}}
+	plain.Subject, plain.Err = secret, errors.New(secret)
+	b.Configure([]board.Source{{Name: "fleet"}}, nil)
+	b.Report(t.Context(), &plain)
+	b.Source(board.Source{Name: "fleet", Error: secret, Subject: secret, Revision: statustest.ShaNew})
+	b.Pull(report.Pull{Source: "fleet", Number: 1, Title: secret, Author: secret, Reason: secret, Stale: secret, Approved: secret, Differs: []string{secret}, Untold: []string{secret}, State: report.PullPlanned, Reports: []*plan.Report{&plain}})
+	b.ShowConfiguration("vars: " + secret)
+	b.RefuseConfiguration(secret)
+	for _, path := range []string{"/", "/pools", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web", "/pulls", "/pulls/fleet/1", "/activity", "/activity?show=passes",
+		"/configuration", "/api/v1/pools", "/api/v1/targets", "/api/v1/pulls", "/api/v1/events", "/api/v1/history"} {
+		rec := get(t, b, path)
+		if rec.Code != http.StatusOK || strings.Contains(rec.Body.String(), secret) {
+			t.Errorf("%s gives %d and shows the secret: %t", path, rec.Code, strings.Contains(rec.Body.String(), secret))
+		}
+		if path != "/activity?show=passes" && path != "/api/v1/history" && path != "/pools" && !strings.Contains(rec.Body.String(), "(redacted)") {
+			t.Errorf("%s proves nothing: there is nothing redacted on it", path)
+		}
+	}
+}
+
+func TestActivityIsPaged(t *testing.T) {
+	b := testBoard()
+	for i := range 2*activityPage + 30 {
+		b.Event(events.Event{Kind: "weir-started", Text: fmt.Sprintf("event-%03d.", i), Time: statustest.Noon.Add(time.Duration(i) * time.Millisecond)})
+	}
+	b.Now = func() time.Time { return statustest.Noon.Add(time.Hour) }
+	path, seen := "/activity", map[string]bool{}
+	for range 3 {
+		page := get(t, b, path).Body.String()
+		for _, m := range regexp.MustCompile(`event-\d+\.`).FindAllString(page, -1) {
+			if seen[m] {
+				t.Errorf("%s shows %s again", path, m)
+			}
+			seen[m] = true
+		}
+		b.Event(events.Event{Kind: "weir-started", Text: "later", Time: statustest.Noon.Add(2 * time.Hour)}) // moves nothing
+		next := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(page)
+		if next == nil {
+			path = ""
+			break
+		}
+		path = html.UnescapeString(next[1])
+	}
+	if len(seen) != 2*activityPage+30 || path != "" {
+		t.Errorf("%d events were seen, and there is more at %q", len(seen), path)
+	}
+}
+
+func TestAnswersAreCompressedAndKnownAgain(t *testing.T) {
+	h := Handler(fleet(), Options{})
+	ask := func(path string, header ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r)
+		return rec
+	}
+	for _, path := range []string{"/", "/api/v1/targets"} {
+		plain, zipped := ask(path), ask(path, "Accept-Encoding", "br, gzip")
+		z, err := gzip.NewReader(zipped.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(z)
+		if err != nil || string(body) != plain.Body.String() || zipped.Header().Get("Content-Encoding") != "gzip" || plain.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s: compressed is not what is plain (%v)", path, err)
+		}
+		if refused := ask(path, "Accept-Encoding", "gzip;q=0"); refused.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s is compressed for a reader that refuses it", path)
+		}
+	}
+	first := ask("/api/v1/targets")
+	tag := first.Header().Get("ETag")
+	if again := ask("/api/v1/targets", "If-None-Match", tag); tag == "" || again.Code != http.StatusNotModified || again.Body.Len() != 0 {
+		t.Errorf("asked again with %s: %d, %d bytes", tag, again.Code, again.Body.Len())
+	}
+	if again := ask("/api/v1/pools", "If-None-Match", tag); again.Code != http.StatusOK {
+		t.Errorf("another list has the same tag: %d", again.Code)
+	}
+}
+
+// The page of a target says which pools run which version of what they share.
+func TestATargetsPageSaysWhoRunsWhichVersion(t *testing.T) {
+	b := testBoard()
+	r := statustest.Report("shared", statustest.Pool("shared", "web"), statustest.Pool("shared", "api"))
+	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: "demo-workers-group", Namespace: "default", Target: "shared", Ready: true, LatestVersion: 3, Pools: []string{"default/api", "default/web"},
+		Versions: []plan.SharedVersion{{Version: 2, Pools: []string{"default/api", "default/web"}, WantedBy: []string{"default/api"}}, {Version: 3, WantedBy: []string{"default/web"}}}}}
+	b.Configure(nil, []board.Target{{Name: "shared"}})
+	b.Report(t.Context(), r)
+	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(get(t, b, "/targets/shared").Body.String(), "")
+	if !strings.Contains(text, "default/api v2, default/web v2 waits for v3") {
+		t.Errorf("%s", text)
+	}
+}

@@ -1,0 +1,183 @@
+package page
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/statustest"
+)
+
+// heldBy is a pass over a target of one pool that has a step which waits.
+func heldBy(target string, hold step.Hold, why string, verb step.Verb, opts ...statustest.PoolOption) *plan.Report {
+	s := statustest.StepFor(verb, step.AutoScalingGroup, "default/web", target+"-web")
+	s.Held, s.HeldReason = hold, why
+	return statustest.With(statustest.Report(target, statustest.Pool(target, "web", append([]statustest.PoolOption{statustest.Unconverged(plan.PhaseRunning)}, opts...)...)), step.Held, s)
+}
+
+func TestWhatIsHeldDoesNotMove(t *testing.T) {
+	notThere := func(p *plan.PoolStatus) {
+		p.Phase, p.InfrastructureReady, p.Replicas, p.ReadyReplicas = plan.PhaseProvisioning, false, 0, 0
+	}
+	busy := func(p *plan.PoolStatus) { p.Nodegroup = &plan.NodegroupStatus{Status: "CREATING"} }
+	for name, c := range map[string]struct {
+		r    *plan.Report
+		want report.Phase
+	}{
+		"an approval":            {heldBy("prod", step.HeldApproval, "", step.Update), report.Held},
+		"a deletion":             {heldBy("prod", step.HeldPruneLimit, "", step.Delete), report.Held},
+		"a window":               {heldBy("prod", step.HeldWindow, "", step.Rollout), report.Held},
+		"a control plane":        {heldBy("prod", step.HeldControlPlane, "", step.Rollout), report.Held},
+		"somebody has to look":   {statustest.Report("prod", statustest.Pool("prod", "web", notConverged("Warning"))), report.Held},
+		"it passes by itself":    {statustest.Report("prod", statustest.Pool("prod", "web", notConverged("Info"))), report.Moving},
+		"a wave":                 {heldBy("prod", step.HeldWave, "", step.Update), report.Held},
+		"a suspended pool":       {heldBy("prod", step.HeldSuspended, "", step.Update), report.Held},
+		"a pool to be made":      {heldBy("prod", step.HeldApproval, "", step.Create, notThere), report.Held},
+		"it scales besides":      {heldBy("prod", step.HeldApproval, "", step.Update, statustest.Sized(1, 4)), report.Moving},
+		"it rolls besides":       {heldBy("prod", step.HeldApproval, "", step.Update, statustest.Rolling(10, 2)), report.Moving},
+		"the nodegroup is made":  {heldBy("prod", step.HeldApproval, "", step.Update, busy), report.Moving},
+		"another step goes on":   {statustest.With(heldBy("prod", step.HeldWindow, "", step.Rollout), step.Done, statustest.StepFor(step.Update, step.LaunchTemplate, "default/web", "web")), report.Moving},
+		"an orphan and no pools": {statustest.With(statustest.Report("prod"), step.Held, step.Step{Verb: step.Delete, Resource: step.AutoScalingGroup, Pool: "default/gone", Held: step.HeldApproval}), report.Held},
+	} {
+		if got := report.PhaseOf(c.r); got != c.want {
+			t.Errorf("%s: the target is %s, want %s", name, got, c.want)
+		}
+		b := testBoard()
+		b.Report(t.Context(), c.r)
+		targets := b.Targets()
+		for _, i := range poolItems(targets) {
+			if i.mark != c.want {
+				t.Errorf("%s: the pool is %s, want %s", name, i.mark, c.want)
+			}
+		}
+		if page := get(t, b, "/").Body.String(); c.want == report.Held && strings.Contains(page, `class="phase moving"`) {
+			t.Errorf("%s: something spins on the overview", name)
+		}
+	}
+}
+
+// notConverged is a pool at rest that is not what Git says although no step is left.
+func notConverged(severity string) func(*plan.PoolStatus) {
+	return func(p *plan.PoolStatus) {
+		p.Converged = false
+		p.Conditions = []plan.Condition{{Type: "Ready", Status: "False", Severity: severity, Reason: "RolloutIncomplete", Message: "1 instances do not have the wanted version"}}
+	}
+}
+
+func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
+	b := testBoard()
+	first := heldBy("prod", step.HeldApproval, "weir approve", step.Update)
+	b.Report(t.Context(), first)
+	b.Report(t.Context(), heldBy("edge", step.HeldPruneLimit, "weir approve", step.Delete))
+	b.Report(t.Context(), heldBy("dev", step.HeldWindow, "opens on Monday", step.Rollout))
+	page := get(t, b, "/").Body.String()
+	for _, want := range []string{
+		"2 plans wait for an approval.", "The plan waits for an approval. Read it first. weir approve " + first.Plan.Digest(), "1 step is held: window, opens on Monday",
+		"Last outcome 1 step held: approval", "prod held",
+	} {
+		if !strings.Contains(words(page), want) {
+			t.Errorf("the overview lacks %q:\n%s", want, words(page))
+		}
+	}
+	if !strings.Contains(page, `href="/targets/prod/plan"`) {
+		t.Error("the overview has no link to the plan")
+	}
+	b.Report(t.Context(), statustest.Report("new", statustest.Pool("new", "web", statustest.Sized(1, 4), statustest.Unconverged(plan.PhaseScalingUp))))
+	if text := words(get(t, b, "/").Body.String()); !strings.Contains(text, "1 pool changes, 2 plans wait for an approval") {
+		t.Errorf("beside what moves the approval is not told:\n%s", text)
+	}
+}
+
+func TestStalePoolsAreNotCalledConverged(t *testing.T) {
+	b := testBoard()
+	b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web"), statustest.Pool("prod", "batch", statustest.Failed("rollout-failed", "it went back"))))
+	away := statustest.Report("prod")
+	away.Plan, away.Err = nil, errors.New("sts:AssumeRole: AccessDenied")
+	b.Report(t.Context(), away)
+	b.Report(t.Context(), statustest.Report("edge", statustest.Pool("edge", "cache")))
+	for path, want := range map[string][]string{
+		"/":                                 {"Pools 1 / 3 converged", "Instances 9 / 9 ready, 6 of them as last seen", "2 pools are not known now"},
+		"/pools":                            {"Running stale", "not known", "Failed stale"},
+		"/targets/prod/pools/default/web":   {"Running stale", "Converged not known", "As it was", "What is wrong with prod", "sts:AssumeRole: AccessDenied"},
+		"/targets/edge/pools/default/cache": {"Running Namespace"},
+	} {
+		text := words(get(t, b, path).Body.String())
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s lacks %q:\n%s", path, w, text)
+			}
+		}
+	}
+	if page := get(t, b, "/pools?target=prod").Body.String(); strings.Contains(page, "phase converged") || !strings.Contains(page, "phase failing") {
+		t.Errorf("the list of pools shows what is not known as converged, or a failure as none:\n%s", words(page))
+	}
+}
+
+func TestPageSaysThatAConfigurationIsRefused(t *testing.T) {
+	b := testBoard()
+	b.ShowConfiguration("interval: 1m\n")
+	const want = "The configuration on the disk is refused, and the one before it holds. weir.yaml:3:1: intervall: unknown key"
+	b.RefuseConfiguration("weir.yaml:3:1: intervall: unknown key")
+	for _, path := range []string{"/", "/configuration"} {
+		if text := words(get(t, b, path).Body.String()); !strings.Contains(text, want) {
+			t.Errorf("%s does not say it:\n%s", path, text)
+		}
+	}
+	if e := b.Events()[0]; e.Kind != "configuration-refused" || e.Text != "weir.yaml:3:1: intervall: unknown key" {
+		t.Errorf("the event is %+v", e)
+	}
+	b.ShowConfiguration("interval: 2m\n")
+	if text := words(get(t, b, "/").Body.String()); strings.Contains(text, "is refused") {
+		t.Errorf("it is said after another one holds:\n%s", text)
+	}
+}
+
+func TestStepsSayWhetherInstancesAreReplacedOrEnded(t *testing.T) {
+	for _, c := range []struct {
+		verb step.Verb
+		n    int
+		want string
+	}{
+		{step.Delete, 1, "ends 1 instance"}, {step.Delete, 2, "ends 2 instances"}, {step.Update, 3, "ends 3 instances"}, {step.Update, 0, "replaces instances"},
+		{step.Rollout, 2, "replaces 2 instances"}, {step.Replace, 2, "replaces 2 instances"},
+	} {
+		s := statustest.StepFor(c.verb, step.AutoScalingGroup, "default/web", "web")
+		s.Disruptive, s.Instances = true, c.n
+		b := testBoard()
+		b.Report(t.Context(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, s))
+		page := get(t, b, "/targets/prod").Body.String()
+		if !strings.Contains(words(page), c.want) {
+			t.Errorf("%s of %d is not told as %q:\n%s", c.verb, c.n, c.want, words(page))
+		}
+	}
+}
+
+func TestInformationStaysOffTheOverview(t *testing.T) {
+	b := testBoard()
+	r := statustest.Report("prod", statustest.Pool("prod", "web"))
+	r.Diagnostics = diag.List{{Severity: diag.Info, Code: "older-field", Summary: "it is the older way"}, {Severity: diag.Warning, Summary: "the default VPC is used"}}
+	b.Report(t.Context(), r)
+	if text := words(get(t, b, "/").Body.String()); strings.Contains(text, "older way") || !strings.Contains(text, "the default VPC is used") {
+		t.Errorf("the overview says %s", text)
+	}
+	if text := words(get(t, b, "/targets/prod").Body.String()); !strings.Contains(text, "it is the older way") {
+		t.Errorf("the target's page says %s", text)
+	}
+}
+
+func TestSourceSaysWhenItChanged(t *testing.T) {
+	b := testBoard()
+	b.Configure([]board.Source{{Name: "fleet"}}, nil)
+	b.Source(board.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon.Add(-time.Hour)})
+	b.Source(board.Source{Name: "fleet", Error: "away"})
+	b.Source(board.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon})
+	if s := b.Sources()[0]; !s.ChangedAt.Equal(statustest.Noon.Add(-time.Hour)) || !s.FetchedAt.Equal(statustest.Noon) {
+		t.Errorf("changed %s, fetched %s", s.ChangedAt, s.FetchedAt)
+	}
+}

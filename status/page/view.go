@@ -1,0 +1,207 @@
+package page
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// The types in the files view*.go are what the templates read: text that is ready
+// to be shown, and no decisions left.
+
+// layout is what every page has.
+type layout struct {
+	Title      string
+	Instance   string
+	Section    string // of the navigation
+	Now        moment
+	HasMetrics bool
+	HasConfig  bool
+	HasPulls   bool
+	// About are the targets that the page shows, for which it is told of changes;
+	// none stands for all.
+	About string
+	// Refused is why the configuration on the disk is not taken, empty where it is.
+	Refused string
+	// Unwritten is why nothing is written, empty where something may be.
+	Unwritten string
+	// JSON is where the same is to be had for programs.
+	JSON string
+	// Viewer is who reads the page, filled in when it is rendered.
+	Viewer *Viewer
+}
+
+func (w *web) layout(section, title string) layout {
+	return layout{
+		Title: title, Instance: w.board.Instance, Section: section, Now: w.moment(w.board.Now()), HasMetrics: w.o.Metrics != nil,
+		HasConfig: w.board.Configuration() != "", HasPulls: w.board.HasPulls(), Refused: w.board.Refusal(), Unwritten: w.board.WritesHeld(), Viewer: &Viewer{},
+	}
+}
+
+// moment is a time, exact and as a reader thinks of it.
+type moment struct {
+	Exact string // RFC 3339, empty for "never"
+	Words string
+}
+
+func (w *web) moment(t time.Time) moment {
+	if t.IsZero() {
+		return moment{}
+	}
+	return moment{Exact: t.UTC().Format(time.RFC3339), Words: distance(w.board.Now().Sub(t))}
+}
+
+// distance prints how long ago something was, or how far ahead it is.
+func distance(d time.Duration) string {
+	switch {
+	case d > -time.Second && d < time.Second:
+		return "now"
+	case d < 0:
+		return "in " + span(-d)
+	default:
+		return span(d) + " ago"
+	}
+}
+
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second && d%time.Second != 0:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+// attention orders phases, those that need it first.
+var attention = [...]report.Phase{report.Failing, report.Moving, report.Held, report.Suspended, report.Waiting, report.Converged}
+
+func attentionRank(p report.Phase) int { return slices.Index(attention[:], p) }
+
+// filter is a choice among several, with how much it would show.
+type filter struct {
+	Name, Link string
+	Phase      report.Phase
+	Count      int
+	Current    bool
+}
+
+// pager leads through a list that is longer than a page.
+type pager struct {
+	Prev, Next string
+	Words      string // "101 to 200 of 10,000 pools"
+}
+
+// window cuts a list into pages: the first and the last index of the page that
+// there is nearest to the wanted one, which it returns too.
+func window(page, size, total int) (from, to, at int) {
+	at = min(max(page, 1), max(1, (total+size-1)/size))
+	return (at - 1) * size, min(at*size, total), at
+}
+
+func pagerOf(from, to, total, at int, noun string, link func(page int) string) pager {
+	if total == 0 || from == 0 && to == total {
+		return pager{}
+	}
+	p := pager{Words: fmt.Sprintf("%s to %s of %s", thousands(from+1), thousands(to), plural(total, noun))}
+	if at > 1 {
+		p.Prev = link(at - 1)
+	}
+	if to < total {
+		p.Next = link(at + 1)
+	}
+	return p
+}
+
+// thousands prints a number with its digits in groups.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return thousands(n) + " " + noun + "s"
+}
+
+// commitView is a commit with a link to it, where there is one.
+type commitView struct{ Short, Subject, Link string }
+
+func commitOf(l report.Links, sha, subject string) commitView {
+	return commitView{Short: wording.Short(sha), Subject: subject, Link: l.Commit(sha)}
+}
+
+// placeView is a place in a file, with a link to it where there is one.
+type placeView struct{ Text, Link string }
+
+func placeOf(l report.Links, sha string, p diag.Position) placeView {
+	return placeView{Text: p.String(), Link: l.File(sha, p)}
+}
+
+// links are the links of a target's source.
+func (w *web) links(source string) report.Links { return w.board.Links(source) }
+
+func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
+
+func poolLink(target, namespace, name string) string {
+	return targetLink(target) + "/pools/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
+}
+
+// keyLink is poolLink of a pool's namespace/name.
+func keyLink(target, pool string) string {
+	namespace, name, ok := strings.Cut(pool, "/")
+	if !ok {
+		return targetLink(target)
+	}
+	return poolLink(target, namespace, name)
+}
+
+type faultView struct {
+	diag.Diagnostic
+	At      placeView
+	Related []relatedView
+}
+
+type relatedView struct {
+	At   placeView
+	Text string
+}
+
+// faultViews shows the gravest first. The positions are of a commit.
+func faultViews(list diag.List, l report.Links, sha string) []faultView {
+	var out []faultView
+	for _, d := range list {
+		f := faultView{Diagnostic: d}
+		if d.Known() {
+			f.At = placeOf(l, sha, d.Position)
+		}
+		for _, rel := range d.Related {
+			r := relatedView{Text: rel.Message}
+			if rel.Known() {
+				r.At = placeOf(l, sha, rel.Position)
+			}
+			f.Related = append(f.Related, r)
+		}
+		out = append(out, f)
+	}
+	slices.SortStableFunc(out, func(x, y faultView) int { return int(x.Severity) - int(y.Severity) })
+	return out
+}

@@ -1,0 +1,398 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+type indexView struct {
+	layout
+	Headline  string
+	Mood      report.Phase // of the headline
+	Moves     string       // what is on its way, in words
+	Figures   []figure
+	States    []filter // targets by phase
+	Traits    []filter // pools by what is worth looking at
+	Find      findForm
+	Targets   []targetCard
+	Total     int
+	Matches   string
+	Pager     pager
+	AllPools  string // the same as a flat list
+	Sources   []sourceView
+	Runs      []runView
+	Events    []eventView
+	HasFilter bool
+}
+
+type figure struct{ Name, Value, Note string }
+
+// findForm are the fields of the form that filters pools.
+type findForm struct {
+	Action string
+	Filter poolFilter
+	Phases []choice
+	Kinds  []choice
+	Sorts  []choice
+	// Targets are those to choose from, none where the page is about one.
+	Targets []string
+	Clear   string
+}
+
+type sourceView struct {
+	board.Source
+	Commit  commitView
+	Changed moment
+	Web     string
+}
+
+// targetCard is a target on the overview, with its first pools.
+type targetCard struct {
+	targetView
+	Rows   []poolRow
+	Fleet  bool // rows tell the target
+	More   int
+	Link   string // to all of the card's pools
+	Counts string
+	Mosaic mosaic
+}
+
+const (
+	targetsPerPage = 40
+	// cardPools are the pools on a target's card.
+	cardPools      = 6
+	cardPoolsFound = 25 // where a filter wants some pools only
+	indexPools     = 150
+	shownRuns      = 15
+	shownEvents    = 15
+	indexRecent    = 8
+	shownFaults    = 8
+)
+
+// group is a target with those of its pools that a filter wants.
+type group struct {
+	target *board.TargetState
+	pools  []poolItem
+	counts map[string]int
+}
+
+func (w *web) indexView(q url.Values) indexView {
+	all := w.board.Targets()
+	f := readPoolFilter(q)
+	v := indexView{layout: w.layout("fleet", ""), Total: len(all), HasFilter: !f.empty()}
+	v.JSON = "/api/v1/targets"
+	items := poolItems(all)
+	by := map[report.Phase]int{}
+	for i := range all {
+		by[all[i].Phase]++
+	}
+	v.headline(items, all, by)
+	groups := groupsOf(all, items, f)
+	from, to, at := window(f.Page, targetsPerPage, len(groups))
+	v.Pager = pagerOf(from, to, len(groups), at, "target", func(page int) string { return f.at(page).link("/") })
+	left := indexPools
+	for _, g := range groups[from:to] {
+		v.Targets = append(v.Targets, w.targetCard(g, f, &left))
+	}
+	if v.HasFilter {
+		n := 0
+		for _, g := range groups {
+			n += len(g.pools)
+		}
+		v.Matches = plural(len(groups), "target") + " and " + plural(n, "pool") + " found"
+	}
+	v.States = stateFilters(f, by, len(all))
+	v.Traits = traitFilters(f.at(1), "/", items)
+	v.Find = w.findForm("/", f, items, all)
+	v.AllPools = f.at(1).link("/pools")
+	for _, s := range w.board.Sources() {
+		l := s.Links()
+		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Changed: w.moment(s.ChangedAt), Web: l.Repository()})
+	}
+	v.Runs = w.runs(w.board.Runs(), indexRecent)
+	v.Events = w.events(w.board.Events(), indexRecent)
+	return v
+}
+
+// groupsOf are the targets that a filter wants, those first that need attention.
+func groupsOf(all []board.TargetState, items []poolItem, f poolFilter) []group {
+	var out []group
+	next := 0
+	for i := range all {
+		t := &all[i]
+		mine := items[next : next+len(t.Pools)]
+		next += len(t.Pools)
+		if !f.wantsTarget(t) {
+			continue
+		}
+		g := group{target: t, counts: map[string]int{}}
+		for _, p := range mine {
+			if f.wants(p) {
+				g.pools = append(g.pools, p)
+				g.counts[string(p.mark)]++
+			}
+		}
+		if len(g.pools) == 0 && (f.wantsPools() || f.Text != "" && !f.findsTarget(t)) {
+			continue
+		}
+		out = append(out, g)
+	}
+	slices.SortStableFunc(out, func(x, y group) int {
+		switch f.Sort {
+		case "name", "target":
+			return 0 // as they come
+		case "size":
+			return cmp.Compare(len(y.pools), len(x.pools))
+		case "missing":
+			return cmp.Compare(y.missing(), x.missing())
+		}
+		return cmp.Compare(attentionRank(x.target.Phase), attentionRank(y.target.Phase))
+	})
+	return out
+}
+
+func (g group) missing() (n int32) {
+	for _, p := range g.pools {
+		n += missing(p.pool)
+	}
+	return n
+}
+
+// targetCard draws as many pools as the page still has room for.
+func (w *web) targetCard(g group, f poolFilter, left *int) targetCard {
+	t := g.target
+	c := targetCard{targetView: w.targetView(*t), Mosaic: mosaicOf(g.counts)}
+	f.order(g.pools)
+	most := cardPools
+	if f.wantsPools() || f.Text != "" {
+		most = cardPoolsFound
+	}
+	n := min(len(g.pools), most, *left)
+	if len(g.pools)-n == 1 && *left > n {
+		n++ // a line that says so takes as much room
+	}
+	*left -= n
+	for _, p := range g.pools[:n] {
+		c.Rows = append(c.Rows, w.poolRow(p))
+	}
+	c.More = len(g.pools) - n
+	f.Target, f.State, f.Page = t.Name, "", 1
+	c.Link = f.link("/pools")
+	return c
+}
+
+// stateFilters choose targets by phase.
+func stateFilters(f poolFilter, by map[report.Phase]int, total int) []filter {
+	pick := func(state string) string {
+		g := f.at(1)
+		g.State = state
+		return g.link("/")
+	}
+	out := []filter{{Name: "All", Link: pick(""), Count: total, Current: f.State == ""}}
+	for _, p := range attention {
+		if by[p] > 0 || string(p) == f.State {
+			out = append(out, filter{
+				Name: strings.ToUpper(string(p[:1])) + string(p[1:]), Link: pick(string(p)), Phase: p, Count: by[p], Current: string(p) == f.State,
+			})
+		}
+	}
+	return out
+}
+
+// traitFilters choose pools by what is worth looking at; a chosen one is let go
+// again by the same link.
+func traitFilters(f poolFilter, path string, items []poolItem) []filter {
+	var out []filter
+	for _, t := range poolTraits {
+		n := 0
+		for _, i := range items {
+			if i.is(t.Value) {
+				n++
+			}
+		}
+		if n == 0 && f.Only != t.Value {
+			continue
+		}
+		g := f
+		if g.Only = t.Value; f.Only == t.Value {
+			g.Only = ""
+		}
+		mark := map[string]report.Phase{"problem": report.Failing, "moving": report.Moving, "held": report.Suspended, "drift": report.Suspended}[t.Value]
+		out = append(out, filter{Name: t.Name, Link: g.link(path), Phase: mark, Count: n, Current: f.Only == t.Value})
+	}
+	return out
+}
+
+func (w *web) findForm(path string, f poolFilter, items []poolItem, targets []board.TargetState) findForm {
+	phases, kinds := map[string]bool{}, map[string]bool{}
+	for _, i := range items {
+		phases[string(i.pool.Phase)] = true
+		kinds[string(i.pool.Kind)] = true
+	}
+	form := findForm{Action: path, Filter: f, Sorts: poolSorts, Clear: path}
+	for _, p := range slices.Sorted(maps.Keys(phases)) {
+		form.Phases = append(form.Phases, choice{p, p})
+	}
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		form.Kinds = append(form.Kinds, choice{k, k})
+	}
+	// A list of more is no help to choose from: the search finds them.
+	if len(targets) > 1 && len(targets) <= 100 {
+		for i := range targets {
+			form.Targets = append(form.Targets, targets[i].Name)
+		}
+	}
+	return form
+}
+
+// headline says in one sentence how the fleet stands.
+func (v *indexView) headline(items []poolItem, all []board.TargetState, by map[report.Phase]int) {
+	targets, approvals := len(all), 0
+	for i := range all {
+		if awaitsApproval(&all[i]) {
+			approvals++
+		}
+	}
+	converged, rolling, scaling, stale := 0, 0, 0, 0
+	var ready, desired, before int32
+	for _, i := range items {
+		desired += i.pool.DesiredReplicas
+		ready += i.pool.ReadyReplicas
+		if i.stale {
+			stale++
+			before += i.pool.DesiredReplicas
+			continue
+		}
+		switch {
+		case i.pool.Converged:
+			converged++
+		case i.pool.Rollout != nil:
+			rolling++
+		case i.mark == report.Moving:
+			scaling++
+		}
+	}
+	switch {
+	case targets == 0:
+		v.Headline, v.Mood = "No target is configured yet.", report.Waiting
+	case by[report.Failing] > 0:
+		v.Headline, v.Mood = fmt.Sprintf("%s %s attention.", plural(by[report.Failing], "target"), needs(by[report.Failing])), report.Failing
+	case by[report.Waiting] == targets:
+		v.Headline, v.Mood = "Waiting for the first pass.", report.Waiting
+	case by[report.Moving] > 0 || by[report.Waiting] > 0:
+		v.Headline, v.Mood = fmt.Sprintf("%s of %s at the level that Git says.", thousands(converged), plural(len(items), "pool")), report.Moving
+	case approvals > 0:
+		v.Headline, v.Mood = approvalWords(approvals), report.Held
+	case by[report.Held] > 0:
+		v.Headline, v.Mood = plural(by[report.Held], "target")+" held.", report.Held
+	case by[report.Suspended] > 0:
+		v.Headline, v.Mood = plural(by[report.Suspended], "target")+" suspended.", report.Suspended
+	default:
+		v.Headline, v.Mood = "Every pool is at the level that Git says.", report.Converged
+	}
+	v.Title = v.Headline
+	var moves []string
+	if rolling > 0 {
+		moves = append(moves, plural(rolling, "pool")+" "+verb(rolling, "rolls", "roll"))
+	}
+	if scaling > 0 {
+		moves = append(moves, plural(scaling, "pool")+" "+verb(scaling, "changes", "change"))
+	}
+	if words := approvalWords(approvals); approvals > 0 && words != v.Headline {
+		moves = append(moves, strings.TrimSuffix(words, "."))
+	}
+	if stale > 0 {
+		moves = append(moves, plural(stale, "pool")+" "+verb(stale, "is", "are")+" not known now")
+	}
+	v.Moves = strings.Join(moves, ", ")
+	readyNote := "ready"
+	if before > 0 {
+		readyNote += ", " + thousands(int(before)) + " of them as last seen"
+	}
+	v.Figures = []figure{
+		{"Targets", fmt.Sprintf("%s / %s", thousands(by[report.Converged]), thousands(targets)), "converged"},
+		{"Pools", fmt.Sprintf("%s / %s", thousands(converged), thousands(len(items))), "converged"},
+		{"Instances", fmt.Sprintf("%s / %s", thousands(int(ready)), thousands(int(desired))), readyNote},
+	}
+}
+
+func approvalWords(n int) string {
+	return plural(n, "plan") + " " + verb(n, "waits", "wait") + " for an approval."
+}
+
+func needs(n int) string { return verb(n, "needs", "need") }
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// targetView is what a card and a page show of a target.
+type targetView struct {
+	Name, Self, Source string
+	Place              string // account and region
+	Phase              report.Phase
+	Suspended          bool
+	Commit             commitView
+	Ref                string
+	LastPass, NextDue  moment
+	Took               string
+	Outcome            string
+	Error              string
+	Faults             []faultView
+	MoreFaults         int
+	Pools              int
+	PoolsAt            moment // set where the pools are older than the last pass
+	Held               int
+	Holds              []holdView
+	Read               bool // a pass has been over it
+}
+
+func (w *web) targetView(t board.TargetState) targetView {
+	v := targetView{
+		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: w.moment(t.NextDue),
+		Place: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t),
+	}
+	r := t.Last
+	if r == nil {
+		return v
+	}
+	l := w.links(t.Source)
+	v.Read, v.Commit, v.Ref, v.Suspended = true, commitOf(l, r.Revision, r.Subject), r.Ref, r.Suspended
+	v.LastPass, v.Took, v.Outcome = w.moment(r.StartedAt.Add(r.Duration)), span(r.Duration), report.RunText(r)
+	if r.Err != nil {
+		v.Error = r.Err.Error()
+	} else if failures := r.Failures(); len(failures) > 0 {
+		v.Error, _ = report.FirstFault(&plan.Report{Outcomes: failures})
+		if lift := failures[0].Lift; lift != "" {
+			v.Error += "; " + lift
+		}
+	}
+	// What is no more than information is on the target's own page.
+	v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return d.Severity == diag.Info }), l, r.Revision)
+	if n := len(v.Faults) - shownFaults; n > 0 {
+		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n
+	}
+	if t.Stale() {
+		v.PoolsAt = w.moment(t.PoolsAt)
+	}
+	if r.Plan != nil {
+		v.Held, v.Holds = len(r.Plan.Steps)-r.Plan.Runnable(), append(v.Holds, holdViews(r, t.Name)...)
+	}
+	return v
+}
+
+func ofTarget[T any](list []T, target string, of func(T) string) []T {
+	return slices.DeleteFunc(list, func(v T) bool { return of(v) != target })
+}

@@ -1,0 +1,240 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/history"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// poolPage is all that is known of one pool.
+type poolPage struct {
+	layout
+	poolRow
+	Target     string
+	Place      string
+	AsOf       moment // set where the pool is older than the last pass
+	Fault      string // why the last pass could not tell
+	LastEnded  *rolloutView
+	ByVersion  []share
+	ByZone     []share
+	Types      []linkedCount
+	Nodes      []string
+	MoreNodes  int
+	Machines   []machineView
+	MoreMach   int
+	Versions   []versionView
+	Configs    []string // the AWSLaunchConfigs that its template comes from
+	Plan       []stepView
+	Faults     []faultView
+	Events     []eventView
+	Activity   string
+	EventError string
+}
+
+type linkedCount struct {
+	Name  string
+	Count int
+}
+
+// machineView is an instance, as its provider id says.
+type machineView struct{ ID, Zone string }
+
+// versionView is a version of the launch template, from what AWS says of it and
+// from what weir told when it was made.
+type versionView struct {
+	Number  string
+	Default bool
+	Current bool
+	Count   int // instances that run it
+	Commit  commitView
+	Made    moment
+	Why     string
+	Changes []changeView
+	More    bool // there were more changes than are kept
+}
+
+const (
+	shownMachines   = 60
+	shownPoolEvents = 40
+	shownVersions   = 20
+)
+
+// findPool returns a target's pool.
+func findPool(t *board.TargetState, namespace, name string) (*plan.PoolStatus, bool) {
+	i := slices.IndexFunc(t.Pools, func(p plan.PoolStatus) bool { return p.Namespace == namespace && p.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &t.Pools[i], true
+}
+
+func (w *web) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
+	key := report.PoolKey(*p)
+	tv := w.targetView(t)
+	v := poolPage{
+		layout: w.layout("fleet", p.Name+" in "+t.Name), poolRow: w.poolRow(poolItemOf(&t, p, report.StepsByPool(t.Last))),
+		Target: t.Name, Place: tv.Place, AsOf: tv.PoolsAt, Activity: keyActivity(t.Name, key),
+	}
+	v.About, v.JSON = t.Name, "/api/v1/pools"
+	if v.Stale {
+		fault, more := report.FirstFault(t.Last)
+		v.Fault = report.AndMore(fault, more)
+	}
+	l := w.links(t.Source)
+	if r := p.LastRollout; r != nil && p.Rollout == nil {
+		last := w.rolloutView(*p, *r)
+		v.LastEnded = &last
+	}
+	versions, zones := keysOf(p.Instances, versionName), keysOf(p.Instances, func(c plan.InstanceCount) string { return c.Zone })
+	slices.SortStableFunc(versions, func(x, y string) int { return versionNumber(y) - versionNumber(x) })
+	v.ByVersion, v.ByZone = sharesOf(p.Instances, versions, versionName), sharesOf(p.Instances, zones, func(c plan.InstanceCount) string { return c.Zone })
+	for i := range v.ByVersion {
+		v.ByVersion[i].Current = v.ByVersion[i].Name == v.Template
+	}
+	for _, kind := range keysOf(p.Instances, func(c plan.InstanceCount) string { return c.Type }) {
+		n := linkedCount{Name: kind}
+		for _, c := range p.Instances {
+			if c.Type == kind {
+				n.Count += int(c.Count)
+			}
+		}
+		v.Types = append(v.Types, n)
+	}
+	for _, id := range p.ProviderIDList[:min(len(p.ProviderIDList), shownMachines)] {
+		v.Machines = append(v.Machines, machineOf(id))
+	}
+	v.MoreMach = len(p.ProviderIDList) - len(v.Machines)
+	for _, n := range p.NodeRefs[:min(len(p.NodeRefs), shownMachines)] {
+		v.Nodes = append(v.Nodes, n.Name)
+	}
+	v.MoreNodes = len(p.NodeRefs) - len(v.Nodes)
+	if r := t.Last; r != nil {
+		v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return events.ObjectPool(r, d.Object) != key }), l, r.Revision)
+		if r.Plan != nil {
+			v.Plan = stepViews(slices.DeleteFunc(slices.Clone(r.Plan.Steps), func(s step.Step) bool { return s.Pool != key && !slices.Contains(s.Pools, key) }), l, t.Name, r.Revision)
+		}
+	}
+	for _, c := range t.LaunchConfigs {
+		if slices.Contains(c.Pools, key) {
+			v.Configs = append(v.Configs, c.Namespace+"/"+c.Name)
+		}
+	}
+	events, err := w.board.QueryEvents(history.Filter{Target: t.Name, Pool: key, Limit: 200})
+	if err != nil {
+		w.o.Logger.Error("history cannot be read", "error", err)
+		v.EventError = "The history cannot be read; weir's log says why."
+	}
+	v.Events = w.events(events, shownPoolEvents)
+	for _, c := range v.Configs {
+		shared, err := w.board.QueryEvents(history.Filter{Target: t.Name, Pool: c, Kinds: versionKinds})
+		if err == nil {
+			events = append(events, shared...)
+		}
+	}
+	v.Versions = w.versions(p, events, l)
+	return v
+}
+
+func keyActivity(target, pool string) string {
+	return "/activity?" + history.Filter{Target: target, Pool: pool}.Query().Encode()
+}
+
+// versionKinds are the events that make a version of a template.
+var versionKinds = []string{"version-created", "template-created"}
+
+// versions puts together what AWS says of the template's versions and what the
+// events of their making told.
+func (w *web) versions(p *plan.PoolStatus, list []events.Event, l report.Links) []versionView {
+	by := map[int]*versionView{}
+	at := func(n int) *versionView {
+		if by[n] == nil {
+			by[n] = &versionView{Number: strconv.Itoa(n)}
+		}
+		return by[n]
+	}
+	for _, note := range p.TemplateVersions {
+		v := at(int(note.Number))
+		v.Default = note.Default
+		v.Commit = commitView{Short: note.Revision, Subject: note.Subject, Link: l.Commit(note.Revision)}
+	}
+	for _, c := range p.Instances {
+		if n := versionNumber(versionName(c)); n > 0 {
+			at(n).Count += int(c.Count)
+		}
+	}
+	if n, err := strconv.Atoi(p.LaunchTemplateVersion); err == nil {
+		at(n).Current = true
+	}
+	for _, e := range list { // the newest first: what was made again under a number was another template's
+		n, err := strconv.Atoi(e.Facts["version"])
+		if e.Kind == "template-created" && err != nil {
+			n, err = 1, nil
+		}
+		if err != nil || !slices.Contains(versionKinds, e.Kind) || !at(n).blank() {
+			continue
+		}
+		v := at(n)
+		v.Made, v.Why, v.More = w.moment(e.Time), e.Reason, len(e.Changes) == events.EventChanges
+		if e.Kind == "template-created" {
+			v.Why = "the first version" // the reason is the template's: there was none
+		}
+		if v.Commit.Short == "" {
+			v.Commit = commitOf(l, e.Revision, "")
+		}
+		if l.Commit(e.Revision) != "" {
+			v.Commit.Link = l.Commit(e.Revision)
+		}
+		v.Changes = eventChangesOf(e, l)
+	}
+	out := make([]versionView, 0, len(by))
+	for _, v := range by {
+		out = append(out, *v)
+	}
+	slices.SortFunc(out, func(x, y versionView) int { return versionNumber("v"+y.Number) - versionNumber("v"+x.Number) })
+	return out[:min(len(out), shownVersions)]
+}
+
+func (v *versionView) blank() bool { return v.Made.Exact == "" }
+
+func versionName(c plan.InstanceCount) string {
+	if c.TemplateVersion == "" {
+		return "unknown version"
+	}
+	return "v" + c.TemplateVersion
+}
+
+func versionNumber(name string) int {
+	n, err := strconv.Atoi(name[min(1, len(name)):])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// keysOf are the different values of by, sorted.
+func keysOf(list []plan.InstanceCount, by func(plan.InstanceCount) string) []string {
+	var out []string
+	for _, c := range list {
+		out = append(out, by(c))
+	}
+	slices.SortFunc(out, cmp.Compare[string])
+	return slices.Compact(out)
+}
+
+// machineOf reads aws:///zone/id.
+func machineOf(providerID string) machineView {
+	rest, ok := strings.CutPrefix(providerID, "aws:///")
+	zone, id, found := strings.Cut(rest, "/")
+	if !ok || !found {
+		return machineView{ID: providerID}
+	}
+	return machineView{ID: id, Zone: zone}
+}

@@ -1,0 +1,149 @@
+package page
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// poolRow is a pool in a table.
+type poolRow struct {
+	plan.PoolStatus
+	Link, TargetLink string
+	Mark             string // the CSS class of the phase
+	PhaseWord        string
+	Level            level
+	Rolling          *rolloutView
+	Since            moment
+	Template         string
+	Drift, Held      bool
+	Stale            bool // the last pass could not tell
+}
+
+func (w *web) poolRow(i poolItem) poolRow {
+	p := *i.pool
+	r := poolRow{
+		PoolStatus: p, Link: poolLink(i.target.Name, p.Namespace, p.Name), TargetLink: targetLink(i.target.Name), Mark: string(i.mark),
+		PhaseWord: string(p.Phase), Level: poolLevel(p, i.mark), Since: w.moment(i.target.ConvergedSince[report.PoolKey(p)]), Drift: i.drifted(), Held: i.held, Stale: i.stale,
+	}
+	if p.Phase == "" {
+		r.PhaseWord = string(plan.PhaseUnknown)
+	}
+	if p.LaunchTemplateVersion != "" {
+		r.Template = "v" + p.LaunchTemplateVersion
+	}
+	if p.Rollout != nil {
+		v := w.rolloutView(p, *p.Rollout)
+		r.Rolling = &v
+	}
+	return r
+}
+
+// rolloutView is a rollout as a bar.
+type rolloutView struct {
+	plan.RolloutStatus
+	Pool, Link string
+	Percent    int
+	Words      string
+	Started    moment
+	// Marks are the ends of the batches as a path in a box of rolloutWidth, and
+	// Batches says how many there are, where that is known.
+	Marks   string
+	Batches string
+	Width   string
+	Back    bool // it goes back
+}
+
+const rolloutWidth = 400
+
+func (w *web) rolloutView(p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
+	v := rolloutView{
+		RolloutStatus: r, Pool: report.PoolKey(p), Link: poolLink(p.Target, p.Namespace, p.Name), Percent: int(min(max(r.Percentage, 0), 100)),
+		Started: w.moment(r.StartedAt), Back: r.Status == "RollbackInProgress",
+	}
+	v.Words = fmt.Sprintf("%d %%", v.Percent)
+	if r.InstancesLeft > 0 {
+		v.Words += fmt.Sprintf(" · %d left", r.InstancesLeft)
+	}
+	if p.Nodegroup != nil && v.Percent == 0 {
+		v.Words = "EKS says no percentage" // it never does
+	}
+	v.Width = coordinate(float64(v.Percent) / 100 * rolloutWidth)
+	v.batches(p)
+	return v
+}
+
+// batches marks where each batch of an instance refresh ends. Of a group that counts
+// in other units than instances, and of a nodegroup, it is not known.
+func (v *rolloutView) batches(p plan.PoolStatus) {
+	if p.Kind != intent.GroupPool || p.MaxReplicas == 0 {
+		return
+	}
+	size, n := report.RolloutBatches(p.DesiredReplicas, v.MinHealthy, v.MaxHealthy)
+	switch {
+	case size == 0:
+		return
+	case size == 1:
+		v.Batches = "one instance at a time"
+	case n == 1:
+		v.Batches = "all at once"
+	default:
+		v.Batches = fmt.Sprintf("%d batches of at most %d", n, size)
+	}
+	if v.MinHealthy == nil {
+		v.Batches += ", by AWS's default"
+	}
+	if n > mostCells {
+		return
+	}
+	var b strings.Builder
+	for k := 1; k < n; k++ {
+		fmt.Fprintf(&b, "M%s 0v8", coordinate(float64(k*size)/float64(p.DesiredReplicas)*rolloutWidth))
+	}
+	v.Marks = b.String()
+}
+
+type poolsView struct {
+	layout
+	Find      findForm
+	Traits    []filter
+	Rows      []poolRow
+	Pager     pager
+	Words     string
+	HasFilter bool
+	Fleet     bool // rows tell the target
+}
+
+const poolsPerPage = 100
+
+func (w *web) poolsView(q url.Values) poolsView {
+	all := w.board.Targets()
+	f := readPoolFilter(q)
+	v := poolsView{layout: w.layout("pools", "Pools"), HasFilter: !f.empty(), Fleet: true}
+	v.JSON = "/api/v1/pools"
+	items := poolItems(all)
+	v.Find, v.Traits = w.findForm("/pools", f, items, all), traitFilters(f.at(1), "/pools", items)
+	v.Rows, v.Pager, v.Words = w.poolRows(items, f, "/pools")
+	return v
+}
+
+// poolRows are the pools of a page's window that a filter wants.
+func (w *web) poolRows(items []poolItem, f poolFilter, path string) ([]poolRow, pager, string) {
+	var found []poolItem
+	for _, i := range items {
+		if f.wantsTarget(i.target) && f.wants(i) {
+			found = append(found, i)
+		}
+	}
+	f.order(found)
+	from, to, at := window(f.Page, poolsPerPage, len(found))
+	var rows []poolRow
+	for _, i := range found[from:to] {
+		rows = append(rows, w.poolRow(i))
+	}
+	return rows, pagerOf(from, to, len(found), at, "pool", func(page int) string { return f.at(page).link(path) }), plural(len(found), "pool")
+}

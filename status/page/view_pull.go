@@ -1,0 +1,170 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// pullRow is a pull request in the list.
+type pullRow struct {
+	Source, Number, Name, Author string
+	Link, Web                    string
+	State                        report.PullState
+	Mark                         string
+	Lead, More                   string
+	Planned                      moment
+	Stale                        string
+}
+
+type pullsView struct {
+	layout
+	Open, Ended []pullRow
+	Any         bool
+}
+
+// pullPage is the plan of a pull request.
+type pullPage struct {
+	layout
+	pullRow
+	Reason       string
+	Head, Base   commitView
+	Merge        commitView
+	BaseRef      string
+	Digest       string
+	Approved     string
+	AsReviewed   bool
+	Differs      []string
+	Untold       []string
+	Gone         []linked
+	Unaffected   int
+	Unkept       bool
+	Targets      []pullTarget
+	WantApproval bool // it holds until somebody approves
+}
+
+// pullTarget is what a pull request does to a target.
+type pullTarget struct {
+	Name, Link, Place string
+	Anchor            string
+	Figures           []figure
+	Digest            string
+	Faults            []faultView
+	Error             string
+	Steps             []stepView
+	More              int
+	Held              int
+	Problems          string
+	Words             string
+}
+
+// pullSteps bounds the steps on a pull request's page, so that one that moves every
+// pool of a large fleet still opens.
+const pullSteps = 300
+
+func pullLink(source string, number int64) string {
+	return "/pulls/" + url.PathEscape(source) + "/" + strconv.FormatInt(number, 10)
+}
+
+// pullMarks are how a pull request stands, in one of the words for targets.
+var pullMarks = map[report.PullState]report.Phase{
+	report.PullPlanned: report.Moving, report.PullUnaffected: report.Converged, report.PullConflict: report.Failing, report.PullFailing: report.Failing,
+	report.PullWaiting: report.Waiting, report.PullMerged: report.Converged, report.PullClosed: report.Waiting,
+}
+
+func (w *web) pullRow(p report.Pull) pullRow {
+	r := pullRow{
+		Source: p.Source, Number: strconv.FormatInt(p.Number, 10), Name: p.Title, Author: p.Author, Link: pullLink(p.Source, p.Number),
+		Web: report.SafeURL(p.WebURL), State: p.State, Mark: string(pullMarks[p.State]), Planned: w.moment(p.PlannedAt), Stale: p.Stale,
+	}
+	if r.Mark == "" {
+		r.Mark = string(report.Waiting)
+	}
+	r.Lead, r.More = p.Headline()
+	return r
+}
+
+func (w *web) pullsView() pullsView {
+	v := pullsView{layout: w.layout("pulls", "Pull requests")}
+	v.JSON = "/api/v1/pulls"
+	for _, p := range w.board.Pulls() {
+		v.Any = true
+		if r := w.pullRow(p); p.Ended() {
+			v.Ended = append(v.Ended, r)
+		} else {
+			v.Open = append(v.Open, r)
+		}
+	}
+	return v
+}
+
+func (w *web) pullPage(p report.Pull) pullPage {
+	v := pullPage{
+		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: w.pullRow(p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
+		Approved: p.Approved, AsReviewed: p.AsReviewed, Differs: p.Differs, Untold: p.Untold, Unaffected: p.Unaffected, Unkept: p.Unkept,
+	}
+	v.JSON = "/api/v1/pulls"
+	l := w.links(p.Source)
+	v.Head, v.Base, v.Merge = commitOf(l, p.HeadSHA, ""), commitOf(l, p.BaseSHA, ""), commitOf(l, p.MergeSHA, "")
+	v.WantApproval = p.AsReviewed && p.Approved == "" && p.State == report.PullPlanned
+	for _, name := range p.Gone {
+		one := linked{Name: name}
+		if _, ok := w.board.Target(name); ok {
+			one.Link = targetLink(name)
+		}
+		v.Gone = append(v.Gone, one)
+	}
+	left := pullSteps
+	for i, r := range p.Reports {
+		v.Targets = append(v.Targets, w.pullTarget(p, r, l, "t"+strconv.Itoa(i+1), &left))
+	}
+	return v
+}
+
+func (w *web) pullTarget(p report.Pull, r *plan.Report, l report.Links, anchor string, left *int) pullTarget {
+	t := pullTarget{
+		Name: r.Target, Anchor: anchor, Place: report.AccountRegion(r), Digest: p.Digests[r.Target], Faults: faultViews(r.Diagnostics, l, p.HeadSHA),
+		Problems: report.Problems(r), Words: report.SummaryWords(r),
+	}
+	if _, ok := w.board.Target(r.Target); ok {
+		t.Link = targetLink(r.Target)
+	}
+	if r.Err != nil {
+		t.Error = r.Err.Error()
+	}
+	if r.Plan == nil {
+		return t
+	}
+	if len(r.Diagnostics) == 0 {
+		t.Faults = faultViews(r.Plan.Diagnostics, l, p.HeadSHA)
+	}
+	t.Figures, t.Held = summaryFigures(r.Plan.Summary), len(r.Plan.Steps)-r.Plan.Runnable()
+	n := min(len(r.Plan.Steps), *left)
+	*left -= n
+	t.Steps, t.More = stepViews(r.Plan.Steps[:n], l, r.Target, p.HeadSHA), len(r.Plan.Steps)-n
+	for i, s := range r.Plan.Steps[:n] {
+		if s.Disruptive && wording.Replaces(s) {
+			t.Steps[i].Rolls = report.RollOf(r, s).Words(true)
+		}
+	}
+	return t
+}
+
+func (w *web) pulls(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "pulls", w.pullsView())
+}
+
+func (w *web) pull(rw http.ResponseWriter, r *http.Request) {
+	source := r.PathValue("source")
+	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
+	if p, ok := w.board.FindPull(source, number); ok && err == nil {
+		w.render(rw, r, http.StatusOK, "pull", w.pullPage(p))
+		return
+	}
+	w.missing(rw, r, "There is no pull request "+r.PathValue("number")+" of "+source+" here.",
+		"It may be closed, or weir has not looked at it since it started.", linked{"Pull requests", "/pulls"})
+}

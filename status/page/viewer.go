@@ -1,0 +1,110 @@
+package page
+
+import (
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/board"
+)
+
+// FormField is the field of every form that holds its token.
+const FormField = "form"
+
+// Viewer is who reads a page, and what it offers them.
+type Viewer struct {
+	// Name is empty where nobody has logged in.
+	Name string
+	// Operate says that the page has the forms that change something.
+	Operate bool
+	// Form goes with each form, and proves that it is from weir's own page.
+	Form string
+	// LogIn and LogOut say that there is something to log in to, or out of.
+	LogIn, LogOut bool
+	// Said is what the last action came to.
+	Said string
+	// Holds are the suspensions that people have asked for.
+	Holds []Suspension
+}
+
+// Suspension is a target, or one pool of it, that is kept as it is for a while.
+type Suspension struct {
+	Target string
+	// Pool is namespace/name; empty for the whole target.
+	Pool string
+	// Text says who suspended it, until when and why.
+	Text string
+}
+
+// readBy fills in who reads the page; every copy of a page's layout has it then.
+func (l layout) readBy(v Viewer) { *l.Viewer = v }
+
+// actionsView is what may be done on a page about a target or a pool.
+type actionsView struct {
+	*Viewer
+	Target, Pool string
+	// Back is the page itself.
+	Back      string
+	Suspended []Suspension
+	// Digest is that of a plan that waits for an approval, empty where none does.
+	Digest string
+	// Windows says that steps wait for a window.
+	Windows bool
+	// Alone says that the plan is all that the page is about.
+	Alone bool
+}
+
+// waits is what the steps of a target's last plan wait for.
+type waits struct {
+	digest string
+	window bool
+}
+
+func waitsOf(t board.TargetState) (w waits) {
+	if t.Last == nil || t.Last.Plan == nil {
+		return w
+	}
+	for _, s := range t.Last.Plan.Steps {
+		switch s.Held {
+		case step.HeldApproval, step.HeldPruneLimit:
+			w.digest = t.Last.Plan.Digest()
+		case step.HeldWindow:
+			w.window = true
+		}
+	}
+	return w
+}
+
+// suspended are those of the target, and of one pool where it is named.
+func (v *Viewer) suspended(target, pool string) (out []Suspension) {
+	for _, s := range v.Holds {
+		if s.Target == "" || s.Target == target && (pool == "" || s.Pool == "" || s.Pool == pool) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Actions is what may be done about the target.
+func (p targetPage) Actions() actionsView {
+	return actionsView{
+		Viewer: p.Viewer, Target: p.Name, Back: targetLink(p.Name), Suspended: p.Viewer.suspended(p.Name, ""), Digest: p.waits.digest, Windows: p.waits.window,
+	}
+}
+
+// Actions is what may be done about the pool.
+func (p poolPage) Actions() actionsView {
+	key := p.Namespace + "/" + p.Name
+	return actionsView{Viewer: p.Viewer, Target: p.Target, Pool: key, Back: keyLink(p.Target, key), Suspended: p.Viewer.suspended(p.Target, key)}
+}
+
+// Actions is what may be done about the plan.
+func (p planPage) Actions() actionsView {
+	return actionsView{Viewer: p.Viewer, Target: p.Target, Back: targetLink(p.Target) + "/plan", Digest: p.waits.digest, Windows: p.waits.window, Alone: true}
+}
+
+// Actions is what may be done about the pull request's plan.
+func (p pullPage) Actions() actionsView {
+	v := actionsView{Viewer: p.Viewer, Back: p.Link, Alone: true}
+	if p.WantApproval && v.Operate {
+		v.Digest = p.Digest
+	}
+	return v
+}

@@ -1,0 +1,251 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/board"
+)
+
+//go:embed assets
+var pageFiles embed.FS
+
+// Options configures the board's HTTP handler.
+type Options struct {
+	// Metrics serves /metrics; nil leaves it out.
+	Metrics http.Handler
+	// StaleAfter is how long the reconciler may show no sign of life until
+	// /healthz says so, unless a beat said that it may take longer; 0 means 10
+	// minutes.
+	StaleAfter time.Duration
+	Logger     *slog.Logger
+	// Viewer says who reads a page; nil shows it to everybody alike.
+	Viewer func(*http.Request) Viewer
+}
+
+// Handler serves the page, the API below /api/v1, /healthz, /readyz and /metrics.
+// The page is the fleet at /, a list of all pools at /pools, a page for each target
+// at /targets/NAME with its plan at /targets/NAME/plan, for each pool at
+// /targets/NAME/pools/NAMESPACE/NAME, for pull requests at /pulls and
+// /pulls/SOURCE/NUMBER, what happened at /activity, and the configuration at
+// /configuration; /live tells open pages of changes. It answers
+// GET and HEAD only and changes nothing. Timeouts are the server's, except that
+// /live lasts as long as a page is open, or until EndStreams.
+func Handler(b *board.Board, o Options) http.Handler {
+	if o.StaleAfter <= 0 {
+		o.StaleAfter = board.DefaultStaleAfter
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	w := &web{board: b, o: o, started: b.Now(), assets: map[string]asset{}}
+	return w.handler()
+}
+
+// load reads what pages are made of.
+func (w *web) load() {
+	for name, kind := range map[string]string{
+		"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+	} {
+		w.addAsset(name, kind)
+	}
+	w.pages = template.Must(template.New("").Funcs(template.FuncMap{
+		"asset": func(name string) string { return w.assets[name].path },
+	}).ParseFS(pageFiles, "assets/*.tmpl"))
+}
+
+func (w *web) handler() http.Handler {
+	w.load()
+	mux := http.NewServeMux()
+	for path, answer := range map[string]http.HandlerFunc{
+		"/{$}": w.index, "/pools": w.pools, "/activity": w.activity, "/configuration": w.configuration,
+		"/targets/{name}": w.target, "/targets/{name}/plan": w.targetPlan, "/targets/{target}/pools/{namespace}/{name}": w.pool,
+		"/pulls": w.pulls, "/pulls/{source}/{number}": w.pull, "/api/v1/pulls": w.apiPulls,
+		"/live":         w.board.Live().ServeHTTP,
+		"/api/v1/pools": w.apiPools, "/api/v1/targets": w.apiTargets, "/api/v1/events": w.apiEvents, "/api/v1/history": w.apiHistory,
+		"/healthz": w.healthz, "/readyz": w.readyz,
+		"/": w.nothing,
+	} {
+		mux.HandleFunc("GET "+path, answer)
+	}
+	for _, a := range w.assets {
+		mux.HandleFunc("GET "+a.path, a.serve)
+	}
+	if w.o.Metrics != nil {
+		mux.Handle("GET /metrics", w.o.Metrics)
+	}
+	return secured(mux)
+}
+
+type web struct {
+	board   *board.Board
+	o       Options
+	pages   *template.Template
+	assets  map[string]asset
+	started time.Time
+}
+
+// asset is an embedded file, served under a name that changes with its content,
+// so that a browser may keep it for ever.
+type asset struct {
+	path, kind string
+	body       []byte
+}
+
+func (w *web) addAsset(name, kind string) {
+	body, err := pageFiles.ReadFile("assets/" + name)
+	if err != nil {
+		panic("status: " + name + " is not embedded") // decided when the binary is built
+	}
+	sum := sha256.Sum256(body)
+	stem, ext, _ := strings.Cut(name, ".")
+	w.assets[name] = asset{path: "/assets/" + stem + "." + hex.EncodeToString(sum[:6]) + "." + ext, kind: kind, body: body}
+}
+
+func (a asset) serve(rw http.ResponseWriter, r *http.Request) {
+	rw.Header().Set("Content-Type", a.kind)
+	rw.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	send(rw, r, http.StatusOK, a.body)
+}
+
+// secured sets the headers that keep the page from being framed, sniffed, or
+// made to load or run anything that is not ours.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		h := rw.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
+			"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(rw, r)
+	})
+}
+
+func (w *web) index(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "index", w.indexView(r.URL.Query()))
+}
+
+func (w *web) pools(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "allpools", w.poolsView(r.URL.Query()))
+}
+
+func (w *web) activity(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "activity", w.activityView(r.URL.Query()))
+}
+
+func (w *web) configuration(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "configuration", w.configView())
+}
+
+func (w *web) target(rw http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if t, ok := w.board.Target(name); ok {
+		w.render(rw, r, http.StatusOK, "target", w.targetPage(t, r.URL.Query()))
+		return
+	}
+	w.missing(rw, r, "There is no target "+name+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+}
+
+func (w *web) targetPlan(rw http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if t, ok := w.board.Target(name); ok {
+		w.render(rw, r, http.StatusOK, "plan", w.planPage(t, r.URL.Query()))
+		return
+	}
+	w.missing(rw, r, "There is no target "+name+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+}
+
+func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
+	target, namespace, name := r.PathValue("target"), r.PathValue("namespace"), r.PathValue("name")
+	t, ok := w.board.Target(target)
+	if !ok {
+		w.missing(rw, r, "There is no target "+target+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+		return
+	}
+	p, ok := findPool(&t, namespace, name)
+	if !ok {
+		hint := "Git may have it no more."
+		if t.Last == nil {
+			hint = "No pass has been over the target yet, so its pools are not known."
+		}
+		w.missing(rw, r, "There is no pool "+namespace+"/"+name+" in "+target+".", hint, linked{"Target " + target, targetLink(target)})
+		return
+	}
+	w.render(rw, r, http.StatusOK, "pool", w.poolPage(t, p))
+}
+
+// nothing answers for every address that has no page.
+func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		plain(rw, http.StatusNotFound, "there is nothing here: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/events and /api/v1/history")
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/assets/") {
+		// Assets are for those as well who may see no page, which has our name on it.
+		plain(rw, http.StatusNotFound, "there is nothing here")
+		return
+	}
+	w.missing(rw, r, "There is no such page.", "The address leads nowhere.", linked{"The fleet", "/"})
+}
+
+func (w *web) missing(rw http.ResponseWriter, r *http.Request, headline, hint string, back linked) {
+	w.render(rw, r, http.StatusNotFound, "missing", missingView{layout: w.layout("", "Not found"), Headline: headline, Hint: hint, Back: back})
+}
+
+// render writes a whole page or none. Nothing on it is hidden from its reader.
+func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name string, view any) {
+	if v, ok := view.(interface{ readBy(Viewer) }); ok && w.o.Viewer != nil {
+		v.readBy(w.o.Viewer(r))
+	}
+	var page bytes.Buffer
+	if err := w.pages.ExecuteTemplate(&page, name, view); err != nil {
+		w.o.Logger.Error("render of page failed", "page", name, "error", err)
+		http.Error(rw, "the page could not be rendered; weir's log says why", http.StatusInternalServerError)
+		return
+	}
+	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+	send(rw, r, status, []byte(visible.HTML(page.String())))
+}
+
+func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
+	beat, within := w.board.LastBeat()
+	if beat.IsZero() {
+		beat = w.started
+	}
+	if silent := w.board.Now().Sub(beat); silent > max(within, w.o.StaleAfter) {
+		plain(rw, http.StatusServiceUnavailable, fmt.Sprintf("stuck: no sign of life from the reconciler for %s", silent.Round(time.Second)))
+		return
+	}
+	plain(rw, http.StatusOK, "ok")
+}
+
+func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
+	if missing := w.board.Missing(); len(missing) > 0 {
+		plain(rw, http.StatusServiceUnavailable, "not ready: waiting for "+strings.Join(missing, ", "))
+		return
+	}
+	if why := w.board.WritesHeld(); why != "" {
+		plain(rw, http.StatusOK, "ready, and nothing is written: "+why)
+		return
+	}
+	plain(rw, http.StatusOK, "ready")
+}
+
+func plain(rw http.ResponseWriter, status int, text string) {
+	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	rw.WriteHeader(status)
+	_, _ = rw.Write([]byte(text + "\n")) // the reader is gone; nobody is left to tell
+}

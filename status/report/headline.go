@@ -1,0 +1,163 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// gravity orders verbs, the gravest first.
+var gravity = []step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
+
+// headlinePools bounds the pools that a headline names.
+const headlinePools = 3
+
+// Headline says in words what merging a pull request does: a few words, and after a
+// colon what follows of them, "" for nothing. It is plain text.
+func (p Pull) Headline() (lead, more string) {
+	reason := visible.Line(p.Reason)
+	switch p.State {
+	case PullConflict:
+		if rest, ok := strings.CutPrefix(reason, "update the branch"); ok {
+			return "Update the branch", strings.TrimPrefix(strings.TrimSpace(rest), ": ")
+		}
+		return "Update the branch", reason
+	case PullWaiting:
+		return "Nothing is planned yet", reason
+	case PullFailing:
+		return "This cannot be planned", reason
+	case PullMerged:
+		lead = "Merged"
+		if p.MergeSHA != "" {
+			lead += " as " + wording.Clean(wording.Short(p.MergeSHA))
+		}
+		switch {
+		case len(p.Differs) > 0:
+			return lead, "what is applied is not all as it was reviewed"
+		case len(p.Untold) > 0:
+			return lead, "whether all is applied as it was reviewed could not be told"
+		}
+		return lead, ""
+	case PullClosed:
+		if reason == "" {
+			reason = "nothing of this is applied"
+		}
+		return "Closed", reason
+	}
+	changed, all := p.Changed()
+	if changed == 0 {
+		switch affected, _ := p.Targets(); affected {
+		case 0:
+			return "Nothing to do", "no target is affected"
+		case 1:
+			return "Nothing to do", fmt.Sprintf("1 of %s was planned and stays as it is", wording.Count(all, "target"))
+		default:
+			return "Nothing to do", fmt.Sprintf("%d of %s were planned and stay as they are", affected, wording.Count(all, "target"))
+		}
+	}
+	return fmt.Sprintf("Merging this changes %d of %s", changed, wording.Count(all, "target")), p.phrases()
+}
+
+// Changed is how many targets merging changes, and of how many.
+func (p Pull) Changed() (n, all int) {
+	for _, r := range p.Reports {
+		if r.Plan != nil && !r.Plan.Empty() {
+			n++
+		}
+	}
+	_, all = p.Targets()
+	return n + len(p.Gone), all
+}
+
+// phrases say what happens to pools, the gravest first.
+func (p Pull) phrases() string {
+	byVerb := map[step.Verb][]string{}
+	for _, r := range p.Reports {
+		if r.Plan == nil {
+			continue
+		}
+		for _, c := range poolChanges(r) {
+			byVerb[c.verb] = append(byVerb[c.verb], c.words(r))
+		}
+	}
+	var all []string
+	for _, v := range gravity {
+		all = append(all, byVerb[v]...)
+	}
+	for _, name := range p.Gone {
+		all = append(all, name+" is no target any more, and what it has in AWS stays")
+	}
+	if n := len(all) - headlinePools; n > 0 {
+		all = append(all[:headlinePools], fmt.Sprintf("and %d more", n))
+	}
+	return visible.Line(strings.Join(all, "; "))
+}
+
+// poolChange is the gravest thing that a plan does to a pool.
+type poolChange struct {
+	pool string
+	verb step.Verb
+	step step.Step
+}
+
+// poolChanges are the pools that a plan changes, in the order of its steps.
+func poolChanges(r *plan.Report) []poolChange {
+	var out []poolChange
+	for _, s := range r.Plan.Steps {
+		pools := s.Pools
+		if s.Pool != "" {
+			pools = []string{s.Pool}
+		}
+		if len(pools) == 0 {
+			pools = []string{s.Name}
+		}
+		for _, name := range pools {
+			i := slices.IndexFunc(out, func(c poolChange) bool { return c.pool == name })
+			if i < 0 {
+				out = append(out, poolChange{name, s.Verb, s})
+			} else if slices.Index(gravity, s.Verb) < slices.Index(gravity, out[i].verb) ||
+				s.Verb == out[i].verb && s.Instances > out[i].step.Instances {
+				out[i].verb, out[i].step = s.Verb, s
+			}
+		}
+	}
+	return out
+}
+
+func (c poolChange) words(r *plan.Report) string {
+	_, name, ok := strings.Cut(c.pool, "/")
+	if !ok {
+		name = c.pool
+	}
+	text := name + " in " + r.Target
+	switch c.verb {
+	case step.Rollout:
+		if c.step.Instances == 0 {
+			text += " rolls out"
+		} else {
+			text += " rolls " + RollOf(r, c.step).Words(false)
+		}
+	case step.Delete, step.Replace:
+		text += map[step.Verb]string{step.Delete: " is deleted", step.Replace: " is replaced"}[c.verb]
+		if c.step.Instances > 0 {
+			text += " with " + wording.Count(c.step.Instances, "instance")
+		}
+	case step.Create:
+		text += " is made"
+	case step.Adopt:
+		text += " is taken over"
+	case step.PruneVersion:
+		text += " loses old template versions"
+	default:
+		text += " is updated"
+	}
+	if c.step.Held != "" {
+		text += " (held: " + wording.Held(c.step) + ")"
+	}
+	return text
+}

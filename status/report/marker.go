@@ -1,0 +1,13 @@
+package report
+
+import "net/url"
+
+// PullMarker is what an instance's comments on pull requests of a source begin with.
+// Nobody sees it.
+func PullMarker(instance, source string) string {
+	return "<!-- weir:" + url.QueryEscape(instance) + ":" + url.QueryEscape(source) + " -->"
+}
+
+// DigestMarker is in the comment that shows the plan with a digest. Nobody sees it,
+// and nothing that comes from elsewhere can be one: it is escaped.
+func DigestMarker(digest string) string { return "<!-- weir:digest:" + digest + " -->" }

@@ -1,0 +1,149 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// PullState says what is known of a pull request, on GitLab a merge request.
+type PullState string
+
+// States of a pull request. The last two are ends.
+const (
+	// PullPlanned was planned: merging it changes something.
+	PullPlanned PullState = "planned"
+	// PullUnaffected changes nothing that a target renders.
+	PullUnaffected PullState = "unaffected"
+	// PullConflict cannot be merged cleanly.
+	PullConflict PullState = "conflict"
+	// PullWaiting is a fork's or a draft that nobody has let be planned yet.
+	PullWaiting PullState = "waiting"
+	// PullFailing cannot be rendered or planned.
+	PullFailing PullState = "failing"
+	PullMerged  PullState = "merged"
+	PullClosed  PullState = "closed"
+)
+
+// Pull is what is told of a pull request: on its commit, in its comment and on the
+// page. It is immutable once handed on.
+type Pull struct {
+	// Source is the source's name.
+	Source string
+	Number int64
+	// Title, Author and WebURL are the forge's.
+	Title, Author, WebURL string
+	// HeadSHA is the commit that is proposed. BaseSHA is the commit of BaseRef that
+	// the plan was made upon, "" where there is none.
+	HeadSHA, BaseRef, BaseSHA string
+	// Fork says that the head comes from another repository.
+	Fork  bool
+	State PullState
+	// Reason says why it waits, conflicts, fails or was closed, and what to do.
+	Reason string
+	// Reports are the affected targets' alone, with origins.
+	Reports []*plan.Report
+	// Gone are the targets that the pull request takes away.
+	Gone []string
+	// Unaffected is how many targets stay as they are.
+	Unaffected int
+	// Digest is of all plans together, "" where there is none. Digests are the
+	// targets'; empty, they are taken from the reports.
+	Digest  string
+	Digests map[string]string
+	// Approved is by whom the plan is approved, "" while it is not. AsReviewed says
+	// that some target holds its steps until then.
+	Approved   string
+	AsReviewed bool
+	// Stale says why the plan may no longer be what is applied, "" if it is.
+	Stale string
+	// PlannedAt is when the plan was made. It is shown on the page only: equal plans
+	// have equal comments.
+	PlannedAt time.Time
+	// MergeSHA is the commit that merging made, "" until then.
+	MergeSHA string
+	// Compared says, once merged, that the plan of the merge was compared with the
+	// reviewed one, Differs how they differ, Untold what of that could not be told.
+	Compared        bool
+	Differs, Untold []string
+	// PageURL is where weir's page shows it, "" for nowhere.
+	PageURL string
+	// Unkept says that the reports are not held here any more.
+	Unkept bool
+}
+
+// Lean is what is shown of a pull request: its reports hold what their plans were made
+// of beside it, renders and machines among that.
+func (p Pull) Lean() Pull {
+	reports, digests := make([]*plan.Report, len(p.Reports)), maps.Clone(p.Digests)
+	if digests == nil {
+		digests = map[string]string{}
+	}
+	for i, r := range p.Reports {
+		lean := *r
+		lean.Outcomes, lean.Milestones, lean.LaunchConfigs, lean.Pools = nil, nil, nil, nil
+		reports[i] = &lean
+		if r.Plan == nil {
+			continue
+		}
+		if p.Digests == nil {
+			digests[r.Target] = r.Plan.Digest()
+		}
+		of := *r.Plan
+		of.Steps = slices.Clone(of.Steps)
+		rolling := map[string]bool{}
+		for j := range of.Steps {
+			s := &of.Steps[j]
+			s.Do, s.Seen = rollingOnly(s.Do), nil
+			rolling[s.Pool] = rolling[s.Pool] || s.Do != nil
+		}
+		lean.Plan = &of
+		for _, pool := range r.Pools {
+			if rolling[pool.Namespace+"/"+pool.Name] {
+				lean.Pools = append(lean.Pools, plan.PoolStatus{Namespace: pool.Namespace, Name: pool.Name, DesiredReplicas: pool.DesiredReplicas})
+			}
+		}
+	}
+	p.Reports, p.Digests = reports, digests
+	return p
+}
+
+// Bytes is about what the reports of a pull request hold.
+func (p Pull) Bytes() (n int) {
+	found := func(l diag.List) {
+		for _, d := range l {
+			n += 300 + len(d.Summary) + len(d.Detail)
+		}
+	}
+	for _, r := range p.Reports {
+		n += 500 + 64*len(r.Pools)
+		if found(r.Diagnostics); r.Plan == nil {
+			continue
+		}
+		found(r.Plan.Diagnostics)
+		for _, s := range r.Plan.Steps {
+			n += 500 + len(s.Reason)
+			for _, c := range s.Changes {
+				from, _ := c.From.(string)
+				to, _ := c.To.(string)
+				n += 300 + len(from) + len(to)
+			}
+		}
+	}
+	return n
+}
+
+// KeptPlans bounds what the plans of all pull requests may hold that are shown, in
+// bytes.
+const KeptPlans = 24 << 20
+
+// Targets is how many targets the pull request affects, and of how many.
+func (p Pull) Targets() (affected, all int) {
+	affected = len(p.Reports) + len(p.Gone)
+	return affected, affected + p.Unaffected
+}
+
+func (p Pull) Ended() bool { return p.State == PullMerged || p.State == PullClosed }

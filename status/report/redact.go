@@ -1,0 +1,223 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// Redact replaces what must not be shown in a text, such as decrypted values.
+// A nil Redact changes nothing.
+type Redact func(string) string
+
+func (f Redact) Text(s string) string {
+	if f == nil || s == "" {
+		return s
+	}
+	return f(s)
+}
+
+// Report copies r as deep as any sink reads it, with every free text
+// redacted. The actions of the steps are left out, as they hold user data, but for
+// what tells in which batches instances are replaced.
+func (f Redact) Report(r *plan.Report) *plan.Report {
+	out := *r
+	out.Subject = f.Text(r.Subject)
+	out.Milestones = nil // they are told as events
+	out.Diagnostics = f.diagnostics(r.Diagnostics)
+	if r.Plan != nil {
+		p := *r.Plan
+		p.Diagnostics = f.diagnostics(p.Diagnostics)
+		p.Steps = make([]step.Step, len(r.Plan.Steps))
+		for i, s := range r.Plan.Steps {
+			p.Steps[i] = f.step(s)
+		}
+		out.Plan = &p
+	}
+	out.Outcomes = make([]step.Outcome, len(r.Outcomes))
+	for i, o := range r.Outcomes {
+		o.Step = f.step(o.Step)
+		o.Err = f.callError(o.Err)
+		out.Outcomes[i] = o
+	}
+	out.Pools = make([]plan.PoolStatus, len(r.Pools))
+	for i, p := range r.Pools {
+		out.Pools[i] = f.pool(p)
+	}
+	out.LaunchConfigs = make([]plan.LaunchConfigStatus, len(r.LaunchConfigs))
+	for i, s := range r.LaunchConfigs {
+		out.LaunchConfigs[i] = f.launchConfig(s)
+	}
+	if r.Err != nil {
+		out.Err = f.err(r.Err)
+	}
+	return &out
+}
+
+// Pull copies p as deep as any sink reads it, with every free text redacted.
+// Digests are of the plans as they are.
+func (f Redact) Pull(p Pull) Pull {
+	out := p
+	out.Title, out.Author, out.Reason, out.Stale, out.Approved = f.Text(p.Title), f.Text(p.Author), f.Text(p.Reason), f.Text(p.Stale), f.Text(p.Approved)
+	out.Gone, out.Differs, out.Untold = slices.Clone(p.Gone), slices.Clone(p.Differs), slices.Clone(p.Untold)
+	for _, lines := range [][]string{out.Differs, out.Untold} {
+		for i := range lines {
+			lines[i] = f.Text(lines[i])
+		}
+	}
+	out.Digests = maps.Clone(p.Digests)
+	if out.Digests == nil {
+		out.Digests = map[string]string{}
+		for _, r := range p.Reports {
+			if r.Plan != nil {
+				out.Digests[r.Target] = r.Plan.Digest()
+			}
+		}
+	}
+	out.Reports = make([]*plan.Report, len(p.Reports))
+	for i, r := range p.Reports {
+		out.Reports[i] = f.Report(r)
+	}
+	return out
+}
+
+func (f Redact) diagnostics(l diag.List) diag.List {
+	out := slices.Clone(l)
+	for i := range out {
+		out[i].Summary, out[i].Detail = f.Text(out[i].Summary), f.Text(out[i].Detail)
+		out[i].Related = slices.Clone(out[i].Related)
+		for k := range out[i].Related {
+			out[i].Related[k].Message = f.Text(out[i].Related[k].Message)
+		}
+	}
+	return out
+}
+
+func (f Redact) step(s step.Step) step.Step {
+	s.Do = rollingOnly(s.Do)
+	s.Reason, s.HeldReason = f.Text(s.Reason), f.Text(s.HeldReason)
+	if s.Drift != nil {
+		d := *s.Drift
+		d.Cause = f.Text(d.Cause)
+		s.Drift = &d
+	}
+	changes := make([]step.Change, len(s.Changes))
+	for i, c := range s.Changes {
+		c.From, c.To, c.Words = f.Value(c.From), f.Value(c.To), f.Text(c.Words)
+		if c.Origin != nil {
+			at := *c.Origin
+			c.Origin = &at
+		}
+		changes[i] = c
+	}
+	s.Changes = changes
+	return s
+}
+
+// Value redacts the strings in a JSON value.
+func (f Redact) Value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return f.Text(v)
+	case []string:
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = f.Text(out[i])
+		}
+		return out
+	case []any:
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = f.Value(out[i])
+		}
+		return out
+	case map[string]any:
+		out := maps.Clone(v)
+		for k := range out {
+			out[k] = f.Value(out[k])
+		}
+		return out
+	case map[string]string:
+		out := maps.Clone(v)
+		for k := range out {
+			out[k] = f.Text(out[k])
+		}
+		return out
+	default:
+		return v
+	}
+}
+
+func (f Redact) pool(p plan.PoolStatus) plan.PoolStatus {
+	p.FailureMessage = f.Text(p.FailureMessage)
+	p.ProviderIDList = append([]string{}, p.ProviderIDList...)
+	p.Conditions = append([]plan.Condition{}, p.Conditions...)
+	for i := range p.Conditions {
+		p.Conditions[i].Message = f.Text(p.Conditions[i].Message)
+	}
+	p.Instances, p.TemplateVersions = slices.Clone(p.Instances), slices.Clone(p.TemplateVersions)
+	for i := range p.TemplateVersions {
+		p.TemplateVersions[i].Subject = f.Text(p.TemplateVersions[i].Subject)
+	}
+	p.Rollout, p.LastRollout = f.rollout(p.Rollout), f.rollout(p.LastRollout)
+	return p
+}
+
+func (f Redact) rollout(r *plan.RolloutStatus) *plan.RolloutStatus {
+	if r == nil {
+		return nil
+	}
+	out := *r
+	out.Message = f.Text(r.Message)
+	return &out
+}
+
+func (f Redact) callError(e *observed.Error) *observed.Error {
+	if e == nil {
+		return nil
+	}
+	out := *e
+	out.Message = f.Text(e.Message)
+	// The cause repeats the message, unredacted, and is not shown.
+	out.Err = nil
+	return &out
+}
+
+// err keeps a failed AWS call's kind, which decides how a status is worded.
+func (f Redact) err(err error) error {
+	var call *observed.Error
+	if errors.As(err, &call) {
+		return &reportError{text: f.Text(err.Error()), cause: f.callError(call)}
+	}
+	for _, cause := range []error{plan.ErrSource, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, cause) {
+			return &reportError{text: f.Text(err.Error()), cause: cause}
+		}
+	}
+	return &reportError{text: f.Text(err.Error())}
+}
+
+// reportError is a report's error as shown, with what decides on its wording.
+type reportError struct {
+	text  string
+	cause error
+}
+
+func (e *reportError) Error() string { return e.text }
+
+func (e *reportError) Unwrap() error { return e.cause }
+
+// launchConfig copies a status with its free texts redacted.
+func (f Redact) launchConfig(s plan.LaunchConfigStatus) plan.LaunchConfigStatus {
+	s.Pools, s.Conditions, s.Versions = slices.Clone(s.Pools), slices.Clone(s.Conditions), slices.Clone(s.Versions)
+	for i := range s.Conditions {
+		s.Conditions[i].Message = f.Text(s.Conditions[i].Message)
+	}
+	return s
+}

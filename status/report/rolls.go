@@ -1,0 +1,136 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// usualMinHealthy is AWS's default of MinHealthyPercentage for a group that has no
+// instance maintenance policy.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-instance-refresh-default-values.html
+const usualMinHealthy = 90
+
+// RolloutBatches is how many of a group's instances an instance refresh replaces at
+// once, and in how many batches it comes round. Percentages are of the desired size;
+// nil is what was not set. 0, 0 is returned where AWS does not document it.
+//
+// The share that stays healthy is rounded up to whole instances. What is left of
+// them is a batch, and one instance is where that leaves none, as with 100 percent.
+// A maximum above 100 percent launches first and ends after: with all to stay
+// healthy a batch is what the maximum allows on top. How AWS mixes both, and how it
+// rounds the maximum, is not documented.
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_RefreshPreferences.html
+// Assumed of AWS: refresh-batches.
+func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches int) {
+	low, high := int64(usualMinHealthy), int64(100)
+	if minHealthy != nil {
+		low = int64(*minHealthy)
+	}
+	if maxHealthy != nil {
+		high = int64(*maxHealthy)
+	}
+	n := int64(desired)
+	if n <= 0 || low < 0 || low > 100 || high < 100 || high > 200 {
+		return 0, 0
+	}
+	batch := max(1, n-(n*low+99)/100)
+	if high > 100 {
+		if low < 100 || n*high%100 != 0 {
+			return 0, 0
+		}
+		batch = n*high/100 - n
+	}
+	return int(batch), int((n + batch - 1) / batch)
+}
+
+// roll is what is known of how a step replaces instances.
+type roll struct {
+	instances     int
+	Size, batches int // 0 where not known
+	// usual says that the batches are those of AWS's default.
+	usual bool
+	note  string
+}
+
+// RollOf reads a step and the pool that it is about. Batches are known where the
+// step starts a refresh of a group of a known size that counts in instances.
+func RollOf(r *plan.Report, s step.Step) roll {
+	out := roll{instances: s.Instances}
+	start, ok := s.Do.(step.StartRefresh)
+	if !ok || s.Instances == 0 {
+		return out
+	}
+	if m := start.MixedInstancesPolicy; m != nil {
+		for _, o := range m.Overrides {
+			if o.WeightedCapacity != "" {
+				return out
+			}
+		}
+	}
+	p := start.Preferences
+	if p.Strategy != "" && p.Strategy != "Rolling" {
+		return out
+	}
+	if n := len(p.CheckpointPercentages); n > 0 {
+		out.note = "it pauses at " + wording.Count(n, "checkpoint")
+		return out
+	}
+	for _, pool := range r.Pools {
+		if pool.Namespace+"/"+pool.Name != s.Pool {
+			continue
+		}
+		if out.Size, _ = RolloutBatches(pool.DesiredReplicas, p.MinHealthyPercentage, p.MaxHealthyPercentage); out.Size > 0 {
+			out.batches = (s.Instances + out.Size - 1) / out.Size
+			out.usual = p.MinHealthyPercentage == nil
+		}
+	}
+	return out
+}
+
+// Words says it in a phrase: "6 instances in 3 batches". What rests on a default of
+// AWS is told at length only, where it says so.
+func (r roll) Words(long bool) string {
+	text := wording.Count(r.instances, "instance")
+	switch {
+	case r.batches == 1 && (long || !r.usual):
+		text += " at once"
+	case r.Size == 1 && (long || !r.usual):
+		text += ", one at a time"
+	case r.batches > 1 && (long || !r.usual):
+		text += fmt.Sprintf(" in %d batches", r.batches)
+		if long {
+			text += fmt.Sprintf(" of at most %d", r.Size)
+		}
+	}
+	if long && r.batches > 0 && r.usual {
+		text += fmt.Sprintf(", as AWS keeps %d %% healthy unless the group says otherwise", usualMinHealthy)
+	}
+	if long && r.note != "" {
+		text += "; " + r.note
+	}
+	return text
+}
+
+// rollingOnly is a step's request without anything but how instances are replaced,
+// nil where it replaces none.
+func rollingOnly(a step.Action) step.Action {
+	start, ok := a.(step.StartRefresh)
+	if !ok {
+		return nil
+	}
+	out := step.StartRefresh{Group: start.Group, Preferences: intent.Refresh{
+		Strategy: start.Preferences.Strategy, CheckpointPercentages: start.Preferences.CheckpointPercentages,
+		MinHealthyPercentage: start.Preferences.MinHealthyPercentage, MaxHealthyPercentage: start.Preferences.MaxHealthyPercentage,
+	}}
+	if m := start.MixedInstancesPolicy; m != nil {
+		out.MixedInstancesPolicy = &intent.MixedInstances{}
+		for _, o := range m.Overrides {
+			out.MixedInstancesPolicy.Overrides = append(out.MixedInstancesPolicy.Overrides, intent.Override{WeightedCapacity: o.WeightedCapacity})
+		}
+	}
+	return out
+}

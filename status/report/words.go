@@ -1,0 +1,167 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// RunText says what came of a pass: the first fault, else what was done.
+func RunText(r *plan.Report) string {
+	if fault, more := FirstFault(r); fault != "" {
+		return AndMore(fault, more)
+	}
+	var did []string
+	for _, o := range r.Outcomes {
+		if o.Status == step.Done {
+			did = append(did, StepWords(o.Step))
+		}
+	}
+	switch {
+	case len(did) > 3:
+		return fmt.Sprintf("%s and %d more steps", strings.Join(did[:2], ", "), len(did)-2)
+	case len(did) > 0:
+		return strings.Join(did, ", ")
+	case r.Converged():
+		return "nothing to change"
+	case r.Suspended:
+		return "suspended: planned only"
+	case onlyHeld(r):
+		return heldText(r)
+	default:
+		return movingText(r)
+	}
+}
+
+// heldText says what a pass without steps left to somebody or something else.
+func heldText(r *plan.Report) string {
+	var holds []string
+	for _, s := range r.Plan.Steps {
+		if !slices.Contains(holds, string(s.Held)) {
+			holds = append(holds, string(s.Held))
+		}
+	}
+	return wording.Count(len(r.Plan.Steps), "step") + " held: " + strings.Join(holds, ", ")
+}
+
+// movingText says what a pass without steps waits for.
+func movingText(r *plan.Report) string {
+	var wait []string
+	for _, p := range r.Pools {
+		switch {
+		case p.Converged:
+		case p.Rollout != nil:
+			wait = append(wait, p.Name+" is rolling")
+		default:
+			wait = append(wait, fmt.Sprintf("%s has %d of %d ready", p.Name, p.ReadyReplicas, p.DesiredReplicas))
+		}
+	}
+	switch {
+	case len(wait) == 0:
+		return "waiting"
+	case len(wait) > 2:
+		return fmt.Sprintf("%s and %d more", wait[0], len(wait)-1)
+	default:
+		return strings.Join(wait, ", ")
+	}
+}
+
+// FirstFault is the gravest fault of a report in words, and how many more there
+// are. Positions come last, so a cut text keeps what is wrong.
+func FirstFault(r *plan.Report) (text string, more int) {
+	if r.Err != nil {
+		return r.Err.Error(), 0
+	}
+	var faults []string
+	named := false
+	for _, d := range r.Diagnostics {
+		if d.Severity != diag.Error {
+			continue
+		}
+		named = named || d.Code == "unknown-name"
+		faults = append(faults, DiagnosticWords(d))
+	}
+	for _, o := range r.Failures() {
+		if named && o.Err != nil && o.Err.Unknown != (observed.UnknownName{}) {
+			continue // the diagnostic says it, with its line
+		}
+		faults = append(faults, FailureWords(o))
+	}
+	if len(faults) == 0 {
+		return "", 0
+	}
+	return faults[0], len(faults) - 1
+}
+
+func DiagnosticWords(d diag.Diagnostic) string {
+	switch {
+	case d.Known():
+		return d.Summary + " (" + d.Position.String() + ")"
+	case d.Object != "" && !strings.Contains(d.Summary, d.Object):
+		return d.Summary + " (" + d.Object + ")"
+	}
+	return d.Summary
+}
+
+func AndMore(text string, more int) string {
+	if more == 0 {
+		return text
+	}
+	return text + fmt.Sprintf(" (and %d more)", more)
+}
+
+func FailureWords(o step.Outcome) string {
+	s := string(o.Step.Verb) + " " + string(o.Step.Resource) + " " + o.Step.Name
+	if o.Err != nil {
+		s += ": " + o.Err.Code
+		if o.Err.Message != "" {
+			s += ": " + o.Err.Message
+		}
+	}
+	return s
+}
+
+// past is a verb as something that was done.
+func past(v step.Verb) string {
+	switch v {
+	case step.Create:
+		return "created"
+	case step.Update:
+		return "updated"
+	case step.Delete:
+		return "deleted"
+	case step.Replace:
+		return "replaced"
+	case step.Rollout:
+		return "rollout started"
+	case step.Adopt:
+		return "adopted"
+	case step.PruneVersion:
+		return "version pruned"
+	default:
+		return string(v)
+	}
+}
+
+func StepWords(s step.Step) string {
+	return past(s.Verb) + " " + strings.ReplaceAll(string(s.Resource), "-", " ") + " " + s.Name
+}
+
+// StepList puts steps into a few words.
+func StepList(steps []step.Step) string {
+	const most = 3
+	var out []string
+	for i, s := range steps {
+		if i == most {
+			return strings.Join(out, ", ") + " and " + wording.Count(len(steps)-most, "more step")
+		}
+		out = append(out, string(s.Verb)+" "+strings.ReplaceAll(string(s.Resource), "-", " ")+" "+s.Name)
+	}
+	return strings.Join(out, ", ")
+}
