@@ -2,11 +2,13 @@ package source_test
 
 import (
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -213,5 +215,52 @@ func TestMirrorIsBounded(t *testing.T) {
 	}
 	if posts > 16 {
 		t.Errorf("%d packs were fetched", posts)
+	}
+}
+
+// TestARefThatGoesBackAndForth follows a branch that is moved between two commits, and to
+// a history that has nothing in common with them: each look gives what the branch names,
+// and what is here already comes no second time.
+func TestARefThatGoesBackAndForth(t *testing.T) {
+	t.Parallel()
+	repo := sourcetest.New(t)
+	repo.Write(map[string]string{"f": "one"})
+	one := repo.Commit("one")
+	repo.Write(map[string]string{"f": "two"})
+	two := repo.Commit("two")
+	other := repo.Git("commit-tree", "-m", "another history", one+"^{tree}")
+	dir := t.TempDir()
+	g, err := source.New(source.Config{Name: "s", URL: repo.URL(), Ref: source.Ref{Branch: "main"}, Dir: dir}, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	packs := 0
+	for round := range 4 {
+		for _, want := range []string{one, two, other, two} {
+			repo.Git("update-ref", "refs/heads/main", want)
+			s, err := g.Latest(t.Context())
+			if err != nil || s.Revision != want {
+				t.Fatalf("%s, %v; want %s", s.Revision, err, want)
+			}
+			text := "two"
+			if want != two {
+				text = "one"
+			}
+			if data, err := s.Tree.ReadFile("f"); err != nil || string(data) != text {
+				t.Errorf("%q, %v", data, err)
+			}
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*", "objects", "pack", "*.pack"))
+		if err != nil || round > 0 && len(files) != packs {
+			t.Errorf("%d packs after round %d, were %d (%v)", len(files), round, packs, err)
+		}
+		packs = len(files)
+	}
+	for other, want := range map[string]snapshot.Standing{one: snapshot.Behind, other: snapshot.Aside} {
+		got, err := g.Standings(t.Context(), []string{two}, []string{other})
+		if err != nil || got[other] != want {
+			t.Errorf("%s stands %v, %v; want %v", other, got, err, want)
+		}
 	}
 }

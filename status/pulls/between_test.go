@@ -276,3 +276,99 @@ func TestARestartMakesNothingFitToBeApproved(t *testing.T) {
 		refused(t, b)
 	})
 }
+
+// A comment is obeyed once, whatever becomes of its pull request or of its text between
+// two looks.
+func TestACommandIsObeyedOnce(t *testing.T) {
+	set := func(edit func(*forge.PullRequest)) func(*bench) {
+		return func(b *bench) { b.edit(1, func(p *forge.PullRequest) { edit(p); p.UpdatedAt = b.now() }) }
+	}
+	comment := func(body string) func(*bench) {
+		return func(b *bench) { b.forge.comments[0].Body, b.forge.comments[0].UpdatedAt = body, b.now() }
+	}
+	for name, tc := range map[string][]func(*bench){
+		"closed and opened again": {set(func(p *forge.PullRequest) { p.State = forge.Closed }), set(func(p *forge.PullRequest) { p.State = forge.Open })},
+		"sent elsewhere and back": {set(func(p *forge.PullRequest) { p.BaseRef = "other" }), set(func(p *forge.PullRequest) { p.BaseRef = "main" })},
+		"edited":                  {comment("weir  help "), comment("weir approve")},
+		"deleted":                 {func(b *bench) { b.forge.comments[0].Number = 99 }},
+		"weir starts anew":        {func(b *bench) { b.restart() }},
+		"closed, weir starts anew": {
+			set(func(p *forge.PullRequest) { p.State = forge.Closed }), func(b *bench) { b.restart() }, set(func(p *forge.PullRequest) { p.State = forge.Open }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := started(t, "", "")
+			b.round()
+			b.forge.say(1, "writer", "weir help")
+			if b.look(); len(b.forge.replies) != 1 {
+				t.Fatalf("replies: %q", b.forge.replies)
+			}
+			for _, change := range tc {
+				change(b)
+				b.look()
+				b.look()
+			}
+			if len(b.forge.replies) != 1 || len(b.approved()) > 0 {
+				t.Errorf("replies: %q, approved %v", b.forge.replies, b.approved())
+			}
+			b.clock = b.clock.Add(2 * time.Minute)
+			b.forge.say(1, "writer", "weir help")
+			if b.look(); len(b.forge.replies) != 2 {
+				t.Errorf("a later command: replies %q", b.forge.replies)
+			}
+			set(func(p *forge.PullRequest) { p.State = forge.Closed })(b)
+			b.look()
+			b.clock = b.clock.Add(time.Hour)
+			b.forge.comments = nil
+			b.look()
+			if known, err := b.w.records.all(); err != nil || len(known)+len(b.w.left) > 0 {
+				t.Errorf("remembered for ever: %v, %v, %v", known, b.w.left, err)
+			}
+		})
+	}
+}
+
+// shifting is a forge whose list is read over several pages, while others change it.
+type shifting struct {
+	*memForge
+	list func([]forge.PullRequest) []forge.PullRequest
+}
+
+func (s shifting) Pulls(ctx context.Context, after forge.Cursor) ([]forge.PullRequest, forge.Cursor, bool, error) {
+	out, next, unchanged, err := s.memForge.Pulls(ctx, after)
+	return s.list(out), next, unchanged, err
+}
+
+// A list that lacks an open pull request, has it twice, or as it was before, closes none
+// and plans none twice.
+func TestAListOfAnotherMoment(t *testing.T) {
+	for name, list := range map[string]func([]forge.PullRequest) []forge.PullRequest{
+		"empty": func([]forge.PullRequest) []forge.PullRequest { return nil },
+		"twice": func(l []forge.PullRequest) []forge.PullRequest { return append(l, l...) },
+		"with one that was closed": func(l []forge.PullRequest) []forge.PullRequest {
+			return append(l, forge.PullRequest{Number: 2, State: forge.Open, BaseRef: "main", HeadSHA: strings.Repeat("a", 40)})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, head := started(t, "", "")
+			b.round()
+			b.w.o.Forge = shifting{b.forge, list}
+			for range 3 {
+				b.forge.version++
+				b.round()
+			}
+			var told []string
+			for _, p := range b.teller.shown {
+				if p.Number == 1 {
+					told = append(told, string(p.State)+" "+p.HeadSHA)
+				}
+			}
+			b.w.o.Forge = b.forge
+			b.forge.version++
+			b.round()
+			if want := []string{string(report.PullPlanned) + " " + head}; !slices.Equal(told, want) || b.w.open[1] == nil || len(b.w.open) != 1 {
+				t.Errorf("told: %v, open: %v", told, b.w.open)
+			}
+		})
+	}
+}

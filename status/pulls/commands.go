@@ -59,6 +59,7 @@ func readComments(ctx context.Context, w *Watcher) error {
 		return err
 	}
 	slices.SortFunc(list, func(a, b forge.Comment) int { return cmp.Compare(a.ID, b.ID) })
+	w.forgetComments(list)
 	newest, last := since, time.Time{}
 	l := &comments{Watcher: w, levels: map[string]forge.Level{}}
 	for _, c := range list {
@@ -100,6 +101,17 @@ func readComments(ctx context.Context, w *Watcher) error {
 		return nil
 	}
 	return w.o.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, w.o.Source, newest) })
+}
+
+// forgetComments lets go of pull requests that are not open, once the forge lists none of
+// their comments that was read.
+func (w *Watcher) forgetComments(list []forge.Comment) {
+	for number, read := range w.left {
+		if !slices.ContainsFunc(list, func(c forge.Comment) bool { return c.Number == number && c.ID <= read }) {
+			delete(w.left, number)
+			w.records.write(func(tx *state.Tx) error { return bucket.Delete(tx, w.records.key(number)) })
+		}
+	}
 }
 
 // passing reports whether a forge may answer otherwise in a moment.

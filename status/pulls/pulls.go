@@ -143,6 +143,9 @@ type Watcher struct {
 	listing listing
 	// open are the pull requests into the followed branch. Run alone uses them.
 	open openPulls
+	// left are the pull requests that are not open any more, with the newest comment that
+	// was read of each, as long as the forge lists that.
+	left map[int64]int64
 	// config is what the last round planned with.
 	config *fleet.Config
 
@@ -195,7 +198,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	mine := records{&o}
 	w := &Watcher{
-		o: &o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: openPulls{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
+		o: &o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: openPulls{}, left: map[int64]int64{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
 		records: mine, standings: standings{live: map[string]string{}, moved: map[string]time.Time{}},
 		commits: commits{records: mine}, trailers: trailers{records: mine}, images: images{records: mine},
 	}
@@ -214,6 +217,10 @@ func New(o Options) (*Watcher, error) {
 		return nil, err
 	}
 	for _, r := range known {
+		if r.Left {
+			w.left[r.Number] = r.Comment
+			continue
+		}
 		w.open[r.Number] = &work{pr: forge.PullRequest{Number: r.Number, HeadSHA: r.Seen}, record: r}
 	}
 	return w, nil

@@ -35,8 +35,10 @@ type record struct {
 	reviewed
 	Earlier  []reviewed `json:"earlier,omitempty"`
 	Approved string     `json:"approved,omitempty"`
-	// Comment is the newest comment that was read.
+	// Comment is the newest comment that was read. Left says that the pull request is not
+	// open, and remembered for its comments alone: forges list them for a while yet.
 	Comment int64 `json:"comment,omitempty"`
+	Left    bool  `json:"left,omitempty"`
 	// MergedAt is when it was seen to be merged, MergeSHA the commit that did, "" while
 	// the forge does not say.
 	MergeSHA string    `json:"mergeSHA,omitempty"`
@@ -162,7 +164,15 @@ func (w *Watcher) forget(k *work) {
 	if err := w.o.Git.Forget(w.o.Forge.HeadRef(k.Number)); err != nil {
 		w.log.Warn("the mirror keeps a closed pull request", "number", k.Number, "error", err)
 	}
-	w.images.leave(k, func(tx *state.Tx) error { return bucket.Delete(tx, w.records.key(k.Number)) })
+	if k.Comment != 0 {
+		w.left[k.Number] = k.Comment
+	}
+	w.images.leave(k, func(tx *state.Tx) error {
+		if k.Comment != 0 {
+			return bucket.Put(tx, w.records.key(k.Number), record{Number: k.Number, Comment: k.Comment, Left: true})
+		}
+		return bucket.Delete(tx, w.records.key(k.Number))
+	})
 }
 
 // openPulls are the pull requests into the followed branch, by number.
