@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 )
@@ -73,7 +74,7 @@ func startOutside(b *testing.B) (url string) {
 func BenchmarkSteadyPassOutside(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprintf("groups=%d", n), func(b *testing.B) {
-			cloud, err := awscloud.Open(context.Background(), awscloud.Options{Region: testRegion, EndpointURL: startOutside(b), Embedded: true})
+			cloud, err := awscloud.Open(context.Background(), sdk.Options{Region: testRegion, EndpointURL: startOutside(b), Embedded: true})
 			if err != nil {
 				b.Fatal(err)
 			}

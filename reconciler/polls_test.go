@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	emuworld "github.com/weir-gitops/weir/reconciler/awsemu/world"
@@ -35,7 +35,7 @@ func realWorld(t testing.TB, throttle bool) *world {
 		t.Fatal(err)
 	}
 	w := serve(t, srv, clock)
-	w.scope = within(w, awscloud.NewLimits(awscloud.LimitOptions{Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
+	w.scope = within(w, sdk.NewLimits(sdk.LimitOptions{Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		clock.Advance(d)
 		return nil
 	}}))
@@ -334,7 +334,7 @@ func TestARestartWhilePoolsRoll(t *testing.T) {
 	next := w.roll(n, 2)
 	w.paced(3*time.Minute, next)
 	before := w.must(reconciler.Apply, next)[0].Pools
-	w.scope = within(w, awscloud.NewLimits(awscloud.LimitOptions{Now: w.clock.Now}))
+	w.scope = within(w, sdk.NewLimits(sdk.LimitOptions{Now: w.clock.Now}))
 	w.srv.ResetCalls()
 	for i, p := range w.must(reconciler.Apply, next)[0].Pools {
 		if p.Rollout == nil || p.Rollout.ID != before[i].Rollout.ID || p.Rollout.Percentage != before[i].Rollout.Percentage {

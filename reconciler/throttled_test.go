@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
@@ -26,7 +27,7 @@ func throttledWorld(t testing.TB, share float64) *world {
 	}
 	keyPairs(t, srv)
 	w := serve(t, srv, clock)
-	limits := awscloud.NewLimits(awscloud.LimitOptions{Share: share, Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
+	limits := sdk.NewLimits(sdk.LimitOptions{Share: share, Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		clock.Advance(d)
 		return nil
 	}})
@@ -35,9 +36,9 @@ func throttledWorld(t testing.TB, share float64) *world {
 }
 
 // within is a process in front of the account that keeps these limits.
-func within(w *world, limits *awscloud.Limits) *reconciler.Scope {
+func within(w *world, limits *sdk.Limits) *reconciler.Scope {
 	w.t.Helper()
-	cloud, err := awscloud.Open(context.Background(), awscloud.Options{Region: testRegion, EndpointURL: w.url, Embedded: true, Limits: limits, Now: w.clock.Now})
+	cloud, err := awscloud.Open(context.Background(), sdk.Options{Region: testRegion, EndpointURL: w.url, Embedded: true, Limits: limits, Now: w.clock.Now})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestTooLargeAShareUnderThrottling(t *testing.T) {
 // Two roles of one account keep its limits together, and converge beside each other.
 func TestRolesOfAnAccountShareItsLimits(t *testing.T) {
 	w := throttledWorld(t, 0)
-	limits := awscloud.NewLimits(awscloud.LimitOptions{Now: w.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
+	limits := sdk.NewLimits(sdk.LimitOptions{Now: w.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		w.clock.Advance(d)
 		return nil
 	}})

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -100,7 +101,7 @@ func (w *world) restart() {
 // newScope is a process of its own in front of the same account.
 func newScope(w *world) *reconciler.Scope {
 	w.t.Helper()
-	cloud, err := awscloud.Open(context.Background(), awscloud.Options{
+	cloud, err := awscloud.Open(context.Background(), sdk.Options{
 		Region: testRegion, EndpointURL: w.url, Embedded: true, Attempts: 1, Now: w.clock.Now,
 	})
 	if err != nil {

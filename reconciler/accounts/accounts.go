@@ -27,6 +27,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
@@ -39,7 +40,7 @@ type Options struct {
 	Logger *slog.Logger
 	Getenv func(string) string
 	// OnCall is told of each call to AWS; nil for nobody.
-	OnCall func(awscloud.CallInfo)
+	OnCall func(sdk.CallInfo)
 	// Clock is told the time by each answer; nil makes one.
 	Clock *clock.Clock
 	// Embedded is the address of an AWS that takes any credentials; empty for none.
@@ -57,7 +58,7 @@ type Options struct {
 type Set struct {
 	o Options
 	// limits are what all roles that reach an account share.
-	limits *awscloud.Limits
+	limits *sdk.Limits
 
 	mu   sync.Mutex
 	open map[reconciler.ScopeKey]*opened
@@ -85,7 +86,7 @@ func New(o Options) *Set {
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
-	return &Set{o: o, limits: awscloud.NewLimits(awscloud.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
+	return &Set{o: o, limits: sdk.NewLimits(sdk.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
 }
 
 // Clock is what the answers of all accounts have told of the time.
@@ -220,7 +221,7 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	if have.scope == nil {
 		o := s.cloudOptions(key)
 		told := o.OnCall
-		o.OnCall = func(c awscloud.CallInfo) {
+		o.OnCall = func(c sdk.CallInfo) {
 			s.heard(key, c)
 			told(c)
 		}
@@ -270,7 +271,7 @@ func (s *Set) ForgetUnused(since time.Duration) {
 }
 
 // heard notes that AWS has answered, however it did.
-func (s *Set) heard(key reconciler.ScopeKey, c awscloud.CallInfo) {
+func (s *Set) heard(key reconciler.ScopeKey, c sdk.CallInfo) {
 	if c.Kind == observed.Transient || c.Kind == observed.Cancelled {
 		return
 	}
@@ -318,12 +319,12 @@ func (s *Set) KMS(key reconciler.ScopeKey) sops.KMS {
 }
 
 // cloudOptions say how the account of a scope is reached.
-func (s *Set) cloudOptions(key reconciler.ScopeKey) awscloud.Options {
-	o := awscloud.Options{
+func (s *Set) cloudOptions(key reconciler.ScopeKey) sdk.Options {
+	o := sdk.Options{
 		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
 		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
 		Logger:   s.o.Logger, Clock: s.o.Clock.Earliest, Yields: s.o.Yields,
-		OnCall: func(c awscloud.CallInfo) {
+		OnCall: func(c sdk.CallInfo) {
 			s.o.Clock.Hear(c.Told)
 			if s.o.OnCall != nil {
 				s.o.OnCall(c)

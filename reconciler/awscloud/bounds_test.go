@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 )
@@ -87,7 +88,7 @@ func attack(t *testing.T, answer func(h *hostile, w http.ResponseWriter, operati
 	h.answer = func(w http.ResponseWriter, operation string) { answer(h, w, operation) }
 	hs := httptest.NewServer(h)
 	t.Cleanup(hs.Close)
-	c, err := awscloud.Open(context.Background(), awscloud.Options{Region: region, EndpointURL: hs.URL, Embedded: true, Attempts: 1})
+	c, err := awscloud.Open(context.Background(), sdk.Options{Region: region, EndpointURL: hs.URL, Embedded: true, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func wantBound(t *testing.T, name string, err error, code string) *observed.Erro
 	service, operation, _ := strings.Cut(name, ":")
 	operation, _, _ = strings.Cut(operation, ",")
 	var e *observed.Error
-	if !errors.As(err, &e) || !errors.Is(err, awscloud.ErrBound) || e.Code != code || e.Service != service || e.Operation != operation {
+	if !errors.As(err, &e) || !errors.Is(err, sdk.ErrBound) || e.Code != code || e.Service != service || e.Operation != operation {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return e
@@ -213,7 +214,7 @@ func TestEndlessAnswers(t *testing.T) {
 	}
 	h, c, url := attack(t, flood(http.StatusOK))
 	reads := someOf(lists(c))
-	kms := awscloud.NewKMS(awscloud.Options{Region: region, EndpointURL: url, Embedded: true, Attempts: 1})
+	kms := awscloud.NewKMS(sdk.Options{Region: region, EndpointURL: url, Embedded: true, Attempts: 1})
 	defer kms.Close()
 	reads["kms:Decrypt"] = func(ctx context.Context) error {
 		_, err := kms.Decrypt(ctx, "arn:aws:kms:eu-west-1:000000000000:key/1", []byte("x"), nil)
@@ -274,20 +275,20 @@ func TestCredentialsAreBounded(t *testing.T) {
 	defer hs.Close()
 	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
-	check := func(o awscloud.Options) {
+	check := func(o sdk.Options) {
 		t.Helper()
 		sent.Store(0)
 		o.Region, o.Attempts = region, 1
 		_, err := awscloud.Open(context.Background(), o)
 		var e *observed.Error
-		if !errors.As(err, &e) || e.Kind != observed.Credentials || !errors.Is(err, awscloud.ErrBound) {
+		if !errors.As(err, &e) || e.Kind != observed.Credentials || !errors.Is(err, sdk.ErrBound) {
 			t.Errorf("error: %v", err)
 		}
 		if n := sent.Load(); n > 64<<20 {
 			t.Errorf("%d bytes were taken", n)
 		}
 	}
-	check(awscloud.Options{EndpointURL: hs.URL, Embedded: true, RoleARN: "arn:aws:iam::000000000000:role/r"})
+	check(sdk.Options{EndpointURL: hs.URL, Embedded: true, RoleARN: "arn:aws:iam::000000000000:role/r"})
 
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("jwt"), 0o600); err != nil {
@@ -299,11 +300,11 @@ func TestCredentialsAreBounded(t *testing.T) {
 	} {
 		t.Setenv(k, v)
 	}
-	check(awscloud.Options{})
+	check(sdk.Options{})
 	t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "")
 	t.Setenv("AWS_ROLE_ARN", "")
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", hs.URL)
-	check(awscloud.Options{})
+	check(sdk.Options{})
 }
 
 // TestLongErrorTexts: a failure keeps its kind; its texts are cut where it is

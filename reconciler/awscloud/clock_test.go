@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // TestCredentialsThatExpireEarly uses a role on a machine whose clock is behind AWS's,
 // so that credentials end there before they do here.
 func TestCredentialsThatExpireEarly(t *testing.T) {
-	e := start(t, func(o *awscloud.Options) { o.RoleARN = "arn:aws:iam::123456789012:role/weir" })
+	e := start(t, func(o *sdk.Options) { o.RoleARN = "arn:aws:iam::123456789012:role/weir" })
 	query := observed.Query{Owner: "fleet", Groups: true}
 	e.observe(query)
 	e.clock.Advance(2 * time.Hour)
@@ -29,8 +29,8 @@ func TestCredentialsThatExpireEarly(t *testing.T) {
 func TestTold(t *testing.T) {
 	var mu sync.Mutex
 	var told []time.Time
-	e := start(t, func(o *awscloud.Options) {
-		o.OnCall = func(c awscloud.CallInfo) {
+	e := start(t, func(o *sdk.Options) {
+		o.OnCall = func(c sdk.CallInfo) {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, c.Told)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -30,7 +31,7 @@ type env struct {
 	cloud *awscloud.Cloud
 }
 
-func start(t testing.TB, change ...func(*awscloud.Options)) *env {
+func start(t testing.TB, change ...func(*sdk.Options)) *env {
 	t.Helper()
 	clock := awsemu.NewManualClock(time.Now())
 	srv, err := awsemu.New(awsemu.Options{Clock: clock, Quotas: map[string]int{"auto-scaling-groups": 20000, "launch-templates": 20000}})
@@ -45,14 +46,14 @@ func start(t testing.TB, change ...func(*awscloud.Options)) *env {
 }
 
 // open connects another Cloud to the same emulator.
-func (e *env) open(change ...func(*awscloud.Options)) *awscloud.Cloud {
+func (e *env) open(change ...func(*sdk.Options)) *awscloud.Cloud {
 	e.t.Helper()
 	// No file of the machine's user may have a say.
 	if t, ok := e.t.(interface{ Setenv(string, string) }); ok {
 		t.Setenv("AWS_CONFIG_FILE", "/dev/null")
 		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
 	}
-	o := awscloud.Options{Region: region, EndpointURL: e.url, Embedded: true, Now: e.clock.Now}
+	o := sdk.Options{Region: region, EndpointURL: e.url, Embedded: true, Now: e.clock.Now}
 	for _, c := range change {
 		c(&o)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -312,8 +313,8 @@ func TestThrottledCallsAreTriedAgain(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	e := start(t)
-	options := awscloud.Options{Region: region, EndpointURL: e.url, Embedded: true}
-	with := func(f func(*awscloud.Options)) awscloud.Options {
+	options := sdk.Options{Region: region, EndpointURL: e.url, Embedded: true}
+	with := func(f func(*sdk.Options)) sdk.Options {
 		o := options
 		f(&o)
 		return o
@@ -322,7 +323,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("opened %s in %s", e.cloud.Account(), e.cloud.Region())
 	}
 	t.Setenv("AWS_ENDPOINT_URL_EC2", "http://127.0.0.1:1") // what is given explicitly wins
-	other := e.open(func(o *awscloud.Options) {
+	other := e.open(func(o *sdk.Options) {
 		o.RoleARN = "arn:aws:iam::111122223333:role/weir"
 		o.AccountID = "111122223333"
 	})
@@ -332,11 +333,11 @@ func TestOpen(t *testing.T) {
 	if _, err := other.Observe(t.Context(), query()); err != nil {
 		t.Error(err)
 	}
-	_, err := awscloud.Open(t.Context(), with(func(o *awscloud.Options) { o.AccountID = "999999999999" }))
+	_, err := awscloud.Open(t.Context(), with(func(o *sdk.Options) { o.AccountID = "999999999999" }))
 	if kind(t, err) != observed.Credentials || !strings.Contains(err.Error(), "000000000000") || !strings.Contains(err.Error(), "999999999999") {
 		t.Errorf("another account: %v", err)
 	}
-	_, err = awscloud.Open(t.Context(), with(func(o *awscloud.Options) { o.RoleARN = "arn:aws:iam::000000000000:role/none" }))
+	_, err = awscloud.Open(t.Context(), with(func(o *sdk.Options) { o.RoleARN = "arn:aws:iam::000000000000:role/none" }))
 	if k := kind(t, err); k != observed.Denied {
 		t.Errorf("a role that does not exist: %q %v", k, err)
 	}
@@ -354,7 +355,7 @@ func TestAnswersThatAreNotAWSs(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, "<html><body><hr></body></html>")
 		}))
-		_, err := awscloud.Open(t.Context(), awscloud.Options{Region: region, EndpointURL: proxy.URL, Embedded: true, Attempts: 1})
+		_, err := awscloud.Open(t.Context(), sdk.Options{Region: region, EndpointURL: proxy.URL, Embedded: true, Attempts: 1})
 		if k := kind(t, err); k != want {
 			t.Errorf("status %d: %q (%v), want %q", status, k, err, want)
 		}
@@ -364,8 +365,8 @@ func TestAnswersThatAreNotAWSs(t *testing.T) {
 }
 
 func TestOnCall(t *testing.T) {
-	var calls []awscloud.CallInfo
-	e := start(t, func(o *awscloud.Options) { o.OnCall = func(c awscloud.CallInfo) { calls = append(calls, c) } })
+	var calls []sdk.CallInfo
+	e := start(t, func(o *sdk.Options) { o.OnCall = func(c sdk.CallInfo) { calls = append(calls, c) } })
 	e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Throttled, Operation: "ModifyLaunchTemplate"})
 	calls = nil
 	if _, err := e.cloud.Execute(t.Context(), step.SetDefaultVersion{Template: observed.TemplateRef{ID: "lt-00000000000000000", Version: "1"}}); kind(t, err) != observed.NotFound {

@@ -72,7 +72,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 	}
 	e.clock.Advance(2 * time.Hour)
 	e.observe(query())
-	want := map[string]int{"nodegroups": 0, "updates": 0, "fresh": 0, "hooks": 0, "activities": 0, "gone": 0, "templates": 0}
+	want := map[string]int{"nodegroups": 0, "updates": 0, "made": 0, "hooks": 0, "activities": 0, "gone": 0, "templates": 0}
 	if d := cmp.Diff(want, e.cloud.Remembered()); d != "" {
 		t.Errorf("remembered (-want +got):\n%s", d)
 	}

@@ -3,36 +3,37 @@ package awscloud
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-type kmsCalls struct {
-	Decrypt call[kms.DecryptInput, kms.DecryptOutput, kms.Options]
+// KMSCalls are the calls of KMS.
+type KMSCalls interface {
+	Decrypt(context.Context, *kms.DecryptInput, ...func(*kms.Options)) (*kms.DecryptOutput, error)
 }
 
 // KMS decrypts data keys with the credentials of an account. Nothing is read or
 // asked before the first use. It is safe for concurrent use.
 type KMS struct {
-	o Options
+	o sdk.Options
 
-	mu    sync.Mutex
-	cloud *Cloud // its transport and counters; nil before the first use
-	calls kmsCalls
+	mu     sync.Mutex
+	client *sdk.Client // nil before the first use
+	calls  KMSCalls
 }
 
 // NewKMS returns a KMS. Of the options it takes the credentials, the endpoint and
 // the observers; the region is that of each key's ARN.
-func NewKMS(o Options) *KMS { return &KMS{o: o} }
+func NewKMS(o sdk.Options) *KMS { return &KMS{o: o} }
 
 // Decrypt decrypts a blob of at most 6 KiB that the key with an ARN has encrypted
-// under an encryption context. Its error is a *plan.Error.
+// under an encryption context. Its error is an *observed.Error.
 func (k *KMS) Decrypt(ctx context.Context, keyARN string, blob []byte, encryptionContext map[string]string) ([]byte, error) {
 	parts := strings.SplitN(keyARN, ":", 6)
 	if len(parts) < 6 || parts[2] != "kms" || parts[3] == "" {
@@ -45,36 +46,28 @@ func (k *KMS) Decrypt(ctx context.Context, keyARN string, blob []byte, encryptio
 	out, err := calls.Decrypt(ctx, &kms.DecryptInput{KeyId: aws.String(keyARN), CiphertextBlob: blob, EncryptionContext: encryptionContext},
 		func(o *kms.Options) { o.Region = parts[3] })
 	if err != nil {
-		return nil, classify("kms", "Decrypt", err)
+		return nil, sdk.Classify("kms", "Decrypt", err)
 	}
 	return out.Plaintext, nil
 }
 
 // open reads the SDK's configuration, once it succeeds.
-func (k *KMS) open(ctx context.Context, region string) (kmsCalls, error) {
+func (k *KMS) open(ctx context.Context, region string) (KMSCalls, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.cloud != nil {
+	if k.client != nil {
 		return k.calls, nil
 	}
 	o := k.o
 	if o.Region == "" {
 		o.Region = region
 	}
-	c := &Cloud{region: o.Region, logger: o.Logger, now: time.Now, calls: newCallCounter(o.OnCall)}
-	if c.logger == nil {
-		c.logger = slog.New(slog.DiscardHandler)
-	}
-	cfg, err := loadConfig(ctx, o, c)
+	client, err := sdk.Load(ctx, o)
 	if err != nil {
-		return kmsCalls{}, err
+		return nil, err
 	}
-	client := kms.NewFromConfig(cfg, func(ko *kms.Options) {
-		if o.EndpointURL != "" {
-			ko.BaseEndpoint = aws.String(o.EndpointURL)
-		}
-	})
-	k.cloud, k.calls = c, kmsCalls{Decrypt: client.Decrypt}
+	k.client = client
+	k.calls = kms.NewFromConfig(client.Config, func(o *kms.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 	return k.calls, nil
 }
 
@@ -82,7 +75,7 @@ func (k *KMS) open(ctx context.Context, region string) (kmsCalls, error) {
 func (k *KMS) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.cloud != nil {
-		k.cloud.Close()
+	if k.client != nil {
+		k.client.Close()
 	}
 }

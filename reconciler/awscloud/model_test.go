@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
@@ -15,9 +15,9 @@ import (
 // of every request, which package checked puts into all tests, sees them.
 func TestWrongRequestsAreSeen(t *testing.T) {
 	var wrong []string
-	usual := awscloud.Around
-	t.Cleanup(func() { awscloud.Around = usual })
-	awscloud.Around = func(next plainbody.Doer) plainbody.Doer {
+	usual := sdk.Around
+	t.Cleanup(func() { sdk.Around = usual })
+	sdk.Around = func(next plainbody.Doer) plainbody.Doer {
 		return &modeltest.Client{Next: next, Request: func(err error) { wrong = append(wrong, err.Error()) }}
 	}
 	e := start(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -15,8 +15,8 @@ import (
 const refreshes = "autoscaling:DescribeInstanceRefreshes"
 
 // limits are weir's: who waits for a token moves the clock.
-func (e *env) limits() *awscloud.Limits {
-	return awscloud.NewLimits(awscloud.LimitOptions{Now: e.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
+func (e *env) limits() *sdk.Limits {
+	return sdk.NewLimits(sdk.LimitOptions{Now: e.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		e.clock.Advance(d)
 		return nil
 	}})
@@ -25,7 +25,7 @@ func (e *env) limits() *awscloud.Limits {
 // limited is connected within weir's limits.
 func limited(t *testing.T) *env {
 	e := start(t)
-	e.cloud = e.open(func(o *awscloud.Options) { o.Limits = e.limits() })
+	e.cloud = e.open(func(o *sdk.Options) { o.Limits = e.limits() })
 	return e
 }
 
@@ -96,8 +96,8 @@ func TestAPollThatIsLateIsARead(t *testing.T) {
 func TestWhoYieldsLeavesCallsForOthers(t *testing.T) {
 	e := start(t)
 	limits := e.limits()
-	e.cloud = e.open(func(o *awscloud.Options) { o.Limits = limits })
-	review := e.open(func(o *awscloud.Options) { o.Limits, o.Yields = limits, true })
+	e.cloud = e.open(func(o *sdk.Options) { o.Limits = limits })
+	review := e.open(func(o *sdk.Options) { o.Limits, o.Yields = limits, true })
 	needs := observed.Needs{}
 	for i := range 100 {
 		needs.Refreshes = append(needs.Refreshes, fmt.Sprintf("g%03d", i))

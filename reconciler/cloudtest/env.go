@@ -27,6 +27,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
 // env is one case's access to the endpoint.
@@ -81,7 +82,7 @@ func newEnv(t *testing.T, h Harness) *env {
 // cloud opens weir's adapter on the endpoint.
 func (e *env) cloud() *awscloud.Cloud {
 	e.Helper()
-	c, err := awscloud.Open(e.ctx, awscloud.Options{Region: e.h.Region, EndpointURL: e.h.Endpoint, Embedded: !e.h.Environment})
+	c, err := awscloud.Open(e.ctx, sdk.Options{Region: e.h.Region, EndpointURL: e.h.Endpoint, Embedded: !e.h.Environment})
 	if err != nil {
 		e.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
 func kmsContracts() []contract {
@@ -108,7 +109,7 @@ func kmsAdapter(e *env) {
 	e.must(err)
 	calls := 0
 	// No region: that of the ARN counts.
-	adapter := awscloud.NewKMS(awscloud.Options{EndpointURL: e.h.Endpoint, Embedded: !e.h.Environment, OnCall: func(awscloud.CallInfo) { calls++ }})
+	adapter := awscloud.NewKMS(sdk.Options{EndpointURL: e.h.Endpoint, Embedded: !e.h.Environment, OnCall: func(sdk.CallInfo) { calls++ }})
 	e.Cleanup(adapter.Close)
 	plain, err := adapter.Decrypt(e.ctx, aws.ToString(k.Arn), enc.CiphertextBlob, context)
 	e.must(err)

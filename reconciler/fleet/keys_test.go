@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/accounts"
-	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
@@ -59,7 +59,7 @@ func TestKMSKeysOfATarget(t *testing.T) {
 		return out.CiphertextBlob
 	})
 	var calls atomic.Int64
-	h.accounts = accounts.New(accounts.Options{Logger: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" }, OnCall: func(c awscloud.CallInfo) {
+	h.accounts = accounts.New(accounts.Options{Logger: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" }, OnCall: func(c sdk.CallInfo) {
 		if c.Service == "kms" {
 			calls.Add(1)
 		}

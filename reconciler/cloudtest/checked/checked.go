@@ -7,13 +7,13 @@
 package checked
 
 import (
-	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
 )
 
 func init() {
-	awscloud.Around = func(next plainbody.Doer) plainbody.Doer {
+	sdk.Around = func(next plainbody.Doer) plainbody.Doer {
 		return &modeltest.Client{Next: next, Request: func(err error) { panic(err) }}
 	}
 }

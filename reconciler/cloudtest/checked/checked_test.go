@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
 // TestAWrongRequestEndsTheTests shows that what no operation has does not get away.
@@ -26,7 +26,7 @@ func TestAWrongRequestEndsTheTests(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA/20260301/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=00")
-			resp, err := awscloud.Around(nobody{}).Do(r)
+			resp, err := sdk.Around(nobody{}).Do(r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
-	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -241,7 +241,7 @@ func (a *App) open(ctx context.Context) (err error) {
 	a.accounts = accounts.New(accounts.Options{
 		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
 		Clock: a.clock,
-		OnCall: func(c awscloud.CallInfo) {
+		OnCall: func(c sdk.CallInfo) {
 			a.checkClock()
 			a.metrics.AWSCall(metrics.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/source/sourcetest"
 	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status/events"
@@ -62,7 +63,7 @@ func tellAll(t *testing.T, server *sourcetest.TLSServer) (succeeded []string) {
 		note(kind+" takes comments", err)
 	}
 	t.Setenv("AWS_CA_BUNDLE", server.CAFile)
-	_, err := awscloud.Open(ctx, awscloud.Options{Region: "eu-west-1", EndpointURL: server.URL, Embedded: true, Attempts: 1})
+	_, err := awscloud.Open(ctx, sdk.Options{Region: "eu-west-1", EndpointURL: server.URL, Embedded: true, Attempts: 1})
 	note("AWS", err)
 
 	rt, err := transport.NewHTTP(transport.Settings{CAFile: server.CAFile})

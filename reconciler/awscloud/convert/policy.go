@@ -1,0 +1,94 @@
+package convert
+
+import (
+	"cmp"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Auto Scaling's defaults for a mixed instances policy (API reference,
+// InstancesDistribution). Intents hold them filled in, so observed policies do too.
+const (
+	defaultOnDemandStrategy   = "prioritized"
+	UsualSpotStrategy         = "lowest-price"
+	UsualSpotPools            = 2
+	defaultOnDemandPercentage = 100
+)
+
+// Policy reads a policy with AWS's defaults filled in. unknown says that
+// it holds more than intent.MixedInstances can say.
+func Policy(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref observed.TemplateRef, unknown bool) {
+	m = UsualPolicy()
+	if d := p.InstancesDistribution; d != nil {
+		Carry(*d, m)
+		unknown = len(d.DistributionSegments) > 0
+	}
+	if t := p.LaunchTemplate; t != nil {
+		ref = TemplateRef(t.LaunchTemplateSpecification)
+		Carry(t.Overrides, &m.Overrides)
+	}
+	TidyPolicy(m)
+	return m, ref, unknown
+}
+
+// UsualPolicy holds what Auto Scaling takes a policy's distribution for where it
+// does not say.
+func UsualPolicy() *intent.MixedInstances {
+	return &intent.MixedInstances{
+		OnDemandAllocationStrategy: defaultOnDemandStrategy, SpotAllocationStrategy: UsualSpotStrategy,
+		OnDemandPercentageAboveBaseCapacity: defaultOnDemandPercentage,
+	}
+}
+
+// TidyPolicy gives members of a distribution that mean nothing their one value.
+func TidyPolicy(m *intent.MixedInstances) {
+	if m.OnDemandAllocationStrategy == "" {
+		m.OnDemandAllocationStrategy = defaultOnDemandStrategy
+	}
+	if m.SpotAllocationStrategy == "" {
+		m.SpotAllocationStrategy = UsualSpotStrategy
+	}
+	if m.SpotAllocationStrategy != UsualSpotStrategy || m.SpotInstancePools == UsualSpotPools {
+		m.SpotInstancePools = 0
+	}
+}
+
+// PolicyRequest writes a policy for a request. change says that it takes the place
+// of another: then an empty text removes a maximum spot price, and an empty list
+// overrides, for absent ones would stay.
+func PolicyRequest(m *intent.MixedInstances, ref observed.TemplateRef, change bool) *types.MixedInstancesPolicy {
+	out := &types.MixedInstancesPolicy{
+		InstancesDistribution: &types.InstancesDistribution{
+			OnDemandAllocationStrategy:          StringOrNil(m.OnDemandAllocationStrategy),
+			OnDemandBaseCapacity:                aws.Int32(m.OnDemandBaseCapacity),
+			OnDemandPercentageAboveBaseCapacity: aws.Int32(m.OnDemandPercentageAboveBaseCapacity),
+			SpotAllocationStrategy:              StringOrNil(m.SpotAllocationStrategy),
+			SpotMaxPrice:                        StringOrNil(m.SpotMaxPrice),
+		},
+		LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: TemplateSpec(ref)},
+	}
+	d := out.InstancesDistribution
+	if change && m.SpotMaxPrice == "" {
+		d.SpotMaxPrice = aws.String("")
+	}
+	if m.SpotAllocationStrategy == UsualSpotStrategy {
+		d.SpotInstancePools = aws.Int32(cmp.Or(m.SpotInstancePools, UsualSpotPools))
+	}
+	// Assumed of AWS: empty-overrides.
+	if change {
+		out.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{} // an absent list would stay as it is
+	}
+	for _, o := range m.Overrides {
+		var to types.LaunchTemplateOverrides
+		Carry(o, &to)
+		if t := to.LaunchTemplateSpecification; t != nil && t.LaunchTemplateId != nil {
+			t.LaunchTemplateName = nil // the two together are refused
+		}
+		out.LaunchTemplate.Overrides = append(out.LaunchTemplate.Overrides, to)
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package execute
+
+import (
+	"context"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// Confirm reads a resource once more and fails unless it is the one that was seen,
+// with the same tags about whose it is. AWS's deletions know no condition, so this is
+// as near as one comes: what happens between the answer and the next request, nothing
+// can exclude.
+func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
+	now, operation, err := x.look(ctx, seen)
+	if err != nil {
+		return sdk.Classify("", "", err)
+	}
+	why := "it is gone"
+	if now != nil {
+		why = seen.Differs(now)
+	}
+	if why == "" {
+		return nil
+	}
+	return busy(operation.service, operation.name, "the "+string(seen.Resource)+" "+seen.Name+" is not what it was when the pass observed it: "+why+"; nothing of it is deleted")
+}
+
+type operation struct{ service, name string }
+
+// look reads what is there now, nil where nothing is.
+func (x *Executor) look(ctx context.Context, seen step.Seen) (*step.Seen, operation, error) {
+	switch seen.Resource {
+	case step.AutoScalingGroup:
+		found, err := x.reader.Groups(ctx, seen.Name)
+		op := operation{"autoscaling", "DescribeAutoScalingGroups"}
+		if g, ok := found[seen.Name]; ok && err == nil {
+			return step.SeenGroup(g), op, nil
+		}
+		return nil, op, err
+	case step.ManagedNodegroup:
+		n, err := x.reader.Nodegroup(ctx, observed.NodegroupName{Cluster: seen.Cluster, Name: seen.Name})
+		op := operation{"eks", "DescribeNodegroup"}
+		if n == nil || err != nil {
+			return nil, op, err
+		}
+		return step.SeenNodegroup(*n), op, nil
+	default:
+		found, err := x.reader.TemplatesByID(ctx, seen.ID)
+		op := operation{"ec2", "DescribeLaunchTemplates"}
+		for _, t := range found {
+			return step.SeenTemplate(t), op, err
+		}
+		return nil, op, err
+	}
+}

@@ -1,0 +1,194 @@
+// Package execute does the steps of a plan, and reads a resource once more before it is
+// deleted.
+//
+// # Every write is the same when it is done twice
+//
+// A retry, a crash before the answer was read and a second weir all end in one template,
+// one group, one refresh. How, for each kind of write:
+//
+//   - EC2's templates and versions, EKS's nodegroups and updates have client tokens, which
+//     hash the whole request and what was observed. EC2 repeats its first answer for long:
+//     where somebody has deleted that version since, another token is needed.
+//   - Auto Scaling has none. A name that is taken is looked at: what carries the tags that
+//     were asked for was made by an earlier attempt and counts as done; what belongs to
+//     somebody else is a conflict and is not touched; what is this instance's but another
+//     pool's is for the next pass to plan.
+//   - An instance refresh is tried again only where AWS said that it did not take it
+//     (notRepeated), and one that runs with the same configuration is the one asked for.
+//   - Deleting what is gone, cancelling what has ended and detaching what is not attached
+//     are done.
+//   - An empty list is never sent where AWS takes it for everything: tags to delete,
+//     processes to suspend, metrics to disable.
+//
+// What weir made a moment ago may not be visible to another service yet: "not found" is
+// then an error that passes by itself, and not one that parks the pool (memory.MadeNames).
+package execute
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/memory"
+	"github.com/weir-gitops/weir/reconciler/awscloud/read"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// Executor writes to one account and region.
+type Executor struct {
+	client      *sdk.Client
+	reader      *read.Reader
+	memory      *memory.Memory
+	ec2         EC2Calls
+	autoscaling AutoScalingCalls
+	eks         EKSCalls
+}
+
+// New returns an Executor.
+func New(c *sdk.Client, r *read.Reader, m *memory.Memory, ec2 EC2Calls, autoscaling AutoScalingCalls, eks EKSCalls) *Executor {
+	return &Executor{c, r, m, ec2, autoscaling, eks}
+}
+
+// Execute does one action. Its error is an *observed.Error. Doing an action twice is
+// the same as doing it once: a retry, a crash before the answer was read and a
+// second weir all end in one template, one group, one refresh. What "exists
+// already" is looked at and counts as done if it carries the tags and the content
+// that were asked for; deleting what is gone is done as well.
+func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, error) {
+	res, err := x.execute(ctx, a)
+	if err == nil {
+		return res, nil
+	}
+	e := sdk.Classify("", "", err)
+	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
+		// Versions are remembered because they never change, but somebody may have
+		// deleted one: what was refused is planned anew from what is there.
+		for _, id := range a.About().Subjects() {
+			x.memory.Versions.Forget(id)
+		}
+	}
+	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
+		if u, ok := observed.FindUnknownName(e.Message); ok {
+			return step.Result{}, x.unknownName(e, u)
+		}
+	}
+	if x.settles(a, e) {
+		e = &observed.Error{
+			Kind: observed.Transient, Service: e.Service, Operation: e.Operation, Code: e.Code, RequestID: e.RequestID, Err: e,
+			Message: e.Message + " (it was made a moment ago and is not visible everywhere yet)",
+		}
+	}
+	return step.Result{}, e
+}
+
+func (x *Executor) execute(ctx context.Context, a step.Action) (step.Result, error) {
+	switch a := a.(type) {
+	case step.CreateLaunchTemplate:
+		return x.createTemplate(ctx, a)
+	case step.CreateLaunchTemplateVersion:
+		return x.createVersion(ctx, a)
+	case step.DeleteLaunchTemplateVersions:
+		return step.Result{}, x.deleteVersions(ctx, a)
+	case step.SetDefaultVersion:
+		return step.Result{}, x.setDefault(ctx, a)
+	case step.DeleteLaunchTemplate:
+		return step.Result{}, x.deleteTemplate(ctx, a)
+	case step.TagLaunchTemplate:
+		return step.Result{}, x.tagTemplate(ctx, a)
+	case step.CreateGroup:
+		return step.Result{}, x.createGroup(ctx, a)
+	case step.UpdateGroup:
+		return step.Result{}, x.updateGroup(ctx, a)
+	case step.StartRefresh:
+		return x.startRefresh(ctx, a)
+	case step.CancelRefresh:
+		return step.Result{}, x.cancelRefresh(ctx, a)
+	case step.SetProcesses:
+		return step.Result{}, x.setProcesses(ctx, a)
+	case step.SetTrafficSources:
+		return step.Result{}, x.setTrafficSources(ctx, a)
+	case step.PutWarmPool:
+		return step.Result{}, x.putWarmPool(ctx, a)
+	case step.DeleteWarmPool:
+		return step.Result{}, x.deleteWarmPool(ctx, a)
+	case step.SetMetrics:
+		return step.Result{}, x.setMetrics(ctx, a)
+	case step.TagGroup:
+		return step.Result{}, x.tagGroup(ctx, a)
+	case step.DeleteGroup:
+		return step.Result{}, x.deleteGroup(ctx, a)
+	case step.PutHook:
+		return step.Result{}, x.putHook(ctx, a)
+	case step.DeleteHook:
+		return step.Result{}, x.deleteHook(ctx, a)
+	case step.CreateNodegroup:
+		return step.Result{}, x.createNodegroup(ctx, a)
+	case step.UpdateNodegroupConfig:
+		return x.updateNodegroupConfig(ctx, a)
+	case step.UpdateNodegroupVersion:
+		return x.updateNodegroupVersion(ctx, a)
+	case step.TagNodegroup:
+		return step.Result{}, x.tagNodegroup(ctx, a)
+	case step.DeleteNodegroup:
+		return step.Result{}, x.deleteNodegroup(ctx, a)
+	}
+	return step.Result{}, &observed.Error{Kind: observed.Invalid, Service: "weir", Operation: "Execute", Code: "UnknownAction",
+		Message: fmt.Sprintf("there is no way to do a %T", a)}
+}
+
+// settles reports whether a failure comes from something that weir made so
+// short a while ago that other services do not see it yet.
+func (x *Executor) settles(a step.Action, e *observed.Error) bool {
+	return e.Kind == observed.NotFound && x.memory.Made.Any(a.About().Subjects()...)
+}
+
+// unknownName is the failure of a step that needs what weir does not make. As nobody
+// says when that was made, it counts as new from the first refusal on: once it had
+// the time that AWS needs, it is not there.
+func (x *Executor) unknownName(e *observed.Error, u observed.UnknownName) *observed.Error {
+	out := *e
+	out.Kind, out.Unknown, out.Err = observed.Invalid, u, e
+	if x.memory.Unknown.Young(u.String()) {
+		out.Kind = observed.Transient
+	}
+	return &out
+}
+
+// claim says whose an existing resource is, seen from an action that wanted to
+// make it.
+type claim int
+
+const (
+	foreign claim = iota // another owner's, or nobody's
+	related              // this instance's, for another pool or target
+	mine                 // what an earlier attempt made
+)
+
+func claimOf(existing, wanted map[string]string) claim {
+	if owner := wanted[observed.TagOwner]; owner == "" || existing[observed.TagOwner] != owner {
+		return foreign
+	}
+	for _, key := range []string{observed.TagTarget, observed.TagSource, observed.TagPool} {
+		if existing[key] != wanted[key] {
+			return related
+		}
+	}
+	return mine
+}
+
+// taken is the error for a name that something else has: a conflict where it is
+// foreign, else a matter for the next pass.
+func taken(conflict *observed.Error, whose claim, what string) *observed.Error {
+	if whose == related {
+		return busy(conflict.Service, conflict.Operation, "the "+what+" exists for another pool or target of this instance")
+	}
+	conflict.Message = "the " + what + " exists, and its weir.dev/owner tag is not this instance's: it is not touched"
+	return conflict
+}
+
+// busy says that a name is taken by something of weir's own that is not what was
+// asked for: the next pass observes it and plans anew.
+func busy(service, operation, message string) *observed.Error {
+	return &observed.Error{Kind: observed.Busy, Service: service, Operation: operation, Code: "ObserveAgain", Message: message}
+}

@@ -1,0 +1,88 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// trafficBatch is how many traffic sources one call takes.
+const trafficBatch = 10
+
+// setTrafficSources attaches before it detaches, so that the group is never
+// without traffic. Attaching what is attached already changes nothing.
+func (x *Executor) setTrafficSources(ctx context.Context, a step.SetTrafficSources) error {
+	for batch := range slices.Chunk(convert.TrafficSources(a.Attach), trafficBatch) {
+		_, err := x.autoscaling.AttachTrafficSources(ctx, &autoscaling.AttachTrafficSourcesInput{
+			AutoScalingGroupName: aws.String(a.Group), TrafficSources: batch, SkipZonalShiftValidation: a.SkipZonalShiftValidation,
+		})
+		if err != nil {
+			return sdk.Classify("autoscaling", "AttachTrafficSources", err)
+		}
+	}
+	for batch := range slices.Chunk(convert.TrafficSources(a.Detach), trafficBatch) {
+		_, err := x.autoscaling.DetachTrafficSources(ctx, &autoscaling.DetachTrafficSourcesInput{AutoScalingGroupName: aws.String(a.Group), TrafficSources: batch})
+		if err != nil {
+			return sdk.Classify("autoscaling", "DetachTrafficSources", err)
+		}
+	}
+	return nil
+}
+
+// putWarmPool sends all of a warm pool: AWS keeps what a call leaves out.
+func (x *Executor) putWarmPool(ctx context.Context, a step.PutWarmPool) error {
+	in := &autoscaling.PutWarmPoolInput{
+		AutoScalingGroupName: aws.String(a.Group), MinSize: aws.Int32(a.WarmPool.MinSize), PoolState: types.WarmPoolState(a.WarmPool.PoolState),
+		InstanceReusePolicy:      &types.InstanceReusePolicy{ReuseOnScaleIn: aws.Bool(a.WarmPool.InstanceReusePolicy.ReuseOnScaleIn)},
+		MaxGroupPreparedCapacity: aws.Int32(a.WarmPool.MaxGroupPreparedCapacity),
+	}
+	if a.New && a.WarmPool.MaxGroupPreparedCapacity < 0 {
+		in.MaxGroupPreparedCapacity = nil // there is none to remove
+	}
+	_, err := x.autoscaling.PutWarmPool(ctx, in)
+	return sdk.AsError("autoscaling", "PutWarmPool", err)
+}
+
+// deleteWarmPool is done where there is none.
+func (x *Executor) deleteWarmPool(ctx context.Context, a step.DeleteWarmPool) error {
+	_, err := x.autoscaling.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: aws.String(a.Group), ForceDelete: aws.Bool(true)})
+	if e := sdk.Classify("autoscaling", "DeleteWarmPool", err); e != nil && !noWarmPool(e) {
+		return e
+	}
+	return nil
+}
+
+// noWarmPool: Auto Scaling has no code of its own for it.
+func noWarmPool(err error) bool {
+	var e *observed.Error
+	return errors.As(err, &e) && strings.Contains(e.Message, "No warm pool found")
+}
+
+// setMetrics never sends an empty list, which would mean all metrics.
+func (x *Executor) setMetrics(ctx context.Context, a step.SetMetrics) error {
+	if len(a.Enable) > 0 {
+		_, err := x.autoscaling.EnableMetricsCollection(ctx, &autoscaling.EnableMetricsCollectionInput{
+			AutoScalingGroupName: aws.String(a.Group), Granularity: aws.String(a.Granularity), Metrics: a.Enable,
+		})
+		if err != nil {
+			return sdk.Classify("autoscaling", "EnableMetricsCollection", err)
+		}
+	}
+	if len(a.Disable) > 0 {
+		_, err := x.autoscaling.DisableMetricsCollection(ctx, &autoscaling.DisableMetricsCollectionInput{AutoScalingGroupName: aws.String(a.Group), Metrics: a.Disable})
+		if err != nil {
+			return sdk.Classify("autoscaling", "DisableMetricsCollection", err)
+		}
+	}
+	return nil
+}

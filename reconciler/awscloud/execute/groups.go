@@ -1,0 +1,215 @@
+package execute
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/read"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// groupResource is the resource type of Auto Scaling's tags.
+const groupResource = "auto-scaling-group"
+
+func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) error {
+	g := a.Group
+	in := &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String(g.Name), MinSize: aws.Int32(g.MinSize), MaxSize: aws.Int32(g.MaxSize),
+		DesiredCapacity:   aws.Int32(g.DesiredCapacity),
+		VPCZoneIdentifier: convert.StringOrNil(strings.Join(g.SubnetIDs, ",")), LifecycleHookSpecificationList: convert.HookRequests(a.LifecycleHooks),
+		Tags: groupTags(g.Name, g.Tags),
+	}
+	convert.CarrySettings(&g.GroupSettings, in)
+	if m := in.InstanceMaintenancePolicy; m != nil && aws.ToInt32(m.MinHealthyPercentage) < 0 {
+		in.InstanceMaintenancePolicy = nil // which clears one, and there is none yet
+	}
+	if g.MixedInstancesPolicy != nil {
+		in.MixedInstancesPolicy = convert.PolicyRequest(g.MixedInstancesPolicy, g.Template, false)
+	} else {
+		in.LaunchTemplate = convert.TemplateSpec(g.Template)
+	}
+	_, err := x.autoscaling.CreateAutoScalingGroup(ctx, in)
+	if e := sdk.Classify("autoscaling", "CreateAutoScalingGroup", err); e != nil {
+		if e.Kind == observed.AlreadyThere {
+			return x.existingGroup(ctx, a, e)
+		}
+		return e
+	}
+	x.memory.Made.Add(step.GroupSubject(g.Name))
+	return nil
+}
+
+// existingGroup decides whether the group that is in the way is this very one.
+// Auto Scaling has no client tokens, so a lost answer shows only here. What
+// differs in it is put right by the next pass.
+func (x *Executor) existingGroup(ctx context.Context, a step.CreateGroup, conflict *observed.Error) error {
+	found, err := x.reader.Groups(ctx, a.Group.Name)
+	if err != nil {
+		return err
+	}
+	have, ok := found[a.Group.Name]
+	switch {
+	case !ok:
+		return busy("autoscaling", "CreateAutoScalingGroup", "the name "+a.Group.Name+" is taken by a group that AWS does not show yet")
+	case have.Deleting:
+		return busy("autoscaling", "CreateAutoScalingGroup", "the group "+a.Group.Name+" is still being deleted")
+	}
+	if whose := claimOf(tagValues(have.Tags), tagValues(a.Group.Tags)); whose != mine {
+		return taken(conflict, whose, "group "+a.Group.Name)
+	}
+	return nil
+}
+
+func tagValues(tags map[string]observed.GroupTag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for k, t := range tags {
+		out[k] = t.Value
+	}
+	return out
+}
+
+func groupTags(group string, tags map[string]observed.GroupTag) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{
+			Key: aws.String(k), Value: aws.String(tags[k].Value), PropagateAtLaunch: aws.Bool(tags[k].PropagateAtLaunch),
+			ResourceId: aws.String(group), ResourceType: aws.String(groupResource),
+		})
+	}
+	return out
+}
+
+// updateGroup sends the members that are set; AWS keeps the others.
+func (x *Executor) updateGroup(ctx context.Context, a step.UpdateGroup) error {
+	in := &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String(a.Name), MinSize: a.MinSize, MaxSize: a.MaxSize, DesiredCapacity: a.DesiredCapacity,
+		VPCZoneIdentifier: convert.StringOrNil(strings.Join(a.SubnetIDs, ",")),
+	}
+	convert.CarrySettings(&a.GroupSettings, in)
+	switch {
+	case a.Template != nil && a.MixedInstancesPolicy != nil:
+		in.MixedInstancesPolicy = convert.PolicyRequest(a.MixedInstancesPolicy, *a.Template, true)
+	case a.Template != nil:
+		in.LaunchTemplate = convert.TemplateSpec(*a.Template)
+	}
+	_, err := x.autoscaling.UpdateAutoScalingGroup(ctx, in)
+	return sdk.AsError("autoscaling", "UpdateAutoScalingGroup", err)
+}
+
+// startRefresh asks for the configuration as desired one, so that AWS writes it
+// to the group only when the refresh succeeded, and skips instances that have it
+// already, so that a repeated refresh replaces nothing.
+// Assumed of AWS: desired-configuration-comes-back.
+func (x *Executor) startRefresh(ctx context.Context, a step.StartRefresh) (step.Result, error) {
+	desired := &types.DesiredConfiguration{}
+	if a.MixedInstancesPolicy != nil {
+		desired.MixedInstancesPolicy = convert.PolicyRequest(a.MixedInstancesPolicy, a.Template, true)
+	} else {
+		desired.LaunchTemplate = convert.TemplateSpec(a.Template)
+	}
+	out, err := x.autoscaling.StartInstanceRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
+		AutoScalingGroupName: aws.String(a.Group), DesiredConfiguration: desired, Strategy: types.RefreshStrategy(a.Preferences.Strategy),
+		Preferences: convert.Preferences(a.Preferences),
+	}, notRepeated)
+	e := sdk.Classify("autoscaling", "StartInstanceRefresh", err)
+	if e == nil {
+		return step.Result{RefreshID: aws.ToString(out.InstanceRefreshId)}, nil
+	}
+	if e.Code != "InstanceRefreshInProgress" && e.Kind != observed.Transient {
+		return step.Result{}, e
+	}
+	// It may be this very one, whose answer was lost.
+	running, err := x.reader.Refresh(ctx, a.Group)
+	if err != nil {
+		return step.Result{}, e
+	}
+	if (running.Active() || e.Kind == observed.Transient && running.Status == "Successful") && read.SameTemplate(running.Template, a.Template) && running.MixedInstancesPolicy.Same(a.MixedInstancesPolicy) {
+		return step.Result{RefreshID: running.ID}, nil
+	}
+	return step.Result{}, e
+}
+
+// cancelRefresh is done where nothing is left to cancel.
+func (x *Executor) cancelRefresh(ctx context.Context, a step.CancelRefresh) error {
+	_, err := x.autoscaling.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(a.Group)})
+	if e := sdk.Classify("autoscaling", "CancelInstanceRefresh", err); e != nil && e.Code != "ActiveInstanceRefreshNotFound" {
+		return e
+	}
+	return nil
+}
+
+// setProcesses never sends an empty list, which would mean all processes.
+func (x *Executor) setProcesses(ctx context.Context, a step.SetProcesses) error {
+	if len(a.Suspend) > 0 {
+		_, err := x.autoscaling.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: aws.String(a.Group), ScalingProcesses: a.Suspend})
+		if err != nil {
+			return sdk.Classify("autoscaling", "SuspendProcesses", err)
+		}
+	}
+	if len(a.Resume) > 0 {
+		_, err := x.autoscaling.ResumeProcesses(ctx, &autoscaling.ResumeProcessesInput{AutoScalingGroupName: aws.String(a.Group), ScalingProcesses: a.Resume})
+		if err != nil {
+			return sdk.Classify("autoscaling", "ResumeProcesses", err)
+		}
+	}
+	return nil
+}
+
+func (x *Executor) tagGroup(ctx context.Context, a step.TagGroup) error {
+	return retag(a.Put, a.Remove, func(put map[string]observed.GroupTag) error {
+		_, err := x.autoscaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(a.Group, put)})
+		return sdk.AsError("autoscaling", "CreateOrUpdateTags", err)
+	}, func(keys []string) error {
+		var tags []types.Tag
+		for _, k := range keys {
+			tags = append(tags, types.Tag{Key: aws.String(k), ResourceId: aws.String(a.Group), ResourceType: aws.String(groupResource)})
+		}
+		_, err := x.autoscaling.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: tags})
+		return sdk.AsError("autoscaling", "DeleteTags", err)
+	})
+}
+
+func (x *Executor) deleteGroup(ctx context.Context, a step.DeleteGroup) error {
+	in := &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(a.Name)}
+	if a.Force {
+		in.ForceDelete = aws.Bool(true)
+	}
+	_, err := x.autoscaling.DeleteAutoScalingGroup(ctx, in)
+	if e := sdk.Classify("autoscaling", "DeleteAutoScalingGroup", err); e != nil && e.Kind != observed.NotFound {
+		if e.Kind != observed.Busy {
+			return e
+		}
+		// It may be busy with this very deletion, whose first answer was lost.
+		found, err := x.reader.Groups(ctx, a.Name)
+		if err != nil {
+			return err
+		}
+		if have, there := found[a.Name]; there && !have.Deleting {
+			return e
+		}
+	}
+	x.memory.Made.Drop(step.GroupSubject(a.Name))
+	return nil
+}
+
+// notRepeated makes a call be tried again only where AWS said that it did not take
+// it, and not where the answer was lost: an instance refresh has no client token,
+// and the first one may have ended when the second attempt arrives. The next pass
+// sees what became of it.
+func notRepeated(o *autoscaling.Options) {
+	usual := o.Retryer
+	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
+		s.MaxAttempts = usual.MaxAttempts()
+		s.Retryables = []retry.IsErrorRetryable{retry.RetryableErrorCode{Codes: retry.DefaultThrottleErrorCodes}}
+	})
+}

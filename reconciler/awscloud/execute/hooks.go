@@ -1,0 +1,50 @@
+package execute
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// putHook sends what AWS would otherwise leave as it is with its default. What
+// was remembered of the group's hooks is forgotten first, so that they are read
+// again however the call ends.
+func (x *Executor) putHook(ctx context.Context, a step.PutHook) error {
+	x.memory.Hooks.Drop(a.Group)
+	h := observed.HookDefaults(a.Hook)
+	_, err := x.autoscaling.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{
+		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(h.Name), LifecycleTransition: aws.String(h.LifecycleTransition),
+		NotificationTargetARN: convert.StringOrNil(h.NotificationTargetARN), RoleARN: convert.StringOrNil(h.RoleARN),
+		HeartbeatTimeout: aws.Int32(h.HeartbeatTimeout), DefaultResult: aws.String(h.DefaultResult),
+		NotificationMetadata: convert.StringOrNil(h.NotificationMetadata),
+	})
+	return sdk.AsError("autoscaling", "PutLifecycleHook", err)
+}
+
+// deleteHook takes a refusal for done where the hook is not there: AWS has no code
+// of its own for that.
+func (x *Executor) deleteHook(ctx context.Context, a step.DeleteHook) error {
+	x.memory.Hooks.Drop(a.Group)
+	_, err := x.autoscaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{
+		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Name),
+	})
+	e := sdk.Classify("autoscaling", "DeleteLifecycleHook", err)
+	if e == nil {
+		return nil
+	}
+	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
+		left, err := x.reader.Hooks(ctx, a.Group)
+		if err == nil && !slices.ContainsFunc(left, func(h intent.LifecycleHook) bool { return h.Name == a.Name }) {
+			return nil
+		}
+	}
+	return e
+}

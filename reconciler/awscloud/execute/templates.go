@@ -1,0 +1,173 @@
+package execute
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/read"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+func (x *Executor) createTemplate(ctx context.Context, a step.CreateLaunchTemplate) (step.Result, error) {
+	in := &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String(a.Name), VersionDescription: convert.StringOrNil(a.Description),
+		LaunchTemplateData: convert.TemplateRequest(a.Data), ClientToken: convert.StringOrNil(a.Token),
+	}
+	if len(a.Tags) > 0 {
+		in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: requestTags(a.Tags)}}
+	}
+	out, err := x.ec2.CreateLaunchTemplate(ctx, in)
+	if e := sdk.Classify("ec2", "CreateLaunchTemplate", err); e != nil {
+		if e.Kind == observed.AlreadyThere {
+			return x.existingTemplate(ctx, a, e)
+		}
+		return step.Result{}, e
+	}
+	x.warn("CreateLaunchTemplate", a.Name, out.Warning)
+	t := out.LaunchTemplate
+	ref := observed.TemplateRef{ID: aws.ToString(t.LaunchTemplateId), Name: a.Name, Version: strconv.FormatInt(aws.ToInt64(t.LatestVersionNumber), 10)}
+	x.memory.Made.Add(ref.ID, ref.Name)
+	return step.Result{Template: ref}, nil
+}
+
+// existingTemplate decides whether the template that is in the way is this very
+// one, made by an attempt whose answer was lost.
+func (x *Executor) existingTemplate(ctx context.Context, a step.CreateLaunchTemplate, conflict *observed.Error) (step.Result, error) {
+	found, err := x.reader.Templates(ctx, a.Name)
+	if err != nil {
+		return step.Result{}, err
+	}
+	t, ok := found[a.Name]
+	if !ok {
+		return step.Result{}, busy("ec2", "CreateLaunchTemplate", "the name "+a.Name+" is taken by a template that AWS does not show yet")
+	}
+	if whose := claimOf(t.Tags, a.Tags); whose != mine {
+		return step.Result{}, taken(conflict, whose, "launch template "+a.Name)
+	}
+	versions, _, _, err := x.reader.Versions(ctx, t.ID, t.LatestVersion)
+	if err != nil {
+		return step.Result{}, err
+	}
+	if len(versions) != 1 || versions[0].Description != a.Description || versions[0].Unknown || !sameData(versions[0].Data, a.Data) {
+		return step.Result{}, busy("ec2", "CreateLaunchTemplate", "the template "+a.Name+" exists with other content")
+	}
+	return step.Result{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)}}, nil
+}
+
+// sameData compares what is stored with what was asked for, which may be in
+// another order.
+func sameData(stored, asked intent.TemplateData) bool {
+	asked.SecurityGroupIDs = slices.Sorted(slices.Values(asked.SecurityGroupIDs))
+	return reflect.DeepEqual(stored, asked)
+}
+
+// replayAge is how old a version is that was certainly not made by the call that
+// answers with it: EC2 repeats the answer to an earlier request with the same
+// token. If somebody has deleted that version since, another token is needed.
+const replayAge = 2 * time.Minute
+
+func (x *Executor) createVersion(ctx context.Context, a step.CreateLaunchTemplateVersion) (step.Result, error) {
+	id, name := templateSelector(a.Template)
+	in := &ec2.CreateLaunchTemplateVersionInput{
+		LaunchTemplateId: id, LaunchTemplateName: name, VersionDescription: convert.StringOrNil(a.Description),
+		LaunchTemplateData: convert.TemplateRequest(a.Data), ClientToken: convert.StringOrNil(a.Token),
+	}
+	out, err := x.ec2.CreateLaunchTemplateVersion(ctx, in)
+	if err != nil {
+		return step.Result{}, sdk.Classify("ec2", "CreateLaunchTemplateVersion", err)
+	}
+	if made := aws.ToTime(out.LaunchTemplateVersion.CreateTime); a.Token != "" && x.client.Clock().Sub(made) > replayAge {
+		_, e := x.reader.NamedVersions(ctx, aws.ToString(out.LaunchTemplateVersion.LaunchTemplateId), aws.ToInt64(out.LaunchTemplateVersion.VersionNumber))
+		if e != nil && e.Code == read.VersionNotFound {
+			in.ClientToken = aws.String(a.Token + "-" + strconv.FormatInt(made.Unix(), 10))
+			out, err = x.ec2.CreateLaunchTemplateVersion(ctx, in)
+		}
+	}
+	if err != nil {
+		return step.Result{}, sdk.Classify("ec2", "CreateLaunchTemplateVersion", err)
+	}
+	x.warn("CreateLaunchTemplateVersion", a.Template.Name, out.Warning)
+	v := out.LaunchTemplateVersion
+	ref := observed.TemplateRef{ID: aws.ToString(v.LaunchTemplateId), Name: aws.ToString(v.LaunchTemplateName), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
+	x.memory.Made.Add(ref.ID, ref.Name)
+	return step.Result{Template: ref}, nil
+}
+
+// warn passes on what EC2 finds wrong with a template that it made all the same.
+func (x *Executor) warn(operation, name string, w *types.ValidationWarning) {
+	if w == nil {
+		return
+	}
+	for _, e := range w.Errors {
+		x.client.Logger.Warn("launch template made with a warning", "operation", operation, "name", name, "code", aws.ToString(e.Code), "message", aws.ToString(e.Message))
+	}
+}
+
+func (x *Executor) setDefault(ctx context.Context, a step.SetDefaultVersion) error {
+	if a.Patient {
+		paid, spare := x.client.Spare(ctx, "ec2", "ModifyLaunchTemplate")
+		if !spare {
+			return &observed.Error{Kind: observed.Busy, Service: "ec2", Operation: "ModifyLaunchTemplate", Code: "NotCalled", Message: step.ErrLater.Error(), Err: step.ErrLater}
+		}
+		ctx = paid
+	}
+	id, name := templateSelector(a.Template)
+	_, err := x.ec2.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{
+		LaunchTemplateId: id, LaunchTemplateName: name, DefaultVersion: aws.String(a.Template.Version), ClientToken: convert.StringOrNil(a.Token),
+	})
+	return sdk.AsError("ec2", "ModifyLaunchTemplate", err)
+}
+
+func (x *Executor) deleteTemplate(ctx context.Context, a step.DeleteLaunchTemplate) error {
+	id, name := templateSelector(a.Template)
+	_, err := x.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: id, LaunchTemplateName: name})
+	if e := sdk.Classify("ec2", "DeleteLaunchTemplate", err); e != nil && e.Kind != observed.NotFound {
+		return e
+	}
+	x.memory.Made.Drop(a.Template.ID, a.Template.Name)
+	return nil
+}
+
+func (x *Executor) tagTemplate(ctx context.Context, a step.TagLaunchTemplate) error {
+	resources := []string{a.Template.ID}
+	return retag(a.Put, a.Remove, func(put map[string]string) error {
+		_, err := x.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: requestTags(put)})
+		return sdk.AsError("ec2", "CreateTags", err)
+	}, func(keys []string) error {
+		var tags []types.Tag
+		for _, k := range keys {
+			tags = append(tags, types.Tag{Key: aws.String(k)})
+		}
+		_, err := x.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: resources, Tags: tags})
+		return sdk.AsError("ec2", "DeleteTags", err)
+	})
+}
+
+func requestTags(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+// templateSelector names a template by id if it is known, else by name: EC2
+// refuses the two together.
+func templateSelector(r observed.TemplateRef) (id, name *string) {
+	if r.ID != "" {
+		return aws.String(r.ID), nil
+	}
+	return nil, aws.String(r.Name)
+}

@@ -1,0 +1,23 @@
+package fill
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/read"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// fillLaunched reads when instances were launched. Where AWS refuses, no time is known,
+// and a pool's machines count as in service from now on.
+func (f *Filler) fillLaunched(ctx context.Context, s *observed.State, ids []string) error {
+	s.Launched = read.Copied(s.Launched)
+	for _, id := range ids {
+		s.Launched[id] = s.Launched[id] // zero where nothing is known
+	}
+	err := f.reader.Launched(ctx, ids, func(id string, at time.Time) { s.Launched[id] = at })
+	if read.Denied(err) != nil {
+		return nil
+	}
+	return err
+}

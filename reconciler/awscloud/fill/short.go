@@ -1,0 +1,305 @@
+package fill
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/read"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
+)
+
+const (
+	// shortGrace is how long a group may lack machines until AWS is asked why: a
+	// launch that goes well takes no call.
+	shortGrace = 15 * time.Second
+	// shortSoonest and shortLatest bound the time between two questions about one
+	// group; it doubles while the answer is the same.
+	shortSoonest, shortLatest = time.Minute, 16 * time.Minute
+	// togetherFrom is for how many groups one call asks about all of the account.
+	togetherFrom = 4
+	// failureCounts is how old a failed launch may be to tell of a machine that lacks now.
+	failureCounts = time.Hour
+)
+
+// shortLog remembers which groups lack machines, and what AWS said of it.
+type shortLog struct {
+	mu    sync.Mutex
+	began time.Time // when the process did
+	known map[string]*shortGroup
+}
+
+type shortGroup struct {
+	// lacking is since when it lacks machines, zero where all are on their way; still
+	// is since when none came into service, and serving those that were.
+	lacking, still time.Time
+	serving        map[string]bool
+	coming         map[string]bool // those that are on their way
+	// old says that it was short before the process began, which then asks at once.
+	old      bool
+	asked    time.Time
+	wait     time.Duration
+	launches observed.Launches
+	// alone has it asked about by itself, because the newest activities of the
+	// account did not hold one of it.
+	alone bool
+	// hooks has the next question be which lifecycle hooks it has.
+	hooks bool
+}
+
+// look takes how a group stands in this pass.
+func (g *shortGroup) look(have observed.Group, now, clock time.Time) {
+	if g.still.IsZero() {
+		if g.still = now; g.old {
+			g.still = now.Add(-launch.PendingLate)
+		}
+	}
+	serving, coming := map[string]bool{}, map[string]bool{}
+	came, gone := false, maps.Clone(g.coming)
+	for _, i := range have.Instances {
+		switch {
+		case i.Coming():
+			coming[i.ID] = true
+			delete(gone, i.ID)
+		case !i.Leaving():
+			serving[i.ID] = true
+			came = came || g.serving != nil && !g.serving[i.ID]
+		}
+	}
+	if g.serving, g.coming = serving, coming; came {
+		g.still = now
+	}
+	if len(gone) > 0 && !g.launches.Since.IsZero() { // that may have been the oldest
+		if clock.Sub(g.launches.Since) >= launch.PendingLate {
+			g.wait = shortSoonest
+		}
+		g.launches.Since = time.Time{}
+	}
+	switch {
+	case !have.Lacks():
+		g.lacking = time.Time{}
+	case g.lacking.IsZero():
+		if g.lacking = now; g.old {
+			g.lacking = now.Add(-shortGrace)
+		}
+	}
+	g.old = false
+}
+
+// due reports whether AWS is to be asked.
+func (g *shortGroup) due(now time.Time) bool {
+	late := !g.lacking.IsZero() && now.Sub(g.lacking) >= shortGrace || now.Sub(g.still) >= launch.PendingLate
+	return late && (g.asked.IsZero() || now.Sub(g.asked) >= g.wait)
+}
+
+// due notes which groups are short of machines, forgets the others, and returns those
+// that AWS is to be asked about: why machines do not come, or which hooks keep them.
+func (l *shortLog) due(groups map[string]observed.Group, names []string, now, clock time.Time) (why, hooks []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first, before := now.Sub(l.began) < shortSoonest, l.known
+	l.known = make(map[string]*shortGroup, len(names))
+	for _, name := range names {
+		g := before[name]
+		if g == nil {
+			g = &shortGroup{wait: shortSoonest, old: first && clock.Sub(groups[name].CreatedAt) >= shortSoonest}
+		}
+		g.look(groups[name], now, clock)
+		l.known[name] = g
+		switch {
+		case !g.due(now):
+		case g.hooks:
+			hooks = append(hooks, name)
+		default:
+			why = append(why, name)
+		}
+	}
+	for _, list := range [][]string{why, hooks} {
+		slices.SortFunc(list, func(a, b string) int { return l.known[a].asked.Compare(l.known[b].asked) })
+	}
+	return why, hooks
+}
+
+// note takes what AWS said of a group.
+func (l *shortLog) note(name string, list []read.Activity, now, clock time.Time) {
+	l.with(name, func(g *shortGroup) {
+		said := launchesOf(list, clock)
+		if g.asked.IsZero() || said.Failure.Message != g.launches.Failure.Message || !said.Since.Equal(g.launches.Since) {
+			g.wait = shortSoonest
+		} else {
+			g.wait = min(2*g.wait, shortLatest)
+		}
+		g.asked, g.launches = now, said
+	})
+}
+
+// unanswered notes that AWS did not say, or that weir may not ask: what was known stays.
+func (l *shortLog) unanswered(names []string, now time.Time) {
+	for _, name := range names {
+		l.with(name, func(g *shortGroup) { g.asked, g.wait = now, min(2*g.wait, shortLatest) })
+	}
+}
+
+// with changes what is known of a group, unless another read has forgotten it since.
+func (l *shortLog) with(name string, change func(*shortGroup)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.known[name]; g != nil {
+		change(g)
+	}
+}
+
+// launchesOf is the newest failed launch of late, and how long one has been under way.
+func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
+	for _, a := range list { // newest first
+		at, message := a.Started, a.Message
+		if !strings.HasPrefix(a.Description, "Launching") {
+			continue
+		}
+		if !a.Ended.IsZero() {
+			at = a.Ended
+		}
+		started := a.Status == "Cancelled" && (strings.Contains(message, "Termination Reason:") || strings.Contains(message, "Lifecycle Action"))
+		switch {
+		case a.Status == "Failed", started:
+			if out.Failure.Message == "" && clock.Sub(at) < failureCounts {
+				out.Failure = observed.LaunchFailure{Message: message, At: at, Started: started}
+			}
+		case a.Status != "Successful" && a.Status != "Cancelled":
+			out.Since = at
+		}
+	}
+	return out
+}
+
+// fillShort tells why machines of groups do not come: as often as is due, with calls
+// to spare, and one call for many groups.
+func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	due, hooks := f.short.due(s.Groups, names, f.client.Now(), f.client.Clock())
+	if err := f.askHooks(ctx, s, hooks); err != nil {
+		return err
+	}
+	apart := due
+	if len(due) >= togetherFrom {
+		var together []string
+		apart = nil
+		for _, name := range due {
+			if f.short.isAlone(name) {
+				apart = append(apart, name)
+			} else {
+				together = append(together, name)
+			}
+		}
+		if err := sdk.Poll(ctx, f.client, "autoscaling", "DescribeScalingActivities", [][]string{together}, f.askTogether); err != nil {
+			return err
+		}
+	}
+	if err := sdk.Poll(ctx, f.client, "autoscaling", "DescribeScalingActivities", apart, func(ctx context.Context, name string) error {
+		list, err := f.reader.Activities(ctx, name, false)
+		if err != nil {
+			f.short.unanswered([]string{name}, f.client.Now())
+			return err
+		}
+		f.short.note(name, list, f.client.Now(), f.client.Clock())
+		return nil
+	}); err != nil {
+		return err
+	}
+	s.Launches = f.short.launches()
+	for _, name := range due {
+		_, known := s.Hooks[name]
+		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
+		f.short.with(name, func(g *shortGroup) { g.hooks = waits })
+		if lacksVersion(s.Launches[name].Failure.Message) {
+			// Somebody deleted it, and the cache still has it: the next pass reads which
+			// there are, and makes it anew.
+			f.memory.Versions.Forget(s.Groups[name].Template.ID)
+		}
+	}
+	return nil
+}
+
+// lacksVersion reports whether a launch failed because the version of the launch
+// template is not there. Where the words mean something else, a read too many is made.
+// Assumed of AWS: deleted-version-texts.
+func lacksVersion(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, "launch template") && strings.Contains(m, "version") && (strings.Contains(m, "not find") || strings.Contains(m, "not exist") || strings.Contains(m, "not found"))
+}
+
+// askHooks reads the hooks of groups that declare none in Git and have machines that
+// wait for one.
+func (f *Filler) askHooks(ctx context.Context, s *observed.State, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	s.Hooks = read.Copied(s.Hooks)
+	var mu sync.Mutex
+	return sdk.Poll(ctx, f.client, "autoscaling", "DescribeLifecycleHooks", names, func(ctx context.Context, name string) error {
+		hooks, err := f.reader.Hooks(ctx, name)
+		f.short.with(name, func(g *shortGroup) { g.asked, g.hooks = f.client.Now(), false })
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		s.Hooks[name] = observed.GroupHooks{Hooks: hooks, ReadAtPass: true}
+		f.memory.Hooks.Put(name, s.Groups[name].ARN, hooks, f.client.Now())
+		return nil
+	})
+}
+
+// askTogether asks about the newest activities of the account.
+func (f *Filler) askTogether(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	list, err := f.reader.Activities(ctx, "", false)
+	if err != nil {
+		f.short.unanswered(names, f.client.Now())
+		return err
+	}
+	of := map[string][]read.Activity{}
+	for _, a := range list {
+		of[a.Group] = append(of[a.Group], a)
+	}
+	for _, name := range names {
+		if len(of[name]) == 0 {
+			f.short.setAlone(name)
+		} else {
+			f.short.note(name, of[name], f.client.Now(), f.client.Clock())
+		}
+	}
+	return nil
+}
+
+func (l *shortLog) isAlone(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.known[name]
+	return g != nil && g.alone
+}
+
+func (l *shortLog) setAlone(name string) {
+	l.with(name, func(g *shortGroup) { g.alone = true })
+}
+
+func (l *shortLog) launches() map[string]observed.Launches {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]observed.Launches{}
+	for name, g := range l.known {
+		if g.launches != (observed.Launches{}) {
+			out[name] = g.launches
+		}
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package fill
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/read"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// versionUsers collects who uses which version of some templates.
+type versionUsers struct {
+	mu    sync.Mutex
+	names map[string]string // by template id and by name
+	users map[string][]observed.VersionUser
+}
+
+func (u *versionUsers) add(id, name, version, user string) bool {
+	template, ours := u.names[id]
+	if id == "" {
+		template, ours = u.names[name]
+	}
+	if !ours {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.users[template] = append(u.users[template], observed.VersionUser{User: user, Version: version})
+	return true
+}
+
+func (u *versionUsers) addRef(r observed.TemplateRef, user string) bool {
+	return u.add(r.ID, r.Name, r.Version, user)
+}
+
+// fillVersionUsers reads who in the account and region uses which version of
+// templates, whoever owns them: all groups with their overrides and instances,
+// the active refreshes of those that use one of the templates, all nodegroups of
+// all clusters, and what else was launched from the templates and lives. Where one
+// of these may not be read, all of it is unread: half of the users are not enough.
+func (f *Filler) fillVersionUsers(ctx context.Context, s *observed.State, names []string) error {
+	u := &versionUsers{names: map[string]string{}, users: map[string][]observed.VersionUser{}}
+	var ids []string
+	for _, name := range names {
+		id := s.Templates[name].ID
+		ids = append(ids, id)
+		u.names[id], u.names[name] = name, name
+		u.users[name] = []observed.VersionUser{}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return f.groupUsers(gctx, u) })
+	g.Go(func() error { return f.instanceUsers(gctx, u, ids) })
+	g.Go(func() error { return f.nodegroupUsers(gctx, s, u) })
+	err := g.Wait()
+	if e := read.Denied(err); e != nil {
+		for _, name := range names {
+			s.Unread.VersionUsers = read.Note(s.Unread.VersionUsers, name, e)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if s.VersionUsers = maps.Clone(s.VersionUsers); s.VersionUsers == nil {
+		s.VersionUsers = map[string][]observed.VersionUser{}
+	}
+	maps.Copy(s.VersionUsers, u.users)
+	return nil
+}
+
+func (f *Filler) groupUsers(ctx context.Context, u *versionUsers) error {
+	groups, err := f.reader.AllGroups(ctx)
+	if err != nil {
+		return err
+	}
+	var concerned []string
+	for name, g := range groups {
+		if groupUses(u, g) {
+			concerned = append(concerned, name)
+		}
+	}
+	return read.Each(ctx, concerned, func(ctx context.Context, name string) error {
+		r, err := f.reader.Refresh(ctx, name)
+		if err == nil && r.Active() {
+			u.addRef(r.Template, "the instance refresh of "+name)
+		}
+		return err
+	})
+}
+
+// groupUses notes the versions that a group is set to and its instances run.
+func groupUses(u *versionUsers, g observed.Group) bool {
+	user := "the group " + g.Name
+	used := u.addRef(g.Template, user)
+	if p := g.MixedInstancesPolicy; p != nil {
+		for _, o := range p.Overrides {
+			if t := o.LaunchTemplate; t != nil {
+				used = u.add(t.ID, t.Name, t.Version, user) || used
+			}
+		}
+	}
+	for _, i := range g.Instances {
+		used = u.addRef(i.Template, user) || used
+	}
+	return used
+}
+
+// instanceUsers finds instances that were launched from the templates: also those that
+// no group launched.
+func (f *Filler) instanceUsers(ctx context.Context, u *versionUsers, ids []string) error {
+	return f.reader.LaunchedFrom(ctx, ids, func(id string, from observed.TemplateRef) { u.addRef(from, "the instance "+id) })
+}
+
+// nodegroupUsers looks at the nodegroups that were observed, and describes those
+// of the clusters that no target names.
+func (f *Filler) nodegroupUsers(ctx context.Context, s *observed.State, u *versionUsers) error {
+	for name, n := range s.Nodegroups {
+		u.addRef(n.Template, "the nodegroup "+name.String())
+	}
+	clusters, err := f.reader.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	var others []observed.NodegroupName
+	for _, cluster := range clusters {
+		if _, observed := s.Clusters[cluster]; observed {
+			continue
+		}
+		found, _, err := f.reader.Nodegroups(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		others = append(others, found...)
+	}
+	var seen observed.State
+	described, err := f.observer.Describe(ctx, others, &seen)
+	for name, n := range described {
+		if n != nil {
+			u.addRef(n.Template, "the nodegroup "+name.String())
+		}
+	}
+	for _, denied := range seen.Unread.Nodegroups {
+		return denied
+	}
+	return err
+}

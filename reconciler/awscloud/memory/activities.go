@@ -1,0 +1,57 @@
+package memory
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+const (
+	// findingsKept bounds the memory of findings, findingsUnusedFor is after what time
+	// one that no plan has is forgotten.
+	findingsKept      = 1000
+	findingsUnusedFor = time.Hour
+)
+
+// Activities remembers the scaling activities that were read for a finding, so
+// that one which stays costs no call at each pass.
+type Activities struct {
+	mu    sync.Mutex
+	known map[observed.ActivityQuery]activities
+}
+
+type activities struct {
+	observed.Activities
+	used time.Time
+}
+
+// Get returns what was read for a finding.
+func (l *Activities) Get(q observed.ActivityQuery, now time.Time) (observed.Activities, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, ok := l.known[q]
+	if ok {
+		a.used = now
+		l.known[q] = a
+	}
+	return a.Activities, ok
+}
+
+// Put remembers what was read for a finding.
+func (l *Activities) Put(q observed.ActivityQuery, a observed.Activities, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.known) >= findingsKept {
+		clear(l.known)
+	}
+	l.known[q] = activities{a, now}
+}
+
+// Sweep forgets findings that no plan has any more.
+func (l *Activities) Sweep(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.known, func(_ observed.ActivityQuery, a activities) bool { return now.Sub(a.used) >= findingsUnusedFor })
+}

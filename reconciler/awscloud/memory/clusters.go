@@ -1,0 +1,37 @@
+package memory
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// goneFor is how long a cluster that only templates name is not asked for once it was
+// found to be gone.
+const goneFor = time.Minute
+
+// GoneClusters remembers which clusters did not exist, and when that was found.
+type GoneClusters struct {
+	mu    sync.Mutex
+	found map[string]time.Time
+}
+
+// Add notes that a cluster does not exist.
+func (g *GoneClusters) Add(name string, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.found[name] = now
+}
+
+// Recent are those of the names that were found to be gone a short while ago. All else
+// is forgotten.
+func (g *GoneClusters) Recent(names map[string]bool, now time.Time) map[string]bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.found, func(name string, at time.Time) bool { return !names[name] || now.Sub(at) >= goneFor })
+	out := make(map[string]bool, len(g.found))
+	for name := range g.found {
+		out[name] = true
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+// Package memory is what one account and region is remembered by between passes, so that
+// a resting fleet costs pages and not a call for each pool.
+//
+// # What may be remembered
+//
+// AWS is the only record of how things stand: everything here is a copy that a restart
+// loses without harm. A copy is kept where AWS never changes the original (the versions of
+// a template, updates that have ended), or where AWS has no batched read and the original
+// rests (nodegroups, lifecycle hooks, scaling activities); then for a limited time, and
+// only until weir itself writes. Each store says how long, how much it keeps at most, and
+// when it forgets what is gone.
+//
+// Two stores are about names that AWS does not know (names.go): what weir made a moment
+// ago may not be visible everywhere, so that "not found" passes by itself; what weir did
+// not make is waited for only so long.
+//
+// All of it is safe for concurrent use. Maps that are handed out are never changed.
+package memory
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// Memory is what is remembered of one account and region.
+type Memory struct {
+	Versions   *Versions
+	Hooks      *Hooks
+	Nodegroups *Nodegroups
+	Clusters   *GoneClusters
+	Activities *Activities
+	Made       *MadeNames
+	Unknown    *UnknownNames
+}
+
+// New returns a Memory that knows nothing.
+func New(now func() time.Time) *Memory {
+	return &Memory{
+		Versions:   &Versions{templates: map[string]templateVersions{}},
+		Hooks:      &Hooks{known: map[string]groupHooks{}},
+		Nodegroups: &Nodegroups{known: map[observed.NodegroupName]nodegroup{}, updates: map[updateOf]observed.NodegroupUpdate{}},
+		Clusters:   &GoneClusters{found: map[string]time.Time{}},
+		Activities: &Activities{known: map[observed.ActivityQuery]activities{}},
+		Made:       &MadeNames{now: now, made: map[string]time.Time{}},
+		Unknown:    &UnknownNames{now: now, names: map[string]unknownName{}},
+	}
+}
+
+// Sizes counts what is remembered of things that have names.
+func (m *Memory) Sizes() map[string]int {
+	return map[string]int{
+		"nodegroups": len(m.Nodegroups.known), "updates": len(m.Nodegroups.updates), "made": len(m.Made.made), "hooks": len(m.Hooks.known),
+		"activities": len(m.Activities.known), "gone": len(m.Clusters.found), "templates": len(m.Versions.templates),
+	}
+}

@@ -1,0 +1,71 @@
+package read
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// OwnedGroups reads the groups with the owner's tag. A page may be short or
+// empty and still be followed by another.
+func (r *Reader) OwnedGroups(ctx context.Context, owner string) (map[string]observed.Group, error) {
+	return r.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
+		Filters: []types.Filter{{Name: aws.String("tag:" + observed.TagOwner), Values: []string{owner}}},
+	})
+}
+
+// AllGroups reads all groups of the account and region, whoever owns them.
+func (r *Reader) AllGroups(ctx context.Context) (map[string]observed.Group, error) {
+	return r.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{})
+}
+
+// Groups reads groups by name; Auto Scaling leaves missing ones out.
+func (r *Reader) Groups(ctx context.Context, names ...string) (map[string]observed.Group, error) {
+	found := map[string]observed.Group{}
+	for batch := range slices.Chunk(names, groupsPage) {
+		page, err := r.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch})
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(found, page)
+	}
+	return found, nil
+}
+
+func (r *Reader) groups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput) (map[string]observed.Group, error) {
+	in.MaxRecords = aws.Int32(groupsPage)
+	found := map[string]observed.Group{}
+	var scanned []observed.Group
+	scan := sdk.ReadPage(func(body []byte) (any, error) {
+		groups, next, err := scanGroups(body)
+		if err != nil {
+			return nil, err
+		}
+		scanned = groups
+		return &autoscaling.DescribeAutoScalingGroupsOutput{NextToken: convert.StringOrNil(next)}, nil
+	})
+	err := sdk.EachPage(ctx, "autoscaling", "DescribeAutoScalingGroups", func(ctx context.Context, token *string) (*string, error) {
+		scanned, in.NextToken = nil, token
+		out, err := r.AutoScaling.DescribeAutoScalingGroups(ctx, in, func(o *autoscaling.Options) { o.APIOptions = append(o.APIOptions, scan) })
+		if err != nil {
+			return nil, err
+		}
+		for i := range scanned {
+			found[scanned[i].Name] = scanned[i]
+		}
+		for i := range out.AutoScalingGroups { // where the SDK had to read the page
+			g := convert.Group(out.AutoScalingGroups[i])
+			found[g.Name] = g
+		}
+		return out.NextToken, nil
+	})
+	return found, err
+}

@@ -1,0 +1,65 @@
+package read
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// Tags that EC2 puts on what it launches from a template.
+const (
+	tagTemplateID      = "aws:ec2launchtemplate:id"
+	tagTemplateVersion = "aws:ec2launchtemplate:version"
+)
+
+// Launched reads when instances were launched. It filters rather than names
+// them: a filter passes over one that is gone, where its id would fail the whole
+// call.
+func (r *Reader) Launched(ctx context.Context, ids []string, take func(id string, at time.Time)) error {
+	for batch := range slices.Chunk(ids, filterValues) {
+		err := r.instancePages(ctx, func(i types.Instance) { take(aws.ToString(i.InstanceId), aws.ToTime(i.LaunchTime)) }, filter("instance-id", batch...))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LaunchedFrom finds the instances that were launched from templates and live, by the
+// tags that EC2 gives them: also those that no group launched.
+func (r *Reader) LaunchedFrom(ctx context.Context, templates []string, take func(id string, from observed.TemplateRef)) error {
+	for batch := range slices.Chunk(templates, filterValues-5) {
+		err := r.instancePages(ctx, func(i types.Instance) {
+			tags := Tags(i.Tags)
+			take(aws.ToString(i.InstanceId), observed.TemplateRef{ID: tags[tagTemplateID], Version: tags[tagTemplateVersion]})
+		}, filter("tag:"+tagTemplateID, batch...), filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped"))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) instancePages(ctx context.Context, take func(types.Instance), filters ...types.Filter) error {
+	in := &ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage), Filters: filters}
+	return sdk.EachPage(ctx, "ec2", "DescribeInstances", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
+		out, err := r.EC2.DescribeInstances(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, reservation := range out.Reservations {
+			for _, i := range reservation.Instances {
+				take(i)
+			}
+		}
+		return out.NextToken, nil
+	})
+}

@@ -1,0 +1,38 @@
+// Package read is each read of AWS that observing and filling make, as weir's values. It
+// remembers nothing and decides nothing: it knows the pages of a list, the batches that a
+// request takes, what AWS leaves out of an answer, and how AWS says that something is not
+// there, which is an answer here and no error.
+//
+// # Two ways to read an answer
+//
+// The pages of groups and of templates are most of what a pass computes, so a scanner
+// reads them straight into weir's values (scan.go and its neighbours, over package
+// xmlscan): the SDK's general decoding takes several times as long. Everything else the
+// SDK decodes, and package members takes it over by the names of the members. Members
+// that AWS treats specially are code, which the table of render/field says in Special.
+package read
+
+import (
+	"time"
+)
+
+// Reader reads one account and region.
+type Reader struct {
+	EC2         EC2Calls
+	AutoScaling AutoScalingCalls
+	EKS         EKSCalls
+	Now         func() time.Time
+	Clock       func() time.Time // compared with times that AWS tells
+}
+
+// Page sizes and batch sizes are the largest that the APIs take.
+const (
+	groupsPage    = 100 // DescribeAutoScalingGroups: MaxRecords, and names in a request
+	templatesPage = 200 // DescribeLaunchTemplates: MaxResults
+	filterValues  = 200 // values of one EC2 filter
+	// VersionsPage is that of DescribeLaunchTemplateVersions, and the most versions that
+	// one call may name.
+	VersionsPage  = 200
+	instancesPage = 1000 // DescribeInstances
+	namesPage     = 100  // of EKS's lists
+)

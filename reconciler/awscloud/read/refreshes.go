@@ -1,0 +1,52 @@
+package read
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// refreshesRead is how many refreshes are read of a group: the newest, and before it so
+// many that it shows where several weirs roll a group to and fro.
+const refreshesRead = 10
+
+// Refresh reads the newest instance refresh of a group. It has no ID where the group
+// never had one or is gone.
+// Assumed of AWS: refreshes-newest-first.
+func (r *Reader) Refresh(ctx context.Context, group string) (observed.Refresh, error) {
+	return r.refresh(ctx, group)
+}
+
+// RefreshTriedOnce is Refresh with one attempt.
+func (r *Reader) RefreshTriedOnce(ctx context.Context, group string) (observed.Refresh, error) {
+	return r.refresh(ctx, group, func(o *autoscaling.Options) { o.RetryMaxAttempts = 1 })
+}
+
+func (r *Reader) refresh(ctx context.Context, group string, options ...func(*autoscaling.Options)) (observed.Refresh, error) {
+	out, err := r.AutoScaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
+		AutoScalingGroupName: aws.String(group), MaxRecords: aws.Int32(refreshesRead),
+	}, options...)
+	none := observed.Refresh{ReadAt: r.Now()}
+	if e := sdk.Classify("autoscaling", "DescribeInstanceRefreshes", err); e != nil {
+		if e.Kind == observed.NotFound {
+			return none, nil
+		}
+		return observed.Refresh{}, e
+	}
+	if len(out.InstanceRefreshes) == 0 {
+		return none, nil
+	}
+	newest := convert.Refresh(out.InstanceRefreshes[0])
+	newest.ReadAt = none.ReadAt
+	for _, earlier := range out.InstanceRefreshes[1:] {
+		if r.Clock().Sub(aws.ToTime(earlier.StartTime)) < observed.Lately {
+			newest.Earlier = append(newest.Earlier, convert.Refresh(earlier))
+		}
+	}
+	return newest, nil
+}

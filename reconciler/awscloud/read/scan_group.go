@@ -1,0 +1,211 @@
+package read
+
+import (
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// scanGroups reads an answer of DescribeAutoScalingGroups.
+func scanGroups(body []byte) (groups []observed.Group, next string, err error) {
+	err = scanPage(body, "DescribeAutoScalingGroupsResponse", "DescribeAutoScalingGroupsResult", func(s *pageScan) {
+		for s.Child() {
+			switch string(s.Name()) {
+			case "AutoScalingGroups":
+				s.members(func() { groups = append(groups, scanGroup(s)) })
+			case "NextToken":
+				next = s.Text()
+			default:
+				s.Skip()
+			}
+		}
+	})
+	return groups, next, err
+}
+
+// scanGroup reads one group; it is group for a scanner.
+func scanGroup(s *pageScan) observed.Group {
+	g := observed.Group{Tags: make(map[string]observed.GroupTag, 12)}
+	var policyRef observed.TemplateRef
+	var pond *types.WarmPoolConfiguration
+	var metrics []string
+	settings := field.GroupMember()
+	for s.Child() {
+		switch string(s.Name()) {
+		case "AutoScalingGroupName":
+			g.Name = s.Text()
+		case "AutoScalingGroupARN":
+			g.ARN = s.Text()
+		case "Status":
+			g.Deleting = s.Text() != ""
+		case "MinSize":
+			g.MinSize = s.int32()
+		case "MaxSize":
+			g.MaxSize = s.int32()
+		case "DesiredCapacity":
+			g.DesiredCapacity = s.int32()
+		case "VPCZoneIdentifier":
+			g.SubnetIDs = convert.SplitSubnets(s.Text())
+		case "CreatedTime":
+			g.CreatedAt = s.time()
+		case "LaunchTemplate":
+			g.Template = scanTemplateRef(s)
+		case "MixedInstancesPolicy":
+			g.MixedInstancesPolicy, policyRef, g.UnknownPolicy = scanPolicy(s)
+		case "SuspendedProcesses":
+			s.members(func() { g.SuspendedProcesses = append(g.SuspendedProcesses, scanMember(s, "ProcessName")) })
+		case "Tags":
+			s.members(func() { scanGroupTag(s, g.Tags) })
+		case "Instances":
+			s.members(func() { g.Instances = append(g.Instances, scanInstance(s)) })
+		case "EnabledMetrics":
+			s.members(func() { metrics = append(metrics, scanMember(s, "Metric")) })
+		case "WarmPoolConfiguration":
+			pond = scanWarmPool(s)
+		default:
+			if m := settings[string(s.Name())]; m != nil {
+				scanInto(s, m.Of(&g.GroupSettings))
+			} else {
+				s.Skip()
+			}
+		}
+	}
+	convert.SettleOptions(&g.Options, pond, metrics)
+	if g.MixedInstancesPolicy != nil {
+		g.Template = policyRef
+	}
+	slices.Sort(g.SuspendedProcesses)
+	slices.SortFunc(g.Instances, func(a, b observed.Instance) int { return strings.Compare(a.ID, b.ID) })
+	return g
+}
+
+func scanTemplateRef(s *pageScan) observed.TemplateRef {
+	var r observed.TemplateRef
+	for s.Child() {
+		switch string(s.Name()) {
+		case "LaunchTemplateId":
+			r.ID = s.Text()
+		case "LaunchTemplateName":
+			r.Name = s.Text()
+		case "Version":
+			r.Version = s.Text()
+		default:
+			s.Skip()
+		}
+	}
+	return r
+}
+
+// scanMember is the text of one member of a structure.
+func scanMember(s *pageScan, member string) string {
+	text := ""
+	for s.Child() {
+		if string(s.Name()) == member {
+			text = s.Text()
+		} else {
+			s.Skip()
+		}
+	}
+	return text
+}
+
+func scanWarmPool(s *pageScan) *types.WarmPoolConfiguration {
+	p := &types.WarmPoolConfiguration{}
+	for s.Child() {
+		switch string(s.Name()) {
+		case "MaxGroupPreparedCapacity":
+			n := s.int32()
+			p.MaxGroupPreparedCapacity = &n
+		case "MinSize":
+			n := s.int32()
+			p.MinSize = &n
+		case "PoolState":
+			p.PoolState = types.WarmPoolState(s.Text())
+		case "Status":
+			p.Status = types.WarmPoolStatus(s.Text())
+		case "InstanceReusePolicy":
+			reuse := scanMember(s, "ReuseOnScaleIn") == "true"
+			p.InstanceReusePolicy = &types.InstanceReusePolicy{ReuseOnScaleIn: &reuse}
+		default:
+			s.Skip()
+		}
+	}
+	return p
+}
+
+func scanGroupTag(s *pageScan, into map[string]observed.GroupTag) {
+	var key string
+	var t observed.GroupTag
+	for s.Child() {
+		switch string(s.Name()) {
+		case "Key":
+			key = s.Text()
+		case "Value":
+			t.Value = s.Text()
+		case "PropagateAtLaunch":
+			t.PropagateAtLaunch = s.bool()
+		default:
+			s.Skip()
+		}
+	}
+	into[key] = t
+}
+
+func scanInstance(s *pageScan) observed.Instance {
+	var in observed.Instance
+	for s.Child() {
+		switch string(s.Name()) {
+		case "InstanceId":
+			in.ID = s.Text()
+		case "InstanceType":
+			in.Type = s.Text()
+		case "AvailabilityZone":
+			in.Zone = s.Text()
+		case "LifecycleState":
+			in.LifecycleState = s.Text()
+		case "HealthStatus":
+			in.Health = s.Text()
+		case "ProtectedFromScaleIn":
+			in.Protected = s.bool()
+		case "LaunchTemplate":
+			in.Template = scanTemplateRef(s)
+		default:
+			s.Skip()
+		}
+	}
+	return in
+}
+
+// scanPolicy reads a mixed instances policy; it is mixedInstances for a scanner.
+// An element that the SDK does not know is unknown.
+func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref observed.TemplateRef, unknown bool) {
+	m = convert.UsualPolicy()
+	for s.Child() {
+		switch string(s.Name()) {
+		case "InstancesDistribution":
+			unknown = scanInto(s, reflect.ValueOf(m).Elem()) || unknown
+		case "LaunchTemplate":
+			for s.Child() {
+				switch string(s.Name()) {
+				case "LaunchTemplateSpecification":
+					ref = scanTemplateRef(s)
+				case "Overrides":
+					unknown = scanInto(s, reflect.ValueOf(&m.Overrides).Elem()) || unknown
+				default:
+					unknown = scanRest(s) || unknown
+				}
+			}
+		default:
+			unknown = scanRest(s) || unknown
+		}
+	}
+	convert.TidyPolicy(m)
+	return m, ref, unknown
+}

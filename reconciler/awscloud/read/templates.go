@@ -1,0 +1,117 @@
+package read
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// OwnedTemplates reads the launch templates with the owner's tag, without their versions.
+func (r *Reader) OwnedTemplates(ctx context.Context, owner string) (map[string]observed.Template, error) {
+	return r.templates(ctx, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatesPage), Filters: []types.Filter{filter("tag:"+observed.TagOwner, owner)}})
+}
+
+// Templates reads templates by name, whoever owns them. It filters rather than names them:
+// a filter passes over a missing name, where a name would fail the whole call.
+func (r *Reader) Templates(ctx context.Context, names ...string) (map[string]observed.Template, error) {
+	found := map[string]observed.Template{}
+	for batch := range slices.Chunk(names, filterValues) {
+		page, err := r.templates(ctx, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatesPage), Filters: []types.Filter{filter("launch-template-name", batch...)}})
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(found, page)
+	}
+	return found, nil
+}
+
+// TemplatesByID reads templates by id. EC2 has no filter for ids, and fails the whole
+// call where one of them does not exist: they are then read one by one.
+func (r *Reader) TemplatesByID(ctx context.Context, ids ...string) (map[string]observed.Template, error) {
+	found := map[string]observed.Template{}
+	for batch := range slices.Chunk(ids, templatesPage) {
+		page, err := r.templates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: batch})
+		e := sdk.Classify("ec2", "DescribeLaunchTemplates", err)
+		switch {
+		case e == nil:
+			maps.Copy(found, page)
+		case e.Kind != observed.NotFound:
+			return nil, e
+		case len(batch) > 1:
+			for _, id := range batch {
+				one, err := r.TemplatesByID(ctx, id)
+				if err != nil {
+					return nil, err
+				}
+				maps.Copy(found, one)
+			}
+		}
+	}
+	return found, nil
+}
+
+func (r *Reader) templates(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput) (map[string]observed.Template, error) {
+	found := map[string]observed.Template{}
+	var scanned []observed.Template
+	scan := sdk.ReadPage(func(body []byte) (any, error) {
+		templates, next, err := scanTemplates(body)
+		if err != nil {
+			return nil, err
+		}
+		scanned = templates
+		return &ec2.DescribeLaunchTemplatesOutput{NextToken: convert.StringOrNil(next)}, nil
+	})
+	err := sdk.EachPage(ctx, "ec2", "DescribeLaunchTemplates", func(ctx context.Context, token *string) (*string, error) {
+		scanned, in.NextToken = nil, token
+		out, err := r.EC2.DescribeLaunchTemplates(ctx, in, func(o *ec2.Options) { o.APIOptions = append(o.APIOptions, scan) })
+		if err != nil {
+			return nil, err
+		}
+		for i := range scanned {
+			found[scanned[i].Name] = scanned[i]
+		}
+		for i := range out.LaunchTemplates { // where the SDK had to read the page
+			t := template(out.LaunchTemplates[i])
+			found[t.Name] = t
+		}
+		return out.NextToken, nil
+	})
+	return found, err
+}
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: aws.String(name), Values: values}
+}
+
+// template converts a launch template without its versions.
+func template(t types.LaunchTemplate) observed.Template {
+	return observed.Template{
+		ID: aws.ToString(t.LaunchTemplateId), Name: aws.ToString(t.LaunchTemplateName),
+		DefaultVersion: aws.ToInt64(t.DefaultVersionNumber), LatestVersion: aws.ToInt64(t.LatestVersionNumber),
+		Tags: Tags(t.Tags),
+	}
+}
+
+func Tags(in []types.Tag) map[string]string {
+	out := make(map[string]string, len(in))
+	for _, t := range in {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
+}
+
+// SameTemplate compares by id where both have one: AWS answers with both names.
+func SameTemplate(a, b observed.TemplateRef) bool {
+	if a.ID != "" && b.ID != "" {
+		return a.ID == b.ID && a.Version == b.Version
+	}
+	return a.Name == b.Name && a.Version == b.Version
+}

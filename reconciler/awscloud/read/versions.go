@@ -1,0 +1,118 @@
+package read
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// Versions reads versions of one template. EC2 fails the whole call where
+// one of them does not exist, so they are then read one by one. gone says that
+// the template itself does not exist any more.
+func (r *Reader) Versions(ctx context.Context, id string, numbers ...int64) (found []observed.TemplateVersion, missing []int64, gone bool, err error) {
+	for batch := range slices.Chunk(numbers, VersionsPage) {
+		got, e := r.NamedVersions(ctx, id, batch...)
+		switch {
+		case e == nil:
+			found = append(found, got...)
+		case e.Code == VersionNotFound && len(batch) == 1:
+			missing = append(missing, batch[0])
+		case e.Code == VersionNotFound:
+			for _, n := range batch {
+				f, m, g, err := r.Versions(ctx, id, n)
+				if err != nil || g {
+					return nil, nil, g, err
+				}
+				found, missing = append(found, f...), append(missing, m...)
+			}
+		case e.Kind == observed.NotFound:
+			return nil, nil, true, nil
+		default:
+			return nil, nil, false, e
+		}
+	}
+	// A version that AWS left out without a word is missing as well.
+	for _, n := range numbers {
+		if !slices.ContainsFunc(found, func(v observed.TemplateVersion) bool { return v.Number == n }) && !slices.Contains(missing, n) {
+			missing = append(missing, n)
+		}
+	}
+	return found, missing, false, nil
+}
+
+// VersionNotFound is EC2's code where a version that was named does not exist.
+const VersionNotFound = "InvalidLaunchTemplateId.VersionNotFound"
+
+// NamedVersions is Versions in one call, with EC2's own answer.
+func (r *Reader) NamedVersions(ctx context.Context, id string, numbers ...int64) (out []observed.TemplateVersion, _ *observed.Error) {
+	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id)}
+	for _, n := range numbers {
+		in.Versions = append(in.Versions, strconv.FormatInt(n, 10))
+	}
+	err := r.versionPages(ctx, in, func(v types.LaunchTemplateVersion) { out = append(out, templateVersion(v)) }, nil)
+	return out, sdk.Classify("ec2", "DescribeLaunchTemplateVersions", err)
+}
+
+// Contents lists the versions of a template, with what each says of its
+// content; never nil.
+func (r *Reader) Contents(ctx context.Context, id string) (contents map[int64]string, gone bool, err error) {
+	contents = map[int64]string{}
+	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), MaxResults: aws.Int32(VersionsPage)}
+	err = r.versionPages(ctx, in, func(v types.LaunchTemplateVersion) {
+		contents[aws.ToInt64(v.VersionNumber)] = content.Of(aws.ToString(v.VersionDescription))
+	}, nil)
+	if e := sdk.Classify("ec2", "DescribeLaunchTemplateVersions", err); e != nil {
+		if e.Kind == observed.NotFound {
+			return nil, true, nil
+		}
+		return nil, false, e
+	}
+	return contents, false, nil
+}
+
+// AliasedVersions reads the account-wide list of the versions that aliases stand for,
+// which also holds the templates of others: of those that wanted asks for, take is given
+// what they hold. At the end of each page enough may end the list.
+func (r *Reader) AliasedVersions(ctx context.Context, aliases []string, wanted func(id string, number int64) bool, take func(id string, v observed.TemplateVersion), enough func() bool) error {
+	in := &ec2.DescribeLaunchTemplateVersionsInput{Versions: aliases, MaxResults: aws.Int32(VersionsPage)}
+	return r.versionPages(ctx, in, func(v types.LaunchTemplateVersion) {
+		if id := aws.ToString(v.LaunchTemplateId); wanted(id, aws.ToInt64(v.VersionNumber)) {
+			take(id, templateVersion(v))
+		}
+	}, enough)
+}
+
+func (r *Reader) versionPages(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, take func(types.LaunchTemplateVersion), enough func() bool) error {
+	return sdk.EachPage(ctx, "ec2", "DescribeLaunchTemplateVersions", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
+		out, err := r.EC2.DescribeLaunchTemplateVersions(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range out.LaunchTemplateVersions {
+			take(v)
+		}
+		if enough != nil && enough() {
+			return nil, nil //nolint:nilnil // no token: the list ends here
+		}
+		return out.NextToken, nil
+	})
+}
+
+// templateVersion converts one version.
+func templateVersion(v types.LaunchTemplateVersion) observed.TemplateVersion {
+	data, unknown := convert.TemplateData(v.LaunchTemplateData)
+	return observed.TemplateVersion{
+		Number: aws.ToInt64(v.VersionNumber), Description: aws.ToString(v.VersionDescription), Data: data, Unknown: unknown,
+		Body: content.BodyHash(data),
+	}
+}

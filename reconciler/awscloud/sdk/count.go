@@ -1,0 +1,109 @@
+package sdk
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// CallInfo describes one ended call, for metrics and spans.
+type CallInfo struct {
+	Service   string // ec2, autoscaling, eks, ssm, sts, iam
+	Operation string
+	// Kind is empty where the call succeeded.
+	Kind     observed.ErrorKind
+	Attempts int
+	// Throttled is how many of the attempts AWS answered with "too fast".
+	Throttled int
+	Started   time.Time
+	Duration  time.Duration
+	// Told is the time now by AWS's clock, zero without an answer that has it.
+	Told time.Time
+}
+
+// callCounter counts calls and attempts in every client's middleware stack.
+type callCounter struct {
+	onCall func(CallInfo)
+
+	mu       sync.Mutex
+	calls    map[string]int
+	attempts map[string]int
+}
+
+func newCallCounter(onCall func(CallInfo)) *callCounter {
+	return &callCounter{onCall: onCall, calls: map[string]int{}, attempts: map[string]int{}}
+}
+
+func (c *callCounter) snapshot(attempts bool) map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if attempts {
+		return maps.Clone(c.attempts)
+	}
+	return maps.Clone(c.calls)
+}
+
+// attemptsKey holds the *attempts of the call that a context belongs to.
+type attemptsKey struct{}
+
+// attempts are made one after another, so nothing guards them.
+type attempts struct{ made, throttled int }
+
+// install counts a call where the stack begins, which is once, and its attempts
+// behind the retryer, which is as often as a request is sent.
+func (c *callCounter) install(stack *middleware.Stack) error {
+	if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("weir:count-calls", c.call), middleware.After); err != nil {
+		return err
+	}
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:count-attempts", c.attempt), "Retry", middleware.After)
+}
+
+func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	started := time.Now()
+	service, operation := names(ctx)
+	var tried attempts
+	out, meta, err := next.HandleInitialize(context.WithValue(ctx, attemptsKey{}, &tried), in)
+	c.mu.Lock()
+	c.calls[service+":"+operation]++
+	c.mu.Unlock()
+	if c.onCall != nil {
+		info := CallInfo{Service: service, Operation: operation, Attempts: tried.made, Throttled: tried.throttled, Started: started, Duration: time.Since(started)}
+		// Assumed of AWS: answers-tell-the-time.
+		told, ok := awsmiddleware.GetServerTime(meta)
+		if at, known := awsmiddleware.GetResponseAt(meta); ok && known {
+			info.Told = told.Add(time.Since(at))
+		}
+		if err != nil {
+			info.Kind = Classify(service, operation, err).Kind
+		}
+		c.onCall(info)
+	}
+	return out, meta, err
+}
+
+func (c *callCounter) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	service, operation := names(ctx)
+	c.mu.Lock()
+	c.attempts[service+":"+operation]++
+	c.mu.Unlock()
+	out, meta, err := next.HandleFinalize(ctx, in)
+	if tried, ok := ctx.Value(attemptsKey{}).(*attempts); ok {
+		tried.made++
+		if err != nil && Classify(service, operation, err).Kind == observed.Throttled {
+			tried.throttled++
+		}
+	}
+	return out, meta, err
+}
+
+// names returns the service as IAM actions name it, and the operation.
+func names(ctx context.Context) (service, operation string) {
+	service = strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))
+	return service, awsmiddleware.GetOperationName(ctx)
+}

@@ -1,0 +1,382 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
+)
+
+// commonCodes are error codes that mean the same in every service.
+var commonCodes = map[string]observed.ErrorKind{
+	"RequestLimitExceeded":     observed.Throttled,
+	"Throttling":               observed.Throttled,
+	"ThrottlingException":      observed.Throttled,
+	"ThrottledException":       observed.Throttled,
+	"TooManyRequestsException": observed.Throttled,
+	"EC2ThrottledException":    observed.Throttled,
+
+	"InternalError":               observed.Transient,
+	"InternalFailure":             observed.Transient,
+	"InternalServerError":         observed.Transient,
+	"InternalServerException":     observed.Transient,
+	"ServiceFailure":              observed.Transient,
+	"ServiceFailureException":     observed.Transient,
+	"ServiceUnavailable":          observed.Transient,
+	"ServiceUnavailableException": observed.Transient,
+	"ServerException":             observed.Transient,
+	"Unavailable":                 observed.Transient,
+	"RequestTimeout":              observed.Transient,
+	"RequestTimeoutException":     observed.Transient,
+
+	"AccessDenied":          observed.Denied,
+	"AccessDeniedException": observed.Denied,
+	"UnauthorizedOperation": observed.Denied,
+	"OptInRequired":         observed.Denied,
+
+	"AuthFailure":                 observed.Credentials, // also of a region that the account has not enabled
+	"ExpiredToken":                observed.Credentials,
+	"ExpiredTokenException":       observed.Credentials,
+	"RequestExpired":              observed.Credentials,
+	"InvalidClientTokenId":        observed.Credentials,
+	"SignatureDoesNotMatch":       observed.Credentials,
+	"UnrecognizedClientException": observed.Credentials,
+	"MissingAuthenticationToken":  observed.Credentials,
+	"IncompleteSignature":         observed.Credentials,
+
+	"IdempotentParameterMismatch": observed.TokenClash,
+
+	"InvalidAction":               observed.Invalid,
+	"InvalidParameterValue":       observed.Invalid,
+	"InvalidParameterCombination": observed.Invalid,
+	"MissingParameter":            observed.Invalid,
+	"UnknownParameter":            observed.Invalid,
+	"ValidationError":             observed.Invalid,
+	"ValidationException":         observed.Invalid,
+}
+
+// serviceCodes are those that mean something in one service only.
+var serviceCodes = map[string]map[string]observed.ErrorKind{
+	"ec2": {
+		"InvalidAMIID.Unavailable":                         observed.NotFound,
+		"InvalidUserData.Malformed":                        observed.Invalid,
+		"InvalidLaunchTemplateName.MalformedException":     observed.Invalid,
+		"InvalidLaunchTemplateId.Malformed":                observed.Invalid,
+		"InvalidLaunchTemplateId.VersionNotFound":          observed.NotFound,
+		"InvalidLaunchTemplateName.AlreadyExistsException": observed.AlreadyThere,
+		"InvalidLaunchTemplateName.NotFoundException":      observed.NotFound,
+		"InvalidInstanceType":                              observed.Invalid,
+		"InvalidAMIID.Malformed":                           observed.Invalid,
+		"InvalidNextToken":                                 observed.Transient,
+		"InvalidLaunchTemplateVersion.NotFound":            observed.NotFound,
+		"VersionLimitExceeded":                             observed.Quota,
+		"ResourceLimitExceeded":                            observed.Quota,
+	},
+	"autoscaling": {
+		"AlreadyExists":                 observed.AlreadyThere,
+		"ScalingActivityInProgress":     observed.Busy,
+		"ResourceInUse":                 observed.Busy,
+		"ResourceContention":            observed.Busy,
+		"InstanceRefreshInProgress":     observed.Busy,
+		"IdempotentCallInProgress":      observed.Busy,
+		"ActiveInstanceRefreshNotFound": observed.NotFound,
+		"ServiceLinkedRoleFailure":      observed.Transient,
+		"LimitExceeded":                 observed.Quota,
+		"IrreversibleInstanceRefresh":   observed.Invalid,
+		"InvalidNextToken":              observed.Transient,
+	},
+	"eks": {
+		"ResourceNotFoundException":            observed.NotFound,
+		"NotFoundException":                    observed.NotFound,
+		"ResourceInUseException":               observed.Busy,
+		"ResourceLimitExceededException":       observed.Quota,
+		"ResourcePropagationDelayException":    observed.Transient,
+		"InvalidParameterException":            observed.Invalid,
+		"InvalidRequestException":              observed.Invalid,
+		"InvalidStateException":                observed.Busy,
+		"BadRequestException":                  observed.Invalid,
+		"ClientException":                      observed.Invalid,
+		"UnsupportedAvailabilityZoneException": observed.Invalid,
+	},
+	"ssm": {
+		"ParameterNotFound":        observed.NotFound,
+		"ParameterVersionNotFound": observed.NotFound,
+
+		"InvalidResourceId":                    observed.NotFound,
+		"ParameterAlreadyExists":               observed.AlreadyThere,
+		"TooManyUpdates":                       observed.Throttled,
+		"ParameterLimitExceeded":               observed.Quota,
+		"ParameterMaxVersionLimitExceeded":     observed.Quota,
+		"TooManyTagsError":                     observed.Quota,
+		"HierarchyLevelLimitExceededException": observed.Invalid,
+		"HierarchyTypeMismatchException":       observed.Invalid,
+		"InvalidKeyId":                         observed.Invalid,
+		"UnsupportedParameterType":             observed.Invalid,
+	},
+	"iam": {
+		"NoSuchEntity":          observed.NotFound,
+		"NoSuchEntityException": observed.NotFound,
+		"InvalidInput":          observed.Invalid,
+	},
+	"sts": {
+		"RegionDisabledException": observed.Denied,
+	},
+}
+
+// Classify turns any failure of a call into a *observed.Error, once and by its code.
+// An error that is one already is returned as it is; nil stays nil.
+func Classify(service, operation string, err error) *observed.Error {
+	if err == nil {
+		return nil
+	}
+	var known *observed.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	out := &observed.Error{Service: service, Operation: operation, Err: err}
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) {
+		out.RequestID = response.ServiceRequestID()
+	}
+	if cancelled(err) {
+		out.Kind, out.Code, out.Message = observed.Cancelled, "Cancelled", "the call was cancelled"
+		return out
+	}
+	var missing *credentialsError
+	var bound *boundError
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &missing):
+		classifyCredentials(out, missing)
+	case errors.As(err, &bound):
+		out.Kind, out.Code, out.Message = observed.Unknown, bound.code, bound.text // no retry makes it smaller
+	case errors.As(err, &api):
+		out.Code, out.Message = api.ErrorCode(), head(api.ErrorMessage())
+		out.Kind = kindOf(service, operation, out.Code, out.Message)
+		if out.Kind == observed.Unknown {
+			out.Kind = kindOfStatus(err)
+		}
+		switch {
+		case out.Kind == observed.Denied:
+			out.Message = denied(service, operation, out.Message)
+		case launch.Hint(out.Message) != "":
+			out.Message += ": " + launch.Hint(out.Message)
+		case out.Code == "AuthFailure":
+			out.Message = strings.TrimSpace(out.Message + ` (the credentials are not valid, or the account has not enabled the region)`)
+		}
+	default:
+		classifyTransport(out, err)
+	}
+	if out.Kind != observed.Denied { // there AWS gives a text to decode
+		out.Message = withoutBlobs(out.Message)
+	}
+	Bounded(out)
+	return out
+}
+
+// Bounded cuts the texts of a failure once, before a log, a page or a history
+// has them, and does not keep a long one behind it.
+func Bounded(e *observed.Error) {
+	if e.Err != nil && len(e.Err.Error()) > 2*longestSaid {
+		e.Err = nil
+	}
+	e.Code, e.RequestID, e.Message = cut(e.Code, longestCode), cut(e.RequestID, longestCode), cut(e.Message, longestSaid)
+}
+
+func cancelled(err error) bool {
+	var c *smithy.CanceledError
+	var waited *waitError
+	if errors.As(err, &waited) {
+		return true // the caller's time ran out before anything was sent
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false // the attempt's own time ran out: that may pass
+	}
+	return errors.As(err, &c) || errors.Is(err, context.Canceled)
+}
+
+// classifyCredentials is for calls that were not made for lack of credentials.
+func classifyCredentials(out *observed.Error, missing *credentialsError) {
+	out.Kind, out.Code, out.Message = observed.Credentials, "NoCredentials", head(missing.Error())
+	var api smithy.APIError
+	if !errors.As(missing.err, &api) {
+		out.Message = withoutCredentials(out.Message, missing)
+		return
+	}
+	out.Service, out.Operation = "sts", "AssumeRole"
+	out.Code, out.Message = api.ErrorCode(), head(api.ErrorMessage())
+	switch out.Kind = kindOf("sts", "AssumeRole", out.Code, out.Message); out.Kind {
+	case observed.Denied:
+		out.Message = denied("sts", "AssumeRole", out.Message)
+	case observed.Throttled, observed.Transient:
+	default:
+		out.Kind = observed.Credentials
+	}
+}
+
+// classifyTransport is for failures without an answer of AWS's in its own form.
+func classifyTransport(out *observed.Error, err error) {
+	var params smithy.InvalidParamsError
+	var deserialization *smithy.DeserializationError
+	var send *smithyhttp.RequestSendError
+	var network net.Error
+	var address *url.Error
+	out.Message = head(cause(err))
+	switch {
+	case errors.As(err, &params):
+		out.Kind, out.Code, out.Message = observed.Invalid, "InvalidParams", params.Error()
+	case errors.As(err, &deserialization):
+		// Something between weir and AWS answered, in HTML most of the time.
+		out.Kind, out.Code = kindOfStatus(err), "UnreadableAnswer"
+	case errors.As(err, &address), errors.As(err, &send), errors.As(err, &network):
+		out.Kind, out.Code = observed.Transient, "ConnectionFailed"
+		if address != nil { // what the SDK puts around it says nothing more
+			out.Message = address.Err.Error()
+			if u, err := url.Parse(address.URL); err == nil && !strings.Contains(out.Message, u.Host) {
+				out.Message = u.Host + ": " + out.Message
+			}
+		}
+		if plain := noSuchHost(err); plain != "" {
+			out.Message = plain
+		}
+	default:
+		out.Kind, out.Code = kindOfStatus(err), "Unknown"
+	}
+}
+
+// cause is the innermost part of an SDK error that still says what happened.
+func cause(err error) string {
+	var op *smithy.OperationError
+	if errors.As(err, &op) {
+		return op.Err.Error()
+	}
+	return err.Error()
+}
+
+// kindOfStatus is the last resort for a code that no table holds.
+func kindOfStatus(err error) observed.ErrorKind {
+	var response *smithyhttp.ResponseError
+	if !errors.As(err, &response) {
+		return observed.Unknown
+	}
+	switch status := response.HTTPStatusCode(); {
+	case status == http.StatusTooManyRequests:
+		return observed.Throttled
+	case status == http.StatusForbidden:
+		return observed.Denied
+	case status >= http.StatusInternalServerError:
+		return observed.Transient
+	}
+	return observed.Unknown
+}
+
+// kindOf decides by code; by message only where AWS uses one code for several
+// things, which Auto Scaling's ValidationError and two codes of EKS are.
+// Assumed of AWS: codes-told-apart-by-text.
+func kindOf(service, operation, code, message string) observed.ErrorKind {
+	lower := strings.ToLower(message)
+	switch {
+	case service == "autoscaling" && code == "ValidationError":
+		if strings.Contains(lower, "active instance refresh with a desired configuration") {
+			return observed.Busy
+		}
+		if containsAny(lower, "not found", "does not exist", "could not find the specified version") {
+			return observed.NotFound
+		}
+	case service == "autoscaling" && code == "ResourceInUse" && strings.Contains(lower, "deletion protection"):
+		return observed.Invalid // waiting does not lower it
+	case service == "eks" && code == "ResourceInUseException" && strings.HasPrefix(operation, "Create"):
+		return observed.AlreadyThere
+	case service == "eks" && (code == "InvalidRequestException" || code == "InvalidParameterException"):
+		if containsAny(lower, "not authorized to") {
+			return observed.Denied // EKS asked EC2 or IAM, with the caller's permissions
+		}
+		if containsAny(lower, "clientrequesttoken", "client request token", "idempoten") {
+			return observed.TokenClash
+		}
+		if code == "InvalidRequestException" && containsAny(lower, "not active", "must be active", "in progress", "is currently", "status") {
+			return observed.Busy
+		}
+	}
+	if k, ok := serviceCodes[service][code]; ok {
+		return k
+	}
+	if k, ok := commonCodes[code]; ok {
+		return k
+	}
+	if service == "ec2" {
+		return kindOfEC2(code)
+	}
+	return observed.Unknown
+}
+
+// kindOfEC2 reads the parts that EC2's codes are made of.
+// Assumed of AWS: quota-codes.
+func kindOfEC2(code string) observed.ErrorKind {
+	switch {
+	case strings.HasPrefix(code, "Invalid") && (strings.HasSuffix(code, ".NotFound") || strings.HasSuffix(code, ".NotFoundException")):
+		return observed.NotFound
+	case strings.HasSuffix(code, "AlreadyExistsException"), strings.HasSuffix(code, ".Duplicate"):
+		return observed.AlreadyThere
+	case strings.HasSuffix(code, "LimitExceeded"), strings.HasSuffix(code, "LimitExceededException"):
+		return observed.Quota
+	case strings.HasPrefix(code, "Invalid"), strings.HasSuffix(code, "Malformed"):
+		return observed.Invalid
+	}
+	return observed.Unknown
+}
+
+func containsAny(s string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+var deniedAction = regexp.MustCompile(`not authorized to perform:? ([a-z0-9-]+:[A-Za-z0-9*]+)`)
+
+// denied puts the missing IAM action first. AWS names it most of the time, and
+// it is not always the operation's: a group with an instance profile needs
+// iam:PassRole.
+func denied(service, operation, message string) string {
+	needs := service + ":" + operation
+	if m := deniedAction.FindStringSubmatch(message); m != nil {
+		needs = m[1]
+	} else if ofLaunch(message) {
+		needs = "ec2:RunInstances, ec2:CreateTags or iam:PassRole, for what the launch template names"
+	}
+	text := "needs " + needs
+	if message != "" {
+		text += ": " + message
+	}
+	if strings.Contains(strings.ToLower(message), "encoded authorization failure message") {
+		text += " (aws sts decode-authorization-message tells which)"
+	}
+	return text
+}
+
+// ofLaunch recognises how Auto Scaling and EKS say that EC2's dry run of a launch
+// was denied: they name none of the actions that a launch takes.
+func ofLaunch(message string) bool {
+	return containsAny(strings.ToLower(message), "not authorized to use launch template", "not authorized to launch instances with this launch template")
+}
+
+// AsError is Classify for functions that return an error: a nil *observed.Error
+// must not become an error that is not nil.
+func AsError(service, operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Classify(service, operation, err)
+}

@@ -1,0 +1,75 @@
+package sdk
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/aws/smithy-go/middleware"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// gate stands before every call of a Client. Its buckets are the Client's own until
+// it is known whose account that is.
+type gate struct {
+	buckets atomic.Pointer[throttle]
+	// yields makes reads wait for tokens to spare.
+	yields bool
+}
+
+func newGate(l *Limits) *gate {
+	g := &gate{}
+	g.buckets.Store(newThrottle(l.o))
+	return g
+}
+
+// install puts the gate behind the retryer, so each attempt takes a token.
+func (g *gate) install(stack *middleware.Stack) error {
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:throttle", g.handle), "weir:count-attempts", middleware.Before)
+}
+
+func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	service, operation := names(ctx)
+	t := g.buckets.Load()
+	b := t.bucket(service, operation)
+	sentAt, err := g.pay(ctx, t, b, operation)
+	if err != nil {
+		return middleware.FinalizeOutput{}, middleware.Metadata{}, &waitError{err}
+	}
+	out, meta, err := next.HandleFinalize(ctx, in)
+	switch {
+	case err == nil:
+		t.faster(b)
+	case Classify(service, operation, err).Kind == observed.Throttled:
+		t.slower(b, sentAt)
+	}
+	return out, meta, err
+}
+
+// paidKey holds the payment for a call's first attempt.
+type paidKey struct{}
+
+// payment is a token that was taken before the call. Attempts follow one another, so
+// nothing guards it.
+type payment struct {
+	spent    bool
+	halvings int
+}
+
+// pay takes a token, unless the call brings one.
+func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string) (halvings int, err error) {
+	if p, ok := ctx.Value(paidKey{}).(*payment); ok && !p.spent {
+		p.spent = true
+		return p.halvings, ctx.Err()
+	}
+	if g.yields && isRead(operation) {
+		return t.takeSpare(ctx, b)
+	}
+	return t.take(ctx, b)
+}
+
+// waitError says that a call was never sent, because its turn would have come
+// after the context's end.
+type waitError struct{ err error }
+
+func (e *waitError) Error() string { return "wait for the rate limit: " + e.err.Error() }
+func (e *waitError) Unwrap() error { return e.err }

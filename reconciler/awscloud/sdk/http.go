@@ -1,0 +1,49 @@
+package sdk
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+)
+
+// attemptTimeout bounds one attempt of one call. The SDK has no bound of its
+// own, and a connection that nobody answers must not hold a pass.
+const attemptTimeout = 60 * time.Second
+
+// longestHeader bounds the header of an answer.
+const longestHeader = 64 << 10
+
+// newBuilder returns what the SDK makes HTTP clients from: also those that get
+// credentials, which are made before newHTTPClient has its say.
+func newBuilder() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().WithTimeout(attemptTimeout).
+		WithTransportOptions(func(t *http.Transport) { t.MaxResponseHeaderBytes = longestHeader })
+}
+
+// Around goes around every HTTP client that is made after it was set; nil: nothing
+// does. It is for tests, which hold each request against AWS's models, however deep
+// in the program it is that opens a Cloud.
+var Around func(plainbody.Doer) plainbody.Doer
+
+// newHTTPClient returns a client with the transport that the SDK configured,
+// custom certificate authorities included.
+func newHTTPClient(configured aws.HTTPClient) (aws.HTTPClient, *http.Transport) {
+	builder, ok := configured.(interface{ GetTransport() *http.Transport })
+	if !ok {
+		builder = newBuilder()
+	}
+	transport := builder.GetTransport()
+	client := &http.Client{
+		Transport: transport, Timeout: attemptTimeout,
+		// No API redirects, and a signed request must not follow where one points.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if Around != nil {
+		return plainbody.Client{Next: Around(client)}, transport
+	}
+	return plainbody.Client{Next: client}, transport
+}

@@ -1,0 +1,22 @@
+package sdk
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/aws/smithy-go/logging"
+)
+
+// sdkLogger writes what the SDK has to say to weir's log: by itself it would
+// print to standard error.
+type sdkLogger struct{ logger *slog.Logger }
+
+// Logf implements logging.Logger.
+func (l sdkLogger) Logf(c logging.Classification, format string, v ...any) {
+	text := cut(withoutBlobs(fmt.Sprintf(format, v...)), longestSaid)
+	if c == logging.Warn {
+		l.logger.Warn("AWS SDK", "message", text)
+		return
+	}
+	l.logger.Debug("AWS SDK", "message", text)
+}

@@ -1,0 +1,290 @@
+package sdk
+
+import (
+	"context"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// DefaultShare is the part of AWS's published rate limits that weir takes for
+// its writes. The limits belong to the whole account and region.
+const DefaultShare = 0.25
+
+// unlimited as a share turns the waiting off.
+const unlimited = math.MaxFloat64
+
+// LimitOptions say how much of AWS's rate limits to take, and by which clock.
+type LimitOptions struct {
+	// Share is the part of AWS's limits for writes, DefaultShare if 0.
+	Share float64
+	Now   func() time.Time // nil: time.Now
+	// Sleep waits, or returns the context's error; nil waits in real time.
+	Sleep func(context.Context, time.Duration) error
+}
+
+// Limits are token buckets on the client's side, for all accounts and regions
+// that are opened with them: who reaches one account by several roles shares
+// them. It is safe for concurrent use.
+type Limits struct {
+	o      LimitOptions
+	mu     sync.Mutex
+	places map[place]*throttle
+	users  map[place]int // of those that are open
+}
+
+// place is where AWS counts calls.
+type place struct{ account, region, endpoint string }
+
+// NewLimits returns limits of which nothing is used yet.
+func NewLimits(o LimitOptions) *Limits {
+	if o.Share == 0 {
+		o.Share = DefaultShare
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	return &Limits{o: o, places: map[place]*throttle{}, users: map[place]int{}}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+func (l *Limits) of(p place) *throttle {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, ok := l.places[p]
+	if !ok {
+		t = newThrottle(l.o)
+		l.places[p] = t
+	}
+	l.users[p]++
+	return t
+}
+
+// leave lets go of a place that of gave: the last to leave has its limits forgotten.
+func (l *Limits) leave(p place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users[p]--; l.users[p] <= 0 {
+		delete(l.users, p)
+		delete(l.places, p)
+	}
+}
+
+// limit is a token bucket: its size, and what flows in each second.
+type limit struct{ burst, refill float64 }
+
+// writeLimits are AWS's own limits for the calls that weir writes with, of which
+// it takes its share. EC2 publishes them, a bucket for each action ("Request
+// throttling for the Amazon EC2 API"). Auto Scaling has one allowance over all
+// actions and does not publish its size, nor does EKS: both are estimated low.
+// Assumed of AWS: unpublished-limits.
+var writeLimits = map[string]limit{
+	"ec2:*":                           {50, 5},
+	"ec2:CreateLaunchTemplateVersion": {100, 5},
+	"ec2:ModifyLaunchTemplate":        {100, 5},
+	"ec2:CreateTags":                  {100, 10},
+	"ec2:DeleteTags":                  {100, 10},
+	"autoscaling:*":                   {80, 10},
+	"eks:*":                           {10, 2},
+	// EKS makes roles and profiles for each new nodegroup, and IAM throttles it
+	// when many are made at once.
+	"eks:CreateNodegroup": {8, 2},
+	// Three writes of parameters a second are documented for an account.
+	"ssm:PutParameter":    {10, 3},
+	"ssm:DeleteParameter": {10, 3},
+}
+
+// readLimits are what weir takes for its reads, which are few: a page for each
+// hundred pools. So they may take more than the share of writes, and have buckets
+// of their own: a wave of the one never waits for the other.
+var readLimits = map[string]limit{
+	"ec2:*":         {50, 10},
+	"autoscaling:*": {60, 6},
+	"eks:*":         {40, 8},
+	"ssm:*":         {30, 20},
+	"iam:*":         {30, 10},
+}
+
+// otherLimit is for what the lists do not name.
+var otherLimit = limit{40, 10}
+
+// together are the services that count all of their actions together.
+var together = map[string]bool{"autoscaling": true}
+
+func isRead(operation string) bool {
+	for _, prefix := range []string{"Describe", "List", "Get"} {
+		if strings.HasPrefix(operation, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// throttle holds the token buckets of one account and region. An answer that
+// says "too fast" halves what flows into the call's bucket; each success
+// afterwards gives a little back.
+type throttle struct {
+	o LimitOptions
+
+	mu      sync.Mutex
+	buckets map[string]*bucket
+}
+
+type bucket struct {
+	limiter *rate.Limiter
+	full    rate.Limit // what flows in when AWS does not complain
+	// halvings counts how often the flow was halved, halved is when it was last.
+	halvings int
+	halved   time.Time
+}
+
+const (
+	// shrinkTo is the part of a full flow below which no throttling pushes.
+	shrinkTo = 1.0 / 32
+	// recoverBy is what one success gives back, as a part of what flows now. From
+	// half to whole it takes ninety successes, so where others leave weir less than
+	// its share about one call of ninety finds that out.
+	recoverBy = 1.0 / 128
+	// calmAfter is how long after the last complaint the flow is whole again.
+	calmAfter = time.Hour
+)
+
+func newThrottle(o LimitOptions) *throttle {
+	return &throttle{o: o, buckets: map[string]*bucket{}}
+}
+
+func (t *throttle) bucket(service, operation string) *bucket {
+	key, l, share := service+":"+operation, otherLimit, t.o.Share
+	limits := writeLimits
+	if isRead(operation) {
+		limits = readLimits
+		share = 1
+	}
+	if named, ok := limits[key]; ok {
+		l = named
+	} else if all, ok := limits[service+":*"]; ok {
+		l = all
+	}
+	if together[service] {
+		key = service + ":write"
+		if isRead(operation) {
+			key = service + ":read"
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b, ok := t.buckets[key]
+	if !ok {
+		full, burst := rate.Limit(l.refill*share), int(max(1, l.burst*share))
+		if t.o.Share == unlimited {
+			full, burst = rate.Inf, 1
+		}
+		b = &bucket{limiter: rate.NewLimiter(full, burst), full: full}
+		t.buckets[key] = b
+	}
+	return b
+}
+
+// take waits for a token, first come first served, and returns how often the flow
+// had been halved then. Where ctx ends before it would have one, it takes none.
+func (t *throttle) take(ctx context.Context, b *bucket) (halvings int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	t.mu.Lock()
+	now := t.o.Now()
+	if b.limiter.Limit() < b.full && now.Sub(b.halved) >= calmAfter {
+		b.limiter.SetLimitAt(now, b.full)
+	}
+	turn := b.limiter.ReserveN(now, 1)
+	delay := turn.DelayFrom(now)
+	t.mu.Unlock()
+	if delay > 0 {
+		deadline, limited := ctx.Deadline()
+		if limited && time.Until(deadline) < delay {
+			err = context.DeadlineExceeded
+		} else {
+			err = t.o.Sleep(ctx, delay)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		turn.CancelAt(t.o.Now())
+	}
+	return b.halvings, err
+}
+
+// spare takes a token that nobody else may want soon, and reports whether there is
+// one: above half of what the bucket can hold.
+func (t *throttle) spare(b *bucket) (halvings int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.o.Now()
+	kept := float64(b.limiter.Burst() / 2)
+	return b.halvings, b.full == rate.Inf || b.limiter.TokensAt(now) >= kept+1 && b.limiter.AllowN(now, 1)
+}
+
+// takeSpare waits for a token to spare.
+func (t *throttle) takeSpare(ctx context.Context, b *bucket) (halvings int, err error) {
+	for {
+		halvings, ok := t.spare(b)
+		if ok {
+			return halvings, nil
+		}
+		if err := t.o.Sleep(ctx, max(t.until(b, 1+float64(b.limiter.Burst()/2)), time.Millisecond)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// until is how long it takes until a bucket holds so many tokens, if nobody takes any.
+func (t *throttle) until(b *bucket, tokens float64) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if missing := tokens - b.limiter.TokensAt(t.o.Now()); missing > 0 && b.full != rate.Inf {
+		return time.Duration(missing / float64(b.limiter.Limit()) * float64(time.Second))
+	}
+	return 0
+}
+
+// slower halves the flow and takes what the bucket still holds: AWS's own is
+// empty. What was sent before the last halving is no news and halves nothing.
+func (t *throttle) slower(b *bucket, sentAt int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.full == rate.Inf || sentAt != b.halvings {
+		return
+	}
+	now := t.o.Now()
+	b.halvings++
+	b.halved = now
+	b.limiter.SetLimitAt(now, max(b.limiter.Limit()/2, b.full*shrinkTo))
+	if held := int(b.limiter.TokensAt(now)); held > 0 {
+		b.limiter.AllowN(now, held)
+	}
+}
+
+func (t *throttle) faster(b *bucket) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have := b.limiter.Limit(); have < b.full {
+		b.limiter.SetLimitAt(t.o.Now(), min(b.full, have*(1+recoverBy)))
+	}
+}

@@ -1,0 +1,185 @@
+package sdk
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	"golang.org/x/time/rate"
+)
+
+func buckets(share float64, now func() time.Time) *throttle {
+	return NewLimits(LimitOptions{Share: share, Now: now}).of(place{})
+}
+
+func TestBuckets(t *testing.T) {
+	tests := []struct {
+		share              float64
+		service, operation string
+		refill             rate.Limit
+		burst              int
+	}{
+		{0.25, "ec2", "CreateLaunchTemplate", 1.25, 12},
+		{0.25, "ec2", "CreateLaunchTemplateVersion", 1.25, 25},
+		{0.25, "ec2", "CreateTags", 2.5, 25},
+		{0.25, "ec2", "DescribeLaunchTemplates", 10, 50},
+		{0.25, "eks", "CreateNodegroup", 0.5, 2},
+		{0.25, "autoscaling", "UpdateAutoScalingGroup", 2.5, 20},
+		{0.25, "autoscaling", "DescribeAutoScalingGroups", 6, 60},
+		{0.25, "eks", "ListNodegroups", 8, 40},
+		{0.25, "kms", "Decrypt", 2.5, 10},
+		{0.001, "ec2", "CreateLaunchTemplate", 0.005, 1},
+		{unlimited, "ec2", "CreateLaunchTemplate", rate.Inf, 1},
+	}
+	for _, tt := range tests {
+		b := buckets(tt.share, time.Now).bucket(tt.service, tt.operation)
+		if b.limiter.Limit() != tt.refill || b.limiter.Burst() != tt.burst {
+			t.Errorf("%s:%s at %v: %v and %d, want %v and %d", tt.service, tt.operation, tt.share, b.limiter.Limit(), b.limiter.Burst(), tt.refill, tt.burst)
+		}
+	}
+}
+
+// finalize is the rest of a call: it answers with the error it holds.
+type finalize struct{ err error }
+
+func (f *finalize) HandleFinalize(context.Context, middleware.FinalizeInput) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	return middleware.FinalizeOutput{}, middleware.Metadata{}, f.err
+}
+
+func TestThrottlingShrinksTheBucketAndSuccessRestoresIt(t *testing.T) {
+	limits := NewLimits(LimitOptions{Share: 1})
+	g := newGate(limits)
+	th := limits.of(place{})
+	g.buckets.Store(th)
+	b := th.bucket("", "") // what a context without a client's values is counted under
+	full := b.limiter.Limit()
+	call := func(err error) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, _, got := g.handle(ctx, middleware.FinalizeInput{}, &finalize{err})
+		if (got == nil) != (err == nil) {
+			t.Fatalf("got %v, want %v", got, err)
+		}
+	}
+	call(&smithy.GenericAPIError{Code: "RequestLimitExceeded"})
+	if got := b.limiter.Limit(); got != full/2 {
+		t.Errorf("after one throttled call: %v, want %v", got, full/2)
+	}
+	if held := b.limiter.Tokens(); held >= 1 {
+		t.Errorf("the bucket still holds %v", held)
+	}
+	th.slower(b, 0)
+	if got := b.limiter.Limit(); got != full/2 {
+		t.Errorf("a call that was sent before halved the flow again: %v", got)
+	}
+	call(nil)
+	if got := b.limiter.Limit(); got <= full/2 || got > full {
+		t.Errorf("a success left the flow at %v", got)
+	}
+	for range 100 {
+		th.faster(b)
+	}
+	if got := b.limiter.Limit(); got != full {
+		t.Errorf("after many successes: %v, want %v", got, full)
+	}
+	for range 20 {
+		th.slower(b, b.halvings)
+	}
+	if got := b.limiter.Limit(); got != full*shrinkTo {
+		t.Errorf("after many throttled calls: %v, want %v", got, full*shrinkTo)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := g.handle(ended, middleware.FinalizeInput{}, &finalize{}); err == nil {
+		t.Error("a call was sent after its context had ended")
+	}
+}
+
+// virtual is a clock that sleepers move.
+type virtual struct{ now time.Time }
+
+func (v *virtual) sleep(_ context.Context, d time.Duration) error {
+	v.now = v.now.Add(d)
+	return nil
+}
+
+// Where others leave weir only a part of its share, it finds that out with few
+// throttled calls, and takes most of what is left; once they have gone it takes
+// the whole again.
+func TestTheFlowFollowsWhatOthersLeave(t *testing.T) {
+	for _, left := range []float64{0.8, 0.5, 0.2, 0.08} {
+		v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+		limits := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep})
+		th := limits.of(place{"1", "r", ""})
+		b := th.bucket("ec2", "CreateLaunchTemplate")
+		// What AWS has for weir: the others keep its bucket all but empty.
+		aws := rate.NewLimiter(b.full*rate.Limit(left), 2)
+		const calls = 3000
+		throttled, began := 0, v.now
+		for range calls {
+			sentAt, err := th.take(context.Background(), b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if aws.AllowN(v.now, 1) {
+				th.faster(b)
+				continue
+			}
+			throttled++
+			th.slower(b, sentAt)
+		}
+		got := float64(calls-throttled) / v.now.Sub(began).Seconds() / (float64(b.full) * left)
+		t.Logf("%v of the share left: %.2f %% throttled, %.0f %% of it used", left, 100*float64(throttled)/calls, 100*got)
+		if part := float64(throttled) / calls; part > 0.02 || throttled == 0 {
+			t.Errorf("%v of the share left: %d of %d calls were throttled", left, throttled, calls)
+		}
+		if got < 0.6 {
+			t.Errorf("%v of the share left: only %.2f of it was used", left, got)
+		}
+		v.now = v.now.Add(calmAfter)
+		if _, err := th.take(context.Background(), b); err != nil || b.limiter.Limit() != b.full {
+			t.Errorf("after the others have gone: %v of %v, %v", b.limiter.Limit(), b.full, err)
+		}
+	}
+}
+
+// An account has its buckets once, however it is reached, and apart from others;
+// reads have others than writes.
+func TestBucketsAreThoseOfAnAccount(t *testing.T) {
+	l := NewLimits(LimitOptions{})
+	one := l.of(place{"1", "r", ""})
+	if l.of(place{"1", "r", ""}) != one || l.of(place{"2", "r", ""}) == one || l.of(place{"1", "s", ""}) == one {
+		t.Error("accounts and regions are not told apart")
+	}
+	write := one.bucket("autoscaling", "CreateAutoScalingGroup")
+	if one.bucket("autoscaling", "StartInstanceRefresh") != write || one.bucket("autoscaling", "DescribeInstanceRefreshes") == write {
+		t.Error("Auto Scaling's writes share a bucket, and its reads have another")
+	}
+	if one.bucket("ec2", "CreateTags") == one.bucket("ec2", "CreateLaunchTemplate") {
+		t.Error("EC2 counts each action apart")
+	}
+}
+
+// The limits of a place last as long as somebody who reaches it is open.
+func TestLimitsOfPlacesThatNobodyReachesAreForgotten(t *testing.T) {
+	l := NewLimits(LimitOptions{})
+	for i := range 100 {
+		at := place{account: strconv.Itoa(i)}
+		first := l.of(at)
+		if l.of(at) != first {
+			t.Fatal("two who reach one place share no limits")
+		}
+		l.leave(at)
+		if l.places[at] != first {
+			t.Fatal("they were forgotten while somebody is there")
+		}
+		l.leave(at)
+	}
+	if n := len(l.places) + len(l.users); n > 0 {
+		t.Errorf("%d are remembered", n)
+	}
+}
