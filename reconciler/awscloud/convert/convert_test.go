@@ -179,57 +179,6 @@ func walk(typ reflect.Type, path string, at func(reflect.Value) reflect.Value, f
 	}
 }
 
-func TestGroup(t *testing.T) {
-	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	spec := &astypes.LaunchTemplateSpecification{LaunchTemplateId: p("lt-1"), LaunchTemplateName: p("web"), Version: p("3")}
-	ref := observed.TemplateRef{ID: "lt-1", Name: "web", Version: "3"}
-	tests := map[string]struct {
-		in   astypes.AutoScalingGroup
-		want observed.Group
-	}{
-		"bare": {
-			in:   astypes.AutoScalingGroup{AutoScalingGroupName: p("web")},
-			want: observed.Group{Name: "web", Tags: map[string]observed.GroupTag{}},
-		},
-		"whole": {
-			in: astypes.AutoScalingGroup{
-				AutoScalingGroupName: p("web"), AutoScalingGroupARN: p("arn"), Status: p("Delete in progress"), MinSize: p[int32](1), MaxSize: p[int32](9),
-				DesiredCapacity: p[int32](2), VPCZoneIdentifier: p("subnet-b, subnet-a"), DefaultCooldown: p[int32](0), DefaultInstanceWarmup: p[int32](0),
-				CapacityRebalance: p(true), LaunchTemplate: spec, CreatedTime: &created,
-				SuspendedProcesses: []astypes.SuspendedProcess{{ProcessName: p("Launch")}, {ProcessName: p("AZRebalance")}},
-				Tags:               []astypes.TagDescription{{Key: p("k"), Value: p("v"), PropagateAtLaunch: p(true)}},
-				Instances: []astypes.Instance{
-					{InstanceId: p("i-2"), InstanceType: p("m5.large"), AvailabilityZone: p("eu-west-1a"), LifecycleState: "InService", HealthStatus: p("Healthy"), LaunchTemplate: spec},
-					{InstanceId: p("i-1")},
-				},
-			},
-			want: observed.Group{
-				Name: "web", ARN: "arn", Deleting: true, MinSize: 1, MaxSize: 9, DesiredCapacity: 2, SubnetIDs: []string{"subnet-a", "subnet-b"},
-				GroupSettings: intent.GroupSettings{DefaultCooldown: p[int32](0), DefaultInstanceWarmup: p[int32](0), CapacityRebalance: p(true)}, Template: ref, CreatedAt: created, SuspendedProcesses: []string{"AZRebalance", "Launch"},
-				Tags: map[string]observed.GroupTag{"k": {Value: "v", PropagateAtLaunch: true}},
-				Instances: []observed.Instance{{ID: "i-1"},
-					{ID: "i-2", Type: "m5.large", Zone: "eu-west-1a", LifecycleState: "InService", Health: "Healthy", Template: ref}},
-			},
-		},
-		"policy with defaults": {
-			in: astypes.AutoScalingGroup{AutoScalingGroupName: p("web"), MixedInstancesPolicy: &astypes.MixedInstancesPolicy{
-				LaunchTemplate:        &astypes.LaunchTemplate{LaunchTemplateSpecification: spec, Overrides: []astypes.LaunchTemplateOverrides{{InstanceType: p("m5.large")}, {InstanceType: p("a1.large")}}},
-				InstancesDistribution: &astypes.InstancesDistribution{SpotInstancePools: p[int32](2), SpotMaxPrice: p("")},
-			}},
-			want: observed.Group{Name: "web", Tags: map[string]observed.GroupTag{}, Template: ref,
-				MixedInstancesPolicy: &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100,
-					SpotAllocationStrategy: "lowest-price", Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "a1.large"}}}},
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tt.want, Group(tt.in)); d != "" {
-				t.Errorf("group (-want +got):\n%s", d)
-			}
-		})
-	}
-}
-
 // TestEveryMemberOfAPolicyIsKnownOrUnknown does for mixed instances policies what
 // TestEveryMemberIsKnownOrUnknown does for templates.
 func TestEveryMemberOfAPolicyIsKnownOrUnknown(t *testing.T) {

@@ -43,27 +43,20 @@ func (r *Reader) Groups(ctx context.Context, names ...string) (map[string]observ
 func (r *Reader) groups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput) (map[string]observed.Group, error) {
 	in.MaxRecords = aws.Int32(groupsPage)
 	found := map[string]observed.Group{}
-	var scanned []observed.Group
-	scan := sdk.ReadPage(func(body []byte) (any, error) {
-		groups, next, err := scanGroups(body)
-		if err != nil {
-			return nil, err
-		}
-		scanned = groups
-		return &autoscaling.DescribeAutoScalingGroupsOutput{NextToken: convert.StringOrNil(next)}, nil
+	var page []observed.Group
+	scan := sdk.ReadPage(func(body []byte) (_ any, err error) {
+		var next string
+		page, next, err = scanGroups(body)
+		return &autoscaling.DescribeAutoScalingGroupsOutput{NextToken: convert.StringOrNil(next)}, err
 	})
 	err := sdk.EachPage(ctx, "autoscaling", "DescribeAutoScalingGroups", func(ctx context.Context, token *string) (*string, error) {
-		scanned, in.NextToken = nil, token
+		in.NextToken = token
 		out, err := r.AutoScaling.DescribeAutoScalingGroups(ctx, in, func(o *autoscaling.Options) { o.APIOptions = append(o.APIOptions, scan) })
 		if err != nil {
 			return nil, err
 		}
-		for i := range scanned {
-			found[scanned[i].Name] = scanned[i]
-		}
-		for i := range out.AutoScalingGroups { // where the SDK had to read the page
-			g := convert.Group(out.AutoScalingGroups[i])
-			found[g.Name] = g
+		for i := range page {
+			found[page[i].Name] = page[i]
 		}
 		return out.NextToken, nil
 	})

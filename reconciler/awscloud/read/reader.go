@@ -7,9 +7,9 @@
 //
 // The pages of groups and of templates are most of what a pass computes, so a scanner
 // reads them straight into weir's values (scan.go and its neighbours, over package
-// xmlscan): the SDK's general decoding takes several times as long. Everything else the
-// SDK decodes, and package members takes it over by the names of the members. Members
-// that AWS treats specially are code, which the table of render/field says in Special.
+// xmlscan): the SDK's general decoding takes several times as long. What the scanner does
+// not understand is an error, for a page that is half understood would be taken for groups
+// that are gone. Everything else the SDK decodes, and package convert takes it over.
 package read
 
 import (

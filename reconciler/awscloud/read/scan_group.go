@@ -1,12 +1,11 @@
 package read
 
 import (
+	"cmp"
 	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/field"
@@ -30,12 +29,10 @@ func scanGroups(body []byte) (groups []observed.Group, next string, err error) {
 	return groups, next, err
 }
 
-// scanGroup reads one group; it is group for a scanner.
+// scanGroup reads one group.
 func scanGroup(s *pageScan) observed.Group {
 	g := observed.Group{Tags: make(map[string]observed.GroupTag, 12)}
 	var policyRef observed.TemplateRef
-	var pond *types.WarmPoolConfiguration
-	var metrics []string
 	settings := field.GroupMember()
 	for s.Child() {
 		switch string(s.Name()) {
@@ -52,7 +49,7 @@ func scanGroup(s *pageScan) observed.Group {
 		case "DesiredCapacity":
 			g.DesiredCapacity = s.int32()
 		case "VPCZoneIdentifier":
-			g.SubnetIDs = convert.SplitSubnets(s.Text())
+			g.SubnetIDs = splitSubnets(s.Text())
 		case "CreatedTime":
 			g.CreatedAt = s.time()
 		case "LaunchTemplate":
@@ -66,9 +63,9 @@ func scanGroup(s *pageScan) observed.Group {
 		case "Instances":
 			s.members(func() { g.Instances = append(g.Instances, scanInstance(s)) })
 		case "EnabledMetrics":
-			s.members(func() { metrics = append(metrics, scanMember(s, "Metric")) })
+			g.Options.MetricsCollection = scanMetrics(s)
 		case "WarmPoolConfiguration":
-			pond = scanWarmPool(s)
+			scanWarmPool(s, &g.Options)
 		default:
 			if m := settings[string(s.Name())]; m != nil {
 				scanInto(s, m.Of(&g.GroupSettings))
@@ -77,7 +74,10 @@ func scanGroup(s *pageScan) observed.Group {
 			}
 		}
 	}
-	convert.SettleOptions(&g.Options, pond, metrics)
+	if o := &g.Options; len(o.TargetGroupARNs)+len(o.LoadBalancerNames)+len(o.TrafficSources) > 0 {
+		o.TrafficSources = o.Sources() // all in one list, as the planner has them
+		o.TargetGroupARNs, o.LoadBalancerNames = nil, nil
+	}
 	if g.MixedInstancesPolicy != nil {
 		g.Template = policyRef
 	}
@@ -116,28 +116,36 @@ func scanMember(s *pageScan, member string) string {
 	return text
 }
 
-func scanWarmPool(s *pageScan) *types.WarmPoolConfiguration {
-	p := &types.WarmPoolConfiguration{}
+func scanMetrics(s *pageScan) *intent.MetricsCollection {
+	var m intent.MetricsCollection
+	s.members(func() { m.Metrics = append(m.Metrics, scanMember(s, "Metric")) })
+	if len(m.Metrics) == 0 {
+		return nil
+	}
+	slices.Sort(m.Metrics)
+	return &m
+}
+
+// scanWarmPool reads all of a warm pool, with what AWS takes absent members for.
+func scanWarmPool(s *pageScan, o *intent.GroupOptions) {
+	w := intent.UsualWarmPool()
 	for s.Child() {
 		switch string(s.Name()) {
-		case "MaxGroupPreparedCapacity":
-			n := s.int32()
-			p.MaxGroupPreparedCapacity = &n
-		case "MinSize":
-			n := s.int32()
-			p.MinSize = &n
-		case "PoolState":
-			p.PoolState = types.WarmPoolState(s.Text())
 		case "Status":
-			p.Status = types.WarmPoolStatus(s.Text())
+			o.DeleteWarmPool = s.Text() == "PendingDelete"
+		case "MinSize":
+			w.MinSize = s.int32()
+		case "MaxGroupPreparedCapacity":
+			w.MaxGroupPreparedCapacity = s.int32()
+		case "PoolState":
+			w.PoolState = cmp.Or(s.Text(), w.PoolState)
 		case "InstanceReusePolicy":
-			reuse := scanMember(s, "ReuseOnScaleIn") == "true"
-			p.InstanceReusePolicy = &types.InstanceReusePolicy{ReuseOnScaleIn: &reuse}
+			w.InstanceReusePolicy.ReuseOnScaleIn = scanMember(s, "ReuseOnScaleIn") == "true"
 		default:
 			s.Skip()
 		}
 	}
-	return p
+	o.WarmPool = &w
 }
 
 func scanGroupTag(s *pageScan, into map[string]observed.GroupTag) {
@@ -183,7 +191,7 @@ func scanInstance(s *pageScan) observed.Instance {
 	return in
 }
 
-// scanPolicy reads a mixed instances policy; it is mixedInstances for a scanner.
+// scanPolicy reads a mixed instances policy; it is convert.Policy for a scanner.
 // An element that the SDK does not know is unknown.
 func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref observed.TemplateRef, unknown bool) {
 	m = convert.UsualPolicy()
@@ -208,4 +216,16 @@ func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref observed.TemplateRef
 	}
 	convert.TidyPolicy(m)
 	return m, ref, unknown
+}
+
+// splitSubnets reads VPCZoneIdentifier, which some tools write with spaces.
+func splitSubnets(zones string) []string {
+	var out []string
+	for part := range strings.SplitSeq(zones, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

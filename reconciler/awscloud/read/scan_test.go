@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 	"fmt"
-	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"net/http"
 	"net/http/httptest"
@@ -113,7 +112,7 @@ func TestScannedGroupsAreThoseOfTheSDK(t *testing.T) {
 			}
 			var want []observed.Group
 			for _, g := range out.AutoScalingGroups {
-				want = append(want, convert.Group(g))
+				want = append(want, group(g))
 			}
 			got, next, err := scanGroups([]byte(body))
 			if err != nil || next != aws.ToString(out.NextToken) {
@@ -149,8 +148,9 @@ func TestScannedTemplatesAreThoseOfTheSDK(t *testing.T) {
 	}
 }
 
-// TestPagesThatTheScannerLeavesToTheSDK reads what the scanner refuses.
-func TestPagesThatTheScannerLeavesToTheSDK(t *testing.T) {
+// TestPagesThatTheScannerRefuses: what it does not understand ends the pass, and is never
+// taken for a page without groups; errors are the SDK's to read.
+func TestPagesThatTheScannerRefuses(t *testing.T) {
 	last := func(body string) string { return strings.Replace(body, "<NextToken>a&amp;b</NextToken>", "", 1) }
 	tests := map[string]struct {
 		status int
@@ -159,7 +159,7 @@ func TestPagesThatTheScannerLeavesToTheSDK(t *testing.T) {
 		kind   observed.ErrorKind
 	}{
 		"by the scanner": {200, last(groupsPageOf(wholeGroup)), 1, ""},
-		"CDATA":          {200, last(groupsPageOf(`<member><AutoScalingGroupName><![CDATA[web]]></AutoScalingGroupName></member>`)), 1, ""},
+		"CDATA":          {200, last(groupsPageOf(`<member><AutoScalingGroupName><![CDATA[web]]></AutoScalingGroupName></member>`)), 0, observed.Unknown},
 		"an error":       {400, `<ErrorResponse><Error><Code>Throttling</Code><Message>Rate exceeded</Message></Error></ErrorResponse>`, 0, observed.Throttled},
 		"no number":      {200, last(groupsPageOf(`<member><MinSize>many</MinSize></member>`)), 0, observed.Unknown},
 		"HTML":           {502, `<html><body><hr></body></html>`, 0, observed.Transient},

@@ -60,26 +60,19 @@ func (r *Reader) TemplatesByID(ctx context.Context, ids ...string) (map[string]o
 
 func (r *Reader) templates(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput) (map[string]observed.Template, error) {
 	found := map[string]observed.Template{}
-	var scanned []observed.Template
-	scan := sdk.ReadPage(func(body []byte) (any, error) {
-		templates, next, err := scanTemplates(body)
-		if err != nil {
-			return nil, err
-		}
-		scanned = templates
-		return &ec2.DescribeLaunchTemplatesOutput{NextToken: convert.StringOrNil(next)}, nil
+	var page []observed.Template
+	scan := sdk.ReadPage(func(body []byte) (_ any, err error) {
+		var next string
+		page, next, err = scanTemplates(body)
+		return &ec2.DescribeLaunchTemplatesOutput{NextToken: convert.StringOrNil(next)}, err
 	})
 	err := sdk.EachPage(ctx, "ec2", "DescribeLaunchTemplates", func(ctx context.Context, token *string) (*string, error) {
-		scanned, in.NextToken = nil, token
+		in.NextToken = token
 		out, err := r.EC2.DescribeLaunchTemplates(ctx, in, func(o *ec2.Options) { o.APIOptions = append(o.APIOptions, scan) })
 		if err != nil {
 			return nil, err
 		}
-		for i := range scanned {
-			found[scanned[i].Name] = scanned[i]
-		}
-		for i := range out.LaunchTemplates { // where the SDK had to read the page
-			t := template(out.LaunchTemplates[i])
+		for _, t := range page {
 			found[t.Name] = t
 		}
 		return out.NextToken, nil
@@ -89,15 +82,6 @@ func (r *Reader) templates(ctx context.Context, in *ec2.DescribeLaunchTemplatesI
 
 func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: aws.String(name), Values: values}
-}
-
-// template converts a launch template without its versions.
-func template(t types.LaunchTemplate) observed.Template {
-	return observed.Template{
-		ID: aws.ToString(t.LaunchTemplateId), Name: aws.ToString(t.LaunchTemplateName),
-		DefaultVersion: aws.ToInt64(t.DefaultVersionNumber), LatestVersion: aws.ToInt64(t.LatestVersionNumber),
-		Tags: Tags(t.Tags),
-	}
 }
 
 func Tags(in []types.Tag) map[string]string {
