@@ -142,8 +142,8 @@ func (f *Fault) matches(call *Call, rq *wire.Exchange) bool {
 
 // mentions says whether the request's parameters or path hold a text.
 func mentions(rq *wire.Exchange, text string) bool {
-	if rq.Params != nil {
-		return rq.Params.Mentions(text)
+	if rq.Form != nil {
+		return rq.Form.Mentions(text)
 	}
 	for _, label := range rq.Labels {
 		if strings.Contains(label, text) {

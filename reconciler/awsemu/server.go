@@ -157,24 +157,21 @@ func (s *Server) findOperation(r *http.Request, rq *wire.Exchange, form url.Valu
 		rq.Query = nil
 		name, _ = strings.CutPrefix(r.Header.Get("X-Amz-Target"), sv.Target+".")
 	default:
-		p, err := wire.ParseForm(string(body), sv.Service, sv.Dialect)
+		f, err := wire.ParseForm(string(body), sv.Dialect)
 		if err != nil {
 			return err
 		}
-		name = p.Text("Action")
-		if v := p.Text("Version"); v != sv.Version {
+		name = f.Get("Action")
+		if v := f.Get("Version"); v != sv.Version {
 			return sv.Dialect.UnknownAction(name, v)
 		}
-		rq.Params = p
+		rq.Form = f
 	}
 	op := sv.Ops[name]
 	if op == nil {
 		return sv.Dialect.UnknownAction(name, form.Get("Version"))
 	}
 	rq.Operation = op
-	if rq.Params != nil {
-		rq.Params.Shape = op.Model.In
-	}
 	return nil
 }
 

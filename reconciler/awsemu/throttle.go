@@ -72,7 +72,7 @@ func ec2Allowance(rq *wire.Exchange) allowance {
 	case "TerminateInstances":
 		return allowance{burst: 100, refill: 5}
 	case "DescribeInstances", "DescribeSecurityGroups":
-		if !rq.Params.Has("MaxResults") && !rq.Params.Has("Filter") {
+		if !rq.Form.Has("MaxResults") && !rq.Form.Has("Filter") {
 			return allowance{burst: 50, refill: 10}
 		}
 	}

@@ -1,6 +1,7 @@
 package asg
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -108,56 +109,55 @@ func (r *Region) cancelLaunch(g *Group, m *Member, message string) {
 }
 
 type describeActivitiesInput struct {
-	ids     []string
-	group   string
-	deleted bool
-	filters []groupFilter
-	token   string
-	limit   int
-	after   time.Time
-	before  time.Time
+	paging
+	groupName
+	ActivityIDs          []string
+	IncludeDeletedGroups bool
+	Filters              []groupFilter
+
+	after, before time.Time
 }
 
-func parseDescribeActivities(p *wire.Params) describeActivitiesInput {
-	in := describeActivitiesInput{
-		ids: p.Strings("ActivityIds"), group: p.Text("AutoScalingGroupName"), deleted: p.Boolean("IncludeDeletedGroups"),
-		filters: parseGroupFilters(p, "StartTimeLowerBound", "StartTimeUpperBound", "Status"),
-		token:   p.Text("NextToken"), limit: pageLimit(p, 100, 100),
+func (in *describeActivitiesInput) Check() error {
+	if err := cmp.Or(in.bound(100, 100), checkFilters(in.Filters, "StartTimeLowerBound", "StartTimeUpperBound", "Status")); err != nil {
+		return err
 	}
-	for _, f := range in.filters {
+	for _, f := range in.Filters {
 		switch {
-		case f.name == "Status" && in.group == "":
-			p.Reject(wire.Fail("ValidationError", "The Status filter requires AutoScalingGroupName"))
-		case f.name != "Status":
-			in.parseBound(p, f)
+		case f.Name == "Status" && in.AutoScalingGroupName == "":
+			return invalid("The Status filter requires AutoScalingGroupName")
+		case f.Name != "Status":
+			if err := in.readBound(f); err != nil {
+				return err
+			}
 		}
 	}
-	return in
+	return nil
 }
 
-func (in *describeActivitiesInput) parseBound(p *wire.Params, f groupFilter) {
+func (in *describeActivitiesInput) readBound(f groupFilter) error {
 	t, err := time.Time{}, error(nil)
-	if len(f.values) == 1 {
-		t, err = time.Parse(time.RFC3339Nano, f.values[0])
+	if len(f.Values) == 1 {
+		t, err = time.Parse(time.RFC3339Nano, f.Values[0])
 	}
-	if len(f.values) != 1 || err != nil {
-		p.Reject(wire.Fail("ValidationError", "The filter %s takes one timestamp in ISO 8601", f.name))
-		return
+	if len(f.Values) != 1 || err != nil {
+		return invalid("The filter %s takes one timestamp in ISO 8601", f.Name)
 	}
-	if f.name == "StartTimeLowerBound" {
+	if f.Name == "StartTimeLowerBound" {
 		in.after = t
 	} else {
 		in.before = t
 	}
+	return nil
 }
 
 func (in *describeActivitiesInput) accept(a *activity) bool {
-	if in.group != "" && a.Group != in.group || len(in.ids) > 0 && !slices.Contains(in.ids, a.ID) ||
+	if in.AutoScalingGroupName != "" && a.Group != in.AutoScalingGroupName || len(in.ActivityIDs) > 0 && !slices.Contains(in.ActivityIDs, a.ID) ||
 		!in.after.IsZero() && a.Start.Before(in.after) || !in.before.IsZero() && a.Start.After(in.before) {
 		return false
 	}
-	for _, f := range in.filters {
-		if f.name == "Status" && !slices.Contains(f.values, a.Status) {
+	for _, f := range in.Filters {
+		if f.Name == "Status" && !slices.Contains(f.Values, a.Status) {
 			return false
 		}
 	}
@@ -167,8 +167,8 @@ func (in *describeActivitiesInput) accept(a *activity) bool {
 // describeScalingActivities writes activities, newest first.
 func describeScalingActivities(rq *request, in describeActivitiesInput) error {
 	st := rq.Region
-	if in.group != "" && !st.Groups.Has(in.group) && !in.deleted {
-		return wire.Fail("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup %s not found", in.group)
+	if in.AutoScalingGroupName != "" && !st.Groups.Has(in.AutoScalingGroupName) && !in.IncludeDeletedGroups {
+		return invalid("AutoScalingGroup name not found - AutoScalingGroup %s not found", in.AutoScalingGroupName)
 	}
 	var found []*activity
 	collect := func(list []*activity) {
@@ -178,8 +178,8 @@ func describeScalingActivities(rq *request, in describeActivitiesInput) error {
 			}
 		}
 	}
-	if in.group != "" {
-		if g := st.Groups.Get(in.group); g != nil {
+	if in.AutoScalingGroupName != "" {
+		if g := st.Groups.Get(in.AutoScalingGroupName); g != nil {
 			collect(g.Activities)
 		}
 	} else {
@@ -187,10 +187,10 @@ func describeScalingActivities(rq *request, in describeActivitiesInput) error {
 			collect(st.Groups.Get(name).Activities)
 		}
 	}
-	if in.deleted || len(in.ids) > 0 {
+	if in.IncludeDeletedGroups || len(in.ActivityIDs) > 0 {
 		collect(st.Gone)
 	}
-	return writeActivities(rq, found, in.token, in.limit)
+	return writeActivities(rq, found, in.NextToken, in.limit)
 }
 
 // writeActivities writes a page of activities, newest first.
@@ -235,33 +235,29 @@ func writeActivity(w *wire.XML, a *activity) {
 }
 
 type terminateMemberInput struct {
-	id     string
-	shrink bool
-}
-
-func parseTerminateMember(p *wire.Params) terminateMemberInput {
-	return terminateMemberInput{id: p.Text("InstanceId"), shrink: p.Boolean("ShouldDecrementDesiredCapacity")}
+	InstanceID                     string
+	ShouldDecrementDesiredCapacity bool
 }
 
 func terminateInstanceInGroup(rq *request, in terminateMemberInput) error {
 	r := rq.Region
 	var g *Group
 	var m *Member
-	if inst := r.ec2.Instances.Get(in.id); inst != nil {
+	if inst := r.ec2.Instances.Get(in.InstanceID); inst != nil {
 		if g = r.Groups.Get(strings.TrimPrefix(inst.Owner, "asg:")); g != nil {
-			m = g.Member(in.id)
+			m = g.Member(in.InstanceID)
 		}
 	}
 	if m == nil {
-		return wire.Fail("ValidationError", "Instance Id not found - No managed instance found for instance ID %s", in.id)
+		return invalid("Instance Id not found - No managed instance found for instance ID %s", in.InstanceID)
 	}
 	if m.Lifecycle == memberTerminating {
-		return wire.Fail("ScalingActivityInProgress", "The instance %s is already being terminated", in.id)
+		return wire.Fail("ScalingActivityInProgress", "The instance %s is already being terminated", in.InstanceID)
 	}
 	cause := "instance " + m.ID + " was taken out of service in response to a user request."
-	if in.shrink && m.Active() { // one that is retained counts no more
+	if in.ShouldDecrementDesiredCapacity && m.Active() { // one that is retained counts no more
 		if g.Desired-m.Units < g.Min {
-			return wire.Fail("ValidationError", "Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
+			return invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
 		}
 		g.Desired -= m.Units
 		cause = "instance " + m.ID + " was taken out of service in response to a user request, shrinking the capacity."

@@ -94,7 +94,7 @@ func (r *Region) expand(ch Choice, requirements wire.Data) ([]Choice, *wire.Erro
 		out = append(out, one)
 	}
 	if len(out) == 0 {
-		return nil, wire.Fail("ValidationError", "No instance types satisfy the requirements in InstanceRequirements.")
+		return nil, invalid("No instance types satisfy the requirements in InstanceRequirements.")
 	}
 	return out, nil
 }

@@ -49,98 +49,113 @@ type Distribution struct {
 	SpotMaxPrice     string
 }
 
-// MixedInput is a mixed instances policy of a request; nil parts were not sent.
-type MixedInput struct {
-	Base         *TemplateSpec
-	overrides    []Override
-	hasOverrides bool
-	hasTemplate  bool
+// SpecInput names a version of a launch template in a request.
+type SpecInput struct {
+	LaunchTemplateID, LaunchTemplateName, Version string
+}
 
-	onDemandStrategy, spotStrategy, spotMaxPrice *string
-	onDemandBase, onDemandPercent, spotPools     *int64
+// PolicyInput is a mixed instances policy of a request; nil parts were not sent.
+type PolicyInput struct {
+	LaunchTemplate        *PolicyTemplate
+	InstancesDistribution *struct {
+		OnDemandAllocationStrategy, SpotAllocationStrategy, SpotMaxPrice             *string
+		OnDemandBaseCapacity, OnDemandPercentageAboveBaseCapacity, SpotInstancePools *int64
+	}
+}
+
+// PolicyTemplate is what a mixed instances policy launches.
+type PolicyTemplate struct {
+	LaunchTemplateSpecification *SpecInput
+	Overrides                   []overrideInput
+}
+
+type overrideInput struct {
+	InstanceType, WeightedCapacity, ImageID string
+	LaunchTemplateSpecification             *SpecInput
+	InstanceRequirements                    wire.Data
 }
 
 // weightRange is what AWS takes as a weight.
 const weightRange = "Weighted capacity must be a number from 1 to 999"
 
-func parseLTSpec(p *wire.Params) *TemplateSpec {
-	if p == nil {
-		return nil
+func (in *SpecInput) check() error {
+	if in != nil && (in.LaunchTemplateID == "") == (in.LaunchTemplateName == "") {
+		return invalid("Valid requests must contain either launchTemplateId or LaunchTemplateName")
 	}
-	s := &TemplateSpec{ID: p.Text("LaunchTemplateId"), Name: p.Text("LaunchTemplateName"), Version: cmp.Or(p.Text("Version"), "$Default")}
-	if (s.ID == "") == (s.Name == "") {
-		p.Reject(wire.Fail("ValidationError", "Valid requests must contain either launchTemplateId or LaunchTemplateName"))
-	}
-	return s
+	return nil
 }
 
-func parseMixed(p *wire.Params) *MixedInput {
-	if p == nil {
+// spec is what the request names, nil for nothing.
+func (in *SpecInput) spec() *TemplateSpec {
+	if in == nil {
 		return nil
 	}
-	in := &MixedInput{}
-	if t := p.Sub("LaunchTemplate"); t != nil {
-		in.hasTemplate = true
-		in.Base = parseLTSpec(t.Sub("LaunchTemplateSpecification"))
-		in.hasOverrides = t.Has("Overrides")
-		for _, o := range t.List("Overrides") {
-			in.overrides = append(in.overrides, parseOverride(o))
-		}
-	}
-	if d := p.Sub("InstancesDistribution"); d != nil {
-		in.onDemandStrategy = d.Optional("OnDemandAllocationStrategy")
-		in.onDemandBase = d.OptionalInt("OnDemandBaseCapacity")
-		in.onDemandPercent = d.OptionalInt("OnDemandPercentageAboveBaseCapacity")
-		in.spotStrategy = d.Optional("SpotAllocationStrategy")
-		in.spotPools = d.OptionalInt("SpotInstancePools")
-		in.spotMaxPrice = d.Optional("SpotMaxPrice")
-	}
-	return in
+	return &TemplateSpec{ID: in.LaunchTemplateID, Name: in.LaunchTemplateName, Version: cmp.Or(in.Version, "$Default")}
 }
 
-func parseOverride(p *wire.Params) Override {
-	o := Override{
-		InstanceType: p.Text("InstanceType"), Weight: p.Text("WeightedCapacity"),
-		Template: parseLTSpec(p.Sub("LaunchTemplateSpecification")), ImageID: p.Text("ImageId"),
+func (in *PolicyInput) check() error {
+	if in == nil || in.LaunchTemplate == nil {
+		return nil
 	}
-	if o.Requirements = p.Data("InstanceRequirements"); o.Requirements != nil {
-		if err := ec2.CheckRequirements(wire.Data{"InstanceRequirements": map[string]any(o.Requirements)}); err != nil {
-			p.Reject(wire.Fail("ValidationError", "%s", err.Message))
+	err := in.LaunchTemplate.LaunchTemplateSpecification.check()
+	for _, o := range in.LaunchTemplate.Overrides {
+		err = cmp.Or(err, o.check())
+	}
+	return err
+}
+
+func (in *overrideInput) check() error {
+	if err := in.LaunchTemplateSpecification.check(); err != nil {
+		return err
+	}
+	if in.InstanceRequirements != nil {
+		if err := ec2.CheckRequirements(wire.Data{"InstanceRequirements": map[string]any(in.InstanceRequirements)}); err != nil {
+			return invalid("%s", err.Message)
 		}
 	}
-	if n, err := strconv.Atoi(o.Weight); o.Weight != "" && (err != nil || n < 1 || n > 999) {
-		p.Bad("WeightedCapacity", o.Weight, weightRange)
+	if n, err := strconv.Atoi(in.WeightedCapacity); in.WeightedCapacity != "" && (err != nil || n < 1 || n > 999) {
+		return badValue("WeightedCapacity", in.WeightedCapacity, weightRange)
 	}
-	if o.InstanceType != "" && o.Requirements != nil {
-		p.Reject(wire.Fail("ValidationError", "An override may specify only one of InstanceType and InstanceRequirements."))
+	if in.InstanceType != "" && in.InstanceRequirements != nil {
+		return invalid("An override may specify only one of InstanceType and InstanceRequirements.")
 	}
-	return o
+	return nil
 }
 
 // apply makes a policy out of a request and the policy that was there before,
 // nil for none: what was not sent stays.
-func (in *MixedInput) apply(before *MixedPolicy) (*MixedPolicy, *wire.Error) {
+func (in *PolicyInput) apply(before *MixedPolicy) (*MixedPolicy, *wire.Error) {
 	m := &MixedPolicy{Distribution: Distribution{OnDemandPercent: 100, SpotStrategy: "lowest-price"}}
 	if before != nil {
 		*m = *before
 	}
-	if in.Base != nil {
-		m.Base = *in.Base
-	}
-	if in.hasOverrides {
-		m.Overrides = in.overrides
+	if sent := in.LaunchTemplate; sent != nil {
+		if base := sent.LaunchTemplateSpecification.spec(); base != nil {
+			m.Base = *base
+		}
+		if sent.Overrides != nil {
+			m.Overrides = nil
+			for _, o := range sent.Overrides {
+				m.Overrides = append(m.Overrides, Override{
+					InstanceType: o.InstanceType, Weight: o.WeightedCapacity, Template: o.LaunchTemplateSpecification.spec(),
+					Requirements: o.InstanceRequirements, ImageID: o.ImageID,
+				})
+			}
+		}
 	}
 	if m.Base == (TemplateSpec{}) {
-		return nil, wire.Fail("ValidationError", "Mixed instances policy must contain a launch template specification.")
+		return nil, invalid("Mixed instances policy must contain a launch template specification.")
 	}
 	d := &m.Distribution
-	Set(&d.OnDemandStrategy, in.onDemandStrategy)
-	Set(&d.OnDemandBase, in.onDemandBase)
-	Set(&d.OnDemandPercent, in.onDemandPercent)
-	Set(&d.SpotStrategy, in.spotStrategy)
-	Set(&d.SpotMaxPrice, in.spotMaxPrice)
-	if in.spotPools != nil || in.spotStrategy != nil && *in.spotStrategy != "lowest-price" {
-		d.SpotPools = in.spotPools // those of lowest-price end with it
+	if sent := in.InstancesDistribution; sent != nil {
+		Set(&d.OnDemandStrategy, sent.OnDemandAllocationStrategy)
+		Set(&d.OnDemandBase, sent.OnDemandBaseCapacity)
+		Set(&d.OnDemandPercent, sent.OnDemandPercentageAboveBaseCapacity)
+		Set(&d.SpotStrategy, sent.SpotAllocationStrategy)
+		Set(&d.SpotMaxPrice, sent.SpotMaxPrice)
+		if sent.SpotInstancePools != nil || sent.SpotAllocationStrategy != nil && *sent.SpotAllocationStrategy != "lowest-price" {
+			d.SpotPools = sent.SpotInstancePools // those of lowest-price end with it
+		}
 	}
 	if d.OnDemandStrategy == "" {
 		d.OnDemandStrategy = "prioritized"
@@ -162,19 +177,19 @@ func Set[T any](to *T, value *T) {
 func (d *Distribution) check(m *MixedPolicy) *wire.Error {
 	switch {
 	case !slices.Contains([]string{"prioritized", "lowest-price"}, d.OnDemandStrategy):
-		return wire.Fail("ValidationError", "The specified on-demand allocation strategy %s is not valid. Valid values are: prioritized, lowest-price.", d.OnDemandStrategy)
+		return invalid("The specified on-demand allocation strategy %s is not valid. Valid values are: prioritized, lowest-price.", d.OnDemandStrategy)
 	case !slices.Contains([]string{"lowest-price", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"}, d.SpotStrategy):
-		return wire.Fail("ValidationError", "The specified spot allocation strategy %s is not valid. Valid values are: lowest-price, capacity-optimized, capacity-optimized-prioritized, price-capacity-optimized.", d.SpotStrategy)
+		return invalid("The specified spot allocation strategy %s is not valid. Valid values are: lowest-price, capacity-optimized, capacity-optimized-prioritized, price-capacity-optimized.", d.SpotStrategy)
 	case m.byRequirements() && (d.OnDemandStrategy == "prioritized" || d.SpotStrategy == "capacity-optimized-prioritized"):
-		return wire.Fail("ValidationError", "Prioritized allocation strategies cannot be used with InstanceRequirements.")
+		return invalid("Prioritized allocation strategies cannot be used with InstanceRequirements.")
 	case d.OnDemandBase < 0:
-		return wire.Fail("ValidationError", "OnDemandBaseCapacity must be greater than or equal to 0.")
+		return invalid("OnDemandBaseCapacity must be greater than or equal to 0.")
 	case d.OnDemandPercent < 0 || d.OnDemandPercent > 100:
-		return wire.Fail("ValidationError", "OnDemandPercentageAboveBaseCapacity must be between 0 and 100.")
+		return invalid("OnDemandPercentageAboveBaseCapacity must be between 0 and 100.")
 	}
 	if d.SpotStrategy != "lowest-price" {
 		if d.SpotPools != nil && *d.SpotPools != 0 {
-			return wire.Fail("ValidationError", "SpotInstancePools option is only available with the lowest-price allocation strategy.")
+			return invalid("SpotInstancePools option is only available with the lowest-price allocation strategy.")
 		}
 		d.SpotPools = nil
 		return nil
@@ -184,7 +199,7 @@ func (d *Distribution) check(m *MixedPolicy) *wire.Error {
 		d.SpotPools = &two
 	}
 	if *d.SpotPools < 1 || *d.SpotPools > 20 {
-		return wire.Fail("ValidationError", "SpotInstancePools must be between 1 and 20.")
+		return invalid("SpotInstancePools must be between 1 and 20.")
 	}
 	return nil
 }
@@ -244,7 +259,7 @@ func (r *Region) checkConfig(c GroupConfig, trial bool, subnets []string) *wire.
 		}
 		s.ID, s.Name = t.ID, t.Name
 		if c.Mixed != nil && v.Data.Sub("InstanceMarketOptions").Text("MarketType") == "spot" {
-			return wire.Fail("ValidationError", "Incompatible launch template: the launch template of a mixed instances policy must not request Spot Instances. Remove InstanceMarketOptions and try again.")
+			return invalid("Incompatible launch template: the launch template of a mixed instances policy must not request Spot Instances. Remove InstanceMarketOptions and try again.")
 		}
 	}
 	choices, err := r.Choices(c)
@@ -260,7 +275,7 @@ func (r *Region) checkPolicy(m *MixedPolicy) *wire.Error {
 		return nil
 	}
 	if n := r.Quota("overrides"); len(m.Overrides) > n {
-		return wire.Fail("ValidationError", "The number of instance type overrides must not exceed %d.", n)
+		return invalid("The number of instance type overrides must not exceed %d.", n)
 	}
 	weights, requirements := 0, 0
 	types, templates := map[string]bool{}, map[string]bool{m.Base.ID + m.Base.Name: true}
@@ -275,26 +290,26 @@ func (r *Region) checkPolicy(m *MixedPolicy) *wire.Error {
 			templates[o.Template.ID+o.Template.Name] = true
 		}
 		if o.InstanceType != "" && types[o.InstanceType] {
-			return wire.Fail("ValidationError", "The instance type %s is specified in more than one override.", o.InstanceType)
+			return invalid("The instance type %s is specified in more than one override.", o.InstanceType)
 		}
 		types[o.InstanceType] = true
 	}
 	switch {
 	case weights > 0 && weights < len(m.Overrides):
-		return wire.Fail("ValidationError", "If you specify a weighted capacity for one instance type, you must specify it for all instance types.")
+		return invalid("If you specify a weighted capacity for one instance type, you must specify it for all instance types.")
 	case weights > 0 && requirements > 0:
-		return wire.Fail("ValidationError", "Weighted capacity cannot be used with InstanceRequirements.")
+		return invalid("Weighted capacity cannot be used with InstanceRequirements.")
 	case requirements > 0 && requirements < len(m.Overrides):
-		return wire.Fail("ValidationError", "All overrides must specify InstanceRequirements if one of them does.")
+		return invalid("All overrides must specify InstanceRequirements if one of them does.")
 	case requirements > 4:
-		return wire.Fail("ValidationError", "A mixed instances policy may hold at most 4 sets of InstanceRequirements.")
+		return invalid("A mixed instances policy may hold at most 4 sets of InstanceRequirements.")
 	case len(templates) > r.Quota("launch-templates-per-group"):
-		return wire.Fail("ValidationError", "A mixed instances policy may name at most %d launch templates.", r.Quota("launch-templates-per-group"))
+		return invalid("A mixed instances policy may name at most %d launch templates.", r.Quota("launch-templates-per-group"))
 	}
 	return nil
 }
 
 // malformedTemplate wraps EC2's fault as Auto Scaling does.
 func malformedTemplate(err *wire.Error) *wire.Error {
-	return wire.Fail("ValidationError", "You must use a valid fully-formed launch template. %s", err.Message)
+	return invalid("You must use a valid fully-formed launch template. %s", err.Message)
 }

@@ -132,7 +132,7 @@ func (r *Region) findGroup(name string) (*Group, error) {
 	if g := r.Groups.Get(name); g != nil {
 		return g, nil
 	}
-	return nil, wire.Fail("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup %s not found", name)
+	return nil, invalid("AutoScalingGroup name not found - AutoScalingGroup %s not found", name)
 }
 
 // changeableGroup finds a group that is not being deleted.
@@ -235,6 +235,3 @@ func (g *Group) memberTags() world.Tags {
 	ts.Set("aws:autoscaling:groupName", g.Name)
 	return ts
 }
-
-// nameOf is the name of a group in a request.
-func nameOf(p *wire.Params) string { return p.Text("AutoScalingGroupName") }

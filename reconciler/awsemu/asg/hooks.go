@@ -21,87 +21,71 @@ type Hook struct {
 
 // hookInput is a hook of a request; nil members were not sent.
 type hookInput struct {
-	name, transition, result string
-	target, role, metadata   *string
-	timeout                  *int64
+	LifecycleHookName, LifecycleTransition, DefaultResult string
+	NotificationTargetARN, RoleARN, NotificationMetadata  *string
+	HeartbeatTimeout                                      *int64
 }
 
-func parseHookInput(p *wire.Params) hookInput {
-	return hookInput{
-		name:       p.Text("LifecycleHookName"),
-		transition: p.OneOf("LifecycleTransition", "autoscaling:EC2_INSTANCE_LAUNCHING", "autoscaling:EC2_INSTANCE_TERMINATING"),
-		result:     p.OneOf("DefaultResult", "CONTINUE", "ABANDON"),
-		target:     p.Optional("NotificationTargetARN"), role: p.Optional("RoleARN"), metadata: p.Optional("NotificationMetadata"),
-		timeout: between(p, "HeartbeatTimeout", 30, 7200),
+func (in *hookInput) Check() error {
+	if t := in.LifecycleTransition; t != "" && t != "autoscaling:EC2_INSTANCE_LAUNCHING" && t != "autoscaling:EC2_INSTANCE_TERMINATING" {
+		return badValue("LifecycleTransition", t, "Member must satisfy enum value set: [autoscaling:EC2_INSTANCE_LAUNCHING, autoscaling:EC2_INSTANCE_TERMINATING]")
 	}
+	if res := in.DefaultResult; res != "" && res != "CONTINUE" && res != "ABANDON" {
+		return badValue("DefaultResult", res, "Member must satisfy enum value set: [CONTINUE, ABANDON]")
+	}
+	return inRange("HeartbeatTimeout", in.HeartbeatTimeout, 30, 7200)
 }
 
 // apply changes a hook by what was sent.
 func (in *hookInput) apply(h *Hook) {
-	h.Name = in.name
-	h.Transition, h.Result = cmp.Or(in.transition, h.Transition), cmp.Or(in.result, h.Result)
-	Set(&h.Target, in.target)
-	Set(&h.Role, in.role)
-	Set(&h.Metadata, in.metadata)
-	Set(&h.Timeout, in.timeout)
+	h.Name = in.LifecycleHookName
+	h.Transition, h.Result = cmp.Or(in.LifecycleTransition, h.Transition), cmp.Or(in.DefaultResult, h.Result)
+	Set(&h.Target, in.NotificationTargetARN)
+	Set(&h.Role, in.RoleARN)
+	Set(&h.Metadata, in.NotificationMetadata)
+	Set(&h.Timeout, in.HeartbeatTimeout)
 }
 
 func newHook() *Hook { return &Hook{Timeout: 3600, Result: "ABANDON"} }
 
-// parseHook reads a hook of CreateAutoScalingGroup.
-func parseHook(p *wire.Params) *Hook {
-	in := parseHookInput(p)
-	h := newHook()
-	in.apply(h)
-	return h
-}
-
 type putHookInput struct {
-	group string
-	hook  hookInput
-}
-
-func parsePutHook(p *wire.Params) putHookInput {
-	return putHookInput{group: nameOf(p), hook: parseHookInput(p)}
+	groupName
+	hookInput
 }
 
 func putLifecycleHook(rq *request, in putHookInput) error {
-	g, err := rq.Region.changeableGroup(in.group)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	h := newHook()
-	if known := g.Hooks.Get(in.hook.name); known != nil {
+	if known := g.Hooks.Get(in.LifecycleHookName); known != nil {
 		*h = *known
-	} else if in.hook.transition == "" {
-		return wire.Fail("ValidationError", "LifecycleTransition is required for a new lifecycle hook")
+	} else if in.LifecycleTransition == "" {
+		return invalid("LifecycleTransition is required for a new lifecycle hook")
 	}
-	if !g.Hooks.Has(in.hook.name) && g.Hooks.Len() >= rq.Region.Quota("lifecycle-hooks") {
+	if !g.Hooks.Has(in.LifecycleHookName) && g.Hooks.Len() >= rq.Region.Quota("lifecycle-hooks") {
 		return wire.Fail("LimitExceeded", "You've reached the limit on the number of lifecycle hooks: %d", rq.Region.Quota("lifecycle-hooks"))
 	}
-	in.hook.apply(h)
+	in.apply(h)
 	g.Hooks.Put(h.Name, h)
 	return nil
 }
 
 type describeHooksInput struct {
-	group string
-	names []string
-}
-
-func parseDescribeHooks(p *wire.Params) describeHooksInput {
-	return describeHooksInput{group: nameOf(p), names: p.Strings("LifecycleHookNames")}
+	groupName
+	LifecycleHookNames []string
 }
 
 func describeLifecycleHooks(rq *request, in describeHooksInput) error {
-	g, err := rq.Region.findGroup(in.group)
+	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	w := &rq.XML
 	w.Open("LifecycleHooks")
 	for _, name := range g.Hooks.Sorted() {
-		if len(in.names) > 0 && !slices.Contains(in.names, name) {
+		if len(in.LifecycleHookNames) > 0 && !slices.Contains(in.LifecycleHookNames, name) {
 			continue
 		}
 		h := g.Hooks.Get(name)
@@ -121,20 +105,19 @@ func describeLifecycleHooks(rq *request, in describeHooksInput) error {
 	return nil
 }
 
-type deleteHookInput struct{ group, hook string }
-
-func parseDeleteHook(p *wire.Params) deleteHookInput {
-	return deleteHookInput{group: nameOf(p), hook: p.Text("LifecycleHookName")}
+type deleteHookInput struct {
+	groupName
+	LifecycleHookName string
 }
 
 func deleteLifecycleHook(rq *request, in deleteHookInput) error {
-	g, err := rq.Region.changeableGroup(in.group)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
-	if !g.Hooks.Has(in.hook) {
-		return wire.Fail("ValidationError", "No Lifecycle Hook found for %s", in.hook)
+	if !g.Hooks.Has(in.LifecycleHookName) {
+		return invalid("No Lifecycle Hook found for %s", in.LifecycleHookName)
 	}
-	g.Hooks.Remove(in.hook)
+	g.Hooks.Remove(in.LifecycleHookName)
 	return nil
 }

@@ -105,7 +105,7 @@ func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join fun
 		}
 	}
 	if firstErr == nil {
-		return wire.Fail("ValidationError", "The group has no subnet to launch in.")
+		return invalid("The group has no subnet to launch in.")
 	}
 	return firstErr
 }

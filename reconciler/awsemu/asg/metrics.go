@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-
-	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
 // groupMetrics are the metrics that a group can send: EnableMetricsCollection in
@@ -19,38 +17,43 @@ func groupMetrics() []string {
 	}
 }
 
+// metricsInput names metrics: all where none was sent.
 type metricsInput struct {
-	name    string
-	metrics []string // all where none was sent
+	groupName
+	Metrics []string
 }
 
-func parseMetrics(p *wire.Params) metricsInput {
-	in := metricsInput{name: nameOf(p), metrics: p.Strings("Metrics")}
-	for _, m := range in.metrics {
+func (in *metricsInput) Check() error {
+	for _, m := range in.Metrics {
 		if !slices.Contains(groupMetrics(), m) {
-			p.Reject(wire.Fail("ValidationError", "Metric type %s is not supported", m))
+			return invalid("Metric type %s is not supported", m)
 		}
 	}
-	if len(in.metrics) == 0 {
-		in.metrics = groupMetrics()
+	if len(in.Metrics) == 0 {
+		in.Metrics = groupMetrics()
 	}
-	return in
+	return nil
 }
 
-func parseEnableMetrics(p *wire.Params) metricsInput {
-	if g := p.Text("Granularity"); g != "1Minute" {
-		p.Reject(wire.Fail("ValidationError", "Granularity %s is not supported. Valid values are: 1Minute", g))
-	}
-	return parseMetrics(p)
+type enableMetricsInput struct {
+	metricsInput
+	Granularity string
 }
 
-func enableMetrics(rq *request, in metricsInput) error {
-	g, err := rq.Region.changeableGroup(in.name)
+func (in *enableMetricsInput) Check() error {
+	if in.Granularity != "1Minute" {
+		return invalid("Granularity %s is not supported. Valid values are: 1Minute", in.Granularity)
+	}
+	return in.metricsInput.Check()
+}
+
+func enableMetrics(rq *request, in enableMetricsInput) error {
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	all := map[string]bool{}
-	for _, m := range append(in.metrics, g.Metrics...) {
+	for _, m := range append(in.Metrics, g.Metrics...) {
 		all[m] = true
 	}
 	g.Metrics = slices.Sorted(maps.Keys(all))
@@ -58,13 +61,13 @@ func enableMetrics(rq *request, in metricsInput) error {
 }
 
 func disableMetrics(rq *request, in metricsInput) error {
-	g, err := rq.Region.changeableGroup(in.name)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	var left []string
 	for _, m := range g.Metrics {
-		if !slices.Contains(in.metrics, m) {
+		if !slices.Contains(in.Metrics, m) {
 			left = append(left, m)
 		}
 	}

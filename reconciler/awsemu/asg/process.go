@@ -3,8 +3,6 @@ package asg
 import (
 	"slices"
 	"sort"
-
-	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
 // processes are the processes of a group that can be suspended.
@@ -13,30 +11,30 @@ func processes() []string {
 		"Launch", "ReplaceUnhealthy", "ScheduledActions", "Terminate"}
 }
 
+// processesInput names processes: all where none was sent.
 type processesInput struct {
-	name      string
-	processes []string
+	groupName
+	ScalingProcesses []string
 }
 
-func parseProcesses(p *wire.Params) processesInput {
-	in := processesInput{name: nameOf(p), processes: p.Strings("ScalingProcesses")}
-	for _, process := range in.processes {
+func (in *processesInput) Check() error {
+	for _, process := range in.ScalingProcesses {
 		if !slices.Contains(processes(), process) {
-			p.Reject(wire.Fail("ValidationError", "Invalid process type: %s", process))
+			return invalid("Invalid process type: %s", process)
 		}
 	}
-	if len(in.processes) == 0 {
-		in.processes = processes()
+	if len(in.ScalingProcesses) == 0 {
+		in.ScalingProcesses = processes()
 	}
-	return in
+	return nil
 }
 
 func suspendProcesses(rq *request, in processesInput) error {
-	g, err := rq.Region.changeableGroup(in.name)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
-	for _, process := range in.processes {
+	for _, process := range in.ScalingProcesses {
 		if !g.suspended(process) {
 			g.Suspended = append(g.Suspended, suspension{process, "User suspended at " + rq.Region.Now().Format(activityTime)})
 		}
@@ -46,13 +44,13 @@ func suspendProcesses(rq *request, in processesInput) error {
 }
 
 func resumeProcesses(rq *request, in processesInput) error {
-	g, err := rq.Region.changeableGroup(in.name)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	var left []suspension
 	for _, s := range g.Suspended {
-		if !slices.Contains(in.processes, s.Process) {
+		if !slices.Contains(in.ScalingProcesses, s.Process) {
 			left = append(left, s)
 		}
 	}

@@ -1,6 +1,7 @@
 package asg
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -9,45 +10,68 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// pageLimit reads MaxRecords.
-func pageLimit(p *wire.Params, usual, highest int64) int {
-	n := p.OptionalInt("MaxRecords")
-	if n == nil {
-		return int(usual)
-	}
-	if *n < 1 || *n > highest {
-		p.Bad("MaxRecords", wire.Decimal(*n), "Member must have value between 1 and "+wire.Decimal(highest))
-	}
-	return int(*n)
+// paging is what the Describe calls have in common.
+type paging struct {
+	NextToken  string
+	MaxRecords *int64
+
+	limit int
 }
+
+// bound checks the page size, which is usual where none is given.
+func (p *paging) bound(usual, highest int64) error {
+	p.limit = int(usual)
+	if p.MaxRecords != nil {
+		p.limit = int(*p.MaxRecords)
+	}
+	return inRange("MaxRecords", p.MaxRecords, 1, highest)
+}
+
+// inRange checks a number that need not be there.
+func inRange(name string, n *int64, low, high int64) error {
+	if n != nil && (*n < low || *n > high) {
+		return badValue(name, wire.Decimal(*n), "Member must have value between "+wire.Decimal(low)+" and "+wire.Decimal(high))
+	}
+	return nil
+}
+
+// badValue is the fault for a member's value.
+func badValue(name, value, why string) *wire.Error {
+	return wire.QueryDialect().BadParam(name, value, why)
+}
+
+// invalid is the fault for what breaks another rule.
+func invalid(format string, args ...any) *wire.Error {
+	return wire.Fail("ValidationError", format, args...)
+}
+
+// groupName is a request that names a group.
+type groupName struct{ AutoScalingGroupName string }
 
 // groupFilter is a filter of DescribeAutoScalingGroups and of its relatives.
 type groupFilter struct {
-	name   string
-	values []string
+	Name   string
+	Values []string
 }
 
-func parseGroupFilters(p *wire.Params, kinds ...string) []groupFilter {
-	var out []groupFilter
-	for _, f := range p.List("Filters") {
-		one := groupFilter{name: f.Text("Name"), values: f.Strings("Values")}
-		known := slices.Contains(kinds, one.name)
-		if key, isTag := strings.CutPrefix(one.name, "tag:"); isTag && slices.Contains(kinds, "tag:<key>") {
+func checkFilters(filters []groupFilter, kinds ...string) error {
+	for _, f := range filters {
+		known := slices.Contains(kinds, f.Name)
+		if key, isTag := strings.CutPrefix(f.Name, "tag:"); isTag && slices.Contains(kinds, "tag:<key>") {
 			known = key != ""
 		}
 		if !known {
-			p.Reject(wire.Fail("ValidationError", "Filter type %s is not correct. Allowed Filter types are: %s", one.name, strings.Join(kinds, " ")))
+			return invalid("Filter type %s is not correct. Allowed Filter types are: %s", f.Name, strings.Join(kinds, " "))
 		}
-		out = append(out, one)
 	}
-	return out
+	return nil
 }
 
 // accepts says whether the filter holds for a group's tags.
 func (f *groupFilter) accepts(g *Group) bool {
-	switch f.name {
+	switch f.Name {
 	case "tag-key":
-		for _, v := range f.values {
+		for _, v := range f.Values {
 			if _, ok := g.tagIndex(v); ok {
 				return true
 			}
@@ -55,44 +79,40 @@ func (f *groupFilter) accepts(g *Group) bool {
 		return false
 	case "tag-value":
 		for _, t := range g.Tags {
-			if slices.Contains(f.values, t.Value) {
+			if slices.Contains(f.Values, t.Value) {
 				return true
 			}
 		}
 		return false
 	}
-	i, ok := g.tagIndex(strings.TrimPrefix(f.name, "tag:"))
-	return ok && slices.Contains(f.values, g.Tags[i].Value)
+	i, ok := g.tagIndex(strings.TrimPrefix(f.Name, "tag:"))
+	return ok && slices.Contains(f.Values, g.Tags[i].Value)
 }
 
 type describeScalingGroupsInput struct {
-	names     []string
-	filters   []groupFilter
-	token     string
-	limit     int
-	instances bool
+	paging
+	AutoScalingGroupNames []string
+	Filters               []groupFilter
+	IncludeInstances      *bool
 }
 
-func parseDescribeGroups(p *wire.Params) describeScalingGroupsInput {
-	in := describeScalingGroupsInput{
-		names: p.Strings("AutoScalingGroupNames"), token: p.Text("NextToken"), limit: pageLimit(p, 50, 100), instances: true,
-		filters: parseGroupFilters(p, "tag-key", "tag-value", "tag:<key>"),
+func (in *describeScalingGroupsInput) Check() error {
+	if err := cmp.Or(in.bound(50, 100), checkFilters(in.Filters, "tag-key", "tag-value", "tag:<key>")); err != nil {
+		return err
 	}
-	if b := p.OptionalBool("IncludeInstances"); b != nil {
-		in.instances = *b
+	if n := len(in.AutoScalingGroupNames); n > in.limit {
+		return invalid("The number of group names (%d) must not exceed MaxRecords (%d)", n, in.limit)
 	}
-	if len(in.names) > in.limit {
-		p.Reject(wire.Fail("ValidationError", "The number of group names (%d) must not exceed MaxRecords (%d)", len(in.names), in.limit))
-	}
-	return in
+	return nil
 }
 
 func describeAutoScalingGroups(rq *request, in describeScalingGroupsInput) error {
+	instances := in.IncludeInstances == nil || *in.IncludeInstances
 	groups := &rq.Region.Groups
 	keys := groups.Sorted()
-	if len(in.names) > 0 {
+	if len(in.AutoScalingGroupNames) > 0 {
 		wanted := map[string]bool{}
-		for _, name := range in.names {
+		for _, name := range in.AutoScalingGroupNames {
 			if groups.Has(name) {
 				wanted[name] = true
 			}
@@ -102,20 +122,20 @@ func describeAutoScalingGroups(rq *request, in describeScalingGroupsInput) error
 	w := &rq.XML
 	// A group takes about 2 KiB, its members about 1.5 KiB.
 	size := min(in.limit, len(keys)) * 2048
-	if in.instances {
+	if instances {
 		size *= 2
 	}
 	w.Buf = make([]byte, 0, size)
 	w.Open("AutoScalingGroups")
-	next, err := rq.Page(keys, in.token, in.limit, func(name string) bool {
+	next, err := rq.Page(keys, in.NextToken, in.limit, func(name string) bool {
 		g := groups.Get(name)
-		for i := range in.filters {
-			if !in.filters[i].accepts(g) {
+		for i := range in.Filters {
+			if !in.Filters[i].accepts(g) {
 				return false
 			}
 		}
 		w.Open("member")
-		writeScalingGroup(w, rq.Region, g, in.instances)
+		writeScalingGroup(w, rq.Region, g, instances)
 		w.Close("member")
 		return true
 	})

@@ -84,89 +84,78 @@ func (g *Group) activeRefresh() *refresh {
 }
 
 type startRefreshInput struct {
-	name     string
-	template *TemplateSpec
-	mixed    *MixedInput
-	desired  bool
-	min      *int64
-	prefs    refreshPrefs
+	groupName
+	Strategy             string
+	DesiredConfiguration *struct {
+		LaunchTemplate       *SpecInput
+		MixedInstancesPolicy *PolicyInput
+	}
+	Preferences struct {
+		MinHealthyPercentage, MaxHealthyPercentage  *int64
+		InstanceWarmup, CheckpointDelay, BakeTime   *int64
+		CheckpointPercentages                       []int64
+		SkipMatching, AutoRollback                  bool
+		ScaleInProtectedInstances, StandbyInstances string
+		AlarmSpecification                          struct{ Alarms []string }
+	}
 }
 
-func parseStartRefresh(p *wire.Params) startRefreshInput {
-	in := startRefreshInput{name: nameOf(p)}
-	if p.Text("Strategy") == "ReplaceRootVolume" {
-		p.Reject(wire.Fail("ValidationError", "The strategy ReplaceRootVolume is not supported by the emulator"))
+func (in *startRefreshInput) Check() error {
+	if in.Strategy == "ReplaceRootVolume" {
+		return invalid("The strategy ReplaceRootVolume is not supported by the emulator")
 	}
-	if d := p.Sub("DesiredConfiguration"); d != nil {
-		in.desired = true
-		in.template, in.mixed = parseLTSpec(d.Sub("LaunchTemplate")), parseMixed(d.Sub("MixedInstancesPolicy"))
-		if (in.template == nil) == (in.mixed == nil) {
-			p.Reject(wire.Fail("ValidationError", "DesiredConfiguration must contain either LaunchTemplate or MixedInstancesPolicy."))
+	if d := in.DesiredConfiguration; d != nil {
+		if err := cmp.Or(d.LaunchTemplate.check(), d.MixedInstancesPolicy.check()); err != nil {
+			return err
+		}
+		if (d.LaunchTemplate == nil) == (d.MixedInstancesPolicy == nil) {
+			return invalid("DesiredConfiguration must contain either LaunchTemplate or MixedInstancesPolicy.")
 		}
 	}
-	in.prefs = refreshPrefs{Protected: "Wait", Standby: "Wait"}
-	if sub := p.Sub("Preferences"); sub != nil {
-		in.parsePrefs(sub)
+	p := &in.Preferences
+	for _, name := range p.AlarmSpecification.Alarms {
+		return invalid("The alarm %s does not exist: the emulator has no CloudWatch alarms", name)
 	}
-	return in
-}
-
-func (in *startRefreshInput) parsePrefs(p *wire.Params) {
-	f := &in.prefs
-	in.min = p.OptionalInt("MinHealthyPercentage")
-	f.MaxHealthy = p.OptionalInt("MaxHealthyPercentage")
-	f.Warmup = p.OptionalInt("InstanceWarmup")
-	f.CheckpointDelay = p.OptionalInt("CheckpointDelay")
-	f.BakeTime = p.OptionalInt("BakeTime")
-	f.SkipMatching, f.AutoRollback = p.Boolean("SkipMatching"), p.Boolean("AutoRollback")
-	f.Protected = cmp.Or(p.Text("ScaleInProtectedInstances"), "Wait")
-	f.Standby = cmp.Or(p.Text("StandbyInstances"), "Wait")
-	if p.Has("AlarmSpecification") {
-		p.Sub("AlarmSpecification").Sub("Alarms")
-		for _, name := range p.Sub("AlarmSpecification").Strings("Alarms") {
-			p.Reject(wire.Fail("ValidationError", "The alarm %s does not exist: the emulator has no CloudWatch alarms", name))
+	for k, n := range p.CheckpointPercentages {
+		if k > 0 && p.CheckpointPercentages[k-1] >= n {
+			return invalid("CheckpointPercentages must be unique and in ascending order.")
 		}
-	}
-	for _, text := range p.Strings("CheckpointPercentages") {
-		n := wire.Data{"n": text}.Integer("n")
-		if k := len(f.Checkpoints); k > 0 && f.Checkpoints[k-1] >= n {
-			p.Reject(wire.Fail("ValidationError", "CheckpointPercentages must be unique and in ascending order."))
-		}
-		f.Checkpoints = append(f.Checkpoints, n)
 	}
 	switch {
-	case f.CheckpointDelay != nil && len(f.Checkpoints) == 0:
-		p.Reject(wire.Fail("ValidationError", "CheckpointDelay requires CheckpointPercentages."))
-	case f.MaxHealthy != nil && in.min == nil:
-		p.Reject(wire.Fail("ValidationError", "MaxHealthyPercentage requires MinHealthyPercentage."))
-	case f.MaxHealthy != nil && *f.MaxHealthy-*in.min > 100:
-		p.Reject(wire.Fail("ValidationError", "The difference between MaxHealthyPercentage and MinHealthyPercentage must not be greater than 100."))
-	case f.AutoRollback && !in.desired:
-		p.Reject(wire.Fail("ValidationError", "AutoRollback requires a desired configuration: specify DesiredConfiguration."))
+	case p.CheckpointDelay != nil && len(p.CheckpointPercentages) == 0:
+		return invalid("CheckpointDelay requires CheckpointPercentages.")
+	case p.MaxHealthyPercentage != nil && p.MinHealthyPercentage == nil:
+		return invalid("MaxHealthyPercentage requires MinHealthyPercentage.")
+	case p.MaxHealthyPercentage != nil && *p.MaxHealthyPercentage-*p.MinHealthyPercentage > 100:
+		return invalid("The difference between MaxHealthyPercentage and MinHealthyPercentage must not be greater than 100.")
+	case p.AutoRollback && in.DesiredConfiguration == nil:
+		return invalid("AutoRollback requires a desired configuration: specify DesiredConfiguration.")
 	}
+	return nil
 }
 
-// between reads a number within bounds.
-func between(p *wire.Params, name string, low, high int64) *int64 {
-	n := p.OptionalInt(name)
-	if n != nil && (*n < low || *n > high) {
-		p.Bad(name, wire.Decimal(*n), "Member must have value between "+wire.Decimal(low)+" and "+wire.Decimal(high))
+// prefs are the preferences that do not depend on the group.
+func (in *startRefreshInput) prefs() refreshPrefs {
+	p := &in.Preferences
+	return refreshPrefs{
+		MaxHealthy: p.MaxHealthyPercentage, Warmup: p.InstanceWarmup, Checkpoints: p.CheckpointPercentages, CheckpointDelay: p.CheckpointDelay,
+		SkipMatching: p.SkipMatching, AutoRollback: p.AutoRollback, BakeTime: p.BakeTime,
+		Protected: cmp.Or(p.ScaleInProtectedInstances, "Wait"), Standby: cmp.Or(p.StandbyInstances, "Wait"),
 	}
-	return n
 }
 
 // startInstanceRefresh starts a refresh. Whether EC2 can launch what is desired is
 // not tried here: a missing image makes the refresh fail.
 func startInstanceRefresh(rq *request, in startRefreshInput) error {
 	r := rq.Region
-	g, err := r.changeableGroup(in.name)
+	g, err := r.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	if g.activeRefresh() != nil {
 		return wire.Fail("InstanceRefreshInProgress", "An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.")
 	}
-	f := &refresh{Status: refreshPending, Start: r.Now(), Progress: r.Now(), Prefs: in.prefs, FirstSeq: g.Launched, FailuresSeen: g.FailuresTotal}
+	f := &refresh{Status: refreshPending, Start: r.Now(), Progress: r.Now(), Prefs: in.prefs(), FirstSeq: g.Launched, FailuresSeen: g.FailuresTotal}
 	if failed := in.configure(r, g, f); failed != nil {
 		return failed
 	}
@@ -186,10 +175,10 @@ func startInstanceRefresh(rq *request, in startRefreshInput) error {
 
 // configure settles the desired configuration and the preferences' defaults.
 func (in *startRefreshInput) configure(r *Region, g *Group, f *refresh) *wire.Error {
-	if in.desired {
-		c := GroupConfig{Template: in.template}
-		if in.mixed != nil {
-			m, err := in.mixed.apply(g.Config.Mixed)
+	if d := in.DesiredConfiguration; d != nil {
+		c := GroupConfig{Template: d.LaunchTemplate.spec()}
+		if d.MixedInstancesPolicy != nil {
+			m, err := d.MixedInstancesPolicy.apply(g.Config.Mixed)
 			if err != nil {
 				return err
 			}
@@ -201,43 +190,35 @@ func (in *startRefreshInput) configure(r *Region, g *Group, f *refresh) *wire.Er
 		f.Desired = &c
 	}
 	if f.Prefs.AutoRollback && (!g.Config.pinned(r) || !f.Desired.pinned(r)) {
-		return wire.Fail("ValidationError", "AutoRollback cannot be used with a launch template version of $Latest or $Default or with an AMI ID from a Systems Manager parameter.")
+		return invalid("AutoRollback cannot be used with a launch template version of $Latest or $Default or with an AMI ID from a Systems Manager parameter.")
 	}
 	f.Prefs.MinHealthy = 90
 	if g.Maintenance != nil {
 		f.Prefs.MinHealthy = g.Maintenance.Integer("MinHealthyPercentage")
-		if high := g.Maintenance.Integer("MaxHealthyPercentage"); in.min == nil {
+		if high := g.Maintenance.Integer("MaxHealthyPercentage"); in.Preferences.MinHealthyPercentage == nil {
 			f.Prefs.MaxHealthy = &high
 		}
 	}
-	Set(&f.Prefs.MinHealthy, in.min)
+	Set(&f.Prefs.MinHealthy, in.Preferences.MinHealthyPercentage)
 	return nil
 }
 
 type cancelRefreshInput struct {
-	name string
-	wait bool
-}
-
-func parseCancelRefresh(p *wire.Params) cancelRefreshInput {
-	in := cancelRefreshInput{name: nameOf(p), wait: true}
-	if b := p.OptionalBool("WaitForTransitioningInstances"); b != nil {
-		in.wait = *b
-	}
-	return in
+	groupName
+	WaitForTransitioningInstances *bool
 }
 
 func cancelInstanceRefresh(rq *request, in cancelRefreshInput) error {
 	r := rq.Region
-	g, err := r.findGroup(in.name)
+	g, err := r.findGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	f := g.activeRefresh()
 	if f == nil || f.Status == refreshCancelling {
-		return noActiveRefresh(in.name)
+		return noActiveRefresh(in.AutoScalingGroupName)
 	}
-	f.Status, f.Hurry, f.Reason = refreshCancelling, !in.wait, "Cancelled by user request."
+	f.Status, f.Hurry, f.Reason = refreshCancelling, in.WaitForTransitioningInstances != nil && !*in.WaitForTransitioningInstances, "Cancelled by user request."
 	g.Surge, f.Batch = 0, nil
 	r.RetryNow(g)
 	r.tickRefresh(g, f, r.Timings().RefreshBatch/2)
@@ -249,16 +230,16 @@ func noActiveRefresh(name string) *wire.Error {
 	return wire.Fail("ActiveInstanceRefreshNotFound", "No in progress or pending Instance Refresh found for Auto Scaling group %s", name)
 }
 
-func rollbackInstanceRefresh(rq *request, name string) error {
+func rollbackInstanceRefresh(rq *request, in groupName) error {
 	r := rq.Region
-	g, err := r.findGroup(name)
+	g, err := r.findGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	f := g.activeRefresh()
 	switch {
 	case f == nil:
-		return noActiveRefresh(name)
+		return noActiveRefresh(in.AutoScalingGroupName)
 	case f.Status == refreshCancelling || f.Status == refreshRollingBack:
 		return wire.Fail("IrreversibleInstanceRefresh", "The instance refresh %s is in status %s and cannot be rolled back.", f.ID, f.Status)
 	case f.Desired == nil:

@@ -8,33 +8,28 @@ import (
 )
 
 type describeRefreshesInput struct {
-	name  string
-	ids   []string
-	token string
-	limit int
+	paging
+	groupName
+	InstanceRefreshIDs []string
 }
 
-func parseDescribeRefreshes(p *wire.Params) describeRefreshesInput {
-	return describeRefreshesInput{
-		name: nameOf(p), ids: p.Strings("InstanceRefreshIds"), token: p.Text("NextToken"), limit: pageLimit(p, 50, 100),
-	}
-}
+func (in *describeRefreshesInput) Check() error { return in.bound(50, 100) }
 
 // describeInstanceRefreshes writes a group's refreshes, newest first.
 func describeInstanceRefreshes(rq *request, in describeRefreshesInput) error {
-	g, err := rq.Region.findGroup(in.name)
+	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	rows := map[string]*refresh{}
 	for _, f := range g.Refreshes {
-		if len(in.ids) == 0 || slices.Contains(in.ids, f.ID) {
+		if len(in.InstanceRefreshIDs) == 0 || slices.Contains(in.InstanceRefreshIDs, f.ID) {
 			rows[wire.NewestFirst(f.Seq)] = f
 		}
 	}
 	w := &rq.XML
 	w.Open("InstanceRefreshes")
-	next, err := rq.Page(slices.Sorted(maps.Keys(rows)), in.token, in.limit, func(key string) bool {
+	next, err := rq.Page(slices.Sorted(maps.Keys(rows)), in.NextToken, in.limit, func(key string) bool {
 		w.Open("member")
 		writeRefresh(w, g, rows[key])
 		w.Close("member")

@@ -1,6 +1,7 @@
 package asg
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -14,91 +15,74 @@ import (
 // GroupInput is what CreateAutoScalingGroup and UpdateAutoScalingGroup have in
 // common; nil says that a member was not sent.
 type GroupInput struct {
-	name                                     string
-	template                                 *TemplateSpec
-	Mixed                                    *MixedInput
-	Min, Max, Desired                        *int64
-	cooldown, grace, maxLifetime, warmup     *int64
-	zones, zoneIDs, policies                 []string
-	hasZones, hasPolicies                    bool
-	Subnets                                  *string
-	healthType, placement, linkedRole        *string
-	context, capacityType, protection        *string
-	protect, rebalance                       *bool
-	maintenance, zoneDistribution            wire.Data
-	impairment, reservation, lifecyclePolicy wire.Data
+	groupName
+	LaunchConfigurationName                                     string
+	LaunchTemplate                                              *SpecInput
+	MixedInstancesPolicy                                        *PolicyInput
+	MinSize, MaxSize, DesiredCapacity                           *int64
+	DefaultCooldown, HealthCheckGracePeriod                     *int64
+	MaxInstanceLifetime, DefaultInstanceWarmup                  *int64
+	AvailabilityZones, AvailabilityZoneIDs, TerminationPolicies []string
+	VPCZoneIdentifier, HealthCheckType, PlacementGroup          *string
+	ServiceLinkedRoleARN, Context                               *string
+	DesiredCapacityType, DeletionProtection                     *string
+	NewInstancesProtectedFromScaleIn, CapacityRebalance         *bool
+	InstanceMaintenancePolicy, AvailabilityZoneDistribution     wire.Data
+	AvailabilityZoneImpairmentPolicy, InstanceLifecyclePolicy   wire.Data
+	CapacityReservationSpecification                            wire.Data
+	SkipZonalShiftValidation                                    bool // zonal shift is never under way here
 }
 
-func parseGroupInput(p *wire.Params) GroupInput {
-	in := GroupInput{
-		name: nameOf(p), template: parseLTSpec(p.Sub("LaunchTemplate")), Mixed: parseMixed(p.Sub("MixedInstancesPolicy")),
-		Min: sizeOf(p, "MinSize"), Max: sizeOf(p, "MaxSize"), Desired: sizeOf(p, "DesiredCapacity"),
-		cooldown: sizeOf(p, "DefaultCooldown"), grace: sizeOf(p, "HealthCheckGracePeriod"),
-		maxLifetime: p.OptionalInt("MaxInstanceLifetime"), warmup: p.OptionalInt("DefaultInstanceWarmup"),
-		zones: p.Strings("AvailabilityZones"), zoneIDs: p.Strings("AvailabilityZoneIds"), hasZones: p.Has("AvailabilityZones") || p.Has("AvailabilityZoneIds"),
-		policies: p.Strings("TerminationPolicies"), hasPolicies: p.Has("TerminationPolicies"),
-		Subnets: p.Optional("VPCZoneIdentifier"), healthType: p.Optional("HealthCheckType"),
-		placement: p.Optional("PlacementGroup"), linkedRole: p.Optional("ServiceLinkedRoleARN"),
-		context: p.Optional("Context"), protect: p.OptionalBool("NewInstancesProtectedFromScaleIn"),
-		rebalance:        p.OptionalBool("CapacityRebalance"),
-		maintenance:      p.Data("InstanceMaintenancePolicy"),
-		zoneDistribution: p.Data("AvailabilityZoneDistribution"),
-		impairment:       p.Data("AvailabilityZoneImpairmentPolicy"),
-		reservation:      p.Data("CapacityReservationSpecification"),
-		lifecyclePolicy:  p.Data("InstanceLifecyclePolicy"),
-	}
-	p.Boolean("SkipZonalShiftValidation") // zonal shift is never under way here
-	if v := p.Text("DeletionProtection"); v != "" {
-		in.protection = &v
-	}
-	if p.Has("DesiredCapacityType") {
-		v := p.OneOf("DesiredCapacityType", "units", "vcpu", "memory-mib")
-		in.capacityType = &v
-	}
-	if v := p.Text("LaunchConfigurationName"); v != "" {
-		p.Reject(wire.Fail("ValidationError", "Launch configuration name not found - A launch configuration with the name: %s does not exist", v))
-	}
-	in.checkScalars(p)
-	return in
-}
-
-// sizeOf reads a number that must not be negative.
-func sizeOf(p *wire.Params, name string) *int64 {
-	n := p.OptionalInt(name)
+// checkSize takes a number that must not be negative.
+func checkSize(name string, n *int64) error {
 	if n != nil && (*n < 0 || *n > 1<<31-1) {
-		p.Bad(name, wire.Decimal(*n), "Member must have value greater than or equal to 0")
+		return badValue(name, wire.Decimal(*n), "Member must have value greater than or equal to 0")
 	}
-	return n
+	return nil
 }
 
-func (in *GroupInput) checkScalars(p *wire.Params) {
-	if in.template != nil && in.Mixed != nil {
-		p.Reject(oneSource())
+// Check applies the rules that need no look at the group.
+func (in *GroupInput) Check() error {
+	if err := cmp.Or(
+		in.LaunchTemplate.check(), in.MixedInstancesPolicy.check(), checkSize("MinSize", in.MinSize), checkSize("MaxSize", in.MaxSize),
+		checkSize("DesiredCapacity", in.DesiredCapacity), checkSize("DefaultCooldown", in.DefaultCooldown), checkSize("HealthCheckGracePeriod", in.HealthCheckGracePeriod),
+	); err != nil {
+		return err
 	}
-	if n := in.maxLifetime; n != nil && *n != 0 && (*n < 86400 || *n > 31536000) {
-		p.Reject(wire.Fail("ValidationError", "MaxInstanceLifetime must be 0 or between 86400 and 31536000 seconds."))
+	if v := in.DesiredCapacityType; v != nil && !slices.Contains([]string{"units", "vcpu", "memory-mib"}, *v) {
+		return badValue("DesiredCapacityType", *v, "Member must satisfy enum value set: [units, vcpu, memory-mib]")
 	}
-	if n := in.warmup; n != nil && *n < -1 {
-		p.Bad("DefaultInstanceWarmup", wire.Decimal(*n), "Member must have value greater than or equal to -1")
+	if v := in.LaunchConfigurationName; v != "" {
+		return invalid("Launch configuration name not found - A launch configuration with the name: %s does not exist", v)
 	}
-	if in.healthType != nil {
-		for _, kind := range strings.Split(*in.healthType, ",") {
+	if in.LaunchTemplate != nil && in.MixedInstancesPolicy != nil {
+		return oneSource()
+	}
+	if n := in.MaxInstanceLifetime; n != nil && *n != 0 && (*n < 86400 || *n > 31536000) {
+		return invalid("MaxInstanceLifetime must be 0 or between 86400 and 31536000 seconds.")
+	}
+	if n := in.DefaultInstanceWarmup; n != nil && *n < -1 {
+		return badValue("DefaultInstanceWarmup", wire.Decimal(*n), "Member must have value greater than or equal to -1")
+	}
+	if in.HealthCheckType != nil {
+		for kind := range strings.SplitSeq(*in.HealthCheckType, ",") {
 			if !slices.Contains([]string{"EC2", "ELB", "EBS", "VPC_LATTICE"}, kind) {
-				p.Reject(wire.Fail("ValidationError", "The health check type %s is not valid. Valid values are: EC2, EBS, ELB, VPC_LATTICE.", *in.healthType))
+				return invalid("The health check type %s is not valid. Valid values are: EC2, EBS, ELB, VPC_LATTICE.", *in.HealthCheckType)
 			}
 		}
 	}
-	for _, policy := range in.policies {
+	for _, policy := range in.TerminationPolicies {
 		if !slices.Contains([]string{"Default", "AllocationStrategy", "ClosestToNextInstanceHour", "NewestInstance",
 			"OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}, policy) && !strings.HasPrefix(policy, "arn:aws:lambda:") {
-			p.Reject(wire.Fail("ValidationError", "Termination policy %s is not supported", policy))
+			return invalid("Termination policy %s is not supported", policy)
 		}
 	}
-	if m := in.maintenance; m != nil {
+	if m := in.InstanceMaintenancePolicy; m != nil {
 		if why := percentageFault(m); why != "" {
-			p.Reject(wire.Fail("ValidationError", "%s", why))
+			return invalid("%s", why)
 		}
 	}
+	return nil
 }
 
 // percentageFault checks the two percentages of an instance maintenance policy.
@@ -120,7 +104,7 @@ func percentageFault(m wire.Data) string {
 }
 
 func oneSource() *wire.Error {
-	return wire.Fail("ValidationError", "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
+	return invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
 }
 
 // Changed is a copy of g with the input's members applied and checked. g is nil
@@ -150,46 +134,46 @@ func (in *GroupInput) Changed(r *Region, g *Group) (*Group, *wire.Error) {
 		n.CapacityType = "units" // of other groups it is told only where it was sent
 	}
 	if n.CapacityType != "" && n.CapacityType != "units" && !n.byRequirements(r) {
-		return nil, wire.Fail("ValidationError", "DesiredCapacityType can only be used with attribute-based instance type selection.")
+		return nil, invalid("DesiredCapacityType can only be used with attribute-based instance type selection.")
 	}
 	return n, nil
 }
 
 func (in *GroupInput) applyScalars(n *Group) {
-	Set(&n.Cooldown, in.cooldown)
-	Set(&n.Grace, in.grace)
-	Set(&n.HealthType, in.healthType)
-	Set(&n.PlacementGroup, in.placement)
-	Set(&n.LinkedRole, in.linkedRole)
-	Set(&n.Context, in.context)
-	Set(&n.CapacityType, in.capacityType)
-	Set(&n.DeletionProtection, in.protection)
-	Set(&n.Protect, in.protect)
-	if in.rebalance != nil {
-		n.Rebalance = in.rebalance
+	Set(&n.Cooldown, in.DefaultCooldown)
+	Set(&n.Grace, in.HealthCheckGracePeriod)
+	Set(&n.HealthType, in.HealthCheckType)
+	Set(&n.PlacementGroup, in.PlacementGroup)
+	Set(&n.LinkedRole, in.ServiceLinkedRoleARN)
+	Set(&n.Context, in.Context)
+	Set(&n.CapacityType, in.DesiredCapacityType)
+	Set(&n.DeletionProtection, in.DeletionProtection)
+	Set(&n.Protect, in.NewInstancesProtectedFromScaleIn)
+	if in.CapacityRebalance != nil {
+		n.Rebalance = in.CapacityRebalance
 	}
-	if in.maxLifetime != nil {
-		n.MaxLifetime = in.maxLifetime
+	if in.MaxInstanceLifetime != nil {
+		n.MaxLifetime = in.MaxInstanceLifetime
 	}
-	if in.warmup != nil {
-		if n.Warmup = in.warmup; *in.warmup == -1 {
+	if in.DefaultInstanceWarmup != nil {
+		if n.Warmup = in.DefaultInstanceWarmup; *in.DefaultInstanceWarmup == -1 {
 			n.Warmup = nil
 		}
 	}
-	if in.hasPolicies {
-		if n.Policies = in.policies; len(in.policies) == 0 {
+	if in.TerminationPolicies != nil {
+		if n.Policies = in.TerminationPolicies; len(in.TerminationPolicies) == 0 {
 			n.Policies = []string{"Default"}
 		}
 	}
-	if in.maintenance != nil {
-		if n.Maintenance = in.maintenance; in.maintenance.Integer("MinHealthyPercentage") == -1 {
+	if in.InstanceMaintenancePolicy != nil {
+		if n.Maintenance = in.InstanceMaintenancePolicy; in.InstanceMaintenancePolicy.Integer("MinHealthyPercentage") == -1 {
 			n.Maintenance = nil
 		}
 	}
 	for _, f := range []struct {
 		to   *wire.Data
 		sent wire.Data
-	}{{&n.ZoneDistribution, in.zoneDistribution}, {&n.Impairment, in.impairment}, {&n.Reservation, in.reservation}, {&n.LifecyclePolicy, in.lifecyclePolicy}} {
+	}{{&n.ZoneDistribution, in.AvailabilityZoneDistribution}, {&n.Impairment, in.AvailabilityZoneImpairmentPolicy}, {&n.Reservation, in.CapacityReservationSpecification}, {&n.LifecyclePolicy, in.InstanceLifecyclePolicy}} {
 		if f.sent != nil {
 			*f.to = f.sent
 		}
@@ -199,15 +183,15 @@ func (in *GroupInput) applyScalars(n *Group) {
 // applySizes sets the group's bounds and desired capacity. A bound that moves
 // past the desired capacity takes it along, unless a new one was sent.
 func (in *GroupInput) applySizes(n *Group, isNew bool) *wire.Error {
-	Set(&n.Min, in.Min)
-	Set(&n.Max, in.Max)
+	Set(&n.Min, in.MinSize)
+	Set(&n.Max, in.MaxSize)
 	if n.Min > n.Max {
-		return wire.Fail("ValidationError", "Max bound, %d, must be greater than or equal to min bound, %d", n.Max, n.Min)
+		return invalid("Max bound, %d, must be greater than or equal to min bound, %d", n.Max, n.Min)
 	}
-	if in.Desired != nil {
-		n.Desired = *in.Desired
+	if in.DesiredCapacity != nil {
+		n.Desired = *in.DesiredCapacity
 		if n.Desired < n.Min || n.Desired > n.Max {
-			return wire.Fail("ValidationError", "Desired capacity:%d must be between the specified min size:%d and max size:%d", n.Desired, n.Min, n.Max)
+			return invalid("Desired capacity:%d must be between the specified min size:%d and max size:%d", n.Desired, n.Min, n.Max)
 		}
 		return nil
 	}
@@ -220,11 +204,11 @@ func (in *GroupInput) applySizes(n *Group, isNew bool) *wire.Error {
 
 // applyPlaces sets subnets and zones.
 func (in *GroupInput) applyPlaces(r *Region, n *Group) *wire.Error {
-	if len(in.zones) > 0 && len(in.zoneIDs) > 0 {
-		return wire.Fail("ValidationError", "AvailabilityZones and AvailabilityZoneIds cannot both be specified in the same request")
+	if len(in.AvailabilityZones) > 0 && len(in.AvailabilityZoneIDs) > 0 {
+		return invalid("AvailabilityZones and AvailabilityZoneIds cannot both be specified in the same request")
 	}
-	zones := append([]string(nil), in.zones...)
-	for _, id := range in.zoneIDs {
+	zones := append([]string(nil), in.AvailabilityZones...)
+	for _, id := range in.AvailabilityZoneIDs {
 		zone := ""
 		for i, name := range r.ec2.Zones() {
 			if r.ec2.ZoneID(i) == id {
@@ -232,30 +216,30 @@ func (in *GroupInput) applyPlaces(r *Region, n *Group) *wire.Error {
 			}
 		}
 		if zone == "" {
-			return wire.Fail("ValidationError", "One or more Availability Zone IDs are invalid: [%s]", id)
+			return invalid("One or more Availability Zone IDs are invalid: [%s]", id)
 		}
 		zones = append(zones, zone)
 	}
 	sort.Strings(zones)
 	for i, zone := range zones {
 		if !slices.Contains(r.ec2.Zones(), zone) {
-			return wire.Fail("ValidationError", "Invalid availability zones: [%s]", zone)
+			return invalid("Invalid availability zones: [%s]", zone)
 		}
 		if i > 0 && zones[i-1] == zone {
-			return wire.Fail("ValidationError", "Duplicate availability zone: %s", zone)
+			return invalid("Duplicate availability zone: %s", zone)
 		}
 	}
-	if in.Subnets != nil {
-		return applySubnets(r, n, *in.Subnets, zones)
+	if in.VPCZoneIdentifier != nil {
+		return applySubnets(r, n, *in.VPCZoneIdentifier, zones)
 	}
-	if in.hasZones && len(zones) > 0 {
+	if len(zones) > 0 {
 		if len(n.Subnets) > 0 && n.Name != "" {
-			return wire.Fail("ValidationError", "The availability zones of a group in a VPC are changed by VPCZoneIdentifier")
+			return invalid("The availability zones of a group in a VPC are changed by VPCZoneIdentifier")
 		}
 		n.Zones, n.Subnets = zones, nil
 	}
 	if len(n.Zones) == 0 {
-		return wire.Fail("ValidationError", "At least one Availability Zone or VPC Subnet is required.")
+		return invalid("At least one Availability Zone or VPC Subnet is required.")
 	}
 	return nil
 }
@@ -268,13 +252,13 @@ func applySubnets(r *Region, n *Group, identifier string, zones []string) *wire.
 		s := r.ec2.Subnets.Get(id)
 		switch {
 		case !regexp.MustCompile(`^subnet-[0-9a-f]+$`).MatchString(id):
-			return wire.Fail("ValidationError", "Invalid VPCZoneIdentifier: '%s' is not a subnet ID", id)
+			return invalid("Invalid VPCZoneIdentifier: '%s' is not a subnet ID", id)
 		case s == nil:
-			return wire.Fail("ValidationError", "The subnet ID '%s' does not exist", id)
+			return invalid("The subnet ID '%s' does not exist", id)
 		case vpc != "" && s.VpcID != vpc:
-			return wire.Fail("ValidationError", "The subnets of a group must be in the same VPC: %s", identifier)
+			return invalid("The subnets of a group must be in the same VPC: %s", identifier)
 		case slices.Contains(ids, id):
-			return wire.Fail("ValidationError", "Duplicate subnet: %s", id)
+			return invalid("Duplicate subnet: %s", id)
 		}
 		vpc = s.VpcID
 		ids = append(ids, id)
@@ -282,7 +266,7 @@ func applySubnets(r *Region, n *Group, identifier string, zones []string) *wire.
 	}
 	found := slices.Sorted(maps.Keys(inZone))
 	if len(zones) > 0 && strings.Join(zones, ",") != strings.Join(found, ",") {
-		return wire.Fail("ValidationError", "The availability zones of the specified subnets and the specified AZs do not match")
+		return invalid("The availability zones of the specified subnets and the specified AZs do not match")
 	}
 	n.Subnets, n.Zones = ids, found
 	return nil
@@ -291,10 +275,10 @@ func applySubnets(r *Region, n *Group, identifier string, zones []string) *wire.
 // applySource sets what the group launches.
 func (in *GroupInput) applySource(n *Group) *wire.Error {
 	switch {
-	case in.template != nil:
-		n.Config = GroupConfig{Template: in.template}
-	case in.Mixed != nil:
-		m, err := in.Mixed.apply(n.Config.Mixed)
+	case in.LaunchTemplate != nil:
+		n.Config = GroupConfig{Template: in.LaunchTemplate.spec()}
+	case in.MixedInstancesPolicy != nil:
+		m, err := in.MixedInstancesPolicy.apply(n.Config.Mixed)
 		if err != nil {
 			return err
 		}

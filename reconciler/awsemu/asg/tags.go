@@ -1,6 +1,7 @@
 package asg
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,59 +11,61 @@ import (
 
 // sentTag is a tag of a request with the group that it is for.
 type sentTag struct {
-	GroupTag
-	group    string
-	hasValue bool
+	ResourceID, ResourceType, Key, Value string
+	PropagateAtLaunch                    bool
 }
 
-func parseGroupTag(p *wire.Params) sentTag {
-	t := sentTag{
-		GroupTag: GroupTag{Key: p.Text("Key"), Value: p.Text("Value"), Propagate: p.Boolean("PropagateAtLaunch")},
-		group:    p.Text("ResourceId"), hasValue: p.Has("Value"),
-	}
-	if kind := p.Text("ResourceType"); kind != "" && kind != "auto-scaling-group" {
-		p.Bad("ResourceType", kind, "The only resource type is auto-scaling-group")
+func (t *sentTag) check() error {
+	if t.ResourceType != "" && t.ResourceType != "auto-scaling-group" {
+		return badValue("ResourceType", t.ResourceType, "The only resource type is auto-scaling-group")
 	}
 	if fault := world.TagFault(t.Key, t.Value); fault != "" {
-		p.Reject(wire.Fail("ValidationError", "%s: %s", fault, t.Key))
+		return invalid("%s: %s", fault, t.Key)
 	}
-	return t
+	return nil
 }
 
-func parseGroupTags(p *wire.Params) []sentTag {
-	var out []sentTag
-	for _, it := range p.List("Tags") {
-		t := parseGroupTag(it)
-		if t.group == "" {
-			p.Reject(wire.Fail("ValidationError", "Resource id is required for tag %s", t.Key))
+// tag is the tag as a group keeps it.
+func (t *sentTag) tag() GroupTag {
+	return GroupTag{Key: t.Key, Value: t.Value, Propagate: t.PropagateAtLaunch}
+}
+
+type tagsInput struct{ Tags []sentTag }
+
+func (in *tagsInput) Check() error {
+	for _, t := range in.Tags {
+		if err := t.check(); err != nil {
+			return err
 		}
-		out = append(out, t)
+		if t.ResourceID == "" {
+			return invalid("Resource id is required for tag %s", t.Key)
+		}
 	}
-	return out
+	return nil
 }
 
 // taggedGroups finds the groups of a request's tags.
 func (r *Region) taggedGroups(sent []sentTag) (map[string]*Group, error) {
 	groups := map[string]*Group{}
 	for _, t := range sent {
-		g := r.Groups.Get(t.group)
+		g := r.Groups.Get(t.ResourceID)
 		if g == nil {
-			return nil, wire.Fail("ValidationError", "No AutoScalingGroup found: AutoScalingGroup %s not found", t.group)
+			return nil, invalid("No AutoScalingGroup found: AutoScalingGroup %s not found", t.ResourceID)
 		}
-		groups[t.group] = g
+		groups[t.ResourceID] = g
 	}
 	return groups, nil
 }
 
-func createOrUpdateTags(rq *request, sent []sentTag) error {
-	groups, err := rq.Region.taggedGroups(sent)
+func createOrUpdateTags(rq *request, in tagsInput) error {
+	groups, err := rq.Region.taggedGroups(in.Tags)
 	if err != nil {
 		return err
 	}
 	added := map[string]int{}
-	for _, t := range sent {
-		if _, there := groups[t.group].tagIndex(t.Key); !there {
-			added[t.group]++
+	for _, t := range in.Tags {
+		if _, there := groups[t.ResourceID].tagIndex(t.Key); !there {
+			added[t.ResourceID]++
 		}
 	}
 	limit := rq.Region.Quota("tags")
@@ -71,21 +74,21 @@ func createOrUpdateTags(rq *request, sent []sentTag) error {
 			return wire.Fail("LimitExceeded", "The maximum number of tags for a resource has been reached: %d", limit)
 		}
 	}
-	for _, t := range sent {
-		groups[t.group].SetTag(t.GroupTag)
+	for _, t := range in.Tags {
+		groups[t.ResourceID].SetTag(t.tag())
 	}
 	return nil
 }
 
 // deleteGroupTags removes tags by key. One that is not there is no fault.
-func deleteGroupTags(rq *request, sent []sentTag) error {
-	groups, err := rq.Region.taggedGroups(sent)
+func deleteGroupTags(rq *request, in tagsInput) error {
+	groups, err := rq.Region.taggedGroups(in.Tags)
 	if err != nil {
 		return err
 	}
-	for _, t := range sent {
-		g := groups[t.group]
-		if i, ok := g.tagIndex(t.Key); ok && (!t.hasValue || t.Value == "" || g.Tags[i].Value == t.Value) {
+	for _, t := range in.Tags {
+		g := groups[t.ResourceID]
+		if i, ok := g.tagIndex(t.Key); ok && (t.Value == "" || g.Tags[i].Value == t.Value) {
 			g.Tags = append(append([]GroupTag(nil), g.Tags[:i]...), g.Tags[i+1:]...)
 		}
 	}
@@ -93,16 +96,12 @@ func deleteGroupTags(rq *request, sent []sentTag) error {
 }
 
 type describeTagsInput struct {
-	filters []groupFilter
-	token   string
-	limit   int
+	paging
+	Filters []groupFilter
 }
 
-func parseDescribeGroupTags(p *wire.Params) describeTagsInput {
-	return describeTagsInput{
-		filters: parseGroupFilters(p, "auto-scaling-group", "key", "value", "propagate-at-launch"),
-		token:   p.Text("NextToken"), limit: pageLimit(p, 50, 100),
-	}
+func (in *describeTagsInput) Check() error {
+	return cmp.Or(in.bound(50, 100), checkFilters(in.Filters, "auto-scaling-group", "key", "value", "propagate-at-launch"))
 }
 
 func describeGroupTags(rq *request, in describeTagsInput) error {
@@ -121,7 +120,7 @@ func describeGroupTags(rq *request, in describeTagsInput) error {
 	}
 	w := &rq.XML
 	w.Open("Tags")
-	next, err := rq.Page(keys, in.token, in.limit, func(key string) bool {
+	next, err := rq.Page(keys, in.NextToken, in.limit, func(key string) bool {
 		name, _, _ := strings.Cut(key, "\x00")
 		w.Open("member")
 		writeGroupTag(w, name, rows[key])
@@ -137,9 +136,9 @@ func describeGroupTags(rq *request, in describeTagsInput) error {
 }
 
 func (in *describeTagsInput) accept(group string, t GroupTag) bool {
-	for _, f := range in.filters {
+	for _, f := range in.Filters {
 		text := group
-		switch f.name {
+		switch f.Name {
 		case "key":
 			text = t.Key
 		case "value":
@@ -150,7 +149,7 @@ func (in *describeTagsInput) accept(group string, t GroupTag) bool {
 				text = "true"
 			}
 		}
-		if !slices.Contains(f.values, text) {
+		if !slices.Contains(f.Values, text) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package asg
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -8,19 +9,15 @@ import (
 )
 
 type targetGroupsInput struct {
-	name string
-	arns []string
+	groupName
+	TargetGroupARNs []string
 }
 
-func parseTargetGroups(p *wire.Params) targetGroupsInput {
-	in := targetGroupsInput{name: nameOf(p), arns: p.Strings("TargetGroupARNs")}
-	if len(in.arns) > 10 {
-		p.Reject(wire.Fail("ValidationError", "At most 10 target groups can be given in one call."))
+func (in *targetGroupsInput) Check() error {
+	if len(in.TargetGroupARNs) > 10 {
+		return invalid("At most 10 target groups can be given in one call.")
 	}
-	for _, arn := range in.arns {
-		checkTargetGroup(p, arn)
-	}
-	return in
+	return checkTargetGroups(in.TargetGroupARNs)
 }
 
 // attachTargets adds target groups to a group; those it has stay.
@@ -39,49 +36,49 @@ func (g *Group) attachTargets(r *Region, arns []string) *wire.Error {
 }
 
 func attachTargetGroups(rq *request, in targetGroupsInput) error {
-	g, err := rq.Region.changeableGroup(in.name)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
-	if failed := g.attachTargets(rq.Region, in.arns); failed != nil {
+	if failed := g.attachTargets(rq.Region, in.TargetGroupARNs); failed != nil {
 		return failed
 	}
 	return nil
 }
 
 func detachTargetGroups(rq *request, in targetGroupsInput) error {
-	g, err := rq.Region.changeableGroup(in.name)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	var left []string
 	for _, arn := range g.TargetGroups {
-		if !slices.Contains(in.arns, arn) {
+		if !slices.Contains(in.TargetGroupARNs, arn) {
 			left = append(left, arn)
 		}
 	}
-	if len(left)+len(in.arns) > len(g.TargetGroups) {
-		return wire.Fail("ValidationError", "Trying to remove Target Groups that are not part of the group")
+	if len(left)+len(in.TargetGroupARNs) > len(g.TargetGroups) {
+		return invalid("Trying to remove Target Groups that are not part of the group")
 	}
 	g.TargetGroups = left
 	return nil
 }
 
 type trafficSourcesInput struct {
-	name    string
-	sources []trafficSource
+	groupName
+	TrafficSources []trafficSource
 }
 
-func parseTrafficSources(p *wire.Params) trafficSourcesInput {
-	in := trafficSourcesInput{name: nameOf(p)}
-	p.Boolean("SkipZonalShiftValidation") // zonal shift is never under way here
-	for _, s := range p.List("TrafficSources") {
-		in.sources = append(in.sources, parseTrafficSource(s))
+type attachTrafficSourcesInput struct {
+	trafficSourcesInput
+	SkipZonalShiftValidation bool // zonal shift is never under way here
+}
+
+func (in *trafficSourcesInput) Check() error {
+	if len(in.TrafficSources) > 10 {
+		return invalid("At most 10 traffic sources can be given in one call.")
 	}
-	if len(in.sources) > 10 {
-		p.Reject(wire.Fail("ValidationError", "At most 10 traffic sources can be given in one call."))
-	}
-	return in
+	return settleSources(in.TrafficSources)
 }
 
 // attachSources adds traffic sources of any type; those that are there stay.
@@ -101,33 +98,33 @@ func (g *Group) attachSources(r *Region, sources []trafficSource) *wire.Error {
 	return g.attachTargets(r, arns)
 }
 
-func attachTrafficSources(rq *request, in trafficSourcesInput) error {
-	g, err := rq.Region.changeableGroup(in.name)
+func attachTrafficSources(rq *request, in attachTrafficSourcesInput) error {
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
-	if failed := g.attachSources(rq.Region, in.sources); failed != nil {
+	if failed := g.attachSources(rq.Region, in.TrafficSources); failed != nil {
 		return failed
 	}
 	return nil
 }
 
 func detachTrafficSources(rq *request, in trafficSourcesInput) error {
-	g, err := rq.Region.changeableGroup(in.name)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	all := g.sources()
 	var targets []string
 	var others []trafficSource
-	for _, s := range in.sources {
+	for _, s := range in.TrafficSources {
 		if !slices.Contains(all, s) {
-			return wire.Fail("ValidationError", "Trying to remove Traffic Sources that are not part of the group")
+			return invalid("Trying to remove Traffic Sources that are not part of the group")
 		}
 	}
 	for _, s := range all {
 		switch {
-		case slices.Contains(in.sources, s):
+		case slices.Contains(in.TrafficSources, s):
 		case s.Type == "elbv2":
 			targets = append(targets, s.Identifier)
 		default:
@@ -159,29 +156,30 @@ func (g *Group) loadBalancers() []string {
 }
 
 type describeSourcesInput struct {
-	group, token, kind string
-	limit              int
+	paging
+	groupName
+	TrafficSourceType string
 }
 
-func parseDescribeSources(p *wire.Params) describeSourcesInput {
-	return describeSourcesInput{group: nameOf(p), token: p.Text("NextToken"), kind: p.OneOf("TrafficSourceType", "elb", "elbv2", "vpc-lattice"), limit: pageLimit(p, 50, 50)}
+func (in *describeSourcesInput) Check() error {
+	return cmp.Or(checkSourceType("TrafficSourceType", in.TrafficSourceType), in.bound(50, 50))
 }
 
 // describeTrafficSources: what is attached is in service at once.
 func describeTrafficSources(rq *request, in describeSourcesInput) error {
-	g, err := rq.Region.findGroup(in.group)
+	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	kinds := map[string]string{}
 	for _, s := range g.sources() {
-		if in.kind == "" || s.Type == in.kind {
+		if in.TrafficSourceType == "" || s.Type == in.TrafficSourceType {
 			kinds[s.Identifier] = s.Type
 		}
 	}
 	w := &rq.XML
 	w.Open("TrafficSources")
-	next, err := rq.Page(slices.Sorted(maps.Keys(kinds)), in.token, in.limit, func(id string) bool {
+	next, err := rq.Page(slices.Sorted(maps.Keys(kinds)), in.NextToken, in.limit, func(id string) bool {
 		w.Open("member")
 		w.Text("TrafficSource", id)
 		w.Text("Identifier", id)

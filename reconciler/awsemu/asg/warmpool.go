@@ -16,26 +16,14 @@ type WarmPool struct {
 }
 
 type putWarmPoolInput struct {
-	group string
-	pool  WarmPool
-	min   *int64
-	state string
-}
-
-func parsePutWarmPool(p *wire.Params) putWarmPoolInput {
-	in := putWarmPoolInput{
-		group: nameOf(p), min: p.OptionalInt("MinSize"), state: p.Text("PoolState"),
-		pool: WarmPool{MaxPrepared: p.OptionalInt("MaxGroupPreparedCapacity")},
-	}
-	if sub := p.Sub("InstanceReusePolicy"); sub != nil {
-		reuse := sub.Boolean("ReuseOnScaleIn")
-		in.pool.Reuse = &reuse
-	}
-	return in
+	groupName
+	MaxGroupPreparedCapacity, MinSize *int64
+	PoolState                         string
+	InstanceReusePolicy               *struct{ ReuseOnScaleIn bool }
 }
 
 func putWarmPool(rq *request, in putWarmPoolInput) error {
-	g, err := rq.Region.changeableGroup(in.group)
+	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
@@ -43,20 +31,20 @@ func putWarmPool(rq *request, in putWarmPoolInput) error {
 	case g.activeRefresh() != nil:
 		return wire.Fail("InstanceRefreshInProgress", "A warm pool cannot be changed while an instance refresh is in progress.")
 	case g.Warm != nil && g.Warm.Deleting:
-		return wire.Fail("ValidationError", "The warm pool is being deleted")
+		return invalid("The warm pool is being deleted")
 	case g.Config.Mixed != nil && g.Config.Mixed.Distribution.OnDemandPercent < 100:
-		return wire.Fail("ValidationError", "You can't add a warm pool to an Auto Scaling group that has a mixed instances policy or that requests Spot Instances.")
+		return invalid("You can't add a warm pool to an Auto Scaling group that has a mixed instances policy or that requests Spot Instances.")
 	}
 	pool := WarmPool{State: "Stopped"}
 	if g.Warm != nil {
 		pool = *g.Warm
 	}
-	Set(&pool.Min, in.min)
-	pool.State = cmp.Or(in.state, pool.State)
-	if in.pool.Reuse != nil {
-		pool.Reuse = in.pool.Reuse
+	Set(&pool.Min, in.MinSize)
+	pool.State = cmp.Or(in.PoolState, pool.State)
+	if in.InstanceReusePolicy != nil {
+		pool.Reuse = &in.InstanceReusePolicy.ReuseOnScaleIn
 	}
-	if n := in.pool.MaxPrepared; n != nil {
+	if n := in.MaxGroupPreparedCapacity; n != nil {
 		if pool.MaxPrepared = n; *n == -1 {
 			pool.MaxPrepared = nil
 		}
@@ -84,16 +72,14 @@ func writeWarmPool(w *wire.XML, pool *WarmPool) {
 }
 
 type describeWarmPoolInput struct {
-	group, token string
-	limit        int
+	paging
+	groupName
 }
 
-func parseDescribeWarmPool(p *wire.Params) describeWarmPoolInput {
-	return describeWarmPoolInput{group: nameOf(p), token: p.Text("NextToken"), limit: pageLimit(p, 50, 50)}
-}
+func (in *describeWarmPoolInput) Check() error { return in.bound(50, 50) }
 
 func describeWarmPool(rq *request, in describeWarmPoolInput) error {
-	g, err := rq.Region.findGroup(in.group)
+	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
@@ -103,7 +89,7 @@ func describeWarmPool(rq *request, in describeWarmPoolInput) error {
 	}
 	ids, rows := g.warmRows()
 	w.Open("Instances")
-	next, err := rq.Page(ids, in.token, in.limit, func(id string) bool {
+	next, err := rq.Page(ids, in.NextToken, in.limit, func(id string) bool {
 		w.Open("member")
 		writeMember(w, rq.Region, rows[id])
 		w.Close("member")
@@ -119,12 +105,12 @@ func describeWarmPool(rq *request, in describeWarmPoolInput) error {
 
 func deleteWarmPool(rq *request, in deleteGroupInput) error {
 	r := rq.Region
-	g, err := r.changeableGroup(in.name)
+	g, err := r.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	if g.Warm == nil {
-		return wire.Fail("ValidationError", "No warm pool found for Auto Scaling group %s", in.name)
+		return invalid("No warm pool found for Auto Scaling group %s", in.AutoScalingGroupName)
 	}
 	if !g.Warm.Deleting {
 		r.RemoveWarm(g)

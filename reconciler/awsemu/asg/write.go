@@ -1,6 +1,7 @@
 package asg
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -9,87 +10,106 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-type createGroupSettings struct {
+type createGroupInput struct {
 	GroupInput
-	instanceID    string
-	loadBalancers []string
-	targetGroups  []string
-	sources       []trafficSource
-	hooks         []*Hook
-	tags          []GroupTag
+	InstanceID                     string
+	LoadBalancerNames              []string
+	TargetGroupARNs                []string
+	TrafficSources                 []trafficSource
+	LifecycleHookSpecificationList []hookInput
+	Tags                           []sentTag
 }
 
-func parseCreateGroup(p *wire.Params) createGroupSettings {
-	in := createGroupSettings{
-		GroupInput: parseGroupInput(p), instanceID: p.Text("InstanceId"),
-		loadBalancers: p.Strings("LoadBalancerNames"), targetGroups: p.Strings("TargetGroupARNs"),
+func (in *createGroupInput) Check() error {
+	if err := cmp.Or(in.GroupInput.Check(), checkTargetGroups(in.TargetGroupARNs), settleSources(in.TrafficSources)); err != nil {
+		return err
 	}
-	for _, arn := range in.targetGroups {
-		checkTargetGroup(p, arn)
-	}
-	for _, s := range p.List("TrafficSources") {
-		in.sources = append(in.sources, parseTrafficSource(s))
-	}
-	for _, name := range in.loadBalancers {
-		in.sources = append(in.sources, classic(p, name))
-	}
-	for _, h := range p.List("LifecycleHookSpecificationList") {
-		in.hooks = append(in.hooks, parseHook(h))
-	}
-	for _, t := range p.List("Tags") {
-		if id := t.Text("ResourceId"); id != "" && id != in.name {
-			p.Reject(wire.Fail("ValidationError", "The resource id of a tag must be the name of the group: %s", id))
+	for _, name := range in.LoadBalancerNames {
+		if err := checkLoadBalancer(name); err != nil {
+			return err
 		}
-		in.tags = append(in.tags, parseGroupTag(t).GroupTag)
+		in.TrafficSources = append(in.TrafficSources, trafficSource{Identifier: name, Type: "elb"})
 	}
-	if strings.Contains(in.name, ":") {
-		p.Bad("AutoScalingGroupName", in.name, "Member must satisfy regular expression pattern: [^:]+")
+	for _, h := range in.LifecycleHookSpecificationList {
+		if err := h.Check(); err != nil {
+			return err
+		}
 	}
-	return in
+	for _, t := range in.Tags {
+		if t.ResourceID != "" && t.ResourceID != in.AutoScalingGroupName {
+			return invalid("The resource id of a tag must be the name of the group: %s", t.ResourceID)
+		}
+		if err := t.check(); err != nil {
+			return err
+		}
+	}
+	if strings.Contains(in.AutoScalingGroupName, ":") {
+		return badValue("AutoScalingGroupName", in.AutoScalingGroupName, "Member must satisfy regular expression pattern: [^:]+")
+	}
+	return nil
 }
 
-// checkTargetGroup accepts any well-formed ARN: the emulator has no load balancers
+// checkTargetGroups takes any well-formed ARN: the emulator has no load balancers
 // to ask.
-func checkTargetGroup(p *wire.Params, arn string) {
-	if parts := strings.Split(arn, ":"); len(parts) != 6 || parts[2] != "elasticloadbalancing" || !strings.HasPrefix(parts[5], "targetgroup/") {
-		p.Reject(wire.Fail("ValidationError", "Provided Target Groups may not be valid. Please ensure they exist and try again."))
+func checkTargetGroups(arns []string) error {
+	for _, arn := range arns {
+		if parts := strings.Split(arn, ":"); len(parts) != 6 || parts[2] != "elasticloadbalancing" || !strings.HasPrefix(parts[5], "targetgroup/") {
+			return invalid("Provided Target Groups may not be valid. Please ensure they exist and try again.")
+		}
 	}
+	return nil
 }
 
-func parseTrafficSource(p *wire.Params) trafficSource {
-	s := trafficSource{Identifier: p.Text("Identifier"), Type: p.OneOf("Type", "elb", "elbv2", "vpc-lattice")}
-	switch {
-	case strings.Contains(s.Identifier, ":targetgroup/") && strings.Contains(s.Identifier, ":vpc-lattice:"):
-		s.Type = "vpc-lattice"
-	case strings.Contains(s.Identifier, ":targetgroup/"):
-		s.Type = "elbv2"
-	case s.Type != "elb":
-		p.Reject(wire.Fail("ValidationError", "Type is required where the identifier is the name of a Classic Load Balancer"))
-	default:
-		return classic(p, s.Identifier)
+// settleSources checks traffic sources, and finds the types that their identifiers
+// tell.
+func settleSources(sources []trafficSource) error {
+	for i := range sources {
+		s := &sources[i]
+		if err := checkSourceType("Type", s.Type); err != nil {
+			return err
+		}
+		switch {
+		case strings.Contains(s.Identifier, ":targetgroup/") && strings.Contains(s.Identifier, ":vpc-lattice:"):
+			s.Type = "vpc-lattice"
+		case strings.Contains(s.Identifier, ":targetgroup/"):
+			s.Type = "elbv2"
+		case s.Type != "elb":
+			return invalid("Type is required where the identifier is the name of a Classic Load Balancer")
+		default:
+			if err := checkLoadBalancer(s.Identifier); err != nil {
+				return err
+			}
+		}
 	}
-	return s
+	return nil
 }
 
-// classic is a Classic Load Balancer by any name that one may have: the emulator
+func checkSourceType(name, kind string) error {
+	if kind != "" && kind != "elb" && kind != "elbv2" && kind != "vpc-lattice" {
+		return badValue(name, kind, "Member must satisfy enum value set: [elb, elbv2, vpc-lattice]")
+	}
+	return nil
+}
+
+// checkLoadBalancer takes any name that a Classic Load Balancer may have: the emulator
 // has none to ask.
-func classic(p *wire.Params, name string) trafficSource {
+func checkLoadBalancer(name string) error {
 	if !loadBalancerName.MatchString(name) {
-		p.Reject(wire.Fail("ValidationError", "Provided Load Balancers may not be valid. Please ensure they exist and try again."))
+		return invalid("Provided Load Balancers may not be valid. Please ensure they exist and try again.")
 	}
-	return trafficSource{Identifier: name, Type: "elb"}
+	return nil
 }
 
 var loadBalancerName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,32}$`)
 
-func createAutoScalingGroup(rq *request, in createGroupSettings) error {
+func createAutoScalingGroup(rq *request, in createGroupInput) error {
 	r := rq.Region
 	groups := &r.Groups
 	switch {
-	case groups.Has(in.name):
-		return wire.Fail("AlreadyExists", "AutoScalingGroup by this name already exists - A group with the name %s already exists", in.name)
-	case in.instanceID != "":
-		return wire.Fail("ValidationError", "InstanceId is not supported: create the group from a launch template")
+	case groups.Has(in.AutoScalingGroupName):
+		return wire.Fail("AlreadyExists", "AutoScalingGroup by this name already exists - A group with the name %s already exists", in.AutoScalingGroupName)
+	case in.InstanceID != "":
+		return invalid("InstanceId is not supported: create the group from a launch template")
 	case groups.Len() >= r.Quota("auto-scaling-groups"):
 		return wire.Fail("LimitExceeded", "You've reached the limit on the number of Auto Scaling groups you can create: %d", r.Quota("auto-scaling-groups"))
 	}
@@ -103,39 +123,41 @@ func createAutoScalingGroup(rq *request, in createGroupSettings) error {
 	if err := in.attach(r, g); err != nil {
 		return err
 	}
-	r.AddGroup(g, in.name)
+	r.AddGroup(g, in.AutoScalingGroupName)
 	g.Cause = fmt.Sprintf("a user request created an AutoScalingGroup changing the desired capacity from 0 to %d.", g.Desired)
 	r.Touch(g)
 	return nil
 }
 
 // attach adds what is sent beside the settings.
-func (in *createGroupSettings) attach(r *Region, g *Group) *wire.Error {
-	for _, t := range in.tags {
+func (in *createGroupInput) attach(r *Region, g *Group) *wire.Error {
+	for _, t := range in.Tags {
 		if _, twice := g.tagIndex(t.Key); twice {
-			return wire.Fail("ValidationError", "Duplicate tag key: %s", t.Key)
+			return invalid("Duplicate tag key: %s", t.Key)
 		}
-		g.SetTag(t)
+		g.SetTag(t.tag())
 	}
 	if len(g.Tags) > r.Quota("tags") {
 		return wire.Fail("LimitExceeded", "The maximum number of tags for a resource has been reached: %d", r.Quota("tags"))
 	}
-	for _, h := range in.hooks {
+	for _, sent := range in.LifecycleHookSpecificationList {
+		h := newHook()
+		sent.apply(h)
 		if g.Hooks.Has(h.Name) {
-			return wire.Fail("ValidationError", "Duplicate lifecycle hook name: %s", h.Name)
+			return invalid("Duplicate lifecycle hook name: %s", h.Name)
 		}
 		if h.Transition == "" {
-			return wire.Fail("ValidationError", "LifecycleTransition is required")
+			return invalid("LifecycleTransition is required")
 		}
 		g.Hooks.Put(h.Name, h)
 	}
 	if g.Hooks.Len() > r.Quota("lifecycle-hooks") {
 		return wire.Fail("LimitExceeded", "You've reached the limit on the number of lifecycle hooks: %d", r.Quota("lifecycle-hooks"))
 	}
-	if err := g.attachSources(r, in.sources); err != nil {
+	if err := g.attachSources(r, in.TrafficSources); err != nil {
 		return err
 	}
-	return g.attachTargets(r, in.targetGroups)
+	return g.attachTargets(r, in.TargetGroupARNs)
 }
 
 // AddGroup stores a new group.
@@ -145,22 +167,20 @@ func (r *Region) AddGroup(g *Group, name string) {
 	r.Groups.Put(name, g)
 }
 
-func parseUpdateGroup(p *wire.Params) GroupInput { return parseGroupInput(p) }
-
 func updateAutoScalingGroup(rq *request, in GroupInput) error {
 	r := rq.Region
-	g, err := r.changeableGroup(in.name)
+	g, err := r.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
-	if f := g.activeRefresh(); f != nil && f.Desired != nil && (in.template != nil || in.Mixed != nil) {
-		return wire.Fail("ValidationError", "An active instance refresh with a desired configuration exists. All configuration options derived from the desired configuration are not available for update while the instance refresh is active.")
+	if f := g.activeRefresh(); f != nil && f.Desired != nil && (in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil) {
+		return invalid("An active instance refresh with a desired configuration exists. All configuration options derived from the desired configuration are not available for update while the instance refresh is active.")
 	}
 	n, failed := in.Changed(r, g)
 	if failed != nil {
 		return failed
 	}
-	if in.template != nil || in.Mixed != nil {
+	if in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil {
 		if failed := r.checkConfig(n.Config, true, n.Subnets); failed != nil {
 			return failed
 		}
@@ -180,32 +200,28 @@ func (r *Region) RetryNow(g *Group) {
 }
 
 type deleteGroupInput struct {
-	name  string
-	force bool
-}
-
-func parseDeleteGroup(p *wire.Params) deleteGroupInput {
-	return deleteGroupInput{name: nameOf(p), force: p.Boolean("ForceDelete")}
+	groupName
+	ForceDelete bool
 }
 
 func deleteAutoScalingGroup(rq *request, in deleteGroupInput) error {
 	r := rq.Region
-	g, err := r.changeableGroup(in.name)
+	g, err := r.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	switch {
 	case g.DeletionProtection == "prevent-all-deletion":
-		return wire.Fail("ValidationError", "The Auto Scaling group %s cannot be deleted because its deletion protection is prevent-all-deletion.", g.Name)
-	case g.DeletionProtection == "prevent-force-deletion" && in.force:
-		return wire.Fail("ValidationError", "The Auto Scaling group %s cannot be force deleted because its deletion protection is prevent-force-deletion.", g.Name)
-	case in.force && g.keepsAbandoned():
-		return wire.Fail("ValidationError", "You can't force delete this Auto Scaling group because the TerminateHookAbandon retention trigger is set to retain. Change the retention trigger to terminate and try again.")
-	case !in.force && (g.capacity() > 0 || len(Keep(g.Members, func(m *Member) bool { return m.Lifecycle == memberRetained })) > 0):
+		return invalid("The Auto Scaling group %s cannot be deleted because its deletion protection is prevent-all-deletion.", g.Name)
+	case g.DeletionProtection == "prevent-force-deletion" && in.ForceDelete:
+		return invalid("The Auto Scaling group %s cannot be force deleted because its deletion protection is prevent-force-deletion.", g.Name)
+	case in.ForceDelete && g.keepsAbandoned():
+		return invalid("You can't force delete this Auto Scaling group because the TerminateHookAbandon retention trigger is set to retain. Change the retention trigger to terminate and try again.")
+	case !in.ForceDelete && (g.capacity() > 0 || len(Keep(g.Members, func(m *Member) bool { return m.Lifecycle == memberRetained })) > 0):
 		return wire.Fail("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
-	case !in.force && (len(g.Members) > 0 || g.Scheduled && g.Desired > 0):
+	case !in.ForceDelete && (len(g.Members) > 0 || g.Scheduled && g.Desired > 0):
 		return wire.Fail("ScalingActivityInProgress", "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.")
-	case !in.force && g.Warm != nil:
+	case !in.ForceDelete && g.Warm != nil:
 		return wire.Fail("ResourceInUse", "You cannot delete an AutoScalingGroup while it has a warm pool.")
 	}
 	r.DeleteGroup(g)
@@ -245,37 +261,31 @@ func (r *Region) removeEmptyGroup(g *Group) {
 }
 
 type setDesiredInput struct {
-	name    string
-	desired int64
-	honor   bool
+	groupName
+	DesiredCapacity int64
+	HonorCooldown   bool
 }
 
-func parseSetDesired(p *wire.Params) setDesiredInput {
-	in := setDesiredInput{name: nameOf(p), honor: p.Boolean("HonorCooldown")}
-	if n := sizeOf(p, "DesiredCapacity"); n != nil {
-		in.desired = *n
-	}
-	return in
-}
+func (in *setDesiredInput) Check() error { return checkSize("DesiredCapacity", &in.DesiredCapacity) }
 
 func setDesiredCapacity(rq *request, in setDesiredInput) error {
 	r := rq.Region
-	g, err := r.changeableGroup(in.name)
+	g, err := r.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
 	switch {
-	case in.desired > g.Max:
-		return wire.Fail("ValidationError", "New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", in.desired, g.Max)
-	case in.desired < g.Min:
-		return wire.Fail("ValidationError", "New SetDesiredCapacity value %d is below min value %d for the AutoScalingGroup.", in.desired, g.Min)
-	case in.honor && !g.LastScaled.IsZero() && r.Now().Before(g.LastScaled.Add(time.Duration(g.Cooldown)*time.Second)):
+	case in.DesiredCapacity > g.Max:
+		return invalid("New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", in.DesiredCapacity, g.Max)
+	case in.DesiredCapacity < g.Min:
+		return invalid("New SetDesiredCapacity value %d is below min value %d for the AutoScalingGroup.", in.DesiredCapacity, g.Min)
+	case in.HonorCooldown && !g.LastScaled.IsZero() && r.Now().Before(g.LastScaled.Add(time.Duration(g.Cooldown)*time.Second)):
 		return wire.Fail("ScalingActivityInProgress", "Scaling activity in progress and cooldown period has not elapsed for AutoScalingGroup %s", g.Name)
 	}
-	if in.desired != g.Desired {
-		g.Cause = fmt.Sprintf("a user request explicitly set group desired capacity changing the desired capacity from %d to %d.", g.Desired, in.desired)
+	if in.DesiredCapacity != g.Desired {
+		g.Cause = fmt.Sprintf("a user request explicitly set group desired capacity changing the desired capacity from %d to %d.", g.Desired, in.DesiredCapacity)
 	}
-	g.Desired = in.desired
+	g.Desired = in.DesiredCapacity
 	r.Touch(g)
 	return nil
 }

@@ -10,25 +10,10 @@ import (
 // maxFilterValues is how many filter values one request may hold.
 const maxFilterValues = 200
 
-// filter is one filter of an EC2 Describe call: its values are alternatives.
+// filter is one filter of a Describe call: its values are alternatives.
 type filter struct {
-	name   string
-	values []string
-}
-
-// parseFilters reads the Filter parameters.
-func parseFilters(p *wire.Params) []filter {
-	var out []filter
-	total := 0
-	for _, f := range p.List("Filter") {
-		values := f.Strings("Value")
-		total += len(values)
-		out = append(out, filter{name: f.Text("Name"), values: values})
-	}
-	if total > maxFilterValues {
-		p.Reject(wire.Fail("FilterLimitExceeded", "The maximum number of filter values specified on a single call is %d", maxFilterValues))
-	}
-	return out
+	Name   string
+	Values []string
 }
 
 // attributes are the filter names that a Describe call knows, each with the
@@ -62,18 +47,18 @@ func matcher[T any](filters []filter, known attributes[T], tagsOf func(T) world.
 }
 
 func oneMatcher[T any](f filter, known attributes[T], tagsOf func(T) world.Tags) (func(T) bool, error) {
-	if key, ok := strings.CutPrefix(f.name, "tag:"); ok {
+	if key, ok := strings.CutPrefix(f.Name, "tag:"); ok {
 		return func(v T) bool {
 			value, has := tagsOf(v).Get(key)
 			return has && f.accepts(value)
 		}, nil
 	}
-	switch f.name {
+	switch f.Name {
 	case "tag-key", "tag-value":
 		return func(v T) bool {
 			for _, t := range tagsOf(v) {
 				text := t.Key
-				if f.name == "tag-value" {
+				if f.Name == "tag-value" {
 					text = t.Value
 				}
 				if f.accepts(text) {
@@ -83,9 +68,9 @@ func oneMatcher[T any](f filter, known attributes[T], tagsOf func(T) world.Tags)
 			return false
 		}, nil
 	}
-	get := known[f.name]
+	get := known[f.Name]
 	if get == nil {
-		return nil, wire.Fail("InvalidParameterValue", "The filter '%s' is invalid", f.name)
+		return nil, wire.Fail("InvalidParameterValue", "The filter '%s' is invalid", f.Name)
 	}
 	return func(v T) bool {
 		for _, text := range get(v) {
@@ -99,7 +84,7 @@ func oneMatcher[T any](f filter, known attributes[T], tagsOf func(T) world.Tags)
 
 // accepts says whether one of the filter's values matches a text.
 func (f *filter) accepts(text string) bool {
-	for _, pattern := range f.values {
+	for _, pattern := range f.Values {
 		if pattern == text || strings.ContainsAny(pattern, `*?\`) && Wildcard(pattern, text) {
 			return true
 		}
@@ -144,30 +129,47 @@ func Wildcard(pattern, text string) bool {
 
 // describe is what the Describe calls have in common.
 type describe struct {
-	ids     []string
-	filters []filter
-	token   string
-	limit   int // 0: no limit
+	Filters    []filter
+	NextToken  string
+	MaxResults *int64
+
+	limit int // rows of a page, 0: no limit
 }
 
-// parseDescribe reads ids, filters, token and page size; lowest and highest bound
-// the page size, and usual is taken where none is given (0: no limit).
-func parseDescribe(p *wire.Params, ids string, lowest, highest, usual int64) describe {
-	d := describe{ids: p.Strings(ids), filters: parseFilters(p), token: p.Text("NextToken"), limit: int(usual)}
-	if n := p.OptionalInt("MaxResults"); n != nil {
+// bound checks filters and page size; lowest and highest bound the page size, and
+// usual is taken where none is given (0: no limit).
+func (d *describe) bound(lowest, highest, usual int64) error {
+	d.limit = int(usual)
+	if n := d.MaxResults; n != nil {
 		if *n < lowest || *n > highest {
-			p.Bad("maxResults", wire.Decimal(*n), "Expecting value between "+wire.Decimal(lowest)+" and "+wire.Decimal(highest)+".")
+			return badValue("maxResults", wire.Decimal(*n), "Expecting value between "+wire.Decimal(lowest)+" and "+wire.Decimal(highest)+".")
 		}
 		d.limit = int(*n)
 	}
-	return d
+	return checkFilters(d.Filters)
+}
+
+func checkFilters(filters []filter) error {
+	total := 0
+	for _, f := range filters {
+		total += len(f.Values)
+	}
+	if total > maxFilterValues {
+		return wire.Fail("FilterLimitExceeded", "The maximum number of filter values specified on a single call is %d", maxFilterValues)
+	}
+	return nil
+}
+
+// badValue is EC2's fault for a parameter's value.
+func badValue(name, value, why string) *wire.Error {
+	return wire.Fail("InvalidParameterValue", "Value (%s) for parameter %s is invalid. %s", value, name, why)
 }
 
 // runDescribe writes a page of a table's rows: those that were asked for by id, or all
 // that match the filters. missing makes the fault for an id that is not there.
-func runDescribe[T any](rq *request, d describe, rows *world.Table[T], match func(T) bool, missing func(id string) *wire.Error, list string, write func(T)) error {
+func runDescribe[T any](rq *request, d describe, ids []string, rows *world.Table[T], match func(T) bool, missing func(id string) *wire.Error, list string, write func(T)) error {
 	wanted := map[string]bool{}
-	for _, id := range d.ids {
+	for _, id := range ids {
 		if !rows.Has(id) {
 			return missing(id)
 		}
@@ -175,7 +177,7 @@ func runDescribe[T any](rq *request, d describe, rows *world.Table[T], match fun
 	}
 	w := &rq.XML
 	w.Open(list)
-	next, err := rq.Page(rows.Sorted(), d.token, d.limit, func(id string) bool {
+	next, err := rq.Page(rows.Sorted(), d.NextToken, d.limit, func(id string) bool {
 		row := rows.Get(id)
 		if len(wanted) > 0 && !wanted[id] || !match(row) {
 			return false

@@ -11,22 +11,20 @@ import (
 
 type describeImagesInput struct {
 	describe
-	owners     []string
-	deprecated bool
+	ImageIDs          []string
+	Owners            []string
+	ExecutableUsers   []string
+	IncludeDeprecated bool
+	IncludeDisabled   bool // the emulator has no disabled images
 }
 
-func parseDescribeImages(p *wire.Params) describeImagesInput {
-	p.Boolean("IncludeDisabled") // the emulator has no disabled images
-	in := describeImagesInput{
-		describe: parseDescribe(p, "ImageId", 1, 1000, 0),
-		owners:   p.Strings("Owner"), deprecated: p.Boolean("IncludeDeprecated"),
-	}
-	for _, who := range p.Strings("ExecutableBy") {
+func (in *describeImagesInput) Check() error {
+	for _, who := range in.ExecutableUsers {
 		if who != "all" && who != "self" {
-			p.Bad("ExecutableBy", who, "The emulator knows all and self.")
+			return badValue("ExecutableBy", who, "The emulator knows all and self.")
 		}
 	}
-	return in
+	return in.bound(1, 1000, 0)
 }
 
 func imageAttributes() attributes[*Image] {
@@ -64,16 +62,16 @@ func (im *Image) ownedBy(owner, account string) bool {
 
 func describeImages(rq *request, in describeImagesInput) error {
 	r := rq.Region
-	filtered, err := matcher(in.filters, imageAttributes(), func(im *Image) world.Tags { return im.Tags })
+	filtered, err := matcher(in.Filters, imageAttributes(), func(im *Image) world.Tags { return im.Tags })
 	if err != nil {
 		return err
 	}
 	match := func(im *Image) bool {
-		if !im.Deprecated.IsZero() && im.Deprecated.Before(r.Now()) && !in.deprecated && im.Owner != r.Account && len(in.ids) == 0 {
+		if !im.Deprecated.IsZero() && im.Deprecated.Before(r.Now()) && !in.IncludeDeprecated && im.Owner != r.Account && len(in.ImageIDs) == 0 {
 			return false
 		}
-		owned := len(in.owners) == 0
-		for _, owner := range in.owners {
+		owned := len(in.Owners) == 0
+		for _, owner := range in.Owners {
 			owned = owned || im.ownedBy(owner, r.Account)
 		}
 		return owned && filtered(im)
@@ -84,7 +82,7 @@ func describeImages(rq *request, in describeImagesInput) error {
 		}
 		return wire.Fail("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
 	}
-	return runDescribe(rq, in.describe, &r.Images, match, missing, "imagesSet", func(im *Image) { writeImage(&rq.XML, im) })
+	return runDescribe(rq, in.describe, in.ImageIDs, &r.Images, match, missing, "imagesSet", func(im *Image) { writeImage(&rq.XML, im) })
 }
 
 func writeImage(w *wire.XML, im *Image) {

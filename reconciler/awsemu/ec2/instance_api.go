@@ -23,13 +23,17 @@ func stateCode(state string) int64 {
 	return 0
 }
 
-func parseDescribeInstances(p *wire.Params) describe {
-	p.Boolean("IncludeManagedResources")
-	d := parseDescribe(p, "InstanceId", 5, 1000, 1000)
-	if p.Has("MaxResults") && len(d.ids) > 0 {
-		p.Reject(wire.Fail("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults"))
+type describeInstancesInput struct {
+	describe
+	InstanceIDs             []string
+	IncludeManagedResources bool
+}
+
+func (in *describeInstancesInput) Check() error {
+	if in.MaxResults != nil && len(in.InstanceIDs) > 0 {
+		return wire.Fail("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
 	}
-	return d
+	return in.bound(5, 1000, 1000)
 }
 
 func instanceAttributes(r *Region) attributes[*Instance] {
@@ -78,13 +82,13 @@ func (r *Region) privateName(in *Instance) string {
 	return "ip-" + strings.ReplaceAll(in.PrivateIP, ".", "-") + "." + domain
 }
 
-func describeInstances(rq *request, in describe) error {
+func describeInstances(rq *request, in describeInstancesInput) error {
 	r := rq.Region
-	match, err := matcher(in.filters, instanceAttributes(r), func(in *Instance) world.Tags { return in.Tags })
+	match, err := matcher(in.Filters, instanceAttributes(r), func(in *Instance) world.Tags { return in.Tags })
 	if err != nil {
 		return err
 	}
-	return runDescribe(rq, in, &r.Instances, match, instanceNotFound, "reservationSet", func(one *Instance) {
+	return runDescribe(rq, in.describe, in.InstanceIDs, &r.Instances, match, instanceNotFound, "reservationSet", func(one *Instance) {
 		w := &rq.XML
 		w.Text("reservationId", reservationID(one))
 		w.Text("ownerId", r.Account)
@@ -161,33 +165,35 @@ func writeState(w *wire.XML, element, state string) {
 	w.Close(element)
 }
 
-func parseTerminateInstances(p *wire.Params) []string {
-	ids := p.Strings("InstanceId")
+type terminateInstancesInput struct {
+	InstanceIDs []string
 	// Nothing runs in an instance that could be asked to stop first.
-	p.Boolean("Force")
-	p.Boolean("SkipOsShutdown")
-	if len(ids) > 1000 {
-		p.Bad("InstanceId", strconv.Itoa(len(ids)), "At most 1000 instances can be terminated in one request.")
-	}
-	return ids
+	Force, SkipOSShutdown bool
 }
 
-func terminateInstances(rq *request, ids []string) error {
+func (in *terminateInstancesInput) Check() error {
+	if len(in.InstanceIDs) > 1000 {
+		return badValue("InstanceId", strconv.Itoa(len(in.InstanceIDs)), "At most 1000 instances can be terminated in one request.")
+	}
+	return nil
+}
+
+func terminateInstances(rq *request, in terminateInstancesInput) error {
 	r := rq.Region
-	for _, id := range ids {
+	for _, id := range in.InstanceIDs {
 		if !r.Instances.Has(id) {
 			return instanceNotFound(id)
 		}
 	}
 	w := &rq.XML
 	w.Open("instancesSet")
-	for _, id := range ids {
-		in := r.Instances.Get(id)
-		before := in.State
+	for _, id := range in.InstanceIDs {
+		machine := r.Instances.Get(id)
+		before := machine.State
 		r.TerminateInstance(id, "User initiated ("+rq.Region.Now().Format("2006-01-02 15:04:05")+" GMT)")
 		w.Open("item")
 		w.Text("instanceId", id)
-		writeState(w, "currentState", in.State)
+		writeState(w, "currentState", machine.State)
 		writeState(w, "previousState", before)
 		w.Close("item")
 	}

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strconv"
@@ -10,23 +11,27 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-func parseDescribeInstanceTypes(p *wire.Params) describe {
-	p.Boolean("IncludeUnsupportedInRegion") // every region has every type
-	d := parseDescribe(p, "InstanceType", 5, 100, 100)
-	if len(d.ids) > 100 {
-		p.Bad("InstanceType", strconv.Itoa(len(d.ids)), "At most 100 instance types can be named in one request.")
+type describeInstanceTypesInput struct {
+	describe
+	InstanceTypes              []string
+	IncludeUnsupportedInRegion bool // every region has every type
+}
+
+func (in *describeInstanceTypesInput) Check() error {
+	if len(in.InstanceTypes) > 100 {
+		return badValue("InstanceType", strconv.Itoa(len(in.InstanceTypes)), "At most 100 instance types can be named in one request.")
 	}
-	return d
+	return in.bound(5, 100, 100)
 }
 
 func Burstable(name string) bool {
 	return strings.HasPrefix(name, "t") && !strings.HasPrefix(name, "trn")
 }
 
-func describeInstanceTypes(rq *request, in describe) error {
+func describeInstanceTypes(rq *request, in describeInstanceTypesInput) error {
 	all := InstanceTypes()
 	var unknown []string
-	for _, name := range in.ids {
+	for _, name := range in.InstanceTypes {
 		if _, ok := all[name]; !ok {
 			unknown = append(unknown, name)
 		}
@@ -34,7 +39,7 @@ func describeInstanceTypes(rq *request, in describe) error {
 	if len(unknown) > 0 {
 		return wire.Fail("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", strings.Join(unknown, ", "))
 	}
-	match, err := matcher(in.filters, attributes[string]{
+	match, err := matcher(in.Filters, attributes[string]{
 		"instance-type":                         one(func(n string) string { return n }),
 		"processor-info.supported-architecture": one(func(n string) string { return all[n].Arch }),
 		"vcpu-info.default-vcpus":               one(func(n string) string { return wire.Decimal(all[n].Vcpus) }),
@@ -51,8 +56,8 @@ func describeInstanceTypes(rq *request, in describe) error {
 	}
 	w := &rq.XML
 	w.Open("instanceTypeSet")
-	next, err := rq.Page(instanceTypeNames(), in.token, in.limit, func(name string) bool {
-		if len(in.ids) > 0 && !slices.Contains(in.ids, name) || !match(name) {
+	next, err := rq.Page(instanceTypeNames(), in.NextToken, in.limit, func(name string) bool {
+		if len(in.InstanceTypes) > 0 && !slices.Contains(in.InstanceTypes, name) || !match(name) {
 			return false
 		}
 		w.Open("item")
@@ -94,33 +99,24 @@ func writeInstanceType(w *wire.XML, name string, t instanceType) {
 	w.Boolean("burstablePerformanceSupported", Burstable(name))
 }
 
-type offeringsInput struct {
+type describeOfferingsInput struct {
 	describe
-	by string
+	LocationType string
 }
 
-func parseDescribeOfferings(p *wire.Params) offeringsInput {
-	in := offeringsInput{
-		describe: parseDescribe(p, "", 5, 1000, 1000),
-		by:       p.Text("LocationType"),
-	}
-	if in.by == "" {
-		in.by = "region"
-	}
-	return in
-}
+func (in *describeOfferingsInput) Check() error { return in.bound(5, 1000, 1000) }
 
 // describeInstanceTypeOfferings says that every type is offered everywhere.
-func describeInstanceTypeOfferings(rq *request, in offeringsInput) error {
+func describeInstanceTypeOfferings(rq *request, in describeOfferingsInput) error {
 	r := rq.Region
 	places := []string{r.Name}
-	switch in.by {
+	switch in.LocationType {
 	case "availability-zone":
 		places = r.Zones()
 	case "availability-zone-id":
 		places = []string{r.ZoneID(0), r.ZoneID(1), r.ZoneID(2)}
 	}
-	match, err := matcher(in.filters, attributes[[2]string]{
+	match, err := matcher(in.Filters, attributes[[2]string]{
 		"instance-type": one(func(o [2]string) string { return o[0] }),
 		"location":      one(func(o [2]string) string { return o[1] }),
 	}, func([2]string) world.Tags { return nil })
@@ -136,14 +132,14 @@ func describeInstanceTypeOfferings(rq *request, in offeringsInput) error {
 	sort.Strings(keys)
 	w := &rq.XML
 	w.Open("instanceTypeOfferingSet")
-	next, err := rq.Page(keys, in.token, in.limit, func(key string) bool {
+	next, err := rq.Page(keys, in.NextToken, in.limit, func(key string) bool {
 		name, place, _ := strings.Cut(key, " ")
 		if !match([2]string{name, place}) {
 			return false
 		}
 		w.Open("item")
 		w.Text("instanceType", name)
-		w.Text("locationType", in.by)
+		w.Text("locationType", cmp.Or(in.LocationType, "region"))
 		w.Text("location", place)
 		w.Close("item")
 		return true

@@ -1,7 +1,7 @@
 package ec2
 
 import (
-	"crypto/md5"
+	"crypto/md5" //nolint:gosec // EC2's fingerprint of an RSA key
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
@@ -16,8 +16,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
-
-//nolint:gosec // EC2's fingerprint of an RSA key
 
 // KeyPair is the public half of a key that machines let in.
 type KeyPair struct {
@@ -44,23 +42,21 @@ func keyNotFound(name string) *wire.Error {
 }
 
 type importKeyInput struct {
-	name, material string
-	tags           world.Tags
+	KeyName, PublicKeyMaterial string
+	tagSpecifications
 }
 
-func parseImportKeyPair(p *wire.Params) importKeyInput {
-	return importKeyInput{name: p.Text("KeyName"), material: p.Text("PublicKeyMaterial"), tags: parseTagSpecifications(p, "key-pair")}
-}
+func (in *importKeyInput) Check() error { return in.read("key-pair") }
 
 func importKeyPair(rq *request, in importKeyInput) error {
 	r := rq.Region
-	if len(in.name) > 255 {
-		return wire.Fail("InvalidParameterValue", "Value (%s) for parameter KeyName is invalid. The key name must have at most 255 characters.", in.name)
+	if len(in.KeyName) > 255 {
+		return wire.Fail("InvalidParameterValue", "Value (%s) for parameter KeyName is invalid. The key name must have at most 255 characters.", in.KeyName)
 	}
-	if r.KeyByName(in.name) != nil {
+	if r.KeyByName(in.KeyName) != nil {
 		return wire.Fail("InvalidKeyPair.Duplicate", "The keypair already exists")
 	}
-	text, err := base64.StdEncoding.DecodeString(in.material)
+	text, err := base64.StdEncoding.DecodeString(in.PublicKeyMaterial)
 	if err != nil {
 		return wire.Fail("InvalidKey.Format", "Key is not in valid OpenSSH public key format")
 	}
@@ -68,7 +64,7 @@ func importKeyPair(rq *request, in importKeyInput) error {
 	if err != nil {
 		return wire.Fail("InvalidKey.Format", "Key is not in valid OpenSSH public key format")
 	}
-	k := &KeyPair{ID: r.NewID("key"), Name: in.name, Type: kind, Fingerprint: fingerprint, Created: r.Now(), Tags: in.tags}
+	k := &KeyPair{ID: r.NewID("key"), Name: in.KeyName, Type: kind, Fingerprint: fingerprint, Created: r.Now(), Tags: in.tags}
 	r.KeyPairs.Put(k.ID, k)
 	rq.XML.Text("keyName", k.Name)
 	rq.XML.Text("keyFingerprint", k.Fingerprint)
@@ -116,25 +112,24 @@ func readPublicKey(text string) (kind, fingerprint string, err error) {
 }
 
 type describeKeysInput struct {
-	describe
-	names []string
+	Filters          []filter
+	KeyNames         []string
+	KeyPairIDs       []string
+	IncludePublicKey bool // the emulator keeps fingerprints only
 }
 
-func parseDescribeKeyPairs(p *wire.Params) describeKeysInput {
-	p.Boolean("IncludePublicKey") // the emulator keeps fingerprints only
-	return describeKeysInput{describe: describe{ids: p.Strings("KeyPairId"), filters: parseFilters(p)}, names: p.Strings("KeyName")}
-}
+func (in *describeKeysInput) Check() error { return checkFilters(in.Filters) }
 
 func describeKeyPairs(rq *request, in describeKeysInput) error {
 	r := rq.Region
-	for _, name := range in.names {
+	for _, name := range in.KeyNames {
 		k := r.KeyByName(name)
 		if k == nil {
 			return keyNotFound(name)
 		}
-		in.ids = append(in.ids, k.ID)
+		in.KeyPairIDs = append(in.KeyPairIDs, k.ID)
 	}
-	match, err := matcher(in.filters, attributes[*KeyPair]{
+	match, err := matcher(in.Filters, attributes[*KeyPair]{
 		"key-name":    one(func(k *KeyPair) string { return k.Name }),
 		"key-pair-id": one(func(k *KeyPair) string { return k.ID }),
 		"fingerprint": one(func(k *KeyPair) string { return k.Fingerprint }),
@@ -145,7 +140,7 @@ func describeKeyPairs(rq *request, in describeKeysInput) error {
 	missing := func(id string) *wire.Error {
 		return wire.Fail("InvalidKeyPair.NotFound", "The key pair ID '%s' does not exist", id)
 	}
-	return runDescribe(rq, in.describe, &r.KeyPairs, match, missing, "keySet", func(k *KeyPair) {
+	return runDescribe(rq, describe{}, in.KeyPairIDs, &r.KeyPairs, match, missing, "keySet", func(k *KeyPair) {
 		w := &rq.XML
 		w.Text("keyPairId", k.ID)
 		w.Text("keyName", k.Name)
@@ -156,24 +151,23 @@ func describeKeyPairs(rq *request, in describeKeysInput) error {
 	})
 }
 
-type deleteKeyInput struct{ name, id string }
+type deleteKeyInput struct{ KeyName, KeyPairID string }
 
-func parseDeleteKeyPair(p *wire.Params) deleteKeyInput {
-	in := deleteKeyInput{name: p.Text("KeyName"), id: p.Text("KeyPairId")}
-	if in.name == "" && in.id == "" {
-		p.Reject(wire.Fail("MissingParameter", "The request must contain the parameter KeyName or KeyPairId"))
+func (in *deleteKeyInput) Check() error {
+	if in.KeyName == "" && in.KeyPairID == "" {
+		return wire.Fail("MissingParameter", "The request must contain the parameter KeyName or KeyPairId")
 	}
-	return in
+	return nil
 }
 
 // deleteKeyPair ends well where there is none, as EC2 does.
 func deleteKeyPair(rq *request, in deleteKeyInput) error {
 	r := rq.Region
-	if k := r.KeyByName(in.name); k != nil {
-		in.id = k.ID
+	if k := r.KeyByName(in.KeyName); k != nil {
+		in.KeyPairID = k.ID
 	}
-	r.KeyPairs.Remove(in.id)
+	r.KeyPairs.Remove(in.KeyPairID)
 	rq.XML.Boolean("return", true)
-	rq.XML.Optional("keyPairId", in.id)
+	rq.XML.Optional("keyPairId", in.KeyPairID)
 	return nil
 }

@@ -99,16 +99,12 @@ func writeWarning(rq *request, data wire.Data) {
 
 type describeTemplatesInput struct {
 	describe
-	names []string
+	LaunchTemplateIDs       []string
+	LaunchTemplateNames     []string
+	IncludeManagedResources bool // the emulator has none that are hidden
 }
 
-func parseDescribeTemplates(p *wire.Params) describeTemplatesInput {
-	p.Boolean("IncludeManagedResources") // the emulator has none that are hidden
-	return describeTemplatesInput{
-		describe: parseDescribe(p, "LaunchTemplateId", 1, 200, 200),
-		names:    p.Strings("LaunchTemplateName"),
-	}
-}
+func (in *describeTemplatesInput) Check() error { return in.bound(1, 200, 200) }
 
 func templateAttributes() attributes[*LaunchTemplate] {
 	return attributes[*LaunchTemplate]{
@@ -119,56 +115,48 @@ func templateAttributes() attributes[*LaunchTemplate] {
 
 func describeLaunchTemplates(rq *request, in describeTemplatesInput) error {
 	r := rq.Region
-	for _, name := range in.names {
+	for _, name := range in.LaunchTemplateNames {
 		t := r.template("", name)
 		if t == nil {
 			return wire.Fail("InvalidLaunchTemplateName.NotFoundException", "At least one of the launch templates specified in the request does not exist.")
 		}
-		in.ids = append(in.ids, t.ID)
+		in.LaunchTemplateIDs = append(in.LaunchTemplateIDs, t.ID)
 	}
-	match, err := matcher(in.filters, templateAttributes(), func(t *LaunchTemplate) world.Tags { return t.Tags })
+	match, err := matcher(in.Filters, templateAttributes(), func(t *LaunchTemplate) world.Tags { return t.Tags })
 	if err != nil {
 		return err
 	}
 	missing := func(id string) *wire.Error { return templateNotFound(id, "") }
-	return runDescribe(rq, in.describe, &r.LaunchTemplates, match, missing, "launchTemplates", func(t *LaunchTemplate) { writeTemplateBody(&rq.XML, t) })
+	return runDescribe(rq, in.describe, in.LaunchTemplateIDs, &r.LaunchTemplates, match, missing, "launchTemplates", func(t *LaunchTemplate) { writeTemplateBody(&rq.XML, t) })
 }
 
 type describeVersionsInput struct {
 	describe
-	ref      templateRef
-	versions []string
-	min, max string
-	resolve  bool
+	templateRef
+	Versions                []string
+	MinVersion, MaxVersion  string
+	ResolveAlias            bool
+	IncludeManagedResources bool
 }
 
-func parseDescribeVersions(p *wire.Params) describeVersionsInput {
-	p.Boolean("IncludeManagedResources")
-	in := describeVersionsInput{
-		describe: parseDescribe(p, "", 1, 200, 200),
-		ref:      templateRef{id: p.Text("LaunchTemplateId"), name: p.Text("LaunchTemplateName")},
-		versions: p.Strings("LaunchTemplateVersion"),
-		min:      p.Text("MinVersion"), max: p.Text("MaxVersion"), resolve: p.Boolean("ResolveAlias"),
-	}
-	ranged := in.min != "" || in.max != ""
+func (in *describeVersionsInput) Check() error {
+	ranged := in.MinVersion != "" || in.MaxVersion != ""
 	switch {
-	case in.ref.id != "" && in.ref.name != "":
-		p.Reject(wire.Fail("InvalidParameterCombination", "Only one of LaunchTemplateId and LaunchTemplateName may be specified"))
-	case in.ref == (templateRef{}) && (len(in.versions) == 0 || ranged):
-		p.Reject(wire.Fail("MissingParameter", "Either a launch template or the versions $Latest and $Default must be specified"))
-	case len(in.versions) > 0 && ranged:
-		p.Reject(wire.Fail("InvalidParameterCombination", "Versions may not be used in combination with MinVersion and MaxVersion"))
-	case len(in.versions) > 200:
-		p.Bad("LaunchTemplateVersion", wire.Decimal(int64(len(in.versions))), "At most 200 versions can be specified.")
+	case in.LaunchTemplateID != "" && in.LaunchTemplateName != "":
+		return wire.Fail("InvalidParameterCombination", "Only one of LaunchTemplateId and LaunchTemplateName may be specified")
+	case in.templateRef == (templateRef{}) && (len(in.Versions) == 0 || ranged):
+		return wire.Fail("MissingParameter", "Either a launch template or the versions $Latest and $Default must be specified")
+	case len(in.Versions) > 0 && ranged:
+		return wire.Fail("InvalidParameterCombination", "Versions may not be used in combination with MinVersion and MaxVersion")
+	case len(in.Versions) > 200:
+		return badValue("LaunchTemplateVersion", strconv.Itoa(len(in.Versions)), "At most 200 versions can be specified.")
 	}
-	if in.ref == (templateRef{}) {
-		for _, v := range in.versions {
-			if v != "$Latest" && v != "$Default" {
-				p.Reject(wire.Fail("InvalidParameterValue", "Value (%s) for parameter versions is invalid. Without a launch template, only $Latest and $Default are allowed.", v))
-			}
+	for _, v := range in.Versions {
+		if in.templateRef == (templateRef{}) && v != "$Latest" && v != "$Default" {
+			return wire.Fail("InvalidParameterValue", "Value (%s) for parameter versions is invalid. Without a launch template, only $Latest and $Default are allowed.", v)
 		}
 	}
-	return in
+	return in.bound(1, 200, 200)
 }
 
 // versionRow is a version together with its template.
@@ -211,14 +199,14 @@ func licenseArns(row versionRow) []string {
 }
 
 func describeLaunchTemplateVersions(rq *request, in describeVersionsInput) error {
-	match, err := matcher(in.filters, versionAttributes(), func(versionRow) world.Tags { return nil })
+	match, err := matcher(in.Filters, versionAttributes(), func(versionRow) world.Tags { return nil })
 	if err != nil {
 		return err
 	}
-	if in.ref == (templateRef{}) {
+	if in.templateRef == (templateRef{}) {
 		return describeAllVersions(rq, in, match)
 	}
-	t, err := in.ref.find(rq.Region)
+	t, err := in.find(rq.Region)
 	if err != nil {
 		return err
 	}
@@ -243,11 +231,11 @@ func describeLaunchTemplateVersions(rq *request, in describeVersionsInput) error
 // chooseVersions are the versions of a template that were asked for, ascending,
 // each once.
 func chooseVersions(t *LaunchTemplate, in describeVersionsInput) ([]*Version, error) {
-	if len(in.versions) == 0 {
-		return versionRange(t, in.min, in.max)
+	if len(in.Versions) == 0 {
+		return versionRange(t, in.MinVersion, in.MaxVersion)
 	}
 	wanted := map[int64]bool{}
-	for _, text := range in.versions {
+	for _, text := range in.Versions {
 		v := t.pick(text)
 		if v == nil || text == "" {
 			return nil, versionNotFound(t, text)
@@ -300,14 +288,14 @@ func versionRange(t *LaunchTemplate, low, high string) ([]*Version, error) {
 // version of every template, one row where both are the same.
 func describeAllVersions(rq *request, in describeVersionsInput, match func(versionRow) bool) error {
 	templates := &rq.Region.LaunchTemplates
-	latest := slices.Contains(in.versions, "$Latest")
+	latest := slices.Contains(in.Versions, "$Latest")
 	keys := make([]string, 0, templates.Len())
 	for _, id := range templates.Sorted() {
 		t := templates.Get(id)
 		if latest {
 			keys = append(keys, id+" 1")
 		}
-		if slices.Contains(in.versions, "$Default") && (!latest || t.latest() != t.Default) {
+		if slices.Contains(in.Versions, "$Default") && (!latest || t.latest() != t.Default) {
 			keys = append(keys, id+" 2")
 		}
 	}
@@ -324,10 +312,10 @@ func describeAllVersions(rq *request, in describeVersionsInput, match func(versi
 
 func writeVersions(rq *request, in describeVersionsInput, keys []string, row func(key string) (versionRow, bool)) error {
 	rq.XML.Open("launchTemplateVersionSet")
-	next, err := rq.Page(keys, in.token, in.limit, func(key string) bool {
+	next, err := rq.Page(keys, in.NextToken, in.limit, func(key string) bool {
 		at, ok := row(key)
 		if ok {
-			writeVersion(rq, "item", at.t, at.v, in.resolve)
+			writeVersion(rq, "item", at.t, at.v, in.ResolveAlias)
 		}
 		return ok
 	})

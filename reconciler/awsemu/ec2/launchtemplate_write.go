@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -11,95 +12,97 @@ import (
 
 // templateRef names a launch template in a request: by id or by name.
 type templateRef struct {
-	id, name string
+	LaunchTemplateID, LaunchTemplateName string
 }
 
-func parseTemplateRef(p *wire.Params) templateRef {
-	ref := templateRef{id: p.Text("LaunchTemplateId"), name: p.Text("LaunchTemplateName")}
+// Check wants one of both.
+func (ref *templateRef) Check() error {
 	switch {
-	case ref.id == "" && ref.name == "":
-		p.Reject(wire.Fail("MissingParameter", "Either LaunchTemplateId or LaunchTemplateName must be specified"))
-	case ref.id != "" && ref.name != "":
-		p.Reject(wire.Fail("InvalidParameterCombination", "Only one of LaunchTemplateId and LaunchTemplateName may be specified"))
+	case ref.LaunchTemplateID == "" && ref.LaunchTemplateName == "":
+		return wire.Fail("MissingParameter", "Either LaunchTemplateId or LaunchTemplateName must be specified")
+	case ref.LaunchTemplateID != "" && ref.LaunchTemplateName != "":
+		return wire.Fail("InvalidParameterCombination", "Only one of LaunchTemplateId and LaunchTemplateName may be specified")
 	}
-	return ref
+	return nil
 }
 
 func (ref templateRef) find(r *Region) (*LaunchTemplate, error) {
-	t := r.template(ref.id, ref.name)
+	t := r.template(ref.LaunchTemplateID, ref.LaunchTemplateName)
 	if t == nil {
-		return nil, templateNotFound(ref.id, ref.name)
+		return nil, templateNotFound(ref.LaunchTemplateID, ref.LaunchTemplateName)
 	}
 	return t, nil
 }
 
-// parseClientToken reads a client token: up to 128 printable ASCII characters.
-func parseClientToken(p *wire.Params) string {
-	token := p.Text("ClientToken")
+// checkClientToken takes up to 128 printable ASCII characters.
+func checkClientToken(token string) error {
 	if len(token) > 128 || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		p.Bad("ClientToken", token, "A client token has at most 128 ASCII characters.")
+		return badValue("ClientToken", token, "A client token has at most 128 ASCII characters.")
 	}
-	return token
+	return nil
 }
 
-func parseDescription(p *wire.Params) string {
-	text := p.Text("VersionDescription")
+func checkDescription(text string) error {
 	if len(utf16.Encode([]rune(text))) > 255 {
-		p.Bad("VersionDescription", text, "A version description has at most 255 characters.")
+		return badValue("VersionDescription", text, "A version description has at most 255 characters.")
 	}
-	return text
+	return nil
 }
 
-func parseTemplateData(p *wire.Params) wire.Data {
-	return p.Data("LaunchTemplateData")
+// tagSpecifications are the tags for a new resource.
+type tagSpecifications struct {
+	TagSpecifications []struct {
+		ResourceType string
+		Tags         []world.Tag
+	}
+
+	tags world.Tags
 }
 
-// parseTagSpecifications reads the tags for a new resource of one type.
-func parseTagSpecifications(p *wire.Params, resourceType string) world.Tags {
-	ts := world.Tags{}
-	for _, spec := range p.List("TagSpecification") {
-		if kind := spec.Required("ResourceType"); kind != resourceType && kind != "" {
-			p.Reject(wire.Fail("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", kind))
+// read checks the tags, which are for a resource of one type, and joins them.
+func (in *tagSpecifications) read(resourceType string) error {
+	in.tags = world.Tags{}
+	for _, spec := range in.TagSpecifications {
+		switch spec.ResourceType {
+		case resourceType:
+		case "":
+			return wire.Fail("MissingParameter", "The request must contain the parameter TagSpecification.ResourceType")
+		default:
+			return wire.Fail("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
 		}
-		for _, t := range spec.List("Tag") {
-			key, value := t.Text("Key"), t.Text("Value")
-			if fault := world.TagFault(key, value); fault != "" {
-				p.Reject(wire.Fail("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. %s", key, fault))
+		for _, t := range spec.Tags {
+			if err := checkTag(t); err != nil {
+				return err
 			}
-			if _, twice := ts.Get(key); twice {
-				p.Reject(wire.Fail("InvalidParameterValue", "Duplicate tag key '%s' specified.", key))
+			if _, twice := in.tags.Get(t.Key); twice {
+				return wire.Fail("InvalidParameterValue", "Duplicate tag key '%s' specified.", t.Key)
 			}
-			ts.Set(key, value)
+			in.tags.Set(t.Key, t.Value)
 		}
 	}
-	return ts
+	return nil
 }
 
 type createTemplateInput struct {
-	name, token, description string
-	data                     wire.Data
-	tags                     world.Tags
+	LaunchTemplateName, ClientToken, VersionDescription string
+	LaunchTemplateData                                  wire.Data
+	tagSpecifications
 }
 
-func parseCreateTemplate(p *wire.Params) createTemplateInput {
-	in := createTemplateInput{
-		name: p.Text("LaunchTemplateName"), token: parseClientToken(p),
-		description: parseDescription(p), data: parseTemplateData(p),
-		tags: parseTagSpecifications(p, "launch-template"),
+func (in *createTemplateInput) Check() error {
+	if n := in.LaunchTemplateName; len(n) < 3 || len(n) > 125 || !wire.ConsistsOf(n, wire.Alphanumeric+"().-/_") {
+		return wire.Fail("InvalidLaunchTemplateName.MalformedException", "The specified launch template name is invalid. A launch template name must be between 3 and 125 characters, and may contain letters, numbers, and the following characters: - ( ) . / _")
 	}
-	if len(in.name) < 3 || len(in.name) > 125 || !wire.ConsistsOf(in.name, wire.Alphanumeric+"().-/_") {
-		p.Reject(wire.Fail("InvalidLaunchTemplateName.MalformedException", "The specified launch template name is invalid. A launch template name must be between 3 and 125 characters, and may contain letters, numbers, and the following characters: - ( ) . / _"))
-	}
-	return in
+	return cmp.Or(checkClientToken(in.ClientToken), checkDescription(in.VersionDescription), in.read("launch-template"))
 }
 
 func createLaunchTemplate(rq *request, in createTemplateInput) error {
 	r := rq.Region
-	return rq.Idempotent(in.token, r.LaunchTemplates.Has, func() (string, error) {
-		if r.TemplateNames[in.name] != "" {
+	return rq.Idempotent(in.ClientToken, r.LaunchTemplates.Has, func() (string, error) {
+		if r.TemplateNames[in.LaunchTemplateName] != "" {
 			return "", wire.Fail("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
 		}
-		if err := checkTemplateData(in.data); err != nil {
+		if err := checkTemplateData(in.LaunchTemplateData); err != nil {
 			return "", err
 		}
 		if r.LaunchTemplates.Len() >= r.Quota("launch-templates") {
@@ -108,41 +111,38 @@ func createLaunchTemplate(rq *request, in createTemplateInput) error {
 		if in.tags.UserCount() > r.Quota("tags") {
 			return "", tagLimit()
 		}
-		t := r.AddTemplate(in.name, rq.Caller, in.data, in.description, in.tags)
+		t := r.AddTemplate(in.LaunchTemplateName, rq.Caller, in.LaunchTemplateData, in.VersionDescription, in.tags)
 		writeTemplate(&rq.XML, "launchTemplate", t)
-		writeWarning(rq, in.data)
+		writeWarning(rq, in.LaunchTemplateData)
 		return t.ID, nil
 	})
 }
 
 type createVersionInput struct {
-	ref                        templateRef
-	token, description, source string
-	resolve                    bool
-	data                       wire.Data
+	templateRef
+	ClientToken, VersionDescription, SourceVersion string
+	ResolveAlias                                   bool
+	LaunchTemplateData                             wire.Data
 }
 
-func parseCreateVersion(p *wire.Params) createVersionInput {
-	return createVersionInput{
-		ref: parseTemplateRef(p), token: parseClientToken(p), description: parseDescription(p),
-		source: p.Text("SourceVersion"), resolve: p.Boolean("ResolveAlias"), data: parseTemplateData(p),
-	}
+func (in *createVersionInput) Check() error {
+	return cmp.Or(in.templateRef.Check(), checkClientToken(in.ClientToken), checkDescription(in.VersionDescription))
 }
 
 func createLaunchTemplateVersion(rq *request, in createVersionInput) error {
 	r := rq.Region
-	return rq.Idempotent(in.token, r.LaunchTemplates.Has, func() (string, error) {
-		t, err := in.ref.find(r)
+	return rq.Idempotent(in.ClientToken, r.LaunchTemplates.Has, func() (string, error) {
+		t, err := in.find(r)
 		if err != nil {
 			return "", err
 		}
-		data := in.data
-		if in.source != "" {
-			source := t.pick(in.source)
+		data := in.LaunchTemplateData
+		if in.SourceVersion != "" {
+			source := t.pick(in.SourceVersion)
 			if source == nil {
-				return "", versionNotFound(t, in.source)
+				return "", versionNotFound(t, in.SourceVersion)
 			}
-			data = source.Data.MergedWith(in.data)
+			data = source.Data.MergedWith(in.LaunchTemplateData)
 		}
 		if err := checkTemplateData(data); err != nil {
 			return "", err
@@ -150,8 +150,8 @@ func createLaunchTemplateVersion(rq *request, in createVersionInput) error {
 		if len(t.Versions) >= r.Quota("launch-template-versions") {
 			return "", wire.Fail("MaxTemplateVersionLimitExceeded", "You've reached the limit on the number of versions of a launch template: %d", r.Quota("launch-template-versions"))
 		}
-		v := r.AddVersion(t, rq.Caller, data, in.description)
-		writeVersion(rq, "launchTemplateVersion", t, v, in.resolve)
+		v := r.AddVersion(t, rq.Caller, data, in.VersionDescription)
+		writeVersion(rq, "launchTemplateVersion", t, v, in.ResolveAlias)
 		writeWarning(rq, data)
 		return t.ID, nil
 	})
@@ -184,24 +184,28 @@ func (r *Region) RemoveTemplate(t *LaunchTemplate) {
 }
 
 type modifyTemplateInput struct {
-	ref            templateRef
-	token, version string
+	templateRef
+	ClientToken    string
+	DefaultVersion string
 }
 
-func parseModifyTemplate(p *wire.Params) modifyTemplateInput {
-	return modifyTemplateInput{ref: parseTemplateRef(p), token: parseClientToken(p), version: p.Required("SetDefaultVersion")}
+func (in *modifyTemplateInput) Check() error {
+	if in.DefaultVersion == "" {
+		return wire.Fail("MissingParameter", "The request must contain the parameter SetDefaultVersion")
+	}
+	return cmp.Or(in.templateRef.Check(), checkClientToken(in.ClientToken))
 }
 
 func modifyLaunchTemplate(rq *request, in modifyTemplateInput) error {
 	r := rq.Region
-	return rq.Idempotent(in.token, r.LaunchTemplates.Has, func() (string, error) {
-		t, err := in.ref.find(r)
+	return rq.Idempotent(in.ClientToken, r.LaunchTemplates.Has, func() (string, error) {
+		t, err := in.find(r)
 		if err != nil {
 			return "", err
 		}
-		n, err := strconv.ParseInt(in.version, 10, 64)
+		n, err := strconv.ParseInt(in.DefaultVersion, 10, 64)
 		if err != nil || t.Version(n) == nil {
-			return "", versionNotFound(t, in.version)
+			return "", versionNotFound(t, in.DefaultVersion)
 		}
 		t.Default = n
 		writeTemplate(&rq.XML, "launchTemplate", t)
@@ -220,16 +224,15 @@ func deleteLaunchTemplate(rq *request, ref templateRef) error {
 }
 
 type deleteVersionsInput struct {
-	ref      templateRef
-	versions []string
+	templateRef
+	Versions []string
 }
 
-func parseDeleteVersions(p *wire.Params) deleteVersionsInput {
-	in := deleteVersionsInput{ref: parseTemplateRef(p), versions: p.Strings("LaunchTemplateVersion")}
-	if len(in.versions) > 200 {
-		p.Bad("LaunchTemplateVersion", wire.Decimal(int64(len(in.versions))), "At most 200 versions can be deleted in one request.")
+func (in *deleteVersionsInput) Check() error {
+	if len(in.Versions) > 200 {
+		return badValue("LaunchTemplateVersion", strconv.Itoa(len(in.Versions)), "At most 200 versions can be deleted in one request.")
 	}
-	return in
+	return in.templateRef.Check()
 }
 
 // versionResult is what became of one version that was to be deleted.
@@ -241,21 +244,21 @@ type versionResult struct {
 // deleteLaunchTemplateVersions answers as EC2 does even where nothing could be
 // deleted: with status 200 and a fault for each version.
 func deleteLaunchTemplateVersions(rq *request, in deleteVersionsInput) error {
-	t := rq.Region.template(in.ref.id, in.ref.name)
+	t := rq.Region.template(in.LaunchTemplateID, in.LaunchTemplateName)
 	var done, refused []versionResult
-	for _, text := range in.versions {
+	for _, text := range in.Versions {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return wire.Fail("InvalidParameterValue", "Value (%s) for parameter versions is invalid. Expected a version number.", text)
 		}
-		result := removeVersion(in.ref, t, n)
+		result := removeVersion(in.templateRef, t, n)
 		if result.code == "" {
 			done = append(done, result)
 		} else {
 			refused = append(refused, result)
 		}
 	}
-	id, name := in.ref.id, in.ref.name
+	id, name := in.LaunchTemplateID, in.LaunchTemplateName
 	if t != nil {
 		id, name = t.ID, t.Name
 	}
@@ -266,12 +269,12 @@ func deleteLaunchTemplateVersions(rq *request, in deleteVersionsInput) error {
 
 func removeVersion(ref templateRef, t *LaunchTemplate, n int64) versionResult {
 	switch {
-	case t == nil && ref.id == "":
-		return versionResult{n, "launchTemplateNameDoesNotExist", "The specified launch template, with template name " + ref.name + ", does not exist."}
-	case t == nil && !validTemplateID(ref.id):
+	case t == nil && ref.LaunchTemplateID == "":
+		return versionResult{n, "launchTemplateNameDoesNotExist", "The specified launch template, with template name " + ref.LaunchTemplateName + ", does not exist."}
+	case t == nil && !validTemplateID(ref.LaunchTemplateID):
 		return versionResult{n, "launchTemplateIdMalformed", "The specified launch template ID is malformed."}
 	case t == nil:
-		return versionResult{n, "launchTemplateIdDoesNotExist", "The specified launch template, with template ID " + ref.id + ", does not exist."}
+		return versionResult{n, "launchTemplateIdDoesNotExist", "The specified launch template, with template ID " + ref.LaunchTemplateID + ", does not exist."}
 	case t.Version(n) == nil:
 		return versionResult{n, "launchTemplateVersionDoesNotExist", "Could not find launch template version " + wire.Decimal(n) + "."}
 	case n == t.Default:

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,30 +15,38 @@ import (
 // EC2's names of the members; one that is absent has none.
 type metadataDefaults map[string]string
 
-func parseModifyMetadataDefaults(p *wire.Params) metadataDefaults {
-	sent := metadataDefaults{}
-	for _, name := range []string{"HttpTokens", "HttpEndpoint", "InstanceMetadataTags", "HttpTokensEnforced"} {
-		if v := p.Text(name); v != "" {
-			sent[name] = v
-		}
+type modifyMetadataDefaultsInput struct {
+	HTTPTokens, HTTPEndpoint, InstanceMetadataTags, HTTPTokensEnforced string
+	HTTPPutResponseHopLimit                                            *int64
+}
+
+func (in *modifyMetadataDefaultsInput) Check() error {
+	if n := in.HTTPPutResponseHopLimit; n != nil && (*n == 0 || *n < -1 || *n > 64) {
+		return badValue("HttpPutResponseHopLimit", wire.Decimal(*n), "The hop limit is -1 or from 1 to 64.")
 	}
-	if n := p.OptionalInt("HttpPutResponseHopLimit"); n != nil {
-		if *n == 0 || *n < -1 || *n > 64 {
-			p.Bad("HttpPutResponseHopLimit", wire.Decimal(*n), "The hop limit is -1 or from 1 to 64.")
-		}
-		sent["HttpPutResponseHopLimit"] = wire.Decimal(*n)
+	return nil
+}
+
+// sent are the members that the request has.
+func (in *modifyMetadataDefaultsInput) sent() metadataDefaults {
+	sent := metadataDefaults{
+		"HttpTokens": in.HTTPTokens, "HttpEndpoint": in.HTTPEndpoint, "InstanceMetadataTags": in.InstanceMetadataTags, "HttpTokensEnforced": in.HTTPTokensEnforced,
 	}
+	if in.HTTPPutResponseHopLimit != nil {
+		sent["HttpPutResponseHopLimit"] = wire.Decimal(*in.HTTPPutResponseHopLimit)
+	}
+	maps.DeleteFunc(sent, func(_, v string) bool { return v == "" })
 	return sent
 }
 
 const noPreference = "no-preference"
 
-func modifyInstanceMetadataDefaults(rq *request, sent metadataDefaults) error {
+func modifyInstanceMetadataDefaults(rq *request, in modifyMetadataDefaultsInput) error {
 	st := rq.Region
 	if st.MetadataDefaults == nil {
 		st.MetadataDefaults = metadataDefaults{}
 	}
-	for name, v := range sent {
+	for name, v := range in.sent() {
 		if st.MetadataDefaults[name] = v; v == noPreference || v == "-1" {
 			delete(st.MetadataDefaults, name)
 		}

@@ -8,14 +8,23 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-func parseDescribeVpcs(p *wire.Params) describe { return parseDescribe(p, "VpcId", 5, 1000, 1000) }
-func parseDescribeSubnets(p *wire.Params) describe {
-	return parseDescribe(p, "SubnetId", 5, 1000, 1000)
+type describeVpcsInput struct {
+	describe
+	VpcIDs []string
 }
 
-func describeVpcs(rq *request, in describe) error {
+func (in *describeVpcsInput) Check() error { return in.bound(5, 1000, 1000) }
+
+type describeSubnetsInput struct {
+	describe
+	SubnetIDs []string
+}
+
+func (in *describeSubnetsInput) Check() error { return in.bound(5, 1000, 1000) }
+
+func describeVpcs(rq *request, in describeVpcsInput) error {
 	r := rq.Region
-	match, err := matcher(in.filters, attributes[*Vpc]{
+	match, err := matcher(in.Filters, attributes[*Vpc]{
 		"vpc-id":                            one(func(v *Vpc) string { return v.ID }),
 		"cidr":                              one(func(v *Vpc) string { return v.CIDR }),
 		"is-default":                        one(func(v *Vpc) string { return strconv.FormatBool(v.Default) }),
@@ -27,7 +36,7 @@ func describeVpcs(rq *request, in describe) error {
 	if err != nil {
 		return err
 	}
-	return runDescribe(rq, in, &r.Vpcs, match, vpcNotFound, "vpcSet", func(v *Vpc) { writeVpc(&rq.XML, r, v) })
+	return runDescribe(rq, in.describe, in.VpcIDs, &r.Vpcs, match, vpcNotFound, "vpcSet", func(v *Vpc) { writeVpc(&rq.XML, r, v) })
 }
 
 func vpcNotFound(id string) *wire.Error {
@@ -57,7 +66,7 @@ func writeVpc(w *wire.XML, r *Region, v *Vpc) {
 	w.WriteTags(v.Tags)
 }
 
-func describeSubnets(rq *request, in describe) error {
+func describeSubnets(rq *request, in describeSubnetsInput) error {
 	r := rq.Region
 	boolean := func(get func(s *Subnet) bool) func(*Subnet) []string {
 		return one(func(s *Subnet) string { return strconv.FormatBool(get(s)) })
@@ -65,7 +74,7 @@ func describeSubnets(rq *request, in describe) error {
 	isDefault := boolean(func(s *Subnet) bool { return s.Default })
 	zone := one(func(s *Subnet) string { return s.Zone })
 	cidr := one(func(s *Subnet) string { return s.CIDR })
-	match, err := matcher(in.filters, attributes[*Subnet]{
+	match, err := matcher(in.Filters, attributes[*Subnet]{
 		"subnet-id":                  one(func(s *Subnet) string { return s.ID }),
 		"subnet-arn":                 one(func(s *Subnet) string { return r.ARN("ec2", "subnet/"+s.ID) }),
 		"vpc-id":                     one(func(s *Subnet) string { return s.VpcID }),
@@ -84,7 +93,7 @@ func describeSubnets(rq *request, in describe) error {
 	if err != nil {
 		return err
 	}
-	return runDescribe(rq, in, &r.Subnets, match, subnetNotFound, "subnetSet", func(s *Subnet) { writeSubnet(&rq.XML, r, s) })
+	return runDescribe(rq, in.describe, in.SubnetIDs, &r.Subnets, match, subnetNotFound, "subnetSet", func(s *Subnet) { writeSubnet(&rq.XML, r, s) })
 }
 
 func subnetNotFound(id string) *wire.Error {
@@ -112,16 +121,14 @@ func writeSubnet(w *wire.XML, r *Region, s *Subnet) {
 
 type describeGroupsInput struct {
 	describe
-	names []string
+	GroupIDs, GroupNames []string
 }
 
-func parseDescribeSecurityGroups(p *wire.Params) describeGroupsInput {
-	return describeGroupsInput{describe: parseDescribe(p, "GroupId", 5, 1000, 0), names: p.Strings("GroupName")}
-}
+func (in *describeGroupsInput) Check() error { return in.bound(5, 1000, 0) }
 
 func describeSecurityGroups(rq *request, in describeGroupsInput) error {
 	r := rq.Region
-	for _, name := range in.names {
+	for _, name := range in.GroupNames {
 		var g *SecurityGroup
 		if v := r.DefaultVPC(); v != nil {
 			g = r.groupByName(name, v.ID)
@@ -129,9 +136,9 @@ func describeSecurityGroups(rq *request, in describeGroupsInput) error {
 		if g == nil {
 			return wire.Fail("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC", name)
 		}
-		in.ids = append(in.ids, g.ID)
+		in.GroupIDs = append(in.GroupIDs, g.ID)
 	}
-	match, err := matcher(in.filters, attributes[*SecurityGroup]{
+	match, err := matcher(in.Filters, attributes[*SecurityGroup]{
 		"group-id":    one(func(g *SecurityGroup) string { return g.ID }),
 		"group-name":  one(func(g *SecurityGroup) string { return g.Name }),
 		"description": one(func(g *SecurityGroup) string { return g.Description }),
@@ -147,7 +154,7 @@ func describeSecurityGroups(rq *request, in describeGroupsInput) error {
 		}
 		return wire.Fail("InvalidGroup.NotFound", "The security group '%s' does not exist", id)
 	}
-	return runDescribe(rq, in.describe, &r.SecurityGroups, match, missing, "securityGroupInfo", func(g *SecurityGroup) { writeGroup(&rq.XML, r, g) })
+	return runDescribe(rq, in.describe, in.GroupIDs, &r.SecurityGroups, match, missing, "securityGroupInfo", func(g *SecurityGroup) { writeGroup(&rq.XML, r, g) })
 }
 
 func writeGroup(w *wire.XML, r *Region, g *SecurityGroup) {
@@ -161,21 +168,19 @@ func writeGroup(w *wire.XML, r *Region, g *SecurityGroup) {
 }
 
 type describeZonesInput struct {
-	names, ids []string
-	filters    []filter
+	ZoneNames, ZoneIDs   []string
+	Filters              []filter
+	AllAvailabilityZones bool // all zones of the emulator are opted in
 }
 
-func parseDescribeZones(p *wire.Params) describeZonesInput {
-	p.Boolean("AllAvailabilityZones") // all zones of the emulator are opted in
-	return describeZonesInput{names: p.Strings("ZoneName"), ids: p.Strings("ZoneId"), filters: parseFilters(p)}
-}
+func (in *describeZonesInput) Check() error { return checkFilters(in.Filters) }
 
 // zoneRow is one availability zone.
 type zoneRow struct{ name, id string }
 
 func describeAvailabilityZones(rq *request, in describeZonesInput) error {
 	r := rq.Region
-	match, err := matcher(in.filters, attributes[zoneRow]{
+	match, err := matcher(in.Filters, attributes[zoneRow]{
 		"zone-name":     one(func(z zoneRow) string { return z.name }),
 		"zone-id":       one(func(z zoneRow) string { return z.id }),
 		"region-name":   one(func(zoneRow) string { return r.Name }),
@@ -193,12 +198,12 @@ func describeAvailabilityZones(rq *request, in describeZonesInput) error {
 		rows = append(rows, zoneRow{name, r.ZoneID(i)})
 		ids = append(ids, r.ZoneID(i))
 	}
-	for _, name := range in.names {
+	for _, name := range in.ZoneNames {
 		if !slices.Contains(names, name) {
 			return wire.Fail("InvalidParameterValue", "Invalid availability zone: [%s]", name)
 		}
 	}
-	for _, id := range in.ids {
+	for _, id := range in.ZoneIDs {
 		if !slices.Contains(ids, id) {
 			return wire.Fail("InvalidParameterValue", "Invalid availability zone-id: [%s]", id)
 		}
@@ -206,7 +211,7 @@ func describeAvailabilityZones(rq *request, in describeZonesInput) error {
 	w := &rq.XML
 	w.Open("availabilityZoneInfo")
 	for _, z := range rows {
-		if len(in.names) > 0 && !slices.Contains(in.names, z.name) || len(in.ids) > 0 && !slices.Contains(in.ids, z.id) || !match(z) {
+		if len(in.ZoneNames) > 0 && !slices.Contains(in.ZoneNames, z.name) || len(in.ZoneIDs) > 0 && !slices.Contains(in.ZoneIDs, z.id) || !match(z) {
 			continue
 		}
 		w.Open("item")

@@ -6,33 +6,37 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
-	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
 type createVpcInput struct {
-	cidr string
-	tags world.Tags
+	CIDRBlock       string
+	InstanceTenancy string
+	tagSpecifications
 }
 
-func parseCIDR(p *wire.Params, low, high int) string {
-	text := p.Required("CidrBlock")
+func (in *createVpcInput) Check() error {
+	if in.InstanceTenancy != "" && in.InstanceTenancy != "default" { // the emulator has no dedicated machines
+		return badValue("InstanceTenancy", in.InstanceTenancy, "Member must satisfy enum value set: [default]")
+	}
+	if err := checkCIDR(in.CIDRBlock); err != nil {
+		return err
+	}
+	return in.read("vpc")
+}
+
+// checkCIDR takes the blocks that a VPC or a subnet may have.
+func checkCIDR(text string) error {
 	if text == "" {
-		return ""
+		return wire.Fail("MissingParameter", "The request must contain the parameter CidrBlock")
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || !prefix.Addr().Is4() || prefix.Masked() != prefix {
-		p.Bad("cidrBlock", text, "This is not a valid CIDR block.")
-		return ""
+		return badValue("cidrBlock", text, "This is not a valid CIDR block.")
 	}
-	if prefix.Bits() < low || prefix.Bits() > high {
-		p.Reject(wire.Fail("InvalidVpc.Range", "The CIDR '%s' is invalid.", text))
+	if prefix.Bits() < 16 || prefix.Bits() > 28 {
+		return wire.Fail("InvalidVpc.Range", "The CIDR '%s' is invalid.", text)
 	}
-	return text
-}
-
-func parseCreateVpc(p *wire.Params) createVpcInput {
-	p.OneOf("InstanceTenancy", "default") // the emulator has no dedicated machines
-	return createVpcInput{cidr: parseCIDR(p, 16, 28), tags: parseTagSpecifications(p, "vpc")}
+	return nil
 }
 
 func createVpc(rq *request, in createVpcInput) error {
@@ -40,7 +44,7 @@ func createVpc(rq *request, in createVpcInput) error {
 	if r.Vpcs.Len() >= r.Quota("vpcs") {
 		return wire.Fail("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 	}
-	v := &Vpc{ID: r.NewID("vpc"), CIDR: in.cidr, Tags: in.tags}
+	v := &Vpc{ID: r.NewID("vpc"), CIDR: in.CIDRBlock, Tags: in.tags}
 	r.Vpcs.Put(v.ID, v)
 	r.AddSecurityGroup("default", "default VPC security group", v.ID)
 	rq.XML.Open("vpc")
@@ -50,40 +54,40 @@ func createVpc(rq *request, in createVpcInput) error {
 }
 
 type createSubnetInput struct {
-	vpcID, cidr, zone, zoneID string
-	tags                      world.Tags
+	VpcID, CIDRBlock, AvailabilityZone, AvailabilityZoneID string
+	tagSpecifications
 }
 
-func parseCreateSubnet(p *wire.Params) createSubnetInput {
-	return createSubnetInput{
-		vpcID: p.Text("VpcId"), cidr: parseCIDR(p, 16, 28), zone: p.Text("AvailabilityZone"),
-		zoneID: p.Text("AvailabilityZoneId"), tags: parseTagSpecifications(p, "subnet"),
+func (in *createSubnetInput) Check() error {
+	if err := checkCIDR(in.CIDRBlock); err != nil {
+		return err
 	}
+	return in.read("subnet")
 }
 
 func createSubnet(rq *request, in createSubnetInput) error {
 	r := rq.Region
-	v := r.Vpcs.Get(in.vpcID)
+	v := r.Vpcs.Get(in.VpcID)
 	if v == nil {
-		return vpcNotFound(in.vpcID)
+		return vpcNotFound(in.VpcID)
 	}
 	zone := -1
 	for i, name := range r.Zones() {
-		if in.zone == "" && in.zoneID == "" || name == in.zone || in.zone == "" && r.ZoneID(i) == in.zoneID {
+		if in.AvailabilityZone == "" && in.AvailabilityZoneID == "" || name == in.AvailabilityZone || in.AvailabilityZone == "" && r.ZoneID(i) == in.AvailabilityZoneID {
 			zone = i
 			break
 		}
 	}
 	if zone < 0 {
-		return wire.Fail("InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid. Subnets can currently only be created in the following availability zones: %s", cmp.Or(in.zone, in.zoneID), strings.Join(r.Zones(), ", "))
+		return wire.Fail("InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid. Subnets can currently only be created in the following availability zones: %s", cmp.Or(in.AvailabilityZone, in.AvailabilityZoneID), strings.Join(r.Zones(), ", "))
 	}
-	if err := r.checkSubnetRange(v, in.cidr); err != nil {
+	if err := r.checkSubnetRange(v, in.CIDRBlock); err != nil {
 		return err
 	}
 	if len(r.SubnetsOf(v.ID)) >= r.Quota("subnets-per-vpc") {
 		return wire.Fail("SubnetLimitExceeded", "The maximum number of subnets has been reached.")
 	}
-	s := &Subnet{ID: r.NewID("subnet"), VpcID: v.ID, Zone: r.Zones()[zone], ZoneID: r.ZoneID(zone), CIDR: in.cidr, Tags: in.tags}
+	s := &Subnet{ID: r.NewID("subnet"), VpcID: v.ID, Zone: r.Zones()[zone], ZoneID: r.ZoneID(zone), CIDR: in.CIDRBlock, Tags: in.tags}
 	r.Subnets.Put(s.ID, s)
 	rq.XML.Open("subnet")
 	writeSubnet(&rq.XML, r, s)
@@ -109,37 +113,32 @@ func (r *Region) checkSubnetRange(v *Vpc, cidr string) error {
 }
 
 type createGroupInput struct {
-	name, description, vpcID string
-	tags                     world.Tags
+	GroupName, Description, VpcID string
+	tagSpecifications
 }
 
-func parseCreateSecurityGroup(p *wire.Params) createGroupInput {
-	return createGroupInput{
-		name: p.Text("GroupName"), description: p.Text("GroupDescription"), vpcID: p.Text("VpcId"),
-		tags: parseTagSpecifications(p, "security-group"),
-	}
-}
+func (in *createGroupInput) Check() error { return in.read("security-group") }
 
 func createSecurityGroup(rq *request, in createGroupInput) error {
 	r := rq.Region
-	if in.vpcID == "" {
+	if in.VpcID == "" {
 		v := r.DefaultVPC()
 		if v == nil {
 			return wire.Fail("VPCIdNotSpecified", "No default VPC for this user")
 		}
-		in.vpcID = v.ID
+		in.VpcID = v.ID
 	}
 	switch {
-	case !r.Vpcs.Has(in.vpcID):
-		return vpcNotFound(in.vpcID)
-	case len(in.name) > 255 || len(in.name) >= 3 && in.name[:3] == "sg-":
-		return wire.Fail("InvalidParameterValue", "Value (%s) for parameter GroupName is invalid.", in.name)
-	case r.groupByName(in.name, in.vpcID) != nil:
-		return wire.Fail("InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", in.name, in.vpcID)
+	case !r.Vpcs.Has(in.VpcID):
+		return vpcNotFound(in.VpcID)
+	case len(in.GroupName) > 255 || len(in.GroupName) >= 3 && in.GroupName[:3] == "sg-":
+		return wire.Fail("InvalidParameterValue", "Value (%s) for parameter GroupName is invalid.", in.GroupName)
+	case r.groupByName(in.GroupName, in.VpcID) != nil:
+		return wire.Fail("InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", in.GroupName, in.VpcID)
 	case r.SecurityGroups.Len() >= r.Quota("security-groups"):
 		return wire.Fail("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 	}
-	g := r.AddSecurityGroup(in.name, in.description, in.vpcID)
+	g := r.AddSecurityGroup(in.GroupName, in.Description, in.VpcID)
 	g.Tags = in.tags
 	rq.XML.Boolean("return", true)
 	rq.XML.Text("groupId", g.ID)

@@ -2,60 +2,66 @@ package ec2
 
 import (
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-type tagsInput struct {
-	resources []string
-	tags      world.Tags
-	keys      []tagSelector
-	all       bool // DeleteTags without a list of tags
+type createTagsInput struct {
+	Resources []string
+	Tags      []world.Tag
+}
+
+func (in *createTagsInput) Check() error {
+	for _, t := range in.Tags {
+		if err := checkTag(t); err != nil {
+			return err
+		}
+	}
+	return checkTagged(in.Resources)
+}
+
+type deleteTagsInput struct {
+	Resources []string
+	Tags      []tagSelector // none: all
+}
+
+func (in *deleteTagsInput) Check() error {
+	if len(in.Tags) > 1000 {
+		return badValue("Tag", strconv.Itoa(len(in.Tags)), "At most 1000 tags can be deleted in one request.")
+	}
+	for _, t := range in.Tags {
+		if strings.HasPrefix(strings.ToLower(t.Key), "aws:") {
+			return badTag(t.Key, "Tag keys starting with 'aws:' are reserved for internal use")
+		}
+	}
+	return checkTagged(in.Resources)
+}
+
+func checkTagged(resources []string) error {
+	if len(resources) > 1000 {
+		return badValue("ResourceId", strconv.Itoa(len(resources)), "At most 1000 resources can be tagged in one request.")
+	}
+	return nil
+}
+
+func checkTag(t world.Tag) error {
+	if fault := world.TagFault(t.Key, t.Value); fault != "" {
+		return badTag(t.Key, fault)
+	}
+	return nil
+}
+
+func badTag(key, why string) *wire.Error {
+	return wire.Fail("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. %s", key, why)
 }
 
 // tagSelector names a tag to delete: with a value, only while it has that value.
 type tagSelector struct {
-	key   string
-	value *string
-}
-
-func parseTagResources(p *wire.Params) tagsInput {
-	in := tagsInput{resources: p.Strings("ResourceId")}
-	if len(in.resources) > 1000 {
-		p.Bad("ResourceId", wire.Decimal(int64(len(in.resources))), "At most 1000 resources can be tagged in one request.")
-	}
-	return in
-}
-
-func parseCreateTags(p *wire.Params) tagsInput {
-	in := parseTagResources(p)
-	for _, t := range p.List("Tag") {
-		key, value := t.Text("Key"), t.Text("Value")
-		if fault := world.TagFault(key, value); fault != "" {
-			p.Reject(wire.Fail("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. %s", key, fault))
-		}
-		in.tags.Set(key, value)
-	}
-	return in
-}
-
-func parseDeleteTags(p *wire.Params) tagsInput {
-	in := parseTagResources(p)
-	list := p.List("Tag")
-	in.all = len(list) == 0
-	if len(list) > 1000 {
-		p.Bad("Tag", wire.Decimal(int64(len(list))), "At most 1000 tags can be deleted in one request.")
-	}
-	for _, t := range list {
-		sel := tagSelector{key: t.Text("Key"), value: t.Optional("Value")}
-		if strings.HasPrefix(strings.ToLower(sel.key), "aws:") {
-			p.Reject(wire.Fail("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", sel.key))
-		}
-		in.keys = append(in.keys, sel)
-	}
-	return in
+	Key   string
+	Value *string
 }
 
 // taggable returns the tags of the EC2 resource with an id.
@@ -104,14 +110,14 @@ func (r *Region) taggable(id string) (*world.Tags, *wire.Error) {
 	return nil, wire.Fail(code, "The ID '%s' does not exist", id)
 }
 
-func createTags(rq *request, in tagsInput) error {
-	targets, err := rq.Region.taggables(in.resources)
+func createTags(rq *request, in createTagsInput) error {
+	targets, err := rq.Region.taggables(in.Resources)
 	if err != nil {
 		return err
 	}
 	for _, target := range targets {
 		after := target.Clone()
-		for _, t := range in.tags {
+		for _, t := range in.Tags {
 			after.Set(t.Key, t.Value)
 		}
 		if after.UserCount() > rq.Region.Quota("tags") {
@@ -119,7 +125,7 @@ func createTags(rq *request, in tagsInput) error {
 		}
 	}
 	for _, target := range targets {
-		for _, t := range in.tags {
+		for _, t := range in.Tags {
 			target.Set(t.Key, t.Value)
 		}
 	}
@@ -145,13 +151,13 @@ func tagLimit() *wire.Error {
 }
 
 // deleteTags removes tags; without a list of tags it removes all that users set.
-func deleteTags(rq *request, in tagsInput) error {
-	targets, err := rq.Region.taggables(in.resources)
+func deleteTags(rq *request, in deleteTagsInput) error {
+	targets, err := rq.Region.taggables(in.Resources)
 	if err != nil {
 		return err
 	}
 	for _, target := range targets {
-		if in.all {
+		if len(in.Tags) == 0 {
 			kept := world.Tags{}
 			for _, t := range *target {
 				if strings.HasPrefix(t.Key, "aws:") {
@@ -160,10 +166,10 @@ func deleteTags(rq *request, in tagsInput) error {
 			}
 			*target = kept
 		}
-		for _, sel := range in.keys {
-			value, has := target.Get(sel.key)
-			if has && (sel.value == nil || *sel.value == value) {
-				target.Remove(sel.key)
+		for _, sel := range in.Tags {
+			value, has := target.Get(sel.Key)
+			if has && (sel.Value == nil || *sel.Value == value) {
+				target.Remove(sel.Key)
 			}
 		}
 	}
@@ -186,11 +192,13 @@ func tagAttributes() attributes[tagRow] {
 	}
 }
 
-func parseDescribeTags(p *wire.Params) describe { return parseDescribe(p, "", 5, 1000, 1000) }
+type describeTagsInput struct{ describe }
+
+func (in *describeTagsInput) Check() error { return in.bound(5, 1000, 1000) }
 
 // describeTags lists the tags of all resources, by resource and key.
-func describeTags(rq *request, in describe) error {
-	match, err := matcher(in.filters, tagAttributes(), func(row tagRow) world.Tags { return world.Tags{row.tag} })
+func describeTags(rq *request, in describeTagsInput) error {
+	match, err := matcher(in.Filters, tagAttributes(), func(row tagRow) world.Tags { return world.Tags{row.tag} })
 	if err != nil {
 		return err
 	}
@@ -202,7 +210,7 @@ func describeTags(rq *request, in describe) error {
 	sort.Strings(keys)
 	w := &rq.XML
 	w.Open("tagSet")
-	next, err := rq.Page(keys, in.token, in.limit, func(key string) bool {
+	next, err := rq.Page(keys, in.NextToken, in.limit, func(key string) bool {
 		row := rows[key]
 		if !match(row) {
 			return false

@@ -277,8 +277,8 @@ func (ng *nodegroup) config(version int64, types []string) asg.GroupConfig {
 // addNodegroupGroup makes the Auto Scaling group with EKS's tags.
 func (r *Region) addNodegroupGroup(ng *nodegroup, types []string) error {
 	subnets := strings.Join(ng.Subnets, ",")
-	in := asg.GroupInput{Min: ng.Scaling.Min, Max: ng.Scaling.Max, Desired: ng.Scaling.Desired, Subnets: &subnets, Mixed: &asg.MixedInput{
-		Base: &asg.TemplateSpec{ID: ng.Hidden, Version: "1"},
+	in := asg.GroupInput{MinSize: ng.Scaling.Min, MaxSize: ng.Scaling.Max, DesiredCapacity: ng.Scaling.Desired, VPCZoneIdentifier: &subnets, MixedInstancesPolicy: &asg.PolicyInput{
+		LaunchTemplate: &asg.PolicyTemplate{LaunchTemplateSpecification: &asg.SpecInput{LaunchTemplateID: ng.Hidden, Version: "1"}},
 	}}
 	g, err := in.Changed(r.asg, nil)
 	if err != nil {

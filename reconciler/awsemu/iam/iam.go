@@ -99,18 +99,18 @@ type request = wire.Request[*Region]
 // Service is the part of IAM that reads roles and instance profiles.
 func Service() *wire.Service {
 	return wire.NewService("iam", wire.QueryDialect(),
-		wire.FormOp("GetRole", wire.Reads, func(p *wire.Params) string { return p.Text("RoleName") }, getRole),
-		wire.FormOp("AttachRolePolicy", wire.Writes, parseRolePolicy, attachRolePolicy),
-		wire.FormOp("DetachRolePolicy", wire.Writes, parseRolePolicy, detachRolePolicy),
-		wire.FormOp("ListAttachedRolePolicies", wire.Reads, parseListPolicies, listAttachedRolePolicies),
-		wire.FormOp("GetInstanceProfile", wire.Reads, func(p *wire.Params) string { return p.Text("InstanceProfileName") }, getInstanceProfile),
+		wire.FormOp("GetRole", wire.Reads, getRole),
+		wire.FormOp("AttachRolePolicy", wire.Writes, attachRolePolicy),
+		wire.FormOp("DetachRolePolicy", wire.Writes, detachRolePolicy),
+		wire.FormOp("ListAttachedRolePolicies", wire.Reads, listAttachedRolePolicies),
+		wire.FormOp("GetInstanceProfile", wire.Reads, getInstanceProfile),
 	)
 }
 
-func getRole(rq *request, name string) error {
-	ro := rq.Region.Entities.Roles[name]
+func getRole(rq *request, in struct{ RoleName string }) error {
+	ro := rq.Region.Entities.Roles[in.RoleName]
 	if ro == nil {
-		return wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", name)
+		return wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", in.RoleName)
 	}
 	rq.XML.Open("Role")
 	writeRole(&rq.XML, ro)
@@ -118,22 +118,18 @@ func getRole(rq *request, name string) error {
 	return nil
 }
 
-type rolePolicyInput struct{ role, policy string }
-
-func parseRolePolicy(p *wire.Params) rolePolicyInput {
-	return rolePolicyInput{role: p.Text("RoleName"), policy: p.Text("PolicyArn")}
-}
+type rolePolicyInput struct{ RoleName, PolicyARN string }
 
 // find returns the role and the name of one of AWS's policies; the emulator has no
 // others.
 func (in rolePolicyInput) find(rq *request) (*Role, string, error) {
-	ro := rq.Region.Entities.Roles[in.role]
+	ro := rq.Region.Entities.Roles[in.RoleName]
 	if ro == nil {
-		return nil, "", wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", in.role)
+		return nil, "", wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", in.RoleName)
 	}
-	_, name, ok := strings.Cut(in.policy, ":iam::aws:policy/")
+	_, name, ok := strings.Cut(in.PolicyARN, ":iam::aws:policy/")
 	if !ok || name == "" {
-		return nil, "", wire.Fail("NoSuchEntity", "Policy %s does not exist or is not attachable.", in.policy)
+		return nil, "", wire.Fail("NoSuchEntity", "Policy %s does not exist or is not attachable.", in.PolicyARN)
 	}
 	return ro, name, nil
 }
@@ -162,34 +158,30 @@ func detachRolePolicy(rq *request, in rolePolicyInput) error {
 		}
 	}
 	if len(left) == len(ro.Policies) {
-		return wire.Fail("NoSuchEntity", "Policy %s was not found.", in.policy)
+		return wire.Fail("NoSuchEntity", "Policy %s was not found.", in.PolicyARN)
 	}
 	ro.Policies = left
 	return nil
 }
 
 type listPoliciesInput struct {
-	role, token string
-	limit       int
-}
-
-func parseListPolicies(p *wire.Params) listPoliciesInput {
-	p.Text("PathPrefix") // AWS's policies that the emulator knows have the path /
-	in := listPoliciesInput{role: p.Text("RoleName"), token: p.Text("Marker"), limit: 100}
-	if n := p.OptionalInt("MaxItems"); n != nil {
-		in.limit = int(*n)
-	}
-	return in
+	RoleName, Marker string
+	PathPrefix       string // AWS's policies that the emulator knows have the path /
+	MaxItems         *int64
 }
 
 func listAttachedRolePolicies(rq *request, in listPoliciesInput) error {
-	ro := rq.Region.Entities.Roles[in.role]
+	limit := int64(100)
+	if in.MaxItems != nil {
+		limit = *in.MaxItems
+	}
+	ro := rq.Region.Entities.Roles[in.RoleName]
 	if ro == nil {
-		return wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", in.role)
+		return wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", in.RoleName)
 	}
 	w := &rq.XML
 	w.Open("AttachedPolicies")
-	next, err := rq.Page(ro.Policies, in.token, in.limit, func(name string) bool {
+	next, err := rq.Page(ro.Policies, in.Marker, int(limit), func(name string) bool {
 		w.Open("member")
 		w.Text("PolicyName", name)
 		w.Text("PolicyArn", rq.Region.PolicyARN(name))
@@ -210,10 +202,10 @@ func (r *Region) PolicyARN(name string) string {
 	return "arn:" + world.Partition(r.Name) + ":iam::aws:policy/" + name
 }
 
-func getInstanceProfile(rq *request, name string) error {
-	p := rq.Region.Entities.InstanceProfiles[name]
+func getInstanceProfile(rq *request, in struct{ InstanceProfileName string }) error {
+	p := rq.Region.Entities.InstanceProfiles[in.InstanceProfileName]
 	if p == nil {
-		return wire.Fail("NoSuchEntity", "Instance Profile %s cannot be found.", name)
+		return wire.Fail("NoSuchEntity", "Instance Profile %s cannot be found.", in.InstanceProfileName)
 	}
 	w := &rq.XML
 	w.Open("InstanceProfile")

@@ -3,7 +3,6 @@ package model
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,7 +18,6 @@ type Form struct {
 	Kids  map[string]*Form
 	Value string
 	Set   bool // the node has a value of its own
-	Read  bool // for whoever reads the form: somebody wanted the value
 }
 
 // ParseForm builds the tree of a form's parameters.
@@ -63,39 +61,25 @@ func (f *Form) Numbered() []string {
 	return names
 }
 
-// ReadAll marks all that is below as read.
-func (f *Form) ReadAll() {
-	f.Read = true
-	for _, kid := range f.Kids {
-		kid.ReadAll()
-	}
-}
-
-// Unread returns the first parameter, by name, that nobody read.
-func (f *Form) Unread(path string) (string, bool) {
-	if f.Set && !f.Read {
-		return path, true
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.Kids)) {
-		if found, ok := f.Kids[name].Unread(join(path, name)); ok {
-			return found, true
-		}
-	}
-	return "", false
-}
-
-// At is the shape of the member that a form calls by a name, nil where there is
-// none.
-func (s *Shape) At(sv *Service, wire string) *Shape {
+// Field is what a form calls a member, and its shape; the case of the name's letters
+// does not matter. The shape is nil where there is no such member.
+func (s *Shape) Field(sv *Service, name string) (string, *Shape) {
 	if s == nil {
-		return nil
+		return "", nil
 	}
-	for name, m := range s.Members {
-		if sv.wire(name, m) == wire {
-			return m.Shape
+	m, ok := s.Members[name]
+	for other := range s.Members {
+		if ok {
+			break
+		}
+		if strings.EqualFold(other, name) {
+			name, m, ok = other, s.Members[other], true
 		}
 	}
-	return nil
+	if !ok {
+		return "", nil
+	}
+	return sv.wire(name, m), m.Shape
 }
 
 // Items is the shape of a list's items, nil for what is no list.

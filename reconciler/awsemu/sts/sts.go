@@ -2,6 +2,7 @@
 package sts
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -53,9 +54,20 @@ func (r *Region) Caller(accessKey string) (arn, user string) {
 }
 
 type assumeRoleInput struct {
-	roleARN string
-	session string
-	seconds *int64
+	RoleARN, RoleSessionName string
+	DurationSeconds          *int64
+	// What these say does not change who the caller becomes.
+	ExternalID, Policy, SourceIdentity string
+	Tags                               []world.Tag
+}
+
+func (in *assumeRoleInput) Check() error {
+	for i, t := range in.Tags {
+		if fault := world.TagFault(t.Key, t.Value); fault != "" {
+			return wire.QueryDialect().BadParam(fmt.Sprintf("tags.member.%d.Key", i+1), t.Key, fault)
+		}
+	}
+	return nil
 }
 
 // request is a call to the service.
@@ -64,8 +76,8 @@ type request = wire.Request[*Region]
 // Service is STS: who a caller is, and leave to be someone else.
 func Service() *wire.Service {
 	return wire.NewService("sts", wire.QueryDialect(),
-		wire.FormOp("GetCallerIdentity", wire.Reads, func(*wire.Params) struct{} { return struct{}{} }, getCallerIdentity),
-		wire.FormOp("AssumeRole", wire.Reads, parseAssumeRole, assumeRole),
+		wire.FormOp("GetCallerIdentity", wire.Reads, getCallerIdentity),
+		wire.FormOp("AssumeRole", wire.Reads, assumeRole),
 	)
 }
 
@@ -75,24 +87,6 @@ func getCallerIdentity(rq *request, _ struct{}) error {
 	rq.XML.Text("UserId", user)
 	rq.XML.Text("Account", rq.Region.Account)
 	return nil
-}
-
-func parseAssumeRole(p *wire.Params) assumeRoleInput {
-	in := assumeRoleInput{
-		roleARN: p.Text("RoleArn"),
-		session: p.Text("RoleSessionName"),
-		seconds: p.OptionalInt("DurationSeconds"),
-	}
-	// What these say does not change who the caller becomes.
-	for _, name := range []string{"ExternalId", "Policy", "SourceIdentity"} {
-		p.Text(name)
-	}
-	for _, t := range p.List("Tags") {
-		if fault := world.TagFault(t.Text("Key"), t.Text("Value")); fault != "" {
-			t.Bad("Key", t.Text("Key"), fault)
-		}
-	}
-	return in
 }
 
 // parseRoleARN splits arn:aws:iam::123456789012:role/path/name.
@@ -107,21 +101,21 @@ func parseRoleARN(arn string) (accountID, path string, ok bool) {
 }
 
 func assumeRole(rq *request, in assumeRoleInput) error {
-	accountID, path, ok := parseRoleARN(in.roleARN)
+	accountID, path, ok := parseRoleARN(in.RoleARN)
 	if !ok {
-		return wire.Fail("ValidationError", "%s is invalid", in.roleARN)
+		return wire.Fail("ValidationError", "%s is invalid", in.RoleARN)
 	}
 	life := int64(3600)
-	if in.seconds != nil {
-		life = *in.seconds
+	if in.DurationSeconds != nil {
+		life = *in.DurationSeconds
 	}
 	ro := rq.Region.Accounts(accountID).Assumable(path, rq.Region.Now())
 	if ro == nil {
-		return wire.Fail("AccessDenied", "User: arn:aws:iam::%s:user/emulator is not authorized to perform: sts:AssumeRole on resource: %s", rq.Region.Account, in.roleARN)
+		return wire.Fail("AccessDenied", "User: arn:aws:iam::%s:user/emulator is not authorized to perform: sts:AssumeRole on resource: %s", rq.Region.Account, in.RoleARN)
 	}
 	id := sessionKeyPrefix + strings.ToUpper(rq.Region.NewHex("key", 13))
 	expires := rq.Region.Now().Add(time.Duration(life) * time.Second).Truncate(time.Second)
-	rq.Region.Keys[id] = &SessionKey{Account: accountID, Role: ro.Name, RoleID: ro.ID, Session: in.session, Expires: expires}
+	rq.Region.Keys[id] = &SessionKey{Account: accountID, Role: ro.Name, RoleID: ro.ID, Session: in.RoleSessionName, Expires: expires}
 	rq.Region.After(expires.Sub(rq.Region.Now())+time.Hour, timerForgetKey, id)
 
 	w := &rq.XML
@@ -132,8 +126,8 @@ func assumeRole(rq *request, in assumeRoleInput) error {
 	w.Text("Expiration", expires.UTC().Format("2006-01-02T15:04:05Z"))
 	w.Close("Credentials")
 	w.Open("AssumedRoleUser")
-	w.Text("AssumedRoleId", ro.ID+":"+in.session)
-	w.Text("Arn", "arn:"+world.Partition(rq.Region.Name)+":sts::"+accountID+":assumed-role/"+ro.Name+"/"+in.session)
+	w.Text("AssumedRoleId", ro.ID+":"+in.RoleSessionName)
+	w.Text("Arn", "arn:"+world.Partition(rq.Region.Name)+":sts::"+accountID+":assumed-role/"+ro.Name+"/"+in.RoleSessionName)
 	w.Close("AssumedRoleUser")
 	return nil
 }

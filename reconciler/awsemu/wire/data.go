@@ -1,6 +1,9 @@
 package wire
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Data is the body of a launch template version: the members of the API's
 // ResponseLaunchTemplateData by name. A scalar is the text that is on the wire, a
@@ -72,3 +75,9 @@ func (d Data) MergedWith(over Data) Data {
 	}
 	return out
 }
+
+// Alphanumeric are the letters and digits of AWS's names.
+const Alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// ConsistsOf says whether every character of s is one of allowed, which are ASCII.
+func ConsistsOf(s, allowed string) bool { return strings.Trim(s, allowed) == "" }

@@ -1,153 +1,149 @@
 package wire
 
 import (
-	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
-func serviceOf(ec2 bool) *model.Service {
-	if ec2 {
-		return model.Services()["ec2"]
-	}
-	return model.Services()["autoscaling"]
+type testFilter struct {
+	Name   string
+	Values []string
 }
 
-func mustParse(t *testing.T, body string, ec2 bool) *Params {
-	t.Helper()
+type testDescribe struct {
+	Filters    []testFilter
+	MaxResults *int64
+	NextToken  string
+}
+
+func bind(service, operation, body string, into any) error {
 	d := QueryDialect()
-	if ec2 {
+	if service == "ec2" {
 		d = EC2Dialect()
 	}
-	p, err := ParseForm(body, serviceOf(ec2), d)
+	form, err := ParseForm(body, d)
 	if err != nil {
+		return err
+	}
+	b := &binding{op: model.Services()[service].Operations[operation], dialect: d}
+	return b.structure(form.root, b.op.In, reflect.ValueOf(into).Elem(), "")
+}
+
+func TestFormListsOfBothProtocols(t *testing.T) {
+	var ec2 struct{ testDescribe }
+	if err := bind("ec2", "DescribeVpcs", "Action=DescribeVpcs&DryRun=true&Filter.2.Name=b&Filter.1.Name=a&Filter.10.Name=c&Filter.1.Value.1=x&Filter.1.Value.2=y&MaxResults=7", &ec2); err != nil {
 		t.Fatal(err)
 	}
-	return p
-}
-
-func finishCode(p *Params) string {
-	if err := p.finish(); err != nil {
-		return AsError(err, Dialect{}).Code
+	want := []testFilter{{"a", []string{"x", "y"}}, {"b", nil}, {"c", nil}}
+	if !reflect.DeepEqual(ec2.Filters, want) || ec2.MaxResults == nil || *ec2.MaxResults != 7 {
+		t.Errorf("EC2's form = %+v", ec2)
 	}
-	return ""
+	var groups struct{ Filters []testFilter }
+	if err := bind("autoscaling", "DescribeAutoScalingGroups", "Filters.member.2.Name=b&Filters.member.1.Name=a&Filters.member.10.Name=c&Filters.member.1.Values.member.1=x&Filters.member.1.Values.member.2=y", &groups); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(groups.Filters, want) {
+		t.Errorf("a query form = %+v", groups)
+	}
 }
 
-func TestParamsReadBothListStyles(t *testing.T) {
-	for _, tt := range []struct {
-		body string
-		ec2  bool
-	}{
-		{"Filter.2.Name=b&Filter.1.Name=a&Filter.10.Name=c&Filter.1.Value.1=x&Filter.1.Value.2=y", true},
-		{"Filter.member.2.Name=b&Filter.member.1.Name=a&Filter.member.10.Name=c&Filter.member.1.Value.member.1=x&Filter.member.1.Value.member.2=y", false},
+// TestFormTellsAbsentFromEmpty: an update leaves what was not sent and empties what was
+// sent empty.
+func TestFormTellsAbsentFromEmpty(t *testing.T) {
+	var in struct {
+		TerminationPolicies, AvailabilityZones []string
+		CapacityRebalance                      *bool
+		Context, PlacementGroup                *string
+		InstanceMaintenancePolicy              Data
+		CapacityReservationSpecification       Data
+	}
+	if err := bind("autoscaling", "UpdateAutoScalingGroup", "TerminationPolicies=&CapacityRebalance=False&Context=&InstanceMaintenancePolicy.MinHealthyPercentage=090", &in); err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case in.TerminationPolicies == nil, len(in.TerminationPolicies) > 0, in.AvailabilityZones != nil,
+		in.CapacityRebalance == nil, *in.CapacityRebalance, in.Context == nil, *in.Context != "", in.PlacementGroup != nil,
+		in.InstanceMaintenancePolicy.Text("MinHealthyPercentage") != "90", in.CapacityReservationSpecification != nil:
+		t.Errorf("read %+v", in)
+	}
+}
+
+// TestFormRefusesWhatHasNoField: a parameter that AWS has and the struct does not.
+func TestFormRefusesWhatHasNoField(t *testing.T) {
+	for body, want := range map[string]string{
+		"MaxResults=5":    "",
+		"VpcId.1=vpc-1":   "UnknownParameter: The parameter VpcId is not recognized",
+		"Filter.1.Name=a": "",
+		"Filter.1.Name=a&Filter.1.Value.1=x&Other=1": "UnknownParameter: The parameter Other is not recognized",
+		"MaxResults=many": "InvalidParameterValue: Value (many) for parameter MaxResults is invalid. Expected an integer.",
 	} {
-		p := mustParse(t, tt.body, tt.ec2)
-		var got [][]string
-		for _, f := range p.List("Filter") {
-			got = append(got, append([]string{f.Text("Name")}, f.Strings("Value")...))
+		got := ""
+		if err := bind("ec2", "DescribeVpcs", body, &struct{ testDescribe }{}); err != nil {
+			got = err.Error()
 		}
-		if want := [][]string{{"a", "x", "y"}, {"b"}, {"c"}}; !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: filters = %v, want %v", tt.body, got, want)
-		}
-		if code := finishCode(p); code != "" {
-			t.Errorf("%s: refused with %s", tt.body, code)
+		if got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}
-}
-
-func TestParamsRefuseWhatNobodyRead(t *testing.T) {
-	tests := []struct {
-		body string
-		want string
-	}{
-		{"A=1&L.1=x", ""},
-		{"A=1&L=", ""},
-		{"A=1&B=2", "UnknownParameter"},
-		{"A=1&L.0=x", "UnknownParameter"},
-		{"A=1&L.01=x", "UnknownParameter"},
-		{"A=1&L.x=x", "UnknownParameter"},
-		{"A=1&L.member.1=x", "UnknownParameter"},
-		{"A=1&L=y&L.1=x", "UnknownParameter"},
-		{"A=1&A.B=x", "UnknownParameter"},
-		{"A=x", "InvalidParameterValue"},
-		{"A=", "InvalidParameterValue"},
-		{"L.1=x", ""},
-	}
-	for _, tt := range tests {
-		p := mustParse(t, tt.body, true)
-		p.OptionalInt("A")
-		p.Strings("L")
-		if got := finishCode(p); got != tt.want {
-			t.Errorf("%s: code %q, want %q", tt.body, got, tt.want)
-		}
+	var nested struct{ Filters []struct{ Name string } }
+	if err := bind("ec2", "DescribeVpcs", "Filter.3.Value.1=x", &nested); err == nil || !strings.Contains(err.Error(), "Filter.3.Value ") {
+		t.Errorf("a nested parameter without a field: %v", err)
 	}
 	for _, body := range []string{"A=1&A=2", "A=%zz", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q=1"} {
-		if _, err := ParseForm(body, serviceOf(true), EC2Dialect()); err == nil {
+		if _, err := ParseForm(body, EC2Dialect()); err == nil {
 			t.Errorf("%s: accepted", body)
 		}
 	}
 }
 
-func TestParamsDigestLeavesTheTokenOut(t *testing.T) {
-	base := mustParse(t, "Action=X&A=1&ClientToken=a", true).digest()
-	if mustParse(t, "ClientToken=b&A=1&Action=X", true).digest() != base {
+func TestFormDigestLeavesTheTokenOut(t *testing.T) {
+	digest := func(body string) string {
+		f, err := ParseForm(body, EC2Dialect())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.digest()
+	}
+	base := digest("Action=X&A=1&ClientToken=a")
+	if digest("ClientToken=b&A=1&Action=X") != base {
 		t.Error("another client token or order changes the digest")
 	}
 	for _, other := range []string{"Action=X&A=2", "Action=Y&A=1", "Action=X&A=1&B=", "Action=X&A="} {
-		if mustParse(t, other, true).digest() == base {
+		if digest(other) == base {
 			t.Errorf("%s has the digest of another request", other)
 		}
 	}
 }
 
-// FuzzParams feeds forms to the parser and to the launch template fields: nothing
-// panics, and every parameter is either read or refused.
-func FuzzParams(f *testing.F) {
-	f.Add("Action=CreateLaunchTemplate&Version=2016-11-15&LaunchTemplateData.BlockDeviceMapping.1.Ebs.VolumeSize=20", true)
-	f.Add("Action=X&Tags.member.1.Key=a&Tags.member.1.Value=%00", false)
-	f.Add("LaunchTemplateData.UserData=&LaunchTemplateData.TagSpecification.1.Tag.1.Key=a&.=1&..a=", true)
-	f.Add("LaunchTemplateData.InstanceRequirements.VCpuCount.Min=9999999999999999999&L.99999999999999999999=1", true)
-	f.Fuzz(func(t *testing.T, body string, ec2 bool) {
-		d := QueryDialect()
-		if ec2 {
-			d = EC2Dialect()
+// FuzzForm: whatever the model takes can be bound and written.
+func FuzzForm(f *testing.F) {
+	f.Add("Action=CreateLaunchTemplate&Version=2016-11-15&LaunchTemplateData.BlockDeviceMapping.1.Ebs.VolumeSize=20")
+	f.Add("LaunchTemplateData.UserData=&LaunchTemplateData.TagSpecification.1.Tag.1.Key=a&.=1&..a=")
+	f.Add("LaunchTemplateData.InstanceRequirements.VCpuCount.Min=9999999999999999999&L.99999999999999999999=1")
+	f.Add("TagSpecification.1.ResourceType=a&TagSpecification.1.Tag.2.Key=b&TagSpecification.01.Tag=")
+	f.Fuzz(func(t *testing.T, body string) {
+		var in struct {
+			LaunchTemplateName, ClientToken, VersionDescription string
+			LaunchTemplateData                                  Data
+			TagSpecifications                                   []struct {
+				ResourceType string
+				Tags         []struct{ Key, Value string }
+			}
 		}
-		p, err := ParseForm(body, serviceOf(ec2), d)
-		if err != nil {
+		if bind("ec2", "CreateLaunchTemplate", body, &in) != nil {
 			return
 		}
-		sv := model.Services()["ec2"]
-		p.top.svc, p.Shape = sv, sv.Operations["CreateLaunchTemplate"].In
-		sv.Operations["CreateLaunchTemplate"].CheckForm(p.node)
 		var w XML
-		w.WriteShape(p.Data("LaunchTemplateData"), sv.Shapes["ResponseLaunchTemplateData"])
-		p.Text("Action")
-		p.Text("Version")
-		pairs, _ := url.ParseQuery(body)
-		for name := range pairs {
-			node := p.top.root
-			for _, part := range splitDots(name) {
-				if node = node.Kids[part]; node == nil {
-					t.Fatalf("parameter %q is not in the tree", name)
-				}
-			}
-			if !node.Read && p.finish() == nil {
-				t.Fatalf("parameter %q was neither read nor refused", name)
-			}
+		w.WriteShape(in.LaunchTemplateData, model.Services()["ec2"].Shapes["ResponseLaunchTemplateData"])
+		form, err := ParseForm(body, EC2Dialect())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if form.Has("LaunchTemplateName") && in.LaunchTemplateName != form.Get("LaunchTemplateName") {
+			t.Errorf("name = %q, want %q", in.LaunchTemplateName, form.Get("LaunchTemplateName"))
 		}
 	})
-}
-
-func splitDots(name string) []string {
-	var parts []string
-	start := 0
-	for i := 0; i <= len(name); i++ {
-		if i == len(name) || name[i] == '.' {
-			parts = append(parts, name[start:i])
-			start = i + 1
-		}
-	}
-	return parts
 }

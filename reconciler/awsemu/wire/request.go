@@ -26,7 +26,7 @@ type Exchange struct {
 	Caller    string // ARN
 	ID        string
 
-	Params *Params           // form protocols
+	Form   *Form             // form protocols
 	Body   []byte            // JSON protocols
 	Labels map[string]string // REST path
 	Query  url.Values        // REST query
@@ -50,8 +50,8 @@ func (rq *Exchange) QueryValue(name string) string { return rq.Query.Get(name) }
 // Handle checks the request against AWS's model of the operation, then runs it.
 func (rq *Exchange) Handle() error {
 	var faults []model.Fault
-	if rq.Params != nil {
-		faults = rq.Operation.Model.CheckForm(rq.Params.node)
+	if rq.Form != nil {
+		faults = rq.Operation.Model.CheckForm(rq.Form.root)
 	} else {
 		body, err := model.Object(rq.Body)
 		if err != nil {
@@ -85,8 +85,8 @@ func (rq *Exchange) decode(into any) error {
 
 // digest identifies what the request asks for, without its client token.
 func (rq *Exchange) digest() string {
-	if rq.Params != nil {
-		return rq.Params.digest()
+	if rq.Form != nil {
+		return rq.Form.digest()
 	}
 	h := sha256.New()
 	writeField(h, rq.Operation.Name)

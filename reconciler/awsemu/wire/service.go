@@ -17,6 +17,8 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
@@ -56,20 +58,21 @@ func NewService(name string, d Dialect, ops ...*Operation) *Service {
 	return sv
 }
 
-// FormOp is an operation of a form-based protocol. parse reads every parameter
-// that the operation knows into a value; whatever it leaves unread is refused
-// before run is called, so an unknown parameter has no effect.
-func FormOp[R, In any](name string, e Effect, parse func(p *Params) In, run func(rq *Request[R], in In) error) *Operation {
+// FormOp is an operation of a form-based protocol: its parameters are read into In.
+// An In with a method Check is checked before a dry run ends, and before run.
+func FormOp[R, In any](name string, e Effect, run func(rq *Request[R], in In) error) *Operation {
 	return &Operation{Name: name, Effect: e, handle: func(rq *Exchange) error {
-		in := parse(rq.Params)
-		dryRun := false
-		if rq.Service.Protocol == "ec2" {
-			dryRun = rq.Params.Boolean("DryRun")
-		}
-		if err := rq.Params.finish(); err != nil {
+		var in In
+		b := &binding{op: rq.Operation.Model, dialect: rq.Service.Dialect}
+		if err := b.structure(rq.Form.root, b.op.In, reflect.ValueOf(&in).Elem(), ""); err != nil {
 			return err
 		}
-		if dryRun {
+		if c, ok := any(&in).(interface{ Check() error }); ok {
+			if err := c.Check(); err != nil {
+				return err
+			}
+		}
+		if rq.Service.Protocol == "ec2" && strings.EqualFold(rq.Form.Get("DryRun"), "true") {
 			return Fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 		}
 		return run(&Request[R]{rq, rq.Part.(R)}, in)

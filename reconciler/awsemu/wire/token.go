@@ -40,14 +40,14 @@ func (rq *Exchange) Idempotent(token string, alive func(resource string) bool, d
 }
 
 func (rq *Exchange) saved() ([]byte, error) {
-	if rq.Params != nil {
+	if rq.Form != nil {
 		return append([]byte(nil), rq.XML.Buf...), nil
 	}
 	return json.Marshal(rq.Reply)
 }
 
 func (rq *Exchange) restore(answer []byte) error {
-	if rq.Params != nil {
+	if rq.Form != nil {
 		rq.XML.Buf = append(rq.XML.Buf[:0], answer...)
 		return nil
 	}
