@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
@@ -30,10 +31,11 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 			"spec.awsLaunchTemplate.instanceType is required for a group without instance types in mixedInstancesPolicy.overrides", "")
 	}
 	d.Group = &intent.Group{
-		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s), GroupSettings: groupSettings(s),
-		MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s.RefreshPreferences),
+		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s),
+		MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s),
 		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
 	}
+	field.FromPool(field.Group, s, &d.Group.GroupSettings)
 	if d.cluster.eks {
 		d.ControlPlane = intent.Lookup{Kind: intent.EKSCluster, Name: d.cluster.eksName, Cluster: d.ClusterKey}
 	}
@@ -84,17 +86,6 @@ func filtersOf(ref kinds.AWSResourceReference) []intent.Filter {
 	return out
 }
 
-// groupSettings are the members of the group that the pool's own object sets.
-func groupSettings(s *kinds.AWSMachinePoolSpec) intent.GroupSettings {
-	rebalance := s.CapacityRebalance
-	return intent.GroupSettings{DefaultCooldown: seconds(s.DefaultCoolDown), DefaultInstanceWarmup: seconds(s.DefaultInstanceWarmup), CapacityRebalance: &rebalance}
-}
-
-func seconds(v kinds.Duration) *int32 {
-	n := int32(min(v.Duration/time.Second, 1<<31-1))
-	return &n
-}
-
 // mixed fills the defaults of AWS, which are CAPA's as well.
 func mixed(m *kinds.MixedInstancesPolicy) *intent.MixedInstances {
 	if m == nil {
@@ -111,24 +102,11 @@ func mixed(m *kinds.MixedInstancesPolicy) *intent.MixedInstances {
 	return out
 }
 
-func refresh(p *kinds.RefreshPreferences) intent.Refresh {
-	out := intent.Refresh{Strategy: "Rolling"}
-	if p != nil {
-		out.Disable = p.Disable
-		out.InstanceWarmup = narrow(p.InstanceWarmup)
-		out.MinHealthyPercentage = narrow(p.MinHealthyPercentage)
-		out.MaxHealthyPercentage = narrow(p.MaxHealthyPercentage)
-	}
+// refresh is what the pool says of its refreshes; CAPA knows one strategy.
+func refresh(s *kinds.AWSMachinePoolSpec) (out intent.Refresh) {
+	field.FromPool(field.Refresh, s, &out)
+	out.Strategy = "Rolling"
 	return out
-}
-
-// narrow copies a number whose range was checked.
-func narrow(v *int64) *int32 {
-	if v == nil {
-		return nil
-	}
-	n := int32(*v)
-	return &n
 }
 
 // processes lists the declared scaling processes: all of them with `all`, less

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
@@ -31,20 +32,12 @@ func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 		Name: b.nodegroupName(d, o), ClusterName: c.eksName, Cluster: asked,
 		Role:           intent.Lookup{Kind: intent.Role, Name: cmp.Or(s.RoleName, kinds.DefaultNodeRole), Cluster: d.ClusterKey},
 		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: intent.Value(s.InstanceType),
-		NodegroupSettings: intent.NodegroupSettings{
-			AMIType: string(s.AMIType), CapacityType: capacityTypes()[s.CapacityType], Labels: maps.Clone(s.Labels), Taints: taints(s.Taints),
-			UpdateConfig: updateConfig(s.UpdateConfig), ReleaseVersion: intent.Value(s.AMIVersion), Version: d.version.Short(),
-		},
+		NodegroupSettings: intent.NodegroupSettings{CapacityType: capacityTypes()[s.CapacityType], Taints: taints(s.Taints), Version: d.version.Short()},
 	}
+	field.FromPool(field.Nodegroup, s, &n.NodegroupSettings)
 	d.Nodegroup = n
 	d.ownCapacity(o.Metadata)
 	d.NoteDelete()
-	if s.DiskSize != nil {
-		n.DiskSize = *s.DiskSize
-	}
-	if s.NodeRepairConfig != nil {
-		n.NodeRepair = s.NodeRepairConfig.Enabled
-	}
 	n.Tags = maps.Clone(tags)
 	n.Tags[kinds.TagCloudCluster+c.tagName()] = "owned"
 	d.CheckTagCount(n.Tags)
@@ -268,15 +261,4 @@ func taints(list []kinds.Taint) []intent.Taint {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
 	})
 	return out
-}
-
-// updateConfig takes the one value that is written; rules see to it that one is.
-func updateConfig(u *kinds.UpdateConfig) intent.UpdateConfig {
-	switch p := cmp.Or(u.MaxUnavailablePercentage, u.MaxUnavailablePrecentage); {
-	case u.MaxUnavailable != nil:
-		return intent.UpdateConfig{MaxUnavailable: *u.MaxUnavailable}
-	case p != nil:
-		return intent.UpdateConfig{MaxUnavailablePercentage: *p}
-	}
-	return intent.UpdateConfig{}
 }
