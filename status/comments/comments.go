@@ -140,6 +140,10 @@ func (p *Comments) Run(ctx context.Context) error {
 	return nil
 }
 
+// Leave keeps the statuses that are wanted, for the next Comments to write. Comments are
+// written when their pull requests are planned next. Run must have returned.
+func (p *Comments) Leave() error { return p.statuses.Leave() }
+
 // Close writes what is left until it is done or ctx ends, and leaves nothing pending
 // but what waits for a person. Run must have returned.
 func (p *Comments) Close(ctx context.Context) error {

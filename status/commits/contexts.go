@@ -103,6 +103,10 @@ func (c *Commits) Run(ctx context.Context) error {
 	return nil
 }
 
+// Leave keeps what is wanted in the journal, for the next Commits to post. Run must have
+// returned.
+func (c *Commits) Leave() error { return c.save(true) }
+
 // Close leaves nothing pending: it marks what is unfinished as interrupted and
 // posts all that is wanted, until it is done or ctx ends. What could not be
 // posted stays in the journal for the next process. Run must have returned.

@@ -18,9 +18,13 @@
 //	history         writes events and passes to the state directory
 //	service manager tells it that weir is ready and alive, only where one listens
 //
-// On a reload the conductor stops, what changed is swapped, and it starts again. The
-// passes under way end without a new step, each as soon as AWS has answered the calls
-// in flight, and none begins with what was wanted before.
+// A reload is a stop and a start in one process: all that a configuration decides (a
+// generation: sources, statuses, pull requests, notifications and the conductor) stops, and
+// one of the new configuration starts, which takes over the renders alone. The page, the
+// state directory, webhooks and the loops of passes live on. Passes under way end without
+// a new step, each as soon as AWS has answered the calls in flight, and none begins with
+// what was wanted before. Nobody outside sees it: statuses that are wanted wait in their
+// journals, and what a webhook told meanwhile is found by the first look of each source.
 package app
 
 import (
@@ -52,11 +56,9 @@ import (
 	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
-	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
 	"github.com/weir-gitops/weir/status/metrics"
-	"github.com/weir-gitops/weir/status/notify"
 	"github.com/weir-gitops/weir/status/page"
 	"github.com/weir-gitops/weir/status/pulls"
 )
@@ -79,9 +81,6 @@ const (
 	historyShare    = 500 * time.Millisecond
 	tracingShare    = 500 * time.Millisecond
 	reloadStopBound = 10 * time.Second
-	// reloadHurry is what a reload may still take once weir stops: less than
-	// reloadShare, so that Stop finds it done.
-	reloadHurry = time.Second
 )
 
 // Options of a daemon.
@@ -120,24 +119,16 @@ type App struct {
 	metrics    *metrics.Metrics
 	accounts   *accounts.Set
 	hooks      *forge.Receiver
-	// planAccounts are those in which pull requests are planned, base is what they
-	// are compared with.
+	// planAccounts are those in which pull requests are planned.
 	planAccounts *accounts.Set
-	base         atomic.Pointer[fleet.Base]
-	configured   atomic.Pointer[config.Config] // what base was made with
 	// turns bound what is planned for pull requests and drafts together.
 	turns  *pulls.Turns
 	drafts *pulls.Drafts
-	// notifier is that of the current configuration, nil without one.
-	notifier atomic.Pointer[notify.Notifier]
-	// posting are the statuses of the current configuration, nil without a forge.
-	posting atomic.Pointer[commits.Commits]
-
-	// gen is what the configuration decides; changed between two conductors only, by a
-	// reload that holds swapping and handing. The conductor reads it freely, passes
-	// hold their handing, and Stop goes by ofGeneration.
-	gen      *generation
-	swapping chan struct{}
+	// gen is what the configuration decides; a reload replaces it while no conductor runs
+	// and no pass takes or hands on anything.
+	gen atomic.Pointer[generation]
+	// shown are the targets that the page shows. The conductor uses them, and a reload.
+	shown []fleet.Target
 
 	cleanups []cleanup
 	fatal    chan error
@@ -147,8 +138,6 @@ type App struct {
 	all  atomic.Bool
 	// look says that somebody wants the sources to look at Git.
 	look atomic.Bool
-	// word is rung by each source that says something.
-	word chan struct{}
 
 	book     *gates.Book
 	lineages *lineage.Book
@@ -158,11 +147,7 @@ type App struct {
 	notices     *page.Notices
 
 	reporter *reporter
-	// renders are the commits that targets were last said to be rendered at. The
-	// conductor alone uses it.
-	renders map[string]string
-
-	passes *passes
+	passes   *passes
 }
 
 // cleanup is a named step of Stop.
@@ -179,7 +164,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Secrets = &redact.Registry{}
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
-	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), word: make(chan struct{}, 1), swapping: make(chan struct{}, 1), rung: make(chan struct{}, 1)}
+	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), rung: make(chan struct{}, 1)}
 	a.passes = &passes{app: a, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}
 	a.reporter = &reporter{app: a, log: newPassLog(a.log)}
 	if err := a.open(ctx); err != nil {
@@ -249,18 +234,17 @@ func (a *App) open(ctx context.Context) (err error) {
 	a.planAccounts, a.turns = a.accounts.ForPlans(), pulls.NewTurns()
 	a.drafts = &pulls.Drafts{Accounts: a.planAccounts, Turns: a.turns, Within: commands.PlanWithin}
 	a.starting("opens sources and forges")
-	if a.gen, err = a.newGeneration(o.Config, nil); err != nil {
+	g, err := a.newGeneration(o.Config)
+	if err != nil {
 		return err
 	}
-	a.hideCredentials()
-	if err = a.gen.openPulls(a); err != nil {
+	a.gen.Store(g)
+	g.hideCredentials()
+	if err = g.openPulls(); err != nil {
 		return err
 	}
-	a.gen.setHooks(a.hooks)
-	if err = a.gen.openNotifier(a, nil); err != nil {
-		return err
-	}
-	return a.gen.openStatuses(a)
+	g.setHooks()
+	return g.openStatuses()
 }
 
 // ignoreClosed forgives closing what its server has closed before.

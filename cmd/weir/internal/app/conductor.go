@@ -14,25 +14,25 @@ import (
 // conduct composes what Git wants, again and again, and has the scopes' loops make
 // passes over it. It waits for neither AWS nor a forge: that it turns is what health
 // means.
-func (a *App) conduct(ctx context.Context) error {
-	defer a.gen.fleet.Wait()
+func (g *generation) conduct(ctx context.Context) error {
+	defer g.fleet.Wait()
 	look := time.NewTicker(silenceLook)
 	defer look.Stop()
 	for {
-		if err := a.compose(ctx); err != nil && ctx.Err() == nil {
-			a.log.Error("what Git wants cannot be put together", "error", err)
+		if err := g.compose(ctx); err != nil && ctx.Err() == nil {
+			g.app.log.Error("what Git wants cannot be put together", "error", err)
 		}
-		timer := time.NewTimer(a.gen.config.Interval)
+		timer := time.NewTimer(g.config.Interval)
 		for due := false; !due; {
 			select {
 			case <-ctx.Done():
 				timer.Stop()
 				return nil
 			case <-look.C:
-				a.tellSilence(time.Now())
+				g.tellSilence(time.Now())
 				continue
-			case <-a.rung:
-			case <-a.gen.fleet.Ended():
+			case <-g.app.rung:
+			case <-g.fleet.Ended():
 			case <-timer.C:
 			}
 			due = true
@@ -49,23 +49,23 @@ const (
 )
 
 // tellSilence has everybody know which passes AWS does not answer.
-func (a *App) tellSilence(now time.Time) {
+func (g *generation) tellSilence(now time.Time) {
 	since := map[string]time.Time{}
-	a.passes.mu.Lock()
-	for key, l := range a.passes.of {
+	g.app.passes.mu.Lock()
+	for key, l := range g.app.passes.of {
 		began := l.Began()
-		if answered := a.accounts.Answered(key); answered.After(began) && !began.IsZero() {
+		if answered := g.app.accounts.Answered(key); answered.After(began) && !began.IsZero() {
 			began = answered
 		}
 		silent := !began.IsZero() && now.Sub(began) > silence
 		if silent {
-			for _, d := range a.passes.memory.batches[key].Targets {
+			for _, d := range g.app.passes.memory.batches[key].Targets {
 				since[d.Policy.Target] = began
 			}
 		}
 		if silent != l.silent {
 			l.silent = silent
-			log := a.log.With("account", key.Account, "region", key.Region, "role", key.RoleARN, "endpoint", key.Endpoint)
+			log := g.app.log.With("account", key.Account, "region", key.Region, "role", key.RoleARN, "endpoint", key.Endpoint)
 			if silent {
 				log.Warn("AWS does not answer: this account and region wait, and no others", "since", began)
 			} else {
@@ -73,8 +73,8 @@ func (a *App) tellSilence(now time.Time) {
 			}
 		}
 	}
-	a.passes.mu.Unlock()
-	a.board.Unanswered(since)
+	g.app.passes.mu.Unlock()
+	g.app.board.Unanswered(since)
 }
 
 // ring has every scope passed over now.
@@ -97,22 +97,22 @@ const renderPatience = time.Second
 
 // tellRenders has everybody know which targets' newest commits are still rendered: in
 // the log where that takes long.
-func (a *App) tellRenders(now []fleet.Rendering) {
+func (g *generation) tellRenders(now []fleet.Rendering) {
 	shown := map[string]board.Rendering{}
 	said := map[string]string{}
 	for _, r := range now {
 		shown[r.Target] = board.Rendering{Revision: r.Revision, Since: r.Since}
-		if said[r.Target] = r.Revision; a.renders[r.Target] != r.Revision {
-			a.log.Info("a render takes long: the target stays at its last one until then", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
+		if said[r.Target] = r.Revision; g.renders[r.Target] != r.Revision {
+			g.app.log.Info("a render takes long: the target stays at its last one until then", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
 		}
 	}
-	for target := range a.renders {
+	for target := range g.renders {
 		if said[target] == "" {
-			a.log.Info("a render that took long is done", "target", target)
+			g.app.log.Info("a render that took long is done", "target", target)
 		}
 	}
-	a.renders = said
-	a.board.Renders(shown)
+	g.renders = said
+	g.app.board.Renders(shown)
 }
 
 // plansUnused is after what time an account of which no pull request was planned is let
@@ -120,44 +120,42 @@ func (a *App) tellRenders(now []fleet.Rendering) {
 const plansUnused = time.Hour
 
 // compose puts together what Git wants now. The conductor alone calls it.
-func (a *App) compose(ctx context.Context) error {
-	g := a.gen
-	all := a.all.Swap(false)
-	a.board.Beat(3 * g.config.Interval)
-	a.hideCredentials()
-	if a.look.Swap(false) {
+func (g *generation) compose(ctx context.Context) error {
+	all := g.app.all.Swap(false)
+	g.app.board.Beat(3 * g.config.Interval)
+	g.hideCredentials()
+	if g.app.look.Swap(false) {
 		g.look()
 	}
-	views, err := g.views(ctx, a.word)
+	views, err := g.views(ctx, g.word)
 	if err != nil {
 		return err
 	}
-	ctx, s := a.tracing.Tracer().Start(ctx, "compose")
+	ctx, s := g.app.tracing.Tracer().Start(ctx, "compose")
 	defer s.End()
 	c, err := g.fleet.Advance(ctx, views, renderPatience)
 	if err != nil {
 		return err
 	}
-	a.planAccounts.ForgetUnused(plansUnused)
-	g.compose(a, views)
+	g.app.planAccounts.ForgetUnused(plansUnused)
+	g.remember(views)
 	g.rule(c.Batches, views)
-	a.announce(c)
-	a.tellRenders(c.Rendering)
+	g.announce(c)
+	g.tellRenders(c.Rendering)
 	for name, v := range views {
 		if !slices.ContainsFunc(c.Rendering, func(r fleet.Rendering) bool { return r.Source == name }) {
-			a.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
+			g.app.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
 		}
 	}
-	a.tellLoss(a.book.Read().Lost) // also where every pass waits for AWS
-	a.passes.pass(c, all)
+	g.app.tellLoss(g.app.book.Read().Lost) // also where every pass waits for AWS
+	g.app.passes.pass(c, all)
 	return nil
 }
 
 // announce tells the board and the forges what the passes are about, before them.
-func (a *App) announce(c *fleet.Composition) {
-	g := a.gen
-	if !slices.Equal(g.targets, c.Targets) {
-		a.configure(g, c.Targets)
+func (g *generation) announce(c *fleet.Composition) {
+	if !slices.Equal(g.app.shown, c.Targets) {
+		g.configure(c.Targets)
 	}
 	if g.commits == nil {
 		return
@@ -173,11 +171,11 @@ func (a *App) announce(c *fleet.Composition) {
 }
 
 // configure shows which sources and targets there are, and forgets the rest.
-func (a *App) configure(g *generation, targets []fleet.Target) {
-	for _, old := range g.targets {
+func (g *generation) configure(targets []fleet.Target) {
+	for _, old := range g.app.shown {
 		if !slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == old.Name }) {
-			a.metrics.RemoveTarget(old.Name)
-			a.reporter.log.forget(old.Name)
+			g.app.metrics.RemoveTarget(old.Name)
+			g.app.reporter.log.forget(old.Name)
 			g.forget(old.Name)
 			if g.commits != nil {
 				g.commits.Forget(old.Name)
@@ -198,7 +196,7 @@ func (a *App) configure(g *generation, targets []fleet.Target) {
 	for i, t := range targets {
 		shown[i] = board.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
 	}
-	a.board.Configure(sources, shown)
-	a.know(sources, shown)
-	g.targets = targets
+	g.app.board.Configure(sources, shown)
+	g.know(sources, shown)
+	g.app.shown = targets
 }

@@ -12,21 +12,21 @@ import (
 // hideCredentials has the credentials of sources and forges kept out of all
 // output: the files are read at each use, so what is in them now is what counts.
 // A file that cannot be read holds nothing to hide; its user says what is wrong.
-func (a *App) hideCredentials() {
+func (g *generation) hideCredentials() {
 	var values []string
 	file := func(name string) { values = append(values, content(name)...) }
-	for _, s := range a.gen.config.Sources {
+	for _, s := range g.config.Sources {
 		values = append(values, sourceCredentials(s)...)
 	}
-	for _, f := range a.gen.config.Forges {
+	for _, f := range g.config.Forges {
 		file(f.TokenFile)
 	}
-	for _, name := range append(a.gen.config.WebhookFiles(), a.gen.config.Access.Files()...) {
+	for _, name := range append(g.config.WebhookFiles(), g.config.Access.Files()...) {
 		if text, err := os.ReadFile(name); err == nil {
 			values = append(values, strings.Fields(string(text))...) // one a line
 		}
 	}
-	for _, t := range a.gen.config.Targets {
+	for _, t := range g.config.Targets {
 		for _, name := range t.AgeKeyFiles {
 			if text, err := os.ReadFile(name); err == nil {
 				for word := range strings.FieldsSeq(string(text)) {
@@ -37,12 +37,12 @@ func (a *App) hideCredentials() {
 			}
 		}
 	}
-	a.o.Secrets.Set("credentials", secret.New(values...))
+	g.app.o.Secrets.Set("credentials", secret.New(values...))
 	sources := map[string]bool{}
-	for _, s := range a.gen.config.Sources {
+	for _, s := range g.config.Sources {
 		sources[ofSource+s.Name] = true
 	}
-	a.o.Secrets.Only(ofSource, sources)
+	g.app.o.Secrets.Only(ofSource, sources)
 }
 
 // ofSource begins the names of those whose credentials are hidden for a source.
@@ -50,8 +50,8 @@ const ofSource = "source "
 
 // hideSource has a source's credentials, as they are now, kept out of what it says:
 // they may have been replaced since the last pass, and a server may repeat them.
-func (a *App) hideSource(s config.Source) {
-	a.o.Secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
+func (g *generation) hideSource(s config.Source) {
+	g.app.o.Secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
 }
 
 // sourceCredentials are what the files and addresses of a source hold now.

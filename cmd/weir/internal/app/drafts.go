@@ -31,11 +31,12 @@ func (a *App) planDraft(ctx context.Context, d commands.Draft) (*commands.Planne
 		return nil, busy(err)
 	}
 	defer end()
-	base := a.base.Load()
+	g := a.gen.Load()
+	base := g.base.Load()
 	if base == nil {
 		return nil, busy(pulls.ErrEarly)
 	}
-	from, err := a.configured.Load().SourceOf(d.Targets, d.Repositories)
+	from, err := g.config.SourceOf(d.Targets, d.Repositories)
 	if wrong := config.AsSourceError(err); wrong != nil {
 		return nil, &gates.Fault{Message: wrong.Message, Hint: wrong.Hint}
 	}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net/url"
 	"os"
@@ -14,29 +13,6 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/metrics"
 )
-
-// route is how a source's host, and with it its forge, is reached and trusted.
-type route struct {
-	proxy, caFile string
-	proxyAuth     config.ProxyAuth
-	app           config.GitHubApp
-	// files is over the contents of the certificates.
-	files [sha256.Size]byte
-}
-
-// routeOf reads the certificates, which may change under the same name. A file
-// that cannot be read is a fault of whoever uses it.
-func routeOf(s config.Source) route {
-	r := route{proxy: s.Proxy, caFile: s.CAFile, proxyAuth: s.ProxyAuth, app: s.Auth.GitHubApp}
-	h := sha256.New()
-	for _, file := range s.ConnectionFiles() {
-		pem, err := os.ReadFile(file)
-		fmt.Fprintf(h, "%t %d\n", err == nil, len(pem))
-		h.Write(pem)
-	}
-	h.Sum(r.files[:0])
-	return r
-}
 
 // forgeOptions say how a forge is reached. The certificates and the proxy of the
 // source hold for its forge too, and its GitHub App where the forge has no token.

@@ -5,14 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/lineage"
+	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -21,40 +21,55 @@ import (
 	"github.com/weir-gitops/weir/status/notify"
 )
 
-// generation is what one configuration decides.
+// generation is what one configuration decides: sources, renders, statuses, pull requests
+// and notifications, and the conductor over them. A reload stops one and starts the next.
+// That takes over renders and no more: what else one has learnt stands in the state
+// directory, or is found out again, as after a restart.
 type generation struct {
+	app       *App
 	config    *config.Config
 	followers map[string]*follower // by source
-	commits   *commits.Commits
 	fleet     *fleet.Fleet
-	// review plans pull requests; nil where none are.
-	review *review
+	// commits posts statuses, review plans pull requests, notifier sends events; each is
+	// nil where nobody wants any.
+	commits  *commits.Commits
+	review   *review
+	notifier *notify.Notifier
+	// base is what pull requests are compared with; nil before the first composition.
+	base atomic.Pointer[fleet.Base]
+	// word is rung by each source that says something.
+	word chan struct{}
+	// stops end the goroutines that were started, by part.
+	stops map[part][]func(context.Context) error
 
-	stopCommits func(context.Context) error
-	// notifier sends events; nil where nobody receives any.
-	notifier     *notify.Notifier
-	stopNotifier func(context.Context) error
-	// routes are the ways to the forges, which decide whether a reload keeps
-	// their clients.
-	routes map[string]route
-	// asked is when a pass first wanted to know what the sources say.
+	// The conductor alone uses what follows. asked is when it first wanted to know what
+	// the sources say.
 	asked time.Time
 	// begun holds, by source, the revision that Commits was told of.
 	begun map[string]string
-	// targets are those of the last composition.
-	targets []fleet.Target
+	// renders are the commits that targets were last said to be rendered at.
+	renders map[string]string
 }
+
+// part names goroutines of a generation that end together.
+type part string
+
+const (
+	conductorPart part = "conductor"
+	sourcesPart   part = "sources"
+	pullsPart     part = "pull requests"
+	statusesPart  part = "statuses"
+	notifierPart  part = "notifications"
+)
 
 // follower keeps the view of one source.
 type follower struct {
 	config config.Source
-	route  route
 	git    *source.Git
 	// line compares what AWS names with the commits that the source came to.
 	line *lineage.Line
 	// app makes tokens for the source and its forge; nil without a GitHub App.
-	app  *githubapp.App
-	stop func(context.Context) error
+	app *githubapp.App
 	// heard is closed once the source has said something, good or bad.
 	heard chan struct{}
 
@@ -63,45 +78,27 @@ type follower struct {
 	view fleet.View
 }
 
-// newGeneration makes sources, renders and statuses as c says. Of an earlier
-// generation it takes over the sources that did not change. The new ones open
-// nothing before they are started: a generation can be dropped as it is.
-func (a *App) newGeneration(c *config.Config, earlier *generation) (*generation, error) {
-	g := &generation{config: c, followers: map[string]*follower{}, begun: map[string]string{}, routes: map[string]route{}}
+// newGeneration makes sources and renders as c says, and what sends events. It opens
+// nothing: a generation that was not opened can be dropped as it is.
+func (a *App) newGeneration(c *config.Config) (*generation, error) {
+	g := &generation{
+		app: a, config: c, followers: map[string]*follower{}, word: make(chan struct{}, 1), stops: map[part][]func(context.Context) error{}, begun: map[string]string{},
+	}
 	for _, s := range c.Sources {
-		if earlier != nil {
-			if f := earlier.followers[s.Name]; f != nil && reflect.DeepEqual(f.config, s) && f.route == routeOf(s) {
-				g.followers[s.Name] = f
-				continue
-			}
-		}
-		f, err := a.newFollower(s)
+		f, err := g.newFollower(s)
 		if err != nil {
 			return nil, err
 		}
 		g.followers[s.Name] = f
 	}
-	for _, f := range c.Forges {
-		g.routes[f.Source] = g.followers[f.Source].route
-	}
 	g.fleet = fleet.New(fleet.Options{
 		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
 	})
-	return g, nil
+	return g, g.openNotifier()
 }
 
-// inherit takes over what passes have learnt: the renders, and the statuses if
-// the way to no forge has changed. No pass may be under way.
-func (g *generation) inherit(earlier *generation) {
-	g.fleet.Adopt(earlier.fleet)
-	g.targets = earlier.targets
-	if reflect.DeepEqual(earlier.config.Forges, g.config.Forges) && maps.Equal(earlier.routes, g.routes) {
-		g.commits, g.stopCommits, g.begun = earlier.commits, earlier.stopCommits, earlier.begun
-		maps.DeleteFunc(g.begun, func(source, _ string) bool { return g.followers[source] == nil })
-	}
-}
-
-func (a *App) newFollower(s config.Source) (*follower, error) {
+func (g *generation) newFollower(s config.Source) (*follower, error) {
+	a := g.app
 	c, app, err := SourceConfig(s, a.state.Dir, a.o.Secrets.Set)
 	if err != nil {
 		return nil, err
@@ -118,9 +115,86 @@ func (a *App) newFollower(s config.Source) (*follower, error) {
 		return nil, err
 	}
 	line = a.lineages.Line(git.ID(), s.Name, git, a.ring, time.Now)
-	return &follower{config: s, route: routeOf(s), git: git, line: line, app: app, heard: make(chan struct{}), view: fleet.View{
+	return &follower{config: s, git: git, line: line, app: app, heard: make(chan struct{}), view: fleet.View{
 		ID: git.ID(), At: git.At, Verify: fmt.Sprintf("%+v", c.Verify),
 	}}, nil
+}
+
+// start starts all but the conductor.
+func (g *generation) start(ctx context.Context) {
+	if g.notifier != nil {
+		g.spawn(ctx, notifierPart, "notifications", g.notifier.Run)
+	}
+	if g.commits != nil {
+		g.spawn(ctx, statusesPart, "statuses", g.commits.Run)
+	}
+	if g.review != nil {
+		g.spawn(ctx, pullsPart, "pull request statuses", g.review.teller.Run)
+		for name, w := range g.review.watchers {
+			g.spawn(ctx, pullsPart, "pull requests of "+name, w.Run)
+		}
+	}
+	var lines []*lineage.Line
+	for _, f := range g.followers {
+		lines = append(lines, f.line)
+	}
+	g.app.lineages.Follow(lines)
+	for name, f := range g.followers {
+		g.spawn(ctx, sourcesPart, "source "+name, func(ctx context.Context) error {
+			defer f.git.Close()
+			return f.git.Watch(ctx, func(s snapshot.Snapshot, err error) { g.hear(f, s, err) })
+		})
+	}
+}
+
+// startConductor starts the conductor.
+func (g *generation) startConductor(ctx context.Context) {
+	g.spawn(span.Watch(ctx, g.app.metrics.Stage), conductorPart, "conductor", g.conduct)
+}
+
+func (g *generation) spawn(ctx context.Context, of part, name string, run func(context.Context) error) {
+	g.stops[of] = append(g.stops[of], g.app.spawn(ctx, name, run))
+}
+
+// halt ends the goroutines of parts, one part after the other, and waits for them. It may
+// be called again.
+func (g *generation) halt(ctx context.Context, parts ...part) error {
+	var errs []error
+	for _, of := range parts {
+		for i := len(g.stops[of]) - 1; i >= 0; i-- {
+			errs = append(errs, g.stops[of][i](ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// leave ends all but the conductor, for another generation to go on. Statuses that are
+// wanted wait for that one in their journals.
+func (g *generation) leave(ctx context.Context) error {
+	err := g.halt(ctx, pullsPart, sourcesPart, statusesPart, notifierPart)
+	if g.commits != nil {
+		err = errors.Join(err, g.commits.Leave())
+	}
+	if g.review != nil {
+		err = errors.Join(err, g.review.teller.Leave())
+	}
+	return err
+}
+
+// closeStatuses posts what is wanted and leaves nothing pending.
+func (g *generation) closeStatuses(ctx context.Context) error {
+	if g.commits == nil {
+		return nil
+	}
+	return g.commits.Close(ctx)
+}
+
+// closePulls tells what is left to tell of pull requests.
+func (g *generation) closePulls(ctx context.Context) error {
+	if g.review == nil {
+		return nil
+	}
+	return g.review.teller.Close(ctx)
 }
 
 // refText says which ref is followed.
@@ -141,27 +215,10 @@ func refText(r config.Ref) string {
 	}
 }
 
-// startSources follows the sources that are not followed yet.
-func (g *generation) startSources(ctx context.Context, a *App) {
-	var lines []*lineage.Line
-	for _, f := range g.followers {
-		lines = append(lines, f.line)
-	}
-	a.lineages.Follow(lines)
-	for name, f := range g.followers {
-		if f.stop != nil {
-			continue
-		}
-		f.stop = a.spawn(ctx, "source "+name, func(ctx context.Context) error {
-			defer f.git.Close()
-			return f.git.Watch(ctx, func(s snapshot.Snapshot, err error) { f.hear(a, s, err) })
-		})
-	}
-}
-
 // hear takes in what a source says. After an error the last good snapshot stays:
 // a source that cannot be read is never an empty one.
-func (f *follower) hear(a *App, s snapshot.Snapshot, err error) {
+func (g *generation) hear(f *follower, s snapshot.Snapshot, err error) {
+	a := g.app
 	now := time.Now()
 	f.mu.Lock()
 	f.view.Err = err
@@ -173,7 +230,7 @@ func (f *follower) hear(a *App, s snapshot.Snapshot, err error) {
 	f.mu.Unlock()
 	shown := board.Source{Name: f.config.Name, URL: f.config.URL, Ref: refText(f.config.Ref)}
 	if err != nil {
-		a.hideSource(f.config)
+		g.hideSource(f.config)
 		shown.Error = err.Error()
 		a.log.Error("source cannot be read", "source", f.config.Name, "error", err)
 	} else {
@@ -183,7 +240,7 @@ func (f *follower) hear(a *App, s snapshot.Snapshot, err error) {
 	a.board.Source(shown)
 	f.once.Do(func() { close(f.heard) })
 	select {
-	case a.word <- struct{}{}:
+	case g.word <- struct{}{}:
 	default:
 	}
 	a.wake()
@@ -248,20 +305,10 @@ func (g *generation) patience() time.Duration {
 	}
 }
 
-// stopSources ends the following of all sources.
-func (g *generation) stopSources(ctx context.Context) error {
-	var errs []error
-	for _, f := range g.followers {
-		if f.stop != nil {
-			errs = append(errs, f.stop(ctx))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // openStatuses reads the journal, if there is a forge.
-func (g *generation) openStatuses(a *App) error {
-	if g.commits != nil || len(g.config.Forges) == 0 {
+func (g *generation) openStatuses() error {
+	a := g.app
+	if len(g.config.Forges) == 0 {
 		return nil
 	}
 	forges := map[string]commits.Forge{}
@@ -284,20 +331,4 @@ func (g *generation) openStatuses(a *App) error {
 		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: forges, StateDir: a.state.Dir, Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
 	})
 	return err
-}
-
-// startStatuses posts statuses, if there is a forge.
-func (g *generation) startStatuses(ctx context.Context, a *App) {
-	a.posting.Store(g.commits)
-	if g.commits != nil && g.stopCommits == nil {
-		g.stopCommits = a.spawn(ctx, "statuses", g.commits.Run)
-	}
-}
-
-// stopStatuses posts what is wanted and leaves nothing pending.
-func (g *generation) stopStatuses(ctx context.Context) error {
-	if g.commits == nil || g.stopCommits == nil {
-		return nil
-	}
-	return errors.Join(g.stopCommits(ctx), g.commits.Close(ctx))
 }

@@ -16,7 +16,7 @@ func (a *App) openHooks() {
 }
 
 // setHooks takes the webhooks that the configuration wants.
-func (g *generation) setHooks(r *forge.Receiver) {
+func (g *generation) setHooks() {
 	hooks := map[string]forge.Hook{}
 	for _, f := range g.config.Forges {
 		if f.WebhookSecretFile == "" {
@@ -31,7 +31,7 @@ func (g *generation) setHooks(r *forge.Receiver) {
 		}
 		hooks[f.Source] = h
 	}
-	r.Set(hooks)
+	g.app.hooks.Set(hooks)
 }
 
 func kindOf(forgeType string) forge.Kind {

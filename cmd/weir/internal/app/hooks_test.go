@@ -105,7 +105,7 @@ func TestWebhookStartsAPass(t *testing.T) {
 	}
 	answered := time.Since(began)
 	eventually(t, "the fetch", func() string {
-		if a.gen.followers["pools"].At() != second {
+		if a.gen.Load().followers["pools"].At() != second {
 			return "the source is not at the second commit"
 		}
 		return ""
@@ -234,7 +234,7 @@ func TestGenericWebhookWithoutStatuses(t *testing.T) {
 	a, stop := w.startConfig(c, nil)
 	defer stop()
 	converged(t, a, first, 1)
-	if a.gen.commits != nil {
+	if a.gen.Load().commits != nil {
 		t.Error("a generic forge has commit statuses")
 	}
 	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))

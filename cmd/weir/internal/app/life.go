@@ -20,8 +20,7 @@ func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	// It is stopped after all that tells something.
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
-	a.onStop("notifications", notifyShare, a.ofGeneration((*generation).haltNotifier))
-	a.gen.startNotifier(ctx, a)
+	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, nil))
 	a.showConfiguration(a.o.Config)
 	a.board.Event(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	a.tellLoss(a.book.Read().Lost)
@@ -38,18 +37,16 @@ func (a *App) Start(ctx context.Context) {
 	}
 	server.RegisterOnShutdown(a.board.EndStreams)
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
-	a.onStop("statuses", statusesShare, a.ofGeneration((*generation).stopStatuses))
-	a.gen.startStatuses(ctx, a)
-	a.onStop("pull requests", pullsShare, a.ofGeneration((*generation).stopPulls))
-	a.gen.startPulls(ctx, a)
+	a.onStop("statuses", statusesShare, a.stopPart(statusesPart, (*generation).closeStatuses))
+	a.onStop("pull requests", pullsShare, a.stopPart(pullsPart, (*generation).closePulls))
 	a.onStop("webhooks", 0, a.spawn(ctx, "webhooks", a.hooks.Run))
-	a.onStop("sources", sourcesShare, a.ofGeneration((*generation).stopSources))
-	a.gen.startSources(ctx, a)
+	a.onStop("sources", sourcesShare, a.stopPart(sourcesPart, nil))
 	a.openPasses(ctx)
-	conductor := &running{}
-	a.onStop("conductor", conductorShare, conductor.end)
-	a.startConductor(ctx, conductor)
-	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", func(ctx context.Context) error { return a.reloader(ctx, conductor) }))
+	a.onStop("conductor", conductorShare, a.stopPart(conductorPart, nil))
+	g := a.gen.Load()
+	g.start(ctx)
+	g.startConductor(ctx)
+	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", a.reloader))
 	if os.Getenv("NOTIFY_SOCKET") != "" {
 		a.onStop("service manager", 0, a.spawn(ctx, "service manager", a.supervise))
 	}
@@ -109,18 +106,16 @@ func (a *App) spawn(ctx context.Context, name string, run func(context.Context) 
 	}
 }
 
-// ofGeneration is a step of Stop that is about the generation that is current then.
-// A reload that is past its point of no return is waited for: it is about to put
-// another one in its place, and to start what nobody else would stop.
-func (a *App) ofGeneration(step func(*generation, context.Context) error) func(context.Context) error {
+// stopPart is a step of Stop that ends a part of the generation that is there then: no
+// reload is under way any more.
+func (a *App) stopPart(of part, finish func(*generation, context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		select {
-		case a.swapping <- struct{}{}:
-			defer func() { <-a.swapping }()
-			return step(a.gen, ctx)
-		case <-ctx.Done():
-			return fmt.Errorf("a reload is under way: %w", ctx.Err())
+		g := a.gen.Load()
+		err := g.halt(ctx, of)
+		if finish != nil {
+			err = errors.Join(err, finish(g, ctx))
 		}
+		return err
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 func (a *App) measure() {
 	a.metrics.Queue("history", a.board.Unwritten)
 	a.metrics.Queue("statuses", func() int {
-		if c := a.posting.Load(); c != nil {
+		if c := a.gen.Load().commits; c != nil {
 			return c.Waiting()
 		}
 		return 0
 	})
 	a.metrics.Queue("notifications", func() int {
-		if n := a.notifier.Load(); n != nil {
+		if n := a.gen.Load().notifier; n != nil {
 			return n.Waiting()
 		}
 		return 0
@@ -40,7 +40,7 @@ func (a *App) measure() {
 }
 
 // know tells the metrics which sources and targets there are.
-func (a *App) know(sources []board.Source, targets []board.Target) {
+func (g *generation) know(sources []board.Source, targets []board.Target) {
 	var s, t []string
 	for _, source := range sources {
 		s = append(s, source.Name)
@@ -48,5 +48,5 @@ func (a *App) know(sources []board.Source, targets []board.Target) {
 	for _, target := range targets {
 		t = append(t, target.Name)
 	}
-	a.metrics.Know(s, t)
+	g.app.metrics.Know(s, t)
 }

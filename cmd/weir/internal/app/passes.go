@@ -16,43 +16,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/target"
 )
 
-// running is the conductor that runs now, replaced on a reload.
-type running struct {
-	mu   sync.Mutex
-	stop func(context.Context) error
-	// over says that none starts any more.
-	over bool
-}
-
-// halt has the conductor end and waits for that until ctx ends. A reload and Stop may
-// both do so, also at one time.
-func (r *running) halt(ctx context.Context) error {
-	r.mu.Lock()
-	stop := r.stop
-	r.mu.Unlock()
-	if stop == nil {
-		return nil
-	}
-	return stop(ctx)
-}
-
-// end halts the conductor for good: a reload that is under way starts none.
-func (r *running) end(ctx context.Context) error {
-	r.mu.Lock()
-	r.over = true
-	r.mu.Unlock()
-	return r.halt(ctx)
-}
-
-// startConductor starts a conductor over the current generation, unless they are over.
-func (a *App) startConductor(ctx context.Context, r *running) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		r.stop = a.spawn(span.Watch(ctx, a.metrics.Stage), "conductor", a.conduct)
-	}
-}
-
 // passes are the loops of the scopes, and what passes leave for the next one and for
 // commands. A loop lives as long as somebody wants something of its scope, also over
 // reloads of the configuration.
@@ -169,10 +132,20 @@ func (p *passes) ended(l *loop) {
 // pace has the loop go as often as the configuration says.
 func (p *passes) pace(l *loop) {
 	moving := time.Duration(0)
-	if quick(p.app.gen.config) {
+	c := p.app.gen.Load().config
+	if quick(c) {
 		moving = quickDelay
 	}
-	l.SetPace(p.app.gen.config.Interval, moving)
+	l.SetPace(c.Interval, moving)
+}
+
+// repace gives all loops the pace of the configuration.
+func (p *passes) repace() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.of {
+		p.pace(l)
+	}
 }
 
 func quick(c *config.Config) bool {
@@ -196,8 +169,8 @@ func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	return p.gated(l, access), nil
 }
 
-// interrupt has the passes under way end without a new step, and no pass begin before
-// there is a new composition.
+// interrupt ends the passes under way without a new step. No pass begins before there is a
+// new composition.
 func (p *passes) interrupt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,11 +1,6 @@
 package app
 
 import (
-	"context"
-	"errors"
-	"reflect"
-	"slices"
-
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -20,13 +15,13 @@ import (
 type review struct {
 	teller   *comments.Comments
 	watchers map[string]*pulls.Watcher // by source
-	stops    []func(context.Context) error
 	// known counts the watchers that knew their own login at the last pass.
 	known int
 }
 
 // openPulls makes what plans pull requests, if the configuration wants any planned.
-func (g *generation) openPulls(a *App) error {
+func (g *generation) openPulls() error {
+	a := g.app
 	r := &review{watchers: map[string]*pulls.Watcher{}}
 	commenters := map[string]comments.PullForge{}
 	clients := map[string]forge.Client{}
@@ -59,7 +54,7 @@ func (g *generation) openPulls(a *App) error {
 		}
 		follower := g.followers[f.Source]
 		r.watchers[f.Source], err = pulls.New(pulls.Options{
-			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: a.base.Load, Accounts: a.planAccounts,
+			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
 			Policy: f.PullRequests, Teller: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
 			PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
 			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
@@ -95,32 +90,6 @@ func (t tellers) Show(p report.Pull) {
 	t.forge.Show(p)
 }
 
-// startPulls plans pull requests.
-func (g *generation) startPulls(ctx context.Context, a *App) {
-	if g.review == nil || g.review.stops != nil {
-		return
-	}
-	r := g.review
-	r.stops = append(r.stops, a.spawn(ctx, "pull request statuses", r.teller.Run))
-	for name, w := range r.watchers {
-		r.stops = append(r.stops, a.spawn(ctx, "pull requests of "+name, w.Run))
-	}
-}
-
-// stopPulls ends the planning, and leaves nothing pending.
-func (g *generation) stopPulls(ctx context.Context) error {
-	r := g.review
-	if r == nil || r.stops == nil {
-		return nil
-	}
-	var errs []error
-	for i := len(r.stops) - 1; i >= 0; i-- {
-		errs = append(errs, r.stops[i](ctx))
-	}
-	r.stops = nil
-	return errors.Join(append(errs, r.teller.Close(ctx))...)
-}
-
 // retry has tried again what a forge refused.
 func (r *review) retry() {
 	if r != nil {
@@ -128,8 +97,8 @@ func (r *review) retry() {
 	}
 }
 
-// compose remembers what pull requests, and drafts of them, are compared with.
-func (g *generation) compose(a *App, views map[string]fleet.View) {
+// remember keeps what pull requests, and drafts of them, are compared with.
+func (g *generation) remember(views map[string]fleet.View) {
 	known := 0
 	if g.review != nil {
 		for _, w := range g.review.watchers {
@@ -139,12 +108,11 @@ func (g *generation) compose(a *App, views map[string]fleet.View) {
 		}
 		if known != g.review.known {
 			g.review.known = known
-			g.setHooks(a.hooks) // which are told what not to hear
+			g.setHooks() // which are told what not to hear
 		}
 	}
-	a.configured.Store(g.config)
 	base := g.fleet.Base(views)
-	if a.base.Swap(base) != base && g.review != nil {
+	if g.base.Swap(base) != base && g.review != nil {
 		for _, w := range g.review.watchers {
 			w.Moved()
 		}
@@ -183,37 +151,4 @@ func (g *generation) forget(target string) {
 	for _, w := range g.review.watchers {
 		w.Forget(target)
 	}
-}
-
-// swapPulls leaves pull requests to who plans them now, or makes who does next. A
-// journal that cannot be read holds up nothing else.
-func (a *App) swapPulls(ctx context.Context, old, next *generation) {
-	if samePulls(old, next) {
-		next.review = old.review
-		return
-	}
-	// The old ones give up their journal before the new ones read it.
-	if err := old.stopPulls(ctx); err != nil {
-		a.log.Warn("pull requests are left for later", "error", err)
-	}
-	if err := next.openPulls(a); err != nil {
-		a.log.Error("pull requests are not planned", "error", err)
-	}
-}
-
-// samePulls reports whether a reload leaves pull requests to who plans them now.
-// Where nobody does, though somebody should, it is tried again.
-func samePulls(old, next *generation) bool {
-	if old.review == nil && slices.ContainsFunc(old.config.Forges, old.config.PlansPulls) {
-		return false
-	}
-	if old.config.Instance != next.config.Instance || !reflect.DeepEqual(old.config.Forges, next.config.Forges) {
-		return false
-	}
-	for _, f := range next.config.Forges {
-		if old.followers[f.Source] != next.followers[f.Source] {
-			return false
-		}
-	}
-	return true
 }

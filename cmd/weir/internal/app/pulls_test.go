@@ -233,8 +233,6 @@ func TestPullRequestsArePlannedAgainAfterAnotherReload(t *testing.T) {
 	reload := func(change func(*config.Config)) {
 		t.Helper()
 		next = w.config()
-		// Other watchers, because the source is followed anew.
-		next.Sources[0].Interval *= 2
 		change(next)
 		n++
 		a.configChanged()

@@ -56,7 +56,7 @@ type pusher struct {
 // measure waits until all is at rest at the first commit, and then pushes.
 func (p *pusher) measure(b *testing.B, a *App, first string) {
 	atRest := func(sha string) {
-		waitLong(b, "rest", func() bool { return p.state(sha) == "success" && a.gen.commits.Pending() == 0 })
+		waitLong(b, "rest", func() bool { return p.state(sha) == "success" && a.gen.Load().commits.Pending() == 0 })
 	}
 	atRest(first)
 	var pushed, seen, final []time.Duration
@@ -68,7 +68,7 @@ func (p *pusher) measure(b *testing.B, a *App, first string) {
 		began := time.Now()
 		sha := p.push(map[string]string{file: pool(name, "m5.large", 3+n)})
 		pushed = append(pushed, time.Since(began))
-		waitLong(b, "the source", func() bool { return a.gen.followers["pools"].At() == sha })
+		waitLong(b, "the source", func() bool { return a.gen.Load().followers["pools"].At() == sha })
 		seen = append(seen, time.Since(began))
 		waitLong(b, "the verdict", func() bool { return p.state(sha) == "success" })
 		final = append(final, time.Since(began))

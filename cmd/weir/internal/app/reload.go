@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
@@ -15,15 +14,15 @@ import (
 
 // reloader reads the configuration again when it is told to or the file changes,
 // and acts on changes of the files that it names, until ctx ends.
-func (a *App) reloader(ctx context.Context, conductor *running) error {
-	named := a.watchNamed(ctx)
+func (a *App) reloader(ctx context.Context) error {
+	named := a.gen.Load().watchNamed(ctx)
 	defer func() { named() }()
 	if a.o.Load == nil {
 		<-ctx.Done()
 		return nil
 	}
 	// This one lives on over reloads, so that it misses no change.
-	defer a.watch(ctx, []string{a.gen.config.File}, a.configChanged)()
+	defer a.watch(ctx, []string{a.gen.Load().config.File}, a.configChanged)()
 	for {
 		select {
 		case <-ctx.Done():
@@ -31,9 +30,9 @@ func (a *App) reloader(ctx context.Context, conductor *running) error {
 		case <-a.o.Reload:
 		case <-a.bell:
 		}
-		a.reload(ctx, conductor)
+		a.reload(ctx)
 		named()
-		named = a.watchNamed(ctx)
+		named = a.gen.Load().watchNamed(ctx)
 	}
 }
 
@@ -47,7 +46,7 @@ func (a *App) configChanged() {
 
 // reload puts a new configuration in the place of the old one. One that has a
 // fault, or that changes what only a restart can change, is refused as a whole.
-func (a *App) reload(ctx context.Context, conductor *running) {
+func (a *App) reload(ctx context.Context) {
 	a.tellManager(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
 	defer func() {
 		if ctx.Err() == nil { // else it was told that weir stops
@@ -56,7 +55,7 @@ func (a *App) reload(ctx context.Context, conductor *running) {
 	}()
 	c, err := a.o.Load()
 	if err == nil {
-		err = a.swap(ctx, c, conductor)
+		err = a.swap(ctx, c)
 	}
 	if err != nil && ctx.Err() != nil {
 		a.log.Info("the configuration is not reloaded: weir stops")
@@ -92,111 +91,66 @@ func fixed(old, c *config.Config) string {
 	}
 }
 
-// swap stops the conductor, replaces the generation, and starts the conductor again.
-// It waits for no pass: one that is under way ends by itself, and finds then what is
-// wanted anew. Where ctx ends before the conductor has stopped, it changes nothing.
-func (a *App) swap(ctx context.Context, c *config.Config, conductor *running) error {
-	old := a.gen
+// swap stops a generation and starts the next one: a stop and a start in one process, of
+// which the page, the state directory and the passes' loops notice nothing. It waits for no
+// pass: one that is under way ends by itself, and finds then what is wanted anew.
+//
+// What a configuration may have wrong is found before anything stops. Where the next one
+// cannot be opened all the same, one of the old configuration starts again. Stop ends ctx
+// first: nothing is started then, and Stop finds the generation to stop in its place.
+func (a *App) swap(ctx context.Context, c *config.Config) error {
+	old := a.gen.Load()
 	if key := fixed(old.config, c); key != "" {
 		return fmt.Errorf("%s cannot change while weir runs: restart it", key)
 	}
 	if err := a.checkAccess(c); err != nil {
 		return err
 	}
-	next, err := a.newGeneration(c, old)
+	next, err := a.newGeneration(c)
 	if err != nil {
 		return err
 	}
-	if err := next.openNotifier(a, old); err != nil {
-		return err
-	}
-	if err := conductor.halt(ctx); err != nil {
+	if err := old.halt(ctx, conductorPart); err != nil {
 		return fmt.Errorf("stop conductor: %w", err)
 	}
-	// Stop ends ctx before it asks for the generation: either it waits for this one
-	// to be in its place, or nothing is begun here.
-	a.swapping <- struct{}{}
-	defer func() { <-a.swapping }()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	bound, cancel := hurried(ctx, stopWithin, reloadHurry)
-	defer cancel()
-	ctx = context.WithoutCancel(ctx)
-	defer a.startConductor(ctx, conductor)
 	a.passes.interrupt()
 	a.passes.handing.Lock()
 	defer a.passes.handing.Unlock()
-	return a.replace(ctx, bound, old, next)
-}
-
-// hurried is a context that ends after a time, or shortly after ctx has ended.
-func hurried(ctx context.Context, within, hurry time.Duration) (context.Context, context.CancelFunc) {
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
-	forget := context.AfterFunc(ctx, func() { time.AfterFunc(hurry, cancel) })
-	return bound, func() {
-		forget()
-		cancel()
+	bound, cancel := context.WithTimeout(ctx, reloadStopBound)
+	defer cancel()
+	left := old.leave(bound)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-}
-
-// replace puts the next generation in the place of the old one. What it stops may
-// take until bound ends, what it starts lives as long as ctx.
-func (a *App) replace(ctx, bound context.Context, old, next *generation) error {
-	next.inherit(old)
-	if next.commits == nil {
-		// The old ones give up the journal before the new ones read it.
-		stop, cancel := context.WithTimeout(bound, reloadStopBound)
-		err := old.stopStatuses(stop)
-		cancel()
-		if err != nil {
-			a.log.Warn("commit statuses are left for later", "error", err)
+	if left != nil {
+		a.log.Warn("what the old configuration had under way is left", "error", left)
+	}
+	if err = next.openStatuses(); err != nil {
+		again := error(nil)
+		if next, again = a.newGeneration(old.config); again == nil {
+			again = next.openStatuses()
 		}
-		old.commits = nil
-		if err := next.openStatuses(a); err != nil {
-			old.stopCommits = nil
-			err = errors.Join(err, old.openStatuses(a))
-			old.startStatuses(ctx, a)
-			return err
+		if again != nil {
+			a.fatal <- again
+			return errors.Join(err, again)
 		}
 	}
-	for name, f := range old.followers {
-		if next.followers[name] != f {
-			if err := f.stop(bound); err != nil {
-				a.log.Error("source did not stop", "source", name, "error", err)
-			}
-			if next.followers[name] == nil {
-				a.metrics.RemoveSource(name)
-			}
+	next.fleet.Adopt(old.fleet)
+	if err := next.openPulls(); err != nil { // a journal that cannot be read holds up nothing else
+		a.log.Error("pull requests are not planned", "error", err)
+	}
+	for name := range old.followers {
+		if next.followers[name] == nil {
+			a.metrics.RemoveSource(name)
 		}
 	}
-	a.swapPulls(bound, old, next)
-	a.gen = next
+	a.gen.Store(next)
 	a.setAccess(next.config)
-	// What was composed with the old configuration is no base for pull requests: the
-	// next pass gives one.
-	a.base.Store(nil)
-	next.setHooks(a.hooks)
-	a.notifier.Store(next.notifier)
-	if old.notifier != next.notifier {
-		if err := old.haltNotifier(bound); err != nil {
-			a.log.Warn("notifications are left", "error", err)
-		}
-	}
-	next.startNotifier(ctx, a)
-	a.passes.mu.Lock()
-	for _, l := range a.passes.of {
-		a.passes.pace(l)
-	}
-	a.passes.mu.Unlock()
-	if next.commits != nil {
-		next.commits.Retry()
-	}
-	a.configure(next, next.targets)
-	next.startSources(ctx, a)
-	next.startStatuses(ctx, a)
-	next.startPulls(ctx, a)
-	next.review.retry()
-	a.look.Store(true) // credentials may be others, where no change of a file was seen
-	return nil
+	next.setHooks()
+	a.passes.repace()
+	next.configure(a.shown)
+	ctx = context.WithoutCancel(ctx)
+	next.start(ctx)
+	next.startConductor(ctx)
+	return err
 }

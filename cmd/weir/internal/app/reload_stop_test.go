@@ -2,77 +2,37 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
-// TestNoConductorStartsAfterTheEnd of conductors, though a reload is about to start one.
-func TestNoConductorStartsAfterTheEnd(t *testing.T) {
+// TestNothingStartsAfterTheEnd of a daemon, though a reload was under way: it starts no
+// generation once it is to end.
+func TestNothingStartsAfterTheEnd(t *testing.T) {
 	w := newWorld(t, quickAWS())
 	a := w.open(w.config(), nil)
-	conductor := &running{}
-	if err := conductor.end(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	a.startConductor(t.Context(), conductor)
-	if conductor.stop != nil {
-		t.Error("a conductor runs that nobody stops")
+	a.openPasses(t.Context())
+	old := a.gen.Load()
+	old.start(t.Context())
+	old.startConductor(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.swap(ctx, w.config()); err == nil || a.gen.Load() != old {
+		t.Errorf("another generation is there: %v", err)
 	}
 	if err := a.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestStopSeesTheGenerationOfAReload that had begun before, and is not held up
-// for ever by one that hangs.
-func TestStopSeesTheGenerationOfAReload(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		next := &generation{}
-		a := &App{gen: &generation{}, swapping: make(chan struct{}, 1)}
-		var seen *generation
-		step := a.ofGeneration(func(g *generation, _ context.Context) error { seen = g; return nil })
-		a.swapping <- struct{}{}
-		bound, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := step(bound); !errors.Is(err, context.DeadlineExceeded) || seen != nil {
-			t.Errorf("beside a reload that hangs: %v, %v", err, seen)
-		}
-		done := make(chan error, 1)
-		go func() { done <- step(t.Context()) }()
-		synctest.Wait()
-		a.gen = next
-		<-a.swapping
-		if err := <-done; err != nil || seen != next {
-			t.Errorf("after the reload: %v, the new generation: %t", err, seen == next)
-		}
-	})
-}
-
-// TestAReloadHurriesOnceWeirStops, and has its time before.
-func TestAReloadHurriesOnceWeirStops(t *testing.T) {
-	for name, tc := range map[string]struct{ stop, want time.Duration }{
-		"never": {time.Hour, 20 * time.Second}, "at once": {0, time.Second}, "later": {3 * time.Second, 4 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				ctx, stop := context.WithTimeout(t.Context(), tc.stop)
-				defer stop()
-				bound, cancel := hurried(ctx, 20*time.Second, time.Second)
-				defer cancel()
-				<-bound.Done()
-				if took := time.Since(began); took != tc.want {
-					t.Errorf("it had %s, want %s", took, tc.want)
-				}
-			})
-		})
+	if err := old.halt(t.Context(), conductorPart, pullsPart, sourcesPart, statusesPart, notifierPart); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -114,4 +74,88 @@ func TestAStopAfterAReload(t *testing.T) {
 	if got := w.writes(); !slices.Contains(got, "CreateAutoScalingGroup") {
 		t.Errorf("the call in flight was not finished: %v", got)
 	}
+}
+
+// TestAReloadIsNotSeenFromOutside: no request fails meanwhile, weir stays ready, and the
+// status of a commit that is being applied does not change.
+func TestAReloadIsNotSeenFromOutside(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	called, answer := make(chan struct{}, 1), make(chan struct{})
+	var hold atomic.Bool
+	w.before = func(body string) {
+		if hold.Load() && strings.Contains(body, "Action=UpdateAutoScalingGroup") {
+			select {
+			case called <- struct{}{}:
+			default:
+			}
+			<-answer
+		}
+	}
+	release := sync.OnceFunc(func() { close(answer) })
+	defer release()
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	next := w.config()
+	a, stop := w.startWith(func() (*config.Config, error) { return next, nil })
+	defer stop()
+	converged(t, a, first, 1)
+	hold.Store(true)
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
+	second := w.repo.Commit("second")
+	<-called
+	eventually(t, "pending", func() string {
+		if got := w.forge.states(second, "fleet/apply"); got != "pending" {
+			return got
+		}
+		return ""
+	})
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked sync.WaitGroup
+	var requests atomic.Int64
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, path := range []string{"/", "/readyz", "/healthz", "/targets/prod", "/api/v1/pools"} {
+		asked.Go(func() {
+			for ctx.Err() == nil {
+				res, err := client.Get(a.PageURL() + path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = res.Body.Close()
+				if requests.Add(1); res.StatusCode != http.StatusOK {
+					t.Errorf("%s: %s", path, res.Status)
+				}
+			}
+		})
+	}
+	for n := range 3 {
+		next = w.config()
+		next.Interval += time.Duration(n)
+		before := a.gen.Load()
+		a.configChanged()
+		eventually(t, "the reload", func() string {
+			if got := reloadsOf(t, a, "success"); got != float64(n+1) {
+				return fmt.Sprint(got)
+			}
+			return ""
+		})
+		if a.gen.Load() == before {
+			t.Error("the generation is the one before")
+		}
+	}
+	cancel()
+	asked.Wait()
+	if requests.Load() < 10 {
+		t.Errorf("%d requests", requests.Load())
+	}
+	hold.Store(false)
+	release()
+	converged(t, a, second, 1)
+	eventually(t, "applied", func() string {
+		if got := w.forge.states(second, "fleet/apply"); got != "pending success" {
+			return got
+		}
+		return ""
+	})
 }

@@ -30,7 +30,7 @@ func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 	}
 	a.board.Report(ctx, report)
 	a.metrics.Report(ctx, report)
-	g := a.gen
+	g := a.gen.Load()
 	if g.commits != nil {
 		g.commits.Report(ctx, report)
 	}

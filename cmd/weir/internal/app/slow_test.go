@@ -169,7 +169,7 @@ func TestAWriteThatIsNotAnswered(t *testing.T) {
 	other := w.door(func(string) {})
 	next = w.config()
 	next.Targets[1].EndpointURL = other
-	old := a.gen
+	old := a.gen.Load()
 	a.configChanged()
 	eventually(t, "the target is held", func() string {
 		s, _ := a.board.Target("stuck-0")
@@ -183,7 +183,7 @@ func TestAWriteThatIsNotAnswered(t *testing.T) {
 		}
 		return ""
 	})
-	if a.gen == old {
+	if a.gen.Load() == old {
 		t.Error("the reload waits")
 	}
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))

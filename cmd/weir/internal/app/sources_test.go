@@ -264,8 +264,7 @@ func TestCredentialsOfSourcesAreHidden(t *testing.T) {
 	s.Auth.GitHubApp.PrivateKeyFile = write("app", "-----BEGIN RSA PRIVATE KEY-----\ncanary5AppKeyLine000\n-----END RSA PRIVATE KEY-----\n")
 	var logged bytes.Buffer
 	secrets := &redact.Registry{}
-	a := &App{o: Options{Secrets: secrets}, gen: &generation{config: c}}
-	a.hideCredentials()
+	(&generation{app: &App{o: Options{Secrets: secrets}}, config: c}).hideCredentials()
 	log := slog.New(secrets.Handler(slog.NewTextHandler(&logged, nil)))
 	lines := strings.Split(string(key), "\n")
 	log.LogAttrs(context.Background(), slog.LevelInfo, "all", slog.String("text", "canary1Bearer canary2Passphrase canary3Proxy canary4ClientKeyLine canary5AppKeyLine000 "+lines[2]))

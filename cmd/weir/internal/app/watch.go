@@ -7,11 +7,10 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
-// watchNamed watches the files that the current configuration names, until stop
+// watchNamed watches the files that the configuration names, until stop
 // is called: a new value starts a pass, a new token is tried at once, and new
 // certificates are taken by a reload.
-func (a *App) watchNamed(ctx context.Context) (stop func()) {
-	g := a.gen
+func (g *generation) watchNamed(ctx context.Context) (stop func()) {
 	var values, tokens, credentials, certificates []string
 	for _, t := range g.config.Targets {
 		for _, from := range t.VarsFrom {
@@ -27,16 +26,15 @@ func (a *App) watchNamed(ctx context.Context) (stop func()) {
 		tokens = append(tokens, s.Auth.GitHubApp.PrivateKeyFile)
 	}
 	stops := []func(){
-		a.watch(ctx, values, a.ring),
-		a.watch(ctx, certificates, a.configChanged),
-		a.watch(ctx, tokens, func() {
-			// Not those of g: a reload may be about to replace them.
-			if posting := a.posting.Load(); posting != nil {
-				posting.Retry()
+		g.app.watch(ctx, values, g.app.ring),
+		g.app.watch(ctx, certificates, g.app.configChanged),
+		g.app.watch(ctx, tokens, func() {
+			if g.commits != nil {
+				g.commits.Retry()
 			}
 			g.review.retry()
 		}),
-		a.watch(ctx, credentials, func() {
+		g.app.watch(ctx, credentials, func() {
 			for _, f := range g.followers {
 				f.git.Nudge()
 			}
