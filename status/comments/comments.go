@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/outbox"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -36,7 +35,7 @@ type Comments struct {
 	o Options
 	// statuses are those of the heads.
 	statuses *commits.Commits
-	desks    map[string]*desk // by source
+	writers  map[string]*writer // by source
 }
 
 // Options configures Pulls.
@@ -83,9 +82,9 @@ func New(o Options) (*Comments, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Comments{o: o, statuses: statuses, desks: map[string]*desk{}}
+	p := &Comments{o: o, statuses: statuses, writers: map[string]*writer{}}
 	for name, f := range o.Forges {
-		p.desks[name] = newDesk(p, name, f, statuses.Queues[name].Limit)
+		p.writers[name] = newWriter(p, name, f, statuses.Beside(name))
 	}
 	return p, nil
 }
@@ -93,7 +92,7 @@ func New(o Options) (*Comments, error) {
 // Begin says that the head of a pull request was seen and is being planned. It does
 // not block.
 func (p *Comments) Begin(source string, number int64, sha string) {
-	if _, ok := p.desks[source]; ok && sha != "" {
+	if _, ok := p.writers[source]; ok && sha != "" {
 		p.statuses.Tell(source, number, commits.HeadStatus{Sha: sha, State: forge.Pending, Text: planning, Link: p.page(source, number)})
 	}
 }
@@ -101,7 +100,7 @@ func (p *Comments) Begin(source string, number int64, sha string) {
 // Show says what is known of a pull request. The last word on each is what is told.
 // It does not block.
 func (p *Comments) Show(pull report.Pull) {
-	d, ok := p.desks[pull.Source]
+	d, ok := p.writers[pull.Source]
 	if !ok {
 		return
 	}
@@ -133,7 +132,7 @@ func (p *Comments) page(source string, number int64) string {
 func (p *Comments) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = p.statuses.Run(ctx) }) // it has no error
-	for _, d := range p.desks {
+	for _, d := range p.writers {
 		wg.Go(func() { d.work(ctx, false) })
 	}
 	wg.Wait()
@@ -148,13 +147,13 @@ func (p *Comments) Leave() error { return p.statuses.Leave() }
 // but what waits for a person. Run must have returned.
 func (p *Comments) Close(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, d := range p.desks {
+	for _, d := range p.writers {
 		wg.Go(func() { d.work(ctx, true) })
 	}
 	err := p.statuses.Close(ctx)
 	wg.Wait()
 	left := 0
-	for _, d := range p.desks {
+	for _, d := range p.writers {
 		left += d.left()
 	}
 	if left > 0 {
@@ -166,7 +165,7 @@ func (p *Comments) Close(ctx context.Context) error {
 // Pending returns how many statuses and comments wait to be written.
 func (p *Comments) Pending() int {
 	n := p.statuses.Pending()
-	for _, d := range p.desks {
+	for _, d := range p.writers {
 		n += d.left()
 	}
 	return n
@@ -175,16 +174,16 @@ func (p *Comments) Pending() int {
 // Retry has everything tried again now that was refused or given up.
 func (p *Comments) Retry() {
 	p.statuses.Retry()
-	for _, d := range p.desks {
+	for _, d := range p.writers {
 		d.retry()
 	}
 }
 
-// newDesk makes the worker of a forge's comments, which shares the limit of its
+// newWriter makes the worker of a forge's comments, which shares the limit of its
 // statuses.
-func newDesk(p *Comments, source string, f PullForge, limit *rate.Limiter) *desk {
-	return &desk{
-		source: source, forge: f, limit: limit, wake: make(chan struct{}, 1), told: map[int64]*told{}, longest: Limit(f.Kind()),
-		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", string(f.Kind())), wrote: p.o.WroteComment, now: p.o.Now, redact: p.o.Redact,
+func newWriter(p *Comments, source string, f PullForge, box *outbox.Outbox) *writer {
+	return &writer{
+		source: source, forge: f, box: box, pulls: map[int64]*pullComment{}, longest: Limit(f.Kind()),
+		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", string(f.Kind())), wrote: p.o.WroteComment, redact: p.o.Redact,
 	}
 }

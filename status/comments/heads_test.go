@@ -92,9 +92,9 @@ func TestEndedPullsAreForgotten(t *testing.T) {
 					time.Sleep(time.Minute)
 				}
 				statustest.Settle()
-				d := p.desks["fleet"]
+				d := p.writers["fleet"]
 				d.mu.Lock()
-				kept, newest := len(d.told), d.told[2*mostEnded]
+				kept, newest := len(d.pulls), d.pulls[2*mostEnded]
 				d.mu.Unlock()
 				if kept != tc.most || (newest == nil) != (tc.most == 0) {
 					t.Errorf("%d are kept, want %d; the newest: %+v", kept, tc.most, newest)

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/outbox"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -30,7 +31,7 @@ import (
 // so that a crash leaves none behind: the next process continues or closes them.
 type Commits struct {
 	o      Options
-	Queues map[string]*queue // by source
+	queues map[string]*queue // by source
 
 	saving sync.Mutex // held while the journal is written, taken before mu
 
@@ -99,11 +100,11 @@ func NewNamed(o Options, journalName string, keep, share int) (*Commits, error) 
 		o.Now = time.Now
 	}
 	c := &Commits{
-		o: o, Queues: map[string]*queue{}, tracks: map[string][]*track{}, heads: map[string]map[int64]HeadStatus{},
+		o: o, queues: map[string]*queue{}, tracks: map[string][]*track{}, heads: map[string]map[int64]HeadStatus{},
 		journal: journal{path: filepath.Join(o.StateDir, journalName)}, keep: keep,
 	}
 	for name, f := range o.Forges {
-		c.Queues[name] = newQueue(f, share)
+		c.queues[name] = newQueue(f, share, o.Now)
 	}
 	tracks, err := c.journal.read()
 	if errors.Is(err, errUnreadable) {
@@ -113,7 +114,7 @@ func NewNamed(o Options, journalName string, keep, share int) (*Commits, error) 
 	}
 	now := o.Now()
 	for _, t := range tracks {
-		if _, ok := c.Queues[t.Source]; !ok {
+		if _, ok := c.queues[t.Source]; !ok {
 			if !t.finished() {
 				o.Logger.Warn("commit statuses are left pending: their source has no forge any more", "source", t.Source, "revision", t.SHA)
 				c.waiting = append(c.waiting, t)
@@ -153,12 +154,10 @@ type contextTrack struct {
 	// or not.
 	Stays bool `json:"stays,omitempty"`
 
-	gaveUp    bool // until this process ends, or Retry
-	tries     int
-	notBefore time.Time
+	entry outbox.Entry // of this process
 }
 
-func (c *contextTrack) open() bool { return !c.Delivered && !c.gaveUp }
+func (c *contextTrack) open() bool { return !c.Delivered && !c.entry.GaveUp() }
 
 // finished reports whether nothing is left to post of a superseded commit.
 func (t *track) finished() bool {
@@ -193,11 +192,11 @@ func (c *Commits) current(source string) *track {
 func (c *Commits) Begin(r Revision) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, ok := c.Queues[r.Source]
+	q, ok := c.queues[r.Source]
 	if !ok || r.SHA == "" {
 		return
 	}
-	defer q.nudge()
+	defer q.box.Nudge()
 	cur := c.current(r.Source)
 	if cur == nil || cur.SHA != r.SHA {
 		next := &track{Source: r.Source, SHA: r.SHA, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
@@ -259,7 +258,7 @@ func drop(list []*track, sha string) (rest []*track, dropped *track) {
 func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, ok := c.Queues[r.Source]
+	q, ok := c.queues[r.Source]
 	cur := c.current(r.Source)
 	if !ok || cur == nil || cur.SHA != r.Revision || cur.Targets[r.Target] == nil {
 		return
@@ -272,14 +271,14 @@ func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	t.observe(c.o.Redact.Report(r), c.o.Now())
 	c.refreshTarget(cur, r.Target)
 	c.refreshAggregate(cur)
-	q.nudge()
+	q.box.Nudge()
 }
 
 // Forget says that a target is no longer configured: no report will finish it.
 func (c *Commits) Forget(target string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for source, q := range c.Queues {
+	for source, q := range c.queues {
 		cur := c.current(source)
 		if cur == nil || cur.Targets[target] == nil || cur.Targets[target].State != forge.Pending {
 			continue
@@ -287,7 +286,7 @@ func (c *Commits) Forget(target string) {
 		delete(cur.Targets, target)
 		c.want(cur, c.targetContext(source, target), forge.Errored, "the target is no longer configured", target)
 		c.refreshAggregate(cur)
-		q.nudge()
+		q.box.Nudge()
 	}
 }
 

@@ -37,18 +37,18 @@ func (c *Commits) refreshAggregate(t *track) {
 }
 
 func (c *Commits) aggregateContext(source string) string {
-	return contextName(c.o.Instance+"/apply", c.Queues[source].forge.Limits().Context)
+	return contextName(c.o.Instance+"/apply", c.queues[source].forge.Limits().Context)
 }
 
 func (c *Commits) targetContext(source, target string) string {
-	return contextName(c.o.Instance+"/apply/"+target, c.Queues[source].forge.Limits().Context)
+	return contextName(c.o.Instance+"/apply/"+target, c.queues[source].forge.Limits().Context)
 }
 
 // want sets a context. A status that is wanted already keeps its place and its tries.
 func (c *Commits) want(t *track, name string, state forge.CommitState, text, target string) {
 	c.wantStatus(t, forge.CommitStatus{
 		Context: name, State: state, TargetURL: c.link(target),
-		Description: visible.Clip(visible.Line(text), c.Queues[t.Source].forge.Limits().Description),
+		Description: visible.Clip(visible.Line(text), c.queues[t.Source].forge.Limits().Description),
 	})
 }
 
@@ -83,7 +83,7 @@ func (c *Commits) close(t *track, why string) {
 		}
 		if ct.Want.State == forge.Pending && (!ct.Stays || why != Interrupted) {
 			s := ct.Want
-			s.State, s.Description = forge.Errored, visible.Clip(visible.Line(why), c.Queues[t.Source].forge.Limits().Description)
+			s.State, s.Description = forge.Errored, visible.Clip(visible.Line(why), c.queues[t.Source].forge.Limits().Description)
 			*ct = contextTrack{Want: s, Shown: ct.Shown}
 			c.changed = true
 		}
@@ -96,7 +96,7 @@ const Interrupted = "interrupted; weir goes on with it once it runs again"
 // Close afterwards.
 func (c *Commits) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for source, q := range c.Queues {
+	for source, q := range c.queues {
 		wg.Go(func() { c.work(ctx, source, q, false) })
 	}
 	wg.Wait()
@@ -119,7 +119,7 @@ func (c *Commits) Close(ctx context.Context) error {
 	}
 	c.mu.Unlock()
 	var wg sync.WaitGroup
-	for source, q := range c.Queues {
+	for source, q := range c.queues {
 		wg.Go(func() { c.work(ctx, source, q, true) })
 	}
 	wg.Wait()

@@ -44,7 +44,7 @@ func TestATokenThatExpiresLosesNothing(t *testing.T) {
 				}
 				synctest.Wait()
 				p.mu.Lock()
-				kept, known := len(p.tracks["fleet"]), len(p.Queues["fleet"].known)
+				kept, known := len(p.tracks["fleet"]), len(p.queues["fleet"].known)
 				p.mu.Unlock()
 				if kept > maxSuperseded+2 || known > kept {
 					t.Errorf("%d commits and the statuses of %d are held after %d", kept, known, commits)
@@ -64,7 +64,7 @@ func TestATokenThatExpiresLosesNothing(t *testing.T) {
 				r := statustest.Report("prod", statustest.Pool("prod", "web"))
 				r.Revision = last
 				p.Report(t.Context(), r)
-				time.Sleep(2 * SlowDelay)
+				time.Sleep(2 * ForgeDelays.Slow)
 				synctest.Wait()
 				closed := map[string]string{"weir/apply": "error: superseded by 0000000", "weir/apply/prod": "error: superseded by 0000000"}
 				statustest.WantShown(t, f, statustest.ShaNew, closed)
@@ -101,7 +101,7 @@ func TestANewTokenIsTriedAtOnce(t *testing.T) {
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld})
 		statustest.Settle()
 		f.FailWith(nil)
-		time.Sleep(2 * FirstDenied)
+		time.Sleep(2 * 2 * time.Second)
 		statustest.Settle()
 		statustest.WantShown(t, f, statustest.ShaOld, map[string]string{"weir/apply": "success: no target affected"})
 	})
@@ -180,7 +180,7 @@ func TestAPendingWithALostAnswerIsClosed(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		f.FailWith(nil)
-		time.Sleep(2 * SlowDelay)
+		time.Sleep(2 * ForgeDelays.Slow)
 		synctest.Wait()
 		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "error: superseded by 0000000" {
 			t.Errorf("the commit shows %q", got)
@@ -211,7 +211,7 @@ func TestABranchThatIsMovedBackClosesWhatItLeft(t *testing.T) {
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
 		statustest.Settle()
 		f.FailWith(nil)
-		time.Sleep(SlowDelay)
+		time.Sleep(ForgeDelays.Slow)
 		synctest.Wait()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "success: prod: nothing to change in AWS",

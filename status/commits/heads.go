@@ -42,7 +42,7 @@ func (h HeadStatus) rank() int {
 func (c *Commits) Tell(source string, number int64, want HeadStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.Queues[source].nudge()
+	defer c.queues[source].box.Nudge()
 	if c.heads[source] == nil {
 		c.heads[source] = map[int64]HeadStatus{}
 	}
@@ -62,7 +62,7 @@ func (c *Commits) Settle(source string, number int64, why string) {
 	last := c.heads[source][number]
 	delete(c.heads[source], number)
 	c.leave(source, number, last.Sha, "", why)
-	c.Queues[source].nudge()
+	c.queues[source].box.Nudge()
 }
 
 // leave takes from commits other than now what a pull request says there: from its
@@ -99,7 +99,7 @@ func (c *Commits) choose(source, sha string) bool {
 		i = len(c.tracks[source])
 		c.tracks[source] = append(c.tracks[source], &track{Source: source, SHA: sha, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}})
 	}
-	t, limits := c.tracks[source][i], c.Queues[source].forge.Limits()
+	t, limits := c.tracks[source][i], c.queues[source].forge.Limits()
 	t.Pull, t.recovered = number, time.Time{}
 	status := forge.CommitStatus{
 		Context: contextName(c.o.Instance+"/plan", limits.Context), State: best.State, TargetURL: best.Link, Description: visible.Clip(visible.Line(best.Text), limits.Description),

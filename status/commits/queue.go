@@ -1,50 +1,37 @@
 package commits
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/outbox"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// queue posts to one forge. What is to be posted is in the tracks; the queue
-// holds what it learnt about the forge. Only its worker uses it, save for wake.
+// queue posts to one forge. What is to be posted is in the tracks. Only its worker uses
+// known.
 type queue struct {
 	forge Forge
-	wake  chan struct{}
-	Limit *rate.Limiter
+	box   *outbox.Outbox
 	// known holds the statuses that commits have, as last read or written. The
 	// first write to a commit is preceded by a reading.
 	known map[string]map[string]forge.CommitStatus
-	// notBefore is when the forge, by its own word, may be asked again.
-	notBefore time.Time
-	// denied counts the refusals of the token in a row, and deniedUntil is when
-	// it is tried again: somebody mends the token or the permission in time.
-	denied      int
-	deniedUntil time.Time
 }
 
-func newQueue(f Forge, share int) *queue {
-	q := &queue{forge: f, wake: make(chan struct{}, 1), known: map[string]map[string]forge.CommitStatus{}, Limit: rate.NewLimiter(rate.Inf, 1)}
-	if n := f.Limits().PerMinute / share; n > 0 {
-		// Half of a minute's budget may go at once: the statuses of one push.
-		q.Limit = rate.NewLimiter(rate.Limit(float64(n)/60), max(1, n/2))
-	}
-	return q
+func newQueue(f Forge, share int, now func() time.Time) *queue {
+	return &queue{forge: f, box: outbox.New(ForgeDelays, f.Limits().PerMinute/share, now), known: map[string]map[string]forge.CommitStatus{}}
 }
 
-// nudge has the worker look again; it never blocks.
-func (q *queue) nudge() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
+// ForgeDelays are the times between tries of what is written to a forge: about half an
+// hour, then each quarter of an hour.
+var ForgeDelays = outbox.Delays{First: 500 * time.Millisecond, Longest: 5 * time.Minute, Many: 15, Slow: 15 * time.Minute}
+
+// Beside is another way to the forge of a source, which shares the limit.
+func (c *Commits) Beside(source string) *outbox.Outbox { return c.queues[source].box.Beside() }
 
 const (
 	// RequestTimeout bounds one request to a forge.
@@ -53,16 +40,9 @@ const (
 	// worth more: Gitea answers so for about a second after a push, GitHub at
 	// times for longer.
 	MissingTries = 7
-	// verdictTries is the same for verdicts and for what must not stay pending:
-	// about half an hour as the other delays go, then a day of tries each slowDelay.
-	verdictTries = 15 + 96
-	firstDelay   = 500 * time.Millisecond
-	longestDelay = 5 * time.Minute
-	SlowDelay    = 15 * time.Minute
-	// manyTries is when a status goes over to slowDelay.
-	manyTries = 15
-	// FirstDenied doubles with each refusal of the token, up to slowDelay.
-	FirstDenied = 2 * time.Second
+	// LastingTries is the same for verdicts and for what must not stay pending: a day
+	// of tries once ForgeDelays are slow.
+	LastingTries = 15 + 96
 )
 
 // job is one status to post.
@@ -75,48 +55,18 @@ type job struct {
 
 // work posts until ctx ends; when draining, until nothing is left.
 func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool) {
-	for ctx.Err() == nil {
-		j, wait, ok := c.next(source, q)
-		if deadline, bound := ctx.Deadline(); !ok && drain && (wait == 0 || bound && wait > time.Until(deadline)) {
-			return // nothing is left, or nothing that there is time for
-		}
-		if !ok {
-			if !Pause(ctx, wait, q.wake) {
-				return
-			}
-			continue
-		}
+	outbox.Work(ctx, q.box, drain, func() (job, time.Duration, bool) { return c.next(source, q) }, func(ctx context.Context, j job) {
 		// The journal precedes the write. Without it a crash could leave a
 		// pending behind, so nothing is posted until it can be written.
 		if err := c.save(false); err != nil {
 			c.o.Logger.Error("write of the status journal failed", "error", err)
-			if !Pause(ctx, 10*time.Second, nil) {
-				return
-			}
-			continue
-		}
-		if q.Limit.Wait(ctx) != nil {
+			q.box.Failed(nil, outbox.Failure{After: 10 * time.Second})
 			return
 		}
-		c.done(source, q, j, c.post(ctx, q, j))
-	}
-}
-
-// Pause waits for d, for a nudge, or for ctx; false says that ctx ended. A d of
-// 0 waits for a nudge, and looks again each minute for what time alone changes.
-func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
-	if d <= 0 {
-		d = time.Minute
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-wake:
-	case <-timer.C:
-	}
-	return true
+		if q.box.Wait(ctx) == nil {
+			c.done(source, q, j, c.post(ctx, q, j))
+		}
+	})
 }
 
 // next is the status to post now. Where there is none, wait says when there
@@ -125,44 +75,29 @@ func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.o.Now()
-	c.tidy(source, q, now)
-	best := -1
+	c.tidy(source, q, c.o.Now())
 	aggregate := c.aggregateContext(source)
-	for _, t := range c.tracks[source] {
-		for name, ct := range t.Contexts {
-			if !ct.open() {
-				continue
-			}
-			due := Latest(ct.notBefore, q.notBefore, q.deniedUntil)
-			if delay := due.Sub(now); delay > 0 {
-				if wait == 0 || delay < wait {
-					wait = delay
+	score := func(j job) (n int) {
+		if j.want.State.Final() {
+			n = 2
+		}
+		if j.want.Context == aggregate {
+			n++
+		}
+		return n
+	}
+	return outbox.Pick(q.box, func(yield func(*outbox.Entry, job) bool) {
+		for _, t := range c.tracks[source] {
+			for _, ct := range t.Contexts {
+				j := job{sha: t.SHA, want: ct.Want, again: t.Pull != 0 && ct.Want.State == forge.Pending && !ct.Stays}
+				if !ct.Delivered && !yield(&ct.entry, j) {
+					return
 				}
-				continue
-			}
-			score := 0
-			if ct.Want.State.Final() {
-				score += 2
-			}
-			if name == aggregate {
-				score++
-			}
-			if score > best || score == best && name < found.want.Context {
-				best, found = score, job{sha: t.SHA, want: ct.Want, again: t.Pull != 0 && ct.Want.State == forge.Pending && !ct.Stays}
 			}
 		}
-	}
-	return found, wait, best >= 0
-}
-
-func Latest(first time.Time, more ...time.Time) time.Time {
-	for _, t := range more {
-		if t.After(first) {
-			first = t
-		}
-	}
-	return first
+	}, func(a, b job) bool {
+		return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(a.want.Context, b.want.Context)) < 0
+	})
 }
 
 // errUnchanged says that the commit has the status already.
@@ -243,58 +178,51 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	}
 	ct := c.find(source, j)
 	if err == nil {
-		if q.denied > 0 {
+		if q.box.Succeeded() {
 			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", string(q.forge.Kind()))
 		}
-		q.denied, q.deniedUntil = 0, time.Time{}
 		c.stale = true
 		if ct != nil {
 			ct.Delivered = true
 		}
 		return
 	}
-	if refusal.After > 0 {
-		q.notBefore = c.o.Now().Add(refusal.After)
+	failure, entry := FailureOf(refusal), (*outbox.Entry)(nil)
+	if ct != nil {
+		entry = &ct.entry
+		if refusal.Fault == forgehttp.FaultMissing {
+			failure.Most = ct.mostTries()
+		}
 	}
+	outcome := q.box.Failed(entry, failure)
 	log := c.o.Logger.With("source", source, "forge", string(q.forge.Kind()), "revision", wording.Short(j.sha),
 		"context", j.want.Context, "state", string(j.want.State), "error", c.o.Redact.Text(refusal.Error()))
-	if refusal.Fault == forgehttp.FaultDenied {
+	switch outcome {
+	case outbox.FirstDenied:
 		// One refusal stands for all contexts: the token is what is refused.
-		q.denied++
-		wait := Doubled(FirstDenied, q.denied, SlowDelay)
-		q.deniedUntil = c.o.Now().Add(wait)
-		if q.denied == 1 {
-			log.Error("commit statuses are refused; they are tried again until the token is accepted")
-		} else {
-			log.Debug("commit statuses are still refused", "again", wait)
-		}
-		return
+		log.Error("commit statuses are refused; they are tried again until the token is accepted")
+	case outbox.Denied:
+		log.Debug("commit statuses are still refused")
+	case outbox.GivenUp:
+		log.Error("commit status is given up", "tries", entry.Tries())
+	case outbox.FirstAgain:
+		log.Warn("commit status is tried again", "tries", entry.Tries())
+	case outbox.Again:
+		log.Debug("commit status is tried again", "tries", entry.Tries())
+	case outbox.Superseded: // another status is wanted by now
 	}
-	if ct == nil {
-		return // another status is wanted by now
-	}
-	ct.tries++
-	log = log.With("tries", ct.tries)
-	switch {
-	case refusal.Fault == forgehttp.FaultRefused,
-		refusal.Fault == forgehttp.FaultMissing && ct.tries >= ct.mostTries():
-		ct.gaveUp = true
-		log.Error("commit status is given up")
-	default:
-		ct.notBefore = c.o.Now().Add(Backoff(ct.tries))
-		if ct.tries == 1 {
-			log.Warn("commit status is tried again")
-		} else {
-			log.Debug("commit status is tried again")
-		}
-	}
+}
+
+// FailureOf is what a forge's refusal means for an outbox.
+func FailureOf(refusal *forgehttp.Error) outbox.Failure {
+	return outbox.Failure{After: refusal.After, Denied: refusal.Fault == forgehttp.FaultDenied, Final: refusal.Fault == forgehttp.FaultRefused}
 }
 
 // mostTries is how often a commit that is missing is tried. What a superseded
 // commit never showed is worth little, as is a pending; a verdict is worth more.
 func (c *contextTrack) mostTries() int {
 	if c.Shown || c.Want.State == forge.Success || c.Want.State == forge.Failure {
-		return verdictTries
+		return LastingTries
 	}
 	return MissingTries
 }
@@ -311,23 +239,4 @@ func (c *Commits) find(source string, j job) *contextTrack {
 		}
 	}
 	return nil
-}
-
-// Backoff doubles with each try, up to longestDelay, and goes on slowly where
-// that did not help.
-func Backoff(tries int) time.Duration {
-	if tries >= manyTries {
-		return SlowDelay
-	}
-	return Doubled(firstDelay, tries, longestDelay)
-}
-
-// Doubled is d after n-1 doublings, at most limit.
-func Doubled(d time.Duration, n int, limit time.Duration) time.Duration {
-	for range n - 1 {
-		if d *= 2; d >= limit {
-			return limit
-		}
-	}
-	return d
 }

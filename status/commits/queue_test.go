@@ -31,7 +31,7 @@ func TestQueueRetriesAndGivesUp(t *testing.T) {
 		"a commit that is there a moment later": {fault: forgehttp.FaultMissing, heals: 3, state: "success", least: 3, most: 3, patience: time.Minute},
 		"a forge that is down for an hour":      {fault: forgehttp.FaultBusy, heals: 20, state: "success", least: 20, most: 20, takes: 30 * time.Minute, patience: 2 * time.Hour},
 		"a forge that asks to wait":             {fault: forgehttp.FaultBusy, after: 90 * time.Second, heals: 2, state: "success", least: 2, most: 2, takes: 90 * time.Second, patience: time.Hour},
-		"a commit that is never there":          {fault: forgehttp.FaultMissing, state: "", least: verdictTries, most: verdictTries, patience: 48 * time.Hour},
+		"a commit that is never there":          {fault: forgehttp.FaultMissing, state: "", least: LastingTries, most: LastingTries, patience: 48 * time.Hour},
 		"a full context":                        {fault: forgehttp.FaultRefused, state: "", least: 1, most: 1, patience: time.Hour},
 		"a token without the scope":             {fault: forgehttp.FaultDenied, state: "", least: 10, most: 20, patience: 3 * time.Hour},
 		"a token that is renewed next day":      {fault: forgehttp.FaultDenied, heals: 105, state: "success", least: 105, most: 105, takes: 24 * time.Hour, patience: 30 * time.Hour},

@@ -74,15 +74,14 @@ func (c *Commits) noteShown(source string, j job, shown bool) {
 func (c *Commits) Retry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for source, q := range c.Queues {
-		q.denied, q.deniedUntil = 0, time.Time{}
+	for source, q := range c.queues {
 		for _, t := range c.tracks[source] {
 			for _, ct := range t.Contexts {
 				if !ct.Delivered {
-					ct.gaveUp, ct.tries, ct.notBefore = false, 0, time.Time{}
+					ct.entry.Reset()
 				}
 			}
 		}
-		q.nudge()
+		q.box.TryToken()
 	}
 }

@@ -21,11 +21,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/outbox"
 )
 
 // Receiver is where events are sent to.
@@ -88,34 +86,33 @@ const (
 	// notifyTimeout bounds one request.
 	notifyTimeout = 10 * time.Second
 	// notifyTries bounds the tries of one event: about half an hour as delays go.
-	notifyTries    = 10
-	notifyDelay    = 2 * time.Second
-	notifyLongest  = 10 * time.Minute
-	notifyPatience = 900 * time.Millisecond // at the end
+	notifyTries = 10
+	notifyAtEnd = 900 * time.Millisecond // at the end
 	// sameEvent is how long an event that says the same is not sent again.
 	sameEvent = 10 * time.Minute
 	// minNotifySecret is the length of the shortest secret, in bytes.
 	minNotifySecret = 16
 )
 
+var delays = outbox.Delays{First: 2 * time.Second, Longest: 10 * time.Minute}
+
 // Notifier sends events to receivers, each at its own pace. What waits is in memory
 // only: the durable record is the history.
 type Notifier struct {
-	o     Options
-	lanes []*lane
+	o    Options
+	ways []*way
 }
 
-// lane is the way to one receiver.
-type lane struct {
+// way is the way to one receiver.
+type way struct {
 	to     Receiver
 	host   string
 	o      *Options
 	client *http.Client
-	limit  *rate.Limiter
-	wake   chan struct{}
+	box    *outbox.Outbox
 
 	mu      sync.Mutex
-	waiting []events.Event
+	waiting []*delivery
 	told    map[[sha256.Size]byte]time.Time
 	lost    int // since the log last said so
 }
@@ -131,9 +128,9 @@ func New(o Options) (*Notifier, error) {
 		if err != nil || u.Host == "" {
 			return nil, errors.New("make notifications: a receiver's address is none") // it may hold what is secret
 		}
-		n.lanes = append(n.lanes, &lane{
-			to: r, host: u.Host, o: &n.o, wake: make(chan struct{}, 1), told: map[[sha256.Size]byte]time.Time{},
-			limit: rate.NewLimiter(rate.Limit(notifyPerMinute)/60, notifyPerMinute/2),
+		n.ways = append(n.ways, &way{
+			to: r, host: u.Host, o: &n.o, told: map[[sha256.Size]byte]time.Time{},
+			box: outbox.New(delays, notifyPerMinute, time.Now),
 			client: &http.Client{Transport: o.Transport, Timeout: notifyTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
 			}},
@@ -145,10 +142,10 @@ func New(o Options) (*Notifier, error) {
 // Add takes in events that happened. It never blocks. What is in them must have
 // been redacted.
 func (n *Notifier) Add(events []events.Event) {
-	for _, l := range n.lanes {
+	for _, w := range n.ways {
 		for _, e := range events {
-			if len(l.to.Events) == 0 || slices.Contains(l.to.Events, e.Kind) {
-				l.add(e)
+			if len(w.to.Events) == 0 || slices.Contains(w.to.Events, e.Kind) {
+				w.add(e)
 			}
 		}
 	}
@@ -157,14 +154,14 @@ func (n *Notifier) Add(events []events.Event) {
 // Run sends until ctx ends, and then for a moment what still waits.
 func (n *Notifier) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, l := range n.lanes {
-		wg.Go(func() { l.run(ctx) })
+	for _, w := range n.ways {
+		wg.Go(func() { w.run(ctx) })
 	}
 	wg.Wait()
 	return nil
 }
 
-func (l *lane) add(e events.Event) {
+func (w *way) add(e events.Event) {
 	same := e
 	same.Time = time.Time{}
 	text, err := json.Marshal(same)
@@ -172,114 +169,129 @@ func (l *lane) add(e events.Event) {
 		return // an event is text and JSON values
 	}
 	key := sha256.Sum256(text)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for other, at := range l.told {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for other, at := range w.told {
 		if e.Time.Sub(at) >= sameEvent {
-			delete(l.told, other)
+			delete(w.told, other)
 		}
 	}
-	if _, repeated := l.told[key]; repeated {
-		l.o.Sent(l.host, "repeated")
+	if _, repeated := w.told[key]; repeated {
+		w.o.Sent(w.host, "repeated")
 		return
 	}
-	if len(l.told) < 4*notifyQueue {
-		l.told[key] = e.Time
+	if len(w.told) < 4*notifyQueue {
+		w.told[key] = e.Time
 	}
-	if len(l.waiting) == notifyQueue {
-		l.waiting = slices.Delete(l.waiting, 0, 1)
-		l.lost++
-		l.o.Sent(l.host, "dropped")
+	if len(w.waiting) == notifyQueue {
+		w.waiting = slices.Delete(w.waiting, 1, 2) // the first may be on its way
+		w.lost++
+		w.o.Sent(w.host, "dropped")
 	}
-	l.waiting = append(l.waiting, e)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	w.waiting = append(w.waiting, newDelivery(e))
+	w.box.Nudge()
 }
 
-func (l *lane) next() (events.Event, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lost > 0 {
-		l.o.Logger.Error("notifications are dropped: the receiver is too slow", "host", l.host, "count", l.lost)
-		l.lost = 0
-	}
-	if len(l.waiting) == 0 {
-		return events.Event{}, false
-	}
-	e := l.waiting[0]
-	l.waiting = slices.Delete(l.waiting, 0, 1)
-	return e, true
+// delivery is an event on its way.
+type delivery struct {
+	events.Event
+	id    string
+	entry outbox.Entry
 }
 
-func (l *lane) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		e, ok := l.next()
-		if !ok {
-			commits.Pause(ctx, time.Hour, l.wake)
-			continue
-		}
-		l.deliver(ctx, e)
-	}
-	// What waits gets one try each, as long as there is time.
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyPatience)
-	defer cancel()
-	for e, ok := l.next(); ok; e, ok = l.next() {
-		if err := l.attempt(last, delivery(), e); err != nil {
-			l.o.Sent(l.host, "failed")
-			l.mu.Lock()
-			left := len(l.waiting) + 1
-			l.mu.Unlock()
-			l.o.Logger.Warn("notifications are not sent any more", "host", l.host, "left", left, "error", err)
-			return
-		}
-		l.o.Sent(l.host, "sent")
-	}
-}
-
-// delivery makes the id of a notification.
-func delivery() string {
+func newDelivery(e events.Event) *delivery {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	return hex.EncodeToString(id[:])
+	return &delivery{Event: e, id: hex.EncodeToString(id[:])}
 }
 
-// deliver sends an event, again and again where that may help. An event that ctx
-// interrupts goes back to the front.
-func (l *lane) deliver(ctx context.Context, e events.Event) {
-	id := delivery()
-	for try := 1; ; try++ {
-		err := l.limit.Wait(ctx)
-		if err == nil {
-			err = l.attempt(ctx, id, e)
+// next is the oldest event: they arrive in their order.
+func (w *way) next() (*delivery, time.Duration, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost > 0 {
+		w.o.Logger.Error("notifications are dropped: the receiver is too slow", "host", w.host, "count", w.lost)
+		w.lost = 0
+	}
+	return outbox.Pick(w.box, func(yield func(*outbox.Entry, *delivery) bool) {
+		if len(w.waiting) > 0 {
+			yield(&w.waiting[0].entry, w.waiting[0])
 		}
-		if err == nil {
-			l.o.Sent(l.host, "sent")
+	}, nil)
+}
+
+// drop takes out the first event, unless newer ones have pushed it out already.
+func (w *way) drop(d *delivery) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.waiting) > 0 && w.waiting[0] == d {
+		w.waiting = slices.Delete(w.waiting, 0, 1)
+	}
+}
+
+func (w *way) run(ctx context.Context) {
+	outbox.Work(ctx, w.box, false, w.next, w.deliver)
+	// What waits gets one try each, as long as there is time.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyAtEnd)
+	defer cancel()
+	for d := w.first(); d != nil; d = w.first() {
+		if err := w.attempt(last, d); err != nil {
+			w.o.Sent(w.host, "failed")
+			w.o.Logger.Warn("notifications are not sent any more", "host", w.host, "left", w.left(), "error", err)
 			return
 		}
-		if ctx.Err() != nil {
-			l.mu.Lock()
-			l.waiting = append([]events.Event{e}, l.waiting...)
-			l.mu.Unlock()
-			return
-		}
-		var refusal *notifyRefusal
-		final := errors.As(err, &refusal) && !refusal.passes
-		log := l.o.Logger.With("host", l.host, "kind", e.Kind, "delivery", id, "tries", try, "error", err)
-		if final || try == notifyTries {
-			l.o.Sent(l.host, "failed")
-			log.Error("notification is given up")
-			return
-		}
-		wait := commits.Doubled(notifyDelay, try, notifyLongest)
-		if refusal != nil && refusal.after > 0 {
-			wait = refusal.after
-		}
-		if try == 1 {
-			log.Warn("notification is tried again", "after", wait)
-		}
-		commits.Pause(ctx, wait, nil)
+		w.o.Sent(w.host, "sent")
+		w.drop(d)
+	}
+}
+
+func (w *way) first() *delivery {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.waiting) == 0 {
+		return nil
+	}
+	return w.waiting[0]
+}
+
+func (w *way) left() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.waiting)
+}
+
+// deliver sends an event once. One that ctx interrupts stays the first.
+func (w *way) deliver(ctx context.Context, d *delivery) {
+	err := w.box.Wait(ctx)
+	if err == nil {
+		err = w.attempt(ctx, d)
+	}
+	if err == nil {
+		w.box.Succeeded()
+		w.drop(d)
+		w.o.Sent(w.host, "sent")
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	failure := outbox.Failure{Most: notifyTries}
+	var refusal *notifyRefusal
+	if errors.As(err, &refusal) {
+		failure.Final, failure.After = !refusal.passes, refusal.after
+	}
+	w.mu.Lock()
+	outcome := w.box.Failed(&d.entry, failure)
+	w.mu.Unlock()
+	log := w.o.Logger.With("host", w.host, "kind", d.Kind, "delivery", d.id, "tries", d.entry.Tries(), "error", err)
+	switch outcome {
+	case outbox.GivenUp:
+		w.drop(d)
+		w.o.Sent(w.host, "failed")
+		log.Error("notification is given up")
+	case outbox.FirstAgain:
+		log.Warn("notification is tried again")
+	case outbox.Again, outbox.Denied, outbox.FirstDenied, outbox.Superseded:
 	}
 }
 
@@ -303,27 +315,27 @@ func (e *notifyRefusal) Error() string {
 
 // attempt sends an event once. Its errors do not show the address, in which a
 // secret may be.
-func (l *lane) attempt(ctx context.Context, id string, e events.Event) error {
-	secret, err := readNotifySecret(l.to.SecretFile)
+func (w *way) attempt(ctx context.Context, d *delivery) error {
+	secret, err := readNotifySecret(w.to.SecretFile)
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(Message{Schema: MessageSchema, Instance: l.o.Instance, Event: e})
+	body, err := json.Marshal(Message{Schema: MessageSchema, Instance: w.o.Instance, Event: d.Event})
 	if err != nil {
 		return fmt.Errorf("encode notification: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.to.URL, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.to.URL, bytes.NewReader(body))
 	if err != nil {
 		return errors.New("the receiver's address is none")
 	}
 	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
 	for key, value := range map[string]string{
-		"Content-Type": "application/json", "User-Agent": "weir/" + l.o.Version, HeaderEvent: e.Kind, HeaderDelivery: id,
+		"Content-Type": "application/json", "User-Agent": "weir/" + w.o.Version, HeaderEvent: d.Kind, HeaderDelivery: d.id,
 		HeaderTimestamp: timestamp, HeaderSignature: Sign(secret, timestamp, body),
 	} {
 		req.Header.Set(key, value)
 	}
-	resp, err := l.client.Do(req)
+	resp, err := w.client.Do(req)
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
@@ -359,12 +371,9 @@ func readNotifySecret(file string) ([]byte, error) {
 }
 
 // Waiting is how many events are still to be sent, over all receivers.
-func (n *Notifier) Waiting() int {
-	waiting := 0
-	for _, l := range n.lanes {
-		l.mu.Lock()
-		waiting += len(l.waiting)
-		l.mu.Unlock()
+func (n *Notifier) Waiting() (waiting int) {
+	for _, w := range n.ways {
+		waiting += w.left()
 	}
 	return waiting
 }

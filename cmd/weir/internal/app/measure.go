@@ -13,7 +13,7 @@ func (a *App) measure() {
 	a.metrics.Queue("history", a.board.Unwritten)
 	a.metrics.Queue("statuses", func() int {
 		if c := a.gen.Load().commits; c != nil {
-			return c.Waiting()
+			return c.Pending()
 		}
 		return 0
 	})

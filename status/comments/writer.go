@@ -1,0 +1,326 @@
+package comments
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/outbox"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// writer writes the comments on the pull requests of one source. Only its worker calls
+// the forge.
+type writer struct {
+	source, instance string
+	forge            PullForge
+	box              *outbox.Outbox
+	log              *slog.Logger
+	wrote            func(forge, result string)
+	redact           report.Redact
+	// login is the token's, once it was read. Only the worker uses it.
+	login string
+
+	mu    sync.Mutex
+	pulls map[int64]*pullComment
+	// longest is the longest comment that the forge takes, less than its usual one
+	// once it refused one.
+	longest int
+	turn    int
+}
+
+// pullComment is the comment of a pull request.
+type pullComment struct {
+	pull report.Pull
+	// turn is when it was shown last: the ones that wait longest go first.
+	turn int
+	// open says that the comment may not be as it should be.
+	open  bool
+	entry outbox.Entry
+	// Only the worker uses these. read says that the comment was looked for; id is 0
+	// if there is none, and text is what it says.
+	read bool
+	id   int64
+	text string
+}
+
+// mostEnded is how many pull requests that ended may wait for their last word, the
+// plans of each with it: where no comment is taken, more would come for ever.
+const mostEnded = 50
+
+// leastComment is the shortest limit that is tried where a forge refuses a text for
+// its length.
+const leastComment = 4000
+
+// errTooLong says that a comment is to be tried again, shorter.
+var errTooLong = errors.New("comment is too long")
+
+// take notes what is to be told.
+func (w *writer) take(p report.Pull) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.pulls[p.Number]
+	if t == nil {
+		t = &pullComment{}
+		w.pulls[p.Number] = t
+	}
+	w.turn++
+	t.pull, t.turn, t.open, t.entry = p, w.turn, true, outbox.Entry{}
+	if p.Ended() {
+		w.bound()
+	}
+	w.box.Nudge()
+}
+
+// bound forgets the pull requests that ended the longest ago of more than mostEnded.
+func (w *writer) bound() {
+	ended := 0
+	var oldest *pullComment
+	for _, t := range w.pulls {
+		if t.pull.Ended() {
+			ended++
+			if oldest == nil || t.turn < oldest.turn {
+				oldest = t
+			}
+		}
+	}
+	if ended > mostEnded {
+		w.log.Warn("comment on a pull request that ended is given up: too many wait", "pull", oldest.pull.Number)
+		delete(w.pulls, oldest.pull.Number)
+	}
+}
+
+func (w *writer) left() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.pulls {
+		if t.open && !t.entry.GaveUp() {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *writer) retry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.pulls {
+		t.entry.Reset()
+	}
+	w.box.TryToken()
+}
+
+// draft is a comment to write, as it was when it was taken up.
+type draft struct {
+	*pullComment
+	pull report.Pull
+	turn int
+}
+
+// work writes until ctx ends; when draining, until nothing is left.
+func (w *writer) work(ctx context.Context, drain bool) {
+	outbox.Work(ctx, w.box, drain, w.next, func(ctx context.Context, c draft) {
+		if result, err := w.write(ctx, c.pullComment, c.pull); err == nil || ctx.Err() == nil {
+			w.done(c, result, err)
+		}
+	})
+}
+
+// next is the comment to write now. Where there is none, wait says when there will
+// be, 0 if nothing is to be written.
+func (w *writer) next() (found draft, wait time.Duration, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return outbox.Pick(w.box, func(yield func(*outbox.Entry, draft) bool) {
+		for _, t := range w.pulls {
+			if t.open && !yield(&t.entry, draft{t, t.pull, t.turn}) {
+				return
+			}
+		}
+	}, func(a, b draft) bool { return a.turn < b.turn })
+}
+
+// write brings the comment of a pull request to what it should say.
+func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (result string, err error) {
+	w.mu.Lock()
+	longest := w.longest
+	w.mu.Unlock()
+	text := Text(p, TextOptions{Instance: w.instance, Forge: w.forge.Kind(), Limit: longest})
+	if !t.read {
+		if err := w.find(ctx, t, p); err != nil {
+			return "", err
+		}
+	}
+	if t.id != 0 && same(t.text, text) {
+		return "unchanged", nil
+	}
+	if t.id != 0 {
+		err := w.call(ctx, func(ctx context.Context) error { return w.forge.EditComment(ctx, p.Number, t.id, text) })
+		switch {
+		case err == nil:
+			t.text = text
+			return "written", nil
+		case forge.TooLong(err) && w.shorten(longest):
+			return "", errTooLong
+		case !forge.Gone(err):
+			return "", err
+		}
+		// A person deleted it, or the token cannot see it any more: looking tells.
+		if err := w.find(ctx, t, p); err != nil {
+			return "", err
+		}
+		if t.id != 0 {
+			return "", err
+		}
+	}
+	if !getsComment(p) {
+		return "unchanged", nil
+	}
+	var id int64
+	err = w.call(ctx, func(ctx context.Context) (err error) {
+		id, err = w.forge.CreateComment(ctx, p.Number, text)
+		return err
+	})
+	switch {
+	case err == nil:
+		t.id, t.text = id, text
+		return "written", nil
+	case forge.TooLong(err) && w.shorten(longest):
+		return "", errTooLong
+	case commits.Unclear(err):
+		t.read = false // it may be there
+	}
+	return "", err
+}
+
+// same reports whether a comment says a text already. Forges may store line ends and
+// the end of a text in their own way.
+func same(a, b string) bool {
+	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
+	return plain(a) == plain(b)
+}
+
+// find looks for the comment, by marker and author. Others that a crash left behind
+// are deleted: the oldest stays.
+func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error {
+	if w.login == "" {
+		err := w.call(ctx, func(ctx context.Context) (err error) {
+			w.login, err = w.forge.Self(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if w.login == "" {
+			return &forgehttp.Error{Forge: string(w.forge.Kind()), Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is, and comments cannot be told from others'"}
+		}
+	}
+	var list []forge.Comment
+	err := w.call(ctx, func(ctx context.Context) (err error) {
+		list, err = w.forge.Comments(ctx, p.Number, time.Time{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	marker := report.PullMarker(w.instance, w.source)
+	list = slices.DeleteFunc(list, func(c forge.Comment) bool {
+		return !strings.EqualFold(c.Author, w.login) || !strings.HasPrefix(strings.TrimSpace(c.Body), marker)
+	})
+	slices.SortFunc(list, func(a, b forge.Comment) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	t.read, t.id, t.text = true, 0, ""
+	for i, c := range list {
+		if i == 0 {
+			t.id, t.text = c.ID, c.Body
+			continue
+		}
+		err := w.call(ctx, func(ctx context.Context) error { return w.forge.DeleteComment(ctx, p.Number, c.ID) })
+		if err != nil && !forge.Gone(err) {
+			t.read = false
+			return err
+		}
+	}
+	return nil
+}
+
+// call makes one request, in its turn.
+func (w *writer) call(ctx context.Context, do func(context.Context) error) error {
+	if err := w.box.Wait(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commits.RequestTimeout)
+	defer cancel()
+	return do(ctx)
+}
+
+// shorten has comments be shorter from now on, if they are not short already.
+func (w *writer) shorten(was int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if was/2 < leastComment {
+		return false
+	}
+	w.longest = min(w.longest, was/2)
+	return true
+}
+
+// done notes how a write ended.
+func (w *writer) done(c draft, result string, err error) {
+	if errors.Is(err, errTooLong) {
+		return // it is still open, and the next text is shorter
+	}
+	var refusal *forgehttp.Error
+	if err != nil && !errors.As(err, &refusal) {
+		refusal = &forgehttp.Error{Forge: string(w.forge.Kind()), Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
+	}
+	if refusal != nil {
+		result = string(refusal.Fault)
+	}
+	if w.wrote != nil {
+		w.wrote(string(w.forge.Kind()), result)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	log := w.log.With("pull", c.pull.Number)
+	current := c.pullComment.turn == c.turn // nothing else is to be told by now
+	forget := func() {
+		if c.pull.Ended() {
+			delete(w.pulls, c.pull.Number)
+		}
+	}
+	if refusal == nil {
+		if w.box.Succeeded() {
+			log.Info("comments on pull requests are accepted again")
+		}
+		if current {
+			c.open, c.pullComment.pull = false, report.Pull{} // its reports may be large
+			forget()
+		}
+		return
+	}
+	failure, entry := commits.FailureOf(refusal), (*outbox.Entry)(nil)
+	if current {
+		entry = &c.entry
+	}
+	if failure.Most = commits.LastingTries; refusal.Fault == forgehttp.FaultMissing {
+		failure.Most = commits.MissingTries
+	}
+	log = log.With("error", w.redact.Text(refusal.Error()))
+	switch w.box.Failed(entry, failure) {
+	case outbox.FirstDenied:
+		log.Error("comments on pull requests are refused; they are tried again until the token is accepted")
+	case outbox.GivenUp:
+		forget()
+		log.Error("comment on a pull request is given up")
+	case outbox.FirstAgain:
+		log.Warn("comment on a pull request is tried again")
+	case outbox.Denied, outbox.Again, outbox.Superseded:
+	}
+}
