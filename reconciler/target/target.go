@@ -164,6 +164,14 @@ func (l *Limit) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// String is the limit as a configuration writes it.
+func (l Limit) String() string {
+	if l.Percent > 0 {
+		return fmt.Sprintf("%d%%", l.Percent)
+	}
+	return strconv.Itoa(l.Count)
+}
+
 // Rollouts is a number of rollouts.
 type Rollouts int
 

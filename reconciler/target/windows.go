@@ -62,6 +62,9 @@ func (c *Clock) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// String is the time as a configuration writes it.
+func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60) }
+
 // Calendar returns the target's windows.
 func (t *Target) Calendar() ([]calendar.Window, error) {
 	var out []calendar.Window

@@ -1,0 +1,118 @@
+package strict
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Shown is a type that is written in its own way: as another value, nil for nothing.
+type Shown interface{ Show(version string) any }
+
+// Show is a value as YAML that would decode to it, by the fields that decoding has. nil
+// stands for a value that says nothing: in a configuration one that is empty, in a
+// manifest, where empty may mean something else than absent, one that is not there.
+// Every text passes through text.
+func (l *Language) Show(v any, version string, text func(string) string) *yaml.Node {
+	return shower{l, version, text}.node(reflect.ValueOf(v))
+}
+
+type shower struct {
+	*Language
+	version string
+	text    func(string) string
+}
+
+func (s shower) node(v reflect.Value) *yaml.Node {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	of, own := v.Interface().(Shown)
+	switch {
+	case own:
+		other := of.Show(s.version)
+		if other == nil {
+			return nil
+		}
+		return s.node(reflect.ValueOf(other))
+	case (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() || !s.Kubernetes && v.IsZero():
+		return nil
+	}
+	if named, ok := v.Interface().(fmt.Stringer); ok {
+		return s.word(named.String(), v)
+	}
+	out := &yaml.Node{Kind: yaml.MappingNode}
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, f := range s.Fields(v.Type()) {
+			if n := s.node(v.FieldByIndex(f.Index)); n != nil && f.In(s.version) {
+				out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.Name}, n)
+			}
+		}
+	case reflect.Slice:
+		out.Kind = yaml.SequenceNode
+		for i := range v.Len() {
+			if n := s.node(v.Index(i)); n != nil {
+				out.Content = append(out.Content, n)
+			}
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
+		for _, k := range keys {
+			out.Content = append(out.Content, text(k.String(), 0), s.entry(v.MapIndex(k)))
+		}
+	default:
+		return s.word(fmt.Sprint(v.Interface()), v)
+	}
+	if len(out.Content) == 0 && !s.Kubernetes {
+		return nil
+	}
+	return out
+}
+
+// entry is the value of a key that is shown whatever it has.
+func (s shower) entry(v reflect.Value) *yaml.Node {
+	n := s.node(v)
+	switch {
+	case n != nil:
+		return n
+	case v.Kind() == reflect.String:
+		return text("", 0)
+	case v.Kind() == reflect.Struct:
+		return &yaml.Node{Kind: yaml.MappingNode}
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+}
+
+// word is a single value.
+func (s shower) word(word string, v reflect.Value) *yaml.Node {
+	if v.Type() == reflect.TypeFor[time.Duration]() && !s.Kubernetes {
+		for _, zero := range []string{"m0s", "h0m"} { // 1h0m0s is 1h
+			if strings.HasSuffix(word, zero) {
+				word = word[:len(word)-2]
+			}
+		}
+	}
+	switch {
+	case v.Kind() != reflect.String:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: word} // a number or a time is no text
+	case s.Kubernetes:
+		return text(s.text(word), yaml.DoubleQuotedStyle) // where yes is a boolean
+	}
+	return text(s.text(word), 0)
+}
+
+func text(word string, style yaml.Style) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(word)
+	n.Style |= style
+	return n
+}
