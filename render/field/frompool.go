@@ -52,9 +52,6 @@ func reach(v reflect.Value, path intent.Path, grow bool) (reflect.Value, bool) {
 
 // carry writes a value into one of another type that holds the same.
 func carry(from, to reflect.Value) {
-	if from.Kind() == reflect.Struct {
-		from = from.Field(0)
-	}
 	switch {
 	case from.Type() == reflect.TypeFor[time.Duration]():
 		to.SetInt(min(from.Int()/int64(time.Second), 1<<31-1))

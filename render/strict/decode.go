@@ -75,7 +75,7 @@ func (d *Decoder) value(n *yaml.Node, v reflect.Value, p intent.Path, own *Limit
 // below runs read with the limits of what is at one of the elements below.
 func (d *Decoder) below(read func(), elements ...string) {
 	around := d.Limits
-	d.Limits = around.at(elements...)
+	d.Limits = around.At(elements...)
 	read()
 	d.Limits = around
 }
@@ -176,8 +176,9 @@ func (d *Decoder) each(n *yaml.Node, p intent.Path, visit func(name string, key,
 
 // unknown reports a key that no field has, or only the field i of another version.
 func (d *Decoder) unknown(t reflect.Type, fields []Field, i int, key *yaml.Node, at intent.Path) {
+	unknown := strings.ReplaceAll(d.Code, "-", " ")
 	if i >= 0 {
-		d.keyError(key, at, "unknown-"+d.Key, fmt.Sprintf("unknown %s %s in %s", d.Key, at, d.Version), "it belongs to version "+strings.Join(fields[i].Versions, ", "))
+		d.keyError(key, at, d.Code, fmt.Sprintf("%s %s in %s", unknown, at, d.Version), "it belongs to version "+strings.Join(fields[i].Versions, ", "))
 		return
 	}
 	var names []string
@@ -196,7 +197,7 @@ func (d *Decoder) unknown(t reflect.Type, fields []Field, i int, key *yaml.Node,
 	if detail == "" && !d.Kubernetes {
 		detail = "known here: " + strings.Join(names, ", ")
 	}
-	d.keyError(key, at, "unknown-"+d.Key, fmt.Sprintf("unknown %s %s", d.Key, at), detail)
+	d.keyError(key, at, d.Code, unknown+" "+at.String(), detail)
 }
 
 // absent fills the default of a field that is not written, or reports it missing. A

@@ -14,9 +14,11 @@ import (
 type Language struct {
 	// Tag is the struct tag that holds a field's key, such as json.
 	Tag string
-	// Whole names a whole document in messages, such as "the object", and Key a key, such
-	// as "field": an unknown one has the code unknown-field then.
-	Whole, Key string
+	// Whole names a whole document in messages, such as "the object".
+	Whole string
+	// Code is the code of a key that there is not, such as unknown-field: its words
+	// begin the message too.
+	Code string
 	// Kubernetes reads as its API server does: see the package comment. Without it any
 	// single value is text, as it is written, and anchors are refused.
 	Kubernetes bool

@@ -19,8 +19,9 @@ type Limit struct {
 
 	Pattern *regexp.Regexp
 	Enum    []string
-	// Also checks a text, and each text of a list.
-	Also func(d *Decoder, n *yaml.Node, p intent.Path, text string)
+	// Also says what else is wrong with a text, and with each text of a list: a fault
+	// with a code and words.
+	Also func(p intent.Path, text string) (f Fault, bad bool)
 }
 
 // set takes a bound as limits are written, such as maxLength=5.
@@ -51,8 +52,8 @@ type Limits struct {
 	below map[string]*Limits
 }
 
-// at is the first of some elements that is below, nil for none.
-func (l *Limits) at(elements ...string) *Limits {
+// At is the first of some elements that is below, nil for none.
+func (l *Limits) At(elements ...string) *Limits {
 	if l == nil {
 		return nil
 	}
@@ -105,10 +106,8 @@ func (d *Decoder) limit(l *Limit, n *yaml.Node, p intent.Path) bool {
 		d.atLeast(l.MinItems, len(n.Content), n, p, "item")
 		d.atMost(l.MaxItems, len(n.Content), n, p, "item")
 		for i, item := range n.Content {
-			if item = Resolve(item); l.Also != nil && item != nil {
-				if text, ok := Text(item); ok {
-					l.Also(d, item, p.Join(intent.Index(i)), text)
-				}
+			if item = Resolve(item); item != nil {
+				d.also(l, item, p.Join(intent.Index(i)))
 			}
 		}
 	case yaml.ScalarNode:
@@ -159,8 +158,16 @@ func (d *Decoder) worded(l *Limit, text string, n *yaml.Node, p intent.Path) {
 	if d.faults == before && l.Pattern != nil && !l.Pattern.MatchString(text) {
 		d.Error(n, p, "bad-value", p.String()+" has a form that is not allowed", "it must match "+l.Pattern.String())
 	}
-	if d.faults == before && l.Also != nil && text != "" {
-		l.Also(d, n, p, text)
+	if d.faults == before && text != "" {
+		d.also(l, n, p)
+	}
+}
+
+func (d *Decoder) also(l *Limit, n *yaml.Node, p intent.Path) {
+	if text, ok := Text(n); ok && l.Also != nil {
+		if f, bad := l.Also(p, text); bad {
+			d.Error(n, p, f.Code, f.Summary, f.Detail)
+		}
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Shown is a type that is written in its own way: as another value, nil for nothing.
+// Shown is a type that is written in its own way: as another value, or a *yaml.Node; nil
+// for nothing.
 type Shown interface{ Show(version string) any }
 
 // Show is a value as YAML that would decode to it, by the fields that decoding has. nil
@@ -37,11 +38,14 @@ func (s shower) node(v reflect.Value) *yaml.Node {
 	of, own := v.Interface().(Shown)
 	switch {
 	case own:
-		other := of.Show(s.version)
-		if other == nil {
+		switch other := of.Show(s.version).(type) {
+		case nil:
 			return nil
+		case *yaml.Node:
+			return other
+		default:
+			return s.node(reflect.ValueOf(other))
 		}
-		return s.node(reflect.ValueOf(other))
 	case (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() || !s.Kubernetes && v.IsZero():
 		return nil
 	}

@@ -84,7 +84,7 @@ func read(t testing.TB, kubernetes bool, text string) (document, []string, map[s
 	var faults []string
 	at := map[string]diag.Position{}
 	d := &strict.Decoder{
-		Language: &strict.Language{Tag: "k", Whole: "the document", Key: "key", Kubernetes: kubernetes}, Version: "v2", Limits: limits,
+		Language: &strict.Language{Tag: "k", Whole: "the document", Code: "unknown-key", Kubernetes: kubernetes}, Version: "v2", Limits: limits,
 		Report: func(f strict.Fault) {
 			g := f.In("f.yaml")
 			faults = append(faults, strings.TrimPrefix(fmt.Sprintf("%s %s %s %s", g.Position, f.Code, f.Path, f.Detail), "f.yaml:"))

@@ -142,7 +142,7 @@ func hooks(list []kinds.LifecycleHook) []intent.LifecycleHook {
 		hook := intent.LifecycleHook{Name: h.Name, LifecycleTransition: h.LifecycleTransition, DefaultResult: h.DefaultResult,
 			NotificationTargetARN: intent.Value(h.NotificationTargetARN), RoleARN: intent.Value(h.RoleARN), NotificationMetadata: intent.Value(h.NotificationMetadata)}
 		if h.HeartbeatTimeout != nil {
-			hook.HeartbeatTimeout = int32(h.HeartbeatTimeout.Duration / time.Second)
+			hook.HeartbeatTimeout = int32(*h.HeartbeatTimeout / time.Second)
 		}
 		out = append(out, hook)
 	}

@@ -280,10 +280,10 @@ func (w *writer) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec]
 	}
 	rules.WarnInactive(r, s.Users)
 	if k := s.Kubelet; k != nil {
-		in.KubeletConfig, in.KubeletFlags = k.Config.Value, k.Flags
+		in.KubeletConfig, in.KubeletFlags = k.Config, k.Flags
 	}
 	if c := s.Containerd; c != nil {
-		in.ContainerdConfig, in.BaseRuntimeSpec = c.Config, c.BaseRuntimeSpec.Value
+		in.ContainerdConfig, in.BaseRuntimeSpec = c.Config, c.BaseRuntimeSpec
 	}
 	var secret bool
 	in.CloudInit, secret = w.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)

@@ -1,5 +1,7 @@
 package kinds
 
+import "time"
+
 // AWSClusterSpec is AWSCluster.spec. Of it, weir uses the network, the tags, the
 // image lookup and the identity; the rest is read so that a misspelt field shows.
 type AWSClusterSpec struct {
@@ -147,7 +149,7 @@ type S3Bucket struct {
 	Name                           string          `json:"name" check:"required,minlen=3"`
 	ControlPlaneIAMInstanceProfile string          `json:"controlPlaneIAMInstanceProfile" check:"required=v1beta1"`
 	NodesIAMInstanceProfiles       []string        `json:"nodesIAMInstanceProfiles" check:"required=v1beta1"`
-	PresignedURLDuration           *Duration       `json:"presignedURLDuration" in:"v1beta2"`
+	PresignedURLDuration           *time.Duration  `json:"presignedURLDuration" in:"v1beta2"`
 	BestEffortDeleteObjects        *bool           `json:"bestEffortDeleteObjects" in:"v1beta2"`
 	AdditionalIAMRoles             []BucketIAMRole `json:"additionalIAMRoles" in:"v1beta2"`
 }

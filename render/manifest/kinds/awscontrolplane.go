@@ -1,7 +1,11 @@
 package kinds
 
 import (
+	"reflect"
+	"strings"
+
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/strict"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -47,11 +51,20 @@ type AWSManagedControlPlaneSpec struct {
 // the control plane: CAPA has it so.
 type currentNetwork Network
 
-func (v *currentNetwork) decodeNode(d *decoder, n *yaml.Node, p intent.Path) {
-	version := d.version
-	d.version = "v1beta2"
-	decodeInto(d, n, (*Network)(v), p)
-	d.version = version
+// DecodeYAML reads a Network of v1beta2.
+func (v *currentNetwork) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path) {
+	version := d.Version
+	d.Version = "v1beta2"
+	d.Read(n, (*Network)(v), p)
+	d.Version = version
+}
+
+// Show is a Network of v1beta2.
+func (v currentNetwork) Show(string) any { return language.Show(Network(v), "v1beta2", strings.Clone) }
+
+func (*currentNetwork) schema(of schemer) *Schema {
+	of.version = "v1beta2"
+	return of.schema(reflect.TypeFor[Network]())
 }
 
 // ControlPlaneLogging says which logs EKS keeps.
@@ -110,7 +123,8 @@ type Addon struct {
 // default is CAPA's of the version.
 type conflictResolution string
 
-func (conflictResolution) values(version string) []string {
+// Values are its values in a version.
+func (conflictResolution) Values(version string) []string {
 	if version == "v1beta1" {
 		return []string{"none", "overwrite"}
 	}

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"time"
 
 	rows "github.com/weir-gitops/weir/render/field"
 )
@@ -19,8 +20,8 @@ type AWSMachinePoolSpec struct {
 	AdditionalTags             map[string]string      `json:"additionalTags"`
 	AWSLaunchTemplate          LaunchTemplate         `json:"awsLaunchTemplate"`
 	MixedInstancesPolicy       *MixedInstancesPolicy  `json:"mixedInstancesPolicy"`
-	DefaultCoolDown            Duration               `json:"defaultCoolDown"`
-	DefaultInstanceWarmup      Duration               `json:"defaultInstanceWarmup" in:"v1beta2"`
+	DefaultCoolDown            time.Duration          `json:"defaultCoolDown"`
+	DefaultInstanceWarmup      time.Duration          `json:"defaultInstanceWarmup" in:"v1beta2"`
 	RefreshPreferences         *RefreshPreferences    `json:"refreshPreferences"`
 	CapacityRebalance          bool                   `json:"capacityRebalance"`
 	SuspendProcesses           *SuspendProcesses      `json:"suspendProcesses" in:"v1beta2"`
@@ -59,7 +60,8 @@ type InstancesDistribution struct {
 
 type onDemandStrategy string
 
-func (onDemandStrategy) values(version string) []string {
+// Values are its values in a version.
+func (onDemandStrategy) Values(version string) []string {
 	if version == "v1beta1" {
 		return []string{"prioritized"}
 	}
@@ -68,7 +70,8 @@ func (onDemandStrategy) values(version string) []string {
 
 type spotStrategy string
 
-func (spotStrategy) values(version string) []string {
+// Values are its values in a version.
+func (spotStrategy) Values(version string) []string {
 	if version == "v1beta1" {
 		return []string{"lowest-price", "capacity-optimized"}
 	}
@@ -130,11 +133,11 @@ type IgnitionTLS struct {
 
 // LifecycleHook is a lifecycle hook of an Auto Scaling group.
 type LifecycleHook struct {
-	Name                  string    `json:"name" check:"required,minlen=1"`
-	LifecycleTransition   string    `json:"lifecycleTransition" check:"required" enum:"autoscaling:EC2_INSTANCE_LAUNCHING|autoscaling:EC2_INSTANCE_TERMINATING"`
-	NotificationTargetARN *string   `json:"notificationTargetARN"`
-	RoleARN               *string   `json:"roleARN"`
-	HeartbeatTimeout      *Duration `json:"heartbeatTimeout"`
-	DefaultResult         string    `json:"defaultResult" enum:"CONTINUE|ABANDON"`
-	NotificationMetadata  *string   `json:"notificationMetadata"`
+	Name                  string         `json:"name" check:"required,minlen=1"`
+	LifecycleTransition   string         `json:"lifecycleTransition" check:"required" enum:"autoscaling:EC2_INSTANCE_LAUNCHING|autoscaling:EC2_INSTANCE_TERMINATING"`
+	NotificationTargetARN *string        `json:"notificationTargetARN"`
+	RoleARN               *string        `json:"roleARN"`
+	HeartbeatTimeout      *time.Duration `json:"heartbeatTimeout"`
+	DefaultResult         string         `json:"defaultResult" enum:"CONTINUE|ABANDON"`
+	NotificationMetadata  *string        `json:"notificationMetadata"`
 }

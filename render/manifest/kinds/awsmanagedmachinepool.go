@@ -61,7 +61,8 @@ func (AWSManagedMachinePoolSpec) unknownHint(name string) string {
 // AMIType is EKS's kind of image.
 type AMIType string
 
-func (AMIType) values(version string) []string {
+// Values are its values in a version.
+func (AMIType) Values(version string) []string {
 	if version == "v1beta1" {
 		return []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "CUSTOM"}
 	}

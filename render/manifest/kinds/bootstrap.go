@@ -3,6 +3,7 @@ package kinds
 import (
 	"encoding/base64"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/render/userdata"
 )
@@ -123,14 +124,14 @@ type NodeadmConfigSpec struct {
 
 // NodeadmKubelet configures the kubelet.
 type NodeadmKubelet struct {
-	Config Free     `json:"config"`
+	Config any      `json:"config"`
 	Flags  []string `json:"flags"`
 }
 
 // NodeadmContainerd configures containerd; Config is TOML.
 type NodeadmContainerd struct {
 	Config          string `json:"config"`
-	BaseRuntimeSpec Free   `json:"baseRuntimeSpec"`
+	BaseRuntimeSpec any    `json:"baseRuntimeSpec"`
 }
 
 // KubeadmConfigSpec is KubeadmConfig.spec. A worker uses joinConfiguration only.
@@ -195,7 +196,7 @@ type Discovery struct {
 	BootstrapToken    *BootstrapToken `json:"bootstrapToken"`
 	File              *DiscoveryFile  `json:"file"`
 	TLSBootstrapToken string          `json:"tlsBootstrapToken"`
-	Timeout           *Duration       `json:"timeout" in:"v1beta1"`
+	Timeout           *time.Duration  `json:"timeout" in:"v1beta1"`
 }
 
 // BootstrapToken is discovery by token.

@@ -16,9 +16,9 @@ type defaulted interface {
 const defaultSeconds = 300
 
 func (s *AWSMachinePoolSpec) setDefaults(intent.ObjectRef) {
-	for _, v := range []*Duration{&s.DefaultCoolDown, &s.DefaultInstanceWarmup} {
-		if v.Duration/time.Second == 0 {
-			v.Duration = defaultSeconds * time.Second
+	for _, v := range []*time.Duration{&s.DefaultCoolDown, &s.DefaultInstanceWarmup} {
+		if *v/time.Second == 0 {
+			*v = defaultSeconds * time.Second
 		}
 	}
 	// With UnencryptedUserData the document itself says its version.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/strict"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -166,7 +167,7 @@ func put[S any](t Table[S], o Object, to *Faults) { t[KeyOf(o.Ref)] = decodeObje
 func decodeObject[S any](o Object, to *Faults) *Decoded[S] {
 	out := &Decoded[S]{Source: o}
 	var found Faults
-	if n := resolve(o.Node); n == nil || n.Kind != yaml.MappingNode {
+	if n := strict.Resolve(o.Node); n == nil || n.Kind != yaml.MappingNode {
 		found.Add(Fault{Code: "wrong-type", Summary: "the object must be a mapping", Ref: o.Ref})
 	} else {
 		Decode(o, &found, out)

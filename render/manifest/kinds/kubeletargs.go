@@ -2,9 +2,11 @@ package kinds
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/strict"
 	"github.com/weir-gitops/weir/render/userdata"
 	"go.yaml.in/yaml/v3"
 )
@@ -19,10 +21,11 @@ type kubeletArg struct {
 	Value string `json:"value" check:"required"`
 }
 
-func (v *kubeletArgs) decodeNode(d *decoder, n *yaml.Node, p intent.Path) {
-	if d.version != "v1beta2" {
+// DecodeYAML reads either form.
+func (v *kubeletArgs) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path) {
+	if d.Version != "v1beta2" {
 		var m map[string]string
-		decodeInto(d, n, &m, p)
+		d.Read(n, &m, p)
 		for name, value := range m {
 			*v = append(*v, userdata.Arg{Name: name, Value: value})
 		}
@@ -30,12 +33,34 @@ func (v *kubeletArgs) decodeNode(d *decoder, n *yaml.Node, p intent.Path) {
 		return
 	}
 	if n.Kind == yaml.MappingNode {
-		d.Error(p, "wrong-type", p.String()+" must be a list in v1beta2, not a mapping", "write each argument as `- name: …` and `value: …`")
+		d.Error(n, p, "wrong-type", p.String()+" must be a list in v1beta2, not a mapping", "write each argument as `- name: …` and `value: …`")
 		return
 	}
 	var list []kubeletArg
-	decodeInto(d, n, &list, p)
+	d.Read(n, &list, p)
 	for _, a := range list {
 		*v = append(*v, userdata.Arg{Name: a.Name, Value: a.Value})
 	}
+}
+
+// Show is the form of a version.
+func (v kubeletArgs) Show(version string) any {
+	if v == nil {
+		return nil
+	}
+	list, mapping := make([]kubeletArg, len(v)), map[string]string{}
+	for i, a := range v {
+		list[i], mapping[a.Name] = kubeletArg{a.Name, a.Value}, a.Value
+	}
+	if version == "v1beta2" {
+		return list
+	}
+	return mapping
+}
+
+func (*kubeletArgs) schema(of schemer) *Schema {
+	if of.version == "v1beta2" {
+		return of.schema(reflect.TypeFor[[]kubeletArg]())
+	}
+	return of.schema(reflect.TypeFor[map[string]string]())
 }

@@ -7,6 +7,7 @@ import (
 
 	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/strict"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -130,13 +131,13 @@ func IsLaunchConfig(kind string) bool {
 	return kind == KindLaunchConfig || kind == KindLaunchConfigTemplate
 }
 
-// decodeNode accepts what the type's fields accept, and for a bare string, which
+// DecodeYAML accepts what the type's fields accept, and for a bare string, which
 // a published example of CAPA shows, says what to write.
-func (v *AWSResourceReference) decodeNode(d *decoder, n *yaml.Node, p intent.Path) {
-	if s, ok := textOf(n); ok {
-		d.Error(p, "wrong-type", p.String()+" must be a mapping, not text", "write `- id: "+s+"` instead of `- "+s+"`")
+func (v *AWSResourceReference) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path) {
+	if s, ok := strict.Text(n); ok {
+		d.Error(n, p, "wrong-type", p.String()+" must be a mapping, not text", "write `- id: "+s+"` instead of `- "+s+"`")
 		return
 	}
 	type plain AWSResourceReference
-	decodeInto(d, n, (*plain)(v), p)
+	d.Read(n, (*plain)(v), p)
 }

@@ -1,5 +1,7 @@
 package kinds
 
+import "time"
+
 // MachinePoolSpec is MachinePool.spec of Cluster API, in the versions v1alpha3
 // to v1beta2.
 type MachinePoolSpec struct {
@@ -40,9 +42,9 @@ type MachineSpec struct {
 	ReadinessGates          []ReadinessGate `json:"readinessGates" in:"v1beta1,v1beta2"`
 	Deletion                *Deletion       `json:"deletion" in:"v1beta2"`
 	Taints                  []MachineTaint  `json:"taints" in:"v1beta1,v1beta2"`
-	NodeDrainTimeout        *Duration       `json:"nodeDrainTimeout" in:"v1alpha3,v1alpha4,v1beta1"`
-	NodeVolumeDetachTimeout *Duration       `json:"nodeVolumeDetachTimeout" in:"v1beta1"`
-	NodeDeletionTimeout     *Duration       `json:"nodeDeletionTimeout" in:"v1beta1"`
+	NodeDrainTimeout        *time.Duration  `json:"nodeDrainTimeout" in:"v1alpha3,v1alpha4,v1beta1"`
+	NodeVolumeDetachTimeout *time.Duration  `json:"nodeVolumeDetachTimeout" in:"v1beta1"`
+	NodeDeletionTimeout     *time.Duration  `json:"nodeDeletionTimeout" in:"v1beta1"`
 }
 
 // Bootstrap says where a pool's user data comes from. An empty DataSecretName

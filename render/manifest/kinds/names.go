@@ -6,14 +6,19 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/strict"
 	"golang.org/x/crypto/blake2b"
 )
 
 // CheckID reports an id that cannot be one of its kind.
 func CheckID(r Reporter, p intent.Path, id, prefix string) {
-	if !strings.HasPrefix(id, prefix) || len(id) == len(prefix) {
-		r.Error(p, "bad-id", fmt.Sprintf("%s is %q, but such an id begins with %q", p, id, prefix), "")
+	if f, bad := noID(p, id, prefix); bad {
+		r.Error(p, f.Code, f.Summary, f.Detail)
 	}
+}
+
+func noID(p intent.Path, id, prefix string) (strict.Fault, bool) {
+	return strict.Fault{Code: "bad-id", Summary: fmt.Sprintf("%s is %q, but such an id begins with %q", p, id, prefix)}, !strings.HasPrefix(id, prefix) || len(id) == len(prefix)
 }
 
 // MaxTemplateName is the length of a launch template's name. EC2's API reference
@@ -51,10 +56,15 @@ func eksName(namespace, name string, limit int) string {
 	return b.String()
 }
 
+// CheckARN reports what is no ARN.
 func CheckARN(r Reporter, at intent.Path, arn string) {
-	if arn != "" && !strings.HasPrefix(arn, "arn:") {
-		r.Error(at, "bad-value", fmt.Sprintf("%s is %q, which is no ARN", at, arn), "an ARN begins with arn:")
+	if f, bad := noARN(at, arn); bad {
+		r.Error(at, f.Code, f.Summary, f.Detail)
 	}
+}
+
+func noARN(at intent.Path, arn string) (strict.Fault, bool) {
+	return strict.Fault{Code: "bad-value", Summary: fmt.Sprintf("%s is %q, which is no ARN", at, arn), Detail: "an ARN begins with arn:"}, arn != "" && !strings.HasPrefix(arn, "arn:")
 }
 
 // TemplateName is the form of a launch template's name, by EC2's API reference; one

@@ -4,6 +4,9 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
+
+	"github.com/weir-gitops/weir/render/strict"
 )
 
 // Schema says what a value may hold, in the words of JSON Schema. It is made
@@ -47,8 +50,7 @@ func Schemas() map[SchemaVersion]*Schema {
 			continue
 		}
 		for _, version := range k.versions {
-			d := &decoder{version: version, tables: map[reflect.Type][]field{}}
-			s := d.schema(k.object)
+			s := schemer{version}.schema(k.object)
 			limitSchema(s, limitsOf(k.name, version))
 			out[SchemaVersion{k.group + "/" + version, k.name}] = s
 		}
@@ -56,29 +58,35 @@ func Schemas() map[SchemaVersion]*Schema {
 	return out
 }
 
+// schemer describes types in a version of their fields.
+type schemer struct{ version string }
+
 // described is a type that reads a node in its own way and says what it takes.
-type described interface {
-	schema(d *decoder) *Schema
-}
+type described interface{ schema(of schemer) *Schema }
 
 // schema describes what the decoder takes for a type.
-func (d *decoder) schema(t reflect.Type) *Schema {
+func (in schemer) schema(t reflect.Type) *Schema {
 	if s, ok := reflect.New(t).Interface().(described); ok {
-		return s.schema(d)
+		return s.schema(in)
+	}
+	if t == reflect.TypeFor[time.Duration]() {
+		return &Schema{Type: "string", Format: "duration"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return d.schema(t.Elem())
+		return in.schema(t.Elem())
 	case reflect.Slice:
-		return &Schema{Type: "array", Items: d.schema(t.Elem())}
+		return &Schema{Type: "array", Items: in.schema(t.Elem())}
 	case reflect.Map:
-		return &Schema{Type: "object", AdditionalProperties: d.schema(t.Elem())}
+		return &Schema{Type: "object", AdditionalProperties: in.schema(t.Elem())}
 	case reflect.String:
 		return &Schema{Type: "string"}
 	case reflect.Bool:
 		return &Schema{Type: "boolean"}
 	case reflect.Struct:
-		return d.structSchema(t)
+		return in.structSchema(t)
+	case reflect.Interface:
+		return &Schema{}
 	case reflect.Float64:
 		least := int64(0)
 		return &Schema{Type: "number", Minimum: &least}
@@ -86,39 +94,76 @@ func (d *decoder) schema(t reflect.Type) *Schema {
 	return &Schema{Type: "integer"}
 }
 
-func (d *decoder) structSchema(t reflect.Type) *Schema {
+func (in schemer) structSchema(t reflect.Type) *Schema {
 	out := &Schema{Type: "object", Properties: map[string]*Schema{}, Of: t.Name()}
-	for _, f := range d.fields(t) {
-		if !f.in(d.version) {
+	for _, f := range language.Fields(t) {
+		if !f.In(in.version) {
 			continue
 		}
-		of := t.FieldByIndex(f.index).Type
-		s := d.schema(of)
-		d.constrain(s, f, of)
-		out.Properties[f.name] = s
-		if f.requiredBy(d.version) {
-			out.Required = append(out.Required, f.name)
+		of := t.FieldByIndex(f.Index).Type
+		s := in.schema(of)
+		in.constrain(s, f, of)
+		out.Properties[f.Name] = s
+		if f.RequiredIn(in.version) {
+			out.Required = append(out.Required, f.Name)
 		}
 	}
 	slices.Sort(out.Required)
 	return out
 }
 
-// constrain adds what a field's tags say.
-func (d *decoder) constrain(s *Schema, f field, of reflect.Type) {
-	s.Refused = f.later
-	s.Enum = f.enum
+// constrain adds what limits a field.
+func (in schemer) constrain(s *Schema, f strict.Field, of reflect.Type) {
+	s.Refused = f.Later
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	if e, ok := reflect.Zero(of).Interface().(enumerated); ok {
-		s.Enum = e.values(d.version)
+	if w, ok := reflect.Zero(of).Interface().(strict.Words); ok {
+		f.Enum = w.Values(in.version)
 	}
-	if f.hasDefault {
-		s.Default = typedDefault(s.Type, f.byDefault)
+	if f.Default != nil {
+		s.Default = typedDefault(s.Type, *f.Default)
 	}
-	s.Minimum, s.Maximum = f.min, f.max
-	s.MinLength = int64(f.minLen)
+	s.limit(&f.Limit)
+}
+
+// limit adds a limit to a schema; of two, the stricter.
+func (s *Schema) limit(l *strict.Limit) {
+	s.Minimum, s.Maximum = stricter(s.Minimum, l.Minimum, 1), stricter(s.Maximum, l.Maximum, -1)
+	for field, bound := range map[*int64]*int64{&s.MinLength: l.MinLength, &s.MaxLength: l.MaxLength, &s.MinItems: l.MinItems,
+		&s.MaxItems: l.MaxItems, &s.MinProperties: l.MinProperties} {
+		if bound != nil && *field == 0 {
+			*field = *bound
+		}
+	}
+	if s.Enum == nil {
+		s.Enum = l.Enum
+	}
+	if l.Pattern != nil {
+		s.Pattern = l.Pattern.String()
+	}
+}
+
+// limitSchema adds limits to a schema and to what is below.
+func limitSchema(s *Schema, l *strict.Limits) {
+	if l == nil || s == nil {
+		return
+	}
+	s.limit(&l.Limit)
+	for name, property := range s.Properties {
+		limitSchema(property, l.At(name))
+	}
+	limitSchema(s.Items, l.At("[]"))
+	limitSchema(s.AdditionalProperties, l.At("{}"))
+}
+
+// stricter returns the bound that leaves less: the larger with sign 1, the
+// smaller with sign -1.
+func stricter(a, b *int64, sign int64) *int64 {
+	if a == nil || (b != nil && *b*sign > *a*sign) {
+		return b
+	}
+	return a
 }
 
 func typedDefault(kind, text string) any {
@@ -135,20 +180,4 @@ func typedDefault(kind, text string) any {
 	return text
 }
 
-func (*Duration) schema(*decoder) *Schema { return &Schema{Type: "string", Format: "duration"} }
-
-func (*Free) schema(*decoder) *Schema { return &Schema{} }
-
-func (*Anything) schema(*decoder) *Schema { return &Schema{} }
-
-func (*currentNetwork) schema(d *decoder) *Schema {
-	current := &decoder{version: "v1beta2", tables: d.tables}
-	return current.schema(reflect.TypeFor[Network]())
-}
-
-func (*kubeletArgs) schema(d *decoder) *Schema {
-	if d.version == "v1beta2" {
-		return d.schema(reflect.TypeFor[[]kubeletArg]())
-	}
-	return d.schema(reflect.TypeFor[map[string]string]())
-}
+func (*Anything) schema(schemer) *Schema { return &Schema{} }

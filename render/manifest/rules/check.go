@@ -103,8 +103,8 @@ func checkHooks(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 		if (h.NotificationTargetARN == nil) != (h.RoleARN == nil) {
 			r.Error(at, "incomplete", at.String()+" needs both notificationTargetARN and roleARN, or neither", "")
 		}
-		if t := h.HeartbeatTimeout; t != nil && (t.Duration < 30*time.Second || t.Duration > 172800*time.Second) {
-			r.Error(at.Join("heartbeatTimeout"), "out-of-range", fmt.Sprintf("%s is %s, must be 30s to 48h", at.Join("heartbeatTimeout"), t.Duration), "")
+		if t := h.HeartbeatTimeout; t != nil && (*t < 30*time.Second || *t > 172800*time.Second) {
+			r.Error(at.Join("heartbeatTimeout"), "out-of-range", fmt.Sprintf("%s is %s, must be 30s to 48h", at.Join("heartbeatTimeout"), *t), "")
 		}
 	}
 }

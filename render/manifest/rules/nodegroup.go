@@ -144,7 +144,7 @@ func checkHookQuotas(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 			r.Error(at.Join("name"), "bad-name", fmt.Sprintf("%q is no name for a lifecycle hook", h.Name), "Auto Scaling takes up to 255 letters, digits, - _ and /")
 		}
 		if t := h.HeartbeatTimeout; t != nil && t.Seconds() > maxHookTimeout && t.Hours() <= 48 {
-			r.Warn(at.Join("heartbeatTimeout"), "out-of-range", fmt.Sprintf("%s is %s; Auto Scaling documents at most 2h", at.Join("heartbeatTimeout"), t.Duration),
+			r.Warn(at.Join("heartbeatTimeout"), "out-of-range", fmt.Sprintf("%s is %s; Auto Scaling documents at most 2h", at.Join("heartbeatTimeout"), *t),
 				"let what handles the hook extend it with RecordLifecycleActionHeartbeat")
 		}
 		if n := len(intent.Value(h.NotificationMetadata)); n > maxHookMetadata {

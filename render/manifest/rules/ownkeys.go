@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/strict"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -37,7 +38,7 @@ func checkOwnKeys(r kinds.Reporter, m kinds.Meta, source kinds.Object) {
 		{path("spec", "diskSize"), "EKS takes it only without a launch template, which says the size of the volumes itself"},
 		{path("spec", "remoteAccess"), "EKS takes it only without a launch template, which names key and security groups itself"},
 	} {
-		if n := source.At(other.at...); n != nil && !kinds.IsNull(n) && (n.Kind == yaml.ScalarNode || len(n.Content) > 0) {
+		if n := source.At(other.at...); n != nil && !strict.IsNull(n) && (n.Kind == yaml.ScalarNode || len(n.Content) > 0) {
 			exclusiveKey(r, named.At, other.at, other.detail)
 		}
 	}
@@ -99,7 +100,7 @@ func checkOwnCapacity(r kinds.Reporter, c kinds.OwnKey, source kinds.Object) {
 		r.Error(c.At, "bad-enum", fmt.Sprintf("%s cannot be %q", key, c.Value), `it must be "on-demand" or "spot"`)
 		return
 	}
-	if n := source.At("spec", "capacityType"); n != nil && !kinds.IsNull(n) && n.Value != kinds.EKSCapacity(c.Value) {
+	if n := source.At("spec", "capacityType"); n != nil && !strict.IsNull(n) && n.Value != kinds.EKSCapacity(c.Value) {
 		r.To.Add(kinds.Fault{Code: "mismatch", Summary: fmt.Sprintf("%s is %q, but spec.capacityType is %q", key, c.Value, n.Value), Detail: "write it once",
 			Ref: r.Ref, Path: c.At, Related: []kinds.RelatedField{{Ref: r.Ref, Path: path("spec", "capacityType"), Message: "the pool's field"}}})
 	}

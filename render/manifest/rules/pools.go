@@ -57,10 +57,10 @@ func checkAWSMachinePool(o *kinds.Decoded[kinds.AWSMachinePoolSpec], r kinds.Rep
 	if s.MaxSize > 0 && s.MinSize > s.MaxSize {
 		r.Error(path("spec", "minSize"), "out-of-range", fmt.Sprintf("spec.minSize is %d, above spec.maxSize %d", s.MinSize, s.MaxSize), "")
 	}
-	if s.DefaultCoolDown.Duration < 0 {
+	if s.DefaultCoolDown < 0 {
 		r.Error(path("spec", "defaultCoolDown"), "out-of-range", "spec.defaultCoolDown is negative", "")
 	}
-	if s.DefaultInstanceWarmup.Duration < 0 {
+	if s.DefaultInstanceWarmup < 0 {
 		r.Error(path("spec", "defaultInstanceWarmup"), "out-of-range", "spec.defaultInstanceWarmup is negative", "")
 	}
 	CheckTags(r, path("spec", "additionalTags"), s.AdditionalTags)

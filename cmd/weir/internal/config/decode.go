@@ -15,7 +15,7 @@ import (
 const maxBytes = 4 << 20
 
 // language is that of configurations.
-var language = &strict.Language{Tag: "yaml", Whole: "the configuration", Key: "key"}
+var language = &strict.Language{Tag: "yaml", Whole: "the configuration", Code: "unknown-key"}
 
 // decoder reads a Config and remembers where each value stands, so that later checks can
 // say so too.
