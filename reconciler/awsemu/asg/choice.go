@@ -23,13 +23,13 @@ type Choice struct {
 
 // Choices are the ways to launch that a configuration offers, in its order of
 // preference. There is at least one, or a fault.
-func (r *Region) Choices(c GroupConfig) ([]Choice, *wire.Error) {
+func Choices(r *ec2.Region, c GroupConfig) ([]Choice, *wire.Error) {
 	if c.Mixed == nil {
-		base, err := r.baseChoice(*c.Template)
+		base, err := baseChoice(r, *c.Template)
 		if err != nil {
 			return nil, err
 		}
-		return r.expand(base, base.version.Data.Sub("InstanceRequirements"))
+		return expand(r, base, base.version.Data.Sub("InstanceRequirements"))
 	}
 	overrides := c.Mixed.Overrides
 	if len(overrides) == 0 {
@@ -41,7 +41,7 @@ func (r *Region) Choices(c GroupConfig) ([]Choice, *wire.Error) {
 		if o.Template != nil {
 			spec = *o.Template
 		}
-		ch, err := r.baseChoice(spec)
+		ch, err := baseChoice(r, spec)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func (r *Region) Choices(c GroupConfig) ([]Choice, *wire.Error) {
 		if requirements == nil {
 			requirements = ch.version.Data.Sub("InstanceRequirements")
 		}
-		expanded, err := r.expand(ch, requirements)
+		expanded, err := expand(r, ch, requirements)
 		if err != nil {
 			return nil, err
 		}
@@ -64,8 +64,8 @@ func (r *Region) Choices(c GroupConfig) ([]Choice, *wire.Error) {
 	return all, nil
 }
 
-func (r *Region) baseChoice(spec TemplateSpec) (Choice, *wire.Error) {
-	t, v, err := r.ec2.Resolve(spec.ID, spec.Name, spec.Version)
+func baseChoice(r *ec2.Region, spec TemplateSpec) (Choice, *wire.Error) {
+	t, v, err := r.Resolve(spec.ID, spec.Name, spec.Version)
 	if err != nil {
 		return Choice{}, malformedTemplate(err)
 	}
@@ -77,13 +77,13 @@ func (r *Region) baseChoice(spec TemplateSpec) (Choice, *wire.Error) {
 
 // expand makes a choice of each instance type that meets requirements; without
 // requirements the choice stays as it is.
-func (r *Region) expand(ch Choice, requirements wire.Data) ([]Choice, *wire.Error) {
+func expand(r *ec2.Region, ch Choice, requirements wire.Data) ([]Choice, *wire.Error) {
 	if len(requirements) == 0 {
 		return []Choice{ch}, nil
 	}
 	arch := ""
-	if id, err := r.ec2.ResolveImage(cmp.Or(ch.imageID, ch.version.Data.Text("ImageId"))); err == nil {
-		if im := r.ec2.Images.Get(id); im != nil {
+	if id, err := r.ResolveImage(cmp.Or(ch.imageID, ch.version.Data.Text("ImageId"))); err == nil {
+		if im := r.Images.Get(id); im != nil {
 			arch = im.Architecture
 		}
 	}
@@ -170,17 +170,17 @@ func (ch *Choice) units(capacityType string) int64 {
 }
 
 // TryLaunch looks for what would keep EC2 from launching, without launching.
-func (r *Region) TryLaunch(ch Choice, subnets []string) *wire.Error {
+func TryLaunch(r *ec2.Region, ch Choice, subnets []string) *wire.Error {
 	in := &ec2.Instance{
 		Type:    cmp.Or(ch.instanceType, "m1.small"),
 		ImageID: cmp.Or(ch.imageID, ch.version.Data.Text("ImageId")), KeyName: ch.version.Data.Text("KeyName"), Tags: world.Tags{},
 	}
 	if len(subnets) > 0 {
-		in.VpcID = r.ec2.Subnets.Get(subnets[0]).VpcID
-	} else if v := r.ec2.DefaultVPC(); v != nil {
+		in.VpcID = r.Subnets.Get(subnets[0]).VpcID
+	} else if v := r.DefaultVPC(); v != nil {
 		in.VpcID = v.ID
 	}
-	if err := r.ec2.EquipInstance(in, ec2.LaunchSpec{Data: ch.version.Data}); err != nil {
+	if err := r.EquipInstance(in, ec2.LaunchSpec{Data: ch.version.Data}); err != nil {
 		return malformedTemplate(err)
 	}
 	return nil

@@ -248,12 +248,12 @@ func (c GroupConfig) pinned(r *Region) bool {
 // checkConfig applies Auto Scaling's rules to a configuration and fills in both
 // id and name of its templates. With trial, the templates are tried as EC2's
 // dry run does, which finds images, types and profiles that are not there.
-func (r *Region) checkConfig(c GroupConfig, trial bool, subnets []string) *wire.Error {
-	if err := r.checkPolicy(c.Mixed); err != nil {
+func checkConfig(r *ec2.Region, c GroupConfig, trial bool, subnets []string) *wire.Error {
+	if err := checkPolicy(r, c.Mixed); err != nil {
 		return err
 	}
 	for _, s := range c.specs() {
-		t, v, err := r.ec2.Resolve(s.ID, s.Name, s.Version)
+		t, v, err := r.Resolve(s.ID, s.Name, s.Version)
 		if err != nil {
 			return malformedTemplate(err)
 		}
@@ -262,15 +262,15 @@ func (r *Region) checkConfig(c GroupConfig, trial bool, subnets []string) *wire.
 			return invalid("Incompatible launch template: the launch template of a mixed instances policy must not request Spot Instances. Remove InstanceMarketOptions and try again.")
 		}
 	}
-	choices, err := r.Choices(c)
+	choices, err := Choices(r, c)
 	if err != nil || !trial {
 		return err
 	}
-	return r.TryLaunch(choices[0], subnets)
+	return TryLaunch(r, choices[0], subnets)
 }
 
 // checkPolicy applies the limits of a mixed instances policy.
-func (r *Region) checkPolicy(m *MixedPolicy) *wire.Error {
+func checkPolicy(r *ec2.Region, m *MixedPolicy) *wire.Error {
 	if m == nil {
 		return nil
 	}

@@ -59,7 +59,7 @@ func (g *Group) places(r *Region) []place {
 func (r *Region) launchMember(g *Group) bool {
 	cfg := g.launchConfig(r)
 	spot := cfg.Mixed != nil && g.nextIsSpot(cfg.Mixed.Distribution)
-	choices, err := r.Choices(cfg)
+	choices, err := Choices(r.ec2, cfg)
 	if err == nil {
 		choices = g.rotate(cfg, choices, spot)
 		err = r.launchSomewhere(g, choices, spot, func(ch *Choice, in *ec2.Instance) { r.join(g, ch, in) })
@@ -67,7 +67,7 @@ func (r *Region) launchMember(g *Group) bool {
 	return r.launched(g, err)
 }
 
-// launched reports whether a launch worked, and has the group remember why it did not.
+// launched reports whether a launch worked; the group remembers why it did not.
 func (r *Region) launched(g *Group, err *wire.Error) bool {
 	if err == nil {
 		return true
@@ -183,8 +183,8 @@ func (g *Group) rotate(cfg GroupConfig, choices []Choice, spot bool) []Choice {
 
 // MatcherOf tells members that a configuration could have launched: same template,
 // version, and a type and image that it offers.
-func (r *Region) MatcherOf(cfg GroupConfig) func(*Member) bool {
-	choices, err := r.Choices(cfg)
+func MatcherOf(r *ec2.Region, cfg GroupConfig) func(*Member) bool {
+	choices, err := Choices(r, cfg)
 	return func(m *Member) bool {
 		if err != nil {
 			return false

@@ -163,12 +163,12 @@ func startInstanceRefresh(rq *request, in startRefreshInput) error {
 	if n := len(g.Refreshes); n > 0 {
 		f.Seq = g.Refreshes[n-1].Seq + 1
 	}
-	f.Left = int64(len(r.staleMembers(g, f)))
+	f.Left = int64(len((&replacement{r, g, f}).staleMembers()))
 	g.Refreshes = append(g.Refreshes, f)
 	if n := len(g.Refreshes); n > maxRefreshes {
 		g.Refreshes = append([]*refresh(nil), g.Refreshes[n-maxRefreshes:]...)
 	}
-	r.tickRefresh(g, f, r.Timings().RefreshBatch/2)
+	(&replacement{r, g, f}).tick(r.Timings().RefreshBatch / 2)
 	rq.XML.Text("InstanceRefreshId", f.ID)
 	return nil
 }
@@ -184,7 +184,7 @@ func (in *startRefreshInput) configure(r *Region, g *Group, f *refresh) *wire.Er
 			}
 			c.Mixed = m
 		}
-		if err := r.checkConfig(c, false, nil); err != nil {
+		if err := checkConfig(r.ec2, c, false, nil); err != nil {
 			return err
 		}
 		f.Desired = &c
@@ -221,7 +221,7 @@ func cancelInstanceRefresh(rq *request, in cancelRefreshInput) error {
 	f.Status, f.Hurry, f.Reason = refreshCancelling, in.WaitForTransitioningInstances != nil && !*in.WaitForTransitioningInstances, "Cancelled by user request."
 	g.Surge, f.Batch = 0, nil
 	r.RetryNow(g)
-	r.tickRefresh(g, f, r.Timings().RefreshBatch/2)
+	(&replacement{r, g, f}).tick(r.Timings().RefreshBatch / 2)
 	rq.XML.Text("InstanceRefreshId", f.ID)
 	return nil
 }
@@ -247,7 +247,7 @@ func rollbackInstanceRefresh(rq *request, in groupName) error {
 	case !g.Config.pinned(r) || !f.Desired.pinned(r):
 		return wire.Fail("IrreversibleInstanceRefresh", "The instance refresh %s cannot be rolled back because a launch template version of $Latest or $Default or a Systems Manager parameter is in use.", f.ID)
 	}
-	r.beginRollback(g, f, "Rollback requested by user.")
+	(&replacement{r, g, f}).rollBack("Rollback requested by user.")
 	rq.XML.Text("InstanceRefreshId", f.ID)
 	return nil
 }

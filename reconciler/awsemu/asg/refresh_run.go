@@ -12,10 +12,17 @@ import (
 // with realistic timings that is AWS's hour.
 const stallBatches = 20
 
-// tickRefresh sets the timer of a refresh's next step; timers set before are void.
-func (r *Region) tickRefresh(g *Group, f *refresh, d time.Duration) {
-	f.Tick++
-	r.After(d, timerRefresh, g.key()+"\x00"+f.ID+"\x00"+wire.Decimal(f.Tick))
+// replacement is an instance refresh at work on its group.
+type replacement struct {
+	*Region
+	g *Group
+	f *refresh
+}
+
+// tick sets the timer of a refresh's next step; timers set before are void.
+func (r *replacement) tick(d time.Duration) {
+	r.f.Tick++
+	r.After(d, timerRefresh, r.g.key()+"\x00"+r.f.ID+"\x00"+wire.Decimal(r.f.Tick))
 }
 
 func runRefresh(r *Region, key string) {
@@ -28,78 +35,79 @@ func runRefresh(r *Region, key string) {
 	if f == nil || f.ID != parts[1] || wire.Decimal(f.Tick) != parts[2] {
 		return
 	}
-	next := r.stepRefresh(g, f)
+	work := &replacement{r, g, f}
+	next := work.step()
 	if f.End.IsZero() && wire.Decimal(f.Tick) == parts[2] {
-		r.tickRefresh(g, f, next)
+		work.tick(next)
 	}
 }
 
-// stepRefresh moves a refresh on and returns when to look again.
-func (r *Region) stepRefresh(g *Group, f *refresh) time.Duration {
+// step moves a refresh on and returns when to look again.
+func (r *replacement) step() time.Duration {
 	batch := r.Timings().RefreshBatch
-	switch f.Status {
+	switch r.f.Status {
 	case refreshCancelling:
-		if f.Hurry || g.Settled() || g.Failures > 0 {
-			r.endRefresh(f, refreshCancelled, f.Reason)
+		if r.f.Hurry || r.g.Settled() || r.g.Failures > 0 {
+			r.end(refreshCancelled, r.f.Reason)
 		}
 		return batch
 	case refreshBaking:
-		r.succeed(g, f)
+		r.succeed()
 		return batch
 	}
 	for _, process := range []string{"InstanceRefresh", "Launch", "Terminate"} {
-		if g.suspended(process) {
-			f.Reason, f.Progress = "Waiting because the process "+process+" is suspended.", r.Now()
+		if r.g.suspended(process) {
+			r.f.Reason, r.f.Progress = "Waiting because the process "+process+" is suspended.", r.Now()
 			return batch
 		}
 	}
-	if f.Status == refreshPending {
-		f.Status, f.Total = refreshInProgress, int64(len(r.staleMembers(g, f)))
-		f.Left = f.Total
+	if r.f.Status == refreshPending {
+		r.f.Status, r.f.Total = refreshInProgress, int64(len(r.staleMembers()))
+		r.f.Left = r.f.Total
 	}
-	if g.FailuresTotal > f.FailuresSeen+1 {
-		r.failRefresh(g, f, "Instances failed to launch: "+g.LastFailure)
+	if r.g.FailuresTotal > r.f.FailuresSeen+1 {
+		r.fail("Instances failed to launch: " + r.g.LastFailure)
 		return batch
 	}
-	if !g.Settled() {
-		if r.Now().Sub(f.Progress) > stallBatches*batch {
-			r.failRefresh(g, f, "The instance refresh made no progress for too long.")
+	if !r.g.Settled() {
+		if r.Now().Sub(r.f.Progress) > stallBatches*batch {
+			r.fail("The instance refresh made no progress for too long.")
 		}
 		return batch
 	}
-	return r.advanceRefresh(g, f)
+	return r.advance()
 }
 
-// advanceRefresh goes on after a batch: all members are in service.
-func (r *Region) advanceRefresh(g *Group, f *refresh) time.Duration {
-	if len(f.Batch) > 0 {
-		for _, id := range f.Batch {
-			if m := g.Member(id); m != nil && m.Active() {
-				r.EndMember(g, m, refreshCause)
+// advance goes on after a batch: all members are in service.
+func (r *replacement) advance() time.Duration {
+	if len(r.f.Batch) > 0 {
+		for _, id := range r.f.Batch {
+			if m := r.g.Member(id); m != nil && m.Active() {
+				r.EndMember(r.g, m, refreshCause)
 			}
 		}
-		f.Batch, g.Surge, f.Progress = nil, 0, r.Now()
-		r.Touch(g)
+		r.f.Batch, r.g.Surge, r.f.Progress = nil, 0, r.Now()
+		r.Touch(r.g)
 	}
-	stale := r.staleMembers(g, f)
-	f.note(int64(len(stale)), r.Now())
-	f.FailuresSeen = g.FailuresTotal
-	if r.Now().Before(f.ResumeAt) {
-		return f.ResumeAt.Sub(r.Now())
+	stale := r.staleMembers()
+	r.f.note(int64(len(stale)), r.Now())
+	r.f.FailuresSeen = r.g.FailuresTotal
+	if r.Now().Before(r.f.ResumeAt) {
+		return r.f.ResumeAt.Sub(r.Now())
 	}
 	if len(stale) == 0 {
-		if r.refreshWarm(g, f) {
-			f.Progress = r.Now()
+		if Warm(r.Region, r.g).refresh(r.f) {
+			r.f.Progress = r.Now()
 			return r.Timings().RefreshBatch
 		}
-		return r.completeRefresh(g, f)
+		return r.complete()
 	}
-	if done, wait := f.checkpoint(r.Now()); done {
-		return r.completeRefresh(g, f)
+	if done, wait := r.f.checkpoint(r.Now()); done {
+		return r.complete()
 	} else if wait > 0 {
 		return wait
 	}
-	return r.replaceBatch(g, f, stale)
+	return r.replaceBatch(stale)
 }
 
 const refreshCause = "an instance was taken out of service in response to an instance refresh."
@@ -157,33 +165,33 @@ func (f *refresh) checkpointCount() int64 {
 // replaceBatch replaces the next members: as many at once as the percentages
 // allow, and no more than lead to the next checkpoint. Where the group may grow
 // beyond its capacity, replacements come first.
-func (r *Region) replaceBatch(g *Group, f *refresh, stale []*Member) time.Duration {
+func (r *replacement) replaceBatch(stale []*Member) time.Duration {
 	batch := r.Timings().RefreshBatch
 	open := stale
-	if f.Prefs.Protected == "Wait" {
+	if r.f.Prefs.Protected == "Wait" {
 		open = Keep(stale, func(m *Member) bool { return !m.Protected })
 	}
 	if len(open) == 0 {
-		f.Reason = "Waiting for instances that are protected from scale in."
-		if r.Now().Sub(f.Progress) > stallBatches*batch {
-			r.failRefresh(g, f, "The instances that are left are protected from scale in.")
+		r.f.Reason = "Waiting for instances that are protected from scale in."
+		if r.Now().Sub(r.f.Progress) > stallBatches*batch {
+			r.fail("The instances that are left are protected from scale in.")
 		}
 		return batch
 	}
-	size, surge := f.batchSize(int64(len(Keep(g.Members, (*Member).Active))))
-	if f.Status == refreshInProgress && f.Checkpoint < len(f.Prefs.Checkpoints) {
-		size = min(size, f.checkpointCount()-(f.Total-f.Left))
+	size, surge := r.f.batchSize(int64(len(Keep(r.g.Members, (*Member).Active))))
+	if r.f.Status == refreshInProgress && r.f.Checkpoint < len(r.f.Prefs.Checkpoints) {
+		size = min(size, r.f.checkpointCount()-(r.f.Total-r.f.Left))
 	}
 	for _, m := range open[:min(max(size, 1), int64(len(open)))] {
 		if surge {
-			f.Batch = append(f.Batch, m.ID)
-			g.Surge += m.Units
+			r.f.Batch = append(r.f.Batch, m.ID)
+			r.g.Surge += m.Units
 		} else {
-			r.EndMember(g, m, refreshCause)
+			r.EndMember(r.g, m, refreshCause)
 		}
 	}
-	f.Progress = r.Now()
-	r.Touch(g)
+	r.f.Progress = r.Now()
+	r.Touch(r.g)
 	return batch
 }
 
@@ -201,80 +209,80 @@ func (f *refresh) batchSize(n int64) (size int64, surge bool) {
 }
 
 // staleMembers are the members that the refresh, or its rollback, has to replace.
-func (r *Region) staleMembers(g *Group, f *refresh) []*Member {
-	return r.staleOf(g, f, Keep(g.Members, (*Member).Active))
+func (r *replacement) staleMembers() []*Member {
+	return r.staleOf(Keep(r.g.Members, (*Member).Active))
 }
 
 // staleOf are those of some members.
-func (r *Region) staleOf(g *Group, f *refresh, members []*Member) []*Member {
-	if f.Status == refreshRollingBack {
-		match := r.MatcherOf(g.Config)
+func (r *replacement) staleOf(members []*Member) []*Member {
+	if r.f.Status == refreshRollingBack {
+		match := MatcherOf(r.ec2, r.g.Config)
 		return Keep(members, func(m *Member) bool {
-			return m.Seq > f.FirstSeq && m.Seq <= f.Rollback.LastSeq && !match(m)
+			return m.Seq > r.f.FirstSeq && m.Seq <= r.f.Rollback.LastSeq && !match(m)
 		})
 	}
 	match := func(*Member) bool { return false }
-	if f.Prefs.SkipMatching {
-		match = r.MatcherOf(g.Config)
-		if f.Desired != nil {
-			match = r.MatcherOf(*f.Desired)
+	if r.f.Prefs.SkipMatching {
+		match = MatcherOf(r.ec2, r.g.Config)
+		if r.f.Desired != nil {
+			match = MatcherOf(r.ec2, *r.f.Desired)
 		}
 	}
 	return Keep(members, func(m *Member) bool {
-		return m.Seq <= f.FirstSeq && !match(m) && (!m.Protected || f.Prefs.Protected != "Ignore")
+		return m.Seq <= r.f.FirstSeq && !match(m) && (!m.Protected || r.f.Prefs.Protected != "Ignore")
 	})
 }
 
-// completeRefresh ends a refresh whose members are all replaced, after its bake
+// complete ends a refresh whose members are all replaced, after its bake
 // time.
-func (r *Region) completeRefresh(g *Group, f *refresh) time.Duration {
-	if f.Status == refreshRollingBack {
-		f.Percent = 0
-		r.endRefresh(f, refreshRolledBack, "The instance refresh was rolled back: "+f.Rollback.Reason)
+func (r *replacement) complete() time.Duration {
+	if r.f.Status == refreshRollingBack {
+		r.f.Percent = 0
+		r.end(refreshRolledBack, "The instance refresh was rolled back: "+r.f.Rollback.Reason)
 		return 0
 	}
-	if bake := f.Prefs.BakeTime; bake != nil && *bake > 0 {
-		f.Status = refreshBaking
+	if bake := r.f.Prefs.BakeTime; bake != nil && *bake > 0 {
+		r.f.Status = refreshBaking
 		return time.Duration(*bake) * time.Second
 	}
-	r.succeed(g, f)
+	r.succeed()
 	return 0
 }
 
 // succeed makes the desired configuration the group's.
-func (r *Region) succeed(g *Group, f *refresh) {
-	if f.Desired != nil {
-		g.Config = *f.Desired
+func (r *replacement) succeed() {
+	if r.f.Desired != nil {
+		r.g.Config = *r.f.Desired
 	}
-	r.endRefresh(f, refreshSuccessful, "")
+	r.end(refreshSuccessful, "")
 }
 
-func (r *Region) endRefresh(f *refresh, status, reason string) {
-	f.Status, f.Reason, f.End, f.Batch = status, reason, r.Now(), nil
+func (r *replacement) end(status, reason string) {
+	r.f.Status, r.f.Reason, r.f.End, r.f.Batch = status, reason, r.Now(), nil
 }
 
-// failRefresh ends a refresh that cannot go on, or rolls it back.
-func (r *Region) failRefresh(g *Group, f *refresh, reason string) {
+// fail ends a refresh that cannot go on, or rolls it back.
+func (r *replacement) fail(reason string) {
 	switch {
-	case f.Status == refreshRollingBack:
-		r.endRefresh(f, refreshRollbackFailed, reason)
-	case f.Prefs.AutoRollback:
-		r.beginRollback(g, f, reason)
+	case r.f.Status == refreshRollingBack:
+		r.end(refreshRollbackFailed, reason)
+	case r.f.Prefs.AutoRollback:
+		r.rollBack(reason)
 		return
 	default:
-		r.endRefresh(f, refreshFailed, reason)
+		r.end(refreshFailed, reason)
 	}
-	g.Surge = 0
-	r.RetryNow(g)
+	r.g.Surge = 0
+	r.RetryNow(r.g)
 }
 
-// beginRollback turns a refresh around: members that it launched are replaced by
+// rollBack turns a refresh around: members that it launched are replaced by
 // ones of the group's own configuration.
-func (r *Region) beginRollback(g *Group, f *refresh, reason string) {
-	f.Rollback = &rollbackDetails{Reason: reason, Start: r.Now(), Percent: f.Percent, Left: f.Left, LastSeq: g.Launched}
-	f.Status, f.Reason = refreshRollingBack, reason
-	f.Rollback.Total = int64(len(r.staleMembers(g, f)))
-	f.Batch, f.ResumeAt, f.Progress, f.FailuresSeen, g.Surge = nil, time.Time{}, r.Now(), g.FailuresTotal, 0
-	r.RetryNow(g)
-	r.tickRefresh(g, f, r.Timings().RefreshBatch/2)
+func (r *replacement) rollBack(reason string) {
+	r.f.Rollback = &rollbackDetails{Reason: reason, Start: r.Now(), Percent: r.f.Percent, Left: r.f.Left, LastSeq: r.g.Launched}
+	r.f.Status, r.f.Reason = refreshRollingBack, reason
+	r.f.Rollback.Total = int64(len(r.staleMembers()))
+	r.f.Batch, r.f.ResumeAt, r.f.Progress, r.f.FailuresSeen, r.g.Surge = nil, time.Time{}, r.Now(), r.g.FailuresTotal, 0
+	r.RetryNow(r.g)
+	r.tick(r.Timings().RefreshBatch / 2)
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// HookFault has the lifecycle action of a group's terminating instances abandoned,
-// as a listener does that failed, where the group has a hook for terminations. The
+// HookFault abandons the lifecycle action of a group's terminating instances, as a
+// listener does that failed, where the group has a hook for terminations. The
 // zero value of a selector matches every group.
 type HookFault struct {
 	Group string `json:"group"`
-	// Unanswered has nobody complete the action of launching instances instead: they
+	// Unanswered leaves the action of launching instances open instead: they
 	// wait for as long as the group's hook says.
 	Unanswered bool `json:"unanswered"`
 }
@@ -35,7 +35,7 @@ func (r *Region) hookFault(group string, unanswered bool) bool {
 	})
 }
 
-// waits has a member wait for a launching hook that nobody completes, and reports
+// waits makes a member wait for a launching hook that nobody completes, and reports
 // whether it does.
 func (r *Region) waits(g *Group, m *Member) bool {
 	h := g.hookFor("autoscaling:EC2_INSTANCE_LAUNCHING")

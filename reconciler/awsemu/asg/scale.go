@@ -39,7 +39,7 @@ func (r *Region) scale(g *Group) {
 	r.scaleOut(g)
 	r.scaleIn(g)
 	r.moveOne(g)
-	r.fillWarm(g)
+	Warm(r, g).fill()
 	if g.capacity() == g.Desired {
 		g.Cause = ""
 	}
@@ -82,7 +82,7 @@ func (r *Region) scaleOut(g *Group) {
 		return
 	}
 	for g.capacity() < g.Desired+g.Surge {
-		if !r.takeWarm(g) && !r.launchMember(g) {
+		if !Warm(r, g).take() && !r.launchMember(g) {
 			return
 		}
 		g.LastScaled = r.Now()
@@ -106,7 +106,7 @@ func (r *Region) scaleIn(g *Group) {
 		}
 		n := g.capacity()
 		m := r.victim(g, candidates)
-		if r.returnWarm(g, m) {
+		if Warm(r, g).takeBack(m) {
 			continue
 		}
 		r.EndMember(g, m, fmt.Sprintf("an instance was taken out of service in response to a difference between desired and actual capacity, shrinking the capacity from %d to %d.", n, n-m.Units))
@@ -183,7 +183,7 @@ func (r *Region) prefer(g *Group, policy string, candidates []*Member) []*Member
 
 // oldestTemplate keeps the members that are furthest from what the group launches.
 func (r *Region) oldestTemplate(g *Group, candidates []*Member) []*Member {
-	match := r.MatcherOf(g.launchConfig(r))
+	match := MatcherOf(r.ec2, g.launchConfig(r))
 	if old := Keep(candidates, func(m *Member) bool { return !match(m) }); len(old) > 0 {
 		candidates = old
 	}
@@ -244,7 +244,7 @@ func (r *Region) InstanceChanged(in *ec2.Instance, _ string) {
 	m := g.Member(in.ID)
 	if m == nil {
 		if m = g.warmMember(in.ID); m != nil {
-			r.warmChanged(g, m, in)
+			Warm(r, g).follow(m, in)
 		}
 		return
 	}

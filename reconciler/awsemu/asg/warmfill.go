@@ -44,175 +44,184 @@ func (g *Group) warmMember(id string) *Member {
 	return nil
 }
 
-// fillWarm launches what the warm pool lacks and ends what it has too many of.
-func (r *Region) fillWarm(g *Group) {
-	have, want := g.Staying(), g.warmTarget()
+// Warming keeps a group's warm pool at its size.
+type Warming struct {
+	*Region
+	g *Group
+}
+
+// Warm is the work on a group's warm pool.
+func Warm(r *Region, g *Group) *Warming { return &Warming{r, g} }
+
+// fill launches what the warm pool lacks and ends what it has too many of.
+func (r *Warming) fill() {
+	have, want := r.g.Staying(), r.g.warmTarget()
 	for _, m := range have {
-		if in := r.ec2.Instances.Get(m.ID); m.Lifecycle != warmPending && in != nil && g.Warm != nil && !g.Warm.Deleting && m.Lifecycle != g.Warm.ready() {
-			m.Lifecycle, in.State = g.Warm.ready(), ec2.InstanceStopped // the pool was put into another state
-			if g.Warm.State == "Running" {
+		if in := r.ec2.Instances.Get(m.ID); m.Lifecycle != warmPending && in != nil && r.g.Warm != nil && !r.g.Warm.Deleting && m.Lifecycle != r.g.Warm.ready() {
+			m.Lifecycle, in.State = r.g.Warm.ready(), ec2.InstanceStopped // the pool was put into another state
+			if r.g.Warm.State == "Running" {
 				in.State = ec2.InstanceRunning
 			}
 		}
 	}
-	for n := int64(len(have)); n < want && !g.suspended("Launch") && !r.Now().Before(g.RetryAt); n++ {
-		if !r.launchWarm(g) {
+	for n := int64(len(have)); n < want && !r.g.suspended("Launch") && !r.Now().Before(r.g.RetryAt); n++ {
+		if !r.launch() {
 			return
 		}
 	}
-	if g.suspended("Terminate") && !g.Deleting {
+	if r.g.suspended("Terminate") && !r.g.Deleting {
 		return
 	}
 	for i := len(have) - 1; i >= 0 && int64(i) >= want; i-- {
-		r.EndWarm(g, have[i])
+		r.End(have[i])
 	}
 }
 
-// launchWarm launches an instance into the warm pool.
-func (r *Region) launchWarm(g *Group) bool {
-	cfg := g.launchConfig(r)
-	choices, err := r.Choices(cfg)
+// launch launches an instance into the warm pool.
+func (r *Warming) launch() bool {
+	cfg := r.g.launchConfig(r.Region)
+	choices, err := Choices(r.ec2, cfg)
 	if err == nil {
-		err = r.launchSomewhere(g, choices, false, func(ch *Choice, in *ec2.Instance) {
-			m := g.newMember(ch, in)
+		err = r.launchSomewhere(r.g, choices, false, func(ch *Choice, in *ec2.Instance) {
+			m := r.g.newMember(ch, in)
 			m.Lifecycle = warmPending
-			g.WarmMembers = append(g.WarmMembers, m)
-			r.beginActivity(g, m, "Launching a new EC2 instance into warm pool: "+m.ID,
+			r.g.WarmMembers = append(r.g.WarmMembers, m)
+			r.beginActivity(r.g, m, "Launching a new EC2 instance into warm pool: "+m.ID,
 				"an instance was started in response to a difference between desired and actual capacity of the warm pool.")
 		})
 	}
-	return r.launched(g, err)
+	return r.launched(r.g, err)
 }
 
-// takeWarm puts an instance of the warm pool into the group, the oldest that is
+// take puts an instance of the warm pool into the group, the oldest that is
 // ready. While a refresh is under way it must be of what that launches.
-func (r *Region) takeWarm(g *Group) bool {
-	if g.Warm == nil || g.Warm.Deleting {
+func (r *Warming) take() bool {
+	if r.g.Warm == nil || r.g.Warm.Deleting {
 		return false
 	}
 	match := func(*Member) bool { return true }
-	if g.activeRefresh() != nil {
-		match = r.MatcherOf(g.launchConfig(r))
+	if r.g.activeRefresh() != nil {
+		match = MatcherOf(r.ec2, r.g.launchConfig(r.Region))
 	}
-	for i, m := range g.WarmMembers {
+	for i, m := range r.g.WarmMembers {
 		in := r.ec2.Instances.Get(m.ID)
-		if m.Lifecycle != g.Warm.ready() || in == nil || !in.Alive() || !match(m) {
+		if m.Lifecycle != r.g.Warm.ready() || in == nil || !in.Alive() || !match(m) {
 			continue
 		}
-		g.WarmMembers = append(g.WarmMembers[:i:i], g.WarmMembers[i+1:]...)
-		g.Launched++
-		m.Lifecycle, m.Seq, m.Protected = memberPending, g.Launched, g.Protect
-		g.Members = append(g.Members, m)
-		r.beginActivity(g, m, "Launching a new EC2 instance from warm pool: "+m.ID,
+		r.g.WarmMembers = append(r.g.WarmMembers[:i:i], r.g.WarmMembers[i+1:]...)
+		r.g.Launched++
+		m.Lifecycle, m.Seq, m.Protected = memberPending, r.g.Launched, r.g.Protect
+		r.g.Members = append(r.g.Members, m)
+		r.beginActivity(r.g, m, "Launching a new EC2 instance from warm pool: "+m.ID,
 			"an instance was started in response to a difference between desired and actual capacity.")
 		if in.State == ec2.InstanceStopped {
 			in.State = ec2.InstancePending
 			r.After(r.Timings().InstancePending, ec2.TimerInstanceRunning, in.ID)
 			r.ec2.InstanceChanged(in, ec2.InstanceStopped)
 		} else {
-			r.memberRuns(g, m, in)
+			r.memberRuns(r.g, m, in)
 		}
 		return true
 	}
 	return false
 }
 
-// returnWarm puts a member back into the warm pool where the pool takes back what
+// takeBack puts a member back into the warm pool where the pool takes back what
 // scale-in ends, and reports whether it did.
-func (r *Region) returnWarm(g *Group, m *Member) bool {
+func (r *Warming) takeBack(m *Member) bool {
 	in := r.ec2.Instances.Get(m.ID)
-	if g.Warm == nil || g.Warm.Deleting || g.Warm.Reuse == nil || !*g.Warm.Reuse || in == nil || in.State != ec2.InstanceRunning ||
-		int64(len(g.Staying())) >= max(g.warmTarget(), 1) {
+	if r.g.Warm == nil || r.g.Warm.Deleting || r.g.Warm.Reuse == nil || !*r.g.Warm.Reuse || in == nil || in.State != ec2.InstanceRunning ||
+		int64(len(r.g.Staying())) >= max(r.g.warmTarget(), 1) {
 		return false
 	}
-	g.removeMember(m.ID)
-	g.WarmMembers = append(g.WarmMembers, m)
-	if r.retains(g) {
+	r.g.removeMember(m.ID)
+	r.g.WarmMembers = append(r.g.WarmMembers, m)
+	if r.retains(r.g) {
 		m.Lifecycle = warmReused
 		return true
 	}
-	r.warmRuns(g, m, in)
+	r.ready(m, in)
 	return true
 }
 
-// warmRuns brings an instance of the warm pool that has started to where the pool
+// ready brings an instance of the warm pool that has started to where the pool
 // keeps it.
-func (r *Region) warmRuns(g *Group, m *Member, in *ec2.Instance) {
-	if g.Warm == nil || g.Warm.Deleting {
+func (r *Warming) ready(m *Member, in *ec2.Instance) {
+	if r.g.Warm == nil || r.g.Warm.Deleting {
 		return
 	}
-	if g.Warm.State != "Running" {
+	if r.g.Warm.State != "Running" {
 		in.State = ec2.InstanceStopped
 		r.ec2.InstanceChanged(in, ec2.InstanceRunning)
 	}
-	m.Lifecycle = g.Warm.ready()
-	r.finishActivity(g, "Launching", m.ID)
-	g.Failures = 0
-	r.Touch(g)
+	m.Lifecycle = r.g.Warm.ready()
+	r.finishActivity(r.g, "Launching", m.ID)
+	r.g.Failures = 0
+	r.Touch(r.g)
 }
 
-// EndWarm ends an instance of the warm pool.
-func (r *Region) EndWarm(g *Group, m *Member) {
-	r.failPending(g, m)
-	r.beginActivity(g, m, "Terminating EC2 instance from warm pool: "+m.ID, "an instance was taken out of the warm pool.")
+// End ends an instance of the warm pool.
+func (r *Warming) End(m *Member) {
+	r.failPending(r.g, m)
+	r.beginActivity(r.g, m, "Terminating EC2 instance from warm pool: "+m.ID, "an instance was taken out of the warm pool.")
 	in := r.ec2.Instances.Get(m.ID)
 	switch {
 	case in == nil || !in.Alive():
-		r.forgetWarm(g, m.ID)
-	case r.retains(g):
+		r.forget(m.ID)
+	case r.retains(r.g):
 		m.Lifecycle = warmRetained
-		r.finishActivity(g, "Terminating", m.ID)
+		r.finishActivity(r.g, "Terminating", m.ID)
 	default:
 		m.Lifecycle = warmTerminating
 		r.ec2.TerminateInstance(m.ID, "User initiated")
 	}
 }
 
-func (r *Region) forgetWarm(g *Group, id string) {
-	g.WarmMembers = Keep(g.WarmMembers, func(m *Member) bool { return m.ID != id })
-	r.finishActivity(g, "Terminating", id)
-	r.Touch(g)
+func (r *Warming) forget(id string) {
+	r.g.WarmMembers = Keep(r.g.WarmMembers, func(m *Member) bool { return m.ID != id })
+	r.finishActivity(r.g, "Terminating", id)
+	r.Touch(r.g)
 }
 
-// endAllWarm ends the whole warm pool, as its deletion does.
-func (r *Region) endAllWarm(g *Group) {
-	for _, m := range append([]*Member(nil), g.WarmMembers...) {
-		if m.Lifecycle != warmTerminating && (g.Deleting || m.Lifecycle != warmRetained) {
-			r.EndWarm(g, m)
+// endAll ends the whole warm pool, as its deletion does.
+func (r *Warming) endAll() {
+	for _, m := range append([]*Member(nil), r.g.WarmMembers...) {
+		if m.Lifecycle != warmTerminating && (r.g.Deleting || m.Lifecycle != warmRetained) {
+			r.End(m)
 		}
 	}
 }
 
-// warmChanged follows the instances of the warm pool.
-func (r *Region) warmChanged(g *Group, m *Member, in *ec2.Instance) {
+// follow keeps up with the instances of the warm pool.
+func (r *Warming) follow(m *Member, in *ec2.Instance) {
 	switch in.State {
 	case ec2.InstanceRunning:
-		r.warmRuns(g, m, in)
+		r.ready(m, in)
 	case ec2.InstanceTerminated:
-		r.forgetWarm(g, m.ID)
+		r.forget(m.ID)
 	}
 }
 
-// refreshWarm replaces what of the warm pool a refresh, or its rollback, has to, once
+// refresh replaces what of the warm pool a refresh, or its rollback, has to, once
 // the group itself is done, and reports whether there was anything.
-func (r *Region) refreshWarm(g *Group, f *refresh) bool {
-	stale := r.staleOf(g, f, g.Staying())
+func (r *Warming) refresh(f *refresh) bool {
+	stale := (&replacement{r.Region, r.g, f}).staleOf(r.g.Staying())
 	for _, m := range stale {
-		r.EndWarm(g, m)
+		r.End(m)
 	}
 	if len(stale) > 0 {
-		r.Touch(g)
+		r.Touch(r.g)
 	}
 	return len(stale) > 0
 }
 
-// RemoveWarm begins the end of a group's warm pool.
-func (r *Region) RemoveWarm(g *Group) {
-	pool := *g.Warm
+// Remove begins the end of a group's warm pool.
+func (r *Warming) Remove() {
+	pool := *r.g.Warm
 	pool.Deleting = true
-	g.Warm = &pool
-	r.endAllWarm(g)
-	r.After(r.Timings().InstanceShutdown, timerWarmPool, g.key())
+	r.g.Warm = &pool
+	r.endAll()
+	r.After(r.Timings().InstanceShutdown, timerWarmPool, r.g.key())
 }
 
 // warmRows are the instances of the warm pool by id, as answers list them.

@@ -113,7 +113,7 @@ func deleteWarmPool(rq *request, in deleteGroupInput) error {
 		return invalid("No warm pool found for Auto Scaling group %s", in.AutoScalingGroupName)
 	}
 	if !g.Warm.Deleting {
-		r.RemoveWarm(g)
+		Warm(r, g).Remove()
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func createAutoScalingGroup(rq *request, in createGroupInput) error {
 	if err != nil {
 		return err
 	}
-	if err := r.checkConfig(g.Config, true, g.Subnets); err != nil {
+	if err := checkConfig(r.ec2, g.Config, true, g.Subnets); err != nil {
 		return err
 	}
 	if err := in.attach(r, g); err != nil {
@@ -181,7 +181,7 @@ func updateAutoScalingGroup(rq *request, in GroupInput) error {
 		return failed
 	}
 	if in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil {
-		if failed := r.checkConfig(n.Config, true, n.Subnets); failed != nil {
+		if failed := checkConfig(r.ec2, n.Config, true, n.Subnets); failed != nil {
 			return failed
 		}
 	}
@@ -232,9 +232,9 @@ func deleteAutoScalingGroup(rq *request, in deleteGroupInput) error {
 func (r *Region) DeleteGroup(g *Group) {
 	g.Deleting = true
 	g.Min, g.Max, g.Desired, g.Surge, g.Warm = 0, 0, 0, 0, nil
-	r.endAllWarm(g)
+	Warm(r, g).endAll()
 	if f := g.activeRefresh(); f != nil {
-		r.endRefresh(f, refreshCancelled, "The Auto Scaling group was deleted.")
+		(&replacement{r, g, f}).end(refreshCancelled, "The Auto Scaling group was deleted.")
 	}
 	for _, m := range append([]*Member(nil), g.Members...) {
 		if m.Lifecycle != memberTerminating {

@@ -244,7 +244,7 @@ func (r *Region) TerminateInstance(id, reason string) {
 	r.InstanceChanged(in, from)
 }
 
-// InstanceChanged tells who launches instances that an instance's state changed.
+// InstanceChanged tells the launchers of instances that a state changed.
 func (r *Region) InstanceChanged(in *Instance, from string) {
 	if r.changed != nil {
 		r.changed(in, from)

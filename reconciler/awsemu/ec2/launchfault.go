@@ -12,7 +12,7 @@ type LaunchFault struct {
 	// launches but stays unhealthy.
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Stuck has the instance stay pending.
+	// A Stuck instance stays pending.
 	Stuck bool `json:"stuck"`
 }
 

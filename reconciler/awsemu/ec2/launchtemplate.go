@@ -69,7 +69,7 @@ func (r *Region) template(id, name string) *LaunchTemplate {
 }
 
 // Resolve finds a launch template by id or name, and one of its versions as
-// [launchTemplate.pick] does. The fault is EC2's.
+// [LaunchTemplate.pick] does. The fault is EC2's.
 func (r *Region) Resolve(id, name, version string) (*LaunchTemplate, *Version, *wire.Error) {
 	t := r.template(id, name)
 	if t == nil {

@@ -294,7 +294,7 @@ func (r *Region) applyWarm(ng *nodegroup) {
 		}
 		g.Warm = &pool
 	case g.Warm != nil && !g.Warm.Deleting:
-		r.asg.RemoveWarm(g)
+		asg.Warm(r.asg, g).Remove()
 	}
 	r.asg.Touch(g)
 }

@@ -13,13 +13,13 @@ type NodegroupFault struct {
 	Issue     string   `json:"issue"`
 	Message   string   `json:"message"`
 	Resources []string `json:"resources"`
-	// Evictions has pods that a disruption budget protects: an update of the
+	// Evictions puts pods there that a disruption budget protects: an update of the
 	// version fails with PodEvictionFailure once it has replaced nodes, unless it
 	// is forced.
 	Evictions bool `json:"evictions"`
 }
 
-// scripted are the health issues that faults have the nodegroup report.
+// scripted are the health issues that faults make the nodegroup report.
 func (ng *nodegroup) scripted(r *Region) []healthIssue {
 	var out []healthIssue
 	for _, f := range r.faultsOf(ng) {

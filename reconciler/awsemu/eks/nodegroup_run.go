@@ -109,7 +109,7 @@ func (r *Region) stepVersion(ng *nodegroup, g *asg.Group) time.Duration {
 		}
 	}
 	next.Batch, g.Surge, next.FailuresSeen = nil, 0, g.FailuresTotal
-	match := r.asg.MatcherOf(next.Config)
+	match := asg.MatcherOf(r.ec2, next.Config)
 	stale := asg.Keep(g.Members, func(m *asg.Member) bool { return m.Active() && !match(m) })
 	if len(stale) == 0 {
 		if left := ng.Started.Add(r.Timings().NodegroupUpdate).Sub(r.Now()); left > 0 {
@@ -125,9 +125,9 @@ func (r *Region) stepVersion(ng *nodegroup, g *asg.Group) time.Duration {
 // beginVersion points the group at the new version, unless EC2 could not launch
 // it: then it returns why.
 func (r *Region) beginVersion(ng *nodegroup, g *asg.Group) string {
-	choices, err := r.asg.Choices(ng.Next.Config)
+	choices, err := asg.Choices(r.ec2, ng.Next.Config)
 	if err == nil {
-		err = r.asg.TryLaunch(choices[0], g.Subnets)
+		err = asg.TryLaunch(r.ec2, choices[0], g.Subnets)
 	}
 	if err != nil {
 		return err.Message
@@ -163,9 +163,9 @@ func (r *Region) finishVersion(ng *nodegroup) {
 		hidden.Default = wire.Data{"v": next.Config.Mixed.Base.Version}.Integer("v")
 	}
 	if g := ng.group(r); g != nil {
-		match := r.asg.MatcherOf(g.Config)
+		match := asg.MatcherOf(r.ec2, g.Config)
 		for _, m := range asg.Keep(g.Staying(), func(m *asg.Member) bool { return !match(m) }) {
-			r.asg.EndWarm(g, m)
+			asg.Warm(r.asg, g).End(m)
 		}
 		r.asg.Touch(g)
 	}
