@@ -1,15 +1,35 @@
-// Package source turns a Git repository and a ref into snapshots: one commit
-// with its tree. A repository behind HTTP or SSH is mirrored into a bare directory; one
-// on this machine is read where it is, and nothing is written there. Nothing is
-// ever checked out.
+// Package source turns a Git repository and a ref into snapshots: one commit with its
+// tree. It gives what a pull request would be when it is merged, and how commits stand to
+// each other. Nothing is ever checked out, and nothing is pushed.
 //
-// A snapshot is given out only after its whole tree was seen to be present. All
-// that stands in the way of one is an *UnavailableError; the last good snapshot
-// stays available from Last, so that a broken source is never taken for an
-// empty one.
+//	server ──transport──▶ mirror ─┐
+//	                              ├─git──▶ verified tree ─▶ signature ─▶ Snapshot
+//	repository on this machine ───┘                     └─▶ merge by path ─▶ Merge
 //
-// This package and those below it alone import go-git: git reads objects, transport
-// reaches servers, signature says who signed, worktree reads what is not committed yet.
+// Terms. A *source* is a repository and the Ref that weir follows there. The *mirror* is a
+// bare directory with the history of that ref: a cache, which is made again where it is
+// damaged or has grown too much. A *backend* is a mirror with its server, or a repository
+// on this machine, which is read where it is and never written. A *target* (select.go) is
+// what the ref names now. A *Merge* is a pull request's head put together with a commit
+// that is followed.
+//
+// Rules, and why:
+//
+//   - A snapshot is given out only after its whole tree was seen to be present: a missing
+//     object that looked like a missing file would delete machines.
+//   - All that stands in the way of one is a fault.UnavailableError with a Reason. The last
+//     good snapshot stays available from Last, also after a restart, so that a broken
+//     source is never taken for an empty one.
+//   - Whoever sends, sends within bounds: refs, packs, objects, deltas, entries, depth and
+//     time. Anyone may open a pull request, so theirs are narrower, and what they bring
+//     goes when the mirror is made again (git.ErrReplaced).
+//   - A signature is asked of what is applied, and of nothing else: of the followed commit
+//     or the tag that led to it. A pull request is only planned.
+//   - One operation on a repository runs at a time; reading objects waits for none.
+//
+// Rooms: git reads objects, transport reaches servers, signature says who signed, snapshot
+// is the value, fault says what went wrong, worktree reads what is not committed yet,
+// upload carries it to a daemon, githubapp makes tokens. These alone import go-git.
 package source
 
 import (

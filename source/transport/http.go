@@ -24,7 +24,7 @@ type httpRemote struct {
 	rt   *http.Transport
 }
 
-func newHTTPRemote(loc location, cfg Settings) (*httpRemote, error) {
+func newHTTPRemote(loc Location, cfg Settings) (*httpRemote, error) {
 	if err := cfg.Auth.validateHTTP(); err != nil {
 		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
 	}

@@ -24,7 +24,7 @@ type Remote interface {
 	Close()
 }
 
-func New(loc location, cfg Settings) (Remote, error) {
+func New(loc Location, cfg Settings) (Remote, error) {
 	if loc.ssh != nil {
 		return newSSHRemote(loc, cfg)
 	}

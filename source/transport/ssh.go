@@ -39,7 +39,7 @@ type sshLocation struct {
 	path string
 }
 
-func newSSHRemote(loc location, cfg Settings) (*sshRemote, error) {
+func newSSHRemote(loc Location, cfg Settings) (*sshRemote, error) {
 	if err := cfg.Auth.validateSSH(); err != nil {
 		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
 	}

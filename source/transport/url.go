@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// location is a parsed URL: a path on this machine, or an address over HTTP or SSH.
-type location struct {
+// Location is a parsed URL: a path on this machine, or an address over HTTP or SSH.
+type Location struct {
 	Local string
 	http  *url.URL
 	ssh   *sshLocation
@@ -52,16 +52,16 @@ var transportHelper = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 
 // Parse tells the forms of a repository's address apart. It refuses what is
 // not carried, and what would let a URL become an option or a command.
-func Parse(raw string) (location, error) {
+func Parse(raw string) (Location, error) {
 	switch {
 	case raw == "":
-		return location{}, fault.New(fault.RefusedURL, "the url is empty")
+		return Location{}, fault.New(fault.RefusedURL, "the url is empty")
 	case strings.HasPrefix(raw, "-"):
-		return location{}, fault.New(fault.RefusedURL, "a url must not start with a dash")
+		return Location{}, fault.New(fault.RefusedURL, "a url must not start with a dash")
 	case strings.ContainsFunc(raw, func(r rune) bool { return r < 0x20 || r == 0x7f }):
-		return location{}, fault.New(fault.RefusedURL, "the url holds a control character")
+		return Location{}, fault.New(fault.RefusedURL, "the url holds a control character")
 	case transportHelper.MatchString(raw):
-		return location{}, fault.New(fault.RefusedURL, "transport helpers (%s) are not used; give an https:// url or a path", transportHelper.FindString(raw))
+		return Location{}, fault.New(fault.RefusedURL, "transport helpers (%s) are not used; give an https:// url or a path", transportHelper.FindString(raw))
 	}
 	if strings.Contains(raw, "://") {
 		return parseAbsolute(raw)
@@ -75,53 +75,53 @@ func Parse(raw string) (location, error) {
 	}
 	abs, err := filepath.Abs(raw)
 	if err != nil {
-		return location{}, fault.New(fault.RefusedURL, "the path %s has no absolute form: %v", raw, err)
+		return Location{}, fault.New(fault.RefusedURL, "the path %s has no absolute form: %v", raw, err)
 	}
-	return location{Local: abs}, nil
+	return Location{Local: abs}, nil
 }
 
-func parseAbsolute(raw string) (location, error) {
+func parseAbsolute(raw string) (Location, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The parser's own text repeats the url, credentials and all.
-		return location{}, fault.New(fault.RefusedURL, "the url cannot be parsed")
+		return Location{}, fault.New(fault.RefusedURL, "the url cannot be parsed")
 	}
 	switch u.Scheme {
 	case "http", "https":
 	case "file":
 		if u.Host != "" && u.Host != "localhost" {
-			return location{}, fault.New(fault.RefusedURL, "a file:// url must not name another host (%s); write file:///path", u.Hostname())
+			return Location{}, fault.New(fault.RefusedURL, "a file:// url must not name another host (%s); write file:///path", u.Hostname())
 		}
 		if u.RawQuery != "" || u.Fragment != "" || u.Path == "" {
-			return location{}, fault.New(fault.RefusedURL, "a file:// url holds a path and nothing else")
+			return Location{}, fault.New(fault.RefusedURL, "a file:// url holds a path and nothing else")
 		}
-		return location{Local: filepath.Clean(filepath.FromSlash(u.Path))}, nil
+		return Location{Local: filepath.Clean(filepath.FromSlash(u.Path))}, nil
 	case "ssh", "git+ssh", "ssh+git":
 		return parseSSH(u)
 	case "git":
-		return location{}, fault.New(fault.Unsupported, "git:// is neither encrypted nor does it know who answers; give an https:// or ssh:// url")
+		return Location{}, fault.New(fault.Unsupported, "git:// is neither encrypted nor does it know who answers; give an https:// or ssh:// url")
 	default:
-		return location{}, fault.New(fault.RefusedURL, "%s:// is not a way to read Git here; give an https:// or ssh:// url or a path", fault.Plain(u.Scheme))
+		return Location{}, fault.New(fault.RefusedURL, "%s:// is not a way to read Git here; give an https:// or ssh:// url or a path", fault.Plain(u.Scheme))
 	}
 	if u.User != nil {
-		return location{}, fault.New(fault.RefusedURL, "%s: the url carries credentials; give them as auth.tokenFile, or auth.username and auth.passwordFile", displayURL(u))
+		return Location{}, fault.New(fault.RefusedURL, "%s: the url carries credentials; give them as auth.tokenFile, or auth.username and auth.passwordFile", displayURL(u))
 	}
 	if u.Hostname() == "" || strings.Trim(u.Path, "/") == "" {
-		return location{}, fault.New(fault.RefusedURL, "%s: the url needs a host and a path", displayURL(u))
+		return Location{}, fault.New(fault.RefusedURL, "%s: the url needs a host and a path", displayURL(u))
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return location{}, fault.New(fault.RefusedURL, "%s: the url of a repository has no query and no fragment", displayURL(u))
+		return Location{}, fault.New(fault.RefusedURL, "%s: the url of a repository has no query and no fragment", displayURL(u))
 	}
-	return location{http: u}, nil
+	return Location{http: u}, nil
 }
 
-func parseSSH(u *url.URL) (location, error) {
+func parseSSH(u *url.URL) (Location, error) {
 	shown := displayURL(u)
 	if _, secret := u.User.Password(); secret {
-		return location{}, fault.New(fault.RefusedURL, "%s: the url carries a password; over SSH give auth.sshKeyFile", shown)
+		return Location{}, fault.New(fault.RefusedURL, "%s: the url carries a password; over SSH give auth.sshKeyFile", shown)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return location{}, fault.New(fault.RefusedURL, "%s: the url of a repository has no query and no fragment", shown)
+		return Location{}, fault.New(fault.RefusedURL, "%s: the url of a repository has no query and no fragment", shown)
 	}
 	p := u.Path
 	if strings.HasPrefix(p, "/~") {
@@ -131,14 +131,14 @@ func parseSSH(u *url.URL) (location, error) {
 }
 
 // sshAt checks what goes to the other side's shell and to the dialer.
-func sshAt(user, host, port, p string) (location, error) {
+func sshAt(user, host, port, p string) (Location, error) {
 	switch {
 	case host == "" || strings.Trim(p, "/") == "":
-		return location{}, fault.New(fault.RefusedURL, "the ssh url needs a host and a path, as in ssh://git@host/owner/repository.git")
+		return Location{}, fault.New(fault.RefusedURL, "the ssh url needs a host and a path, as in ssh://git@host/owner/repository.git")
 	case strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t"):
-		return location{}, fault.New(fault.RefusedURL, "%q is no name of a host", fault.Plain(host))
+		return Location{}, fault.New(fault.RefusedURL, "%q is no name of a host", fault.Plain(host))
 	case strings.HasPrefix(user, "-") || strings.HasPrefix(p, "-"):
-		return location{}, fault.New(fault.RefusedURL, "user and path of an ssh url must not start with a dash")
+		return Location{}, fault.New(fault.RefusedURL, "user and path of an ssh url must not start with a dash")
 	}
 	if user == "" {
 		user = defaultSSHUser
@@ -146,7 +146,7 @@ func sshAt(user, host, port, p string) (location, error) {
 	if port == "" {
 		port = "22"
 	}
-	return location{ssh: &sshLocation{user: user, addr: net.JoinHostPort(host, port), path: p}}, nil
+	return Location{ssh: &sshLocation{user: user, addr: net.JoinHostPort(host, port), path: p}}, nil
 }
 
 // displayURL is u as it may be shown: without user, password, query, fragment.

@@ -33,30 +33,39 @@ type commits struct {
 
 // commit is what is known of a commit that the source came to.
 type commit struct {
-	// tree is the name of its tree.
-	revision, parent, tree string
-	// number orders commits as the source came to them, before is the one before it, ""
-	// where none is known.
+	keptCommit
+	// number orders commits as the source came to them, seen is when this process came to
+	// this one.
 	number int64
-	before string
-	// seen is when this process came to it.
-	seen time.Time
+	seen   time.Time
 	// unsure says that a process before this one may have applied a part of it.
 	unsure bool
-	// touched are the targets that it changes; followed says that they are known. A
-	// process that began with the commit takes all for changed.
-	// awaited are those that were not planned yet.
-	touched  []string
-	followed bool
-	began    bool
-	awaited  map[string]bool
-	// plans are the first ones, by target.
-	plans map[string]applied
-	// reviewed has the plans that settled pull requests showed, by target.
-	reviewed map[string][]string
+	// awaited are the touched targets that were not planned yet.
+	awaited map[string]bool
 	// unsaved says that the state directory knows less.
 	unsaved bool
 }
+
+// keptCommit is what the state directory has of a commit.
+type keptCommit struct {
+	Revision string `json:"revision"`
+	Parent   string `json:"parent,omitempty"`
+	// Tree is the name of its tree, Before the commit that the source was at before, ""
+	// where none is known.
+	Tree   string `json:"tree,omitempty"`
+	Before string `json:"before,omitempty"`
+	// Touched are the targets that it changes; Followed says that they are known. A
+	// process that Began with the commit takes all for changed.
+	Followed bool     `json:"followed,omitempty"`
+	Began    bool     `json:"began,omitempty"`
+	Touched  []string `json:"touched,omitempty"`
+	// Plans are the first ones, by target. Reviewed has those that settled pull requests
+	// showed.
+	Plans    map[string]applied  `json:"plans,omitempty"`
+	Reviewed map[string][]string `json:"reviewed,omitempty"`
+}
+
+var keptCommits = state.Bucket[keptCommit]{Name: "pull-commits"}
 
 // applied is the first plan of a target at a commit. One with a fault has none.
 type applied struct {
@@ -85,13 +94,13 @@ func (c *commit) take(r *plan.Report) bool {
 	default:
 		return false
 	}
-	if r.Revision != c.revision {
+	if r.Revision != c.Revision {
 		a.With = r.Revision
 	}
-	if old, known := c.plans[r.Target]; known && (old.Fault == "" || a.Fault != "") {
+	if old, known := c.Plans[r.Target]; known && (old.Fault == "" || a.Fault != "") {
 		return false
 	}
-	c.plans[r.Target], c.unsaved = a, true
+	c.Plans[r.Target], c.unsaved = a, true
 	delete(c.awaited, r.Target)
 	return true
 }
@@ -99,15 +108,21 @@ func (c *commit) take(r *plan.Report) bool {
 // follow notes which targets the commit changes. What a commit was found to leave alone
 // stays so: a process, and a configuration that is read anew, begin with all targets.
 func (c *commit) follow(touched []string) {
-	if c.followed {
-		touched = slices.DeleteFunc(slices.Clone(touched), func(target string) bool { return !slices.Contains(c.touched, target) })
-		if slices.Equal(c.touched, touched) {
+	if c.Followed {
+		touched = slices.DeleteFunc(slices.Clone(touched), func(target string) bool { return !slices.Contains(c.Touched, target) })
+		if slices.Equal(c.Touched, touched) {
 			return
 		}
 	}
-	c.touched, c.followed, c.awaited, c.unsaved = touched, true, map[string]bool{}, true
-	for _, target := range touched {
-		if _, known := c.plans[target]; !known {
+	c.Touched, c.Followed, c.unsaved = touched, true, true
+	c.await()
+}
+
+// await waits for the touched targets that were not planned yet.
+func (c *commit) await() {
+	c.awaited = map[string]bool{}
+	for _, target := range c.Touched {
+		if _, known := c.Plans[target]; !known {
 			c.awaited[target] = true
 		}
 	}
@@ -118,7 +133,7 @@ func (c *commit) missing() []string { return slices.Sorted(maps.Keys(c.awaited))
 
 // complete reports whether all is known that the commit changes. Targets are
 // reported one after the other: what has come says nothing of the rest.
-func (c *commit) complete() bool { return c.followed && len(c.awaited) == 0 }
+func (c *commit) complete() bool { return c.Followed && len(c.awaited) == 0 }
 
 // note takes in what a pass found of the commit that it was of, and of those before it
 // that the target was not planned at.
@@ -135,7 +150,7 @@ func (l *commits) note(r *plan.Report) (news bool) {
 	if at == nil {
 		return false
 	}
-	if r.Touched && (!at.followed || slices.Contains(at.touched, r.Target)) {
+	if r.Touched && (!at.Followed || slices.Contains(at.Touched, r.Target)) {
 		news = at.take(r)
 	}
 	for _, c := range l.known {
@@ -150,12 +165,12 @@ func (l *commits) note(r *plan.Report) (news bool) {
 func (l *commits) commit(revision string) *commit {
 	c := l.known[revision]
 	if c == nil {
-		c = &commit{revision: revision, number: 1, seen: l.Now(), plans: map[string]applied{}, unsaved: true}
+		c = &commit{keptCommit: keptCommit{Revision: revision, Plans: map[string]applied{}}, number: 1, seen: l.Now(), unsaved: true}
 		if n := len(l.order); n > 0 {
 			last := l.known[l.order[n-1]]
-			c.number, c.before = last.number+1, last.revision
+			c.number, c.Before = last.number+1, last.Revision
 		}
-		c.unsure = c.before == ""
+		c.unsure = c.Before == ""
 		l.known[revision] = c
 		if l.order = append(l.order, revision); len(l.order) > remembered {
 			l.evicted = append(l.evicted, l.known[l.order[0]].number)
@@ -177,7 +192,7 @@ func (l *commits) follow(base *fleet.Base) (fresh bool) {
 	defer l.mu.Unlock()
 	known := l.known[now.Revision]
 	c := l.commit(now.Revision)
-	c.parent, c.tree, c.began, l.begun = now.Parent, tree, c.began || !c.followed && !l.begun, true
+	c.Parent, c.Tree, c.Began, l.begun = now.Parent, tree, c.Began || !c.Followed && !l.begun, true
 	c.follow(base.Touched(l.Source))
 	return known == nil
 }
@@ -199,9 +214,13 @@ func (l *commits) at(revision string) (c commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.known[revision]; known != nil {
-		c = *known
-		c.plans, c.awaited, c.reviewed = maps.Clone(c.plans), maps.Clone(c.awaited), maps.Clone(c.reviewed)
+		c = known.clone()
 	}
+	return c
+}
+
+func (c commit) clone() commit {
+	c.Plans, c.awaited, c.Reviewed = maps.Clone(c.Plans), maps.Clone(c.awaited), maps.Clone(c.Reviewed)
 	return c
 }
 
@@ -229,21 +248,6 @@ func (l *commits) bringing(ctx context.Context, what string) (found string, err 
 	return found, nil
 }
 
-// keptCommit is what the state directory has of a commit.
-type keptCommit struct {
-	Revision string              `json:"revision"`
-	Parent   string              `json:"parent,omitempty"`
-	Tree     string              `json:"tree,omitempty"`
-	Before   string              `json:"before,omitempty"`
-	Followed bool                `json:"followed,omitempty"`
-	Began    bool                `json:"began,omitempty"`
-	Touched  []string            `json:"touched,omitempty"`
-	Plans    map[string]applied  `json:"plans,omitempty"`
-	Reviewed map[string][]string `json:"reviewed,omitempty"`
-}
-
-var keptCommits = state.Bucket[keptCommit]{Name: "pull-commits"}
-
 // save writes what is known of commits, so that a merge can be compared whose report
 // this process does not live to hear.
 func (l *commits) save() {
@@ -252,7 +256,7 @@ func (l *commits) save() {
 	l.evicted = nil
 	for _, c := range l.known {
 		if c.unsaved {
-			kept[c.number] = keptCommit{c.revision, c.parent, c.tree, c.before, c.followed, c.began, c.touched, maps.Clone(c.plans), maps.Clone(c.reviewed)}
+			kept[c.number] = c.clone().keptCommit
 			c.unsaved = false
 		}
 	}
@@ -281,18 +285,15 @@ func (l *commits) read() error {
 	l.known = map[string]*commit{}
 	return l.DB.View(func(tx *state.Tx) error {
 		return each(tx, l.records, keptCommits, func(key string, k keptCommit) error {
-			c := &commit{revision: k.Revision, parent: k.Parent, tree: k.Tree, before: k.Before, seen: l.Now(), began: k.Began, unsure: true, plans: k.Plans, reviewed: k.Reviewed}
+			c := &commit{keptCommit: k, seen: l.Now(), unsure: true}
 			if _, err := fmt.Sscanf(key[len(l.Source)+1:], "%d", &c.number); err != nil {
 				return fmt.Errorf("read state: commit %q: %w", key, err)
 			}
-			if c.plans == nil {
-				c.plans = map[string]applied{}
+			if c.Plans == nil {
+				c.Plans = map[string]applied{}
 			}
-			if k.Followed {
-				c.follow(k.Touched)
-			}
-			c.unsaved = false
-			l.known[c.revision], l.order = c, append(l.order, c.revision)
+			c.await()
+			l.known[c.Revision], l.order = c, append(l.order, c.Revision)
 			return nil
 		})
 	})
@@ -307,12 +308,12 @@ func (l *commits) reviewedAt(revision string, r reviewed) {
 	if c == nil || len(r.Digests) == 0 {
 		return
 	}
-	if c.reviewed == nil {
-		c.reviewed = map[string][]string{}
+	if c.Reviewed == nil {
+		c.Reviewed = map[string][]string{}
 	}
 	for target, digest := range r.Digests {
-		if !slices.Contains(c.reviewed[target], digest) {
-			c.reviewed[target] = append(c.reviewed[target], digest)
+		if !slices.Contains(c.Reviewed[target], digest) {
+			c.Reviewed[target] = append(c.Reviewed[target], digest)
 			c.unsaved = true
 		}
 	}

@@ -56,7 +56,7 @@ func compare(r reviewed, m merge) findings {
 }
 
 func targetsOf(r reviewed, m merge) []string {
-	all := slices.Concat(slices.Collect(maps.Keys(r.Digests)), slices.Collect(maps.Keys(m.plans)))
+	all := slices.Concat(slices.Collect(maps.Keys(r.Digests)), slices.Collect(maps.Keys(m.Plans)))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -64,17 +64,17 @@ func targetsOf(r reviewed, m merge) []string {
 // compareTarget says of one target how its plan is not the one that was shown, and what
 // could not be told.
 func compareTarget(r reviewed, m merge, target string) (differs, untold []string) {
-	a, planned := m.plans[target]
+	a, planned := m.Plans[target]
 	digest, comparable := r.Digests[target]
 	shown := comparable || slices.Contains(r.Undigested, target)
-	upTo := cmp.Or(a.With, m.revision)
+	upTo := cmp.Or(a.With, m.Revision)
 	together := !m.alone || a.With != ""
 	does := "the plan " + words(a.Summary)
 	say := func(text string) { differs = append(differs, text) }
 	doubt := func(text string) { untold = append(untold, text) }
 	same := comparable && a.Digest != "" && a.Digest == digest
 	switch {
-	case !planned && slices.Contains(m.touched, target): // who waits says so
+	case !planned && slices.Contains(m.Touched, target): // who waits says so
 	case !planned && together:
 		say("with the commits that it was applied with, up to " + short(upTo) + ", nothing of it changes")
 	case !planned:
@@ -85,10 +85,10 @@ func compareTarget(r reviewed, m merge, target string) (differs, untold []string
 		}
 	case same:
 	case !shown && a.Empty: // there was nothing to show
-	case (together || a.Unsure || m.began) && !shown && m.explains(target, a.Digest): // others' doing
+	case (together || a.Unsure || m.Began) && !shown && m.explains(target, a.Digest): // others' doing
 	case a.Unsure:
 		doubt("weir was started anew while the merge was applied, and what it planned before is not known; after that " + does)
-	case m.began && !shown:
+	case m.Began && !shown:
 		doubt("weir was started when this was merged already, and what the merge changes of it is not known; " + does)
 	case together && !shown:
 		doubt("it is changed too, by the merge or by another of the commits up to " + short(upTo) + ", which were applied together; " + does)

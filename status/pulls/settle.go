@@ -138,7 +138,7 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 		now := w.commits.at(view.Snapshot.Revision)
 		gone := view.Err == nil && now.seen.After(k.MergedAt) && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval))
 		if gone {
-			out.untold = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, short(now.revision))}
+			out.untold = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, short(now.Revision))}
 		}
 		return out, gone, nil
 	}
@@ -151,7 +151,7 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 		return out, false, err
 	}
 	m := merge{commit: at, head: k.Seen, explains: w.explains(k, at)}
-	m.alone = at.before != "" && (with == k.MergeSHA && at.parent == at.before || w.o.gives(ctx, k, at.before, at.tree))
+	m.alone = at.Before != "" && (with == k.MergeSHA && at.Parent == at.Before || w.o.gives(ctx, k, at.Before, at.Tree))
 	w.commits.reviewedAt(with, shown)
 	return compare(shown, m), true, nil
 }
@@ -160,7 +160,7 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 // the same commit too.
 func (w *Watcher) explains(k *work, at commit) func(target, digest string) bool {
 	return func(target, digest string) bool {
-		if slices.Contains(at.reviewed[target], digest) {
+		if slices.Contains(at.Reviewed[target], digest) {
 			return true
 		}
 		for _, other := range w.open {
