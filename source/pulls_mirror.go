@@ -30,7 +30,7 @@ func (b *mirrorBackend) here(p PullRef) bool {
 	return err == nil && have
 }
 
-// unreadable has the mirror made again if an object is missing: what was fetched
+// unreadable marks the mirror to be made again if an object is missing: what was fetched
 // was whole, unless the server is not.
 func (b *mirrorBackend) unreadable(err error) error {
 	var oe *fault.ObjectError

@@ -165,7 +165,7 @@ func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	default:
-		resp.Body = body{o.session.talk.over(resp.Body), resp.Body}
+		resp.Body = body{o.session.overhead.over(resp.Body), resp.Body}
 	}
 	return resp, nil
 }

@@ -44,7 +44,7 @@ func (r *httpRemote) Connect(ctx context.Context, keep refChoice) (*Session, err
 	if err != nil {
 		return nil, fault.New(fault.RefusedURL, "%s: %v", r.host, err)
 	}
-	s := &Session{Host: r.host, talk: talk{left: maxTalkBytes}}
+	s := &Session{Host: r.host, overhead: overhead{left: maxOverheadBytes}}
 	seen := &observer{base: r.rt, keep: keep, session: s}
 	client := githttp.NewClient(&http.Client{Transport: seen, CheckRedirect: checkRedirect})
 	up, err := client.NewUploadPackSession(ep, auth)

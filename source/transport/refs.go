@@ -15,8 +15,8 @@ const (
 	maxAdvertBytes = 64 << 20
 	// maxRefs bounds those of them that are kept.
 	maxRefs = 200_000
-	// maxTalkBytes bounds what a server says before a pack and beside it.
-	maxTalkBytes = 16 << 20
+	// maxOverheadBytes bounds what a server says before a pack and beside it.
+	maxOverheadBytes = 16 << 20
 )
 
 // refFilter passes a list of refs on without those that nobody asked for: a large
@@ -77,24 +77,24 @@ func (f *refFilter) pass(line []byte) error {
 	return to.Encode(line)
 }
 
-// talk bounds what a server says beside the pack: acknowledgements, progress, and
+// overhead bounds what a server says beside the pack: acknowledgements, progress, and
 // what the pack is wrapped in.
-type talk struct{ left int64 }
+type overhead struct{ left int64 }
 
-var errTalk = fault.New(fault.Unsupported, "the server talks without end instead of sending a pack")
+var errOverhead = fault.New(fault.Unsupported, "the server talks without end instead of sending a pack")
 
 // over reads from r, at most what is left beside the pack.
-func (t *talk) over(r io.Reader) io.Reader { return talked{r, t} }
+func (t *overhead) over(r io.Reader) io.Reader { return capped{r, t} }
 
-type talked struct {
+type capped struct {
 	io.Reader
-	talk *talk
+	overhead *overhead
 }
 
-func (r talked) Read(p []byte) (int, error) {
+func (r capped) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	if r.talk.left -= int64(n); r.talk.left < 0 {
-		return 0, errTalk
+	if r.overhead.left -= int64(n); r.overhead.left < 0 {
+		return 0, errOverhead
 	}
 	return n, err
 }
@@ -102,17 +102,17 @@ func (r talked) Read(p []byte) (int, error) {
 // arrival tells that parts of a pack came.
 type arrival struct {
 	io.Writer
-	talk     *talk
+	overhead *overhead
 	deadline *Deadline
 }
 
 func (s *Session) arriving(ctx context.Context, w io.Writer) io.Writer {
-	return arrival{w, &s.talk, DeadlineOf(ctx)}
+	return arrival{w, &s.overhead, DeadlineOf(ctx)}
 }
 
 func (a arrival) Write(p []byte) (int, error) {
 	// Even one that is wrapped a few bytes at a time is not all wrapping.
-	a.talk.left += 2 * int64(len(p))
+	a.overhead.left += 2 * int64(len(p))
 	a.deadline.extend(len(p))
 	return a.Writer.Write(p)
 }

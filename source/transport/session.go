@@ -43,9 +43,9 @@ type Session struct {
 	// leaves some out.
 	Caps Capabilities
 	// Shallow says that the server has a part of the history only.
-	Shallow bool
-	up      uploader
-	talk    talk
+	Shallow  bool
+	up       uploader
+	overhead overhead
 }
 
 // uploader is a way to ask for a pack.
@@ -104,8 +104,8 @@ func (s *Session) Pack(ctx context.Context, wants, haves []plumbing.Hash, w io.W
 	}
 	req.Wants, req.Haves = wants, haves
 	resp, err := s.up.UploadPack(ctx, req)
-	if s.talk.left < 0 {
-		err = errTalk // What comes through go-git is text alone.
+	if s.overhead.left < 0 {
+		err = errOverhead // What comes through go-git is text alone.
 	}
 	if err != nil {
 		return s.up.explain(ctx, err)

@@ -91,15 +91,15 @@ func (r *sshRemote) Connect(ctx context.Context, keep refChoice) (*Session, erro
 
 // sshUploader is a running git-upload-pack.
 type sshUploader struct {
-	host    string
-	conn    net.Conn
-	unbind  func() bool
-	client  *ssh.Client
-	session *ssh.Session
-	in      io.WriteCloser
-	out     *bufio.Reader
-	talk    *talk
-	stderr  cappedText
+	host     string
+	conn     net.Conn
+	unbind   func() bool
+	client   *ssh.Client
+	session  *ssh.Session
+	in       io.WriteCloser
+	out      *bufio.Reader
+	overhead *overhead
+	stderr   cappedText
 }
 
 func (u *sshUploader) open(r *sshRemote, l *login) error {
@@ -132,8 +132,8 @@ func shellQuote(s string) string {
 // advertisement reads the refs. The stream goes on afterwards, so that no more
 // may be read ahead than the line that is there.
 func (u *sshUploader) advertisement(ctx context.Context, keep refChoice) (*Session, error) {
-	s := &Session{Host: u.host, up: u, Adv: packp.NewAdvRefs(), talk: talk{left: maxTalkBytes}}
-	u.talk = &s.talk
+	s := &Session{Host: u.host, up: u, Adv: packp.NewAdvRefs(), overhead: overhead{left: maxOverheadBytes}}
+	u.overhead = &s.overhead
 	size, err := u.out.Peek(4)
 	if err != nil {
 		return nil, u.refused(ctx, err)
@@ -211,7 +211,7 @@ func (u *sshUploader) UploadPack(_ context.Context, req *packp.UploadPackRequest
 		return nil, err
 	}
 	resp := packp.NewUploadPackResponse(req)
-	if err := resp.Decode(io.NopCloser(u.talk.over(u.out))); err != nil {
+	if err := resp.Decode(io.NopCloser(u.overhead.over(u.out))); err != nil {
 		return nil, err
 	}
 	return resp, nil

@@ -162,11 +162,11 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 
 // answer acknowledges a comment, in words where something is to be said: on one
 // pull request not more often than once a minute, unless a person waits for it.
-func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge.Reaction, text string, spare bool) error {
+func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge.Reaction, text string, seldom bool) error {
 	if err := l.o.Forge.React(ctx, k.Number, c.ID, r); err != nil {
 		l.log.Warn("comment is not acknowledged", "error", err)
 	}
-	if text == "" || spare && l.o.Now().Before(k.replied.Add(between)) {
+	if text == "" || seldom && l.o.Now().Before(k.replied.Add(between)) {
 		return nil
 	}
 	k.replied = l.o.Now()

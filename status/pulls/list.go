@@ -18,7 +18,7 @@ type listing struct {
 	read, revisit time.Time
 }
 
-// again has the next look read the whole list, though the forge tells of no change.
+// again makes the next look read the whole list, though the forge tells of no change.
 func (l *listing) again() { l.cursor = "" }
 
 // due is when the list is to be read next.

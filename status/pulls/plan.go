@@ -84,7 +84,7 @@ func (w *Watcher) describe(k *work) {
 // killedText says why a pull request is not planned by itself, and what to do.
 const killedText = "weir was killed while it planned this commit, by that or by chance, and does not try again by itself: push another commit, or comment weir plan to have it tried once more"
 
-// plan has a pull request planned against the commit that is followed.
+// plan begins a plan of a pull request against the commit that is followed.
 func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
 	// What an earlier process told of the head stands until there is something newer.
 	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Told || k.Head != k.pr.HeadSHA) {
@@ -157,7 +157,7 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 	w.show(k, shown)
 }
 
-// again has what may pass tried again, each time later.
+// again notes when to try once more what may pass: each time later.
 func (w *Watcher) again(k *work) {
 	k.tries++
 	k.due = w.o.Now().Add(min(w.o.Interval<<min(k.tries-1, 6), 30*time.Minute))

@@ -135,7 +135,7 @@ const (
 type Watcher struct {
 	o    *Options
 	log  *slog.Logger
-	bell chan struct{}
+	wake chan struct{}
 	// self is weir's own login, written by Run alone.
 	self atomic.Pointer[string]
 	// heard says that the forge told of a change.
@@ -198,7 +198,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	mine := records{&o}
 	w := &Watcher{
-		o: &o, log: o.Logger.With("source", o.Source), bell: make(chan struct{}, 1), open: openPulls{}, left: map[int64]int64{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
+		o: &o, log: o.Logger.With("source", o.Source), wake: make(chan struct{}, 1), open: openPulls{}, left: map[int64]int64{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
 		records: mine, standings: standings{live: map[string]string{}, moved: map[string]time.Time{}},
 		commits: commits{records: mine}, trailers: trailers{records: mine}, images: images{records: mine},
 	}
@@ -236,7 +236,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-w.bell:
+		case <-w.wake:
 		case p := <-w.finished:
 			w.finish(ctx, p)
 		case <-timer.C:
@@ -254,19 +254,19 @@ func (w *Watcher) Self() string {
 	return ""
 }
 
-// Heard has the watcher look at the forge: it told of a change.
+// Heard makes the watcher look at the forge, which told of a change.
 func (w *Watcher) Heard(int64) {
 	w.heard.Store(true)
-	w.ring()
+	w.lookSoon()
 }
 
-// Moved has the watcher see that the source came to another commit. It is called
+// Moved tells the watcher that the source came to another commit. It is called
 // before anything of that commit is reported.
 func (w *Watcher) Moved() {
 	if base := w.o.Base(); base != nil && w.commits.follow(base) {
 		w.commits.save() // before anything of it is applied
 	}
-	w.ring()
+	w.lookSoon()
 }
 
 // Reported takes in what a pass found: whether AWS or what is followed moved under
@@ -278,16 +278,16 @@ func (w *Watcher) Reported(r *plan.Report) {
 	w.images.realized(r)
 	w.standings.take(r, w.o.Now())
 	if w.commits.note(r) {
-		w.ring()
+		w.lookSoon()
 	}
 }
 
 // Forget lets go of a target that has gone.
 func (w *Watcher) Forget(target string) { w.standings.forget(target) }
 
-// Rule has the trailer of a target's commit count for what it may count for. It is
+// Rule limits what the trailer of a target's commit counts for. It is
 // called for each pass; where nothing is known yet, what the trailer would let go
-// waits, and the loop is rung once it is.
+// waits, and the loop is woken once it is.
 func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) { w.trailers.rule(d, commit) }
 
 // Images gives a target the images that plans of its source's pull requests showed. Where
@@ -304,9 +304,9 @@ func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 	d.Policy.Gates.Waits = "which pull request the commit " + short(commit.Revision) + " merges is not known yet, and plans of several showed different images for what it wants"
 }
 
-func (w *Watcher) ring() {
+func (w *Watcher) lookSoon() {
 	select {
-	case w.bell <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
@@ -353,7 +353,7 @@ func (w *Watcher) advanceAll(ctx context.Context, base *fleet.Base) time.Duratio
 	return next
 }
 
-// configured has everything planned anew where the configuration is another than
+// configured plans everything anew where the configuration is another than
 // that of the last round: what the targets are, and what they are given, is in no
 // commit.
 func (w *Watcher) configured(c *fleet.Config) {

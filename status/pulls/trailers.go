@@ -60,7 +60,7 @@ type inquiry struct {
 // trailers are what those of the followed commit may count for.
 type trailers struct {
 	records
-	// listen has what was merged meanwhile read.
+	// listen makes the watcher read what was merged meanwhile.
 	listen func()
 
 	mu sync.Mutex // guards what follows
@@ -70,9 +70,7 @@ type trailers struct {
 	inquiry *inquiry
 }
 
-// rule has the trailer of a target's commit count for what it may count for. It is
-// called for each pass; where nothing is known yet, what the trailer would let go
-// waits, and the loop is rung once it is.
+// rule limits what the trailer of a target's commit counts for.
 func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune := &d.Policy.Prune
 	if len(prune.Allowed) == 0 {
