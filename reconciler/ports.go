@@ -28,9 +28,9 @@ type Cloud interface {
 	// Fill reads what planning found missing and returns a state that has it.
 	Fill(ctx context.Context, s observed.State, n observed.Needs) (observed.State, error)
 	// Confirm fails unless a resource that was seen is there still, and as much the
-	// instance's as it was. Its error is a *plan.Error.
+	// instance's as it was. Its error is a *observed.Error.
 	Confirm(ctx context.Context, seen step.Seen) error
-	// Execute does one step. Its error is a *plan.Error.
+	// Execute does one step. Its error is a *observed.Error.
 	Execute(ctx context.Context, a step.Action) (step.Result, error)
 	// Breather is how long it takes until AWS's limits on reads leave calls to spare
 	// again: a pass that nobody asked for waits so long.
@@ -83,7 +83,7 @@ type Desired struct {
 	// Touched says that the commit changed what the target renders.
 	Touched bool
 	// Reviewed are the images of versions that plans of the target showed to people, by
-	// plan.SourceHash. Reviews says that commits of the source are shown so before they
+	// content.SourceHash. Reviews says that commits of the source are shown so before they
 	// are followed.
 	Reviewed map[string]basis.ReviewedImage
 	Reviews  bool

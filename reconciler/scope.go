@@ -40,7 +40,7 @@ type Scope struct {
 	// one, which knows newer commits. 0 is no bound.
 	StepsFor time.Duration
 	// AskEvery is for how long AWS is not asked about an instance refresh whose
-	// machines show nothing new, plan.DefaultAskEvery if 0.
+	// machines show nothing new, observed.DefaultAskEvery if 0.
 	AskEvery time.Duration
 	// Round is the time in which each nodegroup at rest is described once; 0 describes
 	// all of them in each pass.

@@ -101,7 +101,7 @@ func (c *computation) pool(pool *intent.Pool) {
 		c.others[pool.Nodegroup.ClusterName] = key
 	}
 	if r.Settled {
-		c.settled[pool.Key] = r.Handover
+		c.settled[pool.Key] = r.TakenOver
 	}
 	if r.Outstanding != nil {
 		c.outstanding[key] = *r.Outstanding
@@ -200,8 +200,8 @@ func (c *computation) launchConfigDefaults() {
 			continue
 		}
 		w := c.begin(c.in.HoldOfAll(s.Users))
-		w.MoveDefault(s.Stand(s.Users), common)
-		s.Belong(s.Users, w.Hold, w.Steps, nil)
+		w.MoveDefault(s.AsPool(s.Users), common)
+		s.Attribute(s.Users, w.Hold, w.Steps, nil)
 		c.Take(w.Result)
 	}
 }

@@ -68,8 +68,8 @@ func GrantOf(p *Plan) basis.Grant {
 	return g
 }
 
-// covers reports whether the grant lets the plan run.
-func covers(g *basis.Grant, p *Plan) bool {
+// grants reports whether the grant lets the plan run.
+func grants(g *basis.Grant, p *Plan) bool {
 	return g != nil && g.Digest != "" && !p.Secretless && (!g.Exact || p.Digest() == g.Digest)
 }
 
@@ -88,7 +88,7 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 	if len(p.Steps) == 0 || in.Policy.Adoption.Asked {
 		return p, needs
 	}
-	granted := covers(grant, p)
+	granted := grants(grant, p)
 	if granted && len(grant.Deletes) > 0 {
 		in.Policy.Prune.Granted = grant.Deletes
 		p, needs = compute(in)

@@ -5,7 +5,7 @@
 // kept for a time that depends on their kind.
 //
 // A question that AWS does not answer, because the thing does not exist or
-// because weir may not look, becomes a plan.Answer with a Problem. It never
+// because weir may not look, becomes a observed.Answer with a Problem. It never
 // becomes a default. A failure that may pass by itself (throttling, a lost
 // connection) fails the whole call instead, so that nothing is planned from
 // half of the facts.
@@ -100,7 +100,7 @@ type TemplateVersion struct {
 }
 
 // Cloud reads facts of one account and region. What does not exist is left out
-// of the result and is no error. An error is a *plan.Error.
+// of the result and is no error. An error is a *observed.Error.
 type Cloud interface {
 	// Parameters reads SSM parameters by name.
 	Parameters(ctx context.Context, names []string) (map[string]string, error)

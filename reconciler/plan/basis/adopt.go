@@ -69,12 +69,12 @@ func neverAdopted(have, want map[string]string) string {
 func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Ownership) bool {
 	p, a := in.Policy, in.Policy.Adoption
 	owner := have[observed.TagOwner]
-	among := owner == p.Instance && !p.OwnTargetOnly && (have[observed.TagSource] == p.Source || slices.Contains(p.Sources, have[observed.TagSource]))
+	ours := owner == p.Instance && !p.OwnTargetOnly && (have[observed.TagSource] == p.Source || slices.Contains(p.Sources, have[observed.TagSource]))
 	never := neverAdopted(have, want)
-	if never == "" && !among {
+	if never == "" && !ours {
 		o.wayOut = p.wayOut(owner)
 	}
-	if p.OnlyShows() && never == "" && !among {
+	if p.OnlyShows() && never == "" && !ours {
 		return true
 	}
 	if !a.Asked && (!pool.Adopt || !a.Annotated) {
@@ -90,7 +90,7 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 	switch {
 	case owner == "":
 		return true
-	case among:
+	case ours:
 		return false // a matter between targets of this instance
 	case a.Asked && a.From == owner:
 		return true

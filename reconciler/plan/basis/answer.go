@@ -22,7 +22,7 @@ func (c *Work) Answer(pool *intent.Pool, l intent.Lookup) (observed.Answer, bool
 		object, path := asksFor(pool, l, a.Code)
 		c.NoteAt(diag.Warning, object, path, "default-network", "the region has a VPC beside the default one now, which is no answer for new pools any more; the pool's machines stay in the default VPC", "")
 		return a, true
-	case a.Problem != "" && c.told(pool, a):
+	case a.Problem != "" && c.saidAlready(pool, a):
 		c.Blocked = true
 		return observed.Answer{}, false
 	case a.Problem != "":
@@ -47,9 +47,9 @@ func (in Input) stays(pool *intent.Pool, a observed.Answer) bool {
 	return ok && !g.Deleting && len(g.SubnetIDs) > 0 && !slices.ContainsFunc(g.SubnetIDs, func(id string) bool { return !slices.Contains(a.Lapsed, id) })
 }
 
-// told reports whether the problem was said of the pool already, as the answer to
+// saidAlready reports whether the problem was said of the pool already, as the answer to
 // another of its questions.
-func (c *Work) told(pool *intent.Pool, a observed.Answer) bool {
+func (c *Work) saidAlready(pool *intent.Pool, a observed.Answer) bool {
 	same := func(d diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Code == a.Code && d.Summary == a.Problem && d.Object == pool.Infrastructure.String()
 	}

@@ -66,8 +66,8 @@ type Result struct {
 	// Image is that of the version that the pool wants, empty where none is known.
 	Image string
 	// Settled says that the pool runs the version that it wants of a shared template,
-	// Handover that this version changes nothing but who makes versions.
-	Settled, Handover bool
+	// TakenOver that this version changes nothing but who makes versions.
+	Settled, TakenOver bool
 	// Watched are the refreshes that the pool waits for, by group.
 	Watched map[string]Watched
 	// Outstanding is nil where nothing is.
@@ -85,7 +85,7 @@ func (r *Result) Take(o Result) {
 	r.Needs.Append(o.Needs)
 	r.Blocked, r.Waits, r.Contested = r.Blocked || o.Blocked, r.Waits || o.Waits, r.Contested || o.Contested
 	r.Adopts, r.Levels, r.Replaces = r.Adopts || o.Adopts, r.Levels || o.Levels, r.Replaces || o.Replaces
-	r.Settled, r.Handover = r.Settled || o.Settled, r.Handover || o.Handover
+	r.Settled, r.TakenOver = r.Settled || o.Settled, r.TakenOver || o.TakenOver
 	if o.Home != (observed.NodegroupName{}) {
 		r.Home = o.Home
 	}

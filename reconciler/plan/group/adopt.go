@@ -32,14 +32,14 @@ func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Owner
 	return true
 }
 
-// spare finds the machines that a change of hands must not replace, and marks
+// keepMachines finds the machines that a change of hands must not replace, and marks
 // their versions in w. Cluster API Provider AWS makes a version for each join
 // token and replaces no machine for it, so a pool's machines run many versions
 // that differ in user data alone, some of them deleted since. As long as the
 // wanted version is one that weir did not make, or the first that weir made after
 // such a one and differs from it in the user data of a KubeadmConfig alone, none
 // of them is replaced. The next change in Git is rolled out to all of them.
-func (c Planner) spare(pool *intent.Pool, want *template.Want, have observed.Group, w *template.Version) {
+func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have observed.Group, w *template.Version) {
 	if !w.Found || want == nil {
 		return
 	}
@@ -52,9 +52,9 @@ func (c Planner) spare(pool *intent.Pool, want *template.Want, have observed.Gro
 		if !read || template.MadeByWeir(before) || !template.SameMachines(before, w.Content(want), false) {
 			return
 		}
-		w.Handover = true
+		w.TakenOver = true
 	}
-	w.Spared = map[int64]bool{}
+	w.Kept = map[int64]bool{}
 	n := 0
 	for _, i := range have.Instances {
 		number := basis.VersionOf(w.Template, i.Template)
@@ -69,7 +69,7 @@ func (c Planner) spare(pool *intent.Pool, want *template.Want, have observed.Gro
 		} else if !known && w.OwnBefore() {
 			continue // it may have been weir's
 		}
-		w.Spared[number] = true
+		w.Kept[number] = true
 		n++
 	}
 	if n > 0 {

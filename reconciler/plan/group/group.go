@@ -59,7 +59,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		if subnets.Discovered && len(observed.SubnetIDs) > 0 {
 			subnets.Subnets = observed.SubnetIDs // nobody wrote them, so those it has stay
 		}
-		part.spare(pool, want, observed, &version)
+		part.keepMachines(pool, want, observed, &version)
 		part.updateGroup(pool, observed, version, subnets.Subnets)
 		part.rollGroup(pool, observed, version)
 	}
@@ -200,7 +200,7 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 		ends, n := u.EndsMachines(have)
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u})
 	}
-	c.updateApart(pool, have)
+	c.updateSeparately(pool, have)
 	c.UpdateHooks(pool, have, g.LifecycleHooks)
 	c.updateProcesses(pool, have)
 	c.updateGroupTags(pool, have)

@@ -40,7 +40,7 @@ func changedSettings(pool *intent.Pool, have observed.Group, u *step.UpdateGroup
 	wanted, found := unordered(pool.Group.GroupSettings), unordered(have.GroupSettings)
 	for _, m := range field.GroupMembers() {
 		want := m.Of(&wanted)
-		if want.IsZero() || m.Call != field.UpdateGroup || m.Holds(want, m.Of(&found)) || m.AWS == "DesiredCapacityType" && !counts(want.String(), have, u) {
+		if want.IsZero() || m.Call != field.UpdateGroup || m.Holds(want, m.Of(&found)) || m.AWS == "DesiredCapacityType" && !takesUnit(want.String(), have, u) {
 			continue
 		}
 		want, from := m.Of(&pool.Group.GroupSettings), m.Of(&have.GroupSettings)
@@ -66,10 +66,10 @@ func skipChanges(pool *intent.Pool) []step.Change {
 	return []step.Change{optionChange(pool, "skipZonalShiftValidation", nil, *skip)}
 }
 
-// counts reports whether a group can count its capacity in a unit already: other
+// takesUnit reports whether a group can count its capacity in a unit already: other
 // units than instances need a policy that chooses types by their attributes, which
 // a rollout brings.
-func counts(unit string, have observed.Group, u *step.UpdateGroup) bool {
+func takesUnit(unit string, have observed.Group, u *step.UpdateGroup) bool {
 	return unit == "units" || byAttributes(have.MixedInstancesPolicy) || byAttributes(u.MixedInstancesPolicy)
 }
 
@@ -96,22 +96,22 @@ func unordered(s intent.GroupSettings) intent.GroupSettings {
 	return s
 }
 
-// updateApart plans the options that have calls of their own.
-func (c Planner) updateApart(pool *intent.Pool, have observed.Group) {
+// updateSeparately plans the options that have calls of their own.
+func (c Planner) updateSeparately(pool *intent.Pool, have observed.Group) {
 	o := &pool.Group.Options
 	if reflect.ValueOf(*o).IsZero() {
 		return
 	}
 	c.updateTraffic(pool, have)
-	switch pond := have.Options.WarmPool; {
+	switch found := have.Options.WarmPool; {
 	case o.WarmPool != nil && have.Options.DeleteWarmPool:
 		c.NoteAt(diag.Info, pool.Options, intent.Path{"spec", "autoScalingGroup", "warmPool"}, "warm-pool-deleting",
 			"the warm pool of "+have.Name+" is being deleted; it is made anew once it is gone", "")
-	case o.WarmPool != nil && (pond == nil || *pond != *o.WarmPool):
+	case o.WarmPool != nil && (found == nil || *found != *o.WarmPool):
 		c.putWarmPool(pool, have)
-	case o.DeleteWarmPool && pond != nil && !have.Options.DeleteWarmPool:
+	case o.DeleteWarmPool && found != nil && !have.Options.DeleteWarmPool:
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "it is to have no warm pool",
-			Changes: []step.Change{optionChange(pool, "warmPool", pond, nil)}, Seen: step.SeenGroup(have), Do: step.DeleteWarmPool{Group: have.Name}})
+			Changes: []step.Change{optionChange(pool, "warmPool", found, nil)}, Seen: step.SeenGroup(have), Do: step.DeleteWarmPool{Group: have.Name}})
 	}
 	c.updateMetrics(pool, have)
 }

@@ -46,7 +46,7 @@ func (c Planner) runsWanted(pool *intent.Pool, have observed.Group, version temp
 func (c Planner) stale(pool *intent.Pool, have observed.Group, version template.Version) (versions, types int) {
 	policy := pool.Group.MixedInstancesPolicy
 	wanted := wantedTypes(pool)
-	if (version.Handover || version.Foreign && pool.ForeignTemplate == nil) && samePolicy(have.MixedInstancesPolicy, policy) {
+	if (version.TakenOver || version.Foreign && pool.ForeignTemplate == nil) && samePolicy(have.MixedInstancesPolicy, policy) {
 		wanted = nil
 	}
 	for _, i := range have.Instances {

@@ -40,10 +40,10 @@ func deletionChanges(g observed.Group) []step.Change {
 	return nil
 }
 
-// refused reports whether AWS would not let the orphan go, and says so: a group that
+// protected reports whether AWS would not let the orphan go, and says so: a group that
 // is protected from it, whose protection weir never lowers. Nothing of it is changed,
 // for a group that is drained and then stays would be the worst of both.
-func (c *orphans) refused(o orphan) bool {
+func (c *orphans) protected(o orphan) bool {
 	if o.claim.Resource != step.AutoScalingGroup {
 		return false
 	}
@@ -147,10 +147,10 @@ func drainWaits(g observed.Group) string {
 	return ""
 }
 
-// counted reports whether the orphan counts against the limit of deletions of a
+// hasMachines reports whether the orphan counts against the limit of deletions of a
 // target that still has pools. What is left of a deletion that was within the limit
 // does not count again: a template whose machines are gone, a group that is drained.
-func (c *orphans) counted(o orphan) bool {
+func (c *orphans) hasMachines(o orphan) bool {
 	if o.claim.Resource == step.LaunchTemplate {
 		return false
 	}

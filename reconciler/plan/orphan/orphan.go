@@ -68,7 +68,7 @@ func (c *orphans) plan(found []orphan) {
 	}
 	pools, emptied := map[string]bool{}, len(c.in.Set.Pools) == 0
 	for _, o := range found {
-		if c.counts(o) && (emptied || c.counted(o)) {
+		if c.limited(o) && (emptied || c.hasMachines(o)) {
 			pools[o.pool] = true
 		}
 	}
@@ -178,7 +178,7 @@ func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 		return step.HeldPaused
 	case c.poolOf(o) != nil && c.poolOf(o).Paused:
 		return step.HeldPaused
-	case refused && (c.counts(o) || o.config != ""):
+	case refused && (c.limited(o) || o.config != ""):
 		return step.HeldPruneLimit
 	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed)+len(c.in.Policy.Prune.Granted) == 0:
 		c.say(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
@@ -187,10 +187,10 @@ func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 	return ""
 }
 
-// counts reports whether the orphan counts against the limit: one that was
+// limited reports whether the orphan counts against the limit: one that was
 // allowed does not, nor does one that is replaced rather than pruned, nor a
 // template that pools shared, which is no pool.
-func (c *orphans) counts(o orphan) bool {
+func (c *orphans) limited(o orphan) bool {
 	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.poolOf(o) == nil
 }
 
@@ -224,7 +224,7 @@ func (c *orphans) keepProtected(found []orphan) []orphan {
 		switch {
 		case o.tags[observed.TagPrune] == "disabled":
 			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
-		case c.refused(o):
+		case c.protected(o):
 		case c.maybeTopology(o):
 			c.say(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
 		default:

@@ -47,13 +47,13 @@ func SameMachines(v observed.TemplateVersion, data intent.TemplateData, bootstra
 	if !bootstrap {
 		a.UserData, b.UserData = "", ""
 	}
-	return reflect.DeepEqual(essence(a), essence(b))
+	return reflect.DeepEqual(withoutEmpty(a), withoutEmpty(b))
 }
 
-// among finds the wanted content in the versions that may hold it, which begin
+// findIn finds the wanted content in the versions that may hold it, which begin
 // with the newest. Of versions that weir did not make, several may hold the same;
 // then the one that is in use is taken, so that nothing moves from one to another.
-func (w *Want) among(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) (found observed.TemplateVersion, ok bool) {
+func (w *Want) findIn(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) (found observed.TemplateVersion, ok bool) {
 	i := slices.IndexFunc(candidates, w.is)
 	if i < 0 {
 		return observed.TemplateVersion{}, false
@@ -110,5 +110,5 @@ func (w *Version) OwnBefore() bool {
 
 // Runs reports whether a machine of the version that ref names is as wanted.
 func (w Version) Runs(ref observed.TemplateRef) bool {
-	return w.Resolves(ref) || w.Found && w.Spared[basis.VersionOf(w.Template, ref)]
+	return w.Resolves(ref) || w.Found && w.Kept[basis.VersionOf(w.Template, ref)]
 }

@@ -23,7 +23,7 @@ func (w *Want) is(v observed.TemplateVersion) bool {
 	if !ours {
 		return !v.Unknown && v.Hash() == w.body() || SameMachines(v, w.Data, true)
 	}
-	return w.named(s) && w.genuine(v, s)
+	return w.named(s) && w.trusted(v, s)
 }
 
 // named reports whether a description names the wanted content.
@@ -34,19 +34,19 @@ func (w *Want) named(s content.Said) bool {
 	return s.Body == w.body()
 }
 
-// impostor reports whether version v says that it is the wanted content and
+// mislabeled reports whether version v says that it is the wanted content and
 // holds something else: somebody made it by hand with a copied description.
-func (w *Want) impostor(v observed.TemplateVersion) bool {
+func (w *Want) mislabeled(v observed.TemplateVersion) bool {
 	s, ours := content.DescriptionHashes(v.Description)
-	return ours && w.named(s) && !w.genuine(v, s)
+	return ours && w.named(s) && !w.trusted(v, s)
 }
 
-// genuine reports whether a version that names the wanted content holds it. What
+// trusted reports whether a version that names the wanted content holds it. What
 // AWS leaves out or fills in of its own accord is no difference. Should AWS
 // answer something else than what was sent in a way that weir does not know, the
 // version that was made for that reason confirms by its description that it is
 // so, because otherwise a version would be made at each pass.
-func (w *Want) genuine(v observed.TemplateVersion, s content.Said) bool {
+func (w *Want) trusted(v observed.TemplateVersion, s content.Said) bool {
 	return s.Confirmed != "" && s.Confirmed == confirmation(v, v.Number) || w.holds(v, s)
 }
 
@@ -59,7 +59,7 @@ func (w *Want) holds(v observed.TemplateVersion, s content.Said) bool {
 		return true
 	}
 	data := w.with(v)
-	return content.BodyHash(data) == s.Body && reflect.DeepEqual(essence(data), essence(v.Data))
+	return content.BodyHash(data) == s.Body && reflect.DeepEqual(withoutEmpty(data), withoutEmpty(v.Data))
 }
 
 // with is the wanted content with the image that version v keeps.
@@ -113,12 +113,12 @@ func tidy(d *intent.TemplateData) {
 	}
 }
 
-// essence is template data as JSON without what stands for nothing: false, 0,
+// withoutEmpty is template data as JSON without what stands for nothing: false, 0,
 // empty texts and whatever holds only those.
-func essence(d intent.TemplateData) any {
+func withoutEmpty(d intent.TemplateData) any {
 	var generic any
 	if err := json.Unmarshal(content.BodyJSON(&d), &generic); err != nil {
-		panic("essence of template data: " + err.Error())
+		panic("template data without what is empty: " + err.Error())
 	}
 	out, _ := basis.Strip(generic)
 	return out

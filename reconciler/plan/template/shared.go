@@ -78,10 +78,10 @@ func keysOf(pools []*intent.Pool) []string {
 	return out
 }
 
-// Stand is a pool that stands for the AWSLaunchConfig: its template is that of
+// AsPool is a pool that stands for the AWSLaunchConfig: its template is that of
 // the users, which want the same, and what is to be said of it is said of the
 // object that declares it.
-func (s *Shared) Stand(users []*intent.Pool) *intent.Pool {
+func (s *Shared) AsPool(users []*intent.Pool) *intent.Pool {
 	p := *users[0]
 	p.Key = intent.Key{Namespace: step.OwnerOfConfig + s.Config.Key.Namespace, Name: s.Config.Key.Name}
 	p.Infrastructure, p.Options = s.Config.Source, s.Config.Options
@@ -91,9 +91,9 @@ func (s *Shared) Stand(users []*intent.Pool) *intent.Pool {
 	return &p
 }
 
-// look is what tells most launch templates apart at once, so that only those
+// likeness is what tells most launch templates apart at once, so that only those
 // which may be equal are compared.
-type look struct {
+type likeness struct {
 	userData intent.UserData
 	image    intent.Lookup
 	data     string
@@ -103,13 +103,13 @@ type look struct {
 // split puts the users that want the same together. Those that cannot be planned
 // are in none.
 func (s *Shared) split() {
-	alike := map[look][]*SharedContent{}
+	alike := map[likeness][]*SharedContent{}
 	for _, u := range s.Users {
 		if len(u.Blocked) > 0 {
 			continue
 		}
 		t := u.LaunchTemplate
-		l := look{t.UserData, t.Image, string(content.BodyJSON(&t.Data)), len(t.Tags)}
+		l := likeness{t.UserData, t.Image, string(content.BodyJSON(&t.Data)), len(t.Tags)}
 		i := slices.IndexFunc(alike[l], func(x *SharedContent) bool { return reflect.DeepEqual(x.users[0].LaunchTemplate, t) })
 		if i < 0 {
 			x := &SharedContent{}
@@ -144,7 +144,7 @@ func (c Planner) PlanShared(s *Shared) basis.Result {
 	c.Take(s.answer(c))
 	all := c.Fork()
 	all.Hold = c.In.HoldOfAll(s.Users)
-	all.versionsOf(s, s.Stand(s.contents[0].users))
+	all.versionsOf(s, s.AsPool(s.contents[0].users))
 	if all.Blocked {
 		s.problem = firstError(all.Diags)
 		all.Steps = all.Conflicts
@@ -152,7 +152,7 @@ func (c Planner) PlanShared(s *Shared) basis.Result {
 		all.awaitPins(s, all.Steps)
 		all.Steps = all.Adopted(all.Steps)
 	}
-	s.Belong(s.Users, all.Hold, all.Steps, all.Diags)
+	s.Attribute(s.Users, all.Hold, all.Steps, all.Diags)
 	c.Take(all.Result)
 	return c.Result
 }
@@ -163,7 +163,7 @@ func (s *Shared) answer(c Planner) (r basis.Result) {
 	for _, x := range s.contents {
 		part := c.Fork()
 		part.Said = r.Diags
-		want, ok := part.template(s.Stand(x.users))
+		want, ok := part.template(s.AsPool(x.users))
 		if ok {
 			delete(want.tags, observed.TagPool)
 			want.tags[observed.TagLaunchConfig] = s.Key()
@@ -171,7 +171,7 @@ func (s *Shared) answer(c Planner) (r basis.Result) {
 		} else {
 			x.problem = firstError(part.Diags)
 		}
-		s.Belong(x.users, "", nil, part.Diags)
+		s.Attribute(x.users, "", nil, part.Diags)
 		for _, d := range part.Diags { // what all of them wait for is said once
 			if !slices.ContainsFunc(r.Diags, func(o diag.Diagnostic) bool { return reflect.DeepEqual(o, d) }) {
 				r.Diags = append(r.Diags, d)
@@ -193,9 +193,9 @@ func refsOf(in basis.Input, p *intent.Pool) []observed.TemplateRef {
 	return in.InUse(in.State.Groups[p.Group.Name])
 }
 
-// Belong makes steps and diagnostics those of an AWSLaunchConfig: under its name,
+// Attribute makes steps and diagnostics those of an AWSLaunchConfig: under its name,
 // for the users given, with the fields of the object that declares it.
-func (s *Shared) Belong(users []*intent.Pool, hold step.Hold, steps []step.Step, diags []diag.Diagnostic) {
+func (s *Shared) Attribute(users []*intent.Pool, hold step.Hold, steps []step.Step, diags []diag.Diagnostic) {
 	for i := range steps {
 		st := &steps[i]
 		if st.LaunchConfig != "" {
@@ -263,7 +263,7 @@ func (c Planner) TemplateOf(pool *intent.Pool) (*Want, bool) {
 // who makes versions.
 func (s *Shared) Common(settled map[intent.Key]bool) (common Version, ok bool) {
 	for _, u := range s.Users {
-		handover, runs := settled[u.Key]
+		takenOver, runs := settled[u.Key]
 		if !runs {
 			return Version{}, false
 		}
@@ -271,7 +271,7 @@ func (s *Shared) Common(settled map[intent.Key]bool) (common Version, ok bool) {
 		if common.Number != 0 && common.Number != w.Number {
 			return Version{}, false
 		}
-		w.Handover, w.Foreign = handover || common.Handover, w.Foreign || common.Foreign
+		w.TakenOver, w.Foreign = takenOver || common.TakenOver, w.Foreign || common.Foreign
 		common = w
 	}
 	return common, true

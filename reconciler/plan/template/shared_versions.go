@@ -96,9 +96,9 @@ func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedCon
 			}
 		}
 		all := may(x.want)
-		v, ok := x.want.among(t, slices.DeleteFunc(slices.Clone(all), func(v observed.TemplateVersion) bool { return !has[v.Number] }), refs)
+		v, ok := x.want.findIn(t, slices.DeleteFunc(slices.Clone(all), func(v observed.TemplateVersion) bool { return !has[v.Number] }), refs)
 		if !ok {
-			v, ok = x.want.among(t, all, refs)
+			v, ok = x.want.findIn(t, all, refs)
 		}
 		if ok {
 			x.Version, x.Known = x.want.have(t, v), true
@@ -172,7 +172,7 @@ func (c Planner) makeShared(s *Shared, missing []*SharedContent, t observed.Temp
 	there := candidates
 	for len(missing) > 0 {
 		x := missing[0]
-		pool, part := s.Stand(x.users), c.Fork()
+		pool, part := s.AsPool(x.users), c.Fork()
 		part.Hold = c.In.HoldOfAll(x.users)
 		var refs []observed.TemplateRef
 		for _, u := range x.users {
@@ -207,7 +207,7 @@ func (c Planner) makeShared(s *Shared, missing []*SharedContent, t observed.Temp
 		if len(candidates) == 0 {
 			candidates = append(candidates, made) // what the next one is compared with
 		}
-		s.Belong(users, part.Hold, part.Steps, nil)
+		s.Attribute(users, part.Hold, part.Steps, nil)
 		c.Take(part.Result)
 	}
 }

@@ -49,12 +49,12 @@ type Version struct {
 	Template observed.Template
 	Found    bool
 	// Foreign says that the wanted content is in a version which weir did not make.
-	// Handover and Spared are as the planner of groups finds them.
-	Foreign, Handover bool
+	// TakenOver and Kept are as the planner of groups finds them.
+	Foreign, TakenOver bool
 	// HasImage says that the version is of a template which the pool brings along,
 	// and names an image.
 	HasImage bool
-	Spared   map[int64]bool
+	Kept     map[int64]bool
 	// Want is what the version holds; nil where somebody else makes the template.
 	want *Want
 }
@@ -108,7 +108,7 @@ func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.Templat
 	if !read {
 		return w, false
 	}
-	if v, ok := want.among(t, candidates, inUse); ok {
+	if v, ok := want.findIn(t, candidates, inUse); ok {
 		c.noteNewerImage(pool, want, t, v)
 		c.noteForeignVersion(pool, t, []*Want{want}, []int64{v.Number})
 		c.noteUnkept(pool, want, t, v)
@@ -164,7 +164,7 @@ func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template,
 	}
 	description := want.description(c.In.Commit, "")
 	for _, v := range candidates {
-		if want.impostor(v) {
+		if want.mislabeled(v) {
 			why = "version " + strconv.FormatInt(v.Number, 10) + " says that it is the wanted one and holds something else: " + why
 			description = want.description(c.In.Commit, confirmation(v, number))
 			break
@@ -210,7 +210,7 @@ func (c Planner) noteForeignVersion(pool *intent.Pool, t observed.Template, want
 	if !read || slices.Contains(wanted, newest.Number) {
 		return
 	}
-	other := func(w *Want) bool { return !MadeByWeir(newest) && !w.is(newest) || w.impostor(newest) }
+	other := func(w *Want) bool { return !MadeByWeir(newest) && !w.is(newest) || w.mislabeled(newest) }
 	if slices.ContainsFunc(wants, other) {
 		var stays []string
 		for _, n := range wanted {
@@ -306,7 +306,7 @@ func (c Planner) PlanDefault(pool *intent.Pool, w Version) {
 		return
 	}
 	if pool.LaunchConfig != nil {
-		c.Settled, c.Handover = true, w.Handover
+		c.Settled, c.TakenOver = true, w.TakenOver
 		return
 	}
 	c.MoveDefault(pool, w)
@@ -327,7 +327,7 @@ func (c Planner) MoveDefault(pool *intent.Pool, w Version) {
 // movesDefault reports whether the default version has to move to the wanted one.
 // Where nothing was rolled out, it stays as it was found.
 func (w Version) movesDefault() bool {
-	return w.Found && !w.Made() && !w.Foreign && !w.Handover && w.Template.DefaultVersion != w.Number
+	return w.Found && !w.Made() && !w.Foreign && !w.TakenOver && w.Template.DefaultVersion != w.Number
 }
 
 // Resolves reports whether an observed reference means version number of
