@@ -255,7 +255,11 @@ func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step
 			return step.Result{}, err
 		}
 	}
-	do := s.unhurried(s.freshToken(step.WithTemplate(st.Do, made)))
+	do := s.freshToken(step.WithTemplate(st.Do, made))
+	if d, ok := do.(step.SetDefaultVersion); ok && s.StepsFor > 0 {
+		d.Patient = true // no machine waits for it, and there are passes to come
+		do = d
+	}
 	if err := s.confirmRefresh(ctx, do); err != nil {
 		return step.Result{}, err
 	}
@@ -298,16 +302,6 @@ func (s *Scope) freshToken(a step.Action) step.Action {
 		v.Token = fmt.Sprintf("%s-%d", v.Token, n)
 	}
 	return v
-}
-
-// unhurried has what no machine waits for give way to what others ask of AWS, where
-// there are passes to come.
-func (s *Scope) unhurried(a step.Action) step.Action {
-	if d, ok := a.(step.SetDefaultVersion); ok && s.StepsFor > 0 {
-		d.Patient = true
-		return d
-	}
-	return a
 }
 
 // answered is how often AWS answered to a client token.

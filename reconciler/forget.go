@@ -22,10 +22,11 @@ const unreadGrace = time.Hour
 func (s *Scope) forget(targets []Desired, state *observed.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, known, owner := s.now(), make(map[string]bool, len(targets)), ""
+	now, known, tokens, owner := s.now(), make(map[string]bool, len(targets)), make(map[string]bool, len(targets)), ""
 	for _, t := range targets {
-		known[t.Policy.Target], owner = true, t.Policy.Instance
+		known[t.Policy.Target], tokens[t.Policy.Target], owner = true, t.Tokens != nil, t.Policy.Instance
 	}
+	maps.DeleteFunc(s.keepers, func(target string, _ tokenKeeper) bool { return !tokens[target] })
 	maps.DeleteFunc(s.parked, func(key string, p parking) bool {
 		target, _, _ := cutTarget(key)
 		return !known[target] || now.After(p.until)
@@ -54,15 +55,4 @@ func (s *Scope) forget(targets []Desired, state *observed.State) {
 		_, listed := state.Clusters[name.Cluster]
 		return listed && !there && !state.Unread.Cluster(name.Cluster)
 	})
-}
-
-// forgetKeepers lets go of the keepers of targets that have gone, or need no tokens.
-func (s *Scope) forgetKeepers(targets []Desired) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	needed := make(map[string]bool, len(targets))
-	for _, t := range targets {
-		needed[t.Policy.Target] = t.Tokens != nil
-	}
-	maps.DeleteFunc(s.keepers, func(target string, _ tokenKeeper) bool { return !needed[target] })
 }

@@ -35,7 +35,6 @@ func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []basi
 	if s.Parameters == nil {
 		return
 	}
-	s.forgetKeepers(targets)
 	var g errgroup.Group
 	g.SetLimit(parallelTokens)
 	for i := range targets {

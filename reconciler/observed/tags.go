@@ -47,6 +47,15 @@ func WithTags(base map[string]string, more ...map[string]string) map[string]stri
 	return out
 }
 
+// GroupTags are tags of a group that its machines do not get.
+func GroupTags(values map[string]string) map[string]GroupTag {
+	out := make(map[string]GroupTag, len(values))
+	for k, v := range values {
+		out[k] = GroupTag{Value: v}
+	}
+	return out
+}
+
 func GroupTagValues(tags map[string]GroupTag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for k, t := range tags {

@@ -182,14 +182,13 @@ func (c *fence) templateCauses(out []cause, name string) []cause {
 		return out
 	}
 	out = c.tagCauses(out, t.Tags, "the launch template "+name)
-	newest, read := t.Versions[t.LatestVersion]
-	if !read {
-		if !t.Missing[t.LatestVersion] && c.in.State.Unread.Versions[name] == nil {
-			c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)})
-		}
-		return out
+	if newest, read := t.Versions[t.LatestVersion]; read {
+		return versionCause(out, t, newest)
 	}
-	return versionCause(out, t, newest)
+	if c.in.State.Unread.Versions[name] == nil {
+		c.Version(t, t.LatestVersion)
+	}
+	return out
 }
 
 // versionCause adds the commit in a version's description, unless it may be another

@@ -87,15 +87,8 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 		o.Why = never
 		return false
 	}
-	switch {
-	case owner == "":
-		return true
-	case ours:
-		return false // a matter between targets of this instance
-	case a.Asked && a.From == owner:
-		return true
-	}
-	return false
+	// What is ours is a matter between targets of this instance.
+	return owner == "" || !ours && a.Asked && a.From == owner
 }
 
 // wayOut says what to do about a resource of owner, for whom "" stands for no weir. Who

@@ -21,12 +21,12 @@ const (
 	// mostRollouts bounds those that one process starts from one commit to one
 	// configuration of a pool within rolloutsFor. A pool that is gone each time is made
 	// anew as often within Lately.
-	MostRollouts = 3
-	RolloutsFor  = 6 * time.Hour
+	mostRollouts = 3
+	rolloutsFor  = 6 * time.Hour
 	// mostDisplaced bounds the refreshes to one configuration that AWS lists of the
 	// time Lately and that one to another configuration followed, whoever started them
 	// and for whatever commit.
-	MostDisplaced = 3
+	mostDisplaced = 3
 )
 
 // RolloutKey is what a rollout is remembered by.
@@ -45,15 +45,15 @@ func (m *Memory) Begun(key string, now time.Time) {
 // ForgetRollouts forgets those that were started too long ago to matter.
 func (m *Memory) ForgetRollouts(now time.Time) {
 	maps.DeleteFunc(m.Rollouts, func(_ string, starts []time.Time) bool {
-		return now.Sub(starts[len(starts)-1]) >= RolloutsFor
+		return now.Sub(starts[len(starts)-1]) >= rolloutsFor
 	})
 }
 
-// made is what the creation of a pool is remembered by.
+// Made is what the creation of a pool is remembered by.
 const Made = "made"
 
-// Started counts the rollouts that this process started within a time.
-func (in Input) Started(pool *intent.Pool, rollout string, within time.Duration) int {
+// started counts the rollouts that this process started within a time.
+func (in Input) started(pool *intent.Pool, rollout string, within time.Duration) int {
 	n := 0
 	for _, at := range in.Memory.Rollouts[RolloutKey(in.Policy.Target, pool.Key.String(), in.Commit.Revision, rollout)] {
 		if in.Now.Sub(at) < within {
@@ -63,19 +63,31 @@ func (in Input) Started(pool *intent.Pool, rollout string, within time.Duration)
 	return n
 }
 
-// Lost reports whether a pool was made so often that something must delete it, which a
-// weir does that knows of a commit without it.
-func (c *Work) Lost(pool *intent.Pool, what string) bool {
-	own := c.In.Started(pool, Made, observed.Lately)
-	if own < MostRollouts || c.In.Memory.Retry[pool.Key.String()] {
+// Undone reports whether a resource has been rolled to the wanted configuration so often
+// that something else must be at work: by this process, or displaced as often by a rollout
+// to another configuration, as AWS lists them.
+func (c *Work) Undone(pool *intent.Pool, what, rollout string, displaced int) bool {
+	own := c.In.started(pool, rollout, rolloutsFor)
+	if own < mostRollouts && displaced < mostDisplaced || c.In.Memory.Retry[pool.Key.String()] {
 		return false
 	}
-	c.Contest(pool, what+" was made "+strconv.Itoa(own)+" times for this commit, and each time something deleted it; it is not made again")
+	c.contest(pool, what+" was rolled to what Git wants "+strconv.Itoa(max(own, displaced))+" times, and each time something changed it back; it is not rolled again")
 	return true
 }
 
-// Contest says so. What only the rollout was for is not made either.
-func (c *Work) Contest(pool *intent.Pool, summary string) {
+// Lost reports whether a pool was made so often that something must delete it, which a
+// weir does that knows of a commit without it.
+func (c *Work) Lost(pool *intent.Pool, what string) bool {
+	own := c.In.started(pool, Made, observed.Lately)
+	if own < mostRollouts || c.In.Memory.Retry[pool.Key.String()] {
+		return false
+	}
+	c.contest(pool, what+" was made "+strconv.Itoa(own)+" times for this commit, and each time something deleted it; it is not made again")
+	return true
+}
+
+// contest says so. What only the rollout was for is not made either.
+func (c *Work) contest(pool *intent.Pool, summary string) {
 	c.Contested = true
 	c.Note(diag.Error, pool, nil, "rollout-contested", summary, "")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -172,4 +173,13 @@ func (c *Work) Fork() *Work {
 	part := *c
 	part.Said, part.Result = append(slices.Clip(c.Said), c.Diags...), Result{Adopts: c.Adopts, Moved: c.Moved}
 	return &part
+}
+
+// Version is a version of a template. Where it is yet to be read, it is asked for.
+func (r *Result) Version(t observed.Template, number int64) (v observed.TemplateVersion, read bool) {
+	v, read = t.Versions[number]
+	if !read && number > 0 && !t.Missing[number] {
+		r.Needs.Versions = append(r.Needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(number, 10)})
+	}
+	return v, read
 }

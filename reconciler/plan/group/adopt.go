@@ -23,10 +23,7 @@ func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Owner
 	want = takingProcesses(RecordingHooks(want, a.Have, pool.Group.LifecycleHooks), *g, pool)
 	want = observed.WithTags(want, map[string]string{observed.TagAdopted: basis.AdoptedFor(pool)})
 	a.Put, a.Remove = basis.MissingTags(want, a.Have)
-	t := step.TagGroup{Group: g.Name, Put: map[string]observed.GroupTag{}, Remove: a.Remove}
-	for k, v := range a.Put {
-		t.Put[k] = observed.GroupTag{Value: v}
-	}
+	t := step.TagGroup{Group: g.Name, Put: observed.GroupTags(a.Put), Remove: a.Remove}
 	c.Adopt(pool, a, t)
 	g.Tags = t.Tags(g.Tags)
 	return true
@@ -48,7 +45,7 @@ func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have obser
 		if pool.Bootstrap.Kind != "KubeadmConfig" || !w.Made() && !stale && w.Template.DefaultVersion == w.Number {
 			return
 		}
-		before, read := c.versionBefore(w)
+		before, read := c.Version(w.Template, w.Number-1)
 		if !read || template.MadeByWeir(before) || !template.SameMachines(before, w.Content(want), false) {
 			return
 		}
@@ -61,31 +58,17 @@ func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have obser
 		if i.Leaving() || w.Resolves(i.Template) || number == 0 {
 			continue
 		}
-		if v, known := w.Template.Versions[number]; known && (template.MadeByWeir(v) || !template.SameMachines(v, w.Content(want), false)) {
-			continue
-		} else if !known && !w.Template.Missing[number] {
-			c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: w.Template.ID, Name: w.Template.Name, Version: strconv.FormatInt(number, 10)})
-			continue
-		} else if !known && w.OwnBefore() {
-			continue // it may have been weir's
+		switch v, known := c.Version(w.Template, number); {
+		case known && (template.MadeByWeir(v) || !template.SameMachines(v, w.Content(want), false)):
+		case !known && (!w.Template.Missing[number] || w.OwnBefore()): // it may have been weir's
+		default:
+			w.Kept[number] = true
+			n++
 		}
-		w.Kept[number] = true
-		n++
 	}
 	if n > 0 {
 		c.Note(diag.Info, pool, nil, "adopted-instances",
 			strconv.Itoa(n)+" instances of "+have.Name+" run versions from before weir took the group over, which differ from version "+w.Version()+" in user data at most; they stay",
 			"they are replaced when the pool's launch configuration changes in Git")
 	}
-}
-
-// versionBefore is the version just below the wanted one. read is false where
-// there is none, or it is yet to be read.
-func (c Planner) versionBefore(w *template.Version) (v observed.TemplateVersion, read bool) {
-	number := w.Number - 1
-	v, read = w.Template.Versions[number]
-	if !read && number > 0 && !w.Template.Missing[number] {
-		c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: w.Template.ID, Name: w.Template.Name, Version: strconv.FormatInt(number, 10)})
-	}
-	return v, read
 }

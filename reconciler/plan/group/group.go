@@ -9,7 +9,6 @@ package group
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -211,12 +210,8 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 	if len(put)+len(remove) == 0 {
 		return
 	}
-	t := step.TagGroup{Group: have.Name, Put: map[string]observed.GroupTag{}, Remove: remove}
-	for k, v := range put {
-		t.Put[k] = observed.GroupTag{Value: v}
-	}
 	c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "tags differ",
-		Changes: basis.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: t})
+		Changes: basis.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: step.TagGroup{Group: have.Name, Put: observed.GroupTags(put), Remove: remove}})
 }
 
 // samePolicy compares mixed instances policies, which hold AWS's defaults on both sides.
@@ -225,9 +220,6 @@ func samePolicy(a, b *intent.MixedInstances) bool { return a.Same(b) }
 // undone reports whether a group has been rolled to the wanted configuration so
 // often that something else must be at work.
 func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.Refresh, version template.Version) bool {
-	if c.In.Memory.Retry[pool.Key.String()] {
-		return false
-	}
 	wanted := func(r observed.Refresh) bool {
 		return version.Resolves(r.Template) && samePolicy(r.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
 	}
@@ -238,10 +230,5 @@ func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.
 		}
 		later = wanted(r)
 	}
-	own := c.In.Started(pool, version.Refreshed(pool.Group.MixedInstancesPolicy), basis.RolloutsFor)
-	if own < basis.MostRollouts && displaced < basis.MostDisplaced {
-		return false
-	}
-	c.Contest(pool, "the group "+have.Name+" was rolled to what Git wants "+strconv.Itoa(max(own, displaced))+" times, and each time something changed it back; it is not rolled again")
-	return true
+	return c.Undone(pool, "the group "+have.Name, version.Refreshed(pool.Group.MixedInstancesPolicy), displaced)
 }

@@ -1,10 +1,8 @@
 package group
 
 import (
-	"encoding/json"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -109,12 +107,17 @@ func RecordingHooks(want, have map[string]string, declared []intent.LifecycleHoo
 }
 
 func recordHooks(pool *intent.Pool, group, from, to string) step.Step {
-	t := step.TagGroup{Group: group, Remove: []string{observed.TagHooks}}
+	return recordStep(pool, group, observed.TagHooks, "lifecycleHooks", "the record of weir's lifecycle hooks differs", from, to)
+}
+
+// recordStep writes the tag of a group that records what weir has set of a field.
+func recordStep(pool *intent.Pool, group, tag, field, why, from, to string) step.Step {
+	t := step.TagGroup{Group: group, Remove: []string{tag}}
 	if to != "" {
-		t.Put, t.Remove = map[string]observed.GroupTag{observed.TagHooks: {Value: to}}, nil
+		t.Put, t.Remove = map[string]observed.GroupTag{tag: {Value: to}}, nil
 	}
-	ch := step.Change{Field: intent.Path{"tags", observed.TagHooks}.String(), From: basis.OrNil(from), To: basis.OrNil(to), Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
-	return hookStep(pool, group, "the record of weir's lifecycle hooks differs", []step.Change{ch}, t)
+	return hookStep(pool, group, why, []step.Change{{Field: intent.Path{"tags", tag}.String(), From: basis.OrNil(from), To: basis.OrNil(to),
+		Object: pool.Infrastructure, Path: intent.Path{"spec", field}}}, t)
 }
 
 func hookStep(pool *intent.Pool, group, why string, changes []step.Change, do step.Action) step.Step {
@@ -146,10 +149,4 @@ func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []
 }
 
 // hookValue is a hook as the JSON value of a Change.
-func hookValue(h intent.LifecycleHook) any {
-	var out any
-	if err := json.Unmarshal(content.Canonical(observed.HookDefaults(h)), &out); err != nil {
-		panic("hook value: " + err.Error())
-	}
-	return out
-}
+func hookValue(h intent.LifecycleHook) any { return basis.PlainJSON(observed.HookDefaults(h)) }

@@ -73,16 +73,9 @@ func (c Planner) updateProcesses(pool *intent.Pool, have observed.Group) {
 
 // recordProcesses plans the tag's new value, which it returns.
 func (c Planner) recordProcesses(pool *intent.Pool, group, from, to string) string {
-	if from == to {
-		return to
+	if from != to {
+		c.Step(pool, recordStep(pool, group, observed.TagSuspended, "suspendProcesses", "the record of the processes that weir suspends differs", from, to))
 	}
-	t := step.TagGroup{Group: group, Put: map[string]observed.GroupTag{observed.TagSuspended: {Value: to}}}
-	if to == "" {
-		t.Put, t.Remove = nil, []string{observed.TagSuspended}
-	}
-	c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: group, Reason: "the record of the processes that weir suspends differs", Do: t,
-		Changes: []step.Change{{Field: intent.Path{"tags", observed.TagSuspended}.String(), From: basis.OrNil(from), To: basis.OrNil(to),
-			Object: pool.Infrastructure, Path: intent.Path{"spec", "suspendProcesses"}}}})
 	return to
 }
 

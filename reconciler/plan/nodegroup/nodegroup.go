@@ -8,7 +8,6 @@ package nodegroup
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/content"
@@ -213,7 +212,7 @@ func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	if len(steps) == 0 || steps[0].Held != "" {
 		c.PlanDefault(pool, w.version)
 	}
-	if len(steps) == 0 || c.failedBefore(w, have) || c.undone(w, have, version) {
+	if len(steps) == 0 || c.failedBefore(w, have) || len(version) > 0 && c.Undone(pool, "the nodegroup "+have.Name, version[0].Rollout, 0) {
 		return
 	}
 	for i := range steps {
@@ -322,17 +321,4 @@ func (w wantNodegroup) updated(u step.UpdateNodegroupVersion) string {
 		sum = w.version.Sum()
 	}
 	return content.ShortHash([]byte(sum), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
-}
-
-// undone is the same of a nodegroup.
-func (c Planner) undone(w wantNodegroup, have observed.Nodegroup, steps []step.Step) bool {
-	if len(steps) == 0 {
-		return false
-	}
-	own := c.In.Started(w.pool, steps[0].Rollout, basis.RolloutsFor)
-	if own < basis.MostRollouts || c.In.Memory.Retry[w.pool.Key.String()] {
-		return false
-	}
-	c.Contest(w.pool, "the nodegroup "+have.Name+" was rolled to what Git wants "+strconv.Itoa(own)+" times, and each time something changed it back; it is not rolled again")
-	return true
 }

@@ -149,7 +149,8 @@ func (c *orphans) confirmed(o orphan) bool {
 	switch o.claim.Resource {
 	case step.ManagedNodegroup:
 		name := observed.NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
-		if c.unreadOrphan(o, c.in.State.Unread.Nodegroup(name)) {
+		if err := c.in.State.Unread.Nodegroup(name); err != nil {
+			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but AWS does not let weir read it, so it stays: "+err.Message, "")
 			return false
 		}
 		if !c.in.State.Nodegroups[name].DescribedAtPass {

@@ -6,18 +6,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
-
-// unreadOrphan says that an orphan stays because it cannot be looked at.
-func (c *orphans) unreadOrphan(o orphan, err *observed.Error) bool {
-	if err == nil {
-		return false
-	}
-	c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but AWS does not let weir read it, so it stays: "+err.Message, "")
-	return true
-}
 
 // brought reports whether a pool brings the template along: it stays then, even
 // if it has tags of ours.

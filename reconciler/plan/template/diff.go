@@ -1,6 +1,9 @@
 package template
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -34,7 +37,7 @@ func (c Planner) templateChanges(pool *intent.Pool, version observed.TemplateVer
 			}
 			ch.Field, ch.Object, ch.Path = "userData", pool.Bootstrap, intent.Path{"spec"}
 			before, after := content.Decoded(from.UserData), content.Decoded(to.UserData)
-			ch.From, ch.To = c.In.Policy.Mask(before), c.In.Policy.Mask(after)
+			ch.From, ch.To = mask(c.In.Policy.DigestKey, before), mask(c.In.Policy.DigestKey, after)
 			out = append(out, ch)
 			if before != "" {
 				out = append(out, partChanges(pool, before, after)...)
@@ -156,4 +159,15 @@ func placeGroups(d *intent.TemplateData) {
 		n.Groups = slices.Compact(slices.Sorted(slices.Values(n.Groups)))
 	}
 	d.SecurityGroupIDs = nil
+}
+
+// mask stands for user data in changes: equal text gives equal marks, and the
+// key keeps anybody without it from guessing a short secret.
+func mask(key []byte, text string) any {
+	if text == "" {
+		return nil
+	}
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(text))
+	return "hmac:" + hex.EncodeToString(m.Sum(nil))[:16]
 }

@@ -101,10 +101,7 @@ func (c Planner) tellImage(pool *intent.Pool, want *Want) {
 	} else if want.was != nil {
 		shown.Words = want.was.Words
 	}
-	if c.Resolved == nil {
-		c.Resolved = map[string]basis.ReviewedImage{}
-	}
-	c.Resolved[want.source] = shown
+	basis.AddAll(&c.Resolved, map[string]basis.ReviewedImage{want.source: shown})
 	path := intent.Path{"spec", "awsLaunchTemplate"}
 	newest := named(want.newest.ID, want.newest.Words())
 	switch r := want.was; {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -124,9 +123,8 @@ func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedCon
 			if !ok || !x.want.named(said) || t.Missing[n] {
 				continue
 			}
-			v, known := t.Versions[n]
+			v, known := c.Version(t, n)
 			if !known {
-				c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
 				read = false
 				return false
 			}

@@ -233,13 +233,10 @@ func (c Planner) candidates(t observed.Template, inUse []observed.TemplateRef) (
 	}
 	read = true
 	for _, n := range numbers {
-		v, known := t.Versions[n]
-		switch {
-		case known:
+		if v, known := c.Version(t, n); known {
 			out = append(out, v)
-		case !t.Missing[n]:
-			c.Needs.Versions = append(c.Needs.Versions, observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(n, 10)})
-			read = false
+		} else {
+			read = read && t.Missing[n]
 		}
 	}
 	return out, read

@@ -95,7 +95,12 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 		source.BlockDeviceMappings = slices.Clone(source.BlockDeviceMappings)
 		source.BlockDeviceMappings[0].DeviceName = ""
 	}
-	w.source = content.HashOfSource(source, c.canonicalImage(t.Image))
+	image, known := c.Images[t.Image]
+	if !known {
+		image = content.Canonical(t.Image)
+		c.Images[t.Image] = image
+	}
+	w.source = content.HashOfSource(source, image)
 	if ok {
 		c.chooseImage(pool, w)
 	}
@@ -109,16 +114,6 @@ func (w *Want) take(im *observed.Image) {
 		w.Data.BlockDeviceMappings[0].DeviceName = im.RootDevice
 		w.needs = im.RootSize
 	}
-}
-
-// canonicalImage is canonical, once for each image that the target's pools name.
-func (c Planner) canonicalImage(image intent.Lookup) []byte {
-	out, known := c.Images[image]
-	if !known {
-		out = content.Canonical(image)
-		c.Images[image] = out
-	}
-	return out
 }
 
 // userData is the bootstrap data as EC2 is sent it, its placeholders filled from
