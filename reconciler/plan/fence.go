@@ -123,10 +123,8 @@ func (c *fence) objectOf(owner string) string {
 		}
 		return ""
 	}
-	for i := range c.in.Set.Pools {
-		if p := &c.in.Set.Pools[i]; p.Key.String() == owner {
-			return p.Infrastructure.String()
-		}
+	if p := c.in.Pool(owner); p != nil {
+		return p.Infrastructure.String()
 	}
 	return ""
 }

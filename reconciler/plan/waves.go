@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -167,7 +168,7 @@ func WaitFor(source, revision, on, wanted string, s Standing) string {
 	case !s.Seen:
 		return WaitText(on, "has not been looked at yet")
 	case s.Source == source && s.Ground.Revision != revision:
-		return WaitText(on, "is not at "+shortRevision(revision)+" yet")
+		return WaitText(on, "is not at "+cmp.Or(short(revision), "this revision")+" yet")
 	case s.Ground.Wanted != wanted:
 		return WaitText(on, "has not been looked at since something else is wanted of it")
 	case s.Lets():
@@ -187,11 +188,4 @@ func (p *Plan) Await(why string) {
 			s.Held, s.HeldReason = step.HeldWave, why
 		}
 	}
-}
-
-func shortRevision(revision string) string {
-	if revision == "" {
-		return "this revision"
-	}
-	return revision[:min(7, len(revision))]
 }

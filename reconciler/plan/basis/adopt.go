@@ -122,39 +122,29 @@ func (p Policy) AdoptCommand(owner string) string {
 	return command + " --from " + owner
 }
 
-// Adopting is one resource that becomes the target's.
-type Adopting struct {
-	Resource step.Resource
-	Name     string
-	Have     map[string]string
-	Put      map[string]string
-	Remove   []string
-}
-
-// Tags are the resource's once it is adopted.
-func (a Adopting) Tags() map[string]string {
-	out := observed.WithTags(a.Have, a.Put)
-	for _, k := range a.Remove {
-		delete(out, k)
-	}
-	return out
-}
-
-func (c *Work) Adopt(pool *intent.Pool, a Adopting, do step.Action) {
+// Adopt plans that a resource becomes the target's by an action that writes its tags, which
+// it returns as they then are.
+func (c *Work) Adopt(pool *intent.Pool, resource step.Resource, name string, have map[string]string, do step.Action) map[string]string {
 	why := "it is nobody's"
-	switch owner := a.Have[observed.TagOwner]; {
+	switch owner := have[observed.TagOwner]; {
 	case owner != "":
 		why = "it belongs to the weir instance " + observed.Quote(owner)
-	case HasCAPATag(a.Have):
+	case HasCAPATag(have):
 		why = "it belongs to Cluster API Provider AWS"
 	}
 	c.Adopts = true
-	s := step.Step{Verb: step.Adopt, Resource: a.Resource, Name: a.Name, Reason: why + "; only its tags change",
-		Changes: TagChanges(pool, a.Put, a.Remove, a.Have), Do: do}
+	about := do.About()
+	s := step.Step{Verb: step.Adopt, Resource: resource, Name: name, Reason: why + "; only its tags change",
+		Changes: TagChanges(pool, about.Put, about.Remove, have), Do: do}
 	if p := c.In.Policy; p.OnlyShows() {
-		s.HeldReason = p.Gates.WhySuspended(p, pool.Key.String()) + "; " + p.AdoptCommand(a.Have[observed.TagOwner]) + " adopts it all the same, which changes tags only"
+		s.HeldReason = p.Gates.WhySuspended(p, pool.Key.String()) + "; " + p.AdoptCommand(have[observed.TagOwner]) + " adopts it all the same, which changes tags only"
 	}
 	c.Step(pool, s)
+	tags := observed.WithTags(have, about.Put)
+	for _, k := range about.Remove {
+		delete(tags, k)
+	}
+	return tags
 }
 
 // TagVerb is the verb of a step that tags what is behind a nodegroup.

@@ -129,3 +129,8 @@ func TagChanges(pool *intent.Pool, put map[string]string, remove []string, have 
 	}
 	return out
 }
+
+// Minus is what of a list is not in another.
+func Minus[T comparable](list, other []T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(other, v) })
+}

@@ -89,7 +89,7 @@ func (in Input) NodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 	}
 	if len(ours) == 0 { // a MachinePool that was renamed
 		for _, name := range index.Replacements[observed.NodegroupName{Cluster: n.ClusterName, Name: ReplacementBase(n.Name)}] {
-			if have := in.State.Nodegroups[name]; have.Tags[observed.TagOwner] == in.Policy.Instance && !in.hasPool(have.Tags[observed.TagPool]) && !in.namedInGit(name, n.Name) {
+			if have := in.State.Nodegroups[name]; have.Tags[observed.TagOwner] == in.Policy.Instance && in.Pool(have.Tags[observed.TagPool]) == nil && !in.namedInGit(name, n.Name) {
 				ours = append(ours, have)
 			}
 		}
@@ -121,9 +121,15 @@ func (in Input) namedInGit(name observed.NodegroupName, wanted string) bool {
 	return named && name.Name != wanted
 }
 
-// hasPool reports whether the target's render has a pool with the key.
-func (in Input) hasPool(key string) bool {
-	return in.Set != nil && slices.ContainsFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == key })
+// Pool is the pool of the target's render with the key, nil where it has none.
+func (in Input) Pool(key string) *intent.Pool {
+	if in.Set == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == key }); i >= 0 {
+		return &in.Set.Pools[i]
+	}
+	return nil
 }
 
 // CutSuffix takes the suffix of a replacement off a name.

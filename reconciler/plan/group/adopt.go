@@ -15,16 +15,15 @@ import (
 // adoptGroup plans to take a group over, and has the rest of the plan see it as
 // it then is.
 func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Ownership) bool {
-	a := basis.Adopting{Resource: step.AutoScalingGroup, Name: g.Name, Have: observed.GroupTagValues(g.Tags)}
-	want := groupTags(c.In, pool)
-	if g.Deleting || !c.In.MayAdopt(pool, a.Have, want, o) {
+	have, want := observed.GroupTagValues(g.Tags), groupTags(c.In, pool)
+	if g.Deleting || !c.In.MayAdopt(pool, have, want, o) {
 		return false
 	}
-	want = takingProcesses(RecordingHooks(want, a.Have, pool.Group.LifecycleHooks), *g, pool)
+	want = takingProcesses(RecordingHooks(want, have, pool.Group.LifecycleHooks), *g, pool)
 	want = observed.WithTags(want, map[string]string{observed.TagAdopted: basis.AdoptedFor(pool)})
-	a.Put, a.Remove = basis.MissingTags(want, a.Have)
-	t := step.TagGroup{Group: g.Name, Put: observed.GroupTags(a.Put), Remove: a.Remove}
-	c.Adopt(pool, a, t)
+	put, remove := basis.MissingTags(want, have)
+	t := step.TagGroup{Group: g.Name, Put: observed.GroupTags(put), Remove: remove}
+	c.Adopt(pool, step.AutoScalingGroup, g.Name, have, t)
 	g.Tags = t.Tags(g.Tags)
 	return true
 }

@@ -8,6 +8,7 @@
 package group
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -214,14 +215,11 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 		Changes: basis.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: step.TagGroup{Group: have.Name, Put: observed.GroupTags(put), Remove: remove}})
 }
 
-// samePolicy compares mixed instances policies, which hold AWS's defaults on both sides.
-func samePolicy(a, b *intent.MixedInstances) bool { return a.Same(b) }
-
 // undone reports whether a group has been rolled to the wanted configuration so
 // often that something else must be at work.
 func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.Refresh, version template.Version) bool {
 	wanted := func(r observed.Refresh) bool {
-		return version.Resolves(r.Template) && samePolicy(r.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+		return version.Resolves(r.Template) && r.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
 	}
 	displaced, later := 0, wanted(latest)
 	for _, r := range latest.Earlier {
@@ -231,4 +229,40 @@ func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.
 		later = wanted(r)
 	}
 	return c.Undone(pool, "the group "+have.Name, version.Refreshed(pool.Group.MixedInstancesPolicy), displaced)
+}
+
+// What a step sends and somebody wrote is among its changes: they are what people
+// approve, and what tells a request that AWS refused from one that Git has mended.
+// Members that have the usual value go without saying.
+
+// usualStrategy is how a refresh goes where nobody says otherwise.
+const usualStrategy = "Rolling"
+
+// newMembers are the changes that a new group's members are beside its sizes,
+// subnets and launch configuration.
+func (c Planner) newMembers(pool *intent.Pool, group observed.Group) []step.Change {
+	g := pool.Group
+	out := newSettings(pool, true)
+	for _, h := range g.LifecycleHooks {
+		out = append(out, hookChange(pool, h.Name, nil, hookValue(h)))
+	}
+	tags := observed.GroupTagValues(group.Tags)
+	return append(out, basis.NewTags(pool, c.In.UsualTags(pool, g.Name, tags), tags)...)
+}
+
+// preferenceChanges say how a rollout goes where Git says anything of it.
+func preferenceChanges(pool *intent.Pool) []step.Change {
+	r := pool.Group.Refresh
+	r.Disable = false
+	if r.Strategy == usualStrategy {
+		r.Strategy = ""
+	}
+	if reflect.ValueOf(r).IsZero() {
+		return nil
+	}
+	value, _ := basis.PlainJSON(r).(map[string]any)
+	if r.Strategy == "" {
+		delete(value, "strategy")
+	}
+	return []step.Change{basis.InfraChange(pool, "refreshPreferences", nil, value)}
 }

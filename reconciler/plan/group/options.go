@@ -137,7 +137,7 @@ func (c Planner) updateMetrics(pool *intent.Pool, have observed.Group) {
 	if m := have.Options.MetricsCollection; m != nil {
 		found = m.Metrics
 	}
-	s := step.SetMetrics{Group: pool.Group.Name, Granularity: want.Granularity, Enable: minus(want.Metrics, found), Disable: minus(found, want.Metrics)}
+	s := step.SetMetrics{Group: pool.Group.Name, Granularity: want.Granularity, Enable: basis.Minus(want.Metrics, found), Disable: basis.Minus(found, want.Metrics)}
 	if len(s.Enable)+len(s.Disable) == 0 {
 		return
 	}
@@ -158,7 +158,7 @@ func (c Planner) updateTraffic(pool *intent.Pool, have observed.Group) {
 		found := slices.DeleteFunc(slices.Clone(have.Options.TrafficSources), func(t intent.TrafficSource) bool {
 			return len(kinds) > 0 && !slices.Contains(kinds, t.Type)
 		})
-		attach, detach := minus(want, found), minus(found, want)
+		attach, detach := basis.Minus(want, found), basis.Minus(found, want)
 		if len(attach)+len(detach) > 0 {
 			s.Attach, s.Detach = append(s.Attach, attach...), append(s.Detach, detach...)
 			changes = append(changes, optionChange(pool, member, found, want))
@@ -171,9 +171,4 @@ func (c Planner) updateTraffic(pool *intent.Pool, have observed.Group) {
 		why := basis.Reason(changes)
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: why, Changes: append(changes, skipChanges(pool)...), Do: s})
 	}
-}
-
-// minus is what of a list is not in another.
-func minus[T comparable](list, other []T) []T {
-	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(other, v) })
 }

@@ -1,10 +1,7 @@
 package group
 
 import (
-	"reflect"
-
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -65,11 +62,6 @@ func wantedTypes(pool *intent.Pool) []string {
 		}
 	}
 	return out
-}
-
-// triedWithOptions is triedWith for the preferences of PoolOptions.
-func triedWithOptions(tried, want intent.Refresh) bool {
-	return field.Holds(reflect.ValueOf(rest(want)), reflect.ValueOf(rest(tried)), reflect.Value{})
 }
 
 // rest is a refresh without what triedWith compares.

@@ -2,6 +2,7 @@ package group
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -36,7 +38,7 @@ func (c Planner) updatesDirectly(pool *intent.Pool, have observed.Group, version
 
 // runsWanted reports whether the group is set to the wanted launch configuration.
 func (c Planner) runsWanted(pool *intent.Pool, have observed.Group, version template.Version) bool {
-	return version.Resolves(have.Template) && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+	return version.Resolves(have.Template) && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
 }
 
 // stale counts the instances that a refresh would replace: those that do not run
@@ -46,7 +48,7 @@ func (c Planner) runsWanted(pool *intent.Pool, have observed.Group, version temp
 func (c Planner) stale(pool *intent.Pool, have observed.Group, version template.Version) (versions, types int) {
 	policy := pool.Group.MixedInstancesPolicy
 	wanted := wantedTypes(pool)
-	if (version.TakenOver || version.Foreign && pool.ForeignTemplate == nil) && samePolicy(have.MixedInstancesPolicy, policy) {
+	if (version.TakenOver || version.Foreign && pool.ForeignTemplate == nil) && have.MixedInstancesPolicy.Same(policy) {
 		wanted = nil
 	}
 	for _, i := range have.Instances {
@@ -68,7 +70,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	versions, types := c.stale(pool, have, version)
 	left := versions + types
 	latest, read := c.In.State.Refreshes[have.Name]
-	same := latest.ID != "" && version.Resolves(latest.Template) && samePolicy(latest.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)
+	same := latest.ID != "" && version.Resolves(latest.Template) && latest.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
 	if set && (left == 0 || pool.Group.Refresh.Disable) {
 		switch {
 		case latest.Moving() && !same && left == 0:
@@ -108,7 +110,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		return
 	}
 	changes := c.launchChanges(pool, have, version)
-	if left == 0 && !have.UnknownPolicy && samePolicy(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy) {
+	if left == 0 && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy) {
 		// Somebody set the group to another version, and nothing runs it yet.
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes,
 			Do: step.UpdateGroup{Name: have.Name, Template: &version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
@@ -196,7 +198,7 @@ func Again(in basis.Input, what string) string {
 func triedWith(tried, want intent.Refresh) bool {
 	same := func(a, b *int32) bool { return b == nil || a != nil && *a == *b }
 	return same(tried.MinHealthyPercentage, want.MinHealthyPercentage) &&
-		same(tried.MaxHealthyPercentage, want.MaxHealthyPercentage) && same(tried.InstanceWarmup, want.InstanceWarmup) && triedWithOptions(tried, want)
+		same(tried.MaxHealthyPercentage, want.MaxHealthyPercentage) && same(tried.InstanceWarmup, want.InstanceWarmup) && field.Holds(reflect.ValueOf(rest(want)), reflect.ValueOf(rest(tried)), reflect.Value{})
 }
 
 // launchChanges says what of the launch configuration changes.

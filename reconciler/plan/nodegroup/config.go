@@ -16,11 +16,10 @@ import (
 )
 
 // configStep plans UpdateNodegroupConfig: none or one step.
-func (c Planner) configStep(w wantNodegroup, have observed.Nodegroup) []step.Step {
+func (w wantNodegroup) configStep(have observed.Nodegroup) []step.Step {
 	pool, n := w.pool, w.pool.Nodegroup
 	u := step.UpdateNodegroupConfig{NodegroupName: have.NodegroupName}
-	var changes []step.Change
-	c.scaling(w, have, &u, &changes)
+	changes := w.scale(have, &u)
 	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		if got, ok := have.Labels[k]; !ok || got != n.Labels[k] {
 			u.PutLabels = observed.WithTags(u.PutLabels, map[string]string{k: n.Labels[k]})
@@ -33,17 +32,18 @@ func (c Planner) configStep(w wantNodegroup, have observed.Nodegroup) []step.Ste
 			changes = append(changes, labelChange(pool, k, have.Labels[k], nil))
 		}
 	}
-	u.PutTaints = without(n.Taints, have.Taints)
-	u.RemoveTaints = slices.DeleteFunc(without(have.Taints, n.Taints), func(t intent.Taint) bool {
+	u.PutTaints = basis.Minus(n.Taints, have.Taints)
+	u.RemoveTaints = slices.DeleteFunc(basis.Minus(have.Taints, n.Taints), func(t intent.Taint) bool {
 		// A taint with another value is overwritten, not removed.
 		return slices.ContainsFunc(n.Taints, func(o intent.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
 	})
 	if len(u.PutTaints)+len(u.RemoveTaints) > 0 {
 		changes = append(changes, basis.InfraChange(pool, "taints", taintText(have.Taints), taintText(n.Taints)))
 	}
-	c.updateConfig(w, have, &u, &changes)
-	c.nodeRepair(w, have, &u, &changes)
-	if p := n.WarmPool; p != nil && !sameWarmPool(p, have.WarmPool) {
+	changes = append(changes, w.updateConfig(have, &u)...)
+	changes = append(changes, w.nodeRepair(have, &u)...)
+	// EKS's defaults are filled in: none at all, stopped instances, no reuse.
+	if p := n.WarmPool; p != nil && string(content.Canonical(warmPoolOf(p))) != string(content.Canonical(warmPoolOf(have.WarmPool))) {
 		u.WarmPool = warmPoolChange(p, have.WarmPool)
 		changes = append(changes, optionsChange(pool, "warmPoolConfig", have.WarmPool, p))
 	}
@@ -80,14 +80,14 @@ func (w wantNodegroup) sizes(have observed.Nodegroup) (minSize, maxSize, desired
 	return minSize, maxSize, min(max(desired, minSize), maxSize)
 }
 
-func (c Planner) scaling(w wantNodegroup, have observed.Nodegroup, u *step.UpdateNodegroupConfig, changes *[]step.Change) {
-	pool := w.pool
+// scale puts the sizes into u where one of them differs.
+func (w wantNodegroup) scale(have observed.Nodegroup, u *step.UpdateNodegroupConfig) []step.Change {
 	minSize, maxSize, desired := w.sizes(have)
-	if minSize == have.MinSize && maxSize == have.MaxSize && desired == have.DesiredSize {
-		return
+	changes := sizeChanges(w.pool, have, minSize, maxSize, desired)
+	if len(changes) > 0 {
+		u.MinSize, u.MaxSize, u.DesiredSize = &minSize, &maxSize, &desired
 	}
-	u.MinSize, u.MaxSize, u.DesiredSize = &minSize, &maxSize, &desired
-	*changes = append(*changes, sizeChanges(pool, have, minSize, maxSize, desired)...)
+	return changes
 }
 
 // sizeChanges are those of the three sizes that differ.
@@ -102,10 +102,6 @@ func sizeChanges(pool *intent.Pool, have observed.Nodegroup, minSize, maxSize, d
 func labelChange(pool *intent.Pool, key string, from, to any) step.Change {
 	return step.Change{Field: intent.Path{"labels", key}.String(), From: from, To: to,
 		Object: pool.Infrastructure, Path: intent.Path{"spec", "labels", key}}
-}
-
-func without(a, b []intent.Taint) []intent.Taint {
-	return slices.DeleteFunc(slices.Clone(a), func(t intent.Taint) bool { return slices.Contains(b, t) })
 }
 
 func taintText(taints []intent.Taint) any {
@@ -128,48 +124,43 @@ func updateText(u intent.UpdateConfig) any {
 }
 
 // updateConfig is sent whole; the strategy that nobody wrote stays.
-func (c Planner) updateConfig(w wantNodegroup, have observed.Nodegroup, u *step.UpdateNodegroupConfig, changes *[]step.Change) {
+func (w wantNodegroup) updateConfig(have observed.Nodegroup, u *step.UpdateNodegroupConfig) (changes []step.Change) {
 	want, got := w.pool.Nodegroup.UpdateConfig, have.UpdateConfig
 	if strategy := want.UpdateStrategy; strategy == "" {
 		want.UpdateStrategy = got.UpdateStrategy
 	} else if from := cmp.Or(got.UpdateStrategy, "DEFAULT"); from != strategy {
-		*changes = append(*changes, optionsChange(w.pool, "updateConfig.updateStrategy", from, strategy))
+		changes = append(changes, optionsChange(w.pool, "updateConfig.updateStrategy", from, strategy))
 	} else {
 		got.UpdateStrategy = strategy // EKS leaves its default out
 	}
 	if want == got {
-		return
+		return changes
 	}
 	u.UpdateConfig = &want
 	if from, to := updateText(got), updateText(want); from != to {
-		*changes = append(*changes, basis.InfraChange(w.pool, "updateConfig", from, to))
+		changes = append(changes, basis.InfraChange(w.pool, "updateConfig", from, to))
 	}
+	return changes
 }
 
 // nodeRepair is sent whole: what nobody wrote of it stays.
-func (c Planner) nodeRepair(w wantNodegroup, have observed.Nodegroup, u *step.UpdateNodegroupConfig, changes *[]step.Change) {
+func (w wantNodegroup) nodeRepair(have observed.Nodegroup, u *step.UpdateNodegroupConfig) (changes []step.Change) {
 	n := w.pool.Nodegroup
 	on, options := have.NodeRepair != nil && *have.NodeRepair, have.RepairOptions
-	before := len(*changes)
 	if n.NodeRepair != nil && *n.NodeRepair != on {
-		*changes = append(*changes, basis.InfraChange(w.pool, "nodeRepairConfig.enabled", on, *n.NodeRepair))
+		changes = append(changes, basis.InfraChange(w.pool, "nodeRepairConfig.enabled", on, *n.NodeRepair))
 		on = *n.NodeRepair
 	}
 	if want := n.RepairOptions; want != nil {
 		if got := cmp.Or(options, &intent.RepairOptions{}); string(content.Canonical(got)) != string(content.Canonical(want)) {
-			*changes = append(*changes, optionsChange(w.pool, "nodeRepairConfig", got, want))
+			changes = append(changes, optionsChange(w.pool, "nodeRepairConfig", got, want))
 		}
 		options = want
 	}
-	if len(*changes) > before {
+	if len(changes) > 0 {
 		u.NodeRepair, u.RepairOptions = &on, options
 	}
-}
-
-// sameWarmPool compares with EKS's defaults filled in: none at all, stopped
-// instances, no reuse.
-func sameWarmPool(want, have *intent.NodegroupWarmPool) bool {
-	return string(content.Canonical(warmPoolOf(want))) == string(content.Canonical(warmPoolOf(have)))
+	return changes
 }
 
 // warmPoolChange is what to send for a warm pool: EKS keeps what a request leaves

@@ -208,7 +208,7 @@ func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 		c.Fails("nodegroup-degraded", healthCause(have.HealthIssues))
 	}
 	version := c.versionSteps(w, have)
-	steps := append(c.configStep(w, have), version...)
+	steps := append(w.configStep(have), version...)
 	if len(steps) == 0 || steps[0].Held != "" {
 		c.PlanDefault(pool, w.version)
 	}
@@ -321,4 +321,18 @@ func (w wantNodegroup) updated(u step.UpdateNodegroupVersion) string {
 		sum = w.version.Sum()
 	}
 	return content.ShortHash([]byte(sum), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
+}
+
+// adoptNodegroup plans to take a nodegroup over. Its tags must be those of this pass: what is remembered may be out of date.
+func (c Planner) adoptNodegroup(pool *intent.Pool, n *observed.Nodegroup, o *basis.Ownership) bool {
+	want := c.In.Policy.AllTags(pool, pool.Nodegroup.Tags)
+	if n.Status == "DELETING" || !c.In.MayAdopt(pool, n.Tags, want, o) {
+		return false
+	}
+	if !n.DescribedAtPass && !c.In.Policy.OnlyShows() {
+		c.Needs.Nodegroups = append(c.Needs.Nodegroups, n.NodegroupName)
+	}
+	put, remove := basis.MissingTags(observed.WithTags(want, map[string]string{observed.TagAdopted: basis.AdoptedFor(pool)}), n.Tags)
+	n.Tags = c.Adopt(pool, step.ManagedNodegroup, n.Name, n.Tags, step.TagNodegroup{NodegroupName: n.NodegroupName, ARN: n.ARN, Put: put, Remove: remove})
+	return true
 }

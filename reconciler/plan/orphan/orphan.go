@@ -108,7 +108,7 @@ func (c *orphans) plan(found []orphan) {
 // inPlace reports whether the orphan still does the work of a pool that Git
 // wants under another name: it goes once what replaces it is up.
 func (c *orphans) inPlace(o orphan) bool {
-	pool := c.poolOf(o)
+	pool := c.in.Pool(o.pool)
 	if pool == nil {
 		return false
 	}
@@ -130,16 +130,6 @@ func (c *orphans) inPlace(o orphan) bool {
 		}
 	}
 	return ready < have.DesiredInstances()
-}
-
-// poolOf returns the pool of the render whose key the orphan's tag names.
-func (c *orphans) poolOf(o orphan) *intent.Pool {
-	for i := range c.in.Set.Pools {
-		if c.in.Set.Pools[i].Key.String() == o.pool {
-			return &c.in.Set.Pools[i]
-		}
-	}
-	return nil
 }
 
 // confirmed reports whether everything that a delete must know was read in this
@@ -177,7 +167,7 @@ func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 		return step.HeldSuspended
 	case c.clusterOf(o, func(paused, _ bool) bool { return paused }):
 		return step.HeldPaused
-	case c.poolOf(o) != nil && c.poolOf(o).Paused:
+	case c.in.Pool(o.pool) != nil && c.in.Pool(o.pool).Paused:
 		return step.HeldPaused
 	case refused && (c.limited(o) || o.config != ""):
 		return step.HeldPruneLimit
@@ -192,7 +182,7 @@ func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 // allowed does not, nor does one that is replaced rather than pruned, nor a
 // template that pools shared, which is no pool.
 func (c *orphans) limited(o orphan) bool {
-	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.poolOf(o) == nil
+	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.in.Pool(o.pool) == nil
 }
 
 // clusterOf asks test about the clusters of the render whose tag the orphan has.
@@ -332,4 +322,41 @@ func Strays(s *observed.State, p basis.Policy, known map[string]bool) diag.List 
 		note(step.LaunchTemplate, name, s.Templates[name].Tags)
 	}
 	return out.Sorted()
+}
+
+// brought reports whether a pool brings the template along: it stays then, even
+// if it has tags of ours.
+func brought(in basis.Input, t observed.Template) bool {
+	if in.Fleet.Brought[t.Name] || in.Fleet.Brought[t.ID] {
+		return true
+	}
+	return slices.ContainsFunc(in.Set.Pools, func(p intent.Pool) bool {
+		return slices.ContainsFunc(basis.ForeignTemplates(&p), func(f intent.ForeignTemplate) bool { return f.Lookup.Name == t.Name || f.Lookup.Name == t.ID })
+	})
+}
+
+// replaceable reports whether the orphan is a nodegroup of a pool that some target
+// wants: planning that pool decides what becomes of it.
+func replaceable(in basis.Input, name observed.NodegroupName) bool {
+	for i := range in.Set.Pools {
+		p := &in.Set.Pools[i]
+		n := p.Nodegroup
+		if n == nil || n.ClusterName != name.Cluster || !basis.StandsFor(name.Name, n.Name) {
+			continue
+		}
+		if slices.ContainsFunc(in.NodegroupsOf(p), func(have observed.Nodegroup) bool { return have.NodegroupName == name }) {
+			return true
+		}
+	}
+	base, _, cut := basis.CutSuffix(name.Name)
+	wanted := observed.NodegroupName{Cluster: name.Cluster, Name: base}
+	target := in.Fleet.Wanted[basis.Claim{Resource: step.ManagedNodegroup, Name: base, Cluster: name.Cluster}]
+	if !cut || target == "" || target == in.Policy.Target {
+		return false
+	}
+	// That target's pool takes no other pool's nodegroup where it has one of its own.
+	return !slices.ContainsFunc(append([]observed.NodegroupName{wanted}, in.Index.Replacements[wanted]...), func(own observed.NodegroupName) bool {
+		tags := in.State.Nodegroups[own].Tags
+		return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagTarget] == target && tags[observed.TagPool] != in.State.Nodegroups[name].Tags[observed.TagPool]
+	})
 }

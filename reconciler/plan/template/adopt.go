@@ -11,15 +11,14 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// adoptTemplate is adoptGroup for a launch template.
+// adoptTemplate plans to take a launch template over, and has the rest of the plan see it
+// as it then is.
 func (c Planner) adoptTemplate(pool *intent.Pool, want *Want, t *observed.Template, o *basis.Ownership) bool {
-	a := basis.Adopting{Resource: step.LaunchTemplate, Name: t.Name, Have: t.Tags}
-	if !c.In.MayAdopt(pool, a.Have, want.tags, o) {
+	if !c.In.MayAdopt(pool, t.Tags, want.tags, o) {
 		return false
 	}
-	a.Put, a.Remove = basis.MissingTags(want.tags, a.Have)
-	c.Adopt(pool, a, step.TagLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Put: a.Put, Remove: a.Remove})
-	t.Tags = a.Tags()
+	put, remove := basis.MissingTags(want.tags, t.Tags)
+	t.Tags = c.Adopt(pool, step.LaunchTemplate, t.Name, t.Tags, step.TagLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove})
 	return true
 }
 

@@ -22,11 +22,13 @@ import (
 func (c Planner) templateChanges(pool *intent.Pool, version observed.TemplateVersion, to intent.TemplateData) []step.Change {
 	from := version.Data
 	a, b := flatten(from), flatten(to)
+	both := maps.Clone(a)
+	maps.Copy(both, b)
 	var out []step.Change
 	if version.Unknown {
 		out = append(out, step.Change{Field: "awsLaunchTemplate", From: "members that weir does not know"})
 	}
-	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {
+	for _, key := range slices.Sorted(maps.Keys(both)) {
 		if reflect.DeepEqual(a[key], b[key]) {
 			continue
 		}
@@ -128,17 +130,6 @@ func leaves(prefix string, v any, out map[string]any) {
 	default:
 		out[prefix] = v
 	}
-}
-
-func union(a, b map[string]any) map[string]bool {
-	out := map[string]bool{}
-	for k := range a {
-		out[k] = true
-	}
-	for k := range b {
-		out[k] = true
-	}
-	return out
 }
 
 // placeGroups moves the security groups into the network interfaces where there

@@ -128,22 +128,16 @@ func named(id, words string) string {
 // and that AWS holds what was reviewed, or as much of it as can be had.
 func (c Planner) holds(pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
 	if want.follows && want.newest != nil && want.newest.ID != v.Data.ImageID {
-		if c.Behind == nil {
-			c.Behind = map[string]bool{}
-		}
 		for _, p := range pools {
-			c.Behind[p.Key.String()] = true
+			basis.AddAll(&c.Behind, map[string]bool{p.Key.String(): true})
 		}
 	}
 	r := want.was
 	if r == nil || !r.Outdated && r.ID != "" && r.ID != v.Data.ImageID {
 		return
 	}
-	if c.Reviewed == nil {
-		c.Reviewed = map[string]string{}
-	}
 	for _, p := range pools {
-		c.Reviewed[p.Key.String()] = want.source
+		basis.AddAll(&c.Reviewed, map[string]string{p.Key.String(): want.source})
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -119,3 +122,58 @@ func (m *Memory) WriteAgain(pool string) {
 func (m *Memory) ForgetWrites(known map[string]bool) {
 	maps.DeleteFunc(m.Written, func(key WriteKey, _ Written) bool { return !known[key.Target] })
 }
+
+// A reviewed plan is applied with the images that it showed, whatever was published
+// since: the content of a version, with its image as Git names it, says which version of
+// which review it is. So it does not matter how a pull request was merged, nor whether
+// its forge has told of that yet.
+
+// ReviewedImage is the image of a version in a plan that somebody reviewed.
+type ReviewedImage struct {
+	Lookup intent.Lookup `json:"lookup"`
+	// ID is the image's; empty where the version keeps the image that the pool has. Words
+	// names it for people.
+	ID    string `json:"id,omitempty"`
+	Words string `json:"words,omitempty"`
+	// By says who showed the plan, At when it was made. Outdated says that this is too
+	// long ago.
+	By       string    `json:"-"`
+	At       time.Time `json:"-"`
+	Outdated bool      `json:"-"`
+}
+
+// ImageCheck asks whether an image is an answer to a lookup.
+type ImageCheck struct {
+	Lookup intent.Lookup
+	ID     string
+}
+
+// Settled is what a pool wanted when it last had converged. The process remembers
+// it, and a restart forgets it: what differs then may be a change of Git that nobody
+// has applied, so that it is called drift only where the target reports and never
+// changes anything.
+type Settled struct {
+	Pool    *intent.Pool
+	Answers observed.Answers
+}
+
+// Same reports whether the pool wants what it wanted then, of Git and of AWS's
+// answers.
+func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
+	if s.Pool == nil || s.Pool != pool && !reflect.DeepEqual(s.Pool, pool) {
+		return false
+	}
+	return !slices.ContainsFunc(pool.Lookups(), func(l intent.Lookup) bool {
+		// A launch template that the pool brings along is itself what drifts.
+		return l.Kind != intent.TemplateByName && l.Kind != intent.TemplateByID && !reflect.DeepEqual(s.Answers[l], answers[l])
+	})
+}
+
+// settled reports whether the pool wants what it wanted when it last had converged.
+func (in Input) settled(pool *intent.Pool) bool {
+	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
+	return known && then.Same(pool, in.Answers)
+}
+
+// SettledKey is a pool's key in Memory.Settled.
+func SettledKey(target, pool string) string { return target + "\x00" + pool }
