@@ -3,6 +3,7 @@ package execute
 import (
 	"context"
 	"errors"
+	"github.com/weir-gitops/weir/render/intent"
 	"slices"
 	"strings"
 
@@ -30,13 +31,39 @@ func (x *Executor) setTrafficSources(ctx context.Context, a step.SetTrafficSourc
 			return sdk.Classify("autoscaling", "AttachTrafficSources", err)
 		}
 	}
-	for batch := range slices.Chunk(convert.TrafficSources(a.Detach), trafficBatch) {
-		_, err := x.autoscaling.DetachTrafficSources(ctx, &autoscaling.DetachTrafficSourcesInput{AutoScalingGroupName: aws.String(a.Group), TrafficSources: batch})
-		if err != nil {
-			return sdk.Classify("autoscaling", "DetachTrafficSources", err)
+	for batch := range slices.Chunk(a.Detach, trafficBatch) {
+		if err := x.detach(ctx, a.Group, batch); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// detach takes a refusal for done where nothing of it is attached, and repeats it for what
+// still is: AWS refuses all where one has gone, as it has when the first answer was lost.
+func (x *Executor) detach(ctx context.Context, group string, sources []intent.TrafficSource) error {
+	in := &autoscaling.DetachTrafficSourcesInput{AutoScalingGroupName: aws.String(group), TrafficSources: convert.TrafficSources(sources)}
+	_, err := x.autoscaling.DetachTrafficSources(ctx, in)
+	e := sdk.Classify("autoscaling", "DetachTrafficSources", err)
+	if e == nil || e.Kind != observed.Invalid {
+		return sdk.AsError("autoscaling", "DetachTrafficSources", err)
+	}
+	have, err := x.reader.Groups(ctx, group)
+	if err != nil {
+		return e
+	}
+	left := slices.DeleteFunc(slices.Clone(sources), func(s intent.TrafficSource) bool {
+		return !slices.ContainsFunc(have[group].Options.TrafficSources, func(a intent.TrafficSource) bool { return a.Identifier == s.Identifier })
+	})
+	switch len(left) {
+	case 0:
+		return nil
+	case len(sources):
+		return e
+	}
+	in.TrafficSources = convert.TrafficSources(left)
+	_, err = x.autoscaling.DetachTrafficSources(ctx, in)
+	return sdk.AsError("autoscaling", "DetachTrafficSources", err)
 }
 
 // putWarmPool sends all of a warm pool: AWS keeps what a call leaves out.

@@ -67,6 +67,7 @@ func (x *Executor) existingGroup(ctx context.Context, a step.CreateGroup, confli
 	if whose := claimOf(tagValues(have.Tags), tagValues(a.Group.Tags)); whose != mine {
 		return taken(conflict, whose, "group "+a.Group.Name)
 	}
+	x.memory.Made.Add(step.GroupSubject(a.Group.Name)) // a moment ago, as far as anybody knows
 	return nil
 }
 

@@ -50,6 +50,7 @@ func (x *Executor) existingNodegroup(ctx context.Context, n observed.Nodegroup, 
 	if whose := claimOf(have.Tags, n.Tags); whose != mine {
 		return taken(conflict, whose, "nodegroup "+n.String())
 	}
+	x.memory.Made.Add(step.NodegroupSubject(n.NodegroupName)) // a moment ago, as far as anybody knows
 	return nil
 }
 
@@ -72,7 +73,7 @@ func (x *Executor) updateNodegroupConfig(ctx context.Context, a step.UpdateNodeg
 	if err != nil {
 		return step.Result{}, sdk.Classify("eks", "UpdateNodegroupConfig", err)
 	}
-	return step.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
+	return step.Result{UpdateID: updateID(out.Update)}, nil
 }
 
 func (x *Executor) updateNodegroupVersion(ctx context.Context, a step.UpdateNodegroupVersion) (step.Result, error) {
@@ -88,7 +89,15 @@ func (x *Executor) updateNodegroupVersion(ctx context.Context, a step.UpdateNode
 	if err != nil {
 		return step.Result{}, sdk.Classify("eks", "UpdateNodegroupVersion", err)
 	}
-	return step.Result{UpdateID: aws.ToString(out.Update.Id)}, nil
+	return step.Result{UpdateID: updateID(out.Update)}, nil
+}
+
+// updateID is empty where the answer does not have it: the update is under way all the same.
+func updateID(u *types.Update) string {
+	if u == nil {
+		return ""
+	}
+	return aws.ToString(u.Id)
 }
 
 func (x *Executor) tagNodegroup(ctx context.Context, a step.TagNodegroup) error {

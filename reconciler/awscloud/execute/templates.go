@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -37,6 +38,9 @@ func (x *Executor) createTemplate(ctx context.Context, a step.CreateLaunchTempla
 	}
 	x.warn("CreateLaunchTemplate", a.Name, out.Warning)
 	t := out.LaunchTemplate
+	if t == nil || t.LaunchTemplateId == nil || t.LatestVersionNumber == nil {
+		return step.Result{}, sdk.Incomplete("ec2", "CreateLaunchTemplate", "id and version")
+	}
 	ref := observed.TemplateRef{ID: aws.ToString(t.LaunchTemplateId), Name: a.Name, Version: strconv.FormatInt(aws.ToInt64(t.LatestVersionNumber), 10)}
 	x.memory.Made.Add(ref.ID, ref.Name)
 	return step.Result{Template: ref}, nil
@@ -63,6 +67,7 @@ func (x *Executor) existingTemplate(ctx context.Context, a step.CreateLaunchTemp
 	if len(versions) != 1 || versions[0].Description != a.Description || versions[0].Unknown || !sameData(versions[0].Data, a.Data) {
 		return step.Result{}, busy("ec2", "CreateLaunchTemplate", "the template "+a.Name+" exists with other content")
 	}
+	x.memory.Made.Add(t.ID, t.Name) // a moment ago, as far as anybody knows
 	return step.Result{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)}}, nil
 }
 
@@ -84,25 +89,35 @@ func (x *Executor) createVersion(ctx context.Context, a step.CreateLaunchTemplat
 		LaunchTemplateId: id, LaunchTemplateName: name, VersionDescription: convert.StringOrNil(a.Description),
 		LaunchTemplateData: convert.TemplateRequest(a.Data), ClientToken: convert.StringOrNil(a.Token),
 	}
-	out, err := x.ec2.CreateLaunchTemplateVersion(ctx, in)
+	v, err := x.newVersion(ctx, in)
 	if err != nil {
-		return step.Result{}, sdk.Classify("ec2", "CreateLaunchTemplateVersion", err)
+		return step.Result{}, err
 	}
-	if made := aws.ToTime(out.LaunchTemplateVersion.CreateTime); a.Token != "" && x.client.Clock().Sub(made) > replayAge {
-		_, e := x.reader.NamedVersions(ctx, aws.ToString(out.LaunchTemplateVersion.LaunchTemplateId), aws.ToInt64(out.LaunchTemplateVersion.VersionNumber))
+	if made := aws.ToTime(v.CreateTime); a.Token != "" && x.client.Clock().Sub(made) > replayAge {
+		_, e := x.reader.NamedVersions(ctx, aws.ToString(v.LaunchTemplateId), aws.ToInt64(v.VersionNumber))
 		if e != nil && e.Code == read.VersionNotFound {
 			in.ClientToken = aws.String(a.Token + "-" + strconv.FormatInt(made.Unix(), 10))
-			out, err = x.ec2.CreateLaunchTemplateVersion(ctx, in)
+			if v, err = x.newVersion(ctx, in); err != nil {
+				return step.Result{}, err
+			}
 		}
 	}
-	if err != nil {
-		return step.Result{}, sdk.Classify("ec2", "CreateLaunchTemplateVersion", err)
-	}
-	x.warn("CreateLaunchTemplateVersion", a.Template.Name, out.Warning)
-	v := out.LaunchTemplateVersion
-	ref := observed.TemplateRef{ID: aws.ToString(v.LaunchTemplateId), Name: aws.ToString(v.LaunchTemplateName), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
+	ref := observed.TemplateRef{ID: aws.ToString(v.LaunchTemplateId), Name: cmp.Or(aws.ToString(v.LaunchTemplateName), a.Template.Name), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
 	x.memory.Made.Add(ref.ID, ref.Name)
 	return step.Result{Template: ref}, nil
+}
+
+func (x *Executor) newVersion(ctx context.Context, in *ec2.CreateLaunchTemplateVersionInput) (*types.LaunchTemplateVersion, error) {
+	out, err := x.ec2.CreateLaunchTemplateVersion(ctx, in)
+	if err != nil {
+		return nil, sdk.Classify("ec2", "CreateLaunchTemplateVersion", err)
+	}
+	v := out.LaunchTemplateVersion
+	if v == nil || v.LaunchTemplateId == nil || v.VersionNumber == nil {
+		return nil, sdk.Incomplete("ec2", "CreateLaunchTemplateVersion", "id and number")
+	}
+	x.warn("CreateLaunchTemplateVersion", cmp.Or(aws.ToString(v.LaunchTemplateName), aws.ToString(v.LaunchTemplateId)), out.Warning)
+	return v, nil
 }
 
 // warn passes on what EC2 finds wrong with a template that it made all the same.

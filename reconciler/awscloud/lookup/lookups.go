@@ -218,6 +218,9 @@ func (l *Lookups) Cluster(ctx context.Context, name string) (observed.EKSCluster
 		return observed.EKSCluster{}, false, e
 	}
 	cl := out.Cluster
+	if cl == nil {
+		return observed.EKSCluster{}, false, sdk.Incomplete("eks", "DescribeCluster", "cluster")
+	}
 	found := observed.EKSCluster{
 		Name: aws.ToString(cl.Name), ARN: aws.ToString(cl.Arn), Status: string(cl.Status), Version: aws.ToString(cl.Version),
 		Endpoint: aws.ToString(cl.Endpoint),
@@ -247,7 +250,10 @@ func (l *Lookups) Role(ctx context.Context, name string) (string, bool, error) {
 		}
 		return "", false, e
 	}
-	return aws.ToString(out.Role.Arn), true, nil
+	if out.Role == nil || out.Role.Arn == nil {
+		return "", false, sdk.Incomplete("iam", "GetRole", "role")
+	}
+	return *out.Role.Arn, true, nil
 }
 
 func filter(name string, values ...string) types.Filter {

@@ -58,6 +58,9 @@ func (r *Reader) Nodegroup(ctx context.Context, name observed.NodegroupName) (*o
 		}
 		return nil, e
 	}
+	if out.Nodegroup == nil {
+		return nil, sdk.Incomplete("eks", "DescribeNodegroup", "nodegroup")
+	}
 	n := convert.Nodegroup(out.Nodegroup)
 	return &n, nil
 }
@@ -93,6 +96,9 @@ func (r *Reader) Update(ctx context.Context, name observed.NodegroupName, id str
 			return observed.NodegroupUpdate{ID: id}, nil
 		}
 		return observed.NodegroupUpdate{}, e
+	}
+	if out.Update == nil {
+		return observed.NodegroupUpdate{}, sdk.Incomplete("eks", "DescribeUpdate", "update")
 	}
 	return convert.NodegroupUpdate(out.Update), nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
@@ -28,9 +29,19 @@ func (r *Reader) RefreshTriedOnce(ctx context.Context, group string) (observed.R
 }
 
 func (r *Reader) refresh(ctx context.Context, group string, options ...func(*autoscaling.Options)) (observed.Refresh, error) {
-	out, err := r.AutoScaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
-		AutoScalingGroupName: aws.String(group), MaxRecords: aws.Int32(refreshesRead),
-	}, options...)
+	var list []types.InstanceRefresh
+	in := &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String(group), MaxRecords: aws.Int32(refreshesRead)}
+	err := sdk.EachPage(ctx, "autoscaling", "DescribeInstanceRefreshes", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
+		out, err := r.AutoScaling.DescribeInstanceRefreshes(ctx, in, options...)
+		if err != nil {
+			return nil, err
+		}
+		if list = out.InstanceRefreshes; len(list) == 0 {
+			return out.NextToken, nil // the newest may be on the next page
+		}
+		return nil, nil //nolint:nilnil // no token: what is older is of no interest
+	})
 	none := observed.Refresh{ReadAt: r.Now()}
 	if e := sdk.Classify("autoscaling", "DescribeInstanceRefreshes", err); e != nil {
 		if e.Kind == observed.NotFound {
@@ -38,12 +49,12 @@ func (r *Reader) refresh(ctx context.Context, group string, options ...func(*aut
 		}
 		return observed.Refresh{}, e
 	}
-	if len(out.InstanceRefreshes) == 0 {
+	if len(list) == 0 {
 		return none, nil
 	}
-	newest := convert.Refresh(out.InstanceRefreshes[0])
+	newest := convert.Refresh(list[0])
 	newest.ReadAt = none.ReadAt
-	for _, earlier := range out.InstanceRefreshes[1:] {
+	for _, earlier := range list[1:] {
 		if r.Clock().Sub(aws.ToTime(earlier.StartTime)) < observed.Lately {
 			newest.Earlier = append(newest.Earlier, convert.Refresh(earlier))
 		}

@@ -380,3 +380,9 @@ func AsError(service, operation string, err error) error {
 	}
 	return Classify(service, operation, err)
 }
+
+// Incomplete is for an answer without a member that AWS's model lets it leave out, and
+// that is not a guess: what was asked for may have happened, and the next pass looks.
+func Incomplete(service, operation, member string) *observed.Error {
+	return &observed.Error{Kind: observed.Transient, Service: service, Operation: operation, Code: "IncompleteAnswer", Message: "the answer has no " + member}
+}
