@@ -179,7 +179,7 @@ func (s *sources) codes() map[string]string {
 				}
 			case *ast.ValueSpec:
 				for i, name := range n.Names {
-					if strings.HasPrefix(name.Name, "code") && i < len(n.Values) {
+					if strings.HasPrefix(strings.ToLower(name.Name), "code") && i < len(n.Values) {
 						s.note(n.Values[i])
 					}
 				}
