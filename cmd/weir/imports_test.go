@@ -74,7 +74,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/state/files", "reconciler/clock", "reconciler/gates/calendar"}, only: []string{}, std: true, reason: "files, the time and windows are the same for whoever asks"},
 	{of: []string{"render/strict"}, only: []string{"render/diag", "render/intent", "render/nearest"}, std: true, also: []string{"go.yaml.in/yaml/v3"}, reason: "YAML is read in one way, whatever it is about"},
 	{of: []string{"reconciler/iampolicy"}, only: []string{"render/intent"}, std: true, reason: "a policy names calls and resources, whoever makes the calls"},
-	{of: []string{"status/forge/forgehttp"}, only: []string{}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
+	{of: []string{"status/forge/forgehttp"}, only: []string{"render/visible"}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
 	{of: []string{"status/browsertest"}, only: []string{}, std: true, also: []string{"github.com/chromedp"}, reason: "a browser shows whatever page a test has"},
 	{of: []string{"status/wording"}, only: []string{"reconciler/content", "reconciler/observed", "reconciler/plan/...", "reconciler/step", "render/diag", "render/visible"}, std: true, reason: "words are the same wherever they are shown"},
 	{of: []string{"status/terminal"}, only: []string{"reconciler/observed", "reconciler/plan/...", "reconciler/step", "render/diag", "render", "render/intent", "render/kust", "render/visible", "status/events", "status/history", "status/report", "status/wording"}, std: true, also: []string{"go.yaml.in/yaml"}, reason: "what is printed was found by others"},

@@ -37,13 +37,13 @@ func newCommentForges(t *testing.T) (*commentServer, map[string]Client) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	o := ClientOptions{URL: server.URL, Repository: "platform/fleet", Token: token("t0ken")}
 	hub, err1 := o.open(GitHub)
-	tea, err2 := o.open(Gitea)
+	giteaForge, err2 := o.open(Gitea)
 	o.Repository = gitlabProject
 	lab, err3 := o.open(GitLab)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	return s, map[string]Client{"github": hub, "gitea": tea, "gitlab": lab}
+	return s, map[string]Client{"github": hub, "gitea": giteaForge, "gitlab": lab}
 }
 
 func (s *commentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {

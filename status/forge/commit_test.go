@@ -194,11 +194,11 @@ func forges(t *testing.T, url string, tok forgehttp.Token) map[string]Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tea, err := o.open(Gitea)
+	giteaForge, err := o.open(Gitea)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]Client{"github": hub, "gitea": tea}
+	return map[string]Client{"github": hub, "gitea": giteaForge}
 }
 
 func TestForgeWritesAndReads(t *testing.T) {

@@ -291,12 +291,12 @@ func (f *fakeForge) hub(w *httptest.ResponseRecorder, r *http.Request, own bool,
 	case path == "/pulls" && q.Get("state") != "" && (q.Get("sort")+q.Get("direction") == "updateddesc" || q.Get("sort") == "recentupdate"):
 		out := []map[string]any{}
 		for _, p := range page(f, w, r, f.sorted(q.Get("state"))) {
-			out = append(out, f.hubPull(p))
+			out = append(out, f.githubPull(p))
 		}
 		f.say(w, r, out)
 	case path == "/issues/comments":
 		list := f.since(q.Get("since"), func(fakeComment) bool { return true })
-		f.say(w, r, f.hubComments(page(f, w, r, list)))
+		f.say(w, r, f.githubComments(page(f, w, r, list)))
 	case strings.HasSuffix(path, "/permission"):
 		user, _ := url.PathUnescape(strings.Split(path, "/")[2])
 		level, ok := f.levels[user]
@@ -311,15 +311,15 @@ func (f *fakeForge) hub(w *httptest.ResponseRecorder, r *http.Request, own bool,
 		if f.kind == GitHub {
 			list = page(f, w, r, list) // Gitea has no pages here
 		}
-		f.say(w, r, f.hubComments(list))
+		f.say(w, r, f.githubComments(list))
 	case scan(path, "/pulls/%d", &n) && f.pulls[n] != nil:
-		f.say(w, r, f.hubPull(f.pulls[n]))
+		f.say(w, r, f.githubPull(f.pulls[n]))
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
 }
 
-func (f *fakeForge) hubPull(p *fakePull) map[string]any {
+func (f *fakeForge) githubPull(p *fakePull) map[string]any {
 	labels := []map[string]any{}
 	for _, l := range p.labels {
 		labels = append(labels, map[string]any{"name": l})
@@ -340,7 +340,7 @@ func (f *fakeForge) hubPull(p *fakePull) map[string]any {
 	}
 }
 
-func (f *fakeForge) hubComments(list []fakeComment) []map[string]any {
+func (f *fakeForge) githubComments(list []fakeComment) []map[string]any {
 	out := []map[string]any{}
 	for _, c := range list {
 		kind := "pull"

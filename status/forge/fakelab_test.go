@@ -17,8 +17,8 @@ func readAll(r *http.Request) string {
 	return string(text)
 }
 
-// labIDs are the ids of users.
-var labIDs = []string{"ada", "grace", "linus", "guest", "planner", "blocked"}
+// gitlabIDs are the ids of users.
+var gitlabIDs = []string{"ada", "grace", "linus", "guest", "planner", "blocked"}
 
 // lab answers as GitLab does.
 func (f *fakeForge) lab(w *httptest.ResponseRecorder, r *http.Request, own bool, path string) {
@@ -29,8 +29,8 @@ func (f *fakeForge) lab(w *httptest.ResponseRecorder, r *http.Request, own bool,
 		f.say(w, r, map[string]any{"username": "weir-bot", "id": 1})
 	case path == "/users":
 		out := []map[string]any{}
-		if i := slices.Index(labIDs, strings.ToLower(q.Get("username"))); i >= 0 {
-			out = append(out, map[string]any{"id": i + 100, "username": labIDs[i]})
+		if i := slices.Index(gitlabIDs, strings.ToLower(q.Get("username"))); i >= 0 {
+			out = append(out, map[string]any{"id": i + 100, "username": gitlabIDs[i]})
 		}
 		f.say(w, r, out)
 	case !own:
@@ -42,18 +42,18 @@ func (f *fakeForge) lab(w *httptest.ResponseRecorder, r *http.Request, own bool,
 		list := slices.DeleteFunc(f.sorted(q.Get("state")), func(p *fakePull) bool { return p.updated.Before(at(q.Get("updated_after"))) })
 		out := []map[string]any{}
 		for _, p := range page(f, w, r, list) {
-			out = append(out, f.labPull(p))
+			out = append(out, f.gitlabPull(p))
 		}
 		f.say(w, r, out)
 	case strings.HasPrefix(path, "/members/all/"):
 		id, _ := strconv.Atoi(strings.TrimPrefix(path, "/members/all/"))
-		level, err := strconv.Atoi(f.levels[labIDs[id-100]])
+		level, err := strconv.Atoi(f.levels[gitlabIDs[id-100]])
 		if err != nil {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
 		state := "active"
-		if labIDs[id-100] == "blocked" {
+		if gitlabIDs[id-100] == "blocked" {
 			state = "blocked"
 		}
 		f.say(w, r, map[string]any{"id": id, "access_level": level, "state": state})
@@ -69,14 +69,14 @@ func (f *fakeForge) lab(w *httptest.ResponseRecorder, r *http.Request, own bool,
 		}
 		f.say(w, r, out)
 	case scan(path, "/merge_requests/%d", &n) && f.pulls[n] != nil:
-		f.say(w, r, f.labPull(f.pulls[n]))
+		f.say(w, r, f.gitlabPull(f.pulls[n]))
 	default:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.WriteString(`{"message":"404 Not found"}`)
 	}
 }
 
-func (f *fakeForge) labPull(p *fakePull) map[string]any {
+func (f *fakeForge) gitlabPull(p *fakePull) map[string]any {
 	state := "opened"
 	switch {
 	case p.merged:

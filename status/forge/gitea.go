@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// tea is Gitea or Forgejo, whose API is the same here.
-type tea struct {
+// giteaForge is Gitea or Forgejo, whose API is the same here.
+type giteaForge struct {
 	*caller
 	base        string
 	owner, repo string
@@ -23,15 +23,15 @@ type tea struct {
 }
 
 const (
-	teaRead   = "the scopes read:repository and read:issue, and its user access to the repository"
-	teaWrite  = "the scope write:issue"
-	teaLevel  = "the scope read:repository, and its user must be an administrator of the repository: Gitea tells nobody else what others may do"
-	teaStatus = "the scope write:repository, and its user write access"
+	giteaRead   = "the scopes read:repository and read:issue, and its user access to the repository"
+	giteaWrite  = "the scope write:issue"
+	giteaLevel  = "the scope read:repository, and its user must be an administrator of the repository: Gitea tells nobody else what others may do"
+	giteaStatus = "the scope write:repository, and its user write access"
 )
 
-func newGitea(base *url.URL, o ClientOptions) *tea {
+func newGitea(base *url.URL, o ClientOptions) *giteaForge {
 	owner, name, _ := strings.Cut(o.Repository, "/")
-	return &tea{
+	return &giteaForge{
 		caller: newCaller(Gitea, "the repository "+o.Repository, o, forgehttp.Options{Base: base, Scheme: forgehttp.Plain}),
 		base:   base.String(), owner: owner, repo: name, size: 50, // the usual maximum of a server
 	}
@@ -39,7 +39,7 @@ func newGitea(base *url.URL, o ClientOptions) *tea {
 
 // call makes an SDK's client for one call: the SDK keeps the context in the client. An
 // empty version keeps it from asking the server for its own.
-func (t *tea) call(do func(*gitea.Client) error) func(context.Context) error {
+func (t *giteaForge) call(do func(*gitea.Client) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		c, err := gitea.NewClient(t.base, gitea.SetGiteaVersion(""), gitea.SetHTTPClient(t.http), gitea.SetContext(ctx))
 		if err != nil {
@@ -49,24 +49,26 @@ func (t *tea) call(do func(*gitea.Client) error) func(context.Context) error {
 	}
 }
 
-func (t *tea) page(n int) gitea.ListOptions { return gitea.ListOptions{Page: n, PageSize: t.size} }
+func (t *giteaForge) page(n int) gitea.ListOptions {
+	return gitea.ListOptions{Page: n, PageSize: t.size}
+}
 
 // HeadRef is where Gitea keeps a pull request's head.
-func (t *tea) HeadRef(number int64) string { return hubHead(number) }
+func (t *giteaForge) HeadRef(number int64) string { return pullHead(number) }
 
-func (t *tea) thePull(does, grant string, number int64) need {
+func (t *giteaForge) thePull(does, grant string, number int64) need {
 	return need{does: does, grant: grant, thing: fmt.Sprintf("pull request %d of %s/%s", number, t.owner, t.repo)}
 }
 
-func teaLogin(u *gitea.User) string {
+func giteaLogin(u *gitea.User) string {
 	if u == nil { // an account that is gone
 		return ""
 	}
 	return u.UserName
 }
 
-func (t *tea) pull(in *gitea.PullRequest) PullRequest {
-	out := PullRequest{Number: in.Index, Title: in.Title, Author: teaLogin(in.Poster), WebURL: in.HTMLURL, Draft: in.Draft, State: Open, Fork: true}
+func (t *giteaForge) pull(in *gitea.PullRequest) PullRequest {
+	out := PullRequest{Number: in.Index, Title: in.Title, Author: giteaLogin(in.Poster), WebURL: in.HTMLURL, Draft: in.Draft, State: Open, Fork: true}
 	if in.Updated != nil {
 		out.UpdatedAt = in.Updated.UTC()
 	}
@@ -98,8 +100,8 @@ func (t *tea) pull(in *gitea.PullRequest) PullRequest {
 	return out.bounded()
 }
 
-func (t *tea) list(ctx context.Context, state gitea.StateType, page int, etag string) (list []PullRequest, a answer, err error) {
-	a, err = t.read(ctx, need{does: "list pull requests", grant: teaRead}, etag, t.call(func(c *gitea.Client) error {
+func (t *giteaForge) list(ctx context.Context, state gitea.StateType, page int, etag string) (list []PullRequest, a answer, err error) {
+	a, err = t.read(ctx, need{does: "list pull requests", grant: giteaRead}, etag, t.call(func(c *gitea.Client) error {
 		list = nil
 		in, _, err := c.ListRepoPullRequests(t.owner, t.repo, gitea.ListPullRequestsOptions{ListOptions: t.page(page), State: state, Sort: "recentupdate"})
 		for _, p := range in {
@@ -113,15 +115,15 @@ func (t *tea) list(ctx context.Context, state gitea.StateType, page int, etag st
 }
 
 // Pulls lists the open pull requests.
-func (t *tea) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor, bool, error) {
+func (t *giteaForge) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor, bool, error) {
 	return listPulls(ctx, t, after)
 }
 
-func (t *tea) of() string { return t.base + "/api/v1/repos/" + t.owner + "/" + t.repo }
+func (t *giteaForge) of() string { return t.base + "/api/v1/repos/" + t.owner + "/" + t.repo }
 
-func (t *tea) pageSize() int { return t.size }
+func (t *giteaForge) pageSize() int { return t.size }
 
-func (t *tea) pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error) {
+func (t *giteaForge) pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error) {
 	list, a, err := t.list(ctx, gitea.StateOpen, page, etag)
 	if page == 1 && refused(err, http.StatusNotFound) != nil {
 		return nil, answer{}, t.withoutPulls(ctx, err)
@@ -132,9 +134,9 @@ func (t *tea) pullPage(ctx context.Context, page int, etag string) ([]PullReques
 // withoutPulls says why Gitea has no list of pull requests. It answers 404 where
 // they are turned off, and also while nothing was pushed yet, and a moment longer:
 // then there are none.
-func (t *tea) withoutPulls(ctx context.Context, err error) error {
+func (t *giteaForge) withoutPulls(ctx context.Context, err error) error {
 	var repository *gitea.Repository
-	_, asked := t.read(ctx, need{does: "read the repository", grant: teaRead}, "", t.call(func(c *gitea.Client) (err error) {
+	_, asked := t.read(ctx, need{does: "read the repository", grant: giteaRead}, "", t.call(func(c *gitea.Client) (err error) {
 		repository, _, err = c.GetRepo(t.owner, t.repo)
 		return err
 	}))
@@ -152,8 +154,8 @@ func (t *tea) withoutPulls(ctx context.Context, err error) error {
 }
 
 // Pull reads one.
-func (t *tea) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
-	_, err = t.read(ctx, t.thePull("read pull requests", teaRead, number), "", t.call(func(c *gitea.Client) error {
+func (t *giteaForge) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
+	_, err = t.read(ctx, t.thePull("read pull requests", giteaRead, number), "", t.call(func(c *gitea.Client) error {
 		in, _, err := c.GetPullRequest(t.owner, t.repo, number)
 		if err == nil {
 			out = t.pull(in)
@@ -164,12 +166,12 @@ func (t *tea) Pull(ctx context.Context, number int64) (out PullRequest, err erro
 }
 
 // MergedSince reads what was closed: those alone that were merged Gitea does not list.
-func (t *tea) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
+func (t *giteaForge) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
 	return mergedSince(t.size, from, func(page int) ([]PullRequest, answer, error) { return t.list(ctx, gitea.StateClosed, page, "") })
 }
 
 // talk reads a page of the comments of a pull request, or of all with number 0.
-func (t *tea) talk(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
+func (t *giteaForge) talk(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
 	a, err = t.read(ctx, n, etag, t.call(func(c *gitea.Client) (err error) {
 		list = nil
 		o := gitea.ListIssueCommentOptions{ListOptions: t.page(page), Since: from.UTC().Truncate(time.Second)}
@@ -188,7 +190,7 @@ func (t *tea) talk(ctx context.Context, n need, number int64, from time.Time, pa
 				on = numberAtEnd(c.PRURL) // empty for an issue
 			}
 			list = append(list, Comment{
-				ID: c.ID, Number: on, Author: word(teaLogin(c.Poster)), Body: c.Body, WebURL: word(c.HTMLURL), CreatedAt: c.Created.UTC(), UpdatedAt: c.Updated.UTC(),
+				ID: c.ID, Number: on, Author: word(giteaLogin(c.Poster)), Body: c.Body, WebURL: word(c.HTMLURL), CreatedAt: c.Created.UTC(), UpdatedAt: c.Updated.UTC(),
 			})
 		}
 		return err
@@ -198,28 +200,28 @@ func (t *tea) talk(ctx context.Context, n need, number int64, from time.Time, pa
 
 // Comments lists a conversation, which Gitea gives at once, or in pages where a server
 // has been made to.
-func (t *tea) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
+func (t *giteaForge) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(t.size, from, func(page int) ([]Comment, answer, error) {
-		return t.talk(ctx, t.thePull("read comments", teaRead, number), number, from, page, "")
+		return t.talk(ctx, t.thePull("read comments", giteaRead, number), number, from, page, "")
 	})
 }
 
 // CommentsSince lists what was said on all pull requests.
-func (t *tea) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
+func (t *giteaForge) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	return t.said.read(t.size, from, func(page int, etag string) ([]Comment, answer, error) {
-		return t.talk(ctx, need{does: "read comments", grant: teaRead}, 0, from, page, etag)
+		return t.talk(ctx, need{does: "read comments", grant: giteaRead}, 0, from, page, etag)
 	})
 }
 
 // Permission is what a user's role in the repository is.
-func (t *tea) Permission(ctx context.Context, user string) (level Level, err error) {
+func (t *giteaForge) Permission(ctx context.Context, user string) (level Level, err error) {
 	if !plausible(user) {
 		return None, nil
 	}
-	_, err = t.read(ctx, thePerson(user, teaLevel), "", t.call(func(c *gitea.Client) error {
+	_, err = t.read(ctx, thePerson(user, giteaLevel), "", t.call(func(c *gitea.Client) error {
 		in, _, err := c.CollaboratorPermission(t.owner, t.repo, user)
 		if err == nil && in != nil {
-			level = hubLevelOf(user, in.User == nil, teaLogin(in.User), string(in.Permission))
+			level = githubLevelOf(user, in.User == nil, giteaLogin(in.User), string(in.Permission))
 		}
 		return err
 	}))
@@ -230,8 +232,8 @@ func (t *tea) Permission(ctx context.Context, user string) (level Level, err err
 }
 
 // React marks a comment.
-func (t *tea) React(ctx context.Context, number, comment int64, r Reaction) error {
-	err := t.write(ctx, t.thePull("react to comments", teaWrite, number), t.call(func(c *gitea.Client) error {
+func (t *giteaForge) React(ctx context.Context, number, comment int64, r Reaction) error {
+	err := t.write(ctx, t.thePull("react to comments", giteaWrite, number), t.call(func(c *gitea.Client) error {
 		_, _, err := c.PostIssueCommentReaction(t.owner, t.repo, comment, string(r))
 		return err
 	}))
@@ -241,11 +243,11 @@ func (t *tea) React(ctx context.Context, number, comment int64, r Reaction) erro
 	return err
 }
 
-var teaComments = need{does: "write comments on pull requests", grant: teaWrite}
+var giteaComments = need{does: "write comments on pull requests", grant: giteaWrite}
 
 // CreateComment writes a comment.
-func (t *tea) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
-	err = t.write(ctx, teaComments, t.call(func(c *gitea.Client) error {
+func (t *giteaForge) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
+	err = t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
 		out, _, err := c.CreateIssueComment(t.owner, t.repo, number, gitea.CreateIssueCommentOption{Body: body})
 		if out != nil {
 			id = out.ID
@@ -256,27 +258,27 @@ func (t *tea) CreateComment(ctx context.Context, number int64, body string) (id 
 }
 
 // EditComment changes a comment's text.
-func (t *tea) EditComment(ctx context.Context, _, id int64, body string) error {
-	return commentRefusal(t.write(ctx, teaComments, t.call(func(c *gitea.Client) error {
+func (t *giteaForge) EditComment(ctx context.Context, _, id int64, body string) error {
+	return commentRefusal(t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
 		_, _, err := c.EditIssueComment(t.owner, t.repo, id, gitea.EditIssueCommentOption{Body: body})
 		return err
 	})))
 }
 
 // DeleteComment deletes a comment.
-func (t *tea) DeleteComment(ctx context.Context, _, id int64) error {
-	return commentRefusal(t.write(ctx, teaComments, t.call(func(c *gitea.Client) error {
+func (t *giteaForge) DeleteComment(ctx context.Context, _, id int64) error {
+	return commentRefusal(t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
 		_, err := c.DeleteIssueComment(t.owner, t.repo, id)
 		return err
 	})))
 }
 
 // Self is the token's user.
-func (t *tea) Self(ctx context.Context) (string, error) {
+func (t *giteaForge) Self(ctx context.Context) (string, error) {
 	return t.whoAmI(ctx, "the scope read:user", func(ctx context.Context) (name string, err error) {
 		err = t.call(func(c *gitea.Client) error {
 			user, _, err := c.GetMyUserInfo()
-			name = teaLogin(user)
+			name = giteaLogin(user)
 			return err
 		})(ctx)
 		return name, err
@@ -284,13 +286,13 @@ func (t *tea) Self(ctx context.Context) (string, error) {
 }
 
 // Limits keep to what every Gitea takes; none is documented.
-func (t *tea) Limits() Limits { return Limits{Context: 255, Description: 255} }
+func (t *giteaForge) Limits() Limits { return Limits{Context: 255, Description: 255} }
 
-var teaStatuses = need{does: "write statuses", grant: teaStatus}
+var giteaStatuses = need{does: "write statuses", grant: giteaStatus}
 
 // SetStatus posts a status.
-func (t *tea) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
-	return t.write(ctx, teaStatuses, t.call(func(c *gitea.Client) error {
+func (t *giteaForge) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
+	return t.write(ctx, giteaStatuses, t.call(func(c *gitea.Client) error {
 		_, _, err := c.CreateStatus(t.owner, t.repo, sha, gitea.CreateStatusOption{
 			State: gitea.StatusState(s.State), TargetURL: s.TargetURL, Description: s.Description, Context: s.Context,
 		})
@@ -300,11 +302,11 @@ func (t *tea) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
 
 // Statuses lists a commit's statuses. Gitea orders them by whole seconds, so
 // the highest id of a context is the newest.
-func (t *tea) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
+func (t *giteaForge) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
 	out, newest := map[string]CommitStatus{}, map[string]int64{}
 	err := eachPage(t.size, func(page int) (n int, a answer, err error) {
 		var list []*gitea.Status
-		a, err = t.once(ctx, teaStatuses, "", t.call(func(c *gitea.Client) (err error) {
+		a, err = t.once(ctx, giteaStatuses, "", t.call(func(c *gitea.Client) (err error) {
 			list, _, err = c.ListStatuses(t.owner, t.repo, sha, gitea.ListStatusesOption{ListOptions: t.page(page)})
 			return err
 		}))
@@ -319,7 +321,7 @@ func (t *tea) Statuses(ctx context.Context, sha string) (map[string]CommitStatus
 	if e := refused(err, http.StatusNotFound); e != nil {
 		// Gitea says "not found" of a commit that is not there yet, and of a repository
 		// that the token may not see.
-		if t.write(ctx, teaStatuses, t.call(func(c *gitea.Client) error { _, _, err := c.GetRepo(t.owner, t.repo); return err })) == nil {
+		if t.write(ctx, giteaStatuses, t.call(func(c *gitea.Client) error { _, _, err := c.GetRepo(t.owner, t.repo); return err })) == nil {
 			return nil, &forgehttp.Error{Forge: e.Forge, Fault: forgehttp.FaultMissing, Status: e.Status, Message: "the commit is not there yet", Err: e.Err}
 		}
 	}

@@ -24,10 +24,10 @@ type gitHub struct {
 }
 
 const (
-	hubRead   = "the permission \"Pull requests: read\", or the scope repo if it is a classic token"
-	hubWrite  = "the permission \"Pull requests: read and write\", or the scope repo if it is a classic token"
-	hubLevel  = "the permission \"Metadata: read\" and access to the repository, or the scope repo if it is a classic token"
-	hubStatus = "the permission \"Commit statuses: read and write\", or repo:status among its scopes if it is a classic token"
+	githubRead   = "the permission \"Pull requests: read\", or the scope repo if it is a classic token"
+	githubWrite  = "the permission \"Pull requests: read and write\", or the scope repo if it is a classic token"
+	githubLevel  = "the permission \"Metadata: read\" and access to the repository, or the scope repo if it is a classic token"
+	githubStatus = "the permission \"Commit statuses: read and write\", or repo:status among its scopes if it is a classic token"
 )
 
 func newGitHub(api, base *url.URL, o ClientOptions) *gitHub {
@@ -43,10 +43,10 @@ func newGitHub(api, base *url.URL, o ClientOptions) *gitHub {
 }
 
 // HeadRef is where GitHub keeps a pull request's head.
-func (g *gitHub) HeadRef(number int64) string { return hubHead(number) }
+func (g *gitHub) HeadRef(number int64) string { return pullHead(number) }
 
-// hubHead is the same on Gitea.
-func hubHead(number int64) string { return "refs/pull/" + strconv.FormatInt(number, 10) + "/head" }
+// pullHead is the same on Gitea.
+func pullHead(number int64) string { return "refs/pull/" + strconv.FormatInt(number, 10) + "/head" }
 
 func (g *gitHub) thePull(does, grant string, number int64) need {
 	return need{does: does, grant: grant, thing: fmt.Sprintf("pull request %d of %s", number, strings.TrimPrefix(g.home, "the repository "))}
@@ -67,13 +67,13 @@ func (g *gitHub) pull(in *github.PullRequest) PullRequest {
 	case in.GetState() == "closed":
 		out.State = Closed
 	default:
-		out.MergeRef = strings.TrimSuffix(hubHead(out.Number), "head") + "merge"
+		out.MergeRef = strings.TrimSuffix(pullHead(out.Number), "head") + "merge"
 	}
 	return out.bounded()
 }
 
 func (g *gitHub) list(ctx context.Context, state string, page int, etag string) (list []PullRequest, a answer, err error) {
-	a, err = g.read(ctx, need{does: "list pull requests", grant: hubRead}, etag, func(ctx context.Context) error {
+	a, err = g.read(ctx, need{does: "list pull requests", grant: githubRead}, etag, func(ctx context.Context) error {
 		list = nil
 		in, _, err := g.client.PullRequests.List(ctx, g.owner, g.repo, &github.PullRequestListOptions{
 			State: state, Sort: "updated", Direction: "desc", ListOptions: github.ListOptions{Page: page, PerPage: g.size},
@@ -103,7 +103,7 @@ func (g *gitHub) pullPage(ctx context.Context, page int, etag string) ([]PullReq
 
 // Pull reads one.
 func (g *gitHub) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
-	_, err = g.read(ctx, g.thePull("read pull requests", hubRead, number), "", func(ctx context.Context) error {
+	_, err = g.read(ctx, g.thePull("read pull requests", githubRead, number), "", func(ctx context.Context) error {
 		in, _, err := g.client.PullRequests.Get(ctx, g.owner, g.repo, int(number))
 		if err == nil {
 			out = g.pull(in)
@@ -133,7 +133,7 @@ func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time,
 		for _, c := range in {
 			on := number
 			if on == 0 {
-				on = hubPullOf(c)
+				on = githubPullOf(c)
 			}
 			list = append(list, Comment{
 				ID: c.GetID(), Number: on, Author: word(c.GetUser().GetLogin()), Body: c.GetBody(), WebURL: word(c.GetHTMLURL()),
@@ -145,10 +145,10 @@ func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time,
 	return list, a, err
 }
 
-// hubPullOf is the pull request that a comment is on, 0 if it is on an issue. GitHub has
+// githubPullOf is the pull request that a comment is on, 0 if it is on an issue. GitHub has
 // the number in the address of the issue that each pull request also is, and tells the
 // two apart by the page's address.
-func hubPullOf(c *github.IssueComment) int64 {
+func githubPullOf(c *github.IssueComment) int64 {
 	if page, _, _ := strings.Cut(c.GetHTMLURL(), "#"); !strings.Contains(page, "/pull/") {
 		return 0
 	}
@@ -158,14 +158,14 @@ func hubPullOf(c *github.IssueComment) int64 {
 // Comments lists a conversation, without what is said on lines of the change.
 func (g *gitHub) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(g.size, from, func(page int) ([]Comment, answer, error) {
-		return g.talk(ctx, g.thePull("read comments", hubRead, number), number, from, page, "")
+		return g.talk(ctx, g.thePull("read comments", githubRead, number), number, from, page, "")
 	})
 }
 
 // CommentsSince lists what was said on all pull requests.
 func (g *gitHub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	return g.said.read(g.size, from, func(page int, etag string) ([]Comment, answer, error) {
-		return g.talk(ctx, need{does: "read comments", grant: hubRead}, 0, from, page, etag)
+		return g.talk(ctx, need{does: "read comments", grant: githubRead}, 0, from, page, etag)
 	})
 }
 
@@ -176,10 +176,10 @@ func (g *gitHub) Permission(ctx context.Context, user string) (level Level, err 
 	if !plausible(user) {
 		return None, nil
 	}
-	_, err = g.read(ctx, thePerson(user, hubLevel), "", func(ctx context.Context) error {
+	_, err = g.read(ctx, thePerson(user, githubLevel), "", func(ctx context.Context) error {
 		in, _, err := g.client.Repositories.GetPermissionLevel(ctx, g.owner, g.repo, url.PathEscape(user))
 		if err == nil {
-			level = hubLevelOf(user, in.GetUser() == nil, in.GetUser().GetLogin(), in.GetRoleName(), in.GetPermission())
+			level = githubLevelOf(user, in.GetUser() == nil, in.GetUser().GetLogin(), in.GetRoleName(), in.GetPermission())
 		}
 		return err
 	})
@@ -193,18 +193,18 @@ func thePerson(user, grant string) need {
 	return need{does: "ask what a user may do", grant: grant, thing: "the user " + user}
 }
 
-var hubLevels = map[string]Level{
+var githubLevels = map[string]Level{
 	"none": None, "read": Read, "triage": Triage, "write": Write, "maintain": Maintain, "admin": Admin, "owner": Admin,
 }
 
-// hubLevelOf is the level that the first name that is known stands for, if it is said
+// githubLevelOf is the level that the first name that is known stands for, if it is said
 // of the user, or of nobody in particular.
-func hubLevelOf(user string, nobody bool, of string, names ...string) Level {
+func githubLevelOf(user string, nobody bool, of string, names ...string) Level {
 	if !nobody && !strings.EqualFold(of, user) {
 		return None
 	}
 	for _, name := range names {
-		if level, ok := hubLevels[name]; ok {
+		if level, ok := githubLevels[name]; ok {
 			return level
 		}
 	}
@@ -213,7 +213,7 @@ func hubLevelOf(user string, nobody bool, of string, names ...string) Level {
 
 // React marks a comment.
 func (g *gitHub) React(ctx context.Context, number, comment int64, r Reaction) error {
-	return g.write(ctx, g.thePull("react to comments", hubWrite, number), func(ctx context.Context) error {
+	return g.write(ctx, g.thePull("react to comments", githubWrite, number), func(ctx context.Context) error {
 		_, _, err := g.client.Reactions.CreateIssueCommentReaction(ctx, g.owner, g.repo, comment, string(r))
 		return err
 	})
@@ -221,7 +221,7 @@ func (g *gitHub) React(ctx context.Context, number, comment int64, r Reaction) e
 
 // CreateComment writes a comment.
 func (g *gitHub) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
-	err = g.write(ctx, need{does: "write comments on pull requests", grant: hubWrite}, func(ctx context.Context) error {
+	err = g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
 		c, _, err := g.client.Issues.CreateComment(ctx, g.owner, g.repo, int(number), &github.IssueComment{Body: &body})
 		id = c.GetID()
 		return err
@@ -231,7 +231,7 @@ func (g *gitHub) CreateComment(ctx context.Context, number int64, body string) (
 
 // EditComment changes a comment's text.
 func (g *gitHub) EditComment(ctx context.Context, _, id int64, body string) error {
-	return commentRefusal(g.write(ctx, need{does: "write comments on pull requests", grant: hubWrite}, func(ctx context.Context) error {
+	return commentRefusal(g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
 		_, _, err := g.client.Issues.EditComment(ctx, g.owner, g.repo, id, &github.IssueComment{Body: &body})
 		return err
 	}))
@@ -239,7 +239,7 @@ func (g *gitHub) EditComment(ctx context.Context, _, id int64, body string) erro
 
 // DeleteComment deletes a comment.
 func (g *gitHub) DeleteComment(ctx context.Context, _, id int64) error {
-	return commentRefusal(g.write(ctx, need{does: "write comments on pull requests", grant: hubWrite}, func(ctx context.Context) error {
+	return commentRefusal(g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
 		_, err := g.client.Issues.DeleteComment(ctx, g.owner, g.repo, id)
 		return err
 	}))
@@ -276,11 +276,11 @@ func (g *gitHub) Self(ctx context.Context) (string, error) {
 // https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
 func (g *gitHub) Limits() Limits { return Limits{Context: 255, Description: 140, PerMinute: 60} }
 
-var hubStatuses = need{does: "write statuses", grant: hubStatus}
+var githubStatuses = need{does: "write statuses", grant: githubStatus}
 
 // SetStatus posts a status.
 func (g *gitHub) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
-	err := g.write(ctx, hubStatuses, func(ctx context.Context) error {
+	err := g.write(ctx, githubStatuses, func(ctx context.Context) error {
 		in := github.RepoStatus{State: github.Ptr(string(s.State)), Description: &s.Description, Context: &s.Context}
 		if s.TargetURL != "" {
 			in.TargetURL = &s.TargetURL
@@ -300,7 +300,7 @@ func (g *gitHub) Statuses(ctx context.Context, sha string) (map[string]CommitSta
 	out := map[string]CommitStatus{}
 	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
 		var list []*github.RepoStatus
-		a, err = g.once(ctx, hubStatuses, "", func(ctx context.Context) (err error) {
+		a, err = g.once(ctx, githubStatuses, "", func(ctx context.Context) (err error) {
 			list, _, err = g.client.Repositories.ListStatuses(ctx, g.owner, g.repo, sha, &github.ListOptions{Page: page, PerPage: g.size})
 			return err
 		})

@@ -31,23 +31,23 @@ type gitLab struct {
 	// notes what was read of each, commits what is known of commits' jobs, and order
 	// has the oldest of these first.
 	moved   onceTold[[]PullRequest]
-	notes   map[int64]labNotes
-	commits map[string]*labCommit
+	notes   map[int64]gitlabNotes
+	commits map[string]*gitlabCommit
 	order   []string
 }
 
-// labNotes are the notes of a merge request when it was changed last.
-type labNotes struct {
+// gitlabNotes are the notes of a merge request when it was changed last.
+type gitlabNotes struct {
 	at   time.Time
 	from time.Time
 	list []Comment
 }
 
 const (
-	labRead   = "the scope read_api or api, and its user the role Reporter or more in the project"
-	labWrite  = "the scope api, and its user the role Reporter or more in the project"
-	labStatus = "the scope api and the role Developer, or one that may push to the branch where it is protected"
-	labSelf   = "the scope api, read_api or read_user"
+	gitlabRead   = "the scope read_api or api, and its user the role Reporter or more in the project"
+	gitlabWrite  = "the scope api, and its user the role Reporter or more in the project"
+	gitlabStatus = "the scope api and the role Developer, or one that may push to the branch where it is protected"
+	gitlabSelf   = "the scope api, read_api or read_user"
 	// sweepTimeout bounds the reading of the notes of all merge requests.
 	sweepTimeout = 5 * time.Minute
 )
@@ -56,9 +56,9 @@ func newGitLab(base *url.URL, o ClientOptions) (*gitLab, error) {
 	g := &gitLab{
 		caller: newCaller(GitLab, "the project "+o.Repository, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
 		web:    strings.TrimSuffix(base.String(), "/") + "/" + o.Repository, project: o.Repository, ref: o.Ref, size: 100, // the most that GitLab gives
-		notes: map[int64]labNotes{}, commits: map[string]*labCommit{},
+		notes: map[int64]gitlabNotes{}, commits: map[string]*gitlabCommit{},
 	}
-	if len(g.ref) > labText {
+	if len(g.ref) > gitlabText {
 		g.ref = "" // GitLab finds one by itself then
 	}
 	// The library would repeat writes, and slow down by what the first answer says of
@@ -128,7 +128,7 @@ func (g *gitLab) list(ctx context.Context, state string, since time.Time, page i
 	if !since.IsZero() {
 		o.UpdatedAfter = gitlab.Ptr(since.UTC().Truncate(time.Second))
 	}
-	a, err = g.read(ctx, need{does: "list merge requests", grant: labRead}, etag, func(ctx context.Context) error {
+	a, err = g.read(ctx, need{does: "list merge requests", grant: gitlabRead}, etag, func(ctx context.Context) error {
 		req, err := g.client.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(g.project)+"/merge_requests", o, []gitlab.RequestOptionFunc{with(ctx)})
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func (g *gitLab) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor
 
 // Pull reads one.
 func (g *gitLab) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
-	_, err = g.read(ctx, g.thePull("read merge requests", labRead, number), "", func(ctx context.Context) error {
+	_, err = g.read(ctx, g.thePull("read merge requests", gitlabRead, number), "", func(ctx context.Context) error {
 		in, _, err := g.client.MergeRequests.GetMergeRequest(g.project, number, nil, with(ctx))
 		if err == nil {
 			out = g.pull(in)
@@ -184,7 +184,7 @@ func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]
 	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
 		o.ListOptions = g.page(page)
 		var in []*gitlab.Note
-		a, err = g.read(ctx, g.thePull("read comments", labRead, number), "", func(ctx context.Context) (err error) {
+		a, err = g.read(ctx, g.thePull("read comments", gitlabRead, number), "", func(ctx context.Context) (err error) {
 			in, _, err = g.client.Notes.ListMergeRequestNotes(g.project, number, o, with(ctx))
 			return err
 		})
@@ -244,7 +244,7 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	var out []Comment
-	notes, kept := map[int64]labNotes{}, 0
+	notes, kept := map[int64]gitlabNotes{}, 0
 	for _, p := range now.value {
 		if _, twice := notes[p.Number]; twice {
 			continue
@@ -258,7 +258,7 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 			for i := range list {
 				list[i] = brief(list[i])
 			}
-			n = labNotes{at: p.UpdatedAt, from: from, list: list}
+			n = gitlabNotes{at: p.UpdatedAt, from: from, list: list}
 		}
 		out = append(out, n.list...)
 		if len(out) > 2*maxItems {
@@ -266,7 +266,7 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 			out = slices.Clone(out[:min(len(out), maxItems)])
 		}
 		if kept += len(n.list); kept > 2*maxItems {
-			n = labNotes{} // it is read again
+			n = gitlabNotes{} // it is read again
 		}
 		notes[p.Number] = n
 	}
@@ -284,7 +284,7 @@ func (g *gitLab) Permission(ctx context.Context, user string) (level Level, err 
 	if !plausible(user) {
 		return None, nil
 	}
-	_, err = g.read(ctx, thePerson(user, labRead), "", func(ctx context.Context) error {
+	_, err = g.read(ctx, thePerson(user, gitlabRead), "", func(ctx context.Context) error {
 		users, _, err := g.client.Users.ListUsers(&gitlab.ListUsersOptions{Username: &user}, with(ctx))
 		i := slices.IndexFunc(users, func(u *gitlab.User) bool { return u != nil && u.ID != 0 && strings.EqualFold(u.Username, user) })
 		if err != nil || i < 0 {
@@ -321,16 +321,16 @@ func levelOf(n gitlab.AccessLevelValue) Level {
 	}
 }
 
-// labEmoji are GitLab's names.
-var labEmoji = map[Reaction]string{Eyes: "eyes", Done: "thumbsup", Refused: "thumbsdown"}
+// gitlabEmoji are GitLab's names.
+var gitlabEmoji = map[Reaction]string{Eyes: "eyes", Done: "thumbsup", Refused: "thumbsdown"}
 
 // React marks a note.
 func (g *gitLab) React(ctx context.Context, number, comment int64, r Reaction) error {
-	name, ok := labEmoji[r]
+	name, ok := gitlabEmoji[r]
 	if !ok {
 		return nil
 	}
-	err := g.write(ctx, g.thePull("react to comments", labWrite, number), func(ctx context.Context) error {
+	err := g.write(ctx, g.thePull("react to comments", gitlabWrite, number), func(ctx context.Context) error {
 		_, _, err := g.client.AwardEmoji.CreateMergeRequestAwardEmojiOnNote(g.project, number, comment, &gitlab.CreateAwardEmojiOptions{Name: name}, with(ctx))
 		return err
 	})
@@ -342,7 +342,7 @@ func (g *gitLab) React(ctx context.Context, number, comment int64, r Reaction) e
 
 // CreateComment writes a note.
 func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
-	err = g.write(ctx, g.thePull("write comments on pull requests", labWrite, number), func(ctx context.Context) error {
+	err = g.write(ctx, g.thePull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		note, _, err := g.client.Notes.CreateMergeRequestNote(g.project, number, &gitlab.CreateMergeRequestNoteOptions{Body: &body}, with(ctx))
 		if note != nil {
 			id = note.ID
@@ -354,7 +354,7 @@ func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (
 
 // EditComment changes a note's text.
 func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string) error {
-	return commentRefusal(g.write(ctx, g.thePull("write comments on pull requests", labWrite, number), func(ctx context.Context) error {
+	return commentRefusal(g.write(ctx, g.thePull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		_, _, err := g.client.Notes.UpdateMergeRequestNote(g.project, number, id, &gitlab.UpdateMergeRequestNoteOptions{Body: &body}, with(ctx))
 		return err
 	}))
@@ -362,7 +362,7 @@ func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string)
 
 // DeleteComment deletes a note.
 func (g *gitLab) DeleteComment(ctx context.Context, number, id int64) error {
-	return commentRefusal(g.write(ctx, g.thePull("write comments on pull requests", labWrite, number), func(ctx context.Context) error {
+	return commentRefusal(g.write(ctx, g.thePull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		_, err := g.client.Notes.DeleteMergeRequestNote(g.project, number, id, with(ctx))
 		return err
 	}))
@@ -370,7 +370,7 @@ func (g *gitLab) DeleteComment(ctx context.Context, number, id int64) error {
 
 // Self is the token's user; project and group access tokens have one of their own.
 func (g *gitLab) Self(ctx context.Context) (string, error) {
-	return g.whoAmI(ctx, labSelf, func(ctx context.Context) (string, error) {
+	return g.whoAmI(ctx, gitlabSelf, func(ctx context.Context) (string, error) {
 		user, _, err := g.client.Users.CurrentUser(with(ctx))
 		if err != nil {
 			return "", err

@@ -12,24 +12,24 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// labCommit is what is known of the jobs of a commit. What GitLab calls a commit status
+// gitlabCommit is what is known of the jobs of a commit. What GitLab calls a commit status
 // is a job of an external pipeline, with a job's states and transitions.
 // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
-type labCommit struct {
+type gitlabCommit struct {
 	// pipeline is the one that the statuses are in, 0 if that is not known.
 	pipeline int64
 	states   map[string]string // GitLab's own, by context
 }
 
-// labText is the length of the longest name, description, ref and target URL.
-const labText = 255
+// gitlabText is the length of the longest name, description, ref and target URL.
+const gitlabText = 255
 
 // Limits are GitLab's. Each instance has its own rate limit, which its answers tell.
-func (g *gitLab) Limits() Limits { return Limits{Context: labText, Description: labText} }
+func (g *gitLab) Limits() Limits { return Limits{Context: gitlabText, Description: gitlabText} }
 
-// labStates are a job's states for ours. A job that is pending is not made
+// gitlabStates are a job's states for ours. A job that is pending is not made
 // pending again, see next.
-var labStates = map[CommitState]string{Pending: "pending", Success: "success", Failure: "failed", Errored: "canceled"}
+var gitlabStates = map[CommitState]string{Pending: "pending", Success: "success", Failure: "failed", Errored: "canceled"}
 
 // stateOfGitLab is ours for a job's state.
 func stateOfGitLab(s string) CommitState {
@@ -48,9 +48,9 @@ func stateOfGitLab(s string) CommitState {
 // next is the job's state to ask for, empty where the job cannot be changed: what
 // is pending can be made running, which then can be changed by its end only. A job
 // that has ended is followed by a new one.
-func (c *labCommit) next(name string, want CommitState) string {
+func (c *gitlabCommit) next(name string, want CommitState) string {
 	if want != Pending {
-		return labStates[want]
+		return gitlabStates[want]
 	}
 	switch had := c.states[name]; {
 	case had == "" || stateOfGitLab(had) != Pending:
@@ -62,7 +62,7 @@ func (c *labCommit) next(name string, want CommitState) string {
 	}
 }
 
-var labStatuses = need{does: "write statuses", grant: labStatus}
+var gitlabStatuses = need{does: "write statuses", grant: gitlabStatus}
 
 // SetStatus adds or changes a status. A description of what is under way can be
 // changed once: what cannot be shown is no error, as the state is right.
@@ -95,9 +95,9 @@ func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 }
 
 // set asks for a job's state.
-func (g *gitLab) set(ctx context.Context, sha string, commit *labCommit, state string, s CommitStatus) error {
+func (g *gitLab) set(ctx context.Context, sha string, commit *gitlabCommit, state string, s CommitStatus) error {
 	o := &gitlab.SetCommitStatusOptions{State: gitlab.BuildStateValue(state), Name: &s.Context, Description: &s.Description}
-	if s.TargetURL != "" && len(s.TargetURL) <= labText { // a cut address leads nowhere
+	if s.TargetURL != "" && len(s.TargetURL) <= gitlabText { // a cut address leads nowhere
 		o.TargetURL = &s.TargetURL
 	}
 	if g.ref != "" {
@@ -107,7 +107,7 @@ func (g *gitLab) set(ctx context.Context, sha string, commit *labCommit, state s
 		o.PipelineID = gitlab.Ptr(commit.pipeline)
 	}
 	var job *gitlab.CommitStatus
-	err := g.write(ctx, labStatuses, func(ctx context.Context) (err error) {
+	err := g.write(ctx, gitlabStatuses, func(ctx context.Context) (err error) {
 		job, _, err = g.client.Commits.SetCommitStatus(g.project, sha, o, with(ctx))
 		return err
 	})
@@ -143,7 +143,7 @@ func (g *gitLab) Statuses(ctx context.Context, sha string) (map[string]CommitSta
 	newest := map[string]*gitlab.CommitStatus{}
 	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
 		var list []*gitlab.CommitStatus
-		a, err = g.once(ctx, labStatuses, "", func(ctx context.Context) (err error) {
+		a, err = g.once(ctx, gitlabStatuses, "", func(ctx context.Context) (err error) {
 			list, _, err = g.client.Commits.GetCommitStatuses(g.project, sha, &gitlab.GetCommitStatusesOptions{ListOptions: g.page(page)}, with(ctx))
 			return err
 		})
@@ -169,20 +169,20 @@ func (g *gitLab) Statuses(ctx context.Context, sha string) (map[string]CommitSta
 	return out, nil
 }
 
-// labCommits bounds the commits of which something is known.
-const labCommits = 64
+// gitlabCommits bounds the commits of which something is known.
+const gitlabCommits = 64
 
-func (g *gitLab) commit(sha string) *labCommit {
+func (g *gitLab) commit(sha string) *gitlabCommit {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.commits[sha]; c != nil {
 		return c
 	}
-	if len(g.order) == labCommits {
+	if len(g.order) == gitlabCommits {
 		delete(g.commits, g.order[0])
 		g.order = slices.Delete(g.order, 0, 1)
 	}
-	c := &labCommit{states: map[string]string{}}
+	c := &gitlabCommit{states: map[string]string{}}
 	g.commits[sha], g.order = c, append(g.order, sha)
 	return c
 }

@@ -211,7 +211,7 @@ func TestGitLabAfterARestart(t *testing.T) {
 		}
 	}
 	fresh := func() Client {
-		return &gitLab{caller: first.(*gitLab).caller, client: first.(*gitLab).client, project: gitlabProject, ref: "main", size: 100, commits: map[string]*labCommit{}}
+		return &gitLab{caller: first.(*gitLab).caller, client: first.(*gitLab).client, project: gitlabProject, ref: "main", size: 100, commits: map[string]*gitlabCommit{}}
 	}
 	// The job runs and cannot be made pending: that is what was wanted.
 	if err := fresh().SetStatus(t.Context(), "c1", CommitStatus{Context: "prod/apply", State: Pending, Description: "c"}); err != nil {

@@ -3,9 +3,9 @@ package forgehttp
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
+
+	"github.com/weir-gitops/weir/render/visible"
 )
 
 // Fault says what to do about a forge's refusal.
@@ -92,23 +92,8 @@ func RetryAfter(h http.Header) time.Duration {
 // whole page.
 const quoted = 200
 
-// Quote makes what a forge says fit for an error message: one line of valid UTF-8
-// without control and direction-changing characters, of at most 200 characters.
+// Quote makes what a forge says fit for an error message: one line of characters that a
+// reader sees, of at most 200.
 func Quote(said string) string {
-	said = strings.ToValidUTF8(said[:min(len(said), 16*quoted)], "\uFFFD")
-	said = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		default:
-			return r
-		}
-	}, said)
-	said = strings.Join(strings.Fields(said), " ")
-	if runes := []rune(said); len(runes) > quoted {
-		return strings.TrimRight(string(runes[:quoted-1]), " ") + "…"
-	}
-	return said
+	return visible.Clip(visible.Line(said[:min(len(said), 16*quoted)]), quoted)
 }
