@@ -1,21 +1,22 @@
 package board
 
-import (
-	"time"
-)
+import "time"
 
-// Alive reports whether the reconciler has shown a sign of life within the time
-// that its last one gave it, and at least within patience: what /healthz says.
-// Before the first one, since counts.
-func (b *Board) Alive(since time.Time, patience time.Duration) bool {
+// DefaultStaleAfter is how long the reconciler may show no sign of life.
+const DefaultStaleAfter = 10 * time.Minute
+
+// Silence is how long the reconciler has shown no sign of life, and whether that is no
+// longer than its last one allowed, or than patience where that is more. Before the first
+// one, since counts.
+func (b *Board) Silence(since time.Time, patience time.Duration) (silent time.Duration, alive bool) {
 	if patience <= 0 {
 		patience = DefaultStaleAfter
 	}
-	beat, within := b.LastBeat()
-	if beat.IsZero() {
-		beat = since
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if !b.beat.IsZero() {
+		since = b.beat
 	}
-	return b.Now().Sub(beat) <= max(within, patience)
+	silent = b.Now().Sub(since)
+	return silent, silent <= max(b.within, patience)
 }
-
-const DefaultStaleAfter = 10 * time.Minute

@@ -84,7 +84,7 @@ type Rendering struct {
 // Board is the current state of a daemon, for the page and the API. It is safe
 // for concurrent use; everything that it returns is a copy.
 type Board struct {
-	Instance string
+	instance string
 	redact   report.Redact
 	Now      func() time.Time
 	notify   func([]events.Event)
@@ -150,7 +150,7 @@ func New(o Options) *Board {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	b := &Board{
-		Instance: o.Instance, redact: o.Redact, Now: o.Now, log: o.Logger, notify: o.Notify,
+		instance: o.Instance, redact: o.Redact, Now: o.Now, log: o.Logger, notify: o.Notify,
 		sources: map[string]Source{}, targets: map[string]TargetState{},
 		runs: ring[history.Run]{max: keptRuns}, events: ring[events.Event]{max: keptEvents}, told: map[string]events.Known{},
 	}
@@ -359,14 +359,6 @@ func (b *Board) Beat(within time.Duration) {
 	defer b.mu.Unlock()
 	b.beat, b.within = b.Now(), within
 	b.forgetTold()
-}
-
-// LastBeat is the time of the last sign of life, zero before the first, and how
-// long the next may take.
-func (b *Board) LastBeat() (beat time.Time, within time.Duration) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.beat, b.within
 }
 
 // Live answers pages that are open with what changes, until EndStreams.

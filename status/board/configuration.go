@@ -21,13 +21,6 @@ func (b *Board) RefuseConfiguration(why string) {
 	b.Event(events.Event{Kind: "configuration-refused", Text: why})
 }
 
-// Refusal is why the configuration on the disk is not taken, empty where it is.
-func (b *Board) Refusal() string {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.redact.Text(b.refused)
-}
-
 // HoldWrites says that nothing is written, and why, or where why is empty that this
 // is over.
 func (b *Board) HoldWrites(why string) {
@@ -44,16 +37,22 @@ func (b *Board) HoldWrites(why string) {
 	}
 }
 
-// WritesHeld is why nothing is written, empty where something may be.
-func (b *Board) WritesHeld() string {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.held
+// Facts are what each page says of the daemon.
+type Facts struct {
+	Instance string
+	// Configuration is the one that holds, as text.
+	Configuration string
+	// Refused is why the configuration on the disk is not taken, empty where it is.
+	Refused string
+	// Unwritten is why nothing is written, empty where something may be.
+	Unwritten string
+	// HasPulls says that a pull request is known.
+	HasPulls bool
 }
 
-// Configuration is what ShowConfiguration was given.
-func (b *Board) Configuration() string {
+// Facts are what each page says of the daemon.
+func (b *Board) Facts() Facts {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.shown
+	return Facts{Instance: b.instance, Configuration: b.shown, Refused: b.redact.Text(b.refused), Unwritten: b.held, HasPulls: len(b.pulls) > 0}
 }

@@ -88,13 +88,6 @@ func (b *Board) FindPull(source string, number int64) (report.Pull, bool) {
 	return k.Pull, ok
 }
 
-// HasPulls reports whether any pull request is known.
-func (b *Board) HasPulls() bool {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return len(b.pulls) > 0
-}
-
 func asInt(v bool) int {
 	if v {
 		return 1

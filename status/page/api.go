@@ -56,7 +56,7 @@ type apiTarget struct {
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
-	out := apiTargets{Held: w.board.WritesHeld(), Targets: []apiTarget{}}
+	out := apiTargets{Held: w.board.Facts().Unwritten, Targets: []apiTarget{}}
 	for _, t := range w.board.Targets() {
 		out.Targets = append(out.Targets, apiTargetOf(t))
 	}

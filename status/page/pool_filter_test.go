@@ -62,7 +62,7 @@ func TestPoolFilter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &web{board: b}
+		w := &web{views: views{board: b}}
 		rows, _, _ := w.poolRows(poolItems(b.Targets()), readPoolFilter(q), "/pools")
 		var got []string
 		for _, r := range rows {

@@ -160,7 +160,7 @@ var pictures = map[string]struct {
 // else looks whether they are there and small enough for a page that many read.
 func TestDocumentationPictures(t *testing.T) {
 	const most = 150 << 10
-	dir := filepath.Join("..", "deploy", "docs", "images")
+	dir := filepath.Join("..", "..", "deploy", "docs", "images")
 	if *screenshots != "" {
 		b := browsertest.Start(t)
 		url := serve(t, showcase())

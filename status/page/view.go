@@ -8,12 +8,19 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
 // The types in the files view*.go are what the templates read: text that is ready
 // to be shown, and no decisions left.
+
+// views makes what the templates read of what the board has.
+type views struct {
+	board *board.Board
+	o     Options
+}
 
 // layout is what every page has.
 type layout struct {
@@ -37,10 +44,11 @@ type layout struct {
 	Viewer *Viewer
 }
 
-func (w *web) layout(section, title string) layout {
+func (w *views) layout(section, title string) layout {
+	f := w.board.Facts()
 	return layout{
-		Title: title, Instance: w.board.Instance, Section: section, Now: w.moment(w.board.Now()), HasMetrics: w.o.Metrics != nil,
-		HasConfig: w.board.Configuration() != "", HasPulls: w.board.HasPulls(), Refused: w.board.Refusal(), Unwritten: w.board.WritesHeld(), Viewer: &Viewer{},
+		Title: title, Instance: f.Instance, Section: section, Now: w.moment(w.board.Now()), HasMetrics: w.o.Metrics != nil,
+		HasConfig: f.Configuration != "", HasPulls: f.HasPulls, Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
 	}
 }
 
@@ -50,7 +58,7 @@ type moment struct {
 	Words string
 }
 
-func (w *web) moment(t time.Time) moment {
+func (w *views) moment(t time.Time) moment {
 	if t.IsZero() {
 		return moment{}
 	}
@@ -157,7 +165,7 @@ func placeOf(l report.Links, sha string, p diag.Position) placeView {
 }
 
 // links are the links of a target's source.
-func (w *web) links(source string) report.Links { return w.board.Links(source) }
+func (w *views) links(source string) report.Links { return w.board.Links(source) }
 
 func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
 

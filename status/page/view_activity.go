@@ -28,7 +28,7 @@ type eventView struct {
 	Facts    []linked // name and value
 }
 
-func (w *web) events(list []events.Event, most int) []eventView {
+func (w *views) events(list []events.Event, most int) []eventView {
 	var out []eventView
 	links := map[string]report.Links{}
 	for _, e := range list[:min(len(list), most)] {
@@ -119,7 +119,7 @@ const activityPage = 100
 
 // activityFilter reads the query of the activity's page. It is kinder than that of
 // the API: what it does not know it leaves out, and since may be a span of time.
-func (w *web) activityFilter(q url.Values) history.Filter {
+func (w *views) activityFilter(q url.Values) history.Filter {
 	f := history.Filter{Target: q.Get(history.ParamTarget), Pool: q.Get(history.ParamPool), Limit: activityPage + 1}
 	f.About = strings.FieldsFunc(strings.Join(q[history.ParamAbout], ","), func(r rune) bool { return r == ',' || r == ' ' })
 	if kind := q.Get(history.ParamKind); kind != "" {
@@ -142,7 +142,7 @@ func (w *web) activityFilter(q url.Values) history.Filter {
 	return f
 }
 
-func (w *web) activityView(q url.Values) activityView {
+func (w *views) activityView(q url.Values) activityView {
 	f := w.activityFilter(q)
 	v := activityView{
 		layout: w.layout("activity", "Activity"), Passes: q.Get("show") == "passes", Filter: f, Since: q.Get(history.ParamSince), Sinces: sinces,
@@ -231,9 +231,9 @@ type configView struct {
 // configLine is a line of YAML, its key apart, for a reader's eye.
 type configLine struct{ Indent, Key, Value string }
 
-func (w *web) configView() configView {
+func (w *views) configView() configView {
 	v := configView{layout: w.layout("configuration", "Configuration")}
-	for line := range strings.Lines(w.board.Configuration()) {
+	for line := range strings.Lines(w.board.Facts().Configuration) {
 		line = strings.TrimRight(line, "\n")
 		rest := strings.TrimLeft(line, " -")
 		l := configLine{Indent: line[:len(line)-len(rest)], Value: rest}
@@ -252,7 +252,7 @@ type runView struct {
 	When       moment
 }
 
-func (w *web) runs(list []history.Run, most int) []runView {
+func (w *views) runs(list []history.Run, most int) []runView {
 	var out []runView
 	links := map[string]report.Links{}
 	for _, r := range list[:min(len(list), most)] {

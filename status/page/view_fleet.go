@@ -85,7 +85,7 @@ type group struct {
 	counts map[string]int
 }
 
-func (w *web) indexView(q url.Values) indexView {
+func (w *views) indexView(q url.Values) indexView {
 	all := w.board.Targets()
 	f := readPoolFilter(q)
 	v := indexView{layout: w.layout("fleet", ""), Total: len(all), HasFilter: !f.empty()}
@@ -168,7 +168,7 @@ func (g group) missing() (n int32) {
 }
 
 // targetCard draws as many pools as the page still has room for.
-func (w *web) targetCard(g group, f poolFilter, left *int) targetCard {
+func (w *views) targetCard(g group, f poolFilter, left *int) targetCard {
 	t := g.target
 	c := targetCard{targetView: w.targetView(*t), Mosaic: mosaicOf(g.counts)}
 	f.order(g.pools)
@@ -232,7 +232,7 @@ func traitFilters(f poolFilter, path string, items []poolItem) []filter {
 	return out
 }
 
-func (w *web) findForm(path string, f poolFilter, items []poolItem, targets []board.TargetState) findForm {
+func (w *views) findForm(path string, f poolFilter, items []poolItem, targets []board.TargetState) findForm {
 	phases, kinds := map[string]bool{}, map[string]bool{}
 	for _, i := range items {
 		phases[string(i.pool.Phase)] = true
@@ -359,7 +359,7 @@ type targetView struct {
 	Read               bool // a pass has been over it
 }
 
-func (w *web) targetView(t board.TargetState) targetView {
+func (w *views) targetView(t board.TargetState) targetView {
 	v := targetView{
 		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: w.moment(t.NextDue),
 		Place: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t),

@@ -132,7 +132,7 @@ type planPage struct {
 
 const stepsPerPage = 100
 
-func (w *web) planPage(t board.TargetState, q url.Values) planPage {
+func (w *views) planPage(t board.TargetState, q url.Values) planPage {
 	v := planPage{layout: w.layout("fleet", "Plan of "+t.Name), Target: t.Name, Self: targetLink(t.Name), Phase: t.Phase}
 	v.About, v.waits = t.Name, waitsOf(t)
 	r := t.Last

@@ -76,7 +76,7 @@ func findPool(t *board.TargetState, namespace, name string) (*plan.PoolStatus, b
 	return &t.Pools[i], true
 }
 
-func (w *web) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
+func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 	key := report.PoolKey(*p)
 	tv := w.targetView(t)
 	v := poolPage{
@@ -152,7 +152,7 @@ var versionKinds = []string{"version-created", "template-created"}
 
 // versions puts together what AWS says of the template's versions and what the
 // events of their making told.
-func (w *web) versions(p *plan.PoolStatus, list []events.Event, l report.Links) []versionView {
+func (w *views) versions(p *plan.PoolStatus, list []events.Event, l report.Links) []versionView {
 	by := map[int]*versionView{}
 	at := func(n int) *versionView {
 		if by[n] == nil {

@@ -24,7 +24,7 @@ type poolRow struct {
 	Stale            bool // the last pass could not tell
 }
 
-func (w *web) poolRow(i poolItem) poolRow {
+func (w *views) poolRow(i poolItem) poolRow {
 	p := *i.pool
 	r := poolRow{
 		PoolStatus: p, Link: poolLink(i.target.Name, p.Namespace, p.Name), TargetLink: targetLink(i.target.Name), Mark: string(i.mark),
@@ -60,7 +60,7 @@ type rolloutView struct {
 
 const rolloutWidth = 400
 
-func (w *web) rolloutView(p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
+func (w *views) rolloutView(p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
 	v := rolloutView{
 		RolloutStatus: r, Pool: report.PoolKey(p), Link: poolLink(p.Target, p.Namespace, p.Name), Percent: int(min(max(r.Percentage, 0), 100)),
 		Started: w.moment(r.StartedAt), Back: r.Status == "RollbackInProgress",
@@ -120,7 +120,7 @@ type poolsView struct {
 
 const poolsPerPage = 100
 
-func (w *web) poolsView(q url.Values) poolsView {
+func (w *views) poolsView(q url.Values) poolsView {
 	all := w.board.Targets()
 	f := readPoolFilter(q)
 	v := poolsView{layout: w.layout("pools", "Pools"), HasFilter: !f.empty(), Fleet: true}
@@ -132,7 +132,7 @@ func (w *web) poolsView(q url.Values) poolsView {
 }
 
 // poolRows are the pools of a page's window that a filter wants.
-func (w *web) poolRows(items []poolItem, f poolFilter, path string) ([]poolRow, pager, string) {
+func (w *views) poolRows(items []poolItem, f poolFilter, path string) ([]poolRow, pager, string) {
 	var found []poolItem
 	for _, i := range items {
 		if f.wantsTarget(i.target) && f.wants(i) {

@@ -76,7 +76,7 @@ var pullMarks = map[report.PullState]report.Phase{
 	report.PullWaiting: report.Waiting, report.PullMerged: report.Converged, report.PullClosed: report.Waiting,
 }
 
-func (w *web) pullRow(p report.Pull) pullRow {
+func (w *views) pullRow(p report.Pull) pullRow {
 	r := pullRow{
 		Source: p.Source, Number: strconv.FormatInt(p.Number, 10), Name: p.Title, Author: p.Author, Link: pullLink(p.Source, p.Number),
 		Web: report.SafeURL(p.WebURL), State: p.State, Mark: string(pullMarks[p.State]), Planned: w.moment(p.PlannedAt), Stale: p.Stale,
@@ -88,7 +88,7 @@ func (w *web) pullRow(p report.Pull) pullRow {
 	return r
 }
 
-func (w *web) pullsView() pullsView {
+func (w *views) pullsView() pullsView {
 	v := pullsView{layout: w.layout("pulls", "Pull requests")}
 	v.JSON = "/api/v1/pulls"
 	for _, p := range w.board.Pulls() {
@@ -102,7 +102,7 @@ func (w *web) pullsView() pullsView {
 	return v
 }
 
-func (w *web) pullPage(p report.Pull) pullPage {
+func (w *views) pullPage(p report.Pull) pullPage {
 	v := pullPage{
 		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: w.pullRow(p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
 		Approved: p.Approved, AsReviewed: p.AsReviewed, Differs: p.Differs, Untold: p.Untold, Unaffected: p.Unaffected, Unkept: p.Unkept,
@@ -125,7 +125,7 @@ func (w *web) pullPage(p report.Pull) pullPage {
 	return v
 }
 
-func (w *web) pullTarget(p report.Pull, r *plan.Report, l report.Links, anchor string, left *int) pullTarget {
+func (w *views) pullTarget(p report.Pull, r *plan.Report, l report.Links, anchor string, left *int) pullTarget {
 	t := pullTarget{
 		Name: r.Target, Anchor: anchor, Place: report.AccountRegion(r), Digest: p.Digests[r.Target], Faults: faultViews(r.Diagnostics, l, p.HeadSHA),
 		Problems: report.Problems(r), Words: report.SummaryWords(r),

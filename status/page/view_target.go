@@ -59,7 +59,7 @@ type driftView struct {
 // targetSteps are the steps on a target's page; the plan's page has all.
 const targetSteps = 25
 
-func (w *web) targetPage(t board.TargetState, q url.Values) targetPage {
+func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 	v := targetPage{
 		layout: w.layout("fleet", t.Name), targetView: w.targetView(t), Path: t.Path, PlanLink: targetLink(t.Name) + "/plan",
 		Configs: launchConfigViews(t.LaunchConfigs), Activity: "/activity?" + url.Values{"target": {t.Name}}.Encode(),
@@ -99,7 +99,7 @@ func (w *web) targetPage(t board.TargetState, q url.Values) targetPage {
 
 // drifts are the steps of a plan that put right what changed outside Git, one line
 // for each pool.
-func (w *web) drifts(r *plan.Report, target string) []driftView {
+func (w *views) drifts(r *plan.Report, target string) []driftView {
 	var out []driftView
 	for _, s := range r.Plan.Steps {
 		if s.Drift == nil {

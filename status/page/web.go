@@ -47,7 +47,7 @@ func Handler(b *board.Board, o Options) http.Handler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &web{board: b, o: o, started: b.Now(), assets: map[string]asset{}}
+	w := &web{views: views{board: b, o: o}, started: b.Now(), assets: map[string]asset{}}
 	return w.handler()
 }
 
@@ -87,8 +87,7 @@ func (w *web) handler() http.Handler {
 }
 
 type web struct {
-	board   *board.Board
-	o       Options
+	views
 	pages   *template.Template
 	assets  map[string]asset
 	started time.Time
@@ -221,11 +220,7 @@ func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name s
 }
 
 func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
-	beat, within := w.board.LastBeat()
-	if beat.IsZero() {
-		beat = w.started
-	}
-	if silent := w.board.Now().Sub(beat); silent > max(within, w.o.StaleAfter) {
+	if silent, alive := w.board.Silence(w.started, w.o.StaleAfter); !alive {
 		plain(rw, http.StatusServiceUnavailable, fmt.Sprintf("stuck: no sign of life from the reconciler for %s", silent.Round(time.Second)))
 		return
 	}
@@ -237,7 +232,7 @@ func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 		plain(rw, http.StatusServiceUnavailable, "not ready: waiting for "+strings.Join(missing, ", "))
 		return
 	}
-	if why := w.board.WritesHeld(); why != "" {
+	if why := w.board.Facts().Unwritten; why != "" {
 		plain(rw, http.StatusOK, "ready, and nothing is written: "+why)
 		return
 	}

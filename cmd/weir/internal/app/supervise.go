@@ -53,7 +53,7 @@ func (a *App) supervise(ctx context.Context) error {
 	started, told := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
 	for {
-		if a.watchdog > 0 && a.board.Alive(started, 0) {
+		if _, alive := a.board.Silence(started, 0); a.watchdog > 0 && alive {
 			lines = append(lines, systemd.SdNotifyWatchdog)
 		}
 		if text := standing(a.board.Targets()); text != told {
