@@ -33,7 +33,7 @@ type AWSManagedClusterSpec struct {
 
 // IdentityReference names the AWS identity of a cluster.
 type IdentityReference struct {
-	Name string `json:"name" check:"required,minlen=1"`
+	Name string `json:"name" check:"required"`
 	Kind string `json:"kind" check:"required" enum:"AWSClusterControllerIdentity|AWSClusterRoleIdentity|AWSClusterStaticIdentity"`
 }
 
@@ -58,7 +58,7 @@ type VPC struct {
 	InternetGatewayID                  *string           `json:"internetGatewayId"`
 	CarrierGatewayID                   *string           `json:"carrierGatewayId" in:"v1beta2"`
 	Tags                               map[string]string `json:"tags"`
-	AvailabilityZoneUsageLimit         *int32            `json:"availabilityZoneUsageLimit" check:"min=1" default:"3"`
+	AvailabilityZoneUsageLimit         *int32            `json:"availabilityZoneUsageLimit" default:"3"`
 	AvailabilityZoneSelection          string            `json:"availabilityZoneSelection" enum:"Ordered|Random" default:"Ordered"`
 	EmptyRoutesDefaultVPCSecurityGroup bool              `json:"emptyRoutesDefaultVPCSecurityGroup" in:"v1beta2"`
 	PrivateDNSHostnameTypeOnLaunch     *string           `json:"privateDnsHostnameTypeOnLaunch" in:"v1beta2" enum:"ip-name|resource-name"`
@@ -68,7 +68,7 @@ type VPC struct {
 
 // SecondaryCIDR is one further CIDR block of a VPC.
 type SecondaryCIDR struct {
-	IPv4CIDRBlock string `json:"ipv4CidrBlock" check:"required,minlen=1"`
+	IPv4CIDRBlock string `json:"ipv4CidrBlock" check:"required"`
 }
 
 // IPAMPool names a pool of IP addresses.
@@ -146,7 +146,7 @@ type Bastion struct {
 
 // S3Bucket is the bucket for Ignition data.
 type S3Bucket struct {
-	Name                           string          `json:"name" check:"required,minlen=3"`
+	Name                           string          `json:"name" check:"required"`
 	ControlPlaneIAMInstanceProfile string          `json:"controlPlaneIAMInstanceProfile" check:"required=v1beta1"`
 	NodesIAMInstanceProfiles       []string        `json:"nodesIAMInstanceProfiles" check:"required=v1beta1"`
 	PresignedURLDuration           *time.Duration  `json:"presignedURLDuration" in:"v1beta2"`
@@ -156,8 +156,8 @@ type S3Bucket struct {
 
 // BucketIAMRole gives a role access to a part of the bucket.
 type BucketIAMRole struct {
-	Name   string `json:"name" check:"required,minlen=1"`
-	Prefix string `json:"prefix" check:"required,minlen=1"`
+	Name   string `json:"name" check:"required"`
+	Prefix string `json:"prefix" check:"required"`
 }
 
 // LoadBalancer is a load balancer of a control plane.
@@ -188,15 +188,15 @@ type ListenerHealthCheck struct {
 
 // HealthCheck is how a load balancer tells healthy targets.
 type HealthCheck struct {
-	IntervalSeconds         *int64 `json:"intervalSeconds" check:"min=5,max=300"`
-	TimeoutSeconds          *int64 `json:"timeoutSeconds" check:"min=2,max=120"`
-	ThresholdCount          *int64 `json:"thresholdCount" check:"min=2,max=10"`
-	UnhealthyThresholdCount *int64 `json:"unhealthyThresholdCount" check:"min=2,max=10"`
+	IntervalSeconds         *int64 `json:"intervalSeconds"`
+	TimeoutSeconds          *int64 `json:"timeoutSeconds"`
+	ThresholdCount          *int64 `json:"thresholdCount"`
+	UnhealthyThresholdCount *int64 `json:"unhealthyThresholdCount"`
 }
 
 // Listener is one further listener of a load balancer.
 type Listener struct {
-	Port              int64                `json:"port" check:"required,min=1,max=65535"`
+	Port              int64                `json:"port" check:"required"`
 	Protocol          string               `json:"protocol" enum:"TCP" default:"TCP"`
 	HealthCheck       *ListenerHealthCheck `json:"healthCheck"`
 	TargetGroupIPType *string              `json:"targetGroupIPType" enum:"ipv4|ipv6"`

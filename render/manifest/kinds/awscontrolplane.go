@@ -20,8 +20,8 @@ type AWSManagedControlPlaneSpec struct {
 	Region                  string               `json:"region"`
 	Partition               string               `json:"partition" in:"v1beta2"`
 	SSHKeyName              *string              `json:"sshKeyName"`
-	Version                 *string              `json:"version" check:"minlen=2"`
-	RoleName                *string              `json:"roleName" check:"minlen=2"`
+	Version                 *string              `json:"version"`
+	RoleName                *string              `json:"roleName"`
 	RolePath                string               `json:"rolePath" in:"v1beta2"`
 	RolePermissionsBoundary string               `json:"rolePermissionsBoundary" in:"v1beta2"`
 	RoleAdditionalPolicies  []string             `json:"roleAdditionalPolicies"`
@@ -111,7 +111,7 @@ type EndpointAccess struct {
 
 // Addon is an EKS add-on.
 type Addon struct {
-	Name                  string             `json:"name" check:"required,minlen=2"`
+	Name                  string             `json:"name" check:"required"`
 	Version               string             `json:"version" check:"required"`
 	Configuration         string             `json:"configuration"`
 	ConflictResolution    conflictResolution `json:"conflictResolution"`

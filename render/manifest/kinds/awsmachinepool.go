@@ -12,8 +12,8 @@ import (
 type AWSMachinePoolSpec struct {
 	ProviderID                 Anything               `json:"providerID"`
 	ProviderIDList             Anything               `json:"providerIDList"`
-	MinSize                    int32                  `json:"minSize" check:"min=0" default:"1"`
-	MaxSize                    int32                  `json:"maxSize" check:"min=1" default:"1"`
+	MinSize                    int32                  `json:"minSize" default:"1"`
+	MaxSize                    int32                  `json:"maxSize" default:"1"`
 	AvailabilityZones          []string               `json:"availabilityZones"`
 	AvailabilityZoneSubnetType string                 `json:"availabilityZoneSubnetType" in:"v1beta2" enum:"public|private|all"`
 	Subnets                    []AWSResourceReference `json:"subnets"`
@@ -89,7 +89,7 @@ type RefreshPreferences struct {
 	Strategy             *string `json:"strategy" enum:"Rolling|"`
 	InstanceWarmup       *int64  `json:"instanceWarmup" check:"min=0,max=2147483647"`
 	MinHealthyPercentage *int64  `json:"minHealthyPercentage" check:"min=0,max=100"`
-	MaxHealthyPercentage *int64  `json:"maxHealthyPercentage" in:"v1beta2" check:"min=100,max=200"`
+	MaxHealthyPercentage *int64  `json:"maxHealthyPercentage" in:"v1beta2"`
 }
 
 // SuspendProcesses says which scaling processes are suspended.

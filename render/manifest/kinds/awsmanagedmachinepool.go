@@ -22,7 +22,7 @@ type AWSManagedMachinePoolSpec struct {
 	RoleAdditionalPolicies     []string          `json:"roleAdditionalPolicies"`
 	RolePath                   string            `json:"rolePath" in:"v1beta2"`
 	RolePermissionsBoundary    string            `json:"rolePermissionsBoundary" in:"v1beta2"`
-	AMIVersion                 *string           `json:"amiVersion" check:"minlen=2"`
+	AMIVersion                 *string           `json:"amiVersion"`
 	AMIType                    AMIType           `json:"amiType" default:"AL2_x86_64"`
 	Labels                     map[string]string `json:"labels"`
 	Taints                     []Taint           `json:"taints"`
@@ -113,9 +113,9 @@ type RemoteAccess struct {
 // UpdateConfig bounds how many nodes an update takes down. In v1beta1 the
 // percentage is misspelt, and both spellings are carried.
 type UpdateConfig struct {
-	MaxUnavailable           *int32 `json:"maxUnavailable" check:"min=1,max=100"`
-	MaxUnavailablePercentage *int32 `json:"maxUnavailablePercentage" in:"v1beta2" check:"min=1,max=100"`
-	MaxUnavailablePrecentage *int32 `json:"maxUnavailablePrecentage" in:"v1beta1" check:"min=1,max=100"`
+	MaxUnavailable           *int32 `json:"maxUnavailable"`
+	MaxUnavailablePercentage *int32 `json:"maxUnavailablePercentage" in:"v1beta2"`
+	MaxUnavailablePrecentage *int32 `json:"maxUnavailablePrecentage" in:"v1beta1"`
 }
 
 // NodeRepairConfig is EKS's automatic node repair.

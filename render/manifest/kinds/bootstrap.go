@@ -210,7 +210,7 @@ type BootstrapToken struct {
 // DiscoveryFile is discovery by a file on the instance, which KubeConfig makes
 // where it is written.
 type DiscoveryFile struct {
-	KubeConfigPath string         `json:"kubeConfigPath" check:"required,minlen=1"`
+	KubeConfigPath string         `json:"kubeConfigPath" check:"required"`
 	KubeConfig     *DiscoveryKube `json:"kubeConfig"`
 }
 
@@ -244,12 +244,12 @@ type Patches struct {
 
 // JoinTimeouts are the timeouts of v1beta2, in seconds.
 type JoinTimeouts struct {
-	ControlPlaneComponentHealthCheckSeconds *int32 `json:"controlPlaneComponentHealthCheckSeconds" check:"min=0"`
-	KubeletHealthCheckSeconds               *int32 `json:"kubeletHealthCheckSeconds" check:"min=0"`
-	KubernetesAPICallSeconds                *int32 `json:"kubernetesAPICallSeconds" check:"min=0"`
-	EtcdAPICallSeconds                      *int32 `json:"etcdAPICallSeconds" check:"min=0"`
-	TLSBootstrapSeconds                     *int32 `json:"tlsBootstrapSeconds" check:"min=0"`
-	DiscoverySeconds                        *int32 `json:"discoverySeconds" check:"min=0"`
+	ControlPlaneComponentHealthCheckSeconds *int32 `json:"controlPlaneComponentHealthCheckSeconds"`
+	KubeletHealthCheckSeconds               *int32 `json:"kubeletHealthCheckSeconds"`
+	KubernetesAPICallSeconds                *int32 `json:"kubernetesAPICallSeconds"`
+	EtcdAPICallSeconds                      *int32 `json:"etcdAPICallSeconds"`
+	TLSBootstrapSeconds                     *int32 `json:"tlsBootstrapSeconds"`
+	DiscoverySeconds                        *int32 `json:"discoverySeconds"`
 }
 
 // SecretData are the members of a v1 Secret.

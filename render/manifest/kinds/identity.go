@@ -10,7 +10,7 @@ type AWSClusterRoleIdentitySpec struct {
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces"`
 	RoleARN           string             `json:"roleARN" check:"required,minlen=1"`
 	SessionName       string             `json:"sessionName"`
-	DurationSeconds   int32              `json:"durationSeconds" check:"min=900,max=43200"`
+	DurationSeconds   int32              `json:"durationSeconds"`
 	InlinePolicy      string             `json:"inlinePolicy"`
 	PolicyARNs        []string           `json:"policyARNs"`
 	ExternalID        string             `json:"externalID"`

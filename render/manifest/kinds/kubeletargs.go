@@ -17,7 +17,7 @@ type kubeletArgs []userdata.Arg
 
 // kubeletArg is one argument in v1beta2.
 type kubeletArg struct {
-	Name  string `json:"name" check:"required,minlen=1"`
+	Name  string `json:"name" check:"required"`
 	Value string `json:"value" check:"required"`
 }
 

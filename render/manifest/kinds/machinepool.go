@@ -38,7 +38,7 @@ type MachineSpec struct {
 	Version                 string          `json:"version"`
 	ProviderID              Anything        `json:"providerID"`
 	FailureDomain           string          `json:"failureDomain"`
-	MinReadySeconds         int32           `json:"minReadySeconds" in:"v1beta2" check:"min=0"`
+	MinReadySeconds         int32           `json:"minReadySeconds" in:"v1beta2"`
 	ReadinessGates          []ReadinessGate `json:"readinessGates" in:"v1beta1,v1beta2"`
 	Deletion                *Deletion       `json:"deletion" in:"v1beta2"`
 	Taints                  []MachineTaint  `json:"taints" in:"v1beta1,v1beta2"`
@@ -57,15 +57,15 @@ type Bootstrap struct {
 
 // ReadinessGate is one entry of readinessGates or availabilityGates.
 type ReadinessGate struct {
-	ConditionType string `json:"conditionType" check:"required,minlen=1"`
+	ConditionType string `json:"conditionType" check:"required"`
 	Polarity      string `json:"polarity" enum:"Positive|Negative"`
 }
 
 // Deletion holds the timeouts of deletion, in seconds.
 type Deletion struct {
-	NodeDrainTimeoutSeconds        *int32 `json:"nodeDrainTimeoutSeconds" check:"min=0"`
-	NodeVolumeDetachTimeoutSeconds *int32 `json:"nodeVolumeDetachTimeoutSeconds" check:"min=0"`
-	NodeDeletionTimeoutSeconds     *int32 `json:"nodeDeletionTimeoutSeconds" check:"min=0"`
+	NodeDrainTimeoutSeconds        *int32 `json:"nodeDrainTimeoutSeconds"`
+	NodeVolumeDetachTimeoutSeconds *int32 `json:"nodeVolumeDetachTimeoutSeconds"`
+	NodeDeletionTimeoutSeconds     *int32 `json:"nodeDeletionTimeoutSeconds"`
 }
 
 // MachineTaint is a taint of Cluster API machines; pools may not have any.

@@ -54,7 +54,7 @@ func (o *Decoded[S]) setDefaults(ref intent.ObjectRef) {
 // of version v1beta1 and of v1beta2 are both here.
 type ObjectReference struct {
 	APIVersion      string   `json:"apiVersion" in:"v1alpha3,v1alpha4,v1beta1"`
-	APIGroup        string   `json:"apiGroup" in:"v1beta2" check:"required,minlen=1"`
+	APIGroup        string   `json:"apiGroup" in:"v1beta2" check:"required"`
 	Kind            string   `json:"kind" check:"required,minlen=1"`
 	Name            string   `json:"name" check:"required,minlen=1"`
 	Namespace       string   `json:"namespace" in:"v1alpha3,v1alpha4,v1beta1"`
