@@ -34,7 +34,7 @@ type AWSManagedClusterSpec struct {
 // IdentityReference names the AWS identity of a cluster.
 type IdentityReference struct {
 	Name string `json:"name" check:"required"`
-	Kind string `json:"kind" check:"required" enum:"AWSClusterControllerIdentity|AWSClusterRoleIdentity|AWSClusterStaticIdentity"`
+	Kind string `json:"kind" check:"required"`
 }
 
 // Network is spec.network of AWSCluster and AWSManagedControlPlane.
@@ -59,11 +59,11 @@ type VPC struct {
 	CarrierGatewayID                   *string           `json:"carrierGatewayId" in:"v1beta2"`
 	Tags                               map[string]string `json:"tags"`
 	AvailabilityZoneUsageLimit         *int32            `json:"availabilityZoneUsageLimit" default:"3"`
-	AvailabilityZoneSelection          string            `json:"availabilityZoneSelection" enum:"Ordered|Random" default:"Ordered"`
+	AvailabilityZoneSelection          string            `json:"availabilityZoneSelection" default:"Ordered"`
 	EmptyRoutesDefaultVPCSecurityGroup bool              `json:"emptyRoutesDefaultVPCSecurityGroup" in:"v1beta2"`
-	PrivateDNSHostnameTypeOnLaunch     *string           `json:"privateDnsHostnameTypeOnLaunch" in:"v1beta2" enum:"ip-name|resource-name"`
+	PrivateDNSHostnameTypeOnLaunch     *string           `json:"privateDnsHostnameTypeOnLaunch" in:"v1beta2"`
 	ElasticIPPool                      *ElasticIPPool    `json:"elasticIpPool" in:"v1beta2"`
-	SubnetSchema                       string            `json:"subnetSchema" in:"v1beta2" enum:"PreferPrivate|PreferPublic" default:"PreferPrivate"`
+	SubnetSchema                       string            `json:"subnetSchema" in:"v1beta2" default:"PreferPrivate"`
 }
 
 // SecondaryCIDR is one further CIDR block of a VPC.
@@ -89,7 +89,7 @@ type IPv6 struct {
 // ElasticIPPool names a pool of elastic addresses.
 type ElasticIPPool struct {
 	PublicIPv4Pool              *string `json:"publicIpv4Pool"`
-	PublicIPv4PoolFallbackOrder *string `json:"publicIpv4PoolFallbackOrder" enum:"amazon-pool|none"`
+	PublicIPv4PoolFallbackOrder *string `json:"publicIpv4PoolFallbackOrder"`
 }
 
 // NetworkSubnet is one entry of spec.network.subnets. An ID that does not start
@@ -105,7 +105,7 @@ type NetworkSubnet struct {
 	RouteTableID     *string           `json:"routeTableId"`
 	NATGatewayID     *string           `json:"natGatewayId"`
 	Tags             map[string]string `json:"tags"`
-	ZoneType         *string           `json:"zoneType" in:"v1beta2" enum:"availability-zone|local-zone|wavelength-zone"`
+	ZoneType         *string           `json:"zoneType" in:"v1beta2"`
 	ParentZoneName   *string           `json:"parentZoneName" in:"v1beta2"`
 }
 
@@ -125,7 +125,7 @@ type CNIIngressRule struct {
 // IngressRule is a rule of a security group that CAPA manages.
 type IngressRule struct {
 	Description              string   `json:"description" check:"required"`
-	Protocol                 string   `json:"protocol" check:"required" enum:"-1|4|tcp|udp|icmp|58|50"`
+	Protocol                 string   `json:"protocol" check:"required"`
 	FromPort                 int64    `json:"fromPort" check:"required"`
 	ToPort                   int64    `json:"toPort" check:"required"`
 	CIDRBlocks               []string `json:"cidrBlocks"`
@@ -163,7 +163,7 @@ type BucketIAMRole struct {
 // LoadBalancer is a load balancer of a control plane.
 type LoadBalancer struct {
 	Name                     *string       `json:"name"`
-	Scheme                   string        `json:"scheme" enum:"internet-facing|internal" default:"internet-facing"`
+	Scheme                   string        `json:"scheme" default:"internet-facing"`
 	CrossZoneLoadBalancing   bool          `json:"crossZoneLoadBalancing"`
 	Subnets                  []string      `json:"subnets"`
 	HealthCheckProtocol      *string       `json:"healthCheckProtocol"`
@@ -171,17 +171,17 @@ type LoadBalancer struct {
 	AdditionalSecurityGroups []string      `json:"additionalSecurityGroups"`
 	AdditionalListeners      []Listener    `json:"additionalListeners" in:"v1beta2"`
 	IngressRules             []IngressRule `json:"ingressRules" in:"v1beta2"`
-	LoadBalancerType         string        `json:"loadBalancerType" in:"v1beta2" enum:"classic|elb|alb|nlb|disabled" default:"classic"`
+	LoadBalancerType         string        `json:"loadBalancerType" in:"v1beta2" default:"classic"`
 	DisableHostsRewrite      bool          `json:"disableHostsRewrite" in:"v1beta2"`
 	PreserveClientIP         bool          `json:"preserveClientIP" in:"v1beta2"`
-	DNSResolutionCheck       *string       `json:"dnsResolutionCheck" in:"v1beta2" enum:"None|Enabled"`
-	TargetGroupIPType        *string       `json:"targetGroupIPType" in:"v1beta2" enum:"ipv4|ipv6"`
+	DNSResolutionCheck       *string       `json:"dnsResolutionCheck" in:"v1beta2"`
+	TargetGroupIPType        *string       `json:"targetGroupIPType" in:"v1beta2"`
 }
 
 // ListenerHealthCheck is the health check of a further listener.
 type ListenerHealthCheck struct {
 	HealthCheck
-	Protocol string  `json:"protocol" enum:"TCP|HTTP|HTTPS"`
+	Protocol string  `json:"protocol"`
 	Port     *string `json:"port"`
 	Path     *string `json:"path"`
 }
@@ -197,7 +197,7 @@ type HealthCheck struct {
 // Listener is one further listener of a load balancer.
 type Listener struct {
 	Port              int64                `json:"port" check:"required"`
-	Protocol          string               `json:"protocol" enum:"TCP" default:"TCP"`
+	Protocol          string               `json:"protocol" default:"TCP"`
 	HealthCheck       *ListenerHealthCheck `json:"healthCheck"`
-	TargetGroupIPType *string              `json:"targetGroupIPType" enum:"ipv4|ipv6"`
+	TargetGroupIPType *string              `json:"targetGroupIPType"`
 }

@@ -33,7 +33,7 @@ type AWSManagedControlPlaneSpec struct {
 	ControlPlaneEndpoint    Endpoint             `json:"controlPlaneEndpoint"`
 	ImageLookup
 	Bastion                    Bastion               `json:"bastion"`
-	TokenMethod                *string               `json:"tokenMethod" enum:"iam-authenticator|aws-cli" default:"iam-authenticator"`
+	TokenMethod                *string               `json:"tokenMethod" default:"iam-authenticator"`
 	AssociateOIDCProvider      bool                  `json:"associateOIDCProvider" default:"false"`
 	Addons                     []Addon               `json:"addons"`
 	OIDCIdentityProviderConfig *OIDCIdentityProvider `json:"oidcIdentityProviderConfig"`
@@ -44,7 +44,7 @@ type AWSManagedControlPlaneSpec struct {
 	BootstrapSelfManagedAddons *bool                 `json:"bootstrapSelfManagedAddons" in:"v1beta2" default:"true"`
 	RestrictPrivateSubnets     bool                  `json:"restrictPrivateSubnets" in:"v1beta2" default:"false"`
 	KubeProxy                  KubeProxy             `json:"kubeProxy"`
-	UpgradePolicy              string                `json:"upgradePolicy" in:"v1beta2" enum:"extended|standard"`
+	UpgradePolicy              string                `json:"upgradePolicy" in:"v1beta2"`
 }
 
 // currentNetwork is a Network in the shape of v1beta2, whatever the version of
@@ -146,14 +146,14 @@ type OIDCIdentityProvider struct {
 
 // AccessConfig is EKS's access configuration.
 type AccessConfig struct {
-	AuthenticationMode                      string `json:"authenticationMode" enum:"config_map|api|api_and_config_map" default:"config_map"`
+	AuthenticationMode                      string `json:"authenticationMode" default:"config_map"`
 	BootstrapClusterCreatorAdminPermissions *bool  `json:"bootstrapClusterCreatorAdminPermissions" default:"true"`
 }
 
 // AccessEntry is one entry of EKS's access list.
 type AccessEntry struct {
 	PrincipalARN     string         `json:"principalARN" check:"required"`
-	Type             string         `json:"type" enum:"standard|ec2_linux|ec2_windows|fargate_linux|ec2|hybrid_linux|hyperpod_linux" default:"standard"`
+	Type             string         `json:"type" default:"standard"`
 	KubernetesGroups []string       `json:"kubernetesGroups"`
 	Username         string         `json:"username"`
 	AccessPolicies   []AccessPolicy `json:"accessPolicies"`
@@ -167,7 +167,7 @@ type AccessPolicy struct {
 
 // AccessScope bounds an access policy.
 type AccessScope struct {
-	Type       string   `json:"type" enum:"cluster|namespace" default:"cluster"`
+	Type       string   `json:"type" default:"cluster"`
 	Namespaces []string `json:"namespaces"`
 }
 

@@ -15,7 +15,7 @@ type AWSMachinePoolSpec struct {
 	MinSize                    int32                  `json:"minSize" default:"1"`
 	MaxSize                    int32                  `json:"maxSize" default:"1"`
 	AvailabilityZones          []string               `json:"availabilityZones"`
-	AvailabilityZoneSubnetType string                 `json:"availabilityZoneSubnetType" in:"v1beta2" enum:"public|private|all"`
+	AvailabilityZoneSubnetType string                 `json:"availabilityZoneSubnetType" in:"v1beta2"`
 	Subnets                    []AWSResourceReference `json:"subnets"`
 	AdditionalTags             map[string]string      `json:"additionalTags"`
 	AWSLaunchTemplate          LaunchTemplate         `json:"awsLaunchTemplate"`
@@ -113,8 +113,8 @@ type Processes struct {
 
 // Ignition is how Ignition user data reaches the instances.
 type Ignition struct {
-	Version     string         `json:"version" enum:"2.3|3.0|3.1|3.2|3.3|3.4"`
-	StorageType string         `json:"storageType" enum:"ClusterObjectStore|UnencryptedUserData" default:"ClusterObjectStore"`
+	Version     string         `json:"version"`
+	StorageType string         `json:"storageType" default:"ClusterObjectStore"`
 	Proxy       *IgnitionProxy `json:"proxy"`
 	TLS         *IgnitionTLS   `json:"tls"`
 }
@@ -134,10 +134,10 @@ type IgnitionTLS struct {
 // LifecycleHook is a lifecycle hook of an Auto Scaling group.
 type LifecycleHook struct {
 	Name                  string         `json:"name" check:"required,minlen=1"`
-	LifecycleTransition   string         `json:"lifecycleTransition" check:"required" enum:"autoscaling:EC2_INSTANCE_LAUNCHING|autoscaling:EC2_INSTANCE_TERMINATING"`
+	LifecycleTransition   string         `json:"lifecycleTransition" check:"required"`
 	NotificationTargetARN *string        `json:"notificationTargetARN"`
 	RoleARN               *string        `json:"roleARN"`
 	HeartbeatTimeout      *time.Duration `json:"heartbeatTimeout"`
-	DefaultResult         string         `json:"defaultResult" enum:"CONTINUE|ABANDON"`
+	DefaultResult         string         `json:"defaultResult"`
 	NotificationMetadata  *string        `json:"notificationMetadata"`
 }

@@ -15,7 +15,7 @@ import (
 type AWSManagedMachinePoolSpec struct {
 	EKSNodegroupName           string            `json:"eksNodegroupName"`
 	AvailabilityZones          []string          `json:"availabilityZones"`
-	AvailabilityZoneSubnetType string            `json:"availabilityZoneSubnetType" in:"v1beta2" enum:"public|private|all"`
+	AvailabilityZoneSubnetType string            `json:"availabilityZoneSubnetType" in:"v1beta2"`
 	SubnetIDs                  []string          `json:"subnetIDs"`
 	AdditionalTags             map[string]string `json:"additionalTags"`
 	RoleName                   string            `json:"roleName"`
@@ -31,7 +31,7 @@ type AWSManagedMachinePoolSpec struct {
 	Scaling                    *Scaling          `json:"scaling"`
 	RemoteAccess               *RemoteAccess     `json:"remoteAccess"`
 	ProviderIDList             Anything          `json:"providerIDList"`
-	CapacityType               string            `json:"capacityType" enum:"onDemand|spot" default:"onDemand"`
+	CapacityType               string            `json:"capacityType" default:"onDemand"`
 	UpdateConfig               *UpdateConfig     `json:"updateConfig"`
 	AWSLaunchTemplate          *LaunchTemplate   `json:"awsLaunchTemplate"`
 	LifecycleHooks             []LifecycleHook   `json:"lifecycleHooks" in:"v1beta2"`
@@ -94,7 +94,7 @@ func (t AMIType) RootDevice() string {
 type Taint struct {
 	Key    string `json:"key" check:"required"`
 	Value  string `json:"value" check:"required"`
-	Effect string `json:"effect" check:"required" enum:"no-schedule|no-execute|prefer-no-schedule"`
+	Effect string `json:"effect" check:"required"`
 }
 
 // Scaling are the bounds of a nodegroup.

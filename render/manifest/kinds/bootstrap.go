@@ -143,7 +143,7 @@ type KubeadmConfigSpec struct {
 	BootCommands             []string           `json:"bootCommands" in:"v1beta1,v1beta2"`
 	PreKubeadmCommands       []string           `json:"preKubeadmCommands"`
 	PostKubeadmCommands      []string           `json:"postKubeadmCommands"`
-	Format                   string             `json:"format" enum:"cloud-config|ignition"`
+	Format                   string             `json:"format"`
 	Verbosity                *int32             `json:"verbosity"`
 	UseExperimentalRetryJoin bool               `json:"useExperimentalRetryJoin" in:"v1beta1"`
 	Ignition                 *KubeadmIgnition   `json:"ignition"`
@@ -181,7 +181,7 @@ type NodeRegistration struct {
 	Taints                *[]NodeTaint `json:"taints"`
 	KubeletExtraArgs      kubeletArgs  `json:"kubeletExtraArgs"`
 	IgnorePreflightErrors []string     `json:"ignorePreflightErrors"`
-	ImagePullPolicy       string       `json:"imagePullPolicy" enum:"Always|IfNotPresent|Never"`
+	ImagePullPolicy       string       `json:"imagePullPolicy"`
 	ImagePullSerial       *bool        `json:"imagePullSerial"`
 }
 

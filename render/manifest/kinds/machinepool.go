@@ -58,7 +58,7 @@ type Bootstrap struct {
 // ReadinessGate is one entry of readinessGates or availabilityGates.
 type ReadinessGate struct {
 	ConditionType string `json:"conditionType" check:"required"`
-	Polarity      string `json:"polarity" enum:"Positive|Negative"`
+	Polarity      string `json:"polarity"`
 }
 
 // Deletion holds the timeouts of deletion, in seconds.
@@ -72,8 +72,8 @@ type Deletion struct {
 type MachineTaint struct {
 	Key         string `json:"key" check:"required"`
 	Value       string `json:"value"`
-	Effect      string `json:"effect" check:"required" enum:"NoSchedule|PreferNoSchedule|NoExecute"`
-	Propagation string `json:"propagation" check:"required" enum:"Always|OnInitialization"`
+	Effect      string `json:"effect" check:"required"`
+	Propagation string `json:"propagation" check:"required"`
 }
 
 // ClusterSpec is Cluster.spec of Cluster API.
