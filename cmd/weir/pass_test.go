@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -24,26 +25,7 @@ func TestASecondCommandShowsOrigins(t *testing.T) {
 	aws := httptest.NewServer(emu)
 	defer aws.Close()
 	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"prod/pool.yaml": `apiVersion: cluster.x-k8s.io/v1beta1
-kind: MachinePool
-metadata: {name: web}
-spec:
-  clusterName: demo
-  template:
-    spec:
-      clusterName: demo
-      version: v1.33.0
-      bootstrap: {dataSecretName: ""}
-      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachinePool, name: web}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: AWSMachinePool
-metadata: {name: web}
-spec:
-  minSize: 1
-  maxSize: 3
-  awsLaunchTemplate: {instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}}
-`})
+	repo.Write(map[string]string{"prod/pool.yaml": fleettest.Pool("web")})
 	repo.Commit("first")
 	dir, temporary := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temporary)

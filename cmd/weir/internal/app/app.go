@@ -53,13 +53,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/redact"
-	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
 	"github.com/weir-gitops/weir/status/metrics"
-	"github.com/weir-gitops/weir/status/page"
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
@@ -141,10 +139,7 @@ type App struct {
 
 	book     *gates.Book
 	lineages *lineage.Book
-	// guard stands before the page and the API; certificate is nil without TLS.
-	guard       *access.Guard
-	certificate *access.Certificate
-	notices     *page.Notices
+	site     *site
 
 	reporter *reporter
 	passes   *passes
@@ -173,14 +168,32 @@ func New(ctx context.Context, o Options) (*App, error) {
 	return a, nil
 }
 
-// open opens everything; what it opened before an error is in the cleanups.
-func (a *App) open(ctx context.Context) (err error) {
-	o := a.o
+// open opens everything, each step with what those before it opened; what was opened
+// before an error is in the cleanups.
+func (a *App) open(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		a.openState,      // nothing before it
+		a.openTracing,    // nothing but the options
+		a.openPage,       // the state directory's keys
+		a.openEmbedded,   // the state directory
+		a.openTelling,    // records, and the guard, which knows where webhooks come from
+		a.openAccounts,   // the clock, metrics, and the address of an embedded AWS
+		a.openGeneration, // all of them
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openState opens the state directory, and the records in it.
+func (a *App) openState(context.Context) (err error) {
 	if a.watchdog, err = watchdog(); err != nil {
 		return err
 	}
 	a.starting("opens its state")
-	if a.state, err = OpenState(o.Config.StateDir); err != nil {
+	if a.state, err = OpenState(a.o.Config.StateDir); err != nil {
 		return err
 	}
 	a.onStop("state directory", 0, func(context.Context) error { return a.state.Close() })
@@ -191,40 +204,69 @@ func (a *App) open(ctx context.Context) (err error) {
 	if lost := a.db.Lost(); lost != nil {
 		a.log.Error("the state was put aside", "error", lost)
 	}
-	a.tracing, err = telemetry.Open(ctx, telemetry.Options{
-		Instance: o.Config.Instance, Version: o.Version, Redact: o.Secrets.Redact, Logger: o.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	a.onStop("tracing", tracingShare, a.tracing.Close)
 	a.clock = clock.New()
 	a.book = gates.NewBook(a.db, a.clock.Moment)
 	a.lineages = lineage.Open(a.db, a.log)
-	if a.key, err = DigestKey(a.state.Dir); err != nil {
-		return err
+	a.key, err = DigestKey(a.state.Dir)
+	return err
+}
+
+func (a *App) openTracing(ctx context.Context) (err error) {
+	a.tracing, err = telemetry.Open(ctx, telemetry.Options{
+		Instance: a.o.Config.Instance, Version: a.o.Version, Redact: a.o.Secrets.Redact, Logger: a.o.Logger,
+	})
+	if err == nil {
+		a.onStop("tracing", tracingShare, a.tracing.Close)
 	}
-	if err = a.openAccess(); err != nil {
+	return err
+}
+
+// openPage opens the page's listener, and what stands before the page.
+func (a *App) openPage(ctx context.Context) (err error) {
+	if a.site, err = newSite(a); err != nil {
 		return err
 	}
 	var lc net.ListenConfig
-	if a.listener, err = lc.Listen(ctx, "tcp", o.Config.Listen); err != nil {
+	if a.listener, err = lc.Listen(ctx, "tcp", a.o.Config.Listen); err != nil {
 		return fmt.Errorf("open page: %w", err)
 	}
 	a.onStop("listener", 0, func(context.Context) error { return ignoreClosed(a.listener.Close()) })
-	if o.Config.AWS.Endpoint == config.EmbeddedEndpoint {
-		a.emulator, err = embedded.New(ctx, embedded.Options{
-			Listen: "127.0.0.1:0", State: a.state.path("embedded-aws.json"), Logger: o.Logger,
-		})
-		if err != nil {
-			return err
-		}
+	return nil
+}
+
+// openEmbedded opens the embedded AWS, where it is configured.
+func (a *App) openEmbedded(ctx context.Context) (err error) {
+	if a.o.Config.AWS.Endpoint != config.EmbeddedEndpoint {
+		return nil
+	}
+	a.emulator, err = embedded.New(ctx, embedded.Options{
+		Listen: "127.0.0.1:0", State: a.state.path("embedded-aws.json"), Logger: a.o.Logger,
+	})
+	if err == nil {
 		a.onStop("listener of the embedded AWS", 0, func(context.Context) error { return ignoreClosed(a.emulator.Close()) })
 	}
-	a.telemetry()
-	a.openHooks()
+	return err
+}
+
+// openTelling makes what is told of passes, and what takes webhooks.
+func (a *App) openTelling(context.Context) error {
+	a.registry = prometheus.NewRegistry()
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.metrics = metrics.New(a.registry, a.o.Version)
+	a.board = board.New(board.Options{
+		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{Now: a.sinceWhen}), Notify: a.notify,
+	})
+	a.measure()
+	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.site.guard.Origin, Received: func(kind forge.Kind, result forge.Result) {
+		a.metrics.Webhook(string(kind), string(result))
+	}})
+	return nil
+}
+
+// openAccounts makes what opens accounts; it opens none.
+func (a *App) openAccounts(context.Context) error {
 	a.accounts = accounts.New(accounts.Options{
-		Logger: o.Logger, Getenv: o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
+		Logger: a.o.Logger, Getenv: a.o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
 		Clock: a.clock,
 		OnCall: func(c sdk.CallInfo) {
 			a.checkClock()
@@ -233,8 +275,14 @@ func (a *App) open(ctx context.Context) (err error) {
 	})
 	a.planAccounts, a.turns = a.accounts.ForPlans(), pulls.NewTurns()
 	a.drafts = &pulls.Drafts{Accounts: a.planAccounts, Turns: a.turns, Within: commands.PlanWithin}
+	return nil
+}
+
+// openGeneration makes what the configuration decides. Credentials are hidden before
+// anything is told of it.
+func (a *App) openGeneration(context.Context) error {
 	a.starting("opens sources and forges")
-	g, err := a.newGeneration(o.Config)
+	g, err := a.newGeneration(a.o.Config)
 	if err != nil {
 		return err
 	}
@@ -262,16 +310,6 @@ const stepsFor = 30 * time.Second
 // nodegroupRound is the time in which each resting nodegroup is described once.
 const nodegroupRound = 5 * time.Minute
 
-func (a *App) telemetry() {
-	a.registry = prometheus.NewRegistry()
-	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	a.metrics = metrics.New(a.registry, a.o.Version)
-	a.board = board.New(board.Options{
-		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{Now: a.sinceWhen}), Notify: a.notify,
-	})
-	a.measure()
-}
-
 // Addr is the address of the page.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
@@ -285,7 +323,7 @@ func (a *App) PageURL() string {
 		}
 	}
 	scheme := "http://"
-	if a.certificate != nil {
+	if a.site.certificate != nil {
 		scheme = "https://"
 	}
 	return scheme + net.JoinHostPort(host, port)

@@ -23,7 +23,8 @@ import (
 
 // planDraft plans a work tree that somebody sent, as a pull request from a fork would
 // be planned: nothing of it is believed, kept, or told to anybody else.
-func (a *App) planDraft(ctx context.Context, d commands.Draft) (*commands.Planned, error) {
+func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Planned, error) {
+	a := s.app
 	slices.Sort(d.Targets)
 	d.Targets = slices.Compact(d.Targets)
 	end, err := a.drafts.Begin(d.By)

@@ -23,6 +23,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	emuworld "github.com/weir-gitops/weir/reconciler/awsemu/world"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -235,27 +236,7 @@ func (w *world) deletes() []string {
 
 // pool is the manifest of a group pool.
 func pool(name, instanceType string, maxSize int) string {
-	return fmt.Sprintf(`apiVersion: cluster.x-k8s.io/v1beta1
-kind: MachinePool
-metadata: {name: %[1]s}
-spec:
-  clusterName: demo
-  replicas: 1
-  template:
-    spec:
-      clusterName: demo
-      version: v1.33.0
-      bootstrap: {dataSecretName: ""}
-      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachinePool, name: %[1]s}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: AWSMachinePool
-metadata: {name: %[1]s}
-spec:
-  minSize: 1
-  maxSize: %[3]d
-  awsLaunchTemplate: {instanceType: %[2]s, ami: {eksLookupType: AmazonLinux2023}}
-`, name, instanceType, maxSize)
+	return fleettest.Pool(name, "m5.large", instanceType, "${MAX:=3}", fmt.Sprint(maxSize))
 }
 
 // overlay is a kustomization of the given pools below overlays/prod.

@@ -8,13 +8,6 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// openHooks makes what takes webhooks.
-func (a *App) openHooks() {
-	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.guard.Origin, Received: func(kind forge.Kind, result forge.Result) {
-		a.metrics.Webhook(string(kind), string(result))
-	}})
-}
-
 // setHooks takes the webhooks that the configuration wants.
 func (g *generation) setHooks() {
 	hooks := map[string]forge.Hook{}

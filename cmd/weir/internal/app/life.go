@@ -28,12 +28,12 @@ func (a *App) Start(ctx context.Context) {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}
 	server := &http.Server{
-		Handler:           a.handler(),
+		Handler:           a.site.handler(),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	if a.certificate != nil {
-		server.TLSConfig = a.certificate.Config()
+	if a.site.certificate != nil {
+		server.TLSConfig = a.site.certificate.Config()
 	}
 	server.RegisterOnShutdown(a.board.EndStreams)
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))

@@ -103,7 +103,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 	if key := fixed(old.config, c); key != "" {
 		return fmt.Errorf("%s cannot change while weir runs: restart it", key)
 	}
-	if err := a.checkAccess(c); err != nil {
+	if err := a.site.check(c); err != nil {
 		return err
 	}
 	next, err := a.newGeneration(c)
@@ -145,7 +145,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 		}
 	}
 	a.gen.Store(next)
-	a.setAccess(next.config)
+	a.site.set(next.config)
 	next.setHooks()
 	a.passes.repace()
 	next.configure(a.shown)
