@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
+// TemplateRef reads which template version an answer of Auto Scaling names.
 func TemplateRef(s *types.LaunchTemplateSpecification) observed.TemplateRef {
 	if s == nil {
 		return observed.TemplateRef{}
@@ -34,6 +35,7 @@ func CarrySettings(s *intent.GroupSettings, in any) {
 	Carry(&s.Options, in)
 }
 
+// TrafficSources writes traffic sources for a request.
 func TrafficSources(list []intent.TrafficSource) []types.TrafficSourceIdentifier {
 	var out []types.TrafficSourceIdentifier
 	for _, s := range list {
@@ -42,6 +44,7 @@ func TrafficSources(list []intent.TrafficSource) []types.TrafficSourceIdentifier
 	return out
 }
 
+// Hook reads a lifecycle hook, with AWS's defaults.
 func Hook(h types.LifecycleHook) intent.LifecycleHook {
 	return observed.HookDefaults(intent.LifecycleHook{
 		Name: aws.ToString(h.LifecycleHookName), LifecycleTransition: aws.ToString(h.LifecycleTransition),

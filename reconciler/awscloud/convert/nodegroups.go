@@ -75,6 +75,7 @@ func NodegroupUpdate(u *types.Update) observed.NodegroupUpdate {
 	return out
 }
 
+// Taints writes taints for a request.
 func Taints(in []intent.Taint) (out []types.Taint) {
 	Carry(in, &out)
 	return out

@@ -1,6 +1,6 @@
 // Package fill reads what planning found missing in what was observed: names that the
 // owner's tag did not bring, bodies of template versions, refreshes and updates under way,
-// hooks, who uses a version, and why machines do not come (short.go).
+// hooks, who uses a version, and why machines do not come (shortage.go).
 //
 // What somebody waits for is read at once, and an error ends the pass. What only explains,
 // or is looked at again and again while it moves, is a poll: it takes calls that are to

@@ -13,7 +13,9 @@ import (
 func (f *Filler) fillLaunched(ctx context.Context, s *observed.State, ids []string) error {
 	s.Launched = read.Copied(s.Launched)
 	for _, id := range ids {
-		s.Launched[id] = s.Launched[id] // zero where nothing is known
+		if _, known := s.Launched[id]; !known {
+			s.Launched[id] = time.Time{}
+		}
 	}
 	err := f.reader.Launched(ctx, ids, func(id string, at time.Time) { s.Launched[id] = at })
 	if read.Denied(err) != nil {

@@ -61,7 +61,6 @@ func (o *Observer) Observe(ctx context.Context, q observed.Query) (observed.Stat
 // recallHooks takes hooks from memory, and reads what is due of them as far as there
 // are calls to spare: those of many groups are due at one time.
 func (o *Observer) recallHooks(ctx context.Context, s *observed.State) error {
-	var due []string
 	hooks, due, since := o.memory.Hooks.Of(s.Groups, o.client.Now())
 	s.Hooks = hooks
 	if len(due) > 0 && o.client.Now().Sub(since) >= memory.HooksFor+sdk.PollLate {

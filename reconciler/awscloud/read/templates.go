@@ -84,6 +84,7 @@ func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: aws.String(name), Values: values}
 }
 
+// Tags are EC2's tags as a map.
 func Tags(in []types.Tag) map[string]string {
 	out := make(map[string]string, len(in))
 	for _, t := range in {

@@ -187,13 +187,13 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []strin
 	if err := f.askHooks(ctx, s, hooks); err != nil {
 		return err
 	}
-	apart := due
+	oneByOne := due
 	if len(due) >= togetherFrom {
 		var together []string
-		apart = nil
+		oneByOne = nil
 		for _, name := range due {
 			if f.short.isAlone(name) {
-				apart = append(apart, name)
+				oneByOne = append(oneByOne, name)
 			} else {
 				together = append(together, name)
 			}
@@ -202,7 +202,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []strin
 			return err
 		}
 	}
-	if err := sdk.Poll(ctx, f.client, "autoscaling", "DescribeScalingActivities", apart, func(ctx context.Context, name string) error {
+	if err := sdk.Poll(ctx, f.client, "autoscaling", "DescribeScalingActivities", oneByOne, func(ctx context.Context, name string) error {
 		list, err := f.reader.Activities(ctx, name, false)
 		if err != nil {
 			f.short.unanswered([]string{name}, f.client.Now())
