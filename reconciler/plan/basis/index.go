@@ -11,7 +11,7 @@ import (
 // Index arranges a state by the target in its tags. It is made once for a state,
 // whatever the number of targets that are planned against it.
 type Index struct {
-	owned map[ownerKey]owned
+	owned map[ownerKey]Owned
 	// InUse holds the ids and names of templates that something launches from.
 	InUse map[string]bool
 	// ofPool and behind hold nodegroups, and the groups behind some, by the pool
@@ -25,8 +25,8 @@ type Index struct {
 // ownerKey is what three of weir's tags say together.
 type ownerKey struct{ instance, source, target string }
 
-// owned is what carries one target's tags, each list in order.
-type owned struct {
+// Owned is what carries one target's tags, each list in order.
+type Owned struct {
 	Groups, Templates []string
 	Nodegroups        []observed.NodegroupName
 	Pools             map[string]bool
@@ -34,8 +34,8 @@ type owned struct {
 
 // NewIndex arranges s.
 func NewIndex(s *observed.State) *Index {
-	x := &Index{owned: map[ownerKey]owned{}, InUse: map[string]bool{}, ofPool: map[string][]observed.NodegroupName{}, Replacements: map[observed.NodegroupName][]observed.NodegroupName{}, Behind: map[string][]string{}}
-	note := func(tags map[string]string, put func(*owned)) {
+	x := &Index{owned: map[ownerKey]Owned{}, InUse: map[string]bool{}, ofPool: map[string][]observed.NodegroupName{}, Replacements: map[observed.NodegroupName][]observed.NodegroupName{}, Behind: map[string][]string{}}
+	note := func(tags map[string]string, put func(*Owned)) {
 		if tags[observed.TagOwner] == "" {
 			return
 		}
@@ -62,7 +62,7 @@ func NewIndex(s *observed.State) *Index {
 		if pool := own[observed.TagPool]; pool != "" && g.Tags[observed.TagNodegroup].Value != "" {
 			x.Behind[pool] = append(x.Behind[pool], name)
 		}
-		note(own, func(o *owned) { o.Groups = append(o.Groups, name) })
+		note(own, func(o *Owned) { o.Groups = append(o.Groups, name) })
 	}
 	names := make([]observed.NodegroupName, 0, len(s.Nodegroups))
 	for n := range s.Nodegroups {
@@ -79,16 +79,16 @@ func NewIndex(s *observed.State) *Index {
 		if pool := n.Tags[observed.TagPool]; pool != "" {
 			x.ofPool[pool] = append(x.ofPool[pool], name)
 		}
-		note(n.Tags, func(o *owned) { o.Nodegroups = append(o.Nodegroups, name) })
+		note(n.Tags, func(o *Owned) { o.Nodegroups = append(o.Nodegroups, name) })
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Templates)) {
-		note(s.Templates[name].Tags, func(o *owned) { o.Templates = append(o.Templates, name) })
+		note(s.Templates[name].Tags, func(o *Owned) { o.Templates = append(o.Templates, name) })
 	}
 	return x
 }
 
 // Mine is what carries this target's tags exactly: nothing else is ever an
 // orphan of it.
-func (in Input) Mine() owned {
+func (in Input) Mine() Owned {
 	return in.Index.owned[ownerKey{in.Policy.Instance, in.Policy.Source, in.Policy.Target}]
 }
