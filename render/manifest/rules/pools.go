@@ -208,7 +208,7 @@ func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, 
 	checkImage(r, p, lt)
 }
 
-// The checks in the files crosscheck*.go are those that no admission webhook
+// The checks whose names begin with crossCheck are those that no admission webhook
 // makes: they look at several fields or objects at once, or at what AWS's
 // documentation says that it refuses. What is refused for certain is an error;
 // what AWS may take after all is a warning, and the rest is left to planning.
