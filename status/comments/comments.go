@@ -38,7 +38,7 @@ type Comments struct {
 	writers  map[string]*writer // by source
 }
 
-// Options configures Pulls.
+// Options configures Comments.
 type Options struct {
 	Instance string
 	// PageURL is the address of weir's page as people reach it; empty leaves out
@@ -51,7 +51,7 @@ type Options struct {
 	Redact   report.Redact
 	Logger   *slog.Logger
 	// Wrote is told of each commit status, WroteComment of each comment, as
-	// CommitsOptions.Wrote is; nil if nobody asks.
+	// commits.Options.Wrote is; nil if nobody asks.
 	Wrote        func(forge string, state forge.CommitState, result string)
 	WroteComment func(forge, result string)
 	// Now defaults to time.Now.

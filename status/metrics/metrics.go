@@ -248,7 +248,7 @@ func (m *Metrics) Fetch(source string, took time.Duration, at time.Time, err err
 	m.Stage("fetch", took)
 }
 
-// StatusWrite counts one write of a commit status; it is what CommitsOptions.Wrote wants.
+// StatusWrite counts one write of a commit status; it is what commits.Options.Wrote wants.
 func (m *Metrics) StatusWrite(forge string, state forge.CommitState, result string) {
 	m.writes.WithLabelValues(forge, string(state), result).Inc()
 }
@@ -270,7 +270,7 @@ func (m *Metrics) PullPlan(source string, took time.Duration) {
 }
 
 // Notification counts what became of an event for a receiver; it is what
-// NotifierOptions.Sent wants. Host is from the configuration.
+// notify.Options.Sent wants. Host is from the configuration.
 func (m *Metrics) Notification(host, result string) {
 	m.notifications.WithLabelValues(host, result).Inc()
 }
