@@ -142,7 +142,7 @@ var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // headline is the first line that is seen.
 func (c *comment) headline(longest int) string {
-	lead, more := c.Pull.Headline()
+	lead, more := c.Headline()
 	if more == "" {
 		return "**" + wording.Escape(lead) + ".**"
 	}

@@ -47,8 +47,8 @@ func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches
 	return int(batch), int((n + batch - 1) / batch)
 }
 
-// roll is what is known of how a step replaces instances.
-type roll struct {
+// Roll is what is known of how a step replaces instances.
+type Roll struct {
 	instances     int
 	Size, batches int // 0 where not known
 	// usual says that the batches are those of AWS's default.
@@ -58,8 +58,8 @@ type roll struct {
 
 // RollOf reads a step and the pool that it is about. Batches are known where the
 // step starts a refresh of a group of a known size that counts in instances.
-func RollOf(r *plan.Report, s step.Step) roll {
-	out := roll{instances: s.Instances}
+func RollOf(r *plan.Report, s step.Step) Roll {
+	out := Roll{instances: s.Instances}
 	start, ok := s.Do.(step.StartRefresh)
 	if !ok || s.Instances == 0 {
 		return out
@@ -93,7 +93,7 @@ func RollOf(r *plan.Report, s step.Step) roll {
 
 // Words says it in a phrase: "6 instances in 3 batches". What rests on a default of
 // AWS is told at length only, where it says so.
-func (r roll) Words(long bool) string {
+func (r Roll) Words(long bool) string {
 	text := wording.Count(r.instances, "instance")
 	switch {
 	case r.batches == 1 && (long || !r.usual):
