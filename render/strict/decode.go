@@ -65,9 +65,7 @@ func (d *Decoder) value(n *yaml.Node, v reflect.Value, p intent.Path, own *Limit
 	if n.Kind == yaml.ScalarNode && d.faults > before {
 		return // it is another fault of the same value
 	}
-	limit := *own
-	limit.Enum = d.words(v.Type(), own)
-	if d.limit(&limit, n, p) && d.Limits != nil {
+	if d.limit(own, n, p) && d.Limits != nil {
 		d.limit(&d.Limits.Limit, n, p)
 	}
 }

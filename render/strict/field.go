@@ -85,17 +85,6 @@ func newField(sf reflect.StructField, name string) Field {
 	return f
 }
 
-// words are the only values of a field of a type, nil where it may have any.
-func (d *Decoder) words(t reflect.Type, l *Limit) []string {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if w, ok := reflect.Zero(t).Interface().(Words); ok {
-		return w.Values(d.Version)
-	}
-	return l.Enum
-}
-
 // setDefault writes a default, which is text in the tag, into a field.
 func setDefault(v reflect.Value, text string) {
 	if v.Kind() == reflect.Pointer {

@@ -58,9 +58,6 @@ type Value interface {
 	DecodeYAML(d *Decoder, n *yaml.Node, p intent.Path)
 }
 
-// Words is a text type that knows its values in a version.
-type Words interface{ Values(version string) []string }
-
 // Decoder reads one document.
 type Decoder struct {
 	*Language

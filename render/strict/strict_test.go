@@ -37,15 +37,6 @@ func (e *either) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path) {
 	d.Read(n, (*[]string)(e), p)
 }
 
-type colour string
-
-func (colour) Values(version string) []string {
-	if version == "v1" {
-		return []string{"red"}
-	}
-	return []string{"red", "green"}
-}
-
 type inner struct {
 	Size  *int32 `k:"size" check:"min=1,max=9"`
 	Need  string `k:"need" check:"required=v2"`
@@ -60,7 +51,7 @@ type document struct {
 	shared
 	Text    string            `k:"text" check:"minlen=2"`
 	Mode    string            `k:"mode" enum:"on|off|both" default:"both"`
-	Colour  *colour           `k:"colour"`
+	Colour  *string           `k:"colour" enum:"red|green"`
 	Flag    bool              `k:"flag"`
 	Number  int32             `k:"number"`
 	Float   float64           `k:"float"`
@@ -213,7 +204,7 @@ list: [{need: w}]
 rows: {a.b: {need: w}, c: }
 texts: {a: b, c: }
 `
-	size, green := int32(9), colour("green")
+	size, green := int32(9), "green"
 	want := document{
 		shared: shared{Embedded: "e"}, Text: "abc", Mode: "both", Colour: &green, Flag: true, Number: 3, Float: 1.5, Wait: time.Minute, Either: either{"a"},
 		Inner: inner{Need: "w", Size: &size, Share: 20}, List: []inner{{Need: "w"}}, Rows: map[string]inner{"a.b": {Need: "w"}, "c": {}}, Texts: map[string]string{"a": "b", "c": ""},

@@ -111,24 +111,12 @@ type EndpointAccess struct {
 
 // Addon is an EKS add-on.
 type Addon struct {
-	Name                  string             `json:"name" check:"required"`
-	Version               string             `json:"version" check:"required"`
-	Configuration         string             `json:"configuration"`
-	ConflictResolution    conflictResolution `json:"conflictResolution"`
-	ServiceAccountRoleARN *string            `json:"serviceAccountRoleARN"`
-	PreserveOnDelete      bool               `json:"preserveOnDelete"`
-}
-
-// conflictResolution says what becomes of an add-on's settings that differ. Its
-// default is CAPA's of the version.
-type conflictResolution string
-
-// Values are its values in a version.
-func (conflictResolution) Values(version string) []string {
-	if version == "v1beta1" {
-		return []string{"none", "overwrite"}
-	}
-	return []string{"none", "overwrite", "preserve"}
+	Name                  string  `json:"name" check:"required"`
+	Version               string  `json:"version" check:"required"`
+	Configuration         string  `json:"configuration"`
+	ConflictResolution    string  `json:"conflictResolution"`
+	ServiceAccountRoleARN *string `json:"serviceAccountRoleARN"`
+	PreserveOnDelete      bool    `json:"preserveOnDelete"`
 }
 
 // OIDCIdentityProvider is an OIDC provider for users.

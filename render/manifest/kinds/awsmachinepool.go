@@ -52,30 +52,10 @@ type MixedInstancesPolicy struct {
 // InstancesDistribution divides a group between on-demand and spot. The
 // defaults are those of CAPA's schema, and AWS's own.
 type InstancesDistribution struct {
-	OnDemandAllocationStrategy          onDemandStrategy `json:"onDemandAllocationStrategy" default:"prioritized"`
-	SpotAllocationStrategy              spotStrategy     `json:"spotAllocationStrategy" default:"lowest-price"`
-	OnDemandBaseCapacity                int64            `json:"onDemandBaseCapacity" check:"min=0,max=2147483647" default:"0"`
-	OnDemandPercentageAboveBaseCapacity int64            `json:"onDemandPercentageAboveBaseCapacity" check:"min=0,max=100" default:"100"`
-}
-
-type onDemandStrategy string
-
-// Values are its values in a version.
-func (onDemandStrategy) Values(version string) []string {
-	if version == "v1beta1" {
-		return []string{"prioritized"}
-	}
-	return []string{"prioritized", "lowest-price"}
-}
-
-type spotStrategy string
-
-// Values are its values in a version.
-func (spotStrategy) Values(version string) []string {
-	if version == "v1beta1" {
-		return []string{"lowest-price", "capacity-optimized"}
-	}
-	return []string{"lowest-price", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"}
+	OnDemandAllocationStrategy          string `json:"onDemandAllocationStrategy" default:"prioritized"`
+	SpotAllocationStrategy              string `json:"spotAllocationStrategy" default:"lowest-price"`
+	OnDemandBaseCapacity                int64  `json:"onDemandBaseCapacity" check:"min=0,max=2147483647" default:"0"`
+	OnDemandPercentageAboveBaseCapacity int64  `json:"onDemandPercentageAboveBaseCapacity" check:"min=0,max=100" default:"100"`
 }
 
 // Override is one instance type of a mixed instances policy.

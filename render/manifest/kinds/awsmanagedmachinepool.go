@@ -61,20 +61,6 @@ func (AWSManagedMachinePoolSpec) unknownHint(name string) string {
 // AMIType is EKS's kind of image.
 type AMIType string
 
-// Values are its values in a version.
-func (AMIType) Values(version string) []string {
-	if version == "v1beta1" {
-		return []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "CUSTOM"}
-	}
-	return []string{
-		"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "CUSTOM",
-		"BOTTLEROCKET_ARM_64", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64_FIPS", "BOTTLEROCKET_x86_64_FIPS",
-		"BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA",
-		"WINDOWS_CORE_2019_x86_64", "WINDOWS_FULL_2019_x86_64", "WINDOWS_CORE_2022_x86_64", "WINDOWS_FULL_2022_x86_64",
-		"AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "AL2023_x86_64_NEURON", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA",
-	}
-}
-
 // IsAL2 says that the image is Amazon Linux 2, which EKS has for no Kubernetes
 // version from 1.33 on.
 func (t AMIType) IsAL2() bool {

@@ -100,9 +100,8 @@ func (in schemer) structSchema(t reflect.Type) *Schema {
 		if !f.In(in.version) {
 			continue
 		}
-		of := t.FieldByIndex(f.Index).Type
-		s := in.schema(of)
-		in.constrain(s, f, of)
+		s := in.schema(t.FieldByIndex(f.Index).Type)
+		in.constrain(s, f)
 		out.Properties[f.Name] = s
 		if f.RequiredIn(in.version) {
 			out.Required = append(out.Required, f.Name)
@@ -113,14 +112,8 @@ func (in schemer) structSchema(t reflect.Type) *Schema {
 }
 
 // constrain adds what limits a field.
-func (in schemer) constrain(s *Schema, f strict.Field, of reflect.Type) {
+func (in schemer) constrain(s *Schema, f strict.Field) {
 	s.Refused = f.Later
-	if of.Kind() == reflect.Pointer {
-		of = of.Elem()
-	}
-	if w, ok := reflect.Zero(of).Interface().(strict.Words); ok {
-		f.Enum = w.Values(in.version)
-	}
 	if f.Default != nil {
 		s.Default = typedDefault(s.Type, *f.Default)
 	}
