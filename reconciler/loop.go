@@ -60,6 +60,8 @@ type Loop struct {
 	MovingDelay time.Duration
 	// Tracer makes a span of each pass; nil makes none.
 	Tracer trace.Tracer
+	// Rand gives numbers in [0,1) that spread the passes; nil: those of math/rand.
+	Rand func() float64
 
 	once sync.Once
 	bell chan struct{}
@@ -187,7 +189,7 @@ const soonerBy = 5
 // be at odds with somebody else. None hurries that would use up what a commit needs.
 func (l *Loop) wait(before, now pace) time.Duration {
 	l.mu.Lock()
-	wait, delay, breather := jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.breather
+	wait, delay, breather := l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.breather
 	l.mu.Unlock()
 	switch {
 	case now == resting:
@@ -216,8 +218,12 @@ func orDefault(d, fallback time.Duration) time.Duration {
 }
 
 // jitter moves d by up to 10 % either way, so that many daemons do not beat in time.
-func jitter(d time.Duration) time.Duration {
-	return d + time.Duration((rand.Float64()*0.2-0.1)*float64(d)) //nolint:gosec // spreading load needs no secrecy
+func (l *Loop) jitter(d time.Duration) time.Duration {
+	random := l.Rand
+	if random == nil {
+		random = rand.Float64
+	}
+	return d + time.Duration((random()*0.2-0.1)*float64(d))
 }
 
 // pass works through the scope once and says what it found.

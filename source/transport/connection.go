@@ -55,13 +55,17 @@ type Settings struct {
 	ProxyAuth ProxyAuth
 }
 
+// Dial makes the connections of every HTTP client that is made after it was set.
+// Tests set it, to be the network themselves.
+var Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
+
 // NewHTTP makes the connections of one source: the certificates of CAFile
 // and ClientCert, the proxy and limits of its own, nothing shared with other parts of the process.
 // A client of the forge that holds the repository is reached the same way.
 func NewHTTP(cfg Settings) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           Dial,
 		TLSHandshakeTimeout:   connectTimeout,
 		ExpectContinueTimeout: time.Second,
 		MaxIdleConns:          4,

@@ -2,8 +2,9 @@ package forge
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
+	"math/big"
 	"net/http"
 	"strings"
 	"sync"
@@ -68,7 +69,9 @@ func (c *caller) read(ctx context.Context, n need, etag string, call func(contex
 		}
 		wait := max(refusal.After, time.Duration(try*try)*time.Second/2)
 		if refusal.After == 0 {
-			wait += rand.N(wait / 2) //nolint:gosec // so that not all come back at once
+			if more, err := rand.Int(rand.Reader, big.NewInt(int64(wait/2)+1)); err == nil { // so that not all come back at once
+				wait += time.Duration(more.Int64())
+			}
 		}
 		if wait > longestWait {
 			return a, err

@@ -96,6 +96,13 @@ type Options struct {
 	Secrets *redact.Registry
 	// Version is shown in the metrics.
 	Version string
+	// Rand gives numbers in [0,1) that spread polls and passes; nil: those of math/rand.
+	Rand func() float64
+	// Watch calls changed after any of the files has changed, until ctx ends; nil:
+	// config.Watch.
+	Watch func(ctx context.Context, files []string, changed func()) error
+	// Listen opens the page's listener; nil: one of the system's.
+	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
 
 // App is a daemon.
@@ -226,8 +233,11 @@ func (a *App) openPage(ctx context.Context) (err error) {
 	if a.site, err = newSite(a); err != nil {
 		return err
 	}
-	var lc net.ListenConfig
-	if a.listener, err = lc.Listen(ctx, "tcp", a.o.Config.Listen); err != nil {
+	listen := a.o.Listen
+	if listen == nil {
+		listen = new(net.ListenConfig).Listen
+	}
+	if a.listener, err = listen(ctx, "tcp", a.o.Config.Listen); err != nil {
 		return fmt.Errorf("open page: %w", err)
 	}
 	a.onStop("listener", 0, func(context.Context) error { return ignoreClosed(a.listener.Close()) })

@@ -101,7 +101,7 @@ func (p *passes) startLoop(key reconciler.ScopeKey) {
 	l := &loop{key: key}
 	l.Loop = &reconciler.Loop{
 		Desired: func(ctx context.Context) (reconciler.Batch, error) { return p.batch(ctx, l) },
-		Logger:  p.app.log, Tracer: p.app.tracing.Tracer(), Reporter: p.app.reporter,
+		Logger:  p.app.log, Tracer: p.app.tracing.Tracer(), Reporter: p.app.reporter, Rand: p.app.o.Rand,
 	}
 	p.pace(l)
 	ctx, leave := context.WithCancel(p.ctx)

@@ -58,7 +58,11 @@ func (a *App) watch(ctx context.Context, files []string, changed func()) (stop f
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := config.Watch(ctx, files, changed); err != nil {
+		watch := a.o.Watch
+		if watch == nil {
+			watch = config.Watch
+		}
+		if err := watch(ctx, files, changed); err != nil {
 			// They are read at the next pass, and a signal reloads.
 			a.log.Error("changes of files are not seen at once", "files", files, "error", err)
 		}
