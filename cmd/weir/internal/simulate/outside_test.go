@@ -1,0 +1,114 @@
+package simulate
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// client is the way of one daemon to AWS.
+type client struct {
+	w *World
+	d *daemon
+}
+
+// random are members of requests that differ in each run.
+var random = regexp.MustCompile(`(?i)&?(client_?(request_?)?token)(=|":")[^&"]*`)
+
+// Do implements the SDK's HTTP client.
+func (c *client) Do(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	one := &call{daemon: c.d, service: "aws", name: operation(r, body), body: random.ReplaceAllString(string(body), "")}
+	one.write = isWrite(one.name)
+	return c.w.ask(r.Context(), one, func() *http.Response {
+		if f := one.fate.emu; f != nil {
+			struck := *f
+			struck.Times = 1
+			defer c.w.aws.Faults().Add(struck)()
+		}
+		resp := c.w.serveAWS(r, body)
+		c.w.answered(one, body, resp)
+		return resp
+	})
+}
+
+func (w *World) serveAWS(r *http.Request, body []byte) *http.Response {
+	in := r.Clone(r.Context())
+	in.Body, in.RequestURI = io.NopCloser(bytes.NewReader(body)), r.URL.RequestURI()
+	rec := httptest.NewRecorder()
+	rec.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	w.aws.ServeHTTP(rec, in)
+	resp := rec.Result()
+	resp.Request = r
+	return resp
+}
+
+func operation(r *http.Request, body []byte) string {
+	if target := r.Header.Get("X-Amz-Target"); target != "" {
+		return target[strings.LastIndex(target, ".")+1:]
+	}
+	if form, err := url.ParseQuery(string(body)); err == nil && form.Get("Action") != "" {
+		return form.Get("Action")
+	}
+	return r.Method + " " + r.URL.Path
+}
+
+func isWrite(operation string) bool {
+	for _, prefix := range []string{"Describe", "Get", "List", "AssumeRole", http.MethodGet} {
+		if strings.HasPrefix(operation, prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// person is the request of somebody at the console.
+func (w *World) person(form url.Values) string {
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, "https://autoscaling.eu-west-1.amazonaws.com/", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	service, version := "autoscaling", "2011-01-01"
+	if strings.Contains(form.Get("Action"), "LaunchTemplate") || strings.HasSuffix(form.Get("Action"), "Tags") && form.Has("ResourceId.1") || strings.HasSuffix(form.Get("Action"), "Instances") {
+		service, version = "ec2", "2016-11-15"
+	}
+	form.Set("Version", version)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIAPERSON/20000101/eu-west-1/"+service+"/aws4_request, SignedHeaders=host, Signature=00")
+	resp := w.serveAWS(r, []byte(form.Encode()))
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		w.trace("refused: %s: %s", form.Get("Action"), text)
+		return ""
+	}
+	return string(text)
+}
+
+// gitServer serves the repository as git itself does.
+func (w *World) gitServer() http.Handler {
+	out, err := exec.CommandContext(w.t.Context(), "git", "--exec-path").Output()
+	if err != nil {
+		w.t.Skip("the git binary is not installed")
+	}
+	return &cgi.Handler{
+		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"), Root: "/", Stderr: io.Discard,
+		Env: []string{"GIT_PROJECT_ROOT=" + w.repo.root, "GIT_HTTP_EXPORT_ALL=1"},
+	}
+}

@@ -1,0 +1,163 @@
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// call is one that a daemon makes, and that waits for its turn.
+type call struct {
+	daemon *daemon
+	// Service is aws or git. Name is what is asked, body with what; both are the same in
+	// every run of a seed.
+	service, name, body string
+	write               bool
+	fate                fate
+	turn                chan struct{}
+}
+
+func (c *call) key() string { return c.daemon.name + " " + c.service + " " + c.name + " " + c.body }
+
+// queue are the calls that wait.
+type queue struct {
+	mu      sync.Mutex
+	calls   []*call
+	arrived chan struct{}
+}
+
+func (q *queue) add(c *call) {
+	q.mu.Lock()
+	q.calls = append(q.calls, c)
+	q.mu.Unlock()
+	select {
+	case q.arrived <- struct{}{}:
+	default:
+	}
+}
+
+func (q *queue) drop(c *call) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.calls, c); i >= 0 {
+		q.calls = slices.Delete(q.calls, i, i+1)
+	}
+}
+
+// take takes one of the calls that wait: those are sorted first, as the order in which
+// goroutines came is nobody's.
+func (q *queue) take(r *rand.Rand) *call {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.calls) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(q.calls, func(a, b *call) int { return cmp.Compare(a.key(), b.key()) })
+	i := r.IntN(len(q.calls))
+	c := q.calls[i]
+	q.calls = slices.Delete(q.calls, i, i+1)
+	return c
+}
+
+var errDead = errors.New("the process of this call was killed")
+
+// errNetwork is what a client sees where a connection ends.
+var errNetwork = errors.New("connection reset by the simulation")
+
+// ask has a call wait for its turn, and answers it as its fate is. answer has the effect.
+func (w *World) ask(ctx context.Context, c *call, answer func() *http.Response) (*http.Response, error) {
+	c.turn = make(chan struct{})
+	w.queue.add(c)
+	select {
+	case <-c.turn:
+	case <-c.daemon.dead:
+		w.queue.drop(c)
+		return nil, errDead
+	case <-ctx.Done():
+		w.queue.drop(c)
+		return nil, context.Cause(ctx)
+	}
+	if c.fate.without {
+		return nil, errNetwork
+	}
+	resp := answer()
+	select {
+	case <-time.After(c.fate.takes):
+	case <-c.daemon.dead:
+		return nil, errDead
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if c.fate.lost {
+		return nil, errNetwork
+	}
+	return resp, nil
+}
+
+// run makes steps until a moment.
+func (w *World) run(until time.Time) {
+	for {
+		synctest.Wait()
+		w.step++
+		r := w.dice(w.step)
+		if c := w.queue.take(r); c != nil {
+			w.decide(c, r)
+			w.trace("%s %s%s", c.daemon.name, c.name, c.fate)
+			close(c.turn)
+			continue
+		}
+		next := until
+		if len(w.events) > 0 && w.events[0].at.Before(next) {
+			next = w.events[0].at
+		}
+		select {
+		case <-w.queue.arrived:
+			continue
+		case <-time.After(time.Until(next)):
+		}
+		synctest.Wait() // what waits for this very moment comes first
+		if len(w.events) > 0 && !w.events[0].at.After(time.Now()) {
+			e := w.events[0]
+			w.events = w.events[1:]
+			e.do()
+		} else if !time.Now().Before(until) {
+			return
+		}
+	}
+}
+
+// dice are those of one step of the seed.
+func (w *World) dice(step int) *rand.Rand {
+	return rand.New(rand.NewPCG(w.o.Seed, uint64(step))) //nolint:gosec // It is repeated on purpose.
+}
+
+// trace notes what happened. Two runs of a seed have the same notes.
+func (w *World) trace(format string, args ...any) {
+	line := fmt.Sprintf("%s %d ", time.Now().UTC().Format("01-02 15:04:05.000"), w.step) + fmt.Sprintf(format, args...)
+	_, _ = io.WriteString(w.sum, line+"\n")
+	if w.o.Log != nil {
+		_, _ = io.WriteString(w.o.Log, line+"\n")
+	}
+	const most = 400
+	if w.last = append(w.last, line); len(w.last) > 2*most {
+		w.last = slices.Clone(w.last[most:])
+	}
+}
+
+// Sum stands for all that happened.
+func (w *World) Sum() uint64 { return w.sum.Sum64() }
+
+var newSum = fnv.New64a
+
+// Last is what happened last, a line each.
+func (w *World) Last(n int) string { return strings.Join(w.last[max(0, len(w.last)-n):], "\n") }
