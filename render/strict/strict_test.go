@@ -107,6 +107,15 @@ func TestFaults(t *testing.T) {
 		{both, strings.Repeat("#", 1<<17), []string{"f.yaml too-large  "}},
 		{both, "inner: {need: a}\n---\nb: 1", []string{"2:1 several-documents  "}},
 		{both, "inner: {need: a}\n---\nb: [", []string{"3 yaml-syntax  "}},
+		// Bytes.
+		{both, "old: \x00", []string{"f.yaml yaml-syntax  "}},
+		{both, "old: \xff", []string{"f.yaml yaml-syntax  "}},
+		{both, "inner:\n\tneed: a", []string{"2 yaml-syntax  "}},
+		{both, "\xef\xbb\xbfflag: true", nil},
+		{both, "number: 1e3", nil},
+		{both, "number: 1e300", []string{"1:9 wrong-type number "}},
+		{both, "number: 99999999999999999999", []string{"1:9 wrong-type number "}},
+		{kube, "text: 2001-01-0", []string{"1:7 bad-enum text "}},
 		// Keys.
 		{both, "flga: true\nUnnamed: a", []string{`1:1 unknown-key flga did you mean "flag"?`, `2:1 unknown-key Unnamed known`}},
 		{both, "old: a", []string{"1:1 unknown-key old it belongs to version v1"}},
