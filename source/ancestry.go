@@ -16,13 +16,13 @@ import (
 const (
 	// shortest is how many digits a short name has at least: Git's own default.
 	shortest = 7
-	// maxStandings bounds what is remembered of standings, each about 100 bytes.
+	// maxStandings bounds the standings that are remembered, each about 100 bytes.
 	maxStandings = 10_000
 )
 
 // Standings says of each of the others, which may be short names, how it stands to the
-// first of the heads, which is followed, and to the rest, which were. Nobody is asked.
-// Heads that are not here any more do not count.
+// first of the heads, which is followed, and to the rest, which were. It asks no
+// server. Heads that are not here any more do not count.
 func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error) {
 	out := make(map[string]snapshot.Standing, len(others))
 	var left []string
@@ -56,7 +56,7 @@ func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string
 	defer g.mu.Unlock()
 	for o, s := range found {
 		out[o] = s
-		if s != snapshot.Unknown && g.standingTo == key { // what is not here may be fetched
+		if s != snapshot.Unknown && g.standingTo == key { // an unknown one may come with the next fetch
 			g.standings[o] = s
 		}
 	}
@@ -82,7 +82,7 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 	meant, sought, fresh := map[string][]plumbing.Hash{}, map[plumbing.Hash]bool{}, !r.db.Loose
 	for _, o := range others {
 		hashes, err := r.commits(o)
-		if err == nil && len(hashes) == 0 && !fresh { // somebody else's repository, who packs it
+		if err == nil && len(hashes) == 0 && !fresh { // another user's repository, whose owner packs it
 			if err = r.db.Refresh(); err == nil {
 				hashes, err = r.commits(o)
 			}
@@ -109,7 +109,7 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 }
 
 // standing is how the commits that a name stands for stand to head, the first that
-// counts: a name that may be that of an earlier commit is taken for it.
+// fits: a name that may be an earlier commit's is taken for it.
 func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []plumbing.Hash, behind map[plumbing.Hash]bool) (snapshot.Standing, error) {
 	out := snapshot.Unknown
 	for _, h := range hashes {
@@ -159,8 +159,8 @@ func (r repository) commits(name string) ([]plumbing.Hash, error) {
 	return out, nil
 }
 
-// Descends reports whether a commit is another one, or descends from it. Nobody is
-// asked: a commit that is not here is none that one which is here descends from.
+// Descends reports whether a commit is another one, or descends from it. It asks no
+// server: what is here descends only from commits that are here too.
 func (g *Git) Descends(ctx context.Context, revision, from string) (bool, error) {
 	if !git.IsHash(revision) || !git.IsHash(from) {
 		return false, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q and %q: want full object names", fault.Plain(revision), fault.Plain(from)))

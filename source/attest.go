@@ -35,8 +35,8 @@ func (r Ref) namesTag() bool {
 // and notes whose it is. Without a ref the tag's name is not compared. again says
 // that an earlier process took the same.
 //
-// Signatures say that somebody wrote a commit, not that it is the newest: who may
-// push can still go back to an older one.
+// Signatures say who wrote a commit, not that it is the newest: who may push can
+// still go back to an older one.
 func (r repository) attest(p signature.Policy, c candidate, again bool, s *snapshot.Snapshot) error {
 	if p.IsZero() {
 		return nil
@@ -132,7 +132,7 @@ func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bo
 	if err != nil {
 		return "", refusalf("commit %s by %s: %v", short, o.Who, err)
 	}
-	// What is applied was read by another parser than what is signed.
+	// Other parsers read the commit that is applied and the bytes that were signed.
 	var whole, signed object.Commit
 	if whole.Decode(git.Object(plumbing.CommitObject, raw)) != nil || signed.Decode(git.Object(plumbing.CommitObject, o.Payload)) != nil ||
 		whole.TreeHash != signed.TreeHash || !slices.Equal(whole.ParentHashes, signed.ParentHashes) || whole.Message != signed.Message {

@@ -116,14 +116,14 @@ func (g *Git) Latest(ctx context.Context) (snapshot.Snapshot, error) {
 	return s, nil
 }
 
-// Last gives the last good snapshot, that of an earlier process included, and
-// false if there is none.
+// Last gives the last good snapshot, also an earlier process's, and false without
+// one.
 func (g *Git) Last() (snapshot.Snapshot, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.loaded {
 		s, err := g.backend.load()
-		g.loaded = fault.ReasonOf(err) != fault.Exhausted // else the next look reads it
+		g.loaded = fault.ReasonOf(err) != fault.Exhausted // else the next fetch reads it
 		switch {
 		case !g.loaded:
 			g.log.Warn("the last good commit cannot be read now", slog.Any("error", err))

@@ -13,17 +13,18 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// defaultBranch is what is followed where no ref is configured. Of a bare repository
-// it is the branch that HEAD names, as a server would say. HEAD of a work tree names
-// what somebody works on just now, and git switch must not move machines: there it is
-// the default branch of origin, else the only branch, else main or master.
+// defaultBranch is the branch that weir follows where no ref is configured. Of a bare
+// repository it is the branch that HEAD names, as a server would say. HEAD of a work
+// tree names the branch that its user works on just now, and git switch must not move
+// machines: there it is the default branch of origin, else the only branch, else main
+// or master.
 func (b *localBackend) defaultBranch(dirs git.Dirs, refs storer.ReferenceStorer) (plumbing.ReferenceName, error) {
 	cfg, err := dirs.Settings()
 	if err != nil {
 		return "", err
 	}
 	if strings.EqualFold(cfg.Section("core").Option("bare"), "true") {
-		return headBranch(b.path, filesystem.NewStorage(osfs.New(dirs.Common), cache.NewObjectLRU(0))) // a linked work tree has a HEAD of its own
+		return headBranch(b.path, filesystem.NewStorage(osfs.New(dirs.Common), cache.NewObjectLRU(0))) // a linked work tree holds its own HEAD
 	}
 	all, err := b.hashRefs(refs)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// The merge by paths is code of our own because go-git merges by fast-forward alone,
-// and git itself wants a work tree or a program that this machine may not have. It
-// merges trees without their files' contents: what both sides changed is a conflict, and
-// a plan for it would be of something that nobody has seen.
+// The merge by paths is code of our own because go-git merges by fast-forward alone, and
+// git itself wants a work tree or a program that this machine may not have. It merges
+// trees without their files' contents: what both sides changed is a conflict, and a plan
+// for it would show files that no one wrote.
 
 // mergePull merges p's head into its base, both of which are here. forge is the
 // forge's merge commit, or the zero hash.
@@ -136,7 +136,7 @@ type merger struct {
 	conflicts []Conflict
 }
 
-// item is one entry of a directory; its Mode is 0 if there is none.
+// item is one entry of a directory; its Mode is 0 if the entry is missing.
 type item struct {
 	tree.Entry
 	hash plumbing.Hash
@@ -266,8 +266,8 @@ func (m *merger) conflict(at string, kind ConflictKind) {
 	m.conflicts = slices.Insert(m.conflicts, i, c)
 }
 
-// mergeFile merges what is no directory. Mode and content of a file are merged
-// each by itself, as Git does. With a conflict it gives one side.
+// mergeFile merges an entry that is not a directory. Mode and content of a file are
+// merged each by itself, as Git does. With a conflict it gives one side.
 func mergeFile(base, ours, theirs item) (item, ConflictKind) {
 	switch {
 	case ours.is(theirs) || base.is(theirs):

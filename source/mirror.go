@@ -48,9 +48,9 @@ func defaultLimits() limits {
 	return limits{packs: 200, PackLimits: git.DefaultPackLimits(), mirrorBytes: 2 << 30, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
 }
 
-// mirror is a bare repository on disk that holds the full history of one ref. It
-// is a cache: what is damaged is found out by verification and made again, so
-// nothing is synced to disk.
+// mirror is a bare repository on disk that holds the full history of one ref. It is
+// a cache: verification finds damage, and the mirror is made again, so nothing is
+// synced to disk.
 //
 // Files come into being by rename, so that a process killed at any moment leaves
 // at most temporary files, which sweep removes.
@@ -63,11 +63,11 @@ type mirror struct {
 	// suspect says that an object could not be read, or that verification
 	// failed, and that the mirror is to be made again.
 	suspect atomic.Bool
-	// shallow says that the server had a part of the history only when it was asked
-	// last, so that what is missing is no damage.
+	// shallow says that the server had only a part of the history at the last
+	// fetch, so that a missing commit is no damage.
 	shallow atomic.Bool
 	// crowded says that pull requests made it overgrown, so that it is to be made
-	// again though what is followed did not move.
+	// again though the followed ref did not move.
 	crowded atomic.Bool
 }
 
@@ -141,8 +141,8 @@ func (m *mirror) above(times int) bool {
 	return sum > int64(times)*m.limits.mirrorBytes && sum > 2*largest
 }
 
-// receive streams a pack from the server into the mirror and makes it visible. What
-// this machine takes to read it is none of the server's time.
+// receive streams a pack from the server into the mirror and makes it visible. The
+// time that this machine takes to read it is not the server's.
 func (m *mirror) receive(ctx context.Context, max git.PackLimits, stream func(io.Writer) error) error {
 	resume := func() {}
 	defer func() { resume() }()
@@ -162,7 +162,7 @@ func (m *mirror) signedRef() string { return filepath.Join(m.dir, "refs", "weir"
 
 func (m *mirror) okRef() string { return filepath.Join(m.dir, "refs", "weir", "ok", m.okName) }
 
-// ok gives the last commit that was verified; the zero hash when there is none.
+// ok gives the last commit that was verified; the zero hash without one.
 func (m *mirror) ok() (plumbing.Hash, error) { return readRef(m.okRef()) }
 
 func readRef(file string) (plumbing.Hash, error) {

@@ -41,16 +41,16 @@ func (b *mirrorBackend) latest(ctx context.Context, last snapshot.Snapshot) (sna
 		return last, nil // A commit never changes.
 	}
 	for race := 0; ; race++ {
-		snap, t, err := b.look(ctx, last)
+		snap, t, err := b.latestOnce(ctx, last)
 		if err == nil || t.key() == (target{}).key() || race == maxRaces || !b.moved(ctx, t) {
 			return snap, err
 		}
 	}
 }
 
-// look asks once what the ref names and brings it here. The target is zero where
-// it did not come to know it.
-func (b *mirrorBackend) look(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, target, error) {
+// latestOnce asks the server once what the ref names, and fetches it. The target is zero
+// where it did not come to know it.
+func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, target, error) {
 	s, err := b.remote.Connect(ctx, b.ref.chooses)
 	if err != nil {
 		return snapshot.Snapshot{}, target{}, err

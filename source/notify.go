@@ -67,7 +67,7 @@ func (n *notifier) run(ctx context.Context) {
 			if !ok {
 				return
 			}
-			// Events were lost, so look.
+			// Events were lost, so the refs may have changed.
 			n.log.Debug("watching", slog.Any("error", err))
 			timer.Reset(debounce)
 		case <-timer.C:

@@ -27,7 +27,7 @@ func TestPollerTiming(t *testing.T) {
 		p := poller{
 			interval: 10 * time.Second, wake: wake,
 			rand: func() float64 { return draws[min(len(looks)-1, len(draws)-1)] },
-			look: func(context.Context) (snapshot.Snapshot, error) {
+			fetch: func(context.Context) (snapshot.Snapshot, error) {
 				looks = append(looks, time.Since(start).Round(time.Millisecond))
 				if len(looks) == len(outcomes) {
 					defer cancel()
@@ -68,7 +68,7 @@ func TestPollerSkipsToTheNewest(t *testing.T) {
 		var told []string
 		p := poller{
 			interval: time.Hour, rand: rand.Float64, wake: wake,
-			look: func(context.Context) (snapshot.Snapshot, error) {
+			fetch: func(context.Context) (snapshot.Snapshot, error) {
 				return snapshot.Snapshot{Revision: fmt.Sprint(revision)}, nil
 			},
 			report: func(s snapshot.Snapshot, _ error) {
@@ -102,7 +102,7 @@ func TestPollerLeavesWasteAlone(t *testing.T) {
 		looks := 0
 		p := poller{
 			interval: 30 * time.Second, rand: func() float64 { return 0.5 }, wake: make(chan struct{}),
-			look: func(context.Context) (snapshot.Snapshot, error) {
+			fetch: func(context.Context) (snapshot.Snapshot, error) {
 				if looks++; looks == 3 {
 					cancel()
 				}

@@ -25,7 +25,7 @@ type PullRef struct {
 	// Snapshot of this source.
 	Base string
 	// MergeRef is the ref of the forge's own merge result, such as
-	// refs/pull/7/merge; empty where the forge has none.
+	// refs/pull/7/merge; empty where the forge makes no such ref.
 	MergeRef string
 }
 
@@ -37,7 +37,7 @@ type Merge struct {
 	// Pull gives it anew.
 	Snapshot snapshot.Snapshot
 	// MergeBase is the commit that both have in common, the youngest of several;
-	// empty if there is none.
+	// empty without one.
 	MergeBase string
 	// Conflicts is sorted by path and holds at most MaxConflicts.
 	Conflicts []Conflict
@@ -50,7 +50,7 @@ type Merge struct {
 }
 
 const (
-	// MaxConflicts is how many conflicts of one merge are told.
+	// MaxConflicts is how many conflicts of one merge are listed.
 	MaxConflicts = 100
 	// MaxBehind is up to where Merge.Behind counts.
 	MaxBehind = 10_000
@@ -81,7 +81,7 @@ type Conflict struct {
 	Kind ConflictKind
 }
 
-// String says in a line that is fit for a log what is the matter.
+// String names the trouble in a line that is fit for a log.
 func (c Conflict) String() string {
 	if what := c.Kind.text(); c.Path == "" {
 		return what
@@ -141,27 +141,28 @@ func (e *MovedError) Error() string {
 type puller interface {
 	// here tells whether p can be read without asking the remote.
 	here(p PullRef) bool
-	// bring sees to it that p's head is here, and gives the forge's merge commit,
-	// the zero hash if there is none. It is called like latest.
+	// bring fetches p's head unless it is here, and gives the forge's merge commit,
+	// or the zero hash. It is called like latest.
 	bring(ctx context.Context, p PullRef) (plumbing.Hash, error)
 	// pulled gives the store to read from.
 	pulled() repository
-	// unreadable is told of errors in reading what bring brought. It gives another
-	// one where it knows better, else nil.
+	// unreadable is called with errors in reading what bring fetched. It gives
+	// another one where it knows better, else nil.
 	unreadable(err error) error
 	forget(head string) error
 }
 
-// Pull gives what a pull request would give if it were merged now: the tree of
-// the forge's merge commit where its parents are exactly the base and the head,
-// else a merge of the two by path, in which a path that was changed on both sides
-// to different content is a conflict. A renamed file counts as deleted and added.
+// Pull gives what a pull request would give if it were merged now: the tree of the
+// forge's merge commit where its parents are exactly the base and the head, else a
+// merge of the two by path, in which a path that was changed on both sides to
+// different content is a conflict. A renamed file is one deleted and one added.
 //
-// The head need not be signed: what verify asks for is asked of what is applied,
-// and this is only planned.
+// The head need not be signed: verify has to do with commits that weir applies, and
+// this one is only planned.
 //
 // An error is a *MovedError, an *UnavailableError, or wraps ctx's. Pull may run
-// beside every other method. What is followed and what Last gives stay as they are.
+// beside every other method. The followed ref, and what Last gives, stay as they
+// are.
 func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
 	if err := p.validate(); err != nil {
 		return Merge{}, fault.Unavailable(g.cfg.Name, err)
@@ -190,8 +191,8 @@ func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
 	return Merge{}, fault.Unavailable(g.cfg.Name, err)
 }
 
-// Forget drops what is remembered of a pull request that was closed, named by its
-// Head. Its objects stay until the mirror is made again.
+// Forget drops the memory of a pull request that was closed, named by its Head. Its
+// objects stay until the mirror is made again.
 func (g *Git) Forget(head string) error {
 	if err := g.backend.forget(head); err != nil {
 		return fault.Unavailable(g.cfg.Name, err)
@@ -242,7 +243,7 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	return m, nil
 }
 
-// blame says that the fault is in the head, if it is in what is there to read.
+// blame says that the fault is in the head, if the fault is in the objects there.
 func blame(err error, head string) error {
 	var oe *fault.ObjectError
 	if fault.ReasonOf(err) != fault.Unsupported && (!errors.As(err, &oe) || !oe.Malformed) {
@@ -251,7 +252,8 @@ func blame(err error, head string) error {
 	return &fault.Error{Reason: fault.Unsupported, Revision: head, Text: err.Error(), Err: err}
 }
 
-// bring fetches what is not here. Only then does it wait for other operations.
+// bring fetches the commits that are not here. Only then does it wait for other
+// operations.
 func (g *Git) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
 	if g.backend.here(p) {
 		return plumbing.ZeroHash, nil

@@ -52,8 +52,8 @@ func (b *mirrorBackend) forget(head string) error {
 	return nil
 }
 
-// bring looks once at the remote's refs, and a second time if the server refuses
-// to give what they named: then they may have moved in between.
+// bring lists the remote's refs once, and a second time if the server refuses to
+// give what they named: then they may have moved in between.
 func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
 	forge, asked, err := b.bringOnce(ctx, p)
 	if err != nil && asked && fault.ReasonOf(err) == fault.Unreachable && ctx.Err() == nil {

@@ -16,14 +16,14 @@ type candidate struct {
 // target is what a source's ref selects among what the server lists.
 type target struct {
 	candidate
-	// rivals are further tags of the same version; which one counts shows when
-	// their commits are here.
+	// rivals are further tags of the same version; only their commits show which
+	// one to take.
 	rivals []candidate
 	// wants is what to ask the server for, more what to ask for when it refuses.
 	wants, more []plumbing.Hash
 }
 
-// key tells targets apart.
+// key distinguishes targets.
 func (t target) key() string {
 	key := t.hash.String()
 	for _, r := range t.rivals {

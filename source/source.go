@@ -23,8 +23,8 @@
 //   - Whoever sends, sends within bounds: refs, packs, objects, deltas, entries, depth and
 //     time. Anyone may open a pull request, so theirs are narrower, and what they bring
 //     goes when the mirror is made again (git.ErrReplaced).
-//   - A signature is asked of what is applied, and of nothing else: of the followed commit
-//     or the tag that led to it. A pull request is only planned.
+//   - Only what weir applies must be signed: the followed commit, or the tag that led to
+//     it. A pull request is only planned.
 //   - One operation on a repository runs at a time; reading objects waits for none.
 //
 // Rooms: git reads objects, transport reaches servers, signature says who signed, snapshot
@@ -107,11 +107,11 @@ type Options struct {
 	// Timeout bounds how long one operation waits for the remote, and how long it
 	// waits on while what comes is slow. Default: 2 min.
 	Timeout time.Duration
-	// Fetched is told how long each look at the repository took and how it
-	// ended. Default: nobody is told.
+	// Fetched is called after each fetch, with how long it took and how it ended;
+	// it may be nil.
 	Fetched func(took time.Duration, err error)
-	// Looked is told of each look that worked, after Last knows of it: when it began,
-	// and the revision that it found. Default: nobody is told.
+	// Looked is called after each fetch that worked, once Last knows of it, with when
+	// it began and the revision that it found; it may be nil.
 	Looked func(began time.Time, revision string)
 }
 
@@ -183,7 +183,7 @@ func New(cfg Config, opts Options) (*Git, error) {
 	return g, nil
 }
 
-// Validate says what is wrong with a ref.
+// Validate names the mistake in a ref.
 func (r Ref) Validate() error {
 	set := 0
 	for _, s := range []string{r.Branch, r.Tag, r.SemVer, r.Commit, r.Name} {

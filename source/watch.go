@@ -21,8 +21,8 @@ const (
 	wasteRate = 1 << 20
 )
 
-// Nudge makes Watch look at once, as after a webhook. It does not block; several
-// nudges before the look count as one.
+// Nudge makes Watch fetch at once, as after a webhook. It does not block; several
+// nudges before the fetch become one.
 func (g *Git) Nudge() {
 	select {
 	case g.nudges <- struct{}{}:
@@ -30,11 +30,11 @@ func (g *Git) Nudge() {
 	}
 }
 
-// Watch looks at the source at once, then at each interval with jitter, at each
-// nudge, and for a repository on this machine soon after each change of a ref.
-// It calls fn, in its own goroutine and never twice at a time, whenever the
-// outcome differs from the one before: another revision or ref, another error,
-// or the end of one. What came and went while fn ran is skipped.
+// Watch fetches the source at once, then at each interval with jitter, at each
+// nudge, and for a repository on this machine soon after each change of a ref. It
+// calls fn, in its own goroutine and never twice at a time, whenever the outcome
+// differs from the one before: another revision or ref, another error, or the end
+// of one. What came and went while fn ran is skipped.
 //
 // Watch returns nil once ctx has ended. One Watch may run at a time.
 func (g *Git) Watch(ctx context.Context, fn func(snapshot.Snapshot, error)) error {
@@ -42,7 +42,7 @@ func (g *Git) Watch(ctx context.Context, fn func(snapshot.Snapshot, error)) erro
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	p := poller{interval: g.cfg.Interval, rand: g.opts.Rand, wake: g.nudges, look: g.Latest, report: fn}
+	p := poller{interval: g.cfg.Interval, rand: g.opts.Rand, wake: g.nudges, fetch: g.Latest, report: fn}
 	if set := g.backend.watch(); set != nil {
 		n, err := newNotifier(set, g.Nudge, g.log)
 		if err != nil {
@@ -61,9 +61,9 @@ type poller struct {
 	interval time.Duration
 	rand     func() float64
 	wake     <-chan struct{}
-	look     func(context.Context) (snapshot.Snapshot, error)
+	fetch    func(context.Context) (snapshot.Snapshot, error)
 	report   func(snapshot.Snapshot, error)
-	// before runs ahead of each look.
+	// before runs ahead of each fetch.
 	before func()
 }
 
@@ -73,7 +73,7 @@ func (p poller) run(ctx context.Context) {
 		if p.before != nil {
 			p.before()
 		}
-		s, err := p.look(ctx)
+		s, err := p.fetch(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -99,7 +99,7 @@ func (p poller) run(ctx context.Context) {
 	}
 }
 
-// outcome is what makes one look differ from another.
+// outcome is what distinguishes one fetch from another.
 type outcome struct {
 	seen          bool
 	revision, ref string

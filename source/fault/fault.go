@@ -39,7 +39,7 @@ const (
 	// Storage says that the mirror could not be written.
 	Storage Reason = "storage"
 	// Exhausted says that the process or the machine had no file descriptors or no
-	// memory left, so that nothing is known of what was to be read.
+	// memory left, so that nothing is known of the object or file.
 	Exhausted Reason = "exhausted"
 )
 
@@ -109,8 +109,8 @@ func New(r Reason, format string, args ...any) *Error {
 	return &Error{Reason: r, Text: fmt.Sprintf(format, args...)}
 }
 
-// Unread is the fault of what could not be read: a damage of it, unless the error
-// says that the machine had no means to read it.
+// Unread is the fault of an object that could not be read: its damage, unless the
+// error says that the machine had no means to read it.
 func Unread(err error, format string, args ...any) *Error {
 	f := New(Corrupt, format+": %v", append(args, err)...)
 	if Scarce(err) {

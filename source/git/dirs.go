@@ -116,7 +116,7 @@ func ObjectDirs(objects string) []string {
 	for i := 0; i < len(out); i++ {
 		data, err := os.ReadFile(filepath.Join(out[i], "info", "alternates"))
 		if err != nil {
-			continue // There are none; what is missing shows when read.
+			continue // There are no alternates; a missing object shows when it is read.
 		}
 		for line := range strings.Lines(string(data)) {
 			line = strings.TrimRight(line, "\r\n")

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxWalk bounds the commits that one search for merge bases looks at.
+	// maxWalk bounds the commits that one search for merge bases visits.
 	maxWalk = 300_000
 	// maxCommits bounds the commits and parents that a history remembers, about 200
 	// bytes each.
@@ -97,7 +97,7 @@ type walk struct {
 	paint  map[plumbing.Hash]reach
 	queue  commitQueue
 	queued map[plumbing.Hash]bool
-	// live counts what is queued and not below a common commit.
+	// live counts the queued commits that are not below a common one.
 	live int
 }
 

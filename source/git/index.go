@@ -23,8 +23,8 @@ import (
 // The index of a pack is made here and not by go-git, whose parser holds each object
 // whole, and some 1,200 bytes for each: 6 MB of a pull request took 500 MiB. Objects
 // are read as they come, and those that deltas are made of are held for as long as
-// there are some to make, the largest family of each last. So what is held is bounded
-// by packLimits.deltaBytes, and by 80 bytes an object.
+// there are some to make, the largest family of each last. So memory is bounded by
+// packLimits.deltaBytes, and by 80 bytes an object.
 
 // indexer makes the index of a pack.
 type indexer struct {
@@ -43,14 +43,15 @@ type packedObject struct {
 	hash   plumbing.Hash // zero before it is known
 	crc    uint32
 	kind   plumbing.ObjectType
-	// base is the object that this one is a delta to, -1 where it is none or is not
-	// known yet. first and next list the deltas to an object; 0 ends the list.
+	// base is the object that this one is a delta to, -1 where it is no delta or
+	// the base is not known yet. first and next list the deltas to an object; 0
+	// ends the list.
 	base, first, next int32
 	// family counts the deltas to it, and to those, with it.
 	family int32
 }
 
-// awaited is a delta whose base has a name and no place.
+// awaited is a delta whose base has a name and no offset yet.
 type awaited struct {
 	base  plumbing.Hash
 	delta int32

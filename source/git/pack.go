@@ -19,8 +19,8 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// pack is one pack file with its index in memory. The file is opened at the
-// first read. It is not safe for concurrent use, apart from index.Contains.
+// pack is one pack file with its index in memory. The file is opened at the first
+// read. Except for index.Contains it is not safe for concurrent use.
 type pack struct {
 	// base is the path without .pack or .idx.
 	base  string
@@ -78,7 +78,7 @@ func (p *pack) open(bases cache.Object) error {
 		if fault.Scarce(err) {
 			return fmt.Errorf("open pack: %w", err)
 		}
-		return fmt.Errorf("open pack: %v", err) //nolint:errorlint // A missing pack must not look like a missing path.
+		return fmt.Errorf("open pack: %v", err) //nolint:errorlint // A missing pack must not seem a missing path.
 	}
 	// Without a file system the library reads objects into memory at once,
 	// instead of handing out handles that open the file later.

@@ -26,7 +26,7 @@ func (db *Store) Named(prefix string) ([]plumbing.Hash, error) {
 		for _, dir := range db.paths {
 			entries, err := os.ReadDir(filepath.Join(dir, prefix[:2]))
 			if err != nil {
-				continue // there is none that begins so
+				continue // no object begins so
 			}
 			for _, e := range entries {
 				if name := prefix[:2] + e.Name(); IsHash(name) && strings.HasPrefix(name, prefix) {

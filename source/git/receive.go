@@ -59,7 +59,7 @@ func (db *Store) Receive(ctx context.Context, objects string, max PackLimits, st
 		return cmp.Or(work.over(), err)
 	}
 	base := filepath.Join(packs, "pack-"+sum.String())
-	// A pack counts once both files are there, so the order does not matter to
+	// A pack is in use once both files are there, so the order does not matter to
 	// readers; the index first keeps readers of Git's own rule right as well.
 	if err := writeIndex(base+".idx", index); err != nil {
 		return err

@@ -8,9 +8,10 @@
 //	History    commits and their parents: merge bases, what reaches what
 //	Dirs       where a repository on this machine keeps these things
 //
-// Rules: an object that is not what its name says is damage and never absence; a tree is
-// given out only after Verifier saw all of it; what a server sent is indexed here within
-// PackLimits before it counts; work over a history ends after a counted number of commits.
+// Rules: an object that differs from what its name says is damage and never absence; a
+// tree is given out only after Verifier saw all of it; a pack from a server is indexed
+// here within PackLimits before anything reads it; work over a history ends after a
+// counted number of commits.
 package git
 
 import (
@@ -59,8 +60,8 @@ type Store struct {
 	dirs func() ([]string, error)
 	// Loose tells whether loose objects may exist. A mirror has none.
 	Loose bool
-	// Damaged is called when an object cannot be read, and told whether it is
-	// missing. It may be nil.
+	// Damaged is called when an object cannot be read, with whether it is missing.
+	// It may be nil.
 	Damaged func(missing bool)
 	// Epoch counts how often exchange put other packs into place, from 1.
 	Epoch atomic.Int64
@@ -94,9 +95,9 @@ func (db *Store) Refresh() error {
 	return db.load()
 }
 
-// load needs the mutex. After an error nothing counts as loaded, so that no
-// object can be taken for absent. A pack that goes away between being listed
-// and being opened was repacked: the second try sees what replaced it.
+// load needs the mutex. After an error nothing is taken for loaded, so that no
+// object can be taken for absent. A pack that goes away between being listed and
+// being opened was repacked: the second try sees what replaced it.
 func (db *Store) load() error {
 	err := db.loadOnce()
 	if err != nil {
@@ -168,7 +169,8 @@ func (db *Store) Close() {
 	db.packs, db.loaded = nil, false
 }
 
-// Exchange runs swap, which puts other packs into place, while nobody reads.
+// Exchange runs swap, which puts other packs into place, while no reader is at
+// work.
 func (db *Store) Exchange(swap func() error) error {
 	db.Steady.Lock()
 	defer db.Steady.Unlock()
@@ -259,7 +261,7 @@ func mayHeal(err error) bool {
 	return err != nil && fault.ReasonOf(err) == fault.Corrupt && (!errors.As(err, &oe) || !oe.WrongType)
 }
 
-// dropFiles closes the packs, so that a second try reads what is there now.
+// dropFiles closes the packs, so that a second try reads the present files.
 func (db *Store) dropFiles() {
 	for _, p := range db.packs {
 		p.close()

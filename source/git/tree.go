@@ -13,7 +13,7 @@ import (
 
 const (
 	// MaxFileBytes is the largest file that a Tree of this package reads. A
-	// manifest is far smaller; what is larger is no manifest.
+	// manifest is far smaller; a larger file is no manifest.
 	MaxFileBytes = 1 << 20
 	// maxLinkBytes is the longest symlink text, as on Linux.
 	maxLinkBytes = 4096

@@ -65,8 +65,8 @@ func (v *Verifier) Forget() {
 	clear(v.known)
 }
 
-// walk checks one directory and what is below it. depth is the number of
-// directories above it.
+// walk checks one directory and all below it. depth is the number of directories
+// above it.
 func (v *Verifier) walk(dir plumbing.Hash, at string, depth int) error {
 	if e, ok := v.known[dir]; ok {
 		return tooDeep(at, depth+e.height)

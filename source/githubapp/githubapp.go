@@ -5,8 +5,8 @@
 //
 // One App serves Git and the forge's API alike, so that both share a token.
 //
-// The usual library for it, ghinstallation, was weighed and would take the place of some
-// 50 of these lines. What the rest is for, it does not do: find the installation by the
+// The usual library for it, ghinstallation, was weighed and would replace some 50 of
+// these lines. What the rest is for, it does not do: find the installation by the
 // repository, take a client id, renew ten minutes early and go on with the old token
 // where GitHub fails, notice a new key, bound an answer, let who waits give up, and say
 // what to do about a refusal. It reads an answer into the token that it has, so one
@@ -68,7 +68,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-	// OnToken is told of each token before it is used, to keep it out of all
+	// OnToken is called with each token before its use, to keep it out of all
 	// output. It may be nil.
 	OnToken func(token string)
 }

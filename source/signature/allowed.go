@@ -115,9 +115,9 @@ func parseTime(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time; write YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, with Z behind it for UTC", text)
 }
 
-// mayHaveSigned finds the line that allows a key at the time that the committer
-// or tagger gave, now if there is none, and gives its principals. The error goes on
-// a sentence.
+// mayHaveSigned finds the line that allows a key at the time that the committer or
+// tagger gave, or now without such a time, and gives its principals. The error goes
+// on a sentence.
 func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when, now time.Time) (string, error) {
 	if when.IsZero() {
 		when = now
@@ -126,7 +126,7 @@ func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when, now time.Ti
 	for _, s := range signers {
 		switch {
 		case !bytes.Equal(s.key.Marshal(), key.Marshal()):
-		case !s.covers(gitNamespace):
+		case !s.permits(gitNamespace):
 			why = fmt.Errorf("which verify.ssh lists for %s only, not for git", strings.Join(s.namespaces, ", "))
 		case !s.after.IsZero() && when.Before(s.after):
 			why = fmt.Errorf("which verify.ssh lists from %s on, after the time of this signature (%s)", s.after.UTC().Format(time.RFC3339), when.UTC().Format(time.RFC3339))
@@ -142,9 +142,9 @@ func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when, now time.Ti
 // literal keeps what only path.Match knows from meaning something.
 var literal = strings.NewReplacer(`\`, `\\`, `[`, `\[`)
 
-// covers tells whether a namespace matches one of the line's patterns and none of
-// those that begin with an exclamation mark; see ssh_config(5), PATTERNS.
-func (s allowedSigner) covers(namespace string) bool {
+// permits reports whether a namespace matches one of the line's patterns, and no
+// pattern that begins with an exclamation mark; see ssh_config(5), PATTERNS.
+func (s allowedSigner) permits(namespace string) bool {
 	covered := len(s.namespaces) == 0
 	for _, pattern := range s.namespaces {
 		pattern, excludes := strings.CutPrefix(pattern, "!")

@@ -8,9 +8,9 @@ import (
 )
 
 // unarmored takes the armor off a signature. The libraries' readers look for a
-// block that they like, and pass over what is before, between and behind; then
-// what is checked need not be what Git, gpg and ssh-keygen check. Here the block
-// is all there is, and headers and a checksum are for those forms that have them.
+// block that they like, and pass over the text before, between and behind; then
+// they may check something else than Git, gpg and ssh-keygen do. Here the block is
+// all there is, and headers and a checksum are for those forms that have them.
 func unarmored(text []byte, kind string, pgp bool) ([]byte, error) {
 	unreadable := fmt.Errorf("its %s cannot be read: it is not one block and nothing else", kind)
 	if pgp {

@@ -15,11 +15,11 @@ const (
 	beginX509       = "-----BEGIN SIGNED MESSAGE-----"
 )
 
-// Object is a commit or tag, taken apart.
+// Object is a commit or tag, split into its parts.
 type Object struct {
 	// Payload is what was signed.
 	Payload []byte
-	// Signature is armored, empty where there is none.
+	// Signature is armored, empty without one.
 	Signature []byte
 	// Who is the committer or tagger, with the address.
 	Who string
@@ -30,9 +30,9 @@ type Object struct {
 	Name string
 }
 
-// ParseCommit takes a commit apart: the signature stands in the header gpgsig,
-// and what was signed is the commit without it. The header gpgsig-sha256, which
-// signs the commit's other name, is left out as well.
+// ParseCommit splits a commit into its parts: the signature stands in the header
+// gpgsig, and what was signed is the commit without it. The header gpgsig-sha256,
+// which signs the commit's other name, is left out as well.
 func ParseCommit(raw []byte) (Object, error) {
 	head, body, ok := bytes.Cut(raw, []byte("\n\n"))
 	if !ok {
@@ -77,8 +77,8 @@ func ParseCommit(raw []byte) (Object, error) {
 	return o, nil
 }
 
-// ParseTag takes a tag apart: the signature is the end of its message, and what
-// was signed all that is before it.
+// ParseTag splits a tag into its parts: the signature is the end of its message,
+// and what was signed all that is before it.
 func ParseTag(raw []byte) (Object, error) {
 	var o Object
 	head, _, _ := bytes.Cut(raw, []byte("\n\n"))
@@ -96,7 +96,7 @@ func ParseTag(raw []byte) (Object, error) {
 			o.Who, o.When = parseIdentity(value)
 		}
 	}
-	// The last line that begins a signature counts, as in Git.
+	// As in Git, the last line that begins a signature is the one.
 	at := len(raw)
 	for start := 0; start < len(raw); {
 		for _, begin := range []string{beginPGP, beginPGPMessage, beginSSH, beginX509} {
@@ -114,8 +114,8 @@ func ParseTag(raw []byte) (Object, error) {
 	return o, nil
 }
 
-// parseIdentity reads "Name <address> seconds zone". Seconds that are none, and
-// the zeroth, give the zero time, as they are no date to Git.
+// parseIdentity reads "Name <address> seconds zone". Seconds that are no number,
+// and second 0, give the zero time, as they are no date to Git.
 func parseIdentity(text string) (who string, when time.Time) {
 	end := strings.LastIndexByte(text, '>')
 	if end < 0 {

@@ -55,10 +55,10 @@ func (k *pgpKeys) add(data []byte) error {
 	return nil
 }
 
-// verify checks a detached signature. A key counts that is not revoked and has not
-// expired; again says that the object counted before, so that one counts too that
-// has expired since the signature was made: else a fleet would stop at a date on
-// which nothing changed.
+// verify checks a detached signature. A key is valid if it is not revoked and has
+// not expired. again says that the object was accepted before; then a key that has
+// expired since the signature was made is valid too: else a fleet would stop at a
+// date on which nothing changed.
 func (k *pgpKeys) verify(o Object, now time.Time, again bool) (string, error) {
 	if len(k.ring) == 0 {
 		return "", errors.New("it is signed with PGP, and verify.pgp names no keys")
@@ -97,8 +97,8 @@ func (k *pgpKeys) verify(o Object, now time.Time, again bool) (string, error) {
 	return name, nil
 }
 
-// check verifies a signature as of a time. What is revoked is so at every time, and
-// in every copy of the key: whoever adds a revoked one to the file means it.
+// check verifies a signature as of a time. A revoked key is revoked at every time,
+// and in every copy: whoever adds a revoked one to the file means it.
 func (k *pgpKeys) check(payload, data []byte, made *packet.Signature, at time.Time) (*openpgp.Entity, error) {
 	entity, err := openpgp.CheckDetachedSignature(&k.ring, bytes.NewReader(payload), bytes.NewReader(data), &packet.Config{Time: func() time.Time { return at }})
 	if err != nil && !errors.Is(err, pgperrors.ErrKeyExpired) {
@@ -115,12 +115,12 @@ func (k *pgpKeys) check(payload, data []byte, made *packet.Signature, at time.Ti
 	return entity, err
 }
 
-// strongHashes are those over which a signature counts. The library takes SHA-1
-// too, for which two contents with one hash can be made.
+// strongHashes are those over which a signature is accepted. The library takes
+// SHA-1 too, for which two contents with one hash can be made.
 var strongHashes = []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512}
 
 // describePGP reads a signature, and names its key. There must be one signature
-// alone, so that what is described is what is checked.
+// alone, so that messages describe the one that was checked.
 func describePGP(data []byte) (s *packet.Signature, key string, err error) {
 	r := bytes.NewReader(data)
 	p, err := packet.Read(r)

@@ -1,8 +1,8 @@
-// Package signature tells whether a commit or tag of Git is signed by somebody
-// who may, with PGP or SSH.
+// Package signature tells whether a holder of an allowed key signed a commit or tag
+// of Git, with PGP or SSH.
 //
-// It works on the objects as Git stores them, byte by byte, so that what was
-// signed is what is checked. Who may sign stands in files outside of every
+// It works on the objects as Git stores them, byte by byte, so that it checks the
+// very bytes that were signed. Who may sign stands in files outside of every
 // repository: a list of signers in the tree would be chosen by the commit that it
 // is to judge.
 package signature
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Mode says what is to be signed.
+// Mode says which objects must be signed.
 type Mode string
 
 // Modes. The zero value asks for no signature.
@@ -28,7 +28,7 @@ const (
 	Either Mode = "either"
 )
 
-// maxFileBytes bounds what is read of a file with keys.
+// maxFileBytes bounds the size of a file with keys.
 const maxFileBytes = 4 << 20
 
 // Policy says which signatures are asked for. The zero value asks for none.
@@ -44,7 +44,7 @@ type Policy struct {
 // IsZero reports whether no signature is asked for.
 func (p Policy) IsZero() bool { return p.Mode == "" }
 
-// Validate says what is wrong with a policy; it reads no file.
+// Validate names the mistake in a policy; it reads no file.
 func (p Policy) Validate() error {
 	switch {
 	case p.Mode == "" && len(p.PGPKeyFiles) == 0 && p.AllowedSignersFile == "":

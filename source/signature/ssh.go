@@ -115,8 +115,8 @@ func checkSSH(o Object) (ssh.PublicKey, error) {
 	return key, nil
 }
 
-// touched asks of a hardware key that somebody touched it. Other keys say nothing
-// beside their signature.
+// touched demands that a hardware key was touched. Other keys say nothing beside
+// their signature.
 func touched(key ssh.PublicKey, sig ssh.Signature) error {
 	if t := key.Type(); t != ssh.KeyAlgoSKED25519 && t != ssh.KeyAlgoSKECDSA256 {
 		if len(sig.Rest) > 0 {

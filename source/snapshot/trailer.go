@@ -49,7 +49,7 @@ var gitsOwn = []string{"Signed-off-by: ", "(cherry picked from commit "}
 
 const (
 	comment = '#'
-	// cutLine ends what counts of a message that an editor was shown more with.
+	// cutLine is where a message ends that Git gave to an editor with more below.
 	cutLine = "# ------------------------ >8 ------------------------\n"
 	// conflicts begins what Git once noted at the end of a merge's message.
 	conflicts = "Conflicts:\n"
@@ -65,8 +65,8 @@ func blankLine(s string) bool {
 	return strings.Trim(line, gitSpaces) == ""
 }
 
-// messageEnd is where the message ends but for comments, empty lines and a list of
-// conflicts at its end, and what is below the cut line.
+// messageEnd is where the message ends without the comments, empty lines and list
+// of conflicts at its end, and without the text below the cut line.
 func messageEnd(s string) int {
 	cut := len(s)
 	if strings.HasPrefix(s, cutLine) {
@@ -74,7 +74,7 @@ func messageEnd(s string) int {
 	} else if at := strings.Index(s, "\n"+cutLine); at >= 0 {
 		cut = at + 1
 	}
-	end, listed := 0, false // of what counts, within a run of lines that do not; as in Git, 0 is none
+	end, listed := 0, false // listed begins a run of lines that are no part of the message, 0 without one, as in Git
 	at := 0
 	for line := range strings.Lines(s[:cut]) {
 		switch {
@@ -99,8 +99,8 @@ func messageEnd(s string) int {
 	return cut
 }
 
-// trailersStart is where the trailers begin, the end of s if there are none: they are
-// the last paragraph, which is not the first, if it holds nothing else, or one line of
+// trailersStart is where the trailers begin, the end of s without any: they are the
+// last paragraph, which is not the first, if it holds nothing else, or one line of
 // Git's own and at most three times as many others.
 func trailersStart(s string) int {
 	title := 0

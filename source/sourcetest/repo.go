@@ -1,6 +1,6 @@
 // Package sourcetest gives tests a throw-away Git repository that is served over
-// smart HTTP in this process, and that can be made to fail. It needs the git
-// binary and skips the test where there is none.
+// smart HTTP in this process, and that can be made to fail. It needs the git binary
+// and skips the test where it is missing.
 package sourcetest
 
 import (
@@ -260,7 +260,7 @@ func quote(name string) string {
 	return b.String()
 }
 
-// WantDamage asserts that err is an error which nobody can take for absence.
+// WantDamage asserts that err is an error that no caller can take for absence.
 func WantDamage(t *testing.T, err error) {
 	t.Helper()
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -20,9 +20,8 @@ type Request struct {
 	Authorization string
 }
 
-// Server serves a directory of bare repositories with git http-backend, for
-// reading and writing. It can be told to misbehave; that takes effect for the
-// requests that follow.
+// Server serves a directory of bare repositories with git http-backend, for reading
+// and writing. Tests can make it misbehave, from the next request on.
 type Server struct {
 	http *httptest.Server
 	git  *cgi.Handler
@@ -73,7 +72,7 @@ func (s *Server) Down(down bool) { s.set(func() { s.down = down }) }
 // Answer answers everything with an HTTP status; 0 stops doing so.
 func (s *Server) Answer(status int) { s.set(func() { s.status = status }) }
 
-// Stall leaves requests without an answer until it is told not to, or the client
+// Stall leaves requests without an answer until a test ends that, or the client
 // gives up.
 func (s *Server) Stall(stall bool) {
 	s.set(func() {
@@ -110,7 +109,7 @@ func (s *Server) set(change func()) {
 	change()
 }
 
-// ServeHTTP answers as git http-backend does, or misbehaves as told.
+// ServeHTTP answers as git http-backend does, or misbehaves as a test asked.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, Request{r.Method, r.URL.RequestURI(), r.Header.Get("Authorization")})

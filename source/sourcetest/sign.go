@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Sign makes an armored signature over what is signed.
+// Sign makes an armored signature over a payload.
 type Sign func(payload string) string
 
 // SSHSign signs as ssh-keygen -Y sign -n git does.

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// SSHServer serves a repository with git upload-pack over SSH, to one key. It can
-// be told to misbehave; that takes effect for the connections that follow.
+// SSHServer serves a repository with git upload-pack over SSH, to one key. Tests
+// can make it misbehave, from the next connection on.
 type SSHServer struct {
 	repo *Repo
 	l    net.Listener
@@ -123,7 +123,7 @@ func (s *SSHServer) AddHostKey(key ssh.Signer) {
 	s.more = append(s.more, key)
 }
 
-// Allow lets the holder of a key in, and nobody else.
+// Allow lets only the holder of a key in.
 func (s *SSHServer) Allow(key ssh.PublicKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +243,7 @@ func (s *SSHServer) session(c net.Conn, ch ssh.Channel, reqs <-chan *ssh.Request
 	}
 }
 
-// run runs git upload-pack and gives its exit status, or -1 where there is none.
+// run runs git upload-pack and gives its exit status, or -1 where it did not exit.
 func (s *SSHServer) run(c net.Conn, ch ssh.Channel, command string) int {
 	s.mu.Lock()
 	s.commands = append(s.commands, command)

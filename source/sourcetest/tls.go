@@ -106,8 +106,8 @@ func (a *authority) leaf(change func(*x509.Certificate)) tls.Certificate {
 	return a.sign(template)
 }
 
-// HostileTLS gives servers whom nobody should tell anything, by what is wrong with
-// them. They end with the test.
+// HostileTLS gives servers that no client may trust with anything, by their defect.
+// They end with the test.
 func HostileTLS(t testing.TB) map[string]*TLSServer {
 	t.Helper()
 	ca, unknown := newAuthority(t, "ours"), newAuthority(t, "unknown")

@@ -14,7 +14,7 @@ import (
 // other forges take any name.
 const defaultUser = "x-access-token"
 
-// maxSecretBytes bounds what is read of a credentials file.
+// maxSecretBytes bounds the size of a credentials file.
 const maxSecretBytes = 64 << 10
 
 // TokenSource makes access tokens that expire, such as a GitHub App's.

@@ -199,7 +199,7 @@ func limitRefs(ctx context.Context, r io.Reader) io.Reader {
 	return coming{limitBody(io.NopCloser(r), maxAdvertBytes, tooLong), DeadlineOf(ctx)}
 }
 
-// coming tells a deadline what is read.
+// coming reports to a deadline the bytes that it reads.
 type coming struct {
 	io.Reader
 	deadline *Deadline

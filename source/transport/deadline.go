@@ -42,7 +42,7 @@ func WithDeadline(ctx context.Context, base time.Duration) (context.Context, con
 	d := &Deadline{base: base, began: now, until: now.Add(base), end: func() { cancel(context.DeadlineExceeded) }}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.timer = time.AfterFunc(base, d.look)
+	d.timer = time.AfterFunc(base, d.check)
 	return deadlined{context.WithValue(inner, deadlineKey{}, d)}, func() {
 		d.stop()
 		cancel(context.Canceled)
@@ -65,8 +65,8 @@ func DeadlineOf(ctx context.Context) *Deadline {
 	return d
 }
 
-// look ends the operation if its time is over, and else comes back then.
-func (d *Deadline) look() {
+// check ends the operation if its time is over, and else runs again at that time.
+func (d *Deadline) check() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.paused || d.finished {

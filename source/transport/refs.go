@@ -19,8 +19,8 @@ const (
 	maxOverheadBytes = 16 << 20
 )
 
-// refFilter passes a list of refs on without those that nobody asked for: a large
-// repository lists hundreds of thousands, at each look.
+// refFilter passes a list of refs on without those that weir did not ask for: a
+// large repository lists hundreds of thousands, at each fetch.
 type refFilter struct {
 	lines *pktline.Scanner
 	keep  refChoice
@@ -31,8 +31,8 @@ type refFilter struct {
 	ready bytes.Buffer
 }
 
-// filterRefs reads no further than the list goes. What is no ref it notes in s, which
-// has the capabilities.
+// filterRefs reads no further than the list goes. Lines that are no ref it notes in
+// s, which holds the capabilities.
 func filterRefs(r io.Reader, keep refChoice, s *Session) io.Reader {
 	return &refFilter{lines: pktline.NewScanner(r), keep: keep, to: s}
 }
@@ -83,7 +83,7 @@ type overhead struct{ left int64 }
 
 var errOverhead = fault.New(fault.Unsupported, "the server talks without end instead of sending a pack")
 
-// over reads from r, at most what is left beside the pack.
+// over reads from r, at most as much as the pack leaves free.
 func (t *overhead) over(r io.Reader) io.Reader { return capped{r, t} }
 
 type capped struct {

@@ -20,7 +20,7 @@ type Remote interface {
 	// to a server with such capabilities, HEAD, and maybe one more. The session is to
 	// be closed.
 	Connect(ctx context.Context, keep refChoice) (*Session, error)
-	// Close releases what is kept between two sessions.
+	// Close releases connections that are kept between two sessions.
 	Close()
 }
 

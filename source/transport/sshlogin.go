@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// maxKnownHostsBytes bounds what is read of a known_hosts file.
+// maxKnownHostsBytes bounds the size of a known_hosts file.
 const maxKnownHostsBytes = 4 << 20
 
 // hostAlgorithms are the types of host keys, the one first that people should
@@ -37,8 +37,8 @@ var certAlgorithms = []string{
 }
 
 // preferred puts the types that are known of a host first, so that a server with
-// several keys shows one of them. The others follow: a server that has none of
-// the known ones any more is told apart by the key that it shows instead.
+// several keys shows one of them. The others follow: a server without any of the
+// known ones left is recognised by the key that it shows instead.
 func preferred(known []string) []string {
 	var out []string
 	add := func(list []string) {

@@ -30,8 +30,8 @@ const (
 	SchemeSSH   Scheme = "ssh"
 )
 
-// SchemeOf tells how a URL is reached, or what is wrong with it. The error holds
-// no credentials.
+// SchemeOf tells how to reach a URL, or the mistake in it. The error holds no
+// credentials.
 func SchemeOf(raw string) (Scheme, error) {
 	switch loc, err := Parse(raw); {
 	case err != nil:
@@ -50,8 +50,9 @@ const defaultSSHUser = "git"
 
 var transportHelper = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 
-// Parse tells the forms of a repository's address apart. It refuses what is
-// not carried, and what would let a URL become an option or a command.
+// Parse recognises the forms of a repository's address. It refuses a scheme that
+// this package does not speak, and all that would let a URL become an option or a
+// command.
 func Parse(raw string) (Location, error) {
 	switch {
 	case raw == "":
@@ -154,8 +155,8 @@ func displayURL(u *url.URL) string {
 	return fault.Plain((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
 }
 
-// splitSCP takes apart user@host:path. As in Git, a colon before the first slash
-// makes it one.
+// splitSCP splits user@host:path into its parts. As in Git, a colon before the
+// first slash makes it one.
 func splitSCP(raw string) (host, p string, ok bool) {
 	host, p, ok = strings.Cut(raw, ":")
 	if before, after, found := strings.Cut(raw, "]:"); found && !strings.Contains(before, "/") {
@@ -167,9 +168,9 @@ func splitSCP(raw string) (host, p string, ok bool) {
 	return host[strings.LastIndex(host, "@")+1:], p, true
 }
 
-// ID is the identity of a repository, whichever way it is addressed: the first
-// 12 hex digits of SHA-256 over its URL without scheme, user, port and ".git",
-// the host in lower case. A local path counts by its absolute form.
+// ID is the identity of a repository, whichever way it is addressed: the first 12
+// hex digits of SHA-256 over its URL without scheme, user, port and ".git", the
+// host in lower case. A local path stands here in its absolute form.
 func ID(raw string) string {
 	sum := sha256.Sum256([]byte(identity(raw)))
 	return hex.EncodeToString(sum[:])[:12]

@@ -36,7 +36,7 @@ const (
 // ContentType is that of an archive.
 const ContentType = "application/gzip"
 
-// Error says what is wrong with a work tree, and what to do.
+// Error names the fault of a work tree, and what to do.
 type Error struct{ Message, Hint string }
 
 // Error is the message.

@@ -19,10 +19,10 @@ import (
 
 // OpenPath gives the tree around a directory or file on disk, for commands that
 // take a path instead of a source. Inside a Git work tree, root is the work tree
-// and the tree holds what is on disk there, committed or not. Elsewhere root is
-// the root of the file system, since a kustomization may name bases anywhere,
-// and it is left to the reader to keep files below their own kustomization. rel
-// is the Tree path of p, with symlinks resolved; root is absolute.
+// and the tree holds the files on disk there, committed or not. Elsewhere root is
+// the root of the file system, since a kustomization may name bases anywhere, and
+// it is left to the reader to keep files below their own kustomization. rel is the
+// Tree path of p, with symlinks resolved; root is absolute.
 //
 // Nothing named .git is in the tree, and within a work tree a directory with a
 // repository of its own is a submodule, as it would be in a commit. What was
@@ -110,8 +110,8 @@ type diskTree struct {
 
 var _ tree.Tree = (*diskTree)(nil)
 
-// maxHeldBytes bounds the content that a diskTree keeps. What is beyond it is
-// read again when asked for, and must then be the same.
+// maxHeldBytes bounds the content that a diskTree keeps. Content beyond it is read
+// again when it is needed, and must then be the same.
 const maxHeldBytes = 64 << 20
 
 // diskEntry is what was found at a path: err alone, or an entry with content.
@@ -181,8 +181,8 @@ func (t *diskTree) readAgain(p, hash string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadDir lists the directory p, sorted by name. What is neither a file, a
-// directory nor a symlink is left out, as Git does.
+// ReadDir lists the directory p, sorted by name. As Git does, it leaves out all but
+// files, directories and symlinks.
 func (t *diskTree) ReadDir(p string) ([]tree.Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -292,8 +292,8 @@ func (d *diskEntry) set(p string, data []byte, err error) {
 	}
 }
 
-// readRegular reads a file that info describes. It fails if another one took its
-// place meanwhile, which could be a symlink to anywhere.
+// readRegular reads a file that info describes. It fails if another file replaced
+// it meanwhile, which could be a symlink to anywhere.
 func readRegular(file, p string, info fs.FileInfo) ([]byte, error) {
 	if info.Size() > git.MaxFileBytes {
 		return nil, &tree.TooLargeError{Path: p, Size: info.Size(), Limit: git.MaxFileBytes}

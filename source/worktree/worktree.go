@@ -40,7 +40,7 @@ type WorkTree struct {
 	// Root is its absolute path.
 	Root string
 	// Tree holds what the next commit of everything would: what Git tracks, as it is on
-	// disk, and what it does not track and is not told to ignore.
+	// disk, and what it neither tracks nor ignores.
 	Tree tree.Tree
 	// Remotes are the URLs of the repository's remotes, that of origin first.
 	Remotes []string
@@ -50,8 +50,9 @@ type WorkTree struct {
 	tracked map[string]bool
 }
 
-// Tracked is what Git tracks, as it is on disk. What only no pattern tells Git to ignore
-// is no part of it: nobody has said yet that it belongs to the repository.
+// Tracked is what Git tracks, as it is on disk. An untracked file is no part of it even
+// where no pattern ignores it: its owner has not said yet that it belongs to the
+// repository.
 func (w *WorkTree) Tracked() tree.Tree {
 	return &unignored{Tree: w.disk, root: w.Root, tracked: w.tracked, strict: true, hidden: map[string]bool{}}
 }
@@ -81,9 +82,9 @@ func (w *WorkTree) Untracked() ([]string, error) {
 	return out, nil
 }
 
-// Filtered is the first line that has Git store a file otherwise than it is on disk, such
-// as encrypted, with the file that holds the line; empty where there is none. What Git
-// LFS keeps is not meant.
+// Filtered is the first line that makes Git store a file otherwise than it is on disk,
+// such as encrypted, with the file that holds the line; empty without one. What Git LFS
+// keeps is not meant.
 func (w *WorkTree) Filtered() (line, file string) {
 	files := []string{filepath.Join(w.dirs.Common, "info", "attributes")}
 	for p := range w.tracked {
@@ -214,7 +215,7 @@ func trackedPaths(dirs git.Dirs) (map[string]bool, error) {
 // over them the repository's.
 func excludes(d git.Dirs, settings *gitconfig.Config) []gitignore.Pattern {
 	var out []gitignore.Pattern
-	home, _ := os.UserHomeDir() // without one there are none of the user's
+	home, _ := os.UserHomeDir() // without one there are no patterns of the user's
 	at := settings.Section("core").Option("excludesfile")
 	if own, err := gitignore.LoadGlobalPatterns(osfs.New("/")); err == nil && len(own) > 0 {
 		out = append(out, own...)
@@ -248,7 +249,7 @@ func readPatterns(file string, domain []string) (out []gitignore.Pattern) {
 	return out
 }
 
-// unignored is a work tree without what Git is told to ignore and does not track.
+// unignored is a work tree without the untracked files that Git ignores.
 type unignored struct {
 	tree.Tree
 	root    string
@@ -278,7 +279,7 @@ func (t *unignored) ReadFile(p string) ([]byte, error) {
 	return t.Tree.ReadFile(p)
 }
 
-// ReadDir lists the directory p without what is ignored.
+// ReadDir lists the directory p without the ignored entries.
 func (t *unignored) ReadDir(p string) ([]tree.Entry, error) {
 	if _, err := t.Lookup(p); err != nil {
 		return nil, err
@@ -293,8 +294,8 @@ func (t *unignored) hides(p string, mode tree.Mode) bool {
 	return t.ignored(p, mode == tree.Dir || mode == tree.Submodule)
 }
 
-// ignored reports whether Git would not add p. What is tracked is never ignored, and
-// what is in a directory that is ignored always is.
+// ignored reports whether Git would not add p. A tracked file is never ignored; a
+// file in an ignored directory always is.
 func (t *unignored) ignored(p string, isDir bool) bool {
 	if p == "." || t.tracked[p] {
 		return false
