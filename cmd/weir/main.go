@@ -2,8 +2,14 @@
 //
 // Package main is the only one that knows every other package: it reads flags
 // and configuration, wires sources, renders, accounts and status together, and
-// turns results into text and exit codes. Each command has a file of its own;
-// what they share is in the packages below internal.
+// turns results into text and exit codes.
+//
+// It has more files than other packages because each command has one of its own,
+// cmd_NAME.go, and the wiring that commands share stands beside them: surroundings,
+// flags and output, exit codes, a pass, the daemon with its listener. A package for
+// each command would have to export all of that and would hold one file. What has rules
+// of its own stands elsewhere: wiring that has state below internal, the domain outside
+// of cmd.
 package main
 
 import (
@@ -20,9 +26,8 @@ var version, commit string
 
 func main() { os.Exit(process()) }
 
-// process runs weir with the process's own surroundings, or is one in which another weir
-// has kustomize run. The first signal ends
-// the context; a second one ends the process at once.
+// process runs weir with the process's own surroundings, or runs kustomize for another
+// weir. The first signal ends the context; a second one ends the process at once.
 func process() int {
 	if worker.Asked() {
 		return worker.Serve()
