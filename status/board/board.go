@@ -22,7 +22,7 @@ type Source struct {
 	Name string `json:"name"`
 	// URL is kept without user, password and query.
 	URL string `json:"url"`
-	// Ref is the followed ref in words, such as "branch main".
+	// Ref describes the followed ref, such as "branch main".
 	Ref string `json:"ref"`
 	// Revision is the full hash of the commit that was last seen, empty
 	// before the first successful fetch; Subject is its first line.
@@ -50,8 +50,8 @@ type Target struct {
 	Region  string `json:"region"`
 }
 
-// TargetState is a target with what its last passes found. Reports in it are
-// copies that nobody changes.
+// TargetState is a target with what its last passes found. Reports in it are copies
+// that never change.
 type TargetState struct {
 	Target
 	Phase report.Phase
@@ -97,10 +97,11 @@ type Board struct {
 	targets map[string]TargetState
 	runs    ring[history.Run]
 	events  ring[events.Event]
-	// told is what was told of each target and source, by toldOfTarget and
-	// toldOfSource.
-	told map[string]events.Known
-	// absent says since when there is nothing of what something was told of.
+	// known is what was announced of each target and source, by targetKey and
+	// sourceKey.
+	known map[string]events.Known
+	// absent says since when a target or source is gone of which something was
+	// announced.
 	absent map[string]time.Time
 	beat   time.Time
 	// within is how long after a beat the next sign of life may take.
@@ -108,8 +109,8 @@ type Board struct {
 	// configured says that Configure was called.
 	configured bool
 	pulls      map[pullKey]keptPull
-	// shown is the configuration as the page has it, and refused why a later one is not
-	// in its place, empty where none is refused.
+	// shown is the configuration as the page has it, and refused why a later one did
+	// not replace it, empty without a refusal.
 	shown, refused string
 	// held is why nothing is written, empty where something may be.
 	held string
@@ -127,9 +128,10 @@ type Options struct {
 	Now func() time.Time
 	// Archive keeps history over restarts; nil keeps it in memory only.
 	Archive Archive
-	// Logger is given every event as a line of its own; nil for nobody.
+	// Logger writes every event as a line of its own; it may be nil.
 	Logger *slog.Logger
-	// Notify is given events as they happen, redacted; nil for nobody. It must not block.
+	// Notify is called with events as they happen, redacted; it may be nil, and must not
+	// block.
 	Notify func([]events.Event)
 }
 
@@ -152,7 +154,7 @@ func New(o Options) *Board {
 	b := &Board{
 		instance: o.Instance, redact: o.Redact, Now: o.Now, log: o.Logger, notify: o.Notify,
 		sources: map[string]Source{}, targets: map[string]TargetState{},
-		runs: ring[history.Run]{max: keptRuns}, events: ring[events.Event]{max: keptEvents}, told: map[string]events.Known{},
+		runs: ring[history.Run]{max: keptRuns}, events: ring[events.Event]{max: keptEvents}, known: map[string]events.Known{},
 	}
 	if o.Archive != nil {
 		b.recorder = newRecorder(o.Archive, o.Logger)
@@ -215,8 +217,8 @@ func (b *Board) Missing() []string {
 	return out
 }
 
-// Source replaces what is known of a source. An empty Revision, Subject or
-// FetchedAt keeps the earlier one: a failed fetch forgets nothing.
+// Source replaces the state of a source. An empty Revision, Subject or FetchedAt
+// keeps the earlier one: a failed fetch forgets nothing.
 func (b *Board) Source(s Source) {
 	s.URL, s.Error, s.Subject = plainURL(s.URL), b.redact.Text(s.Error), b.redact.Text(s.Subject)
 	b.mu.Lock()
@@ -263,8 +265,8 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 	if run.Steps.Done+run.Steps.Failed > 0 {
 		next.Applied = r
 	}
-	key := toldOfTarget(r.Target)
-	before := b.told[key]
+	key := targetKey(r.Target)
+	before := b.known[key]
 	// Without a plan nothing was observed, so the earlier pools stand.
 	if r.Plan != nil || len(r.Pools) > 0 {
 		next.Pools, next.LaunchConfigs, next.PoolsAt = r.Pools, r.LaunchConfigs, at
@@ -274,13 +276,13 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 	}
 	b.targets[r.Target] = next
 	// The whole report tells what a step did; its events are redacted after.
-	told, list := events.Between(before, whole, at, old.Last == nil)
+	known, list := events.Between(before, whole, at, old.Last == nil)
 	var runs []history.Run
 	// A pass that finds what the one before it found is no news.
-	if run.Steps.Done > 0 || before.Phase != told.Phase || before.Revision != told.Revision || before.Fault != told.Fault {
+	if run.Steps.Done > 0 || before.Phase != known.Phase || before.Revision != known.Revision || before.Fault != known.Fault {
 		runs = append(runs, run)
 	}
-	b.tell(list, runs, map[string]events.Known{key: told})
+	b.tell(list, runs, map[string]events.Known{key: known})
 	b.watchers.Changed(r.Target)
 }
 
@@ -358,7 +360,7 @@ func (b *Board) Beat(within time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.beat, b.within = b.Now(), within
-	b.forgetTold()
+	b.forgetGone()
 }
 
 // Live answers pages that are open with what changes, until EndStreams.

@@ -12,8 +12,8 @@ func (b *Board) ShowConfiguration(text string) {
 }
 
 // RefuseConfiguration says that the configuration on the disk is not taken, and why.
-// Until another one holds the page tells it: a reader else takes what is written
-// for what is done.
+// The page shows it until another one holds: else a reader takes the written
+// configuration for the one in effect.
 func (b *Board) RefuseConfiguration(why string) {
 	b.mu.Lock()
 	b.refused = b.redact.Text(why)

@@ -7,5 +7,5 @@
 // waits for a browser, a receiver or the disk: the recorder writes history beside the
 // passes, and what it has not written is asked of before each query.
 //
-// What the board returns are copies, or values that nobody changes.
+// The board returns copies, or values that never change.
 package board

@@ -52,11 +52,11 @@ func TestWhatWasToldOfTheGoneIsForgotten(t *testing.T) {
 	kept := func(want ...string) {
 		t.Helper()
 		stop()
-		told, err := a.Told()
+		known, err := a.Known()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(want, slices.Sorted(maps.Keys(told))); d != "" {
+		if d := cmp.Diff(want, slices.Sorted(maps.Keys(known))); d != "" {
 			t.Errorf("told of (-want +got):\n%s", d)
 		}
 		start()

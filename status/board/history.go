@@ -25,7 +25,7 @@ func (b *Board) remember(a Archive) error {
 	if err != nil {
 		return err
 	}
-	told, err := a.Told()
+	known, err := a.Known()
 	if err != nil {
 		return err
 	}
@@ -35,12 +35,12 @@ func (b *Board) remember(a Archive) error {
 	for _, r := range slices.Backward(runs) {
 		b.runs.add(r)
 	}
-	maps.Copy(b.told, told)
+	maps.Copy(b.known, known)
 	return nil
 }
 
-// Run writes history to the archive until ctx ends. What was told before it
-// returns is on the disk then.
+// Run writes history to the archive until ctx ends. Once it returns, all that was
+// announced before is on the disk.
 func (b *Board) Run(ctx context.Context) error {
 	if b.recorder == nil {
 		<-ctx.Done()
@@ -49,9 +49,9 @@ func (b *Board) Run(ctx context.Context) error {
 	return b.recorder.run(ctx)
 }
 
-// tell takes in events, in the order of time, and what has been told with them.
-// The board is locked.
-func (b *Board) tell(list []events.Event, runs []history.Run, told map[string]events.Known) {
+// tell takes in events, in the order of time, and what they announced. The board is
+// locked.
+func (b *Board) tell(list []events.Event, runs []history.Run, known map[string]events.Known) {
 	for i, e := range list {
 		e = events.Redacted(b.redact, e)
 		e.Level = cmp.Or(e.Level, kinds.LevelOf(e.Kind))
@@ -65,84 +65,85 @@ func (b *Board) tell(list []events.Event, runs []history.Run, told map[string]ev
 	for _, r := range runs {
 		b.runs.add(r)
 	}
-	for key, now := range told {
-		if reflect.DeepEqual(b.told[key], now) {
-			delete(told, key)
+	for key, now := range known {
+		if reflect.DeepEqual(b.known[key], now) {
+			delete(known, key)
 			continue
 		}
-		b.told[key] = now
+		b.known[key] = now
 	}
-	b.recorder.add(history.Record{Events: list, Runs: runs, Told: told})
+	b.recorder.add(history.Record{Events: list, Runs: runs, Known: known})
 }
 
 // tellSource tells what has become of a source. The board is locked.
 func (b *Board) tellSource(s Source) {
 	var list []events.Event
-	told := b.told[toldOfSource(s.Name)]
+	known := b.known[sourceKey(s.Name)]
 	fault := ""
 	if s.Error != "" {
 		fault = events.ShortHash(s.Error)
 	}
 	switch {
-	case fault != "" && fault != told.Fault:
+	case fault != "" && fault != known.Fault:
 		list = append(list, events.Event{Kind: "source-failed", Text: s.Error})
-	case fault == "" && told.Fault != "":
+	case fault == "" && known.Fault != "":
 		list = append(list, events.Event{Kind: "source-recovered", Text: "reachable again"})
 	}
-	if s.Revision != told.Revision && s.Revision != "" && fault == "" {
+	if s.Revision != known.Revision && s.Revision != "" && fault == "" {
 		// Without the commit's subject: what a fetch brings may name a secret that
 		// is known as one only once the commit is rendered, and an event stays.
 		list = append(list, events.Event{Kind: "revision-seen", Revision: s.Revision, Text: "a new commit is there"})
-		told.Revision = s.Revision
+		known.Revision = s.Revision
 	}
-	told.Fault = fault
+	known.Fault = fault
 	for i := range list {
 		list[i].Time, list[i].Source = b.Now(), s.Name
 	}
-	b.tell(list, nil, map[string]events.Known{toldOfSource(s.Name): told})
+	b.tell(list, nil, map[string]events.Known{sourceKey(s.Name): known})
 }
 
-// toldFor is how long it is remembered what was told of a target or source that is
-// gone: one that comes back soon, as after a fault of the configuration, is no news.
-const toldFor = time.Hour
+// knownFor is how long the board remembers what was announced of a target or source
+// that is gone: one that comes back soon, as after a fault of the configuration, is
+// no news.
+const knownFor = time.Hour
 
-// miss notes what is gone of what something was told of. The board is locked.
+// miss notes which announced targets and sources are gone. The board is locked.
 func (b *Board) miss() {
 	absent := map[string]time.Time{}
-	for key := range b.told {
+	for key := range b.known {
 		absent[key] = b.Now()
 		if since, known := b.absent[key]; known {
 			absent[key] = since
 		}
 	}
 	for name := range b.targets {
-		delete(absent, toldOfTarget(name))
+		delete(absent, targetKey(name))
 	}
 	for name := range b.sources {
-		delete(absent, toldOfSource(name))
+		delete(absent, sourceKey(name))
 	}
 	b.absent = absent
 }
 
-// forgetTold forgets what was told of what has been gone for long, in the archive too.
-// The board is locked.
-func (b *Board) forgetTold() {
+// forgetGone forgets what was announced of targets and sources that are long gone, in
+// the archive too. The board is locked.
+func (b *Board) forgetGone() {
 	gone := map[string]events.Known{}
 	for key, since := range b.absent {
-		if b.Now().Sub(since) >= toldFor {
+		if b.Now().Sub(since) >= knownFor {
 			gone[key] = events.Known{}
-			delete(b.told, key)
+			delete(b.known, key)
 			delete(b.absent, key)
 		}
 	}
 	if len(gone) > 0 {
-		b.recorder.add(history.Record{Told: gone})
+		b.recorder.add(history.Record{Known: gone})
 	}
 }
 
-func toldOfTarget(name string) string { return "target " + name }
+func targetKey(name string) string { return "target " + name }
 
-func toldOfSource(name string) string { return "source " + name }
+func sourceKey(name string) string { return "source " + name }
 
 func logLevel(l kinds.Level) slog.Level {
 	switch l {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// plainURL is a repository's address without user, password, query and fragment.
-// What is not a URL (a local path, scp-like user@host:path) loses a user part only.
+// plainURL is a repository's address without user, password, query and fragment. A
+// local path, or scp-like user@host:path, is not a URL and loses only a user part.
 func plainURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme == "" {

@@ -15,7 +15,7 @@ type pullKey struct {
 	number int64
 }
 
-// keptPull is a pull request as it was told last, and when.
+// keptPull is the last report of a pull request, and its time.
 type keptPull struct {
 	report.Pull
 	at    time.Time
@@ -25,7 +25,7 @@ type keptPull struct {
 // keptPulls bounds the merged and closed pull requests that stay on the page.
 const keptPulls = 100
 
-// Pull takes in what is known of a pull request. It neither blocks nor changes p.
+// Pull takes in the report of a pull request. It neither blocks nor changes p.
 func (b *Board) Pull(p report.Pull) {
 	shown := b.redact.Pull(p)
 	b.mu.Lock()
@@ -50,8 +50,8 @@ func (b *Board) Pull(p report.Pull) {
 	b.watchers.Changed("")
 }
 
-// boundPlans lets go of the plans that were told the longest ago, where all of them are
-// too much. The caller holds mu.
+// boundPlans drops the plans with the oldest reports, where all of them are too much.
+// The caller holds mu.
 func (b *Board) boundPlans() {
 	keys := slices.SortedFunc(maps.Keys(b.pulls), func(x, y pullKey) int { return b.pulls[y].at.Compare(b.pulls[x].at) })
 	held := 0

@@ -15,7 +15,7 @@ func (b *Board) Sources() []Source {
 	defer b.mu.RUnlock()
 	out := slices.SortedFunc(maps.Values(b.sources), func(x, y Source) int { return cmp.Compare(x.Name, y.Name) })
 	for i := range out {
-		// What is secret may have been found out since.
+		// A secret may have become known since.
 		out[i].Subject, out[i].Error = b.redact.Text(out[i].Subject), b.redact.Text(out[i].Error)
 	}
 	return out

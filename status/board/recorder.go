@@ -18,8 +18,8 @@ type Archive interface {
 	// Events and Runs return what a filter wants, newest first.
 	Events(history.Filter) ([]events.Event, error)
 	Runs(history.Filter) ([]history.Run, error)
-	// Told returns what was told, by what it was told of.
-	Told() (map[string]events.Known, error)
+	// Known returns what was announced, by target or source.
+	Known() (map[string]events.Known, error)
 }
 
 // gather is how long the recorder waits for more before it writes: a pass over
@@ -34,7 +34,7 @@ const maxPending = 10_000
 type recorder struct {
 	archive Archive
 	log     *slog.Logger
-	bell    chan struct{}
+	wake    chan struct{}
 
 	mu      sync.Mutex
 	pending history.Record
@@ -43,10 +43,11 @@ type recorder struct {
 }
 
 func newRecorder(a Archive, log *slog.Logger) *recorder {
-	return &recorder{archive: a, log: log, bell: make(chan struct{}, 1)}
+	return &recorder{archive: a, log: log, wake: make(chan struct{}, 1)}
 }
 
-// add has a record written soon. It never blocks on the disk; nil does nothing.
+// add queues a record, to be written soon. It never blocks on the disk; nil does
+// nothing.
 func (r *recorder) add(rec history.Record) {
 	if r == nil || rec.Empty() {
 		return
@@ -55,31 +56,31 @@ func (r *recorder) add(rec history.Record) {
 	r.pending = join(r.pending, rec)
 	r.mu.Unlock()
 	select {
-	case r.bell <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// join puts one record after another. Of what is too much the oldest goes.
+// join puts one record after another. Where they are too many, the oldest go.
 func join(a, b history.Record) history.Record {
 	a.Events = append(a.Events, b.Events...)
 	a.Runs = append(a.Runs, b.Runs...)
 	a.Events = a.Events[max(0, len(a.Events)-maxPending):]
 	a.Runs = a.Runs[max(0, len(a.Runs)-maxPending):]
-	if a.Told == nil {
-		a.Told = map[string]events.Known{}
+	if a.Known == nil {
+		a.Known = map[string]events.Known{}
 	}
-	for k, v := range b.Told {
-		a.Told[k] = v
+	for k, v := range b.Known {
+		a.Known[k] = v
 	}
 	return a
 }
 
-// run writes until ctx ends, and what is left then.
+// run writes until ctx ends, and then what is left.
 func (r *recorder) run(ctx context.Context) error {
 	for {
 		select {
-		case <-r.bell:
+		case <-r.wake:
 		case <-ctx.Done():
 			return r.flush()
 		}

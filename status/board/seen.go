@@ -12,7 +12,7 @@ import (
 
 // lastSeen are the pools of a target whose pass could not tell, as they were before: those
 // of this process, or those that were written down.
-func lastSeen(old TargetState, target string, told events.Known) (pools []plan.PoolStatus, at time.Time) {
+func lastSeen(old TargetState, target string, known events.Known) (pools []plan.PoolStatus, at time.Time) {
 	if len(old.Pools) > 0 {
 		pools = slices.Clone(old.Pools)
 		for i := range pools {
@@ -22,8 +22,8 @@ func lastSeen(old TargetState, target string, told events.Known) (pools []plan.P
 		}
 		return pools, old.PoolsAt
 	}
-	for _, key := range slices.Sorted(maps.Keys(told.Pools)) {
-		s := told.Pools[key].Seen
+	for _, key := range slices.Sorted(maps.Keys(known.Pools)) {
+		s := known.Pools[key].Seen
 		if s == nil {
 			continue
 		}
@@ -32,7 +32,7 @@ func lastSeen(old TargetState, target string, told events.Known) (pools []plan.P
 			Name: name, Namespace: namespace, Cluster: s.Cluster, Target: target, Kind: s.Kind, Phase: s.Phase,
 			Replicas: s.Replicas, ReadyReplicas: s.Ready, AvailableReplicas: s.Available, UnavailableReplicas: max(0, s.Desired-s.Available),
 			DesiredReplicas: s.Desired, MinReplicas: s.Min, MaxReplicas: s.Max, ProviderIDList: []string{}, Conditions: []plan.Condition{},
-			LaunchTemplateID: s.Template, LaunchTemplateVersion: s.Version, Converged: told.Pools[key].Converged, LastSeen: s.At,
+			LaunchTemplateID: s.Template, LaunchTemplateVersion: s.Version, Converged: known.Pools[key].Converged, LastSeen: s.At,
 		})
 		if s.At.After(at) {
 			at = s.At

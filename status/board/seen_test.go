@@ -15,20 +15,20 @@ import (
 // memoryArchive keeps what was told, and counts the records.
 type memoryArchive struct {
 	records int
-	told    map[string]events.Known
+	known   map[string]events.Known
 }
 
 func (a *memoryArchive) Append(r history.Record) error {
 	a.records++
-	if a.told == nil {
-		a.told = map[string]events.Known{}
+	if a.known == nil {
+		a.known = map[string]events.Known{}
 	}
-	maps.Copy(a.told, r.Told)
+	maps.Copy(a.known, r.Known)
 	return nil
 }
 func (a *memoryArchive) Events(history.Filter) ([]events.Event, error) { return nil, nil }
 func (a *memoryArchive) Runs(history.Filter) ([]history.Run, error)    { return nil, nil }
-func (a *memoryArchive) Told() (map[string]events.Known, error)        { return maps.Clone(a.told), nil }
+func (a *memoryArchive) Known() (map[string]events.Known, error)       { return maps.Clone(a.known), nil }
 
 // TestWhatWasSeenLastOutlivesTheProcess: a board that begins at a report that could not
 // tell shows the pools of the board before it, with since when they were so; what is

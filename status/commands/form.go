@@ -48,7 +48,7 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// below is an address of the page, the first page where the text is none.
+// below is an address of the page, the first page where the text is not one.
 func below(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") {
@@ -57,8 +57,8 @@ func below(text string) string {
 	return u.RequestURI()
 }
 
-// deed says what a command did, after the name of who asked for it.
-func deed(name string, in gates.Request, out gates.Answer) string {
+// action says what a command did, after the name of who asked for it.
+func action(name string, in gates.Request, out gates.Answer) string {
 	switch name {
 	case "suspend":
 		return fmt.Sprintf("suspended %s until %s: %s", subjectText(in.Target, in.Pool), out.Suspension.Until.UTC().Format("2 Jan 2006 15:04 MST"), out.Suspension.Reason)

@@ -14,7 +14,7 @@ import (
 
 // asked is what a handler told of.
 type asked struct {
-	deeds   []Deed
+	actions []Action
 	said    []string
 	refused []string
 }
@@ -25,7 +25,7 @@ func handlerFor(b *gates.Book, by string) (http.Handler, *asked) {
 	return Handler(Options{
 		Book: b, Daemon: known{"prod", "dev"}, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") },
 		Who:  func(*http.Request) string { return by },
-		Done: func(d Deed) { a.deeds = append(a.deeds, d) },
+		Done: func(d Action) { a.actions = append(a.actions, d) },
 		Say:  func(_ http.ResponseWriter, text string) { a.said = append(a.said, text) },
 		Refuse: func(w http.ResponseWriter, code int, wrong *gates.Fault, back string) {
 			a.refused = append(a.refused, wrong.Message+" → "+back)
@@ -73,11 +73,11 @@ func TestFormsOfThePage(t *testing.T) {
 			}
 			switch {
 			case tc.code != http.StatusSeeOther:
-				if len(a.deeds) != 0 {
-					t.Errorf("it was done: %+v", a.deeds)
+				if len(a.actions) != 0 {
+					t.Errorf("it was done: %+v", a.actions)
 				}
-			case len(a.deeds) != 1 || a.deeds[0].By != "ann" || a.deeds[0].Command != tc.path || strings.Join(a.deeds[0].Targets, ",") != tc.targets:
-				t.Errorf("deeds: %+v", a.deeds)
+			case len(a.actions) != 1 || a.actions[0].By != "ann" || a.actions[0].Command != tc.path || strings.Join(a.actions[0].Targets, ",") != tc.targets:
+				t.Errorf("actions: %+v", a.actions)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestWhoAsksIsWhoHasShownIt(t *testing.T) {
 	if rec.Code != http.StatusOK || !strings.Contains(string(text), `"by":"ci"`) {
 		t.Errorf("%d %s", rec.Code, text)
 	}
-	if s := read(t, b).Suspensions; len(s) != 1 || s[0].By != "ci" || len(a.deeds) != 1 || a.deeds[0].By != "ci" {
-		t.Errorf("%+v, %+v", s, a.deeds)
+	if s := read(t, b).Suspensions; len(s) != 1 || s[0].By != "ci" || len(a.actions) != 1 || a.actions[0].By != "ci" {
+		t.Errorf("%+v, %+v", s, a.actions)
 	}
 }

@@ -44,21 +44,21 @@ type Options struct {
 	// Redact takes secrets out of what people wrote.
 	Redact func(string) string
 	// Who names who asks, where they have shown who they are and that they may. An
-	// empty name stands for somebody unknown, of whom only programs on this machine
-	// are heard. Nil knows nobody.
+	// empty name stands for an unknown caller; of these, only programs on this
+	// machine may command. Nil knows no caller.
 	Who func(*http.Request) string
-	// Plan plans what somebody sent; nil plans nothing.
+	// Plan plans a draft; nil plans nothing.
 	Plan func(context.Context, Draft) (*Planned, error)
-	// Done is told of each command that was done.
-	Done func(Deed)
-	// Say has the next page in the same browser show what a form came to, and Refuse
-	// shows why nothing came of it. Without them no forms are taken.
+	// Done is called after each command that was done.
+	Done func(Action)
+	// Say makes the next page in the same browser show what a form came to, and
+	// Refuse shows why nothing came of it. Without them no forms are taken.
 	Say    func(http.ResponseWriter, string)
 	Refuse func(w http.ResponseWriter, status int, wrong *gates.Fault, back string)
 }
 
-// Deed is a command that was done.
-type Deed struct {
+// Action is a command that was done.
+type Action struct {
 	// Command is suspend, resume, approve or reconcile.
 	Command string
 	By      string
@@ -78,7 +78,7 @@ func Handler(o Options, next http.Handler) http.Handler {
 		o.Who = func(*http.Request) string { return "" }
 	}
 	if o.Done == nil {
-		o.Done = func(Deed) {}
+		o.Done = func(Action) {}
 	}
 	h := handler{o}
 	mux := http.NewServeMux()
@@ -135,8 +135,8 @@ func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do com
 	}
 }
 
-// do does a command, and has it known who did.
-func (h handler) do(name string, do command, in gates.Request) (gates.Answer, Deed, error) {
+// do does a command, and reports who did it.
+func (h handler) do(name string, do command, in gates.Request) (gates.Answer, Action, error) {
 	in.Reason = h.Redact(in.Reason)
 	out, err := do(h.Book, h.Daemon, in)
 	var wrong *gates.Fault
@@ -144,13 +144,13 @@ func (h handler) do(name string, do command, in gates.Request) (gates.Answer, De
 		if !errors.As(err, &wrong) {
 			h.Logger.Error("command failed", "command", name, "error", err)
 		}
-		return gates.Answer{}, Deed{}, err
+		return gates.Answer{}, Action{}, err
 	}
-	d := Deed{Command: name, By: gates.Who(in.By), Request: in, Targets: append(out.Plans, in.Targets...)}
+	d := Action{Command: name, By: gates.Who(in.By), Request: in, Targets: append(out.Plans, in.Targets...)}
 	if in.Target != "" {
 		d.Targets = append(d.Targets, in.Target)
 	}
-	d.Text = gates.Line(d.By+" "+deed(name, in, out), 600)
+	d.Text = gates.Line(d.By+" "+action(name, in, out), 600)
 	h.Logger.Info("command", "command", name, "by", d.By, "target", gates.Line(in.Target, 80), "targets", in.Targets,
 		"pool", in.Pool, "for", in.For, "reason", gates.Line(in.Reason, 500), "digest", gates.Line(in.Digest, 80))
 	h.Done(d)
@@ -170,5 +170,5 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the reader is gone; nobody is left to tell
+	_, _ = w.Write(append(body, '\n')) // the reader is gone
 }

@@ -23,7 +23,7 @@ const (
 	sendWithin = 2 * time.Minute
 )
 
-// Draft is a work tree that somebody sent.
+// Draft is a work tree that a user sent.
 type Draft struct {
 	By string
 	// Repositories are the identities of the repository that it is of, Targets those to
@@ -92,7 +92,7 @@ func (h handler) plan(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		answer(w, http.StatusTooManyRequests, fault("try again in a minute", "%v", err))
 	case r.Context().Err() != nil:
-		// nobody is left to tell
+		// the reader is gone
 	default:
 		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the work tree could not be planned: %s", gates.Line(h.Redact(err.Error()), 500)))
 	}

@@ -32,7 +32,7 @@ type Event struct {
 	Name     string        `json:"name,omitempty"`
 	// Revision is the full hash of the commit that weir was at.
 	Revision string `json:"revision,omitempty"`
-	// Reason says why in a few words: of a step its reason, of a finding its code.
+	// Reason says why, briefly: of a step its reason, of a finding its code.
 	Reason string `json:"reason,omitempty"`
 	// Text says in a sentence what happened.
 	Text string `json:"text"`
@@ -43,16 +43,17 @@ type Event struct {
 	Facts map[string]string `json:"facts,omitempty"`
 }
 
-// Known is what has been told of a target or a source: as much as it takes to tell
-// the next milestone once, however often weir restarts. It is kept as JSON.
+// Known is what was announced of a target or a source: as much as it takes to
+// announce the next milestone once, however often weir restarts. It is kept as
+// JSON.
 type Known struct {
-	// Revision and Phase are those of the last pass that was told.
+	// Revision and Phase are those of the last pass that was announced.
 	Revision string       `json:"revision,omitempty"`
 	Phase    report.Phase `json:"phase,omitempty"`
 	// Fault stands for what was wrong, empty where nothing was.
 	Fault     string `json:"fault,omitempty"`
 	Suspended bool   `json:"suspended,omitempty"`
-	// Standing are facts that were told and still hold, sorted.
+	// Standing are facts that were announced and still hold, sorted.
 	Standing []string `json:"standing,omitempty"`
 	// Pools are by namespace/name.
 	Pools map[string]KnownPool `json:"pools,omitempty"`
@@ -62,19 +63,19 @@ type Known struct {
 	Mended []string `json:"mended,omitempty"`
 }
 
-// KnownPool is what has been told of a pool.
+// KnownPool is what was announced of a pool.
 type KnownPool struct {
 	Converged bool   `json:"converged,omitempty"`
 	Failure   string `json:"failure,omitempty"`
-	// Causes are those for which AWS launched no machine or called the nodegroup degraded,
-	// and that were told since the pool had converged.
+	// Causes are those for which AWS launched no machine or called the nodegroup
+	// degraded, and that were announced since the pool had converged.
 	Causes  []string      `json:"causes,omitempty"`
 	Rollout *KnownRollout `json:"rollout,omitempty"`
 	// Seen is how the pool was seen last.
 	Seen *SeenPool `json:"seen,omitempty"`
 }
 
-// KnownRollout is a rollout whose start was told and whose end was not.
+// KnownRollout is a rollout whose start was announced and whose end was not.
 type KnownRollout struct {
 	ID         string        `json:"id"`
 	Resource   step.Resource `json:"resource"`
@@ -82,11 +83,11 @@ type KnownRollout struct {
 	Notch      int32         `json:"notch,omitempty"`
 	Back       bool          `json:"back,omitempty"`
 	Superseded bool          `json:"superseded,omitempty"`
-	// What is what moves in words, such as "the change of maxSize"; empty for a rollout.
+	// What describes what moves, such as "the change of maxSize"; empty for a rollout.
 	What string `json:"what,omitempty"`
 }
 
-// teller works out what a report tells beyond what was told before.
+// finder works out which events of a report were not announced before.
 type finder struct {
 	old, next Known
 	r         *plan.Report
@@ -97,10 +98,10 @@ type finder struct {
 	failed []string
 }
 
-// Between returns the milestones between what was told and r, and what has been told
-// then. First says that r is of the process's first pass over the target: the planner
-// then cannot know what is drift, and what was told can. An empty Told tells nothing
-// of what stands as it should.
+// Between returns the milestones between old and r, and the Known that includes them.
+// First says that r is of the process's first pass over the target: the planner then
+// cannot know what is drift, and old can. An empty Told tells nothing of what stands
+// as it should.
 func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Event) {
 	t := &finder{old: old, r: r, at: at, first: first}
 	t.next = Known{Revision: r.Revision, Phase: report.PhaseOf(r), Suspended: r.Suspended}
@@ -132,9 +133,10 @@ func (t *finder) add(e Event) {
 	t.events = append(t.events, e)
 }
 
-// once adds an event for a fact that stands, unless it was told and stood since.
+// once adds an event for a fact that stands, unless it was announced and stood
+// since.
 func (t *finder) once(key string, e Event) {
-	if _, told := slices.BinarySearch(t.old.Standing, key); !told && !slices.Contains(t.next.Standing, key) {
+	if _, announced := slices.BinarySearch(t.old.Standing, key); !announced && !slices.Contains(t.next.Standing, key) {
 		t.add(e)
 	}
 	t.next.Standing = append(t.next.Standing, key)
@@ -149,19 +151,20 @@ func (t *finder) suspension() {
 	}
 }
 
-// maxTold bounds how many standing facts of one table are told one by one in a
-// pass, so that a thousand conflicts do not push everything else out of history.
-const maxTold = 50
+// maxAnnounced bounds how many standing facts of one table are announced one by one
+// in a pass, so that a thousand conflicts do not push everything else out of
+// history.
+const maxAnnounced = 50
 
-// findings tells the diagnostics that have an event of their own.
+// findings announces the diagnostics that have an event of their own.
 func (t *finder) findings() {
-	told := 0
+	announced := 0
 	for _, d := range t.r.Diagnostics {
 		kind := kinds.Findings[d.Code]
-		if kind == "" || told == maxTold || t.ofPool(d) {
+		if kind == "" || announced == maxAnnounced || t.ofPool(d) {
 			continue
 		}
-		told++
+		announced++
 		e := Event{Kind: kind, Reason: d.Code, Text: d.Summary, Pool: ObjectPool(t.r, d.Object)}
 		if d.Known() {
 			e.Facts = map[string]string{"at": d.Position.String()}
@@ -174,8 +177,8 @@ func (t *finder) findings() {
 	}
 }
 
-// ofPool reports whether a diagnostic is told as the failure of its pool, once for
-// each cause.
+// ofPool reports whether a diagnostic is announced as the failure of its pool, once
+// for each cause.
 func (t *finder) ofPool(d diag.Diagnostic) bool {
 	key := ObjectPool(t.r, d.Object)
 	return slices.ContainsFunc(t.r.Pools, func(p plan.PoolStatus) bool {
@@ -204,7 +207,7 @@ func (t *finder) holds() {
 		if !known {
 			kind = "step-held"
 		}
-		if kind == "" || i >= maxTold {
+		if kind == "" || i >= maxAnnounced {
 			continue
 		}
 		e := Event{Kind: kind, Pool: OwnerPool(steps[k][0]), Reason: string(k.hold), Text: report.StepList(steps[k]) + " is held: " + string(k.hold)}
@@ -275,8 +278,8 @@ func (t *finder) drift() {
 	slices.Sort(t.next.Mended)
 }
 
-// drifts is what the planner says of drift in steps, nil where there is none: the
-// first that has a cause, else the first.
+// drifts is what the planner says of drift in steps, nil without drift: the first
+// that has a cause, else the first.
 func drifts(steps []step.Step) (found *step.Drift) {
 	for _, s := range steps {
 		if s.Drift != nil && (found == nil || found.Cause == "" && s.Drift.Cause != "") {
@@ -351,8 +354,8 @@ func (t *finder) done(o step.Outcome) {
 	t.next.Pools[s.Pool] = p
 }
 
-// fault tells what is wrong with the target as a whole: everything that has no
-// event of its own. It is told again when it becomes something else.
+// fault announces what is wrong with the target as a whole: everything that has no
+// event of its own. It is announced again when it becomes something else.
 func (t *finder) fault() {
 	text, keys := targetFault(t.r)
 	t.next.Fault = ""

@@ -330,7 +330,7 @@ func TestEventsAreBounded(t *testing.T) {
 		r.Diagnostics = append(r.Diagnostics, diag.Diagnostic{Severity: diag.Error, Code: "unknown-field", Summary: fmt.Sprint(i)})
 	}
 	told, events := Between(Known{}, r, statustest.Noon, true)
-	if len(events) != maxTold+1 || len(told.Standing) != maxTold+1 {
+	if len(events) != maxAnnounced+1 || len(told.Standing) != maxAnnounced+1 {
 		t.Errorf("%d events, %d standing facts", len(events), len(told.Standing))
 	}
 	s := statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "web")

@@ -39,8 +39,8 @@ func plainOwner(owner string) string {
 	return owner
 }
 
-// ObjectPool is the pool that a diagnostic's object ("Kind namespace/name") is
-// of, by its name; empty where it is none of the report's pools.
+// ObjectPool is the pool that a diagnostic's object ("Kind namespace/name") is of,
+// by its name; empty where the report has no such pool.
 func ObjectPool(r *plan.Report, object string) string {
 	_, key, ok := strings.Cut(object, " ")
 	if ok && slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return report.PoolKey(p) == key }) {
@@ -49,8 +49,8 @@ func ObjectPool(r *plan.Report, object string) string {
 	return ""
 }
 
-// targetFault says what is wrong with a target beside what has an event of its
-// own. The keys stay the same while the fault does, though AWS puts another
+// targetFault names the fault of a target, without the faults that have an event of
+// their own. The keys stay the same while the fault does, though AWS puts another
 // number into each refusal.
 func targetFault(r *plan.Report) (text string, keys []string) {
 	if r.Err != nil {

@@ -31,11 +31,11 @@ func (t *finder) pools() {
 		if p.Converged {
 			next.Causes = nil
 		}
-		failureTold := t.rollout(p, &next, rolls[key])
+		failureAnnounced := t.rollout(p, &next, rolls[key])
 		kind := cmp.Or(kinds.Findings[p.FailureReason], "pool-failed")
-		// A step that AWS refused is told as that.
+		// A step that AWS refused is announced as refused.
 		elsewhere := p.FailureReason == plan.FailureRefused || kind != "pool-failed" && p.FailureCause == ""
-		if p.FailureReason != "" && !elsewhere && t.isNew(p, old, &next) && !failureTold {
+		if p.FailureReason != "" && !elsewhere && t.isNew(p, old, &next) && !failureAnnounced {
 			t.add(Event{Kind: kind, Pool: key, Reason: p.FailureReason, Text: p.FailureMessage})
 		}
 		if p.Converged && known && !old.Converged {
@@ -45,9 +45,9 @@ func (t *finder) pools() {
 	}
 }
 
-// isNew reports whether a pool's failure was not told yet. What has a cause, such
-// as why AWS launches no machine, is told once for each, though causes take turns, and though nothing is known
-// while a machine is on its way.
+// isNew reports whether a pool's failure was not announced yet. A failure with a cause,
+// such as why AWS launches no machine, is announced once for each cause, though causes
+// take turns, and though nothing is known while a machine is on its way.
 func (t *finder) isNew(p plan.PoolStatus, old KnownPool, next *KnownPool) bool {
 	cause := ShortHash(p.FailureCause)
 	switch {
@@ -60,22 +60,22 @@ func (t *finder) isNew(p plan.PoolStatus, old KnownPool, next *KnownPool) bool {
 	return true
 }
 
-// maxCauses bounds the causes that are told of one pool.
+// maxCauses bounds the causes that are announced of one pool.
 const maxCauses = 20
 
 // rollout tells how a pool's rollout goes on or ended, and whether that said why
 // the pool has failed.
-func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failureTold bool) {
+func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failureAnnounced bool) {
 	now := p.Rollout
 	if was := next.Rollout; was != nil && (now == nil || now.ID != "" && was.ID != "" && now.ID != was.ID) {
 		ended, failed := t.ended(p, *was, rolls)
 		if !ended && now == nil {
 			return false
 		}
-		next.Rollout, failureTold = nil, failed
+		next.Rollout, failureAnnounced = nil, failed
 	}
 	if now == nil {
-		return failureTold
+		return failureAnnounced
 	}
 	resource := resourceOf(p)
 	if next.Rollout == nil {
@@ -89,28 +89,28 @@ func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failur
 			Text: text, Facts: rolloutFacts(now),
 		})
 	}
-	told := *next.Rollout
-	if told.ID == "" {
-		told.ID = now.ID
+	known := *next.Rollout
+	if known.ID == "" {
+		known.ID = now.ID
 	}
-	e := Event{Pool: report.PoolKey(p), Resource: resource, Name: told.Name, Reason: now.Message, Facts: rolloutFacts(now)}
-	if now.Status == "RollbackInProgress" && !told.Back {
-		told.Back = true
+	e := Event{Pool: report.PoolKey(p), Resource: resource, Name: known.Name, Reason: now.Message, Facts: rolloutFacts(now)}
+	if now.Status == "RollbackInProgress" && !known.Back {
+		known.Back = true
 		e.Kind, e.Text = kinds.OfRollout(resource, "rolling-back"), "the rollout failed and goes back"
 		t.add(e)
 	}
-	if notch := now.Percentage / rolloutNotch; notch > told.Notch {
-		told.Notch = notch
+	if notch := now.Percentage / rolloutNotch; notch > known.Notch {
+		known.Notch = notch
 		e.Kind, e.Text = kinds.OfRollout(resource, "progress"), fmt.Sprintf("%d %%, %s left", now.Percentage, wording.Count(int(now.InstancesLeft), "instance"))
 		t.add(e)
 	}
-	next.Rollout = &told
-	return failureTold
+	next.Rollout = &known
+	return failureAnnounced
 }
 
-// ended tells how a rollout ended that moves no more, false where that cannot be
-// told yet. Where AWS was not asked how it ended, it has succeeded if nothing is
-// left to roll: a failed one leaves instances behind, or says why it failed.
+// ended tells how a rollout ended that moves no more, false while that is not known
+// yet. Where AWS was not asked how it ended, it has succeeded if nothing is left to
+// roll: a failed one leaves instances behind, or says why it failed.
 func (t *finder) ended(p plan.PoolStatus, was KnownRollout, rolls bool) (ended, failed bool) {
 	how, why := "", ""
 	switch last := p.LastRollout; {
@@ -127,7 +127,7 @@ func (t *finder) ended(p plan.PoolStatus, was KnownRollout, rolls bool) (ended, 
 		how = "succeeded"
 	}
 	if was.Superseded {
-		return true, false // told when it was cancelled, and why
+		return true, false // announced when it was cancelled, and why
 	}
 	text := cmp.Or(was.What, "the rollout") + " " + kinds.EndWords[how]
 	if why != "" && how != "succeeded" {

@@ -45,8 +45,8 @@ func firstOf(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// standsWhole reports whether a value stands in a sentence whole and as it is. What is cut
-// or written otherwise would not be known again as secret when the event is redacted.
+// standsWhole reports whether a value stands in a sentence whole and as it is. A secret
+// that is cut or rewritten here could not be recognised when the event is redacted.
 func standsWhole(v any) bool {
 	switch v := v.(type) {
 	case nil, bool, int, int32, int64, float64:

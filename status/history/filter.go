@@ -14,11 +14,11 @@ import (
 type Record struct {
 	Events []events.Event
 	Runs   []Run
-	// Told replaces what was told of some targets and sources.
-	Told map[string]events.Known
+	// Known replaces what was announced of some targets and sources.
+	Known map[string]events.Known
 }
 
-func (r *Record) Empty() bool { return len(r.Events)+len(r.Runs)+len(r.Told) == 0 }
+func (r *Record) Empty() bool { return len(r.Events)+len(r.Runs)+len(r.Known) == 0 }
 
 // Filter says which events or runs are wanted. Its zero value wants the newest
 // DefaultLimit of all.

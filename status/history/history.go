@@ -34,7 +34,7 @@ const (
 var (
 	eventBucket = state.Bucket[events.Event]{Name: "events"}
 	passBucket  = state.Bucket[Run]{Name: "passes"}
-	toldBucket  = state.Bucket[events.Known]{Name: "told"}
+	knownBucket = state.Bucket[events.Known]{Name: "told"}
 )
 
 // Archive is a board.Archive in an open file.
@@ -72,14 +72,14 @@ func (a *Archive) Append(r Record) error {
 		if err := add(tx, passBucket, r.Runs, a.o.MaxPasses, oldest, func(p Run) time.Time { return p.Time }); err != nil {
 			return err
 		}
-		for about, t := range r.Told {
+		for about, t := range r.Known {
 			if reflect.ValueOf(t).IsZero() {
-				if err := toldBucket.Delete(tx, about); err != nil {
+				if err := knownBucket.Delete(tx, about); err != nil {
 					return err
 				}
 				continue
 			}
-			if err := toldBucket.Put(tx, about, t); err != nil {
+			if err := knownBucket.Put(tx, about, t); err != nil {
 				return err
 			}
 		}
@@ -181,11 +181,11 @@ func read[T any](db *state.DB, b state.Bucket[T], f Filter, wanted func(T) bool,
 	return out, nil
 }
 
-// Told implements board.Archive.
-func (a *Archive) Told() (map[string]events.Known, error) {
+// Known implements board.Archive.
+func (a *Archive) Known() (map[string]events.Known, error) {
 	out := map[string]events.Known{}
 	err := a.db.View(func(tx *state.Tx) error {
-		return toldBucket.ForEach(tx, "", func(about string, t events.Known) error {
+		return knownBucket.ForEach(tx, "", func(about string, t events.Known) error {
 			out[about] = t
 			return nil
 		})

@@ -54,10 +54,10 @@ func TestHistoryIsThereAfterARestart(t *testing.T) {
 	run := Run{Time: noon, Target: "prod", Revision: "4be9", Phase: report.Moving, Duration: Seconds(1500 * time.Millisecond), Text: "x"}
 	told := events.Known{Revision: "4be9", Standing: []string{"fault"}, Pools: map[string]events.KnownPool{"default/web": {Rollout: &events.KnownRollout{ID: "r"}}}}
 	gone := map[string]events.Known{"target old": told, "target prod": told}
-	if err := a.Append(Record{Events: []events.Event{event(0, "one"), event(1, "two")}, Runs: []Run{run}, Told: gone}); err != nil {
+	if err := a.Append(Record{Events: []events.Event{event(0, "one"), event(1, "two")}, Runs: []Run{run}, Known: gone}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Append(Record{Events: []events.Event{event(2, "three")}, Told: map[string]events.Known{"target old": {}}}); err != nil {
+	if err := a.Append(Record{Events: []events.Event{event(2, "three")}, Known: map[string]events.Known{"target old": {}}}); err != nil {
 		t.Fatal(err)
 	}
 	closed()
@@ -74,7 +74,7 @@ func TestHistoryIsThereAfterARestart(t *testing.T) {
 	if diff := cmp.Diff([]Run{run}, runs); diff != "" || err != nil {
 		t.Errorf("passes (-want +got):\n%s%v", diff, err)
 	}
-	back, err := a.Told()
+	back, err := a.Known()
 	if diff := cmp.Diff(map[string]events.Known{"target prod": told}, back); diff != "" || err != nil {
 		t.Errorf("told (-want +got):\n%s%v", diff, err)
 	}
@@ -156,7 +156,7 @@ func TestKilled(t *testing.T) {
 		for i := 0; ; i++ {
 			kind := fmt.Sprint(i)
 			err := a.Append(Record{
-				Events: []events.Event{{Time: time.Now(), Kind: kind}}, Told: map[string]events.Known{"target prod": {Revision: kind}},
+				Events: []events.Event{{Time: time.Now(), Kind: kind}}, Known: map[string]events.Known{"target prod": {Revision: kind}},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -202,7 +202,7 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("event %d is %s", i, e.Kind)
 		}
 	}
-	told, err := a.Told()
+	told, err := a.Known()
 	if err != nil || told["target prod"].Revision != fmt.Sprint(newest) {
 		t.Errorf("told is %v, %v, and the newest event %d", told, err, newest)
 	}

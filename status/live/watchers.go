@@ -36,7 +36,7 @@ type Watchers struct {
 
 // Watcher gathers for one page what changed since it was last told.
 type Watcher struct {
-	bell chan struct{} // holds one: something is there
+	wake chan struct{} // holds one: something is there
 	gone chan struct{} // closed when no more is told
 
 	mu    sync.Mutex
@@ -54,7 +54,7 @@ func (w *Watchers) add() *Watcher {
 	if w.list == nil {
 		w.list = map[*Watcher]struct{}{}
 	}
-	one := &Watcher{bell: make(chan struct{}, 1), gone: make(chan struct{}), named: map[string]struct{}{}}
+	one := &Watcher{wake: make(chan struct{}, 1), gone: make(chan struct{}), named: map[string]struct{}{}}
 	w.list[one] = struct{}{}
 	return one
 }
@@ -95,7 +95,7 @@ func (w *Watcher) note(target string) {
 		w.named[target] = struct{}{}
 	}
 	select {
-	case w.bell <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
@@ -113,7 +113,7 @@ func (w *Watcher) take() Change {
 	w.all = false
 	clear(w.named)
 	select { // what rang since is in it
-	case <-w.bell:
+	case <-w.wake:
 	default:
 	}
 	if out.Targets == nil {
@@ -133,7 +133,7 @@ func (w *Watcher) next(ctx context.Context, beat time.Duration) (string, bool) {
 		return "", false
 	case <-timer.C:
 		return ": still here\n\n", true
-	case <-w.bell:
+	case <-w.wake:
 	}
 	body, err := json.Marshal(w.take())
 	if err != nil {

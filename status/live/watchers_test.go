@@ -27,9 +27,9 @@ func TestASlowPageHoldsUpNothing(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for one := range w.list {
-		rang := len(one.bell)
-		if change := one.take(); !change.All || len(change.Targets) != 0 || rang != 1 || len(one.bell) != 0 {
-			t.Errorf("it is to be told %+v, and then has %d", change, len(one.bell))
+		rang := len(one.wake)
+		if change := one.take(); !change.All || len(change.Targets) != 0 || rang != 1 || len(one.wake) != 0 {
+			t.Errorf("it is to be told %+v, and then has %d", change, len(one.wake))
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestNoMessageIsEmpty(t *testing.T) {
 	go func() { sent.Wait(); close(ended) }()
 	for done := false; !done; {
 		select {
-		case <-one.bell:
+		case <-one.wake:
 			if c := one.take(); !c.All && len(c.Targets) == 0 {
 				t.Fatal("a message says nothing")
 			}

@@ -21,14 +21,14 @@ const (
 	// overlap is how far back comments are read again: forges' clocks and lists
 	// are not exact, and each comment is acted on once.
 	overlap = 2 * time.Minute
-	// between is the least time between two answers in words on one pull request.
+	// between is the least time between two replies on one pull request.
 	between = time.Minute
 	// holdUp is how long a comment that the forge cannot tell enough of holds up
 	// the ones after it: its author may be gone, of whom a forge may fail to tell for
 	// ever.
 	holdUp = 30 * time.Minute
 	// fullList is how many comments a forge lists at most, mostMarks how many of
-	// those whose authors may not give commands are marked at one look: strangers
+	// those whose authors may not give commands are marked at one poll: strangers
 	// must not use up what the forge answers in an hour.
 	fullList, mostMarks = 1000, 20
 )
@@ -39,15 +39,15 @@ const helpText = "Commands are the first line of a comment:\n\n" +
 	"- `weir help` shows this\n\n" +
 	"Planning and approving need write access to this repository."
 
-// comments are those of one look. Rights are read when they are used, and once for all
-// that is read at that time.
+// comments are those of one poll. Rights are read at their first use, once for all
+// comments of the poll.
 type comments struct {
 	*Watcher
 	levels map[string]forge.Level
 	marks  int
 }
 
-// readComments reads what was commented since the last look, and does what it asks for.
+// readComments reads the comments since the last poll, and does what they ask for.
 func readComments(ctx context.Context, w *Watcher) error {
 	since, err := w.records.since()
 	if err != nil {
@@ -160,8 +160,8 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 	}
 }
 
-// answer acknowledges a comment, in words where something is to be said: on one
-// pull request not more often than once a minute, unless a person waits for it.
+// answer acknowledges a comment, with a reply where there is something to say: on
+// one pull request not more often than once a minute, unless a person waits for it.
 func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge.Reaction, text string, seldom bool) error {
 	if err := l.o.Forge.React(ctx, k.Number, c.ID, r); err != nil {
 		l.log.Warn("comment is not acknowledged", "error", err)
@@ -185,7 +185,7 @@ func (l *comments) current(ctx context.Context, k *work, c forge.Comment) (bool,
 		return false, err
 	}
 	if pr.State != forge.Open || !l.o.Follows("refs/heads/"+pr.BaseRef) {
-		l.listing.again() // and the next look sees it to its end
+		l.listing.again() // and the next poll sees it to its end
 		return false, nil
 	}
 	known := pr.HeadSHA == k.Seen && k.Heeded == k.Seen && !c.CreatedAt.Before(k.SeenAt)

@@ -22,16 +22,16 @@ type commits struct {
 	records
 
 	mu sync.Mutex // guards what follows
-	// known has them by revision, order the oldest first. Those that were evicted are in
-	// the state directory yet. begun says that this process came to one, also where it was
-	// there before.
+	// known holds them by revision, order the oldest first. Those that were evicted are
+	// in the state directory yet. begun says that this process came to one, also where it
+	// was there before.
 	known   map[string]*commit
 	order   []string
 	evicted []int64
 	begun   bool
 }
 
-// commit is what is known of a commit that the source came to.
+// commit is the knowledge of a commit that the source came to.
 type commit struct {
 	keptCommit
 	// number orders commits as the source came to them, seen is when this process came to
@@ -67,7 +67,8 @@ type keptCommit struct {
 
 var keptCommits = state.Bucket[keptCommit]{Name: "pull-commits"}
 
-// applied is the first plan of a target at a commit. One with a fault has none.
+// applied is the first plan of a target at a commit. A faulty one is without a
+// digest.
 type applied struct {
 	Digest  string       `json:"digest,omitempty"`
 	Empty   bool         `json:"empty,omitempty"`
@@ -209,7 +210,7 @@ func treeOf(s snapshot.Snapshot) string {
 	return root.Hash
 }
 
-// at is what is known of a commit.
+// at is the knowledge of a commit.
 func (l *commits) at(revision string) (c commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -248,7 +249,7 @@ func (l *commits) bringing(ctx context.Context, what string) (found string, err 
 	return found, nil
 }
 
-// save writes what is known of commits, so that a merge can be compared whose report
+// save writes the knowledge of commits, so that a merge can be compared whose report
 // this process does not live to hear.
 func (l *commits) save() {
 	l.mu.Lock()

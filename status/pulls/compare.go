@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// merge is what is known of how a merge was applied.
+// merge is how a merge was applied, as far as weir knows.
 type merge struct {
 	// commit is what the source came to with it, head what was merged.
 	commit
@@ -22,8 +22,8 @@ type merge struct {
 	explains func(target, digest string) bool
 }
 
-// findings are how the plan of a merge is not the one that was shown, and what could
-// not be told of that.
+// findings are how the plan of a merge differs from the one that was shown, and what
+// of that weir cannot know.
 type findings struct{ differs, untold []string }
 
 // compare holds what was planned first at a merge against what was shown.
@@ -61,8 +61,8 @@ func targetsOf(r reviewed, m merge) []string {
 	return slices.Compact(all)
 }
 
-// compareTarget says of one target how its plan is not the one that was shown, and what
-// could not be told.
+// compareTarget says of one target how its plan differs from the one that was shown,
+// and what of that weir cannot know.
 func compareTarget(r reviewed, m merge, target string) (differs, untold []string) {
 	a, planned := m.Plans[target]
 	digest, comparable := r.Digests[target]
@@ -144,7 +144,7 @@ func held(h plan.Holding) string {
 	}
 }
 
-// words say what a plan does.
+// words describe what a plan does.
 func words(s plan.Summary) string {
 	var parts []string
 	for _, p := range []struct {

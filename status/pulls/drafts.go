@@ -37,7 +37,7 @@ type Drafts struct {
 	by map[string]bool // whose are being planned
 }
 
-// Begin takes a place for somebody's draft, of which one is planned at a time.
+// Begin admits a user's draft: each user plans one at a time.
 func (d *Drafts) Begin(by string) (end func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,8 +55,8 @@ func (d *Drafts) Begin(by string) (end func(), err error) {
 	}, nil
 }
 
-// Plan plans a draft against what is followed. Where targets are named that there are
-// not, the review tells which there are, and nothing is planned.
+// Plan plans a draft against the followed commit. Where targets are named that there
+// are not, the review tells which there are, and nothing is planned.
 func (d *Drafts) Plan(ctx context.Context, base *fleet.Base, p fleet.Proposal) (*fleet.Review, []*plan.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Within)
 	defer cancel()

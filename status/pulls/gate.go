@@ -4,8 +4,9 @@ import (
 	"slices"
 )
 
-// label notes what the label says of the head. One that was there when a head was
-// first seen was set for another: it counts once it was away.
+// label notes what the label says of the head. A label that was there when a head
+// was first seen was set for another head: it must be away once before it allows
+// this one.
 func (r *work) label(p Policy, fresh bool) {
 	if !r.pr.Fork || !slices.Contains(p.Forks.AllowBy, ByLabel) {
 		return

@@ -16,7 +16,7 @@ import (
 
 // The images that a plan on a pull request showed are what its merge applies. They are
 // kept by what they are the images of, so that it does not matter how the pull request
-// was merged, with which others, and whether the forge has told of it yet.
+// was merged, with which others, and whether the forge has reported it yet.
 
 const (
 	// imagesFor is for how long a plan's images hold.
@@ -29,7 +29,7 @@ const (
 // imageRecord is what a pull request's plan resolved.
 type imageRecord struct {
 	Number int64 `json:"number"`
-	// Merged says that the forge has told of the merge, or Git has.
+	// Merged says that the forge has reported the merge, or Git shows it.
 	Merged bool `json:"merged,omitempty"`
 	// At is when the plan was made, MergedAt when the pull request had been seen to its
 	// end.
@@ -91,8 +91,8 @@ func (m *images) of(number int64) (imageRecord, bool) {
 	return r, known
 }
 
-// put writes records, and lets go of those that nothing is left of: that of an open
-// pull request stays though it is empty, so that what is applied of it stays so.
+// put writes records, and drops the empty ones. An empty record of an open pull
+// request stays, so that its images that weir applies stay the same.
 func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) error) {
 	over := func(r imageRecord) bool { return len(r.Targets) == 0 && (r.At.IsZero() || !r.MergedAt.IsZero()) }
 	written := m.write(func(tx *state.Tx) error {
@@ -124,9 +124,8 @@ func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) erro
 	}
 }
 
-// keep keeps what a plan resolved that is about to be shown. A fork's plan is
-// anybody's, and anybody may have the same content planned again: its images are never
-// applied for that reason.
+// keep keeps what a plan resolved that is about to be shown. Anybody can make a fork's
+// plan, and plan the same content again: so its images are never applied.
 func (m *images) keep(k *work, p report.Pull) {
 	if p.State != report.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
@@ -135,7 +134,7 @@ func (m *images) keep(k *work, p report.Pull) {
 	defer m.changing.Unlock()
 	before, known := m.of(k.Number)
 	if known && (before.isMerged() || before.At.Equal(k.planned)) {
-		return // merged, or shown once more: what is applied of it stays so
+		return // merged, or shown once more: the images that weir applies stay the same
 	}
 	next := imagesOfPlans(k.Number, k.planned, p.Reports)
 	if len(next.Targets) == 0 {
@@ -146,8 +145,8 @@ func (m *images) keep(k *work, p report.Pull) {
 	}
 }
 
-// leave ends what is known of a pull request's images, once it is merged in its time,
-// in the transaction that forgets the pull request.
+// leave ends the record of a pull request's images, in the transaction that forgets
+// the pull request; a merged one's images stay for their time.
 func (m *images) leave(k *work, forget func(*state.Tx) error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -161,8 +160,8 @@ func (m *images) leave(k *work, forget func(*state.Tx) error) {
 	m.put(changed, forget)
 }
 
-// merge notes that the forge or Git has told of a merge: of the images that several plans
-// showed for one content, those count that are merged.
+// merge notes a merge that the forge or Git shows: where several plans showed images for
+// one content, those of the merged one are applied.
 func (m *images) merge(number int64) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -188,7 +187,7 @@ func (m *images) give(d *reconciler.Desired) (doubt bool) {
 	defer m.mu.Unlock()
 	d.Reviews, d.Reviewed = true, nil
 	now := m.Now()
-	open := map[string]bool{} // of what counts so far, what may not be merged
+	open := map[string]bool{} // of the images chosen so far, those of plans that are not merged
 	for _, r := range m.inOrder() {
 		for source, i := range r.Targets[d.Policy.Target] {
 			if i < 0 || i >= len(r.Images) {
@@ -214,8 +213,8 @@ func (m *images) give(d *reconciler.Desired) (doubt bool) {
 	return doubt
 }
 
-// inOrder are the records, those last that count most: what is merged, and of that what
-// was planned last. mu is held.
+// inOrder are the records in ascending order of precedence: the merged ones last, and
+// of these the one that was planned last. mu is held.
 func (m *images) inOrder() []imageRecord {
 	return slices.SortedFunc(maps.Values(m.byPull), func(a, b imageRecord) int {
 		if a.isMerged() != b.isMerged() {

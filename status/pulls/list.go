@@ -18,7 +18,7 @@ type listing struct {
 	read, revisit time.Time
 }
 
-// again makes the next look read the whole list, though the forge tells of no change.
+// again makes the next poll read the whole list, though the forge reports no change.
 func (l *listing) again() { l.cursor = "" }
 
 // due is when the list is to be read next.
@@ -30,8 +30,8 @@ func (l *listing) due(interval time.Duration) time.Time {
 	return due
 }
 
-// look reads the forge, where it is time to or the forge told of a change.
-func (w *Watcher) look(ctx context.Context) error {
+// poll reads the forge, if it is time to or the forge has reported a change.
+func (w *Watcher) poll(ctx context.Context) error {
 	if !w.heard.Swap(false) && w.o.Now().Before(w.listing.due(w.o.Interval)) {
 		return nil
 	}

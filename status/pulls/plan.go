@@ -86,10 +86,11 @@ const killedText = "weir was killed while it planned this commit, by that or by 
 
 // plan begins a plan of a pull request against the commit that is followed.
 func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
-	// What an earlier process told of the head stands until there is something newer.
+	// What an earlier process wrote about the head stands until there is something
+	// newer.
 	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Told || k.Head != k.pr.HeadSHA) {
 		w.o.Teller.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
-		k.Told = true // so that its end is told too, whatever becomes of the plan
+		k.Told = true // so that its end is reported too, whatever becomes of the plan
 	}
 	ctx, stop := context.WithCancel(ctx)
 	p := &planning{records: w.records, k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, early: w.listing.read.Before(w.commits.reportedBy(at)), from: w.o.Now(), began: time.Now(), stop: stop}

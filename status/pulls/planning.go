@@ -17,7 +17,7 @@ import (
 )
 
 // planning is a plan under way. It is made beside Run, from a copy, so that it holds up
-// neither the other pull requests nor the next look at this one.
+// neither the other pull requests nor the next poll of this one.
 type planning struct {
 	records
 	k *work // whose plan it is; Run alone looks into it
@@ -31,8 +31,8 @@ type planning struct {
 	// early says that the forge may not have reported yet what brought main to at.
 	early bool
 	stop  context.CancelFunc
-	// dropped says that nobody wants it any more, noted that the state directory says
-	// that it was begun.
+	// dropped says that it is not wanted any more, noted that the state directory
+	// says that it was begun.
 	dropped, noted bool
 	// heavy says that it may hold much memory, which no other does meanwhile.
 	heavy bool
@@ -91,7 +91,7 @@ func (p *planning) mayBeMerged() bool {
 	return p.early && was.Base != p.at && (was.State == report.PullPlanned || was.State == report.PullFailing)
 }
 
-// bring merges a pull request with what is followed.
+// bring merges a pull request with the followed commit.
 func (o *Options) bring(ctx context.Context, ref source.PullRef) (source.Merge, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -110,7 +110,7 @@ func (o *Options) gives(ctx context.Context, k *work, upon, tree string) bool {
 
 // changes renders what a merge would change, once it is its turn. Where that holds much
 // it is dropped, and begun anew once no other holds much: here, or as a plan of its own,
-// so that those that wait for it take no place.
+// so that those that wait do not hold a turn.
 func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, error) {
 	review, err := p.render(ctx, m)
 	if p.heavy || !errors.Is(err, fleet.ErrHeavy) {
@@ -144,7 +144,7 @@ func (p *planning) render(ctx context.Context, m source.Merge) (review *fleet.Re
 
 // still reports whether the base moved only in what neither the proposal nor its
 // targets read, and no more targets are touched than before. The head is here, so
-// that nobody is asked, however many pull requests there are.
+// that no server is asked, however many pull requests there are.
 func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
 	before := p.was.review
 	m, err := p.bring(ctx, ref)
@@ -162,8 +162,8 @@ func (k *work) holds(dirty bool) bool {
 		(k.shown.State == report.PullPlanned || k.shown.State == report.PullUnaffected)
 }
 
-// proposal is a merge as the fleet looks at it. What comes from a fork is not to be
-// trusted, whoever let it be planned.
+// proposal is a merge in the fleet's form. A fork's content is not to be trusted,
+// whoever let it be planned.
 func (p *planning) proposal(m source.Merge) fleet.Proposal {
 	return fleet.Proposal{Source: p.Source, Snapshot: m.Snapshot, Owner: fmt.Sprintf("pull request %s %d", p.Source, p.was.Number), Untrusted: p.was.pr.Fork}
 }
@@ -195,8 +195,8 @@ func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull 
 			out.State, out.Reason = report.PullFailing, firstFault(r)
 		}
 	}
-	// What fails has none: it could not be approved, and who reads it must not find
-	// what a later plan is approved by.
+	// A failing plan gets no digest: it cannot be approved, and its reader must not
+	// find the digest that approves a later plan.
 	if out.State == report.PullPlanned && len(plans) == len(out.Reports) && len(plans) > 0 {
 		out.Digest = plan.CombinedDigest(plans)
 	}

@@ -26,7 +26,7 @@ type Policy struct {
 	// pull requests.
 	Plan string `yaml:"plan"`
 	// Drafts is plan (the default), or wait: a draft is planned once it is ready for
-	// review or somebody who may write to the repository comments weir plan.
+	// review, or once a user who may write to the repository comments weir plan.
 	Drafts string `yaml:"drafts"`
 	// Forks says what lets a pull request from another repository be planned; without
 	// it none is. Such a plan sees no secret and uses planRoleARN alone.
@@ -35,15 +35,15 @@ type Policy struct {
 
 // Forks lets people allow plans of pull requests from forks, for one commit each.
 type Forks struct {
-	// AllowBy lists comment (weir plan, by somebody who may write to the repository)
-	// and label. What is pushed later must be allowed anew.
+	// AllowBy lists comment (weir plan, by a user who may write to the repository)
+	// and label. Later pushes must be allowed anew.
 	AllowBy []string `yaml:"allowBy"`
-	// Label is the label's name, weir-plan if left out. It counts where it is set
-	// after weir has seen the commit.
+	// Label is the label's name, weir-plan if left out. It must be set after weir
+	// has seen the commit.
 	Label string `yaml:"label"`
 }
 
-// SetDefaults fills in what is left open.
+// SetDefaults fills in the options that are left open.
 func (p *Policy) SetDefaults() {
 	p.Plan, p.Drafts = cmp.Or(p.Plan, Always), cmp.Or(p.Drafts, DraftsPlan)
 	if slices.Contains(p.Forks.AllowBy, ByLabel) {

@@ -81,27 +81,27 @@ type Options struct {
 	Git    Git
 	// Follows reports whether the source follows a ref, given by its full name.
 	Follows func(ref string) bool
-	// Base is what was composed last, nil before the first time.
+	// Base is the fleet that was composed last, nil before the first time.
 	Base func() *fleet.Base
 	// Accounts are for plans alone.
 	Accounts fleet.Accounts
 	Policy   Policy
 	Teller   Teller
 	Approver Approver
-	// Approved is told of approvals and of trailers that count, so that a pass may use
-	// them.
+	// Approved is called after approvals, and after trailers that take effect, so that
+	// a pass may use them.
 	Approved func()
 	DB       *state.DB
 	// PageURL is the address of weir's page, empty for none.
 	PageURL string
 	// Marker is in every comment that tells of a plan.
 	Marker string
-	// Interval is the time between two looks at the forge.
+	// Interval is the time between two polls of the forge.
 	Interval time.Duration
 	// Turns are shared by watchers.
 	Turns *Turns
 	Event func(events.Event)
-	// Metrics counts; nil for nobody.
+	// Metrics may be nil.
 	Metrics Metrics
 	Logger  *slog.Logger
 	// Now defaults to time.Now.
@@ -109,10 +109,10 @@ type Options struct {
 }
 
 const (
-	// within bounds one look at the forge, and how long it takes to bring a head here.
+	// within bounds one poll of the forge, and how long it takes to bring a head here.
 	within = 2 * time.Minute
-	// rendering bounds how long it takes to render what a pull request changes: what is
-	// as large as may be takes minutes.
+	// rendering bounds how long it takes to render what a pull request changes: the
+	// largest changes that are allowed take minutes.
 	rendering = 10 * time.Minute
 	// answering bounds how long a plan waits for an AWS that does not answer.
 	answering = time.Minute
@@ -123,8 +123,8 @@ const (
 	// commit. Longer than that is seen to as well, but a comment may tell of a plan in
 	// between that has nothing left to do.
 	reporting = 30 * time.Second
-	// settling is how long what changes is given to come to rest before it has
-	// pull requests planned again.
+	// settling is how long weir lets changes come to rest before they make it plan
+	// pull requests again.
 	settling = 5 * time.Second
 	// waiting is how long a merged pull request waits for its commit to be applied.
 	waiting = 24 * time.Hour
@@ -138,7 +138,7 @@ type Watcher struct {
 	wake chan struct{}
 	// self is weir's own login, written by Run alone.
 	self atomic.Pointer[string]
-	// heard says that the forge told of a change.
+	// heard says that the forge has reported a change.
 	heard   atomic.Bool
 	listing listing
 	// open are the pull requests into the followed branch. Run alone uses them.
@@ -146,11 +146,11 @@ type Watcher struct {
 	// left are the pull requests that are not open any more, with the newest comment that
 	// was read of each, as long as the forge lists that.
 	left map[int64]int64
-	// config is what the last round planned with.
+	// config is the one that the last round planned with.
 	config *fleet.Config
 
 	// beside is how many are planned beside each other, and under how many are now.
-	// What is made is handed to Run by finished, which has room for all.
+	// finished hands their plans to Run, and has room for all.
 	beside, under int
 	// kept is how many bytes all plans may hold that are shown.
 	kept     int
@@ -168,8 +168,8 @@ type Watcher struct {
 type work struct {
 	pr forge.PullRequest
 	record
-	// shown is what was told last, review what that came of; both are empty after
-	// a restart.
+	// shown is the last report of it, review what that was made from; both are
+	// empty after a restart.
 	shown  report.Pull
 	review *fleet.Review
 	// bytes are those of its plans that are held.
@@ -177,7 +177,7 @@ type work struct {
 	// base is the commit that the plan was last known to hold for.
 	base    string
 	planned time.Time
-	// asked says that somebody wants a plan whatever is known.
+	// asked says that a user wants a plan, whatever weir knows already.
 	asked bool
 	// planning is the plan under way, nil for none: there is one at a time.
 	planning *planning
@@ -187,11 +187,11 @@ type work struct {
 	// next one is made.
 	tries int
 	due   time.Time
-	// replied is when somebody was last answered in words.
+	// replied is when weir last wrote a reply.
 	replied time.Time
 }
 
-// New returns a watcher. It asks nobody yet.
+// New returns a watcher. It makes no request yet.
 func New(o Options) (*Watcher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -226,7 +226,7 @@ func New(o Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Run looks and plans until ctx ends.
+// Run polls and plans until ctx ends.
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.plans.Wait()
 	defer w.commits.save()
@@ -254,10 +254,10 @@ func (w *Watcher) Self() string {
 	return ""
 }
 
-// Heard makes the watcher look at the forge, which told of a change.
+// Heard makes the watcher poll the forge, which has reported a change.
 func (w *Watcher) Heard(int64) {
 	w.heard.Store(true)
-	w.lookSoon()
+	w.pollSoon()
 }
 
 // Moved tells the watcher that the source came to another commit. It is called
@@ -266,11 +266,11 @@ func (w *Watcher) Moved() {
 	if base := w.o.Base(); base != nil && w.commits.follow(base) {
 		w.commits.save() // before anything of it is applied
 	}
-	w.lookSoon()
+	w.pollSoon()
 }
 
-// Reported takes in what a pass found: whether AWS or what is followed moved under
-// a plan, and what was planned first at a commit.
+// Reported takes in what a pass found: whether AWS or the followed commit moved
+// under a plan, and the first plan at a commit.
 func (w *Watcher) Reported(r *plan.Report) {
 	if r.Source != w.o.Source {
 		return
@@ -278,16 +278,16 @@ func (w *Watcher) Reported(r *plan.Report) {
 	w.images.realized(r)
 	w.standings.take(r, w.o.Now())
 	if w.commits.note(r) {
-		w.lookSoon()
+		w.pollSoon()
 	}
 }
 
 // Forget lets go of a target that has gone.
 func (w *Watcher) Forget(target string) { w.standings.forget(target) }
 
-// Rule limits what the trailer of a target's commit counts for. It is
-// called for each pass; where nothing is known yet, what the trailer would let go
-// waits, and the loop is woken once it is.
+// Rule limits which deletions the trailer of a target's commit allows. It is called
+// for each pass; where nothing is known yet, what the trailer would let go waits,
+// and the loop is woken once it is.
 func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) { w.trailers.rule(d, commit) }
 
 // Images gives a target the images that plans of its source's pull requests showed. Where
@@ -304,15 +304,15 @@ func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 	d.Policy.Gates.Waits = "which pull request the commit " + short(commit.Revision) + " merges is not known yet, and plans of several showed different images for what it wants"
 }
 
-func (w *Watcher) lookSoon() {
+func (w *Watcher) pollSoon() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// round looks at everything once, has planned what is to be, and returns when to look
-// again. It waits for no plan.
+// round polls everything once, begins the plans that are due, and returns when to
+// poll again. It waits for no plan.
 func (w *Watcher) round(ctx context.Context) time.Duration {
 	base := w.o.Base()
 	if base == nil || base.View(w.o.Source).Snapshot.Revision == "" {
@@ -325,7 +325,7 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 	if due {
 		w.heard.Store(true)
 	}
-	err := w.look(ctx)
+	err := w.poll(ctx)
 	if err != nil && ctx.Err() == nil {
 		w.log.Warn("pull requests cannot be read", "error", err)
 	}

@@ -21,14 +21,14 @@ type record struct {
 	// SeenAt is when the pull request had changed last as the head was seen first,
 	// by the forge's clock: the head is no younger.
 	SeenAt time.Time `json:"seenAt,omitzero"`
-	// Heeded is the head that was seen before a look that read all comments: whoever
+	// Heeded is the head that was seen before a poll that read all comments: whoever
 	// comments later may have read it.
 	Heeded string `json:"heeded,omitempty"`
-	// Allowed is the head that somebody let be planned.
+	// Allowed is the head that a user allowed to be planned.
 	Allowed string `json:"allowed,omitempty"`
 	// Killed is the head whose review this weir did not live to end.
 	Killed string `json:"killed,omitempty"`
-	// Told says that something was told of it.
+	// Told says that weir reported something of it.
 	Told bool `json:"told,omitempty"`
 	// What was shown last, and before that upon other commits or of other heads, the
 	// newest last. Approved is by whom the last one was.
@@ -138,7 +138,7 @@ func (r records) survived(p *planning) {
 	}
 }
 
-// save writes what is known of a pull request.
+// save writes the record of a pull request.
 func (r records) save(k *work) {
 	r.write(func(tx *state.Tx) error { return bucket.Put(tx, r.key(k.Number), k.record) })
 }

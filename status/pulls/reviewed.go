@@ -13,8 +13,8 @@ import (
 // with.
 type reviewed struct {
 	// State is what was shown, Stale why it might no longer hold; Head, Base and
-	// Digest are of the plan, Digests those of its targets; Undigested
-	// are those that were shown without one. What was not planned has no base.
+	// Digest are of the plan, Digests those of its targets; Undigested are those
+	// that were shown without one. Without a plan there is no base.
 	State      report.PullState  `json:"state,omitempty"`
 	Stale      string            `json:"stale,omitempty"`
 	Head       string            `json:"head,omitempty"`
@@ -77,8 +77,8 @@ func put[V any](m *map[string]V, key string, v V, says bool) {
 }
 
 // reviewOf is what was shown of a pull request before the commit that merged it was in
-// what it was planned upon: a later plan shows what the merge left to do. Of the head
-// that was merged counts most, then what was planned at all.
+// what it was planned upon: a later plan shows what the merge left to do. A plan of
+// the merged head comes first, then any plan at all.
 func (r *record) reviewOf(ctx context.Context, git Git, merge string) (reviewed, error) {
 	var found, planned *reviewed
 	for _, shown := range slices.Backward(append(slices.Clone(r.Earlier), r.reviewed)) {

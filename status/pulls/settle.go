@@ -174,7 +174,7 @@ func (w *Watcher) explains(k *work, at commit) func(target, digest string) bool 
 	}
 }
 
-// unplanned says of a merge that was not planned for too long what is missing.
+// unplanned names what is missing of a merge that was not planned for too long.
 func (c commit) unplanned(merge string) (out findings) {
 	for _, target := range c.missing() {
 		out.untold = append(out.untold, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))
@@ -189,8 +189,8 @@ func (c commit) unplanned(merge string) (out findings) {
 	return out
 }
 
-// mergedAs is the reviewed plan after the merge. Of an earlier process, or of a plan
-// that another one took the place of, only what the record holds is known.
+// mergedAs is the reviewed plan after the merge. Of an earlier process's plan, or of
+// one that another replaced, weir knows only what the record holds.
 func (k *work) mergedAs(r reviewed) report.Pull {
 	p := k.shown
 	if p.HeadSHA != r.Head || p.BaseSHA != r.Base || p.Digest != r.Digest {

@@ -16,10 +16,10 @@ import (
 
 // A trailer that lifts the limit of deletions is a line in a commit message, and the
 // message of a merge is the forge's, or of whoever pressed the button: no reader of
-// the pull request has seen it. So on a commit that merges one, the trailer counts for
-// the pools alone whose deletion the plan on the pull request showed as allowed, by
-// the trailer of its head commit. On any other commit it counts as it stands. Which of
-// the two a commit is, the forge knows, maybe a moment after Git does.
+// the pull request has seen it. So on a commit that merges one, the trailer allows
+// only the deletions that the plan on the pull request showed as allowed, by the
+// trailer of its head commit. On any other commit it allows what it says. Which of the
+// two a commit is, the forge knows, maybe a moment after Git does.
 
 const (
 	// late is how long after a commit was seen first a forge is not believed that
@@ -32,14 +32,15 @@ const (
 	merging = 24 * time.Hour
 )
 
-// ruling is what was found out about a followed commit with a trailer, or one for which
-// plans of several pull requests showed different images. It is kept for as long as the
+// ruling is the finding about a followed commit with a trailer, or one for which plans
+// of several pull requests showed different images. It is kept for as long as the
 // commit is followed: what it lets go may take several passes.
 type ruling struct {
 	Revision string `json:"revision"`
-	// Pull is the pull request that the commit merges, 0 if it merges none. Why says
-	// why the trailer counts for nothing but Prunes: by target, the pools whose
-	// deletion was shown as allowed. Without a reason it counts as it stands.
+	// Pull is the pull request that the commit merges, 0 if it merges no pull
+	// request. Why says why the trailer allows nothing but Prunes: by target, the
+	// pools whose deletion was shown as allowed. Without a reason it allows what it
+	// says.
 	Pull   int64               `json:"pull,omitempty"`
 	Why    string              `json:"why,omitempty"`
 	Prunes map[string][]string `json:"prunes,omitempty"`
@@ -70,7 +71,7 @@ type trailers struct {
 	inquiry *inquiry
 }
 
-// rule limits what the trailer of a target's commit counts for.
+// rule limits which deletions the trailer of a target's commit allows.
 func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune := &d.Policy.Prune
 	if len(prune.Allowed) == 0 {
@@ -100,8 +101,8 @@ func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune.Allowed = counts
 }
 
-// ruled is what is known of a commit. Of one that nothing is known of, it has the
-// watcher find out.
+// ruled is the ruling on a commit. If there is no ruling yet, it makes the watcher
+// find out.
 func (t *trailers) ruled(commit snapshot.Snapshot) (ruling, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +194,7 @@ func (w *Watcher) origin(ctx context.Context, q *inquiry) (r ruling, known bool,
 				return r, false, err
 			}
 		}
-		if is { // it came and went between two looks, or long ago
+		if is { // it came and went between two polls, or long ago
 			return ruling{Revision: q.revision, Pull: pr.Number, Why: merges(pr.Number) + "no plan of it was shown"}, true, nil
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	quickFor              = 5 * time.Second
 )
 
-// Turns bound what is done at a time for the pull requests of all sources.
+// Turns bound how much work runs at a time for the pull requests of all sources.
 type Turns struct {
 	quick, slow chan struct{}
 	// heavy is held by the one review that may hold much.
@@ -30,14 +30,14 @@ type Turns struct {
 	lines map[*reconciler.Scope]*line
 }
 
-// NewTurns returns turns that nobody has taken.
+// NewTurns returns turns that are all free.
 func NewTurns() *Turns {
 	return &Turns{quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), heavy: make(chan struct{}, 1), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
 }
 
 // render does something that renders once it is its turn, within the time that there
-// is for that, and says whether it took long. What is known to be slow does not begin
-// among the quick ones.
+// is for that, and says whether it took long. Work that is known to be slow does not
+// begin among the quick.
 func (t *Turns) render(ctx context.Context, slow bool, do func(context.Context) error) (long bool, err error) {
 	first := t.quick
 	if slow {
@@ -104,8 +104,8 @@ type line struct {
 	moved time.Time
 }
 
-// pass plans a batch once nothing else is planned in its account. Each plan has the
-// whole of its time, and waits for its turn as long as others get to their ends.
+// pass plans a batch once nothing else is planned in its account. Each plan gets
+// its full time, and waits for its turn as long as others get to their ends.
 func (t *Turns) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 	if b.Scope == nil {
 		return reconciler.RunBatch(ctx, b, reconciler.PlanOnly)

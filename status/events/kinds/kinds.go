@@ -8,10 +8,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// The tables in this file say which event something becomes. What a new step, a
-// new hold or a new diagnostic is told as is a line here; without one, a step is
-// told as its resource and verb, a hold as step-held, and a diagnostic as part of
-// what is wrong with its target.
+// The tables in this file say which event something becomes. A line here names the
+// event of a new step, a new hold or a new diagnostic; without one, a step is
+// announced by its resource and verb, a hold as step-held, and a diagnostic as part
+// of its target's fault.
 
 // Level is how much attention an event deserves.
 type Level string
@@ -23,8 +23,8 @@ const (
 	Error   Level = "error"
 )
 
-// stepKinds are the events of steps that were done. The first line that fits
-// counts; one without an action fits every action.
+// stepKinds are the events of steps that were done. The first line that fits is
+// used; one without an action fits every action.
 var stepKinds = []struct {
 	verb     step.Verb
 	resource step.Resource
@@ -64,7 +64,7 @@ var Holds = map[step.Hold]string{
 	step.HeldControlPlane: "control-plane-awaited",
 	// Which pool's turn it is changes often, and says little.
 	step.HeldRolloutLimit: "",
-	// It is over in a moment, or told otherwise.
+	// It is over in a moment, or announced otherwise.
 	step.HeldWaiting: "",
 	step.HeldStopped: "",
 }

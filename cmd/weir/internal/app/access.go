@@ -91,8 +91,8 @@ func (s *site) viewer(r *http.Request) page.Viewer {
 	return v
 }
 
-// commanded writes down who did what, and has a pass see it.
-func (s *site) commanded(d commands.Deed) {
+// commanded writes down who did what, and makes a pass see it.
+func (s *site) commanded(d commands.Action) {
 	e := events.Event{Kind: "command-given", Reason: d.Command, Pool: d.Request.Pool, Text: d.Text, Facts: map[string]string{"by": d.By}}
 	if len(d.Targets) == 1 {
 		e.Target = d.Targets[0]
