@@ -93,7 +93,7 @@ func (q *questions) add(r resolve.Request, put func(observed.Answer)) {
 	q.requests, q.put = append(q.requests, r), append(q.put, put)
 }
 
-// levels are those that the answers tell, each known since it was first told.
+// levels are those that the answers give, each known since its first answer.
 func levels(before map[intent.Lookup]basis.Level, answers []observed.Answers, now time.Time) map[intent.Lookup]basis.Level {
 	out := map[intent.Lookup]basis.Level{}
 	for _, of := range answers {

@@ -21,10 +21,10 @@ import (
 // How an apply goes: the steps of one pool run in order, because each needs what
 // the one before made; pools run beside each other, after the launch templates
 // that several of them share. The first step that fails
-// ends its pool's turn and nobody else's. Once ctx is cancelled the call in
-// flight is finished and no further step starts: a call that AWS may have taken
-// is never left without its answer being read. What did not run is planned again
-// by the next pass, from what AWS then holds.
+// ends the turn of its pool and of no other. Once ctx is cancelled the call in flight
+// is finished and no further step starts: a call that AWS may have taken is never left
+// without its answer being read. What did not run is planned again by the next pass,
+// from what AWS then holds.
 
 func poolKey(target, pool string) string { return target + "\x00" + pool }
 
@@ -142,7 +142,7 @@ func turns(steps []step.Step) [][]int {
 	return out
 }
 
-// leave has a later pass do steps.
+// leave leaves steps to a later pass.
 func leave(r *plan.Report, positions []int) {
 	for _, i := range positions {
 		st := r.Plan.Steps[i]
@@ -172,7 +172,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 		case st.Held != "":
 			out.Status = step.Held
 			continue
-		case apart(st) && !stopped && refused == nil:
+		case independent(st) && !stopped && refused == nil:
 			s.one(ctx, r, i, key, made)
 			continue
 		case refused != nil && !stopped:
@@ -195,9 +195,9 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	return made
 }
 
-// requestOf stands for what the steps of one turn ask of AWS. It tells apart those
-// that have one digest because people approve them as one: a refusal of the first,
-// such as ending a refresh before the next, says nothing of the second.
+// requestOf stands for what the steps of one turn ask of AWS. It distinguishes those
+// that have one digest because people approve them as one: a refusal of the first, such
+// as ending a refresh before the next, says nothing of the second.
 func requestOf(steps []step.Step) string {
 	out := ""
 	for _, st := range steps {
@@ -207,8 +207,8 @@ func requestOf(steps []step.Step) string {
 }
 
 // optional reports whether the steps after a failed one may run: versions that AWS
-// does not let go of are in nobody's way. Where trying again may help, the steps
-// that follow wait, because the plan would not ask for the deletion again.
+// does not let go of block no other step. Where trying again may help, the steps that
+// follow wait, because the plan would not ask for the deletion again.
 func optional(st step.Step, err *observed.Error) bool {
 	return st.Verb == step.PruneVersion && err != nil && (err.Kind == observed.Denied || err.Kind == observed.Invalid)
 }
@@ -232,7 +232,7 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.
 		out.Err = asError(err)
 		out.Status = step.Failed
 		if out.Err.Kind == observed.Busy || ctx.Err() != nil {
-			// Somebody's change is under way, or the process ends before AWS has
+			// Another's change is under way, or the process ends before AWS has
 			// answered: the next pass looks again.
 			out.Status = step.Skipped
 		}
@@ -247,8 +247,8 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.
 	return out
 }
 
-// execute does what a step asks for, after another look at what it ends and at what
-// it goes by.
+// execute does what a step asks for, after it reads again what the step ends and what
+// it relies on.
 func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step.Result, error) {
 	if st.Seen != nil {
 		if err := s.Cloud.Confirm(ctx, *st.Seen); err != nil {
@@ -290,7 +290,7 @@ func (s *Scope) logger() *slog.Logger {
 const tokenReplays = 3
 
 // freshToken changes the client token of a version that AWS keeps answering with
-// although nobody can see it: somebody deleted it.
+// although no read shows it: it was deleted outside weir.
 func (s *Scope) freshToken(a step.Action) step.Action {
 	v, ok := a.(step.CreateLaunchTemplateVersion)
 	if !ok {

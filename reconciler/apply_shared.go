@@ -7,9 +7,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// apart reports whether the steps of its turn go on whatever becomes of a step: a
-// version of a shared template is nothing to the pools that want another one.
-func apart(st step.Step) bool {
+// independent reports whether the other steps of the turn go on even if this one fails:
+// a version of a shared template is nothing to the pools that want another one.
+func independent(st step.Step) bool {
 	_, makes := st.Do.(step.CreateLaunchTemplateVersion)
 	return makes && st.LaunchConfig != ""
 }

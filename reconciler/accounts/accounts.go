@@ -39,13 +39,13 @@ import (
 type Options struct {
 	Logger *slog.Logger
 	Getenv func(string) string
-	// OnCall is told of each call to AWS; nil for nobody.
+	// OnCall gets each call to AWS; nil for no listener.
 	OnCall func(sdk.CallInfo)
-	// Clock is told the time by each answer; nil makes one.
+	// Each answer sets Clock; nil makes one.
 	Clock *clock.Clock
 	// Embedded is the address of an AWS that takes any credentials; empty for none.
 	Embedded string
-	// Yields has what is read wait for what others leave of the account's limits.
+	// Yields makes reads wait for what others leave of the account's limits.
 	Yields bool
 	// Round is the time in which each nodegroup at rest is described once; 0 describes
 	// all of them in each pass.
@@ -89,11 +89,11 @@ func New(o Options) *Set {
 	return &Set{o: o, limits: sdk.NewLimits(sdk.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
 }
 
-// Clock is what the answers of all accounts have told of the time.
+// Clock is the time according to the answers of all accounts.
 func (s *Set) Clock() *clock.Clock { return s.o.Clock }
 
-// ForPlans is a set of its own, which shares the limits of the accounts alone, and takes
-// of them what is left.
+// ForPlans is a separate set: it shares only the limits of the accounts, and uses what
+// others leave of them.
 func (s *Set) ForPlans() *Set {
 	o := s.o
 	o.Round, o.Yields = 0, true
@@ -179,7 +179,7 @@ func (s *Set) Meet(a, b reconciler.ScopeKey) (meet, sure bool) {
 }
 
 // probably is the account of a scope: as AWS said, as it is configured, or as the role's
-// name says; empty where nobody says it.
+// name says; empty where it is not given.
 func (s *Set) probably(key reconciler.ScopeKey) string {
 	account := s.Account(key)
 	if role := strings.Split(key.RoleARN, ":"); account == "" && len(role) > 4 {
@@ -202,7 +202,7 @@ func (s *Set) Account(key reconciler.ScopeKey) string {
 // and so may take as long as ctx lets it.
 func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	if key.Region == "" {
-		return Access{} // nobody says where: a default of this machine's is no answer
+		return Access{} // no setting says where: a default of this machine's is no answer
 	}
 	s.mu.Lock()
 	have := s.open[key]
@@ -243,8 +243,8 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	return Access{Scope: have.scope, Account: have.account}
 }
 
-// Forget lets go of a scope over which nobody passes any more. A pass that is under way
-// there all the same goes on.
+// Forget drops a scope over which no pass goes any more. A pass that is under way there
+// all the same goes on.
 func (s *Set) Forget(key reconciler.ScopeKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +255,7 @@ func (s *Set) Forget(key reconciler.ScopeKey) {
 	delete(s.answered, key)
 }
 
-// ForgetUnused lets go of the scopes that nobody has asked for so long.
+// ForgetUnused drops the scopes that no caller has asked for so long.
 func (s *Set) ForgetUnused(since time.Duration) {
 	s.mu.Lock()
 	var unused []reconciler.ScopeKey
@@ -312,8 +312,8 @@ func (s *Set) loopbackOnly(endpoint string) bool {
 	return err != nil
 }
 
-// KMS decrypts with the credentials that a scope is opened with. It asks nobody
-// before it is used.
+// KMS decrypts with the credentials that a scope is opened with. It makes no request
+// before its first use.
 func (s *Set) KMS(key reconciler.ScopeKey) sops.KMS {
 	return awscloud.NewKMS(s.cloudOptions(key))
 }

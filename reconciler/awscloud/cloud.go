@@ -10,7 +10,7 @@
 //   - memory: what is remembered between passes, and for how long.
 //   - observe: what the instance owns, in batches.
 //   - fill: what planning found missing.
-//   - execute: the steps of a plan, and the look right before a deletion.
+//   - execute: the steps of a plan, and the read right before a deletion.
 //   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.
 //
 // observe, fill and memory do not import the SDK; those that do say in an interface of

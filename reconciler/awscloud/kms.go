@@ -71,7 +71,7 @@ func (k *KMS) open(ctx context.Context, region string) (KMSCalls, error) {
 	return k.calls, nil
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (k *KMS) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

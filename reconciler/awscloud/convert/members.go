@@ -7,9 +7,10 @@
 // the intent does without, a default that AWS fills in, an order that means nothing, a value
 // that clears another.
 //
-// A request has what weir says and nothing else: absent members stay absent, for AWS keeps
-// or stores exactly what is sent. An answer is in canonical order, and says that it is
-// unknown where it holds more than the intent can say, so that nobody takes it for equal.
+// A request holds exactly what weir says: absent members stay absent, for AWS keeps or
+// stores exactly what is sent. An answer is in canonical order, and says that it is
+// unknown where it holds more than the intent can say, so that no comparison takes it for
+// equal.
 package convert
 
 import (
@@ -25,7 +26,7 @@ import (
 // Carry copies a struct, or a list of them, into one of another type that has members
 // of the same names. What from does not say stays as it is in to: an empty text or list,
 // a number that is 0 and nil say nothing, a pointer to 0 or false does. left reports that
-// from holds something that to has no place for.
+// from holds something that to cannot hold.
 func Carry(from, to any) (left bool) {
 	return carryValue(reflect.Indirect(reflect.ValueOf(from)), reflect.ValueOf(to).Elem())
 }
@@ -99,7 +100,7 @@ func pairsOf(from, to reflect.Type) []pair {
 	return out
 }
 
-// holds reports whether a value of the SDK says anything. Empty texts and lists count as
+// holds reports whether a value of the SDK says anything. Empty texts and lists are
 // absent: EC2 answers some members that were never sent with an empty element.
 func holds(v reflect.Value) bool {
 	switch v.Kind() {
@@ -107,7 +108,7 @@ func holds(v reflect.Value) bool {
 		if v.IsNil() {
 			return false
 		}
-		// A pointer to false or 0 was sent by somebody, so it counts.
+		// A pointer to false or 0 was sent on purpose, so it is a value.
 		if e := v.Elem(); e.Kind() == reflect.Struct || e.Kind() == reflect.String {
 			return holds(e)
 		}

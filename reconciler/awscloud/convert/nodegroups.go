@@ -33,7 +33,7 @@ func Nodegroup(n *types.Nodegroup) observed.Nodegroup {
 		out.WarmPool = &intent.NodegroupWarmPool{}
 		Carry(p, out.WarmPool)
 		if aws.ToInt32(p.MaxGroupPreparedCapacity) < 0 {
-			out.WarmPool.MaxGroupPreparedCapacity = nil // Auto Scaling's way to say that there is none
+			out.WarmPool.MaxGroupPreparedCapacity = nil // how Auto Scaling says that no value is set
 		}
 	}
 	if r := out.RemoteAccess; r != nil {

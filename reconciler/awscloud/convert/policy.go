@@ -57,9 +57,9 @@ func TidyPolicy(m *intent.MixedInstances) {
 	}
 }
 
-// PolicyRequest writes a policy for a request. change says that it takes the place
-// of another: then an empty text removes a maximum spot price, and an empty list
-// overrides, for absent ones would stay.
+// PolicyRequest writes a policy for a request. change says that it replaces another:
+// then an empty text removes a maximum spot price, and an empty list overrides, for
+// absent ones would stay.
 func PolicyRequest(m *intent.MixedInstances, ref observed.TemplateRef, change bool) *types.MixedInstancesPolicy {
 	out := &types.MixedInstancesPolicy{
 		InstancesDistribution: &types.InstancesDistribution{

@@ -24,7 +24,8 @@ func Refresh(r types.InstanceRefresh) observed.Refresh {
 			var unknown bool
 			out.MixedInstancesPolicy, out.Template, unknown = Policy(d.MixedInstancesPolicy)
 			if unknown {
-				// It is none that weir would start, so it must not look like one.
+				// weir would never start such a refresh, so it must not look like one
+				// of weir's.
 				out.Template = observed.TemplateRef{}
 			}
 		}

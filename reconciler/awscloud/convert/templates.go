@@ -12,8 +12,8 @@ import (
 )
 
 // TemplateRequest writes template data as EC2's request. Absent members stay absent:
-// EC2 stores what is sent and nothing else. Two members, which are Special in the table
-// of fields, have a structure in the request that the intent does without.
+// EC2 stores exactly what is sent. Two members, which are Special in the table of
+// fields, have a structure in the request that the intent does without.
 func TemplateRequest(d intent.TemplateData) *types.RequestLaunchTemplateData {
 	out := &types.RequestLaunchTemplateData{}
 	Carry(d, out)

@@ -29,7 +29,7 @@ func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
 
 type operation struct{ service, name string }
 
-// look reads what is there now, nil where nothing is.
+// look reads what exists now, nil for nothing.
 func (x *Executor) look(ctx context.Context, seen step.Seen) (*step.Seen, operation, error) {
 	switch seen.Resource {
 	case step.AutoScalingGroup:

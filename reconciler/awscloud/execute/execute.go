@@ -8,10 +8,10 @@
 //
 //   - EC2's templates and versions, EKS's nodegroups and updates have client tokens, which
 //     hash the whole request and what was observed. EC2 repeats its first answer for long:
-//     where somebody has deleted that version since, another token is needed.
+//     where that version was deleted since, another token is needed.
 //   - Auto Scaling has none. A name that is taken is looked at: what carries the tags that
-//     were asked for was made by an earlier attempt and counts as done; what belongs to
-//     somebody else is a conflict and is not touched; what is this instance's but another
+//     were asked for was made by an earlier attempt and is done; what belongs to
+//     another owner is a conflict and is not touched; what is this instance's but another
 //     pool's is for the next pass to plan.
 //   - An instance refresh is tried again only where AWS said that it did not take it
 //     (notRepeated), and one that runs with the same configuration is the one asked for.
@@ -52,9 +52,9 @@ func New(c *sdk.Client, r *read.Reader, m *memory.Memory, ec2 EC2Calls, autoscal
 
 // Execute does one action. Its error is an *observed.Error. Doing an action twice is
 // the same as doing it once: a retry, a crash before the answer was read and a
-// second weir all end in one template, one group, one refresh. What "exists
-// already" is looked at and counts as done if it carries the tags and the content
-// that were asked for; deleting what is gone is done as well.
+// second weir all end in one template, one group, one refresh. weir reads what "exists
+// already", and takes it as done if it carries the tags and the content that were asked
+// for; deleting what is gone is done as well.
 func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	res, err := x.execute(ctx, a)
 	if err == nil {
@@ -62,8 +62,8 @@ func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, err
 	}
 	e := sdk.Classify("", "", err)
 	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
-		// Versions are remembered because they never change, but somebody may have
-		// deleted one: what was refused is planned anew from what is there.
+		// Versions are remembered because they never change, but one may have been
+		// deleted: weir plans what was refused anew from what exists.
 		for _, id := range a.About().Subjects() {
 			x.memory.Versions.Forget(id)
 		}
@@ -143,9 +143,9 @@ func (x *Executor) settles(a step.Action, e *observed.Error) bool {
 	return e.Kind == observed.NotFound && x.memory.Made.Any(a.About().Subjects()...)
 }
 
-// unknownName is the failure of a step that needs what weir does not make. As nobody
-// says when that was made, it counts as new from the first refusal on: once it had
-// the time that AWS needs, it is not there.
+// unknownName is the failure of a step that needs what weir does not make. As no answer
+// says when that was made, weir takes it as new from the first refusal on: after the
+// time that AWS needs, it does not exist.
 func (x *Executor) unknownName(e *observed.Error, u observed.UnknownName) *observed.Error {
 	out := *e
 	out.Kind, out.Unknown, out.Err = observed.Invalid, u, e
@@ -160,7 +160,7 @@ func (x *Executor) unknownName(e *observed.Error, u observed.UnknownName) *obser
 type claim int
 
 const (
-	foreign claim = iota // another owner's, or nobody's
+	foreign claim = iota // another owner's, or without an owner
 	related              // this instance's, for another pool or target
 	mine                 // what an earlier attempt made
 )

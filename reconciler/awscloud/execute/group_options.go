@@ -74,13 +74,13 @@ func (x *Executor) putWarmPool(ctx context.Context, a step.PutWarmPool) error {
 		MaxGroupPreparedCapacity: aws.Int32(a.WarmPool.MaxGroupPreparedCapacity),
 	}
 	if a.New && a.WarmPool.MaxGroupPreparedCapacity < 0 {
-		in.MaxGroupPreparedCapacity = nil // there is none to remove
+		in.MaxGroupPreparedCapacity = nil // nothing to remove
 	}
 	_, err := x.autoscaling.PutWarmPool(ctx, in)
 	return sdk.AsError("autoscaling", "PutWarmPool", err)
 }
 
-// deleteWarmPool is done where there is none.
+// deleteWarmPool is done where no warm pool exists.
 func (x *Executor) deleteWarmPool(ctx context.Context, a step.DeleteWarmPool) error {
 	_, err := x.autoscaling.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: aws.String(a.Group), ForceDelete: aws.Bool(true)})
 	if e := sdk.Classify("autoscaling", "DeleteWarmPool", err); e != nil && !noWarmPool(e) {

@@ -31,7 +31,7 @@ func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) error {
 	}
 	convert.CarrySettings(&g.GroupSettings, in)
 	if m := in.InstanceMaintenancePolicy; m != nil && aws.ToInt32(m.MinHealthyPercentage) < 0 {
-		in.InstanceMaintenancePolicy = nil // which clears one, and there is none yet
+		in.InstanceMaintenancePolicy = nil // which clears one, and no group exists yet
 	}
 	if g.MixedInstancesPolicy != nil {
 		in.MixedInstancesPolicy = convert.PolicyRequest(g.MixedInstancesPolicy, g.Template, false)
@@ -67,7 +67,7 @@ func (x *Executor) existingGroup(ctx context.Context, a step.CreateGroup, confli
 	if whose := claimOf(tagValues(have.Tags), tagValues(a.Group.Tags)); whose != mine {
 		return taken(conflict, whose, "group "+a.Group.Name)
 	}
-	x.memory.Made.Add(step.GroupSubject(a.Group.Name)) // a moment ago, as far as anybody knows
+	x.memory.Made.Add(step.GroupSubject(a.Group.Name)) // a moment ago, as far as weir knows
 	return nil
 }
 

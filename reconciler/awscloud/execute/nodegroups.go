@@ -50,7 +50,7 @@ func (x *Executor) existingNodegroup(ctx context.Context, n observed.Nodegroup, 
 	if whose := claimOf(have.Tags, n.Tags); whose != mine {
 		return taken(conflict, whose, "nodegroup "+n.String())
 	}
-	x.memory.Made.Add(step.NodegroupSubject(n.NodegroupName)) // a moment ago, as far as anybody knows
+	x.memory.Made.Add(step.NodegroupSubject(n.NodegroupName)) // a moment ago, as far as weir knows
 	return nil
 }
 

@@ -67,7 +67,7 @@ func (x *Executor) existingTemplate(ctx context.Context, a step.CreateLaunchTemp
 	if len(versions) != 1 || versions[0].Description != a.Description || versions[0].Unknown || !sameData(versions[0].Data, a.Data) {
 		return step.Result{}, busy("ec2", "CreateLaunchTemplate", "the template "+a.Name+" exists with other content")
 	}
-	x.memory.Made.Add(t.ID, t.Name) // a moment ago, as far as anybody knows
+	x.memory.Made.Add(t.ID, t.Name) // a moment ago, as far as weir knows
 	return step.Result{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)}}, nil
 }
 
@@ -80,7 +80,7 @@ func sameData(stored, asked intent.TemplateData) bool {
 
 // replayAge is how old a version is that was certainly not made by the call that
 // answers with it: EC2 repeats the answer to an earlier request with the same
-// token. If somebody has deleted that version since, another token is needed.
+// token. If that version was deleted since, another token is needed.
 const replayAge = 2 * time.Minute
 
 func (x *Executor) createVersion(ctx context.Context, a step.CreateLaunchTemplateVersion) (step.Result, error) {

@@ -39,7 +39,7 @@ func (x *Executor) deleteVersions(ctx context.Context, a step.DeleteLaunchTempla
 		switch code {
 		case types.LaunchTemplateErrorCodeLaunchTemplateVersionDoesNotExist, types.LaunchTemplateErrorCodeLaunchTemplateIdDoesNotExist,
 			types.LaunchTemplateErrorCodeLaunchTemplateNameDoesNotExist:
-			continue // gone is what was asked for
+			continue // gone, as asked for
 		}
 		kept++
 		if refused == nil {

@@ -2,11 +2,11 @@
 // owner's tag did not bring, bodies of template versions, refreshes and updates under way,
 // hooks, who uses a version, and why machines do not come (shortage.go).
 //
-// What somebody waits for is read at once, and an error ends the pass. What only explains,
-// or is looked at again and again while it moves, is a poll: it takes calls that are to
-// spare, the oldest question first, and keeps what is known where there are none. What may
-// not be read for want of a permission is noted in the state's Unread, and the pass goes on
-// for all else.
+// What a caller waits for is read at once, and an error ends the pass. What only explains,
+// or is looked at again and again while it moves, is a poll: it uses spare calls, the
+// oldest question first, and keeps what is known where none is left. What may not be read
+// for want of a permission is noted in the state's Unread, and the pass goes on for all
+// else.
 package fill
 
 import (

@@ -9,7 +9,7 @@ import (
 )
 
 // fillLaunched reads when instances were launched. Where AWS refuses, no time is known,
-// and a pool's machines count as in service from now on.
+// and weir takes a pool's machines as in service from now on.
 func (f *Filler) fillLaunched(ctx context.Context, s *observed.State, ids []string) error {
 	s.Launched = read.Copied(s.Launched)
 	for _, id := range ids {

@@ -43,8 +43,8 @@ func (f *Filler) fillRefreshes(ctx context.Context, s *observed.State, groups, p
 	return f.fillGroups(ctx, s, late)
 }
 
-// pollRefreshes reads the refreshes of as many groups as there are calls to spare
-// for, and says which.
+// pollRefreshes reads the refreshes of as many groups as spare calls allow, and returns
+// which.
 func (f *Filler) pollRefreshes(ctx context.Context, s *observed.State, groups []string) (polled []string, err error) {
 	err = sdk.Poll(ctx, f.client, "autoscaling", "DescribeInstanceRefreshes", groups, read.Noting(&s.Unread.Refreshes, f.reader.RefreshTriedOnce, func(name string, r observed.Refresh) {
 		s.Refreshes[name] = r

@@ -45,14 +45,14 @@ type shortGroup struct {
 	asked    time.Time
 	wait     time.Duration
 	launches observed.Launches
-	// alone has it asked about by itself, because the newest activities of the
-	// account did not hold one of it.
+	// alone makes the next question be about this group only, because the newest
+	// activities of the account did not hold one of it.
 	alone bool
-	// hooks has the next question be which lifecycle hooks it has.
+	// hooks makes the next question be which lifecycle hooks it has.
 	hooks bool
 }
 
-// look takes how a group stands in this pass.
+// look takes in the state of a group in this pass.
 func (g *shortGroup) look(have observed.Group, now, clock time.Time) {
 	if g.still.IsZero() {
 		if g.still = now; g.old {
@@ -177,8 +177,8 @@ func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 	return out
 }
 
-// fillShort tells why machines of groups do not come: as often as is due, with calls
-// to spare, and one call for many groups.
+// fillShort tells why machines of groups do not come: as often as is due, with spare
+// calls, and one call for many groups.
 func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -219,8 +219,8 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []strin
 		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
 		f.short.with(name, func(g *shortGroup) { g.hooks = waits })
 		if lacksVersion(s.Launches[name].Failure.Message) {
-			// Somebody deleted it, and the cache still has it: the next pass reads which
-			// there are, and makes it anew.
+			// The group was deleted, and the cache still has it: the next pass reads
+			// which there are, and makes it anew.
 			f.memory.Versions.Forget(s.Groups[name].Template.ID)
 		}
 	}

@@ -122,9 +122,8 @@ func versionNumber(t observed.Template, version string) (int64, error) {
 	return n, nil
 }
 
-// sweep says which aliases would answer what is wanted, and how many pages the
-// account-wide list of them has at least.
-// Assumed of AWS: aliases-in-one-list.
+// sweep returns which aliases would answer what is wanted, and how many pages the
+// account-wide list of them has at least. Assumed of AWS: aliases-in-one-list.
 func sweep(s *observed.State, want wanted) (aliases []string, pages int) {
 	var newest, defaults bool
 	for name, numbers := range want {

@@ -26,8 +26,8 @@ type groupHooks struct {
 	at    time.Time
 }
 
-// Of returns what is remembered of these groups, and forgets all else. Due are those
-// that were read too long ago, the oldest first; since says when.
+// Of returns the remembered hooks of these groups, and forgets all others. Due are
+// those that were read too long ago, the oldest first; since says when.
 func (h *Hooks) Of(groups map[string]observed.Group, now time.Time) (out map[string]observed.GroupHooks, due []string, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

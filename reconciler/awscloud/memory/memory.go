@@ -1,5 +1,5 @@
-// Package memory is what one account and region is remembered by between passes, so that
-// a resting fleet costs pages and not a call for each pool.
+// Package memory keeps what weir read of one account and region between passes, so that
+// a resting fleet costs a few pages of answers and not a call for each pool.
 //
 // # What may be remembered
 //
@@ -8,7 +8,7 @@
 // a template, updates that have ended), or where AWS has no batched read and the original
 // rests (nodegroups, lifecycle hooks, scaling activities); then for a limited time, and
 // only until weir itself writes. Each store says how long, how much it keeps at most, and
-// when it forgets what is gone.
+// when it forgets what no longer exists.
 //
 // Two stores are about names that AWS does not know (names.go): what weir made a moment
 // ago may not be visible everywhere, so that "not found" passes by itself; what weir did
@@ -23,7 +23,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Memory is what is remembered of one account and region.
+// Memory holds what weir remembers of one account and region.
 type Memory struct {
 	Versions   *Versions
 	Hooks      *Hooks
@@ -47,7 +47,7 @@ func New(now func() time.Time) *Memory {
 	}
 }
 
-// Sizes counts what is remembered of things that have names.
+// Sizes counts the remembered things that have names.
 func (m *Memory) Sizes() map[string]int {
 	return map[string]int{
 		"nodegroups": len(m.Nodegroups.known), "updates": len(m.Nodegroups.updates), "made": len(m.Made.made), "hooks": len(m.Hooks.known),

@@ -11,8 +11,8 @@ import (
 // Assumed of AWS: visible-in-two-minutes.
 const settling = 120 * time.Second
 
-// forgotten is how long after its last refusal a name that AWS does not know counts
-// as new again. It is longer than such a step is left alone.
+// forgotten is how long after its last refusal a name that AWS does not know is new
+// again. It is longer than such a step is left alone.
 const forgotten = time.Hour
 
 // UnknownNames remembers since when AWS does not know names that weir did not make.

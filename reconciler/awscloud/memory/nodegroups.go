@@ -36,7 +36,7 @@ type updateOf struct {
 	id string
 }
 
-// groupMark is what of a group tells that its nodegroup may have changed.
+// groupMark holds the parts of a group that change when its nodegroup may have changed.
 type groupMark struct {
 	minSize, maxSize, desired int32
 	instances                 int
@@ -55,9 +55,8 @@ type Due struct {
 	Since time.Time
 }
 
-// Recall puts into s what is remembered of the nodegroups that a list has, and says of
-// which nothing is known and which are due. It forgets all others, but those in clusters
-// that may not be read.
+// Recall puts into s the remembered nodegroups of a list, and returns which are unknown
+// and which are due. It forgets all others, but those in clusters that may not be read.
 func (m *Nodegroups) Recall(q observed.Query, listed []observed.NodegroupName, s *observed.State, now time.Time) (unknown []observed.NodegroupName, due []Due) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

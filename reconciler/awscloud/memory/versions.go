@@ -30,7 +30,7 @@ type templateVersions struct {
 	versions map[int64]observed.TemplateVersion
 	used     time.Time
 	// all are the numbers of the versions that there were while newest was the
-	// newest; nil where nobody asked.
+	// newest; nil before the first question.
 	all      []int64
 	contents map[int64]string
 	newest   int64

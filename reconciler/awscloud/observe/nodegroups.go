@@ -76,8 +76,8 @@ func (o *Observer) clustersOfTemplates(s *observed.State, names map[string]bool)
 	maps.Copy(names, only)
 }
 
-// describeDue describes what is due, as far as there are calls to spare, and takes
-// the rest from memory. What nothing is known of it always describes.
+// describeDue describes what is due, as far as spare calls allow, and takes the rest
+// from memory. What nothing is known of it always describes.
 func (o *Observer) describeDue(ctx context.Context, q observed.Query, listed []observed.NodegroupName, s *observed.State) error {
 	now := o.client.Now()
 	unknown, waiting := o.memory.Nodegroups.Recall(q, listed, s, now)

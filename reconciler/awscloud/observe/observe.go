@@ -58,8 +58,8 @@ func (o *Observer) Observe(ctx context.Context, q observed.Query) (observed.Stat
 	return s, nil
 }
 
-// recallHooks takes hooks from memory, and reads what is due of them as far as there
-// are calls to spare: those of many groups are due at one time.
+// recallHooks takes hooks from memory, and reads what is due of them as far as spare
+// calls allow: those of many groups are due at one time.
 func (o *Observer) recallHooks(ctx context.Context, s *observed.State) error {
 	hooks, due, since := o.memory.Hooks.Of(s.Groups, o.client.Now())
 	s.Hooks = hooks

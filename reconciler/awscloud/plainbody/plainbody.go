@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Doer is what aws-sdk-go-v2 needs of an HTTP client.
+// Doer is the HTTP client that aws-sdk-go-v2 asks for.
 type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }

@@ -86,7 +86,7 @@ func (r *Reader) Updates(ctx context.Context, name observed.NodegroupName) (ids 
 	return ids, nil
 }
 
-// Update reads an update. One that is too old for AWS to tell of has its id alone.
+// Update reads an update. One that AWS has forgotten has only its id.
 func (r *Reader) Update(ctx context.Context, name observed.NodegroupName, id string) (observed.NodegroupUpdate, error) {
 	out, err := r.EKS.DescribeUpdate(ctx, &eks.DescribeUpdateInput{
 		Name: aws.String(name.Cluster), NodegroupName: aws.String(name.Name), UpdateId: aws.String(id),

@@ -40,7 +40,7 @@ func (r *Reader) refresh(ctx context.Context, group string, options ...func(*aut
 		if list = out.InstanceRefreshes; len(list) == 0 {
 			return out.NextToken, nil // the newest may be on the next page
 		}
-		return nil, nil //nolint:nilnil // no token: what is older is of no interest
+		return nil, nil //nolint:nilnil // no token: older ones do not matter
 	})
 	none := observed.Refresh{ReadAt: r.Now()}
 	if e := sdk.Classify("autoscaling", "DescribeInstanceRefreshes", err); e != nil {

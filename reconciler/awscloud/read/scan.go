@@ -68,8 +68,8 @@ func (s *pageScan) members(each func()) {
 	}
 }
 
-// scanPage enters the root element of an answer, then the path below it, and
-// calls each for what is inside.
+// scanPage enters the root element of an answer, then the path below it, and calls each
+// for every element inside.
 func scanPage(body []byte, root, path string, each func(*pageScan)) error {
 	s := &pageScan{Scanner: xmlscan.New(body)}
 	if !s.Child() || string(s.Name()) != root {
@@ -94,7 +94,7 @@ func scanPage(body []byte, root, path string, each func(*pageScan)) error {
 
 // scanInto reads the element that was entered into a value whose members have
 // the elements' names. unknown says that there was something in it that the value
-// has no place for.
+// cannot hold.
 func scanInto(s *pageScan, v reflect.Value) (unknown bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -133,7 +133,7 @@ func scanInto(s *pageScan, v reflect.Value) (unknown bool) {
 
 var knownMembers sync.Map // of reflect.Type: map[string]int
 
-// membersOf is the place of each member of a struct, by its name in XML.
+// membersOf is the index of each member of a struct, by its name in XML.
 func membersOf(t reflect.Type) map[string]int {
 	if m, ok := knownMembers.Load(t); ok {
 		return m.(map[string]int)

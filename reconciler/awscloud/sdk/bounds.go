@@ -17,8 +17,8 @@ import (
 )
 
 // What an endpoint may answer, whoever it is. Nothing that AWS says comes near
-// these; they keep one endpoint from filling the memory of a daemon that has
-// others to look after.
+// these; they keep one endpoint from filling the memory of a daemon that looks after
+// others too.
 const (
 	longestAnswer = 8 << 20   // of one call, and of each failure
 	longestPage   = 32 << 20  // of those calls that answer with machines or templates
@@ -81,7 +81,7 @@ type boundedBody struct {
 	io.ReadCloser
 	limit int
 	left  int64
-	list  *int64 // what is left for all pages of a list; nil where it is none
+	list  *int64 // what is left for all pages of a list; nil where it is no list
 }
 
 // Read implements io.Reader.
@@ -101,8 +101,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 
 func mebibytes(n int) string { return strconv.Itoa(n>>20) + " MiB" }
 
-// boundTexts looks through what was decoded: what AWS says to people is cut, any
-// other value of that length is none that weir may compare or show.
+// boundTexts looks through what was decoded: what AWS says to people is cut, weir may
+// neither compare nor show any other value of that length.
 func boundTexts(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, meta, err := next.HandleDeserialize(ctx, in)
 	if err == nil && out.Result != nil {
@@ -164,8 +164,8 @@ func TooLong(length int, member string) error {
 	return &boundError{"TextTooLong", fmt.Sprintf("%s has %d bytes, more than %d", member, length, LongestText)}
 }
 
-// cut shortens what AWS says. It ends before a word and not inside one, as half
-// of a secret is none that can be found and masked.
+// cut shortens what AWS says. It ends before a word and not inside one, as half a
+// secret can be neither found nor masked.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -181,9 +181,9 @@ func head(text string) string { return text[:min(len(text), LongestText)] }
 // listKey holds how many bytes the pages of a list may still have.
 type listKey struct{}
 
-// EachPage asks for the pages of a list until there is none left. A list without
-// an end, or one whose token comes again, is an error. What page returns as an
-// error is classified.
+// EachPage asks for the pages of a list until the last one. A list without an end, or
+// one whose token comes again, is an error. What page returns as an error is
+// classified.
 func EachPage(ctx context.Context, service, operation string, page func(ctx context.Context, token *string) (next *string, err error)) error {
 	left := int64(longestList)
 	ctx = context.WithValue(ctx, listKey{}, &left)

@@ -1,11 +1,11 @@
 // Package sdk is how weir calls AWS: one Client for an account and region, with the
 // SDK's configuration that the clients of all services share. It knows no service but
-// STS and no resource; what is called, and why, is its users' business.
+// STS and no resource; its users decide what they call, and why.
 //
 // # Terms
 //
-// A call is one operation that somebody asks for; an attempt is one request of it on
-// the wire. A bucket holds the tokens that attempts take. A call to spare is one that
+// A call is one operation that a caller asks for; an attempt is one request of it on
+// the wire. A bucket holds the tokens that attempts take. A spare call is one that
 // leaves half of its bucket to others. A list is an answer of several pages.
 //
 // # What every call passes
@@ -14,14 +14,14 @@
 //     belong to the whole account, so weir takes a share of them; "too fast" halves the
 //     flow, and each success gives a little back. Who reaches one account by several
 //     roles shares the Limits.
-//   - retry.go: the SDK's retryer, the one place that tries again. Nothing above it
+//   - retry.go: the SDK's retryer, the only code that tries again. Nothing above it
 //     repeats a call within a pass: the next pass is the next try.
 //   - bounds.go: no answer is larger, longer or deeper than weir takes, whoever the
 //     endpoint is, and no list goes on for ever.
 //   - errors.go: a failure is classified once, by AWS's code, and is an observed.Error
 //     from then on. A missing permission names the IAM action; hints.go says in words what
 //     a mistyped region or missing credentials look like.
-//   - count.go: calls and attempts are counted, and OnCall is told of each.
+//   - count.go: it counts calls and attempts, and OnCall gets each.
 //
 // Credentials that AWS calls expired are forgotten (credentials.go): the clock of this
 // machine may be behind. No redirect is followed, and what the SDK logs goes to weir's log
@@ -68,8 +68,8 @@ type Options struct {
 	Now      func() time.Time // nil: time.Now
 	// Clock tells AWS's time; nil for Now.
 	Clock func() time.Time
-	// OnCall is told of every call when it has ended; nil for nobody. It is
-	// called from several goroutines.
+	// OnCall gets every call when it has ended; nil for no listener. It is called from
+	// several goroutines.
 	OnCall func(CallInfo)
 }
 
@@ -108,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	}
 	c.account = aws.ToString(who.Account)
 	if o.Limits != nil {
-		at := place{c.account, c.Region(), o.EndpointURL}
+		at := limitKey{c.account, c.Region(), o.EndpointURL}
 		c.gate.buckets.Store(o.Limits.of(at))
 		c.leave = sync.OnceFunc(func() { o.Limits.leave(at) })
 	}
@@ -120,7 +120,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close lets go of idle connections. The Client must not be used afterwards.
+// Close closes idle connections. The Client must not be used afterwards.
 func (c *Client) Close() {
 	c.transport.CloseIdleConnections()
 	if c.leave != nil {
@@ -151,8 +151,8 @@ func (c *Client) CallCounts() map[string]int { return c.calls.snapshot(false) }
 // AttemptCounts returns how many requests were sent so far, retries included.
 func (c *Client) AttemptCounts() map[string]int { return c.calls.snapshot(true) }
 
-// Spare pays for one attempt at a call that can wait for another pass, where there
-// is a token to spare. The call is to be made with the context that is returned.
+// Spare pays for one attempt at a call that can wait for another pass, where a spare
+// token is left. The call is to be made with the context that is returned.
 func (c *Client) Spare(ctx context.Context, service, operation string) (paid context.Context, ok bool) {
 	t := c.gate.buckets.Load()
 	halvings, ok := t.spare(t.bucket(service, operation))

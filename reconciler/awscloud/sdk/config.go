@@ -15,11 +15,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// sessionName is what CloudTrail shows for an assumed role.
+// sessionName is the name that CloudTrail shows for an assumed role.
 const sessionName = "weir"
 
-// Load returns a Client that has asked nobody anything yet: whose account it reaches is
-// not known.
+// Load returns a Client that has made no request yet: whose account it reaches is not
+// known.
 func Load(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{Logger: o.Logger, Now: o.Now, Clock: o.Clock, calls: newCallCounter(o.OnCall)}
 	if c.Logger == nil {

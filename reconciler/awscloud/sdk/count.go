@@ -23,7 +23,7 @@ type CallInfo struct {
 	Throttled int
 	Started   time.Time
 	Duration  time.Duration
-	// Told is the time now by AWS's clock, zero without an answer that has it.
+	// Told is the time now by AWS's clock, zero before an answer with a date.
 	Told time.Time
 }
 
@@ -55,8 +55,8 @@ type attemptsKey struct{}
 // attempts are made one after another, so nothing guards them.
 type attempts struct{ made, throttled int }
 
-// install counts a call where the stack begins, which is once, and its attempts
-// behind the retryer, which is as often as a request is sent.
+// install counts a call where the stack begins, so once, and its attempts behind the
+// retryer, so once for each request sent.
 func (c *callCounter) install(stack *middleware.Stack) error {
 	if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("weir:count-calls", c.call), middleware.After); err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 const operationDeserializer = "OperationDeserializer"
 
 // ReadPage returns an option for a client's stack that makes read decode the body of
-// an answer, in the place of the SDK's general decoding; errors are left to that. output is
-// what the call returns then; read has to tell it what the caller needs of the page. read
-// may be called again after a retry.
+// an answer, instead of the SDK's general decoding; errors are left to that. the call then
+// returns output; read has to tell it what the caller needs of the page. read may be called
+// again after a retry.
 func ReadPage(read func(body []byte) (output any, err error)) func(*middleware.Stack) error {
 	return func(stack *middleware.Stack) error {
 		p := &pageReader{read: read}
@@ -27,7 +27,7 @@ func ReadPage(read func(body []byte) (output any, err error)) func(*middleware.S
 	}
 }
 
-// pageReader stands in place of the SDK's decoder, and asks it where it must.
+// pageReader replaces the SDK's decoder, and asks it where it must.
 type pageReader struct {
 	sdk  middleware.DeserializeMiddleware
 	read func(body []byte) (any, error)

@@ -12,7 +12,7 @@ import (
 // it is known whose account that is.
 type gate struct {
 	buckets atomic.Pointer[throttle]
-	// yields makes reads wait for tokens to spare.
+	// yields makes reads wait for spare tokens.
 	yields bool
 }
 

@@ -21,8 +21,8 @@ us-east-1 us-east-2 us-gov-east-1 us-gov-west-1 us-west-1 us-west-2`)
 
 var regionOfHost = regexp.MustCompile(`\.([a-z]{2,4}(?:-[a-z]+)+-[0-9]+)\.(?:amazonaws\.com|amazonaws\.com\.cn|api\.aws|amazonaws\.eu)$`)
 
-// noSuchHost says of a host name that nobody has what it most likely means; "" where
-// err is another failure. A mistyped region is a host that does not exist.
+// noSuchHost says what an unknown host name most likely means; "" where err is another
+// failure. A mistyped region is a host that does not exist.
 func noSuchHost(err error) string {
 	var dns *net.DNSError
 	if !errors.As(err, &dns) || !dns.IsNotFound {
@@ -40,7 +40,7 @@ func noSuchHost(err error) string {
 	return text + ", and does this machine's name server answer for AWS?"
 }
 
-// withoutCredentials says what is missing where no provider of the SDK has
+// withoutCredentials names the missing setting where no provider of the SDK has
 // credentials: the last that it asks is the machine's own role.
 func withoutCredentials(cause string, missing *credentialsError) string {
 	switch plain := noSuchHost(missing.err); {

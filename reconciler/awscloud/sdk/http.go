@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 )
 
-// attemptTimeout bounds one attempt of one call. The SDK has no bound of its
-// own, and a connection that nobody answers must not hold a pass.
+// attemptTimeout bounds one attempt of one call. The SDK sets no bound, and a
+// connection without an answer must not hold a pass.
 const attemptTimeout = 60 * time.Second
 
 // longestHeader bounds the header of an answer.

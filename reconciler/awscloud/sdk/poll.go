@@ -22,9 +22,9 @@ const (
 	PollLate = 3 * time.Minute
 )
 
-// Poll asks about as many things, in their order, as there are calls to spare for.
-// It waits for none and fails for none that AWS cannot answer now: what is not read
-// stays as it is known, and is asked for by a later pass.
+// Poll asks about as many things, in their order, as spare calls allow. It waits for
+// none and fails for none that AWS cannot answer now: what it does not read stays as it
+// is known, and a later pass asks for it.
 func Poll[T any](ctx context.Context, c *Client, service, operation string, about []T, ask func(context.Context, T) error) error {
 	var g errgroup.Group
 	g.SetLimit(Parallel)

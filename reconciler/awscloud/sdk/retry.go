@@ -12,7 +12,7 @@ import (
 const (
 	maxAttempts = 3
 	maxBackoff  = 5 * time.Second
-	// embeddedBackoff is for the embedded AWS, which nobody else loads.
+	// embeddedBackoff is for the embedded AWS, which no other client loads.
 	embeddedBackoff = 20 * time.Millisecond
 )
 

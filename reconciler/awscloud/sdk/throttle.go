@@ -30,14 +30,14 @@ type LimitOptions struct {
 // that are opened with them: who reaches one account by several roles shares
 // them. It is safe for concurrent use.
 type Limits struct {
-	o      LimitOptions
-	mu     sync.Mutex
-	places map[place]*throttle
-	users  map[place]int // of those that are open
+	o         LimitOptions
+	mu        sync.Mutex
+	throttles map[limitKey]*throttle
+	users     map[limitKey]int // of those that are open
 }
 
-// place is where AWS counts calls.
-type place struct{ account, region, endpoint string }
+// limitKey is the account, region and endpoint whose calls AWS counts together.
+type limitKey struct{ account, region, endpoint string }
 
 // NewLimits returns limits of which nothing is used yet.
 func NewLimits(o LimitOptions) *Limits {
@@ -50,7 +50,7 @@ func NewLimits(o LimitOptions) *Limits {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	return &Limits{o: o, places: map[place]*throttle{}, users: map[place]int{}}
+	return &Limits{o: o, throttles: map[limitKey]*throttle{}, users: map[limitKey]int{}}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -64,25 +64,25 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (l *Limits) of(p place) *throttle {
+func (l *Limits) of(p limitKey) *throttle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t, ok := l.places[p]
+	t, ok := l.throttles[p]
 	if !ok {
 		t = newThrottle(l.o)
-		l.places[p] = t
+		l.throttles[p] = t
 	}
 	l.users[p]++
 	return t
 }
 
-// leave lets go of a place that of gave: the last to leave has its limits forgotten.
-func (l *Limits) leave(p place) {
+// leave gives back the limits that of gave: they are forgotten with the last user.
+func (l *Limits) leave(p limitKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users[p]--; l.users[p] <= 0 {
 		delete(l.users, p)
-		delete(l.places, p)
+		delete(l.throttles, p)
 	}
 }
 
@@ -124,7 +124,7 @@ var readLimits = map[string]limit{
 // otherLimit is for what the lists do not name.
 var otherLimit = limit{40, 10}
 
-// together are the services that count all of their actions together.
+// together are the services with one limit for all of their actions.
 var together = map[string]bool{"autoscaling": true}
 
 func isRead(operation string) bool {
@@ -157,9 +157,9 @@ type bucket struct {
 const (
 	// shrinkTo is the part of a full flow below which no throttling pushes.
 	shrinkTo = 1.0 / 32
-	// recoverBy is what one success gives back, as a part of what flows now. From
-	// half to whole it takes ninety successes, so where others leave weir less than
-	// its share about one call of ninety finds that out.
+	// recoverBy is how much one success gives back, as a part of the present flow. From
+	// half to whole it takes ninety successes, so where others leave weir less than its
+	// share about one call of ninety finds that out.
 	recoverBy = 1.0 / 128
 	// calmAfter is how long after the last complaint the flow is whole again.
 	calmAfter = time.Hour
@@ -231,8 +231,8 @@ func (t *throttle) take(ctx context.Context, b *bucket) (halvings int, err error
 	return b.halvings, err
 }
 
-// spare takes a token that nobody else may want soon, and reports whether there is
-// one: above half of what the bucket can hold.
+// spare takes a token that no other call may want soon, and reports whether it got one:
+// above half of what the bucket can hold.
 func (t *throttle) spare(b *bucket) (halvings int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,7 +241,7 @@ func (t *throttle) spare(b *bucket) (halvings int, ok bool) {
 	return b.halvings, b.full == rate.Inf || b.limiter.TokensAt(now) >= kept+1 && b.limiter.AllowN(now, 1)
 }
 
-// takeSpare waits for a token to spare.
+// takeSpare waits for a spare token.
 func (t *throttle) takeSpare(ctx context.Context, b *bucket) (halvings int, err error) {
 	for {
 		halvings, ok := t.spare(b)
@@ -254,7 +254,7 @@ func (t *throttle) takeSpare(ctx context.Context, b *bucket) (halvings int, err 
 	}
 }
 
-// until is how long it takes until a bucket holds so many tokens, if nobody takes any.
+// until is how long it takes until a bucket holds so many tokens, if no call takes any.
 func (t *throttle) until(b *bucket, tokens float64) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

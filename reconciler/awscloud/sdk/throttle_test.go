@@ -12,7 +12,7 @@ import (
 )
 
 func buckets(share float64, now func() time.Time) *throttle {
-	return NewLimits(LimitOptions{Share: share, Now: now}).of(place{})
+	return NewLimits(LimitOptions{Share: share, Now: now}).of(limitKey{})
 }
 
 func TestBuckets(t *testing.T) {
@@ -52,7 +52,7 @@ func (f *finalize) HandleFinalize(context.Context, middleware.FinalizeInput) (mi
 func TestThrottlingShrinksTheBucketAndSuccessRestoresIt(t *testing.T) {
 	limits := NewLimits(LimitOptions{Share: 1})
 	g := newGate(limits)
-	th := limits.of(place{})
+	th := limits.of(limitKey{})
 	g.buckets.Store(th)
 	b := th.bucket("", "") // what a context without a client's values is counted under
 	full := b.limiter.Limit()
@@ -114,7 +114,7 @@ func TestTheFlowFollowsWhatOthersLeave(t *testing.T) {
 	for _, left := range []float64{0.8, 0.5, 0.2, 0.08} {
 		v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 		limits := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep})
-		th := limits.of(place{"1", "r", ""})
+		th := limits.of(limitKey{"1", "r", ""})
 		b := th.bucket("ec2", "CreateLaunchTemplate")
 		// What AWS has for weir: the others keep its bucket all but empty.
 		aws := rate.NewLimiter(b.full*rate.Limit(left), 2)
@@ -151,8 +151,8 @@ func TestTheFlowFollowsWhatOthersLeave(t *testing.T) {
 // reads have others than writes.
 func TestBucketsAreThoseOfAnAccount(t *testing.T) {
 	l := NewLimits(LimitOptions{})
-	one := l.of(place{"1", "r", ""})
-	if l.of(place{"1", "r", ""}) != one || l.of(place{"2", "r", ""}) == one || l.of(place{"1", "s", ""}) == one {
+	one := l.of(limitKey{"1", "r", ""})
+	if l.of(limitKey{"1", "r", ""}) != one || l.of(limitKey{"2", "r", ""}) == one || l.of(limitKey{"1", "s", ""}) == one {
 		t.Error("accounts and regions are not told apart")
 	}
 	write := one.bucket("autoscaling", "CreateAutoScalingGroup")
@@ -164,22 +164,22 @@ func TestBucketsAreThoseOfAnAccount(t *testing.T) {
 	}
 }
 
-// The limits of a place last as long as somebody who reaches it is open.
+// The limits of one key last as long as one of its clients is open.
 func TestLimitsOfPlacesThatNobodyReachesAreForgotten(t *testing.T) {
 	l := NewLimits(LimitOptions{})
 	for i := range 100 {
-		at := place{account: strconv.Itoa(i)}
+		at := limitKey{account: strconv.Itoa(i)}
 		first := l.of(at)
 		if l.of(at) != first {
-			t.Fatal("two who reach one place share no limits")
+			t.Fatal("two clients of one key share no limits")
 		}
 		l.leave(at)
-		if l.places[at] != first {
+		if l.throttles[at] != first {
 			t.Fatal("they were forgotten while somebody is there")
 		}
 		l.leave(at)
 	}
-	if n := len(l.places) + len(l.users); n > 0 {
+	if n := len(l.throttles) + len(l.users); n > 0 {
 		t.Errorf("%d are remembered", n)
 	}
 }
