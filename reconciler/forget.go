@@ -16,9 +16,9 @@ const clusterGrace = time.Minute
 // nodegroups.
 const unreadGrace = time.Hour
 
-// forget lets go of what is remembered of things that no target of the pass names and
-// AWS does not hold: what was named once would else cost memory, and calls, for as long
-// as the process lives.
+// forget drops memories of things that no target of the pass names and AWS does not
+// hold: what was named once would else cost memory, and calls, for as long as the
+// process lives.
 func (s *Scope) forget(targets []Desired, state *observed.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

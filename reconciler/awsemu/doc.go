@@ -20,9 +20,9 @@
 // # Rooms
 //
 // This package is the front. It takes a request, finds its service and its region,
-// lets faults and throttling have their say, runs the operation and records the call;
-// and it saves and loads the state. The rest stands in rooms, each of which knows only
-// those named before it:
+// applies faults and throttling, runs the operation and records the call; and it saves
+// and loads the state. The rest stands in rooms, each of which knows only those named
+// before it:
 //
 //   - world: what the services of a region share: time, ids, timers, quotas, tags
 //   - model: AWS's service models, and the check of requests and answers against them

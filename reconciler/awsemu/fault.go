@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// FaultKind is what a fault does to a call.
+// FaultKind is the effect of a fault on a call.
 type FaultKind int
 
 // The kinds of faults.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxCalls is how many calls are kept; counts go on beyond it.
+// maxCalls is how many calls are kept; the numbers go on beyond it.
 const maxCalls = 16384
 
 // maxRecordedBody is how much of a request's body is kept, in bytes.
@@ -33,7 +33,7 @@ func (c Call) Form() url.Values {
 	return form
 }
 
-// recorder keeps the last calls and counts all.
+// recorder keeps the last calls and the number of all.
 type recorder struct {
 	calls  []Call
 	next   int // where the oldest call is once the ring is full
@@ -82,7 +82,7 @@ func (s *Server) CallCounts() map[string]int {
 	return out
 }
 
-// ResetCalls forgets recorded calls and counts.
+// ResetCalls forgets the recorded calls and their numbers.
 func (s *Server) ResetCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // route finds the service that a request is for: by its credential scope or,
-// where that is missing, by what only that service's requests look like.
+// where that is missing, by a form that only that service's requests have.
 func (s *Server) route(r *http.Request, sc model.Credential, form url.Values) *service {
 	if sc.Service != "" {
 		return s.services[sc.Service]

@@ -20,7 +20,7 @@ type seedFile struct {
 	Regions map[string]*seedRegion `json:"regions"`
 }
 
-// seedRegion is what a seed adds to a region. Roles and instance profiles belong
+// seedRegion is the part of a seed for one region. Roles and instance profiles belong
 // to the account; a profile holds the role of its name, which is made if missing.
 type seedRegion struct {
 	ec2.Seed

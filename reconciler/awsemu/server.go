@@ -80,7 +80,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, readErr := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if readErr != nil {
-		panic(http.ErrAbortHandler) // the client is gone; there is nobody to answer
+		panic(http.ErrAbortHandler) // the client is gone; the client is gone
 	}
 	call := &Call{Time: s.clock.Now().UTC(), Body: clipBody(body)}
 	rq, err := s.identify(r, body, call)
@@ -198,7 +198,7 @@ func (s *Server) place(rq *wire.Exchange, r *region) {
 	rq.World, rq.Part = &r.Region, s.services[rq.Service.Name].part(r)
 }
 
-// run lets faults and throttling have their say, then runs the operation.
+// run applies faults and throttling, then runs the operation.
 func (s *Server) run(rq *wire.Exchange, r *region, call *Call) answer {
 	f := s.faults.take(call, rq)
 	a := answer{delay: f.realDelay()}

@@ -2,7 +2,7 @@
 // on by this machine's. This machine's own may be set at any moment, by days and in
 // either direction: then suspensions would end early, approvals go on, and windows
 // open in the middle of the day. Nothing is written before AWS has answered, so its
-// clock is known where it counts.
+// clock is known by the time that it matters.
 package clock
 
 import (
@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// jump is how far two clocks may be apart before that means anything. AWS tells
-	// whole seconds, and an answer may have been on its way for a while.
+	// jump is the difference between two clocks from which on it means anything. AWS
+	// tells whole seconds, and an answer may have been on its way for a while.
 	jump = time.Minute
-	// doubt is how long a clock counts beside another one that differs from it.
+	// doubt is how long a clock is valid beside another one that differs from it.
 	doubt = 10 * time.Minute
 )
 
 // Moment is the time as far as it is known: both are the same unless clocks were set,
-// or this machine has slept, since AWS was heard last. What somebody asked to hold
-// holds until Earliest is behind its end; what somebody allowed ends with Latest.
+// or this machine has slept, since AWS was heard last. A hold that a person asked for
+// lasts until Earliest is behind its end; a permission ends with Latest.
 type Moment struct {
 	Earliest, Latest time.Time
-	// Heard says that AWS has told the time to this process.
+	// Heard says that this process has heard the time from AWS.
 	Heard bool
 }
 
@@ -35,7 +35,7 @@ func At(now func() time.Time) func() Moment {
 	}
 }
 
-// sample is what AWS said, and what this machine's clocks showed then.
+// sample is the time that AWS gave, and the times on this machine's clocks then.
 type sample struct {
 	told, wall time.Time
 	ticks      time.Duration
@@ -47,7 +47,7 @@ type Clock struct {
 	ticks func() time.Duration // since some moment; not while the machine sleeps
 
 	mu sync.Mutex
-	// last is what was heard last, other what was heard before it from another clock.
+	// last is the last sample, other the one before it from another clock.
 	last, other sample
 }
 

@@ -19,9 +19,8 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 )
 
-// descriptionLimit is EC2's limit for a version description, in the characters that
-// Java counts: UTF-16 units, of which an emoji takes two.
-// Assumed of AWS: description-units.
+// descriptionLimit is EC2's limit for a version description, in Java's characters:
+// UTF-16 units, of which an emoji takes two. Assumed of AWS: description-units.
 const descriptionLimit = 255
 
 const descriptionPrefix = "weir:v1:"
@@ -89,7 +88,7 @@ func HashOfSource(data intent.TemplateData, image []byte) string {
 	return ShortHash(BodyJSON(&data), image)
 }
 
-// Description is what weir writes as a version's description: the hashes, then
+// Description is the text that weir writes as a version's description: the hashes, then
 // the commit, so that the console reads like a log.
 func Description(body, source string, c Commit) string { return Describe(body+":"+source, c) }
 
@@ -121,7 +120,7 @@ func Printable(s string) string {
 	}), " ")
 }
 
-// Said is what a version's description says of its content.
+// Said holds the statements of a version's description about its content.
 type Said struct {
 	Body, Source string
 	// confirmed is the confirmation of a version that was made because the one
@@ -146,8 +145,8 @@ func Hashes(hashes string) (s Said, ok bool) {
 	return s, ok && len(s.Body) == 16 && len(s.Source) == 16
 }
 
-// Of is what a version's description says of its content; "" where weir did
-// not write it.
+// Of reads what a version's description says of its content; "" where weir did not
+// write it.
 func Of(description string) string {
 	s, ours := DescriptionHashes(description)
 	if !ours {
@@ -156,7 +155,7 @@ func Of(description string) string {
 	return s.Body + ":" + s.Source
 }
 
-// Commit is what a new template version's description says of its cause.
+// Commit is the cause that a new template version's description names.
 type Commit struct {
 	Revision string // full hash; "" for a path whose files are no commit's
 	Subject  string

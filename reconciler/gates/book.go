@@ -8,11 +8,11 @@
 //	waves     targets that must have converged before
 //	loss      a record that cannot be read: it may have been a suspension, so it holds all
 //
-// What is asked for ends by itself, by AWS's clock: what somebody asked to hold holds
-// until that clock is surely past its end, and what somebody allowed ends when the clock
-// may be. An approval is for one digest. It is used up by becoming a grant, on record
-// before the first step runs, and the grant holds for as long as the target wants the
-// same, so that neither a crash nor a newer commit lets anything run that nobody saw.
+// Whatever a person asks for ends by itself, by AWS's clock: a hold lasts until that
+// clock is surely past its end, and a permission ends when the clock may be. An approval
+// is for one digest. It is used up by becoming a grant, on record before the first step
+// runs, and the grant holds for as long as the target wants the same, so that neither a
+// crash nor a newer commit lets anything run that no person saw.
 package gates
 
 import (
@@ -52,7 +52,7 @@ func (s Suspension) Text() string {
 	return fmt.Sprintf("suspended by %s until %s: %s", s.By, s.Until.UTC().Format("2 Jan 2006 15:04 MST"), s.Reason)
 }
 
-// Approval lets the plans with a digest run that are held for somebody to look at.
+// Approval lets the plans with a digest run that wait for a person's look.
 type Approval struct {
 	Digest string    `json:"digest"`
 	By     string    `json:"by"`
@@ -69,8 +69,8 @@ type Override struct {
 }
 
 // Grant is an approval that is used. One on record has begun: it was written right
-// before the first step of the plan that was approved, and lets what follows of it
-// run until the target has converged.
+// before the first step of the plan that was approved, and lets its later steps run
+// until the target has converged.
 type Grant struct {
 	Approval
 	Target string `json:"target"`
@@ -98,7 +98,7 @@ type Book struct {
 // NewBook keeps its record in db.
 func NewBook(db *state.DB, now func() clock.Moment) *Book { return &Book{db: db, now: now} }
 
-// Records is what holds at one moment, sorted.
+// Records are the records in force at one moment, sorted.
 type Records struct {
 	// Lost says that something may be missing among the rest: nothing is written
 	// while it is set.
@@ -130,8 +130,8 @@ func (b *Book) Read() Records {
 	return r
 }
 
-// AcceptLoss has weir go on with what can be read. It returns what was lost, nil for
-// nothing.
+// AcceptLoss makes weir go on with the records that can be read. It returns what was
+// lost, nil for nothing.
 func (b *Book) AcceptLoss() (*state.Loss, error) {
 	lost := b.Read().Lost
 	if lost == nil {
@@ -157,8 +157,8 @@ func keep[T any](list *[]T, v T, holds bool) error {
 // early is how far clocks may differ that wrote and read a record.
 const early = 5 * time.Minute
 
-// allows tells whether what somebody allowed is so still, and already: what is from
-// a time to come was written by a clock that was wrong, and would hold too long.
+// allows reports whether a permission is in force still, and already: a wrong clock
+// wrote one from the future, and that would last too long.
 func allows(now clock.Moment, since, until time.Time) bool {
 	return now.Latest.Before(until) && !now.Earliest.Add(early).Before(since)
 }
@@ -224,9 +224,9 @@ func (b *Book) Override(target, by string) (Override, error) {
 	return o, b.db.Update(func(tx *state.Tx) error { return overrides.Put(tx, target, o) })
 }
 
-// Split has the approvals of single plans take the place of one that is for several
-// together: their targets begin one by one, and the plans of those that have begun
-// no longer have the digest that was approved.
+// Split replaces one approval for several plans together by approvals of single plans:
+// their targets begin one by one, and the plans of those that have begun no longer
+// match the digest that was approved.
 func (b *Book) Split(a Approval, ready []Grant) error {
 	return b.db.Update(func(tx *state.Tx) error {
 		if err := approvals.Delete(tx, a.Digest); err != nil {
@@ -273,8 +273,8 @@ func expire[T any](tx *state.Tx, b state.Bucket[T], until func(T) time.Time, now
 	return b.Remove(tx, func(v T, err error) bool { return err == nil && !now.Before(until(v)) })
 }
 
-// grantOf is what an approval lets a target do, by the plan that was approved. What
-// the target wants when it begins, the pass tells in which it does.
+// grantOf is the grant that an approval gives a target, by the approved plan. What the
+// target wants when it begins, the pass tells in which it does.
 func grantOf(a Approval, r *plan.Report) Grant {
 	p := plan.GrantOf(r.Plan)
 	a.Digest = p.Digest

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// Request is what a command asks for; each reads the fields that it needs.
+// Request holds what a command asks for; each reads the fields that it needs.
 type Request struct {
 	// By is the local user who asks.
 	By      string   `json:"by"`
@@ -29,18 +29,18 @@ type Request struct {
 	Digest         string `json:"digest,omitempty"`
 	Retry          bool   `json:"retry,omitempty"`
 	OverrideWindow bool   `json:"overrideWindow,omitempty"`
-	// AcceptLostState has weir write again after suspensions and approvals were lost.
+	// AcceptLostState makes weir write again after suspensions and approvals were lost.
 	AcceptLostState bool `json:"acceptLostState,omitempty"`
 }
 
-// Answer is what came of it.
+// Answer is the result of a request.
 type Answer struct {
 	Suspension *Suspension  `json:"suspension,omitempty"`
 	Resumed    []Suspension `json:"resumed,omitempty"`
-	// Stays is what is suspended still of what was resumed.
+	// Stays are the suspensions that still hold what was resumed.
 	Stays    []Suspension `json:"stays,omitempty"`
 	Approval *Approval    `json:"approval,omitempty"`
-	// Plans are the targets whose plan has the approved digest now.
+	// Plans are the targets whose plan matches the approved digest now.
 	Plans []string `json:"plans,omitempty"`
 	// Reconciled are the targets of which a pass was asked for.
 	Reconciled []string   `json:"reconciled,omitempty"`
@@ -49,7 +49,7 @@ type Answer struct {
 	Accepted *state.Loss `json:"accepted,omitempty"`
 }
 
-// Fault is what is wrong with a request, and what to do.
+// Fault is an error in a request, with what to do.
 type Fault struct {
 	Message string `json:"error"`
 	Hint    string `json:"hint,omitempty"`
@@ -62,7 +62,7 @@ func fault(hint, format string, args ...any) error {
 	return &Fault{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Daemon is what runs, as far as commands need it.
+// Daemon is the running daemon, as far as commands need it.
 type Daemon interface {
 	// Knows reports whether there is a target of the name, Targets names those that
 	// are known.
@@ -70,10 +70,10 @@ type Daemon interface {
 	Targets() []string
 	// Pools are those of a target, as NAMESPACE/NAME, none where they are not known.
 	Pools(target string) []string
-	// Approved names the targets whose plan has the digest now.
+	// Approved names the targets whose plan matches the digest now.
 	Approved(a Approval) []string
-	// Reconcile has a pass start now, which tries again what is parked of the
-	// targets where retry is set; no targets stand for all. It returns them.
+	// Reconcile starts a pass now, which tries again what is parked of the targets
+	// where retry is set; no targets stand for all. It returns them.
 	Reconcile(targets []string, retry bool) []string
 }
 
@@ -223,7 +223,7 @@ func Who(name string) string {
 	return name
 }
 
-// Line is what somebody wrote, on one line and bounded.
+// Line is a person's text on one line, bounded.
 func Line(s string, most int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)

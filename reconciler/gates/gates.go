@@ -28,7 +28,7 @@ type Conditions struct {
 	Wanted string
 }
 
-// Before is what a pass knows of the passes before it.
+// Before holds what a pass knows of earlier passes.
 type Before struct {
 	// Reports are the last ones, Standings how the targets stood after them.
 	Reports   map[string]*plan.Report
@@ -50,7 +50,7 @@ func (b *Before) Keep(conditions map[string]Conditions) {
 	maps.DeleteFunc(b.Standings, func(name string, _ plan.Standing) bool { _, is := conditions[name]; return !is })
 }
 
-// Pending is what approvals that are not used yet let run.
+// Pending are the grants of approvals that are not used yet.
 type Pending struct {
 	// Ready are by target.
 	Ready map[string]Grant
@@ -58,9 +58,9 @@ type Pending struct {
 	Begin func(Grant) error
 }
 
-// Gate tells every target of a pass what holds its steps. What is pending lets run
-// the plan with its digest alone, and only once it is on record as begun; then the
-// grant on record lets run what follows, as long as the target wants the same.
+// Gate tells every target of a pass what holds its steps. A pending grant lets only the
+// plan with its digest run, and only once it is on record as begun; then the grant on
+// record lets the following steps run, as long as the target wants the same.
 func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Records, before Before, pending Pending, now clock.Moment) {
 	w := &waves{conditions: conditions, records: r, before: before, known: map[waveKey]waveOf{}}
 	for i := range batches {
@@ -78,7 +78,7 @@ func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Record
 	}
 }
 
-// grant says what somebody's approval lets run.
+// grant says what an approval lets run.
 func grant(d *reconciler.Desired, c Conditions, r Records, pending Pending) {
 	g := &d.Policy.Gates
 	d.Begin = nil
@@ -98,8 +98,8 @@ func (g Grant) lets(exact bool) *basis.Grant {
 	return &basis.Grant{Digest: g.Digest, Exact: exact, Owners: set(g.Owners), Deletes: set(g.Deletes)}
 }
 
-// holdAll holds whatever the target would do: what is not known any more may have
-// been a suspension of it.
+// holdAll holds whatever the target would do: a lost record may have been a suspension
+// of it.
 func holdAll(d *reconciler.Desired, lost state.Loss) {
 	g := &d.Policy.Gates
 	*g = basis.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost)}
@@ -142,7 +142,7 @@ func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	}
 }
 
-// tell has the report say what is suspended, also while there is nothing to hold.
+// tell puts the suspensions into the report, also while nothing waits.
 func tell(d *reconciler.Desired, what string) {
 	warn(d, diag.Diagnostic{Severity: diag.Info, Code: "suspended", Summary: what})
 }
@@ -195,7 +195,7 @@ func closedText(windows []calendar.Window, now time.Time) string {
 // approval in each grant is that of its plan alone.
 func Approved(a Approval, before Before) []Grant {
 	if a.Digest == "" {
-		return nil // of plans without secrets; nobody can approve them
+		return nil // of plans without secrets; no approval can reach them
 	}
 	type commit struct{ source, revision string }
 	together := map[commit][]*plan.Report{}

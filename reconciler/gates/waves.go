@@ -69,7 +69,7 @@ func Wave(d *reconciler.Desired, conditions map[string]Conditions, r Records, be
 }
 
 // suspendedText says by whom a target, or a pool of it, is suspended, and how that
-// ends; empty where nobody has.
+// ends; empty where it is not suspended.
 func suspendedText(r Records, target string) string {
 	for _, s := range r.Suspensions { // everything comes first
 		switch {
@@ -93,8 +93,8 @@ func (s Suspension) textSince() string {
 }
 
 // Renewals say of which earlier targets AWS is to be asked anew, and at what time or
-// later: a later target has been told of something newer than they know of, so that
-// they may be about to move themselves.
+// later: a later target has heard of something newer than they know of, so that they
+// may be about to move themselves.
 func Renewals(target string, conditions map[string]Conditions, before Before) map[string]time.Time {
 	r := before.Reports[target]
 	if r == nil || len(r.Levels) == 0 {

@@ -7,9 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Collect adds to a scope what the pools of a target name: the roles that AWS is
-// told to use, and the parameters that hold AMIs. It returns what cannot be told
-// from Git, in words.
+// Collect adds to a scope what the pools of a target name: the roles that AWS is to
+// use, and the parameters that hold AMIs. It returns in words what Git does not say.
 func (s *Scope) Collect(set *intent.Set) (notes []string) {
 	for i := range set.Pools {
 		p := &set.Pools[i]
@@ -63,7 +62,7 @@ func (s *Scope) role(name string) string {
 	return s.arn("iam", "", "role/"+name)
 }
 
-// pass adds services to a role; an empty ARN is none.
+// pass adds services to a role; an empty ARN is no ARN.
 func (s *Scope) pass(arn string, services ...string) {
 	if arn == "" {
 		return

@@ -52,7 +52,7 @@ func Make(access Access, s Scope) Document {
 	return d
 }
 
-// weight has what reads come before what writes, and then goes by name.
+// weight sorts reads before writes, and then by name.
 func weight(s Statement) string {
 	first := "1"
 	if strings.HasPrefix(s.Sid, "Read") || strings.HasPrefix(s.Sid, "List") || strings.HasPrefix(s.Sid, "Decrypt") {
@@ -85,18 +85,20 @@ func passing(s Scope) (out []Statement) {
 	return out
 }
 
-// TrustRole lets the daemon's identity, the ARN of a role or a user, assume a role.
+// TrustRole returns the trust policy of a role that the daemon's identity, the ARN of a
+// role or a user, may assume.
 func TrustRole(principal string) Document {
 	return trust("TheDaemon", map[string]string{"AWS": principal}, "sts:AssumeRole", nil)
 }
 
-// TrustInstances lets the machine that the daemon runs on have a role.
+// TrustInstances returns the trust policy of a role for the machine that the daemon
+// runs on.
 func TrustInstances(partition string) Document {
 	return trust("TheMachineOfTheDaemon", map[string]string{"Service": ServiceIn(partition, EC2)}, "sts:AssumeRole", nil)
 }
 
-// TrustServiceAccount lets the daemon in a Kubernetes cluster have a role, by the
-// cluster's OpenID Connect provider (an ARN) and its service account.
+// TrustServiceAccount returns the trust policy of a role for the daemon in a Kubernetes
+// cluster, by the cluster's OpenID Connect provider (an ARN) and its service account.
 func TrustServiceAccount(provider, namespace, name string) Document {
 	_, issuer, _ := strings.Cut(provider, ":oidc-provider/")
 	return trust("TheServiceAccountOfTheDaemon", map[string]string{"Federated": provider}, "sts:AssumeRoleWithWebIdentity", Condition{"StringEquals": {

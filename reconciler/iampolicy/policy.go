@@ -41,7 +41,8 @@ type Statement struct {
 	Condition Condition         `json:"Condition,omitempty"`
 }
 
-// Condition is what must hold, by operator and key; of several values one.
+// Condition holds the conditions of a statement, by operator and key; of several values
+// one.
 type Condition map[string]map[string][]string
 
 // Size counts a document's characters as IAM does.
@@ -67,7 +68,7 @@ func allow(sid string, actions, resources []string, c Condition) Statement {
 	return Statement{Sid: sid, Effect: "Allow", Action: slices.Compact(actions), Resource: slices.Compact(resources), Condition: c}
 }
 
-// Access is what a policy is for.
+// Access is the purpose of a policy.
 type Access string
 
 // The policies.
@@ -76,12 +77,11 @@ const (
 	Plan Access = "plan"
 	// Apply reads and writes.
 	Apply Access = "apply"
-	// Daemon is what the identity under which the daemon runs needs where targets
-	// have roles.
+	// Daemon is for the identity under which the daemon runs where targets have roles.
 	Daemon Access = "daemon"
 )
 
-// Scope is what a policy covers: one account, as far as one role reaches it.
+// Scope bounds a policy: one account, as far as one role reaches it.
 type Scope struct {
 	// Partition is aws, aws-cn or aws-us-gov.
 	Partition string
@@ -103,13 +103,13 @@ type Scope struct {
 	Alarms bool
 	// Adopt allows to put weir's tags on what has no owner yet.
 	Adopt bool
-	// From is the owner from whom resources are taken over, empty for nobody.
+	// From is the owner from whom resources are taken over, empty for none.
 	From string
 	// AssumeRoles are the roles that the daemon takes.
 	AssumeRoles []string
 }
 
-// PassRole is a role that AWS is told to use.
+// PassRole is a role that AWS is to use.
 type PassRole struct {
 	ARN string `json:"arn"`
 	// Services may be given it, such as ec2.amazonaws.com.

@@ -30,19 +30,19 @@ func equals(key string, values ...string) Condition {
 	return Condition{"StringEquals": {key: values}}
 }
 
-// owned is what has the instance's tag already, made what gets it when it is made.
-// Assumed of AWS: tags-of-resources.
+// owned are resources that carry the instance's tag already, made those that get it at
+// creation. Assumed of AWS: tags-of-resources.
 func owned(s Scope) Condition { return equals(ownerTag, s.Instance) }
 func made(s Scope) Condition  { return equals(newOwnerTag, s.Instance) }
 
-// unowned gets the instance's tag and has nobody's.
+// unowned gets the instance's tag and carries no owner's.
 func unowned(s Scope) Condition {
 	c := made(s)
 	c["Null"] = map[string][]string{ownerTag: {"true"}}
 	return c
 }
 
-// taken gets the instance's tag and has that of whom it is taken from.
+// taken gets the instance's tag and carries the previous owner's.
 func taken(s Scope) Condition {
 	return Condition{"StringEquals": {newOwnerTag: {s.Instance}, ownerTag: {s.From}}}
 }
@@ -123,7 +123,7 @@ var (
 	decrypt           = rule{"DecryptFilesInGit", reading, func(s Scope) []string { return s.KMSKeys }, nil}
 )
 
-// The rules of what is made and changed.
+// The rules of creations and changes.
 var (
 	// Assumed of AWS: group-tags-asked-for.
 	makeOwn = rule{"MakeWithOwner", writing, all(templates, groups, clusters), made}
@@ -132,10 +132,10 @@ var (
 	}}
 	ownTemplates = rule{"ChangeOwnTemplates", writing, templates, owned}
 
-	// Whether the key has a value where Auto Scaling and EKS ask is documented
-	// nowhere, so this holds where it has none. It gives away little: who may make
-	// launch templates and groups launches what they like.
-	// Assumed of AWS: launch-template-condition.
+	// No document says whether the key is set where Auto Scaling and EKS ask, so the
+	// condition also holds without it. It gives away little: who may make launch
+	// templates and groups launches what they like. Assumed of AWS:
+	// launch-template-condition.
 	launch = rule{"LaunchFromTemplates", writing, everything, func(s Scope) Condition {
 		return Condition{"ArnLikeIfExists": {"ec2:LaunchTemplate": templates(s)}}
 	}}
@@ -162,7 +162,7 @@ var (
 	takeNodegroups = rule{"TakeOverNodegroups", writing, where(takes, nodegroups), taken}
 )
 
-// The rules about roles. passRoles has a statement for each set of services.
+// The rules about roles. passRoles makes a statement for each set of services.
 var (
 	passRoles    = rule{"PassRoles", writing, nil, nil}
 	serviceRoles = rule{"MakeServiceLinkedRoles", writing, func(s Scope) (out []string) {

@@ -255,7 +255,7 @@ func terminateInstanceInGroup(rq *request, in terminateMemberInput) error {
 		return wire.Fail("ScalingActivityInProgress", "The instance %s is already being terminated", in.InstanceID)
 	}
 	cause := "instance " + m.ID + " was taken out of service in response to a user request."
-	if in.ShouldDecrementDesiredCapacity && m.Active() { // one that is retained counts no more
+	if in.ShouldDecrementDesiredCapacity && m.Active() { // a retained one no longer counts
 		if g.Desired-m.Units < g.Min {
 			return invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
 		}

@@ -101,8 +101,8 @@ func expand(r *ec2.Region, ch Choice, requirements wire.Data) ([]Choice, *wire.E
 
 // typesMeeting are the names of the instance types that meet requirements,
 // smallest first. Only vCPUs, memory, names, burstable performance and the
-// image's architecture tell the emulator's types apart; the other attributes
-// exclude none.
+// image's architecture distinguish the emulator's types; the other attributes exclude
+// none.
 func typesMeeting(req wire.Data, arch string) []string {
 	types := ec2.InstanceTypes()
 	var names []string
@@ -153,8 +153,8 @@ func anyWildcard(patterns []string, text string) bool {
 	return false
 }
 
-// units is what a member of the choice counts for: its weight, or what the
-// group's capacity type counts.
+// units is how much a member of the choice adds to the capacity: its weight, or its
+// size in the group's capacity type.
 func (ch *Choice) units(capacityType string) int64 {
 	t := ec2.InstanceTypes()[ch.instanceType]
 	switch capacityType {

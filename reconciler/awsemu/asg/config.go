@@ -63,7 +63,7 @@ type PolicyInput struct {
 	}
 }
 
-// PolicyTemplate is what a mixed instances policy launches.
+// PolicyTemplate is the launch template and the types of a mixed instances policy.
 type PolicyTemplate struct {
 	LaunchTemplateSpecification *SpecInput
 	Overrides                   []overrideInput
@@ -75,7 +75,7 @@ type overrideInput struct {
 	InstanceRequirements                    wire.Data
 }
 
-// weightRange is what AWS takes as a weight.
+// weightRange is the range of a weight in AWS.
 const weightRange = "Weighted capacity must be a number from 1 to 999"
 
 func (in *SpecInput) check() error {
@@ -85,7 +85,7 @@ func (in *SpecInput) check() error {
 	return nil
 }
 
-// spec is what the request names, nil for nothing.
+// spec is the launch template that the request names, nil for none.
 func (in *SpecInput) spec() *TemplateSpec {
 	if in == nil {
 		return nil

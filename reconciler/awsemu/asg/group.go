@@ -106,7 +106,7 @@ type Member struct {
 	Template  TemplateSpec // as it was launched from
 	Override  bool         // a type or template of the mixed instances policy
 	Weight    string
-	Units     int64 // what it counts for against the desired capacity
+	Units     int64 // its part of the desired capacity
 	Spot      bool
 	Protected bool
 	Seq       int64 // rises with each launch in the group
@@ -147,7 +147,7 @@ func (r *Region) changeableGroup(name string) (*Group, error) {
 	return g, nil
 }
 
-// Member finds a member by instance id, nil where there is none.
+// Member finds a member by instance id, nil for none.
 func (g *Group) Member(id string) *Member {
 	for _, m := range g.Members {
 		if m.ID == id {
@@ -171,7 +171,7 @@ func (m *Member) Active() bool {
 	return m.Lifecycle != memberTerminating && m.Lifecycle != memberRetained
 }
 
-// capacity is the sum of what active members count for.
+// capacity is the sum of the active members' parts.
 func (g *Group) capacity() int64 {
 	n := int64(0)
 	for _, m := range g.Members {
@@ -206,7 +206,7 @@ func (g *Group) suspended(process string) bool {
 	return false
 }
 
-// tagIndex finds a tag's place.
+// tagIndex finds the index of a tag.
 func (g *Group) tagIndex(key string) (int, bool) {
 	i := sort.Search(len(g.Tags), func(i int) bool { return g.Tags[i].Key >= key })
 	return i, i < len(g.Tags) && g.Tags[i].Key == key

@@ -125,7 +125,7 @@ func (r *Region) join(g *Group, ch *Choice, in *ec2.Instance) {
 		fmt.Sprintf("an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.", n, n+m.Units))
 }
 
-// newMember is what the group knows of an instance that was launched for it.
+// newMember makes the group's record of an instance that was launched for it.
 func (g *Group) newMember(ch *Choice, in *ec2.Instance) *Member {
 	g.Launched++
 	return &Member{

@@ -7,8 +7,8 @@ import (
 )
 
 // HookFault abandons the lifecycle action of a group's terminating instances, as a
-// listener does that failed, where the group has a hook for terminations. The
-// zero value of a selector matches every group.
+// failed listener does, where the group has a termination hook. The zero value of a
+// selector matches every group.
 type HookFault struct {
 	Group string `json:"group"`
 	// Unanswered leaves the action of launching instances open instead: they
@@ -35,7 +35,7 @@ func (r *Region) hookFault(group string, unanswered bool) bool {
 	})
 }
 
-// waits makes a member wait for a launching hook that nobody completes, and reports
+// waits makes a member wait for a launching hook that no call completes, and reports
 // whether it does.
 func (r *Region) waits(g *Group, m *Member) bool {
 	h := g.hookFor("autoscaling:EC2_INSTANCE_LAUNCHING")
@@ -50,7 +50,7 @@ func (r *Region) waits(g *Group, m *Member) bool {
 	return true
 }
 
-// runHook does what the hook says of a member for which nobody did anything.
+// runHook applies the hook's default result to a member whose hook no call completed.
 func runHook(r *Region, key string) {
 	parts := strings.Split(key, "\x00")
 	g := r.groupByKey(parts[0])
@@ -82,7 +82,7 @@ func (g *Group) keepsAbandoned() bool {
 	return g.LifecyclePolicy.Sub("RetentionTriggers").Text("TerminateHookAbandon") == "retain"
 }
 
-// retain keeps a member beside the capacity, until somebody ends it.
+// retain keeps a member beside the capacity, until a call ends it.
 func (r *Region) retain(g *Group, m *Member) {
 	m.Lifecycle = memberRetained
 	if a := g.openActivity("Terminating", m.ID); a != nil {

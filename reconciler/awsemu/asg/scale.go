@@ -76,7 +76,7 @@ func (r *Region) replaceUnhealthy(g *Group) {
 	}
 }
 
-// scaleOut launches what is missing.
+// scaleOut launches the missing instances.
 func (r *Region) scaleOut(g *Group) {
 	if g.suspended("Launch") || r.Now().Before(g.RetryAt) {
 		return
@@ -114,8 +114,8 @@ func (r *Region) scaleIn(g *Group) {
 	}
 }
 
-// moveOne ends a member in a place that the group no longer has, once all others
-// are in service, so that it is replaced elsewhere.
+// moveOne ends a member in a subnet or zone that the group no longer has, once all
+// others are in service, so that it is replaced elsewhere.
 func (r *Region) moveOne(g *Group) {
 	if g.suspended("AZRebalance") || g.suspended("Launch") || g.suspended("Terminate") || !g.Settled() || g.activeRefresh() != nil {
 		return

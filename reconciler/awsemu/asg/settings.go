@@ -131,7 +131,7 @@ func (in *GroupInput) Changed(r *Region, g *Group) (*Group, *wire.Error) {
 		return nil, err
 	}
 	if n.CapacityType == "" && n.byRequirements(r) {
-		n.CapacityType = "units" // of other groups it is told only where it was sent
+		n.CapacityType = "units" // other groups show it only where it was sent
 	}
 	if n.CapacityType != "" && n.CapacityType != "units" && !n.byRequirements(r) {
 		return nil, invalid("DesiredCapacityType can only be used with attribute-based instance type selection.")

@@ -165,7 +165,7 @@ func (in *describeSourcesInput) Check() error {
 	return cmp.Or(checkSourceType("TrafficSourceType", in.TrafficSourceType), in.bound(50, 50))
 }
 
-// describeTrafficSources: what is attached is in service at once.
+// describeTrafficSources: an attached target group is in service at once.
 func describeTrafficSources(rq *request, in describeSourcesInput) error {
 	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 // ready is the lifecycle state of an instance that the pool has prepared.
 func (pool *WarmPool) ready() string { return "Warmed:" + pool.State }
 
-// warmTarget is how many instances the group's warm pool is to hold: what is missing
-// to the most that may be prepared, and its minimum at least.
+// warmTarget is how many instances the group's warm pool is to hold: as many as the
+// maximum prepared capacity still allows, and at least its minimum.
 func (g *Group) warmTarget() int64 {
 	if g.Warm == nil || g.Warm.Deleting || g.Deleting {
 		return 0

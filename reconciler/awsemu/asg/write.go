@@ -129,7 +129,7 @@ func createAutoScalingGroup(rq *request, in createGroupInput) error {
 	return nil
 }
 
-// attach adds what is sent beside the settings.
+// attach adds the targets that are sent beside the settings.
 func (in *createGroupInput) attach(r *Region, g *Group) *wire.Error {
 	for _, t := range in.Tags {
 		if _, twice := g.tagIndex(t.Key); twice {

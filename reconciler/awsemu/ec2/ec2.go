@@ -72,7 +72,7 @@ func Service() *wire.Service {
 }
 
 // Join connects the region, which is new or was read from JSON, with the services
-// that EC2 asks. changed is told of every change of an instance's state, after it.
+// that EC2 asks. changed runs after every change of an instance's state.
 func (r *Region) Join(base *world.Region, accounts *iam.Region, parameters *ssm.Region, launches *world.Script[LaunchFault], changed func(in *Instance, from string)) {
 	r.Region, r.iam, r.ssm, r.launches, r.changed = base, accounts, parameters, launches, changed
 	if r.TemplateNames == nil {

@@ -58,7 +58,7 @@ type Instance struct {
 	Owner string // who launched it, in the launcher's words
 }
 
-// Alive says whether the instance is there and nobody has ended it.
+// Alive says whether the instance exists and no call has ended it.
 func (in *Instance) Alive() bool {
 	return in.State == InstancePending || in.State == InstanceRunning || in.State == InstanceStopped
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// instanceType is what the emulator knows of an instance type.
+// instanceType holds the emulator's facts of an instance type.
 type instanceType struct {
 	Arch   string // x86_64 or arm64
 	Vcpus  int64

@@ -160,7 +160,7 @@ func (in *deleteKeyInput) Check() error {
 	return nil
 }
 
-// deleteKeyPair ends well where there is none, as EC2 does.
+// deleteKeyPair succeeds without a key pair, as EC2 does.
 func deleteKeyPair(rq *request, in deleteKeyInput) error {
 	r := rq.Region
 	if k := r.KeyByName(in.KeyName); k != nil {

@@ -35,7 +35,7 @@ type Version struct {
 // default version cannot be deleted.
 func (t *LaunchTemplate) latest() int64 { return t.Versions[len(t.Versions)-1].Number }
 
-// Version returns a version by number, nil where there is none.
+// Version returns a version by number, nil for none.
 func (t *LaunchTemplate) Version(n int64) *Version {
 	i := sort.Search(len(t.Versions), func(i int) bool { return t.Versions[i].Number >= n })
 	if i == len(t.Versions) || t.Versions[i].Number != n {
@@ -45,7 +45,7 @@ func (t *LaunchTemplate) Version(n int64) *Version {
 }
 
 // pick returns the version that a text names: a number, $Latest, $Default, or ""
-// for the default version; nil where there is none.
+// for the default version; nil for none.
 func (t *LaunchTemplate) pick(text string) *Version {
 	switch text {
 	case "", "$Default":
@@ -60,7 +60,7 @@ func (t *LaunchTemplate) pick(text string) *Version {
 	return t.Version(n)
 }
 
-// template finds a launch template by id or name, nil where there is none.
+// template finds a launch template by id or name, nil for none.
 func (r *Region) template(id, name string) *LaunchTemplate {
 	if id == "" {
 		id = r.TemplateNames[name]
@@ -105,7 +105,7 @@ func validID(id, prefix string) bool {
 	return ok && (len(digits) == 17 || len(digits) == 8) && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// firstInterface is the primary network interface, empty where there is none.
+// firstInterface is the primary network interface, empty for none.
 func firstInterface(d wire.Data) wire.Data {
 	if all := d.List("NetworkInterfaces"); len(all) > 0 {
 		return all[0]

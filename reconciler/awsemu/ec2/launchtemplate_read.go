@@ -214,7 +214,7 @@ func describeLaunchTemplateVersions(rq *request, in describeVersionsInput) error
 	if err != nil {
 		return err
 	}
-	// Newest first: the keys count down.
+	// Newest first: the keys descend.
 	keys := make([]string, len(chosen))
 	byKey := make(map[string]*Version, len(chosen))
 	for i := range chosen {

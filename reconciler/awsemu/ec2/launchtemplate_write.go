@@ -235,7 +235,7 @@ func (in *deleteVersionsInput) Check() error {
 	return in.templateRef.Check()
 }
 
-// versionResult is what became of one version that was to be deleted.
+// versionResult is the result of the deletion of one version.
 type versionResult struct {
 	number        int64
 	code, message string

@@ -70,7 +70,7 @@ func getInstanceMetadataDefaults(rq *request, _ struct{}) error {
 var metadataTag = regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
 
 // CheckMetadataTags refuses tags of an instance that its metadata is to show and
-// cannot: where the template says nothing of it, the account's default counts.
+// cannot: where the template says nothing of it, the account's default applies.
 func (r *Region) CheckMetadataTags(data wire.Data, ts world.Tags) *wire.Error {
 	if cmp.Or(data.Sub("MetadataOptions").Text("InstanceMetadataTags"), r.MetadataDefaults["InstanceMetadataTags"]) != "enabled" {
 		return nil

@@ -85,7 +85,7 @@ func (s *Subnet) release(ip string) {
 	s.Freed = append(s.Freed, ip)
 }
 
-// groupByName finds a security group of a VPC by its name, nil where there is none.
+// groupByName finds a security group of a VPC by its name, nil for none.
 func (r *Region) groupByName(name, vpcID string) *SecurityGroup {
 	for _, id := range r.SecurityGroups.Sorted() {
 		if g := r.SecurityGroups.Get(id); g.Name == name && g.VpcID == vpcID {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Seed is what a seed adds to EC2's part of a region.
+// Seed is EC2's part of a region's seed.
 type Seed struct {
 	Vpcs           []seedVPC    `json:"vpcs"`
 	Subnets        []seedSubnet `json:"subnets"`

@@ -1,10 +1,10 @@
 // Package eks is EKS: clusters and managed nodegroups.
 //
-// A nodegroup is what EKS makes of it: an instance profile, a launch template of EKS's
-// own that holds the user's with what lets a node join, and an Auto Scaling group.
-// Its states follow that group; an update of the version replaces nodes batch by batch
-// and goes back to what was before when they do not come up. No Kubernetes runs behind
-// a cluster.
+// A nodegroup is made as in EKS: an instance profile, a launch template of EKS's own
+// that holds the user's with the parts that a node needs to join, and an Auto Scaling
+// group. Its states follow that group; an update of the version replaces nodes batch by
+// batch and goes back to what was before when they do not come up. No Kubernetes runs
+// behind a cluster.
 package eks
 
 import (

@@ -44,7 +44,7 @@ type nodegroup struct {
 	Next            *Target   // of a version update under way
 }
 
-// Target is what a version update leads to, and what it came from.
+// Target is where a version update leads, and where it came from.
 type Target struct {
 	Version, Release string
 	Template         *Template
@@ -279,7 +279,7 @@ func runNodegroup(r *Region, key string) {
 	}
 }
 
-// applyWarm gives the group behind a nodegroup the warm pool that EKS was told of.
+// applyWarm gives the group behind a nodegroup the warm pool that EKS was given.
 func (r *Region) applyWarm(ng *nodegroup) {
 	g, want := ng.group(r), ng.WarmPool
 	switch {

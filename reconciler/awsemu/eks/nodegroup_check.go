@@ -122,8 +122,8 @@ func (c *repairConfig) check() *wire.Error {
 	return nil
 }
 
-// merged is the configuration after a request: what it leaves out stays, and a pool
-// that is not enabled is none.
+// merged is the configuration after a request: members that it leaves out stay, and a
+// pool that is not enabled does not exist.
 func (c *warmPoolConfig) merged(in *warmPoolConfig) *warmPoolConfig {
 	out := warmPoolConfig{}
 	if c != nil {

@@ -18,8 +18,8 @@ import (
 )
 
 // hiddenData is the body of EKS's own launch template: the user's with the image,
-// the instance profile, the cluster's security group and the part of the user data
-// that lets a node join.
+// the instance profile, the cluster's security group and the part of the user data that
+// a node needs to join.
 func (r *Region) hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID string) wire.Data {
 	data := wire.Data{}
 	for name, v := range user {
@@ -48,7 +48,7 @@ func (r *Region) hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID s
 	return data
 }
 
-// plainData is what EKS sets where the user gives no launch template.
+// plainData adds the data that EKS sets where the user gives no launch template.
 func (r *Region) plainData(ng *nodegroup, data wire.Data) {
 	device := "/dev/xvda"
 	if strings.HasPrefix(ng.AMIType, "BOTTLEROCKET") {

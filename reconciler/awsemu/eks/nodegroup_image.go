@@ -6,7 +6,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// amiKind is what an AMI type stands for.
+// amiKind holds the meaning of an AMI type.
 type amiKind struct {
 	arch    string
 	family  string // AL2, AL2023 or BOTTLEROCKET
@@ -31,7 +31,7 @@ func amiKinds() map[string]amiKind {
 	}
 }
 
-// defaultAMIType is what EKS takes where none is given: Amazon Linux 2023 from
+// defaultAMIType is the type that EKS takes by default: Amazon Linux 2023 from
 // Kubernetes 1.30 on.
 func defaultAMIType(version string) string {
 	if minorOf(version) >= 30 {

@@ -40,8 +40,8 @@ func nodePolicies() []string {
 	return []string{"AmazonEC2ContainerRegistryReadOnly", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy"}
 }
 
-// AddRole adds a role without path, trusted by a service. One that machines may have
-// has the policies of nodes.
+// AddRole adds a role without path, trusted by a service. A role for machines has the
+// policies of nodes.
 func (a *Account) AddRole(name, trust string, created time.Time) *Role {
 	ro := &Role{
 		Name: name, Path: "/", Trust: trust, Created: created,
@@ -166,7 +166,7 @@ func detachRolePolicy(rq *request, in rolePolicyInput) error {
 
 type listPoliciesInput struct {
 	RoleName, Marker string
-	PathPrefix       string // AWS's policies that the emulator knows have the path /
+	PathPrefix       string // AWS's policies in the emulator have the path /
 	MaxItems         *int64
 }
 
@@ -243,7 +243,7 @@ func (ro *Role) OfNodes() bool {
 		(slices.Contains(ro.Policies, "AmazonEC2ContainerRegistryReadOnly") || slices.Contains(ro.Policies, "AmazonEC2ContainerRegistryPullOnly"))
 }
 
-// Account holds what is not regional.
+// Account holds the things that are not regional.
 type Account struct {
 	ID               string
 	Roles            map[string]*Role

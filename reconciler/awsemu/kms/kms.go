@@ -103,7 +103,7 @@ func (r *Region) keyMetadata(k *Key) map[string]any {
 
 func (r *Region) keyARN(k *Key) string { return r.ARN("kms", "key/"+k.ID) }
 
-// missing is KMS' answer for what is not there, which has status 400.
+// missing is KMS' answer for a thing that does not exist; its status is 400.
 func missing(format string, args ...any) *wire.Error {
 	e := wire.Fail("NotFoundException", format, args...)
 	e.Status = http.StatusBadRequest

@@ -95,8 +95,8 @@ func (c *checker) plain(n *node, s *Shape, path string) any {
 	case "structure":
 		byWire := map[string]string{}
 		if c.sv.Protocol == "ec2" && path == "" {
-			// Every answer of EC2 has the first, and those without a member of their own the
-			// second; its model names neither.
+			// EC2 adds the first to every answer, and the second to answers without a
+			// member of their own; its model names neither.
 			byWire = map[string]string{"requestId": "", "return": ""}
 		}
 		for name, m := range s.Members {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what is wrong with a request.
+// Kind is the kind of an error in a request.
 type Kind int
 
 // The kinds of faults.
@@ -25,11 +25,11 @@ const (
 	Limit               // too long, too short, too much, too little, or against the pattern
 )
 
-// Fault is one place where a request breaks the model.
+// Fault is one breach of the model in a request.
 type Fault struct {
 	Kind  Kind
 	Path  string
-	Value string // "" where it is not to be told
+	Value string // "" where it stays secret
 	Rule  string // in AWS's words
 }
 
@@ -129,7 +129,7 @@ func (c *checker) structure(s *Shape, m map[string]any, path string) {
 	for _, name := range s.Required {
 		v := m[name]
 		items, list := v.([]any)
-		// In a form, an empty list cannot be told from none.
+		// In a form, an empty list looks like no list.
 		if v == nil || c.sv.Protocol == "ec2" && v == "" || c.text && list && len(items) == 0 && !c.answer {
 			c.faults = append(c.faults, Fault{Kind: Missing, Path: c.name(path, name, s.Members[name])})
 		}

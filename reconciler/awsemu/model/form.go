@@ -61,8 +61,8 @@ func (f *Form) Numbered() []string {
 	return names
 }
 
-// Field is what a form calls a member, and its shape; the case of the name's letters
-// does not matter. The shape is nil where there is no such member.
+// Field is the name of a member in a form, and its shape; the case of the name's
+// letters does not matter. The shape is nil where there is no such member.
 func (s *Shape) Field(sv *Service, name string) (string, *Shape) {
 	if s == nil {
 		return "", nil
@@ -82,7 +82,7 @@ func (s *Shape) Field(sv *Service, name string) (string, *Shape) {
 	return sv.wire(name, m), m.Shape
 }
 
-// Items is the shape of a list's items, nil for what is no list.
+// Items is the shape of a list's items, nil for a shape that is no list.
 func (s *Shape) Items() *Shape {
 	if s == nil || s.Item == nil {
 		return nil
@@ -90,7 +90,7 @@ func (s *Shape) Items() *Shape {
 	return s.Item.Shape
 }
 
-// wire is what a member is called in a form.
+// wire is the name of a member in a form.
 func (sv *Service) wire(name string, m *Member) string {
 	switch {
 	case sv.Protocol == "ec2" && m.Query != "":

@@ -1,6 +1,6 @@
-// Package model has the facts of AWS's own service models, and holds requests and
-// answers against them. They are AWS's, not weir's: nothing in it knows which
-// members weir sets, so that a request that weir gets wrong cannot be right here.
+// Package model holds the facts of AWS's own service models, and checks requests and
+// answers against them. They are AWS's, not weir's: nothing in it knows which members
+// weir sets, so that a request that weir gets wrong cannot be right here.
 //
 // # The facts
 //
@@ -10,10 +10,10 @@
 // the wire. Command gen writes it from the models that AWS publishes with botocore,
 // for the operations of gen/operations.txt and the shapes that they reach; each
 // table names its release. The models are Copyright Amazon.com, Inc. or its
-// affiliates, under the Apache License 2.0, of which the repository has a copy.
-// To move to another release: install it, run go generate here, read the difference.
+// affiliates, under the Apache License 2.0, and the repository holds a copy of it. To
+// move to another release: install it, run go generate here, read the difference.
 //
-// # What is checked
+// # Checks
 //
 // A request must have no member that its operation does not have, all that are
 // required, each of its type and within its limits. The services are laxer in some
@@ -38,7 +38,7 @@ import (
 //go:embed data/*.json
 var data embed.FS
 
-// Service is what AWS publishes of one service, as far as the emulator has it.
+// Service is the part of one service's published model that the emulator holds.
 type Service struct {
 	// Source says which release of the published models the facts are from, and of
 	// which day that release is.
@@ -86,7 +86,7 @@ type Shape struct {
 	pattern func() *regexp.Regexp
 }
 
-// Member is a place of a type in another.
+// Member is a named member of a structure, with its type.
 type Member struct {
 	Type     string `json:"type"`               // a shape, or one of AWS's simple types
 	Wire     string `json:"wire,omitempty"`     // on the wire, where it is not the member's name

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// errNotJSON is what AWS says of a body that it cannot read.
+// errNotJSON is AWS's answer to a body that it cannot read.
 var errNotJSON = errors.New("the request body is not a valid JSON object")
 
 // Match finds the operation of a REST request, and its path labels. The escaped
@@ -139,7 +139,7 @@ func typed(s *Shape, text string) any {
 	return text
 }
 
-// Credential is what a request's credential scope says.
+// Credential holds the parts of a request's credential scope.
 type Credential struct{ Key, Region, Service string }
 
 // ParseCredential reads the credential scope of SigV4 from the Authorization

@@ -33,7 +33,7 @@ type Parameter struct {
 }
 
 // Find returns a parameter by name, or by name:version while that is its version;
-// nil where there is none.
+// nil for none.
 func (r *Region) Find(name string) *Parameter {
 	if p := r.Parameters.Get(name); p != nil {
 		return p

@@ -74,7 +74,7 @@ func putParameter(rq *request, in putParameterInput) (any, error) {
 	return map[string]any{"Version": p.Version, "Tier": "Standard"}, nil
 }
 
-// checkPut checks what does not depend on what is there.
+// checkPut checks the request alone, without stored parameters.
 func checkPut(rq *request, in putParameterInput) error {
 	if in.Value == "" {
 		return rq.Service.Dialect.MissingParam("value")

@@ -132,8 +132,8 @@ func assumeRole(rq *request, in assumeRoleInput) error {
 	return nil
 }
 
-// timerForgetKey forgets a session key some time after it expired, so that a
-// late caller is still told that it expired.
+// timerForgetKey forgets a session key some time after it expired, so that a late
+// caller still reads that it expired.
 const timerForgetKey = "sts.forget-key"
 
 func forgetKey(r *Region, key string) { delete(r.Keys, key) }

@@ -97,7 +97,7 @@ func (rq *Exchange) ErrorBody(h http.Header, e *Error) []byte {
 	return w.Buf
 }
 
-// contentType is what the service's answers carry.
+// contentType is the content type of the service's answers.
 func (sv *Service) contentType() string {
 	switch sv.Protocol {
 	case "ec2":

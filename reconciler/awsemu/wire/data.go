@@ -64,7 +64,7 @@ func (d Data) Has(name string) bool {
 
 func Decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// MergedWith is a new body: d's members, with those of over in their place.
+// MergedWith is a new body: d's members, replaced by those of over.
 func (d Data) MergedWith(over Data) Data {
 	out := Data{}
 	for name, v := range d {

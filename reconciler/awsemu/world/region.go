@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// World is what the regions of an emulator share.
+// World is the part that the regions of an emulator share.
 type World struct {
 	Now     time.Time // the clock's, or while a timer runs the time at which it was due
 	Timings Timings
@@ -27,7 +27,7 @@ type World struct {
 	State   *State
 }
 
-// State is what of a world survives a restart.
+// State is the part of a world that survives a restart.
 type State struct {
 	Counter  uint64 // ids handed out so far
 	TimerSeq uint64
@@ -35,7 +35,7 @@ type State struct {
 }
 
 // Region is one account's part of one region, as all services see it. Each service
-// has a type of its own around it.
+// wraps it in its own type.
 type Region struct {
 	Account string
 	Name    string

@@ -25,7 +25,7 @@ func (s *Script[F]) Add(fault F) (remove func()) {
 	}
 }
 
-// Replace arms faults in the place of all others.
+// Replace arms faults, which replace all others.
 func (s *Script[F]) Replace(faults []F) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

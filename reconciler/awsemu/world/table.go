@@ -12,7 +12,7 @@ type Table[V any] struct {
 	keys []string
 }
 
-// Get returns a row, the zero value where there is none.
+// Get returns a row, the zero value for none.
 func (t *Table[V]) Get(key string) V { return t.rows[key] }
 
 // Has says whether there is a row.

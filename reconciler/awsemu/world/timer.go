@@ -41,7 +41,7 @@ func (h *timerHeap) Pop() any {
 }
 
 // After lets kind happen to key in d from now. A timer cannot be taken back: the
-// function that it runs must look whether it still has something to do.
+// function that it runs must check whether anything is left to do.
 func (r *Region) After(d time.Duration, kind, key string) {
 	st := r.world.State
 	st.TimerSeq++

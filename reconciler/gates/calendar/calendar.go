@@ -1,5 +1,5 @@
-// Package calendar says when windows for changes are open: by the clock on the
-// wall of a place, over the days on which that clock is put forward or back.
+// Package calendar says when windows for changes are open: by local time, also on the
+// days when local clocks go forward or back.
 //
 // Alertmanager's timeinterval, the library that is at hand, says whether a time lies
 // within; a plan that is held also says when the window opens next, and a window that
@@ -22,11 +22,11 @@ type Window struct {
 	// Days are those on which it begins; none stands for all.
 	Days []time.Weekday
 	// Start and End are minutes since midnight by the wall's clock; an End that
-	// is not after Start is on the next day. Length, where it is not 0, takes the
-	// place of End and is the time that passes, whatever the clock shows.
+	// is not after Start is on the next day. Length, where it is not 0, replaces End
+	// and is the time that passes, whatever the clock shows.
 	Start, End int
 	Length     time.Duration
-	// Zone is the place whose clock counts.
+	// Zone is the time zone.
 	Zone *time.Location
 }
 
@@ -48,8 +48,7 @@ func Open(windows []Window, now time.Time) bool {
 // which every weekday comes twice, and those that a window takes.
 const horizon = 22
 
-// Next is the first moment from now on at which it is open. ok is false where
-// there is none.
+// Next is the first moment from now on at which it is open. ok is false for none.
 func Next(windows []Window, now time.Time) (at time.Time, ok bool) {
 	if Open(windows, now) {
 		return now, true

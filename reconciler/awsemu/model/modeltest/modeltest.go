@@ -15,16 +15,16 @@ import (
 
 // Client holds requests against the model of their operation before it sends
 // them, and answers that are no errors when they come. What breaks the model goes on
-// all the same: the other end has its own say. It goes around a client rather than
-// a transport, as http.Client keeps a goroutine beside each call of a transport
-// that it does not know.
+// all the same: the other end checks for itself. It goes around a client rather than a
+// transport, as http.Client keeps a goroutine beside each call of a transport that it
+// does not know.
 type Client struct {
 	Next interface {
 		Do(*http.Request) (*http.Response, error)
 	}
-	// Request and Answer are told of what breaks the model; nil: it is not looked at.
+	// Request and Answer get every breach of the model; nil: it is not looked at.
 	Request, Answer func(error)
-	// Answered is told of every operation whose answer was looked at.
+	// Answered gets every operation whose answer was checked.
 	Answered func(op *model.Operation)
 }
 
