@@ -17,9 +17,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// ScopeKey tells the accounts and regions apart, together with how they are reached.
+// ScopeKey distinguishes the accounts and regions, together with how they are reached.
 type ScopeKey struct {
-	// Account may be empty until the credentials have told it.
+	// Account may be empty until the credentials tell it.
 	Account  string
 	Region   string
 	RoleARN  string
@@ -34,14 +34,14 @@ type Batch struct {
 	// Fresh is since when what AWS answers is to be known: what was asked before is
 	// asked again.
 	Fresh time.Time
-	// Strays says that these are all targets of the account and region, so that what
-	// belongs to others belongs to nobody.
+	// Strays says that these are all targets of the account and region, so that a
+	// resource of any other target is a stray.
 	Strays bool
 }
 
 // Loop makes passes over one scope until its context ends: at once when it is
 // nudged, after a short delay while something moves, and else at every interval.
-// Each scope has its own, so that one in which AWS does not answer holds up itself.
+// Each scope has its own, so that one in which AWS does not answer delays only itself.
 // There is no bound on how many make a pass at once: passes wait for AWS most of the
 // time, a bound would be filled by those that wait longest, and the memory of all of
 // them together grows with the pools, however these are spread over scopes.
@@ -54,8 +54,8 @@ type Loop struct {
 	Logger   *slog.Logger
 	// Interval is the time between passes with nothing moving, with 10 % of
 	// jitter either way; MovingDelay the time to the next pass while something moves.
-	// After a pass that did something it is a fifth of that, once: most changes are
-	// done when AWS has answered, and somebody waits to be told.
+	// After a pass that did something it is a fifth of that, once: AWS's answer
+	// completes most changes, and somebody waits for the news.
 	Interval    time.Duration
 	MovingDelay time.Duration
 	// Tracer makes a span of each pass; nil makes none.
@@ -67,7 +67,7 @@ type Loop struct {
 	bell chan struct{}
 
 	mu sync.Mutex // guards what follows, and the pace
-	// breather is what the scope said after the last pass.
+	// breather is the scope's Breather after the last pass.
 	breather time.Duration
 	// began is when the pass under way began, zero between passes; interrupt ends it.
 	began     time.Time
@@ -86,8 +86,8 @@ const LastCall = 5 * time.Second
 
 func (l *Loop) init() { l.once.Do(func() { l.bell = make(chan struct{}, 1) }) }
 
-// Nudge has the next pass start now. It never blocks; several nudges before the
-// pass are one.
+// Nudge starts the next pass now. It never blocks; several nudges before the pass are
+// one.
 func (l *Loop) Nudge() {
 	l.init()
 	select {
@@ -96,8 +96,8 @@ func (l *Loop) Nudge() {
 	}
 }
 
-// Interrupt has the pass under way end as soon as the calls in flight are answered,
-// without a new step, and the next one begin then. It does not wait.
+// Interrupt ends the pass under way as soon as the calls in flight are answered,
+// without a new step; then the next one begins. It does not wait.
 func (l *Loop) Interrupt() {
 	l.mu.Lock()
 	interrupt := l.interrupt
@@ -173,7 +173,7 @@ func forCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, cancel
 }
 
-// pace is what a pass found.
+// pace sums up what a pass found.
 type pace int
 
 const (
@@ -185,8 +185,8 @@ const (
 // soonerBy divides MovingDelay after a pass that acted.
 const soonerBy = 5
 
-// wait is the time to the next pass. One that acts each time does not hurry: it may
-// be at odds with somebody else. None hurries that would use up what a commit needs.
+// wait is the time to the next pass. One that acts each time does not hurry: it may be
+// in conflict with another writer. None hurries that would use up what a commit needs.
 func (l *Loop) wait(before, now pace) time.Duration {
 	l.mu.Lock()
 	wait, delay, breather := l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.breather
@@ -299,8 +299,8 @@ func RunBatch(ctx context.Context, b Batch, mode Mode) []*plan.Report {
 	return reports
 }
 
-// Moving reports whether a target is worth another look soon: something was
-// done, waits for something, or is on its way.
+// Moving reports whether a target deserves another look soon: something was done, waits
+// for something, or is on its way.
 func Moving(r *plan.Report) bool {
 	resting := heldPools(r.Plan)
 	for _, o := range r.Outcomes {

@@ -72,8 +72,8 @@ func (s *Scope) unpark(key string) {
 	delete(s.parked, key)
 }
 
-// tellParked says with the steps that are left alone, and of their pools, what has them
-// tried again. A command that works on a PATH tries each time that it is called.
+// tellParked says, with the parked steps and for their pools, what makes weir try them
+// again. A command that works on a PATH tries each time that it is called.
 func tellParked(policy basis.Policy, r *plan.Report) {
 	if policy.OwnTargetOnly {
 		return

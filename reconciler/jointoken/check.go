@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Where kubeadm and the API server look for tokens.
+// The namespace where kubeadm and the API server look for tokens.
 const (
 	namespace  = "kube-system"
 	secretType = "bootstrap.kubernetes.io/token"
@@ -35,10 +35,10 @@ const (
 	managedBy = "app.kubernetes.io/managed-by"
 )
 
-// ErrForeign says that a parameter of the wanted name is somebody else's.
+// ErrForeign says that a parameter of the wanted name belongs to another owner.
 var ErrForeign = errors.New("a parameter of that name exists and is not this weir's")
 
-// check is one look at everything.
+// check is one check of everything.
 type check struct {
 	keeper *Keeper
 	req    Request
@@ -94,8 +94,8 @@ func (c *check) run(ctx context.Context) (failed bool) {
 	return len(c.diags) > 0
 }
 
-// strays removes tokens that no parameter ever got. The cluster matters to nobody
-// here, so it may be away.
+// strays removes tokens that no parameter ever got. No request needs the cluster here,
+// so it may be away.
 func (c *check) strays(ctx context.Context) {
 	secrets, err := c.keeper.Cluster.Secrets(ctx, namespace, c.labels())
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *check) remove(ctx context.Context, t token) {
 	c.writes++
 }
 
-// keep makes sure that a parameter has a token that holds for long enough.
+// keep makes sure that a parameter holds a token that is valid for long enough.
 func (c *check) keep(ctx context.Context, p Pool) {
 	if h := c.have[p.Parameter]; h.place == placeOf(c.info) && slices.ContainsFunc(c.tokens, func(t token) bool {
 		return t.id == h.id && t.pool == p.Key && t.until.Sub(c.now) > renewBefore
@@ -163,7 +163,7 @@ func (c *check) keep(ctx context.Context, p Pool) {
 	delete(c.until, p.Key)
 	old := c.have[p.Parameter]
 	if i := slices.IndexFunc(c.tokens, func(t token) bool { return t.id == old.id && t.pool == p.Key }); i >= 0 {
-		c.until[p.Key] = c.tokens[i].until // until the new one is in its place
+		c.until[p.Key] = c.tokens[i].until // until the new one replaces it
 	}
 	t, ok := c.token(ctx, p.Key)
 	if !ok {
@@ -239,8 +239,8 @@ func (s scrubbed) Error() string {
 	return secret.New(s.t.secret, s.t.id+"."+s.t.secret).Finder().Redact(s.err.Error())
 }
 
-// leftovers keeps what machines may still fetch, and lets go of the rest: tokens
-// first, so that no credential is left whose parameter is gone.
+// leftovers keeps the tokens that machines may still fetch, and deletes the rest:
+// tokens first, so that no credential is left whose parameter is gone.
 func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[string]bool) {
 	needed := map[string]bool{}
 	for _, p := range c.req.Wanted {
@@ -279,7 +279,7 @@ func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[st
 	}
 }
 
-// keyForm is what a key looks like: of a pool, or of what pools share.
+// keyForm is the form of a key: of a pool, or of what pools share.
 var keyForm = regexp.MustCompile(`^(launch-config/)?[^/]+/[^/]+$`)
 
 // keyOf is the key that a parameter is for: the end of its name. The prefix may

@@ -36,8 +36,8 @@ import (
 const (
 	// Life is a token's life; kubeadm's own tokens live as long.
 	Life = 24 * time.Hour
-	// renewBefore is what is left of a token's life when a new one is made: so
-	// long may weir be down without a machine failing to join.
+	// renewBefore is the rest of a token's life at which a new one is made: so long may
+	// weir be down without a machine failing to join.
 	renewBefore = Life / 2
 	// checkEvery is the time between checks while nothing changes, and
 	// retryAfter after one that failed.
@@ -64,8 +64,8 @@ type Write struct {
 type Parameters interface {
 	// TaggedParameters lists the parameters that have all of the tags.
 	TaggedParameters(ctx context.Context, tags map[string]string) ([]Parameter, error)
-	// PutParameter makes or changes a SecureString. One that exists without the
-	// tags is somebody else's: the error is then ErrForeign, and nothing changes.
+	// PutParameter makes or changes a SecureString. One that exists without the tags
+	// belongs to another owner: the error is then ErrForeign, and nothing changes.
 	PutParameter(ctx context.Context, w Write) error
 	// DeleteParameter deletes one; that it is gone already is no error.
 	DeleteParameter(ctx context.Context, name string) error
@@ -97,11 +97,11 @@ type Request struct {
 	Standing map[string]bool
 	// Left are keys of which nothing is written or removed.
 	Left map[string]bool
-	// Prune lets go of what no pool needs any more.
+	// Prune deletes what no pool needs any more.
 	Prune bool
 }
 
-// Result is what became of a request.
+// Result is the result of a request.
 type Result struct {
 	// Until says by key how long the token holds that its machines fetch; pools
 	// without a token that holds are not in it.
@@ -156,7 +156,7 @@ func (k *Keeper) Keep(ctx context.Context, req Request) Result {
 	return k.last
 }
 
-// mark tells requests apart.
+// mark distinguishes requests.
 func (r Request) mark() string {
 	var parts []string
 	for _, p := range r.Wanted {
@@ -171,7 +171,7 @@ func (r Request) mark() string {
 	return fmt.Sprint(r.Owner, r.Source, r.Target, r.Prune, parts)
 }
 
-// held is what a parameter's description tells.
+// held holds the facts in a parameter's description.
 type held struct {
 	id    string
 	until time.Time
@@ -197,7 +197,7 @@ func parse(text string) held {
 	return held{id: m[1], until: until, place: m[3]}
 }
 
-// token is a bootstrap token, or what is left of one that cannot be used.
+// token is a bootstrap token, or the rest of an unusable one.
 type token struct {
 	id, secret string
 	until      time.Time

@@ -1,7 +1,7 @@
 // Package lineage says how commits that AWS names stand to those that weir follows.
 // Which of two commits is the newer one, Git says; what Git cannot say is remembered
-// here: where branches were before they were reset, and which commits somebody has
-// decided to write over.
+// here: where branches were before they were reset, and which commits a person has
+// decided to overwrite.
 package lineage
 
 import (
@@ -32,18 +32,18 @@ const (
 type Git interface {
 	Standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error)
 	Descends(ctx context.Context, revision, from string) (bool, error)
-	// Nudge has the source look at its repository soon.
+	// Nudge makes the source look at its repository soon.
 	Nudge()
 }
 
-// record is what is known of a repository, whichever of its branches are followed.
+// record holds the facts known of a repository, whichever of its branches are followed.
 type record struct {
 	// Heads are where sources were last, by their names.
 	Heads map[string]string `json:"heads,omitempty"`
 	// Left are commits that sources went away from to such as do not descend from them:
 	// what AWS holds of those was made by this weir, or with its knowledge.
 	Left []string `json:"left,omitempty"`
-	// Lifted are commits, as AWS names them, that somebody has decided to write over.
+	// Lifted are commits, as AWS names them, that a person has decided to overwrite.
 	Lifted []string `json:"lifted,omitempty"`
 }
 
@@ -87,9 +87,10 @@ func (b *Book) Line(id, name string, git Git, ring func(), now func() time.Time)
 	return &Line{book: b, id: id, name: name, git: git, ring: ring, now: now, asked: map[string]time.Time{}}
 }
 
-// Follow says which sources there are, and forgets what nobody names any more:
-// repositories that none of them is of, and for one that is gone where it was. What it
-// had applied is no newer commit of somebody else's: it counts as left.
+// Follow says which sources there are, and forgets what no source names any more:
+// repositories that none of them is of, and for one that is gone where it was. The
+// commit that it had applied is not a newer commit of another source: it is marked as
+// left.
 func (b *Book) Follow(lines []*Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,8 +135,8 @@ func (b *Book) Follow(lines []*Line) {
 	}
 }
 
-// of is what is known of a repository; mu is held. What cannot be read is nothing: then
-// pools are stopped that need not be.
+// of returns the record of a repository; mu is held. What cannot be read is nothing:
+// then pools are stopped that need not be.
 func (b *Book) of(id string) record {
 	r, known := b.known[id]
 	if known {
@@ -149,7 +150,7 @@ func (b *Book) of(id string) record {
 	return r
 }
 
-// set keeps what is known; mu is held.
+// set keeps a record; mu is held.
 func (b *Book) set(id string, r record) {
 	b.known[id] = r
 	if err := b.db.Update(func(tx *state.Tx) error { return records.Put(tx, id, r) }); err != nil {
@@ -181,7 +182,7 @@ func (l *Line) Looked(began time.Time, revision string) {
 
 // came notes that the source went from one commit to another.
 func (l *Line) came(last, revision string) {
-	ctx := context.Background() // nobody is asked
+	ctx := context.Background() // no source is asked
 	var left []string
 	for _, from := range append(slices.Clone(l.left()), last) {
 		if from == "" {
@@ -285,8 +286,8 @@ func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[
 // alike reports whether two names, of which each may be short, are of one commit.
 func alike(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// elsewhere reports whether another source of the same repository has the commit
-// behind it: this weir is not behind one that it follows.
+// elsewhere reports whether another source of the same repository has already passed
+// the commit: this weir is not behind one that it follows.
 func (l *Line) elsewhere(ctx context.Context, lines []*Line, r record, commit string) bool {
 	for _, other := range lines {
 		head := r.Heads[other.name]

@@ -9,7 +9,7 @@ import (
 type Answers map[intent.Lookup]Answer
 
 // Answer is the answer to one lookup. Exactly the member that the lookup's kind
-// asks for is set, or Problem says why there is none.
+// asks for is set, or Problem says why no answer exists.
 type Answer struct {
 	Image          *Image
 	Subnets        []string // sorted ids
@@ -17,8 +17,8 @@ type Answer struct {
 	Cluster        *EKSCluster
 	Template       *ForeignTemplate
 	RoleARN        string
-	// Discovered subnets were written by nobody: a pool that has some keeps
-	// them, whatever appears in the network later.
+	// No manifest names discovered subnets: a pool that has some keeps them, whatever
+	// appears in the network later.
 	Discovered bool
 	// VPCs are those of the subnets or security groups, sorted, as far as they are
 	// known.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Launches is what AWS said of the machines that a group waits for.
+// Launches is AWS's answer about the machines that a group waits for.
 type Launches struct {
 	// Failure is the newest launch that failed, zero where none did of late.
 	Failure LaunchFailure
@@ -48,8 +48,8 @@ func (g Group) count(which func(Instance) bool) (n int32) {
 
 // DesiredInstances is how many instances make up the desired capacity. A group
 // with weights counts in units of these, and is complete with any instances that
-// reach it; how many vCPUs or MiB an instance has is not known, so a group that
-// counts these is complete with what it has.
+// reach it; how many vCPUs or MiB an instance has is not known, so a group in these
+// units is complete with what it has.
 func (g Group) DesiredInstances() int32 {
 	weights := map[string]int32{}
 	if g.MixedInstancesPolicy != nil {
@@ -89,10 +89,9 @@ func (i Instance) Leaving() bool {
 	return i.Retained()
 }
 
-// Retained reports whether the instance counts no more and stays until somebody
-// ends it: its termination hook was abandoned in a group that then retains
-// instances (InstanceLifecyclePolicy in the API reference).
-// Assumed of AWS: retained-states.
+// Retained reports whether the instance no longer counts and stays until somebody ends
+// it: its termination hook was abandoned in a group that then retains instances
+// (InstanceLifecyclePolicy in the API reference). Assumed of AWS: retained-states.
 func (i Instance) Retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
 
 // Ready reports whether Auto Scaling counts on the instance.
@@ -101,7 +100,7 @@ func (i Instance) Ready() bool { return i.LifecycleState == "InService" && i.Hea
 // A group that names a launch template by an alias launches whatever the alias means
 // at that moment: a version that weir makes would go live at the next scale-out, while
 // its rollout is held, and AWS refuses to roll back to an alias. Such groups are
-// adopted ones, and those that somebody set to one by hand.
+// adopted ones, and those that were set to one by hand.
 
 // Alias reports whether a reference follows the newest or the default version.
 func (r TemplateRef) Alias() bool {

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// GroupHooks is what AWS said of a group's lifecycle hooks.
+// GroupHooks is AWS's answer about a group's lifecycle hooks.
 type GroupHooks struct {
 	// Hooks are sorted by name, AWS's defaults filled in.
 	Hooks []intent.LifecycleHook
@@ -15,8 +15,7 @@ type GroupHooks struct {
 }
 
 // TagHooks says which lifecycle hooks of a group are weir's, in the form of
-// keyMarks: a hook that Git drops is removed, and one that somebody else put there
-// is left alone.
+// keyMarks: a hook that Git drops is removed, and another's hook stays.
 const TagHooks = OwnTagPrefix + "hooks"
 
 // Auto Scaling's defaults for a lifecycle hook (API reference, PutLifecycleHook).

@@ -21,7 +21,7 @@ var eksName = regexp.MustCompile(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-
 // capaName is how Cluster API Provider AWS names the images that it publishes.
 var capaName = regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
 
-// family is what a published image is, and the Kubernetes version that it is made for.
+// family is the kind of a published image, and the Kubernetes version that it is made for.
 func (im *Image) family() (of, version string) {
 	if m := capaName.FindStringSubmatch(im.Name); m != nil {
 		return "CAPA " + m[1], m[2]

@@ -23,7 +23,7 @@ type Query struct {
 	AskEvery time.Duration
 }
 
-// Needs is what planning found missing from a State.
+// Needs are the facts that planning found missing from a State.
 type Needs struct {
 	TemplateNames []string // to be read by name, sorted
 	GroupNames    []string
@@ -40,8 +40,8 @@ type Needs struct {
 	Hooks []string
 	// Activities are groups of which it is asked why sizes or machines differ.
 	Activities []ActivityQuery
-	// Short are groups of which it is told why machines do not come, as far as there
-	// are calls to spare. Planning does not need it.
+	// Short are groups whose report says why machines do not come, as far as spare
+	// calls allow. Planning does not need it.
 	Short []string
 	// Updates are nodegroups whose newest update is needed.
 	Updates []NodegroupName
@@ -94,8 +94,8 @@ func sortedUnique(s []string) []string {
 	return slices.Compact(s)
 }
 
-// Add joins the needs of several targets, apart from commits: each has those of its
-// own source.
+// Add joins the needs of several targets, except commits: each keeps those of its own
+// source.
 func (n *Needs) Add(o Needs) {
 	o.Commits = nil
 	n.Append(o)

@@ -4,10 +4,10 @@
 // names of what planning still lacks (Needs).
 //
 // Everything here is a value: whoever reads AWS makes it, planning compares it with what
-// Git wants, and neither changes it afterwards. Three states of a resource are kept
-// apart, because nothing may be deleted or made on a guess: it is there, it was asked for
-// and is not there (Absent), and it was not asked for, which is neither. What AWS would
-// not show (Unread) is a fourth: it is not known, and never taken for absent.
+// Git wants, and neither changes it afterwards. Three states of a resource are distinct,
+// because nothing may be deleted or made on a guess: it is there, it was asked for and is
+// not there (Absent), and it was not asked for, which is neither. What AWS would not show
+// (Unread) is a fourth: it is not known, and never taken for absent.
 package observed
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// State is what AWS holds in one account and region, as far as it was read. It
+// State holds AWS's resources in one account and region, as far as they were read. It
 // is shared by all targets there and is not changed by planning.
 type State struct {
 	Account string
@@ -31,7 +31,7 @@ type State struct {
 	Absent     Absent
 	// Refreshes holds the newest instance refresh of the groups for which it
 	// was read, in this pass or in an earlier one of the process, by group name. A
-	// group without any has a zero ID.
+	// group without refreshes gives a zero ID.
 	Refreshes map[string]Refresh
 	// Hooks holds the lifecycle hooks of the groups for which they were read.
 	Hooks map[string]GroupHooks
@@ -56,7 +56,7 @@ type State struct {
 	// for.
 	VersionUsers map[string][]VersionUser
 	// Launched holds when instances were launched, of those that were asked for;
-	// one that exists no more has a zero time.
+	// one that no longer exists gives a zero time.
 	Launched map[string]time.Time
 }
 
@@ -101,8 +101,8 @@ type TemplateVersion struct {
 	// Unknown says that the version holds members which weir does not know,
 	// so Data is not all of it.
 	Unknown bool
-	// Body is BodyHash(Data), worked out once when the version is read; "" has
-	// it worked out where it is needed.
+	// Body is BodyHash(Data), worked out once when the version is read; with "", weir
+	// works it out where it is needed.
 	Body string
 }
 

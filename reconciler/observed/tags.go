@@ -15,8 +15,8 @@ const (
 	TagTarget = "weir.dev/target"
 	TagSource = "weir.dev/source"
 	TagPool   = "weir.dev/pool"
-	// TagLaunchConfig stands in place of TagPool on a template that pools share:
-	// the AWSLaunchConfig's namespace and name.
+	// TagLaunchConfig replaces TagPool on a template that pools share: the
+	// AWSLaunchConfig's namespace and name.
 	TagLaunchConfig = "weir.dev/launch-config"
 	// TagPrune is "disabled" on what must not be deleted when Git drops it.
 	TagPrune = "weir.dev/prune"
@@ -24,8 +24,8 @@ const (
 	// DefaultKeepVersions: what the last pruning went by.
 	TagKeep = "weir.dev/keep-versions"
 	// TagKeys says which keys of the resource weir has put there for Git, in the
-	// form of keyMarks: a tag that Git drops is removed, and a tag of somebody
-	// else's is left alone, without a record of what was applied.
+	// form of keyMarks: a tag that Git drops is removed, and another's tag stays,
+	// without a record of what was applied.
 	TagKeys = "weir.dev/tags"
 	// TagCluster names the EKS cluster on the template of a nodegroup, so that
 	// the nodegroup is looked for even when Git names the cluster no more.
@@ -83,7 +83,7 @@ const (
 	markLengths = "0123456789abcdefg"
 )
 
-// KeyMarks records the keys of tags; "0" where there is none.
+// KeyMarks records the keys of tags; "0" for none.
 func KeyMarks(tags map[string]string) string {
 	if len(tags) == 0 {
 		return markLengths[:1]
@@ -104,8 +104,8 @@ func keyMark(key string, length int) string {
 	return string(text[:length])
 }
 
-// Marked reports whether a record made by keyMarks holds key. A record that
-// somebody changed by hand holds what can be read of it.
+// Marked reports whether a record made by keyMarks holds key. A record that was changed
+// by hand holds as much as can be read of it.
 func Marked(record, key string) bool {
 	if record == "" || strings.HasPrefix(key, "aws:") || strings.HasPrefix(key, OwnTagPrefix) {
 		return false
@@ -134,8 +134,8 @@ const (
 // wanted of the pool then. Taking over changes tags alone; what machines would be
 // replaced for is a decision of its own. While Git wants the same, each such step is
 // held until somebody lets it run. The tag goes right before the first that does, or
-// once a commit has changed the pool. It stands in AWS, so that no lost state and no
-// second weir begins what nobody decided.
+// once a commit has changed the pool. It stands in AWS, so that neither a lost state
+// nor a second weir begins what no person decided.
 const TagAdopted = "weir.dev/adopted"
 
 // TagDelete is "drain" on a group that is scaled to zero before it is deleted: the
@@ -155,6 +155,5 @@ const (
 
 // TagSuspended names the processes of a group that weir suspended for Git, with
 // spaces between: one that Git drops is resumed, and one that somebody else suspended
-// is left alone. A process that was suspended already when Git came to declare it is
-// somebody else's.
+// stays. A process that was suspended before Git declared it is somebody else's.
 const TagSuspended = OwnTagPrefix + "suspended"

@@ -10,21 +10,21 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Adoption says which resources that somebody else made, or another weir owns,
-// become the target's. The zero value adopts nothing.
+// Adoption says which resources become the target's that somebody else made or another
+// weir owns. The zero value adopts nothing.
 //
 // Adopting writes tags and nothing else, one call for each resource, in which all
-// of weir's tags are set together: whoever of two adopters writes last has a
-// resource whole, and no resource is ever marked for two. The group or nodegroup
-// comes before its template, because a former owner that still prunes must lose
-// what holds machines first. Where two adopters end with one of the two each,
-// both report a conflict and neither writes again. A pool that is adopted by half
-// is adopted by the next attempt: what is the target's already is left out.
+// of weir's tags are set together: whoever of two adopters writes last owns the whole
+// resource, and no resource ever carries the mark of two. The group or nodegroup comes
+// before its template, because a former owner that still prunes must lose what holds
+// machines first. Where two adopters end with one of the two each, both report a
+// conflict and neither writes again. A pool that is adopted by half is adopted by the
+// next attempt: those that are the target's already are left out.
 type Adoption struct {
 	// Annotated lets the annotation weir.dev/adopt take over what no weir owns.
 	Annotated bool
-	// Asked makes it a pass for adopting alone: what is not part of that is not
-	// planned. All pools are meant, or Pools ("namespace/name").
+	// Asked makes it a pass for adopting alone: other steps are not planned. All pools
+	// are meant, or Pools ("namespace/name").
 	Asked bool
 	Pools map[string]bool
 	// From is the instance whose resources are taken over besides, with Asked.
@@ -44,8 +44,8 @@ var toolTags = []struct{ prefix, whose string }{
 	{"eks:", "EKS"},
 }
 
-// neverAdopted says why a resource is nobody's to take over, "" if it may be: it
-// is another tool's, which would go on changing it, or another cluster's.
+// neverAdopted says why nobody may take a resource over, "" if that is allowed: it is
+// another tool's, which would go on changing it, or another cluster's.
 func neverAdopted(have, want map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(have)) {
 		for _, t := range toolTags {
@@ -64,8 +64,8 @@ func neverAdopted(have, want map[string]string) string {
 	return ""
 }
 
-// MayAdopt decides whether what is not the target's may become it. Where it may
-// not although somebody asked, o says why.
+// MayAdopt decides whether what is not the target's may become it. Where it may not
+// although it was asked for, o says why.
 func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Ownership) bool {
 	p, a := in.Policy, in.Policy.Adoption
 	owner := have[observed.TagOwner]
@@ -87,13 +87,13 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 		o.Why = never
 		return false
 	}
-	// What is ours is a matter between targets of this instance.
+	// For our own resources, this is a matter between targets of this instance.
 	return owner == "" || !ours && a.Asked && a.From == owner
 }
 
-// wayOut says what to do about a resource of owner, for whom "" stands for no weir. Who
-// plans a directory by itself is not told to take what a daemon has: both would go on
-// changing it.
+// wayOut says what to do about a resource of owner, for whom "" stands for no weir. A
+// plan of a directory by itself does not advise to take what a daemon owns: both would
+// go on changing it.
 func (p Policy) wayOut(owner string) string {
 	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
 		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
@@ -101,13 +101,13 @@ func (p Policy) wayOut(owner string) string {
 	return "rename the pool, remove the existing resource, or take it over: " + p.AdoptCommand(owner)
 }
 
-// OnlyShows reports whether the plan is for looking at: then what somebody else has is
-// shown as what it would be once it is adopted, with what differs from Git.
+// OnlyShows reports whether the plan is for looking at: then the plan shows another's
+// resource as it would be after its adoption, with its differences from Git.
 func (p Policy) OnlyShows() bool { return p.ReportOnly && !p.Adoption.Asked }
 
 // AdoptCommand is the command that takes over for the target what owner has, for
-// whom "" stands for no weir. The owner is the text of somebody's tag: what can be
-// no name of an instance is not printed for people to paste.
+// whom "" stands for no weir. The owner comes from a tag, so it is foreign text: what
+// can be no name of an instance is not printed for people to paste.
 func (p Policy) AdoptCommand(owner string) string {
 	command := "weir adopt --config FILE " + p.Target
 	if p.OwnTargetOnly { // rendered from a directory
@@ -147,7 +147,7 @@ func (c *Work) Adopt(pool *intent.Pool, resource step.Resource, name string, hav
 	return tags
 }
 
-// TagVerb is the verb of a step that tags what is behind a nodegroup.
+// TagVerb is the verb of a step that tags the resources behind a nodegroup.
 func (c *Work) TagVerb() step.Verb {
 	if c.Adopts {
 		return step.Adopt
@@ -155,9 +155,9 @@ func (c *Work) TagVerb() step.Verb {
 	return step.Update
 }
 
-// Adopted arranges the steps of a pool: what is adopted comes first, and all else waits
-// for a later pass, so that a pass which adopts changes tags only and still shows what
-// will follow.
+// Adopted arranges the steps of a pool: adoptions come first, and all else waits for a
+// later pass, so that a pass with adoptions changes only tags and still shows what will
+// follow.
 func (c *Work) Adopted(steps []step.Step) []step.Step {
 	if !c.Adopts {
 		if c.In.Policy.Adoption.Asked {

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// AdoptedFor is what TagAdopted holds: a hash over what decides about a pool's
-// machines. Members that are empty or zero are left out, so that a weir that knows
-// more of them gives the same.
+// AdoptedFor is the value of TagAdopted: a hash over what decides about a pool's
+// machines. Members that are empty or zero are left out, so that a weir that knows more
+// of them gives the same.
 func AdoptedFor(pool *intent.Pool) string {
 	var wanted struct {
 		Template  string                   `json:"template"`

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Answer returns the answer to a lookup of pool, or records why there is none.
-// A lookup that AWS did not answer blocks the pool and never becomes a default.
+// Answer returns the answer to a lookup of pool, or records why none exists. A lookup
+// that AWS did not answer blocks the pool and never becomes a default.
 func (c *Work) Answer(pool *intent.Pool, l intent.Lookup) (observed.Answer, bool) {
 	a, ok := c.In.Answers[l]
 	switch {

@@ -73,7 +73,7 @@ func OrNil(s string) any {
 }
 
 // NewTags are the tags of a new resource but for those that weir gives to every one
-// of its kind, with the value that it gives: what somebody wrote, and what an
+// of its kind, with the value that it gives: what a manifest says, and what an
 // annotation of the pool stands for.
 func NewTags(pool *intent.Pool, usual, tags map[string]string) []step.Change {
 	put := map[string]string{}
@@ -85,7 +85,7 @@ func NewTags(pool *intent.Pool, usual, tags map[string]string) []step.Change {
 	return TagChanges(pool, put, nil, nil)
 }
 
-// UsualTags are those that a resource of the pool has although nobody wrote them.
+// UsualTags are those that a resource of the pool has although no manifest names them.
 // name is that of a group or template; a nodegroup has no tag of its own name.
 func (in Input) UsualTags(pool *intent.Pool, name string, tags map[string]string) map[string]string {
 	out := map[string]string{
@@ -109,7 +109,7 @@ func TagChanges(pool *intent.Pool, put map[string]string, remove []string, have 
 	var out []step.Change
 	for _, k := range slices.Sorted(maps.Keys(put)) {
 		if k == observed.TagRevision || k == observed.TagSince {
-			continue // nobody wants them: they go along with writes
+			continue // no pool wants them: they go along with writes
 		}
 		var from any
 		if v, ok := have[k]; ok {
@@ -130,7 +130,7 @@ func TagChanges(pool *intent.Pool, put map[string]string, remove []string, have 
 	return out
 }
 
-// Minus is what of a list is not in another.
+// Minus returns the members of a list that another lacks.
 func Minus[T comparable](list, other []T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(other, v) })
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // One commit makes at most one rollout of a pool. It makes another where somebody has
-// put machines back to something else by hand, and who does that again and again, as
-// another weir would that knows of no newer commit, is not answered for ever: what this
+// put machines back by hand; but weir does not answer for ever to one who does that
+// again and again, as another weir would that knows of no newer commit: what this
 // process has started is remembered, and what others have, AWS lists.
 const (
 	// mostRollouts bounds those that one process starts from one commit to one
@@ -29,7 +29,7 @@ const (
 	mostDisplaced = 3
 )
 
-// RolloutKey is what a rollout is remembered by.
+// RolloutKey is the key under which a rollout is remembered.
 func RolloutKey(target, pool, revision, rollout string) string {
 	return strings.Join([]string{target, pool, revision, rollout}, "\x00")
 }
@@ -49,7 +49,7 @@ func (m *Memory) ForgetRollouts(now time.Time) {
 	})
 }
 
-// Made is what the creation of a pool is remembered by.
+// Made is the key under which the creation of a pool is remembered.
 const Made = "made"
 
 // started counts the rollouts that this process started within a time.

@@ -41,9 +41,9 @@ type Gates struct {
 	Suspended string
 	// Pools are the suspended pools ("namespace/name"), each with why.
 	Pools map[string]string
-	// AsReviewed holds every step that no Grant lets run.
+	// AsReviewed holds every step that no Grant allows.
 	AsReviewed bool
-	// Grant is what somebody's approval still lets run; nil for none.
+	// Grant holds what an approval still allows; nil for none.
 	Grant *Grant
 	// Wave says which target this one waits for: no step runs but those that put drift
 	// back and replace nothing. Earlier are the targets that it comes after where it
@@ -53,25 +53,24 @@ type Gates struct {
 	// Window says when the next window opens: no step runs that replaces or
 	// ends something.
 	Window string
-	// Agreed is nil where nobody was asked.
+	// Agreed is nil where no question was asked.
 	Agreed *Agreement
-	// Decided lets the first rollout of what was taken over run: whoever is there was
+	// Decided allows the first rollout of what was taken over: whoever is there was
 	// shown it, or wants no question.
 	Decided bool
-	// Deletions says how deletions are agreed to, where nobody can be asked: none
-	// runs.
+	// Deletions says how deletions are agreed to, where weir can ask nobody: none runs.
 	Deletions string
 	// Waits says what of weir's own must end before anything of the target is written,
 	// such as the render of a newer commit: no step runs.
 	Waits string
 }
 
-// Grant is an approval at work. It covers the plan with its digest and, once that
-// has begun, what must follow for the same pools: a default version that moves
-// after its rollout, a template that goes after its group.
+// Grant is an approval at work. It allows the plan with its digest and, once that has
+// begun, what must follow for the same pools: a default version that moves after its
+// rollout, a template that goes after its group.
 type Grant struct {
 	Digest string
-	// Exact asks that the plan still has the digest: the approval is not used yet.
+	// Exact asks that the plan still matches the digest: the approval is not used yet.
 	Exact bool
 	// Owners are those of the approved plan's steps; Deletes are the pools of
 	// which it deletes something.
@@ -79,9 +78,9 @@ type Grant struct {
 	Deletes map[string]bool
 }
 
-// Agreement is what somebody was shown at a terminal and said yes to.
+// Agreement is the plan that a person saw at a terminal and said yes to.
 type Agreement struct {
-	// Digest is that of the plan that was shown. It counts in the first pass; what
+	// Digest is that of the plan that was shown. It is valid in the first pass; what
 	// follows comes of the same commit and is not asked about again.
 	Digest string
 	First  bool
@@ -89,9 +88,9 @@ type Agreement struct {
 	Deletes map[string]bool
 }
 
-// HoldOf is what holds a pool as a whole.
+// HoldOf is the hold on a pool as a whole.
 func (in Input) HoldOf(pool *intent.Pool) step.Hold {
-	// Adopting changes tags alone, and somebody asks for it: only Git's word holds it.
+	// Adopting changes only tags, and a person asks for it: only Git's word holds it.
 	asked := in.Policy.Adoption.Asked
 	switch {
 	case !asked && (in.Policy.Suspended || in.Policy.ReportOnly):
@@ -131,14 +130,14 @@ func (in Input) HoldOfAll(pools []*intent.Pool) step.Hold {
 	return in.HoldOf(pools[0])
 }
 
-// Level is what AWS answered to a lookup that says what machines run and may be
-// answered otherwise tomorrow, without a commit: the image that is newest, the newest
+// Level is AWS's answer to a lookup that decides what machines run, and whose answer
+// may be another tomorrow without a commit: the image that is newest, the newest
 // version of a launch template, the Kubernetes version of a control plane.
 type Level struct {
 	// ID says what it is in its account and region; Name says it elsewhere too, and is
 	// empty where nothing does.
 	ID, Name string
-	// Since is when this process was first told so.
+	// Since is when this process first got this answer.
 	Since time.Time
 }
 

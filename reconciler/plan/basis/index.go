@@ -22,10 +22,10 @@ type Index struct {
 	Behind       map[string][]string
 }
 
-// ownerKey is what three of weir's tags say together.
+// ownerKey joins the values of three of weir's tags.
 type ownerKey struct{ instance, source, target string }
 
-// Owned is what carries one target's tags, each list in order.
+// Owned are the resources that carry one target's tags, each list in order.
 type Owned struct {
 	Groups, Templates []string
 	Nodegroups        []observed.NodegroupName
@@ -87,7 +87,7 @@ func NewIndex(s *observed.State) *Index {
 	return x
 }
 
-// Mine is what carries this target's tags exactly: nothing else is ever an
+// Mine are the resources that carry this target's tags exactly: nothing else is ever an
 // orphan of it.
 func (in Input) Mine() Owned {
 	return in.Index.owned[ownerKey{in.Policy.Instance, in.Policy.Source, in.Policy.Target}]

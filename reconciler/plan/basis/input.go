@@ -1,4 +1,4 @@
-// Package basis is what all of planning stands on: the Input of a plan and what the
+// Package basis is the ground of all planning: the Input of a plan and what the
 // configuration says of its target, the rules of whose a resource is, and the work on one
 // pool with its Result.
 //
@@ -41,22 +41,23 @@ type Input struct {
 	// Now is when the pass began.
 	Now time.Time
 	// Began is when the pass began by the process's own clock, as ReadAt of what was
-	// read is: nobody sets that one.
+	// read is: no manifest sets that one.
 	Began time.Time
 	// AskEvery is for how long AWS is not asked about an instance refresh whose
 	// machines show nothing new; DefaultAskEvery if 0.
 	AskEvery time.Duration
-	// Reviewed are the images of versions that somebody reviewed, by SourceHash; Checked
-	// says of each whether it is an answer to its lookup still.
+	// Reviewed are the images of reviewed versions, by SourceHash; Checked says of each
+	// whether it is an answer to its lookup still.
 	Reviewed map[string]ReviewedImage
 	Checked  map[ImageCheck]observed.Answer
 	// Own says that the plan is a commit's own: images that were published since are no
-	// part of it, also for pools that follow them. Base is what is followed where the
-	// commit is a proposal, nil where the target is new or nothing is proposed.
+	// part of it, also for pools that follow them. Base is the state that is followed
+	// where the commit is a proposal, nil where the target is new or the commit is no
+	// proposal.
 	Own  bool
 	Base *intent.Set
-	// Nodes is what the workload cluster says of its nodes, nil where nobody
-	// asked it.
+	// Nodes is the workload cluster's answer about its nodes, nil where no read was
+	// made.
 	Nodes *Nodes
 }
 
@@ -78,11 +79,11 @@ type Node struct {
 	Ready bool
 	// Since is when Ready last changed.
 	Since time.Time
-	// Why is what the cluster says where it is not ready.
+	// Why is the cluster's reason where it is not ready.
 	Why string
 }
 
-// Policy is what the configuration says about one target.
+// Policy is the configuration of one target.
 type Policy struct {
 	// Instance is the value of the tag weir.dev/owner.
 	Instance string
@@ -110,7 +111,7 @@ type Policy struct {
 	Unlisted []string
 	Listed   map[string]bool
 	// OwnTargetOnly refuses resources of another target of the same instance
-	// and source: path mode, where nobody knows what other targets want.
+	// and source: path mode, where the other targets' wishes are unknown.
 	OwnTargetOnly bool
 	// DigestKey keys the HMAC that stands for user data in changes.
 	DigestKey []byte
@@ -137,11 +138,11 @@ type Prune struct {
 	// least 1; or Count where Percent is 0.
 	Percent int
 	Count   int
-	// Allowed are pools ("namespace/name") that the commit's trailer lets go whatever
-	// the limit says, Granted those that an approval does.
+	// Allowed are pools ("namespace/name") that the commit's trailer allows to delete
+	// whatever the limit says, Granted those that an approval allows.
 	Allowed, Granted map[string]bool
-	// Waits says what has to be known before the trailer counts: what is beyond the
-	// limit waits for that. Empty where nothing has.
+	// Waits says what must be known before the trailer is valid: deletions beyond the
+	// limit wait for it. Empty where nothing has.
 	Waits string
 }
 
@@ -172,8 +173,7 @@ type Claim struct {
 	Cluster string
 }
 
-// Fleet is what all targets of the instance in the account and region want
-// together.
+// Fleet is the sum of what all targets of the instance in the account and region want.
 type Fleet struct {
 	// Wanted names the target that wants a resource; several targets that want
 	// the same one are in Contested.
@@ -181,8 +181,8 @@ type Fleet struct {
 	Contested map[Claim][]string
 	// Brought names, by name or by id, the launch templates that pools bring along.
 	Brought map[string]bool
-	// Whole says that every one of those targets has a whole render. Unless it
-	// is, nothing is deleted.
+	// Whole says that every one of those targets rendered whole. Unless it is, nothing
+	// is deleted.
 	Whole bool
 }
 
@@ -226,10 +226,10 @@ func NewFleet(claims map[string][]Claim, whole bool) Fleet {
 	return f
 }
 
-// Memory is what a running process remembers between passes: EKS hands a
-// nodegroup whose update failed back as ACTIVE with its old values, so only the
-// memory of the attempt keeps weir from trying for ever. A restart forgets it
-// and costs one more try.
+// Memory holds the facts that a running process remembers between passes: EKS hands a
+// nodegroup whose update failed back as ACTIVE with its old values, so only the memory
+// of the attempt keeps weir from trying for ever. A restart forgets it and costs one
+// more try.
 type Memory struct {
 	// Started holds the fingerprint of the wanted nodegroup for which an
 	// update was last started.

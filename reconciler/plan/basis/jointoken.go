@@ -17,7 +17,7 @@ type JoinTokens struct {
 	Once bool
 }
 
-// HowTo says what has weir keep tokens.
+// HowTo says how to make weir keep tokens.
 func (j JoinTokens) HowTo() string {
 	if j.Once {
 		return "add --kubeconfig FILE, the kubeconfig of the cluster that they join, by which weir makes tokens"
@@ -71,7 +71,7 @@ func JoinNeedsOf(in Input, converged map[string]bool) JoinNeeds {
 			clusters[pool.ClusterKey] = true
 		}
 	}
-	if len(clusters) > 1 { // which of them the kubeconfig is of cannot be told
+	if len(clusters) > 1 { // which of them the kubeconfig belongs to is not known
 		n.Wanted = map[string]string{}
 	}
 	stands := func(tags map[string]string) {

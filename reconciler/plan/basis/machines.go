@@ -72,7 +72,7 @@ func (in Input) Machine(pool *intent.Pool, i observed.Instance) (ready, availabl
 	return true, in.Now.Sub(since) >= time.Duration(pool.MinReadySeconds)*time.Second
 }
 
-// Exists reports whether AWS has the pool's group or nodegroup.
+// Exists reports whether the pool's group or nodegroup exists in AWS.
 func (in Input) Exists(pool *intent.Pool) bool {
 	if pool.Group != nil {
 		_, found := in.State.Groups[pool.Group.Name]
@@ -108,8 +108,8 @@ func (in Input) GroupOwnership(g observed.Group, wantedBy string) Ownership {
 }
 
 const (
-	// joinsWithin is how long a machine may be in service without a Ready node until
-	// somebody has to look at it.
+	// joinsWithin is how long a machine may be in service without a Ready node until it
+	// needs a look.
 	joinsWithin = 10 * time.Minute
 	// unreadyNamed is how many machines a message names.
 	unreadyNamed = 3
@@ -118,7 +118,7 @@ const (
 )
 
 // Unready says of a pool's machines in service which have no Ready node, "" where all
-// have one or nobody reads nodes. late says that one is so for too long.
+// have one or weir reads no nodes. late says that one is so for too long.
 func (in Input) Unready(pool *intent.Pool) (message string, late bool) {
 	if in.Nodes == nil || in.Nodes.Err != nil {
 		return "", false

@@ -31,7 +31,7 @@ const (
 	mostUnchanged = 2
 	// mostMade is how often something is made, deleted or rolled out: that may be unseen
 	// for a while, and is what two weirs undo for each other, which rollout-contested
-	// tells before.
+	// reports earlier.
 	mostMade = 5
 	// mostWrites is how often a value is written while AWS answers others, each time
 	// another one.
@@ -44,13 +44,13 @@ type WriteKey struct {
 	what          string // of the action, the resource, the field and the wanted value
 }
 
-// Written is what is remembered of one change since AWS last answered what it wrote.
+// Written is the memory of one change since AWS last answered what it wrote.
 type Written struct {
 	// from stands for what AWS answered before the last writes, of which there are
-	// unchanged; writes counts all.
+	// unchanged; writes is their number.
 	from              string
 	unchanged, writes int
-	// pool is what Git wanted then.
+	// pool is the pool that Git wanted then.
 	pool *intent.Pool
 }
 
@@ -61,8 +61,8 @@ type Write struct {
 	change step.Change
 }
 
-// writes are the changes of a step. What is made is one, and so is a step that
-// changes no field: that is known by its reason.
+// writes are the changes of a step. A creation is one, and so is a step that changes no
+// field: that is known by its reason.
 func WritesOf(s step.Step, target string) []Write {
 	key := func(more ...[]byte) WriteKey {
 		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), s.About().EksCluster(), s.Name}, "\x00")
@@ -126,9 +126,9 @@ func (m *Memory) ForgetWrites(known map[string]bool) {
 // A reviewed plan is applied with the images that it showed, whatever was published
 // since: the content of a version, with its image as Git names it, says which version of
 // which review it is. So it does not matter how a pull request was merged, nor whether
-// its forge has told of that yet.
+// its forge has reported that yet.
 
-// ReviewedImage is the image of a version in a plan that somebody reviewed.
+// ReviewedImage is the image of a version in a reviewed plan.
 type ReviewedImage struct {
 	Lookup intent.Lookup `json:"lookup"`
 	// ID is the image's; empty where the version keeps the image that the pool has. Words
@@ -148,10 +148,10 @@ type ImageCheck struct {
 	ID     string
 }
 
-// Settled is what a pool wanted when it last had converged. The process remembers
-// it, and a restart forgets it: what differs then may be a change of Git that nobody
-// has applied, so that it is called drift only where the target reports and never
-// changes anything.
+// Settled is the pool that Git wanted when it last had converged. The process remembers
+// it, and a restart forgets it: what differs then may be a change of Git that was never
+// applied, so that it is called drift only where the target reports and never changes
+// anything.
 type Settled struct {
 	Pool    *intent.Pool
 	Answers observed.Answers

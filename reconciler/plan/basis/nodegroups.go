@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ClusterOf is what AWS says of the EKS cluster that a pool's machines join, nil
-// where it is none or not known.
+// ClusterOf is the EKS cluster that a pool's machines join as AWS answered, nil where
+// it is no EKS cluster or not known.
 func (in Input) ClusterOf(pool *intent.Pool) *observed.EKSCluster {
 	asked := pool.ControlPlane
 	if pool.Nodegroup != nil {
@@ -31,11 +31,11 @@ func (in Input) BeingMade(pool *intent.Pool) string {
 }
 
 // How a nodegroup is replaced: what EKS cannot change in place is made anew, under
-// a name of its own, beside the nodegroup that there is; once the new one is ACTIVE
-// the old one is deleted, which EKS does by draining its nodes. Which of the two a
-// pass has to do follows from what AWS holds: the nodegroup that has what Git wants
-// is the pool's, and the others that carry the pool's tag go. So a replacement goes
-// on after a crash, and turns round where Git does.
+// a name of its own, beside the present nodegroup; once the new one is ACTIVE the old
+// one is deleted, which EKS does by draining its nodes. Which of the two a pass has to
+// do follows from what AWS holds: the nodegroup that matches Git is the pool's, and the
+// others that carry the pool's tag go. So a replacement goes on after a crash, and
+// turns round where Git does.
 
 // maxNodegroupName is EKS's limit for a nodegroup's name.
 const maxNodegroupName = 63
@@ -69,8 +69,8 @@ func NodegroupRank(n observed.Nodegroup) int {
 }
 
 // NodegroupsOf returns the nodegroups of the state that stand for a pool, by the
-// pool's tag: those that serve first, then by age. Where none has the tag and is
-// the instance's, what is in the way is returned.
+// pool's tag: those that serve first, then by age. Where none carries the tag and the
+// instance's, the one in the way is returned.
 func (in Input) NodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 	n := pool.Nodegroup
 	index := in.Index
@@ -114,8 +114,8 @@ func (in Input) NodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 	return ours
 }
 
-// namedInGit reports whether some pool other than that of wanted has the nodegroup's
-// name in Git: it is no replacement then, though its name may look like one.
+// namedInGit reports whether some pool other than that of wanted names the nodegroup in
+// Git: then it is no replacement, though its name may look like one.
 func (in Input) namedInGit(name observed.NodegroupName, wanted string) bool {
 	_, named := in.Fleet.Wanted[Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}]
 	return named && name.Name != wanted
@@ -141,7 +141,7 @@ func CutSuffix(name string) (base, suffix string, ok bool) {
 	return name[:at], name[at:], true
 }
 
-// MinorOf returns the minor of "1.31" or "v1.31.2"; -1 where there is none.
+// MinorOf returns the minor of "1.31" or "v1.31.2"; -1 for none.
 func MinorOf(version string) int {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(parts) < 2 {

@@ -24,7 +24,7 @@ func (p Policy) ownTags(pool *intent.Pool) map[string]string {
 	return tags
 }
 
-// Ownership is what the tags of a resource say about whose it is.
+// Ownership says whose a resource is, according to its tags.
 type Ownership struct {
 	Ours bool
 	// Why says who has it, where it is not ours.

@@ -10,18 +10,18 @@ const (
 	// askSoonest is the part of AskEvery that lies between two questions at least.
 	askSoonest = 12
 	// askAnyway is how often AskEvery passes until a refresh is asked about whose
-	// machines come on, and askEnded until one that has ended is, which stays as it
-	// is unless somebody starts another.
+	// machines come on, and askEnded until one that has ended is, which stays as it is
+	// unless another is started.
 	askAnyway, askEnded = 5, 10
 )
 
-// Watched is what is known of a group's newest instance refresh from one pass to the
+// Watched holds the facts of a group's newest instance refresh from one pass to the
 // next: what AWS last said of it, and what the machines have shown since.
 type Watched struct {
 	Refresh observed.Refresh
 	// Left is how many machines are still to be replaced, of Total; Total is 0 where
-	// that cannot be told from them. New counts those of the new configuration,
-	// whether they are in service yet or not.
+	// they do not give it. New counts those of the new configuration, whether they are
+	// in service yet or not.
 	Left, Total, New int32
 	// Set says that the group itself is set to the wanted configuration.
 	Set bool

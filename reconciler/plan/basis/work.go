@@ -21,10 +21,10 @@ func AddAll[K comparable, V any](to *map[K]V, more map[K]V) {
 }
 
 // Outstanding is what Git asks for that AWS does not hold yet although no step is
-// left to plan: it passes by itself, or somebody has to look at it.
+// left to plan: it passes by itself, or a person has to look at it.
 type Outstanding struct {
-	// Severity is Info for what passes by itself, Warning for what somebody has to
-	// look at; it, Reason and Message are those of the condition Ready.
+	// Severity is Info for what passes by itself, Warning for what needs a person's
+	// look; it, Reason and Message are those of the condition Ready.
 	Severity, Reason, Message string
 	// Failure is the pool's FailureReason, "" where it has not failed, and Cause its
 	// FailureCause.
@@ -36,19 +36,19 @@ func (r *Result) Outstands(severity, reason, message string) {
 	r.Outstanding = &Outstanding{Severity: severity, Reason: reason, Message: message}
 }
 
-// Fails has what is outstanding of the pool told as its failure.
+// Fails makes the pool report its outstanding work as a failure.
 func (r *Result) Fails(code, cause string) {
 	r.Outstanding.Failure, r.Outstanding.Cause = code, cause
 }
 
 // Result is what planning a pool, or a part of what it takes, gives. It only grows:
-// who may not want a part makes it apart (fork), and takes it or leaves it.
+// a caller that may not want a part makes it in a fork, and takes or drops it.
 type Result struct {
 	Steps []step.Step
 	Diags diag.List
 	Needs observed.Needs
-	// Conflicts are steps that stand for names which somebody else has. They are all that
-	// is left of a result that is blocked: it has an error.
+	// Conflicts are steps that stand for names that somebody else uses. They are all that
+	// is left of a result that is blocked: it holds an error.
 	Conflicts []step.Step
 	Blocked   bool
 	// Waits is set where the pool cannot be planned yet though nothing is wrong with it.
@@ -58,8 +58,8 @@ type Result struct {
 	// Adopts says that something is taken over, Levels that the launch configuration of
 	// the pool decides which kubelet its machines have.
 	Adopts, Levels bool
-	// Home is the nodegroup that is what Git wants, Replaces says that the pool's
-	// nodegroup is the one of its cluster that is being replaced.
+	// Home is the nodegroup that matches Git, Replaces says that the pool's nodegroup
+	// is the one of its cluster that is being replaced.
 	Home     observed.NodegroupName
 	Replaces bool
 	// Moved says which launch templates that the pool brings along have moved.
@@ -131,11 +131,11 @@ func (r *Result) Step(pool *intent.Pool, s step.Step) {
 	r.Steps = append(r.Steps, s)
 }
 
-// codeConflict is the diagnostic of a name that somebody else has.
+// codeConflict is the diagnostic of a name that somebody else uses.
 const CodeConflict = "conflict"
 
-// Conflict records that a wanted name is taken by what is not ours. Nothing of
-// the pool runs.
+// Conflict records that a wanted name belongs to a resource that is not ours. Nothing
+// of the pool runs.
 func (r *Result) Conflict(pool *intent.Pool, kind step.Resource, name string, o Ownership) {
 	r.Blockf(pool, nil, CodeConflict, "the "+string(kind)+" "+name+" exists and is not touched: "+o.Why,
 		cmp.Or(o.wayOut, "rename the pool or remove the existing resource"))
@@ -158,7 +158,7 @@ func (r *Result) Unread(pool *intent.Pool, what string, err *observed.Error) boo
 // result so far.
 type Work struct {
 	In Input
-	// Hold is what holds the steps that are planned.
+	// Hold holds the planned steps.
 	Hold step.Hold
 	// Others are the pools whose nodegroups are being replaced, by EKS cluster.
 	Others map[string]string
@@ -167,8 +167,8 @@ type Work struct {
 	Result
 }
 
-// Fork begins a part of the work, whose result is apart. It knows what is taken over and
-// has moved before it.
+// Fork begins a part of the work, with a separate result. It knows what was taken over
+// and what moved before it.
 func (c *Work) Fork() *Work {
 	part := *c
 	part.Said, part.Result = append(slices.Clip(c.Said), c.Diags...), Result{Adopts: c.Adopts, Moved: c.Moved}
