@@ -13,12 +13,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// dependence is what of a build depends on a secret: what is not the same in the build
-// with other texts in the place of all secret ones. Nil is that of a build without
-// secrets, and says that nothing does.
+// dependence lists the parts of a build that depend on a secret. weir finds them by a
+// second build with other texts in the place of all secret ones: a part that differs
+// depends on a secret. Nil stands for a build without secrets, in which nothing does.
 type dependence struct {
-	// again are the objects of the other build; it is nil if there are none, and then
-	// what depends on a secret cannot be told.
+	// again are the objects of the other build; if it is nil there are no such objects,
+	// and nothing is known about what depends on a secret.
 	again []kinds.Object
 	// faults are about plain fields that depend on a secret.
 	faults []kinds.Fault
@@ -37,7 +37,8 @@ type dependence struct {
 	at diag.Position
 }
 
-// maxDependent is how many fields of one render are named: more are of use to nobody.
+// maxDependent is how many fields of one render are named: a reader has no use for
+// more.
 const maxDependent = 100
 
 // compared finds what of a build's objects is another one in the build once more.

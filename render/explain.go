@@ -24,7 +24,7 @@ const (
 	Default Source = "default"
 	// Derived is a value that weir makes of others, as its Note says.
 	Derived Source = "derived"
-	// Unknown is a value that a file holds, and it cannot be told which.
+	// Unknown is a value that some file holds; weir could not find out which.
 	Unknown Source = "unknown"
 )
 
@@ -37,7 +37,7 @@ type Field struct {
 	Value  string
 	Source Source
 	// Object and Manifest name the manifest's field that holds the value, or
-	// would if it were written; the zero value if there is none.
+	// would if it were written; the zero value where no manifest has such a field.
 	Object   intent.ObjectRef
 	Manifest intent.Path
 	// Origin is the place of a written value.
@@ -100,7 +100,7 @@ func (r *Result) field(p *intent.Pool, path intent.Path, value string) Field {
 
 // Select returns the fields that a name stands for: a field of the pool as
 // intents are printed, a field of its manifests as plans name it, below spec, or
-// in full; and all fields below one. It returns nil if there is none.
+// in full; and all fields below one. It returns nil if no field fits.
 func (r *Result) Select(p *intent.Pool, fields []Field, name intent.Path) []Field {
 	var out []Field
 	for _, f := range fields {

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Kept is what of a render is kept for as long as it holds: what is wanted, and what
-// tells whether it still is. Objects, files and trees are not in it. Its members are
-// those of Result, and must not be changed.
+// Kept holds the parts of a render that weir keeps for as long as the render holds: the
+// wanted state, and the means to check that it is still wanted. It holds no objects,
+// files or trees. Its members are those of Result, and must not be changed.
 type Kept struct {
 	Set               intent.Set
 	Diags             diag.List
@@ -23,8 +23,8 @@ type Kept struct {
 	Secretless, Retry bool
 
 	mu sync.Mutex
-	// told are the origins that were asked for; the zero position is unknown.
-	told map[string]diag.Position
+	// known are the origins that callers asked for; the zero position is unknown.
+	known map[string]diag.Position
 }
 
 // Keep takes from a render what is worth keeping. It is shared with what s holds.
@@ -49,21 +49,21 @@ func (r *Result) Keep(s *Shared) (*Kept, error) {
 	return k, nil
 }
 
-// mostTold is how many origins are remembered. A steady pass asks for the same few;
+// mostKnown is how many origins are remembered. A steady pass asks for the same few;
 // who plans the change of everything asks for them all, once.
-const mostTold = 500
+const mostKnown = 500
 
-// Origins says where fields of the render were set, an unknown position where that
-// cannot be told. It builds path once more, from a tree that must hold what the
-// render read, with the options that it was made with, unless everything was asked
-// before. It is safe for concurrent use.
+// Origins says where fields of the render were set, with an unknown position where it
+// cannot find out. It builds path once more, from a tree that must hold what the render
+// read, with the options that it was made with, unless everything was asked before. It
+// is safe for concurrent use.
 func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options, asked []intent.Question) []diag.Position {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out := make([]diag.Position, len(asked))
 	var unknown []int
 	for i, q := range asked {
-		at, known := k.told[questionID(q)]
+		at, known := k.known[questionID(q)]
 		if out[i] = at; !known {
 			unknown = append(unknown, i)
 		}
@@ -71,7 +71,7 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 	if len(unknown) == 0 {
 		return out
 	}
-	_ = inTurn(ctx, o.Patient, func(small bool) error { // what cannot be told stays unknown, and is asked again
+	_ = inTurn(ctx, o.Patient, func(small bool) error { // what stays unknown is asked again
 		built, err := kust.Build(ctx, t, path, o.build(small))
 		if err != nil {
 			return err
@@ -86,16 +86,16 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 }
 
 func (k *Kept) remember(id string, at diag.Position) {
-	if len(k.told) >= mostTold {
+	if len(k.known) >= mostKnown {
 		return
 	}
-	if k.told == nil {
-		k.told = map[string]diag.Position{}
+	if k.known == nil {
+		k.known = map[string]diag.Position{}
 	}
-	k.told[id] = at
+	k.known[id] = at
 }
 
-// origin is the first of a question's origins that can be told.
+// origin is the first of a question's origins that is known.
 func origin(built *kust.Result, q intent.Question) diag.Position {
 	for _, p := range q.Paths {
 		if at, ok := built.Origin(q.Object, p); ok {

@@ -25,7 +25,8 @@ type printedPool struct {
 }
 
 // IntentsJSON prints the intents as JSON. Each pool has a member origins, which
-// maps fields to the places that set them, as place has them; a default has none.
+// maps fields to the places that set them, as place has them; a default has no such
+// place.
 func (r *Result) IntentsJSON(place func(diag.Position) diag.Position) ([]byte, error) {
 	out := r.printed()
 	for i := range out.Pools {
@@ -45,7 +46,7 @@ func (r *Result) IntentsJSON(place func(diag.Position) diag.Position) ([]byte, e
 }
 
 // IntentsYAML prints the intents as YAML, with the place that set a field as a
-// comment beside it, as place has it; a default has none.
+// comment beside it, as place has it; a default has no such place.
 func (r *Result) IntentsYAML(place func(diag.Position) diag.Position) ([]byte, error) {
 	out := r.printed()
 	doc, err := nodeOf(out)

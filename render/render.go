@@ -75,7 +75,7 @@ type Result struct {
 	built *kust.Result
 	path  string
 	// dependent are the keys and values of Objects that depend on a secret; unsure
-	// says that it cannot be told which do. secretive says that some might.
+	// says that it is unknown which do. secretive says that some might.
 	dependent         map[*yaml.Node]bool
 	unsure, secretive bool
 
@@ -166,7 +166,7 @@ func (r *Result) guarded(path string, stage func()) {
 func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), d *dependence) {
 	o := manifest.Options{Renamed: d.renamed(r.built.Renamed)}
 	set, faults := intents(r.Objects, o)
-	if d != nil && d.told(&set, faults) {
+	if d != nil && d.hasMessages(&set, faults) {
 		again, others := intents(d.again, o)
 		faults = d.veilFaults(faults, others)
 		d.compareSets(&set, again)
@@ -177,8 +177,8 @@ func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.S
 	r.Diags = r.Diags.Hinted().Sorted()
 }
 
-// maxFindings is how many findings about objects a render may have: more are of use
-// to nobody, and each is looked up and kept.
+// maxFindings is how many findings about objects a render may have: a reader has no
+// use for more, and each costs a look-up and memory.
 const maxFindings = 500
 
 // find adds faults to the findings, errors first where they are too many.
@@ -235,21 +235,21 @@ func (r *Result) placeBlocked() {
 	}
 }
 
-// Whole says that the render has no error, so that what is missing from it may
-// be taken for gone.
+// Whole says that the render has no error, so that whatever is missing from it is
+// gone.
 func (r *Result) Whole() bool { return !r.Diags.HasErrors() }
 
 // Unused are those of the names that no variable of the manifests has. ok is false
-// where that cannot be told, because there is nothing built.
+// where that is unknown, because nothing was built.
 func (r *Result) Unused(names []string) (unused []string, ok bool) { return r.built.Unused(names) }
 
-// Origin returns the place that set a field of a rendered object. ok is false
-// if the place cannot be told for sure.
+// Origin returns the place that set a field of a rendered object. ok is false if the
+// place is not known for sure.
 func (r *Result) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
 	return r.built.Origin(ref, p)
 }
 
-// Near is Origin for a field or, where it is not written or cannot be told, the
+// Near is Origin for a field or, where it is not written or its place is unknown, the
 // nearest field above it.
 func (r *Result) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
 	return r.built.Near(ref, p)

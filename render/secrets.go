@@ -29,7 +29,7 @@ func (r *Result) guard(d *dependence) []kinds.Fault {
 	all := false
 	for _, f := range plain {
 		bad[f.Ref] = true
-		// What is neither a pool nor its MachinePool reaches every pool.
+		// An object that is neither a pool nor its MachinePool reaches every pool.
 		all = all || f.Ref.Kind != "MachinePool" && f.Ref.Kind != "AWSMachinePool" && f.Ref.Kind != "AWSManagedMachinePool"
 	}
 	for _, f := range sealed {
@@ -73,8 +73,8 @@ func redacted(d diag.Diagnostic, s *secret.Finder) diag.Diagnostic {
 	return d
 }
 
-// ShownYAML is YAML for who looks on: without the values of Secrets, and without
-// what is secret elsewhere or depends on it. ok is false where that cannot be told.
+// ShownYAML is YAML for readers: without the values of Secrets, and without all else
+// that is secret or depends on a secret. ok is false where weir cannot tell what does.
 func (r *Result) ShownYAML() (text []byte, ok bool) {
 	if r.unsure {
 		return nil, false

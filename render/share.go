@@ -16,7 +16,7 @@ import (
 )
 
 // Shared holds once what is equal in several renders: overlays of one base want
-// nearly the same, and weir keeps what it wants of each for as long as it holds.
+// nearly the same, and weir keeps the wanted state of each for as long as it holds.
 // What it gives out must not be changed. It is safe for concurrent use.
 type Shared struct {
 	// under is asked first, and given nothing.
@@ -57,9 +57,9 @@ func NewShared(under *Shared) *Shared {
 	return &Shared{under: under, texts: map[string]string{}, values: map[valueID]sharedValue{}, hidden: map[int][]*secret.Set{}}
 }
 
-// Limit has a Keep that would hold more than so many bytes fail, after what nobody
-// holds was swept out. Live tells of all that is held; nil where nothing is ever
-// dropped.
+// Limit bounds the bytes: a Keep that would exceed them sweeps out what no render holds
+// any more, and then fails if they still do not suffice. live returns all renders that
+// are held; it is nil where nothing is ever dropped.
 func (s *Shared) Limit(bytes int, live func() []*Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Shared) attempt(do func()) error {
 	return &FullError{Bytes: fresh.bytes, Held: s.bytes, Limit: s.limit}
 }
 
-// count counts what was added.
+// count adds to the bytes that are held.
 func (s *Shared) count(bytes int) {
 	s.bytes += bytes
 	s.fresh.bytes += bytes
@@ -215,8 +215,8 @@ func sortedKeys(m reflect.Value) []reflect.Value {
 	return keys
 }
 
-// one returns the one value with the content, all below which is shared already;
-// fresh if there is none yet, which takes so many bytes itself.
+// one returns the one value with the content, of which all parts are shared already.
+// Where no such value is held yet, it is fresh, which takes so many bytes itself.
 func (s *Shared) one(fresh reflect.Value, bytes int, content ...reflect.Value) reflect.Value {
 	h := sha256.New()
 	h.Write([]byte(fresh.Type().String()))

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostPlaces is how many places of a variable without a value are told.
+// mostPlaces is how many places of a variable without a value a finding names.
 const mostPlaces = 100
 
 // gathered are findings with one for each variable that has no value, which names all
@@ -53,8 +53,8 @@ func gathered(list diag.List) diag.List {
 	return out
 }
 
-// despiteUnset are the findings that no value of a variable could mend, so that
-// a person hears of them together with the variables that have no value.
+// despiteUnset are the findings that no value of a variable could mend: a person reads
+// them together with the variables that lack a value.
 var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-required"}
 
 // checkUnset looks for such findings in objects some of whose variables have no

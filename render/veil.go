@@ -13,8 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// What is found in a build is told in words that may hold a piece of a secret. What is
-// not found in the same words in the build once more is told in those of its code.
+// The message of a finding may hold a piece of a secret. So each finding is looked for
+// in the second build too: where that build does not find it with the same message, the
+// finding gets the general message of its code.
 
 // veiled are the findings of a build as they may be shown.
 func veiled(list diag.List, again *kust.Again) diag.List {
@@ -39,7 +40,7 @@ func veil(list, again diag.List) diag.List {
 	return out
 }
 
-// wording is all that a finding says but for its place.
+// wording is all that a finding says, without its place.
 func wording(d diag.Diagnostic) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %q %q %q %q %q", d.Severity, d.Code, d.Summary, d.Detail, d.Object, d.Field)
@@ -49,7 +50,7 @@ func wording(d diag.Diagnostic) string {
 	return b.String()
 }
 
-// generic is a finding in the words of its code.
+// generic is a finding with the message of its code.
 func generic(d diag.Diagnostic) diag.Diagnostic {
 	rule, _ := diag.RuleOf(d.Code)
 	d.Summary, d.Related = rule.Short, nil
@@ -85,11 +86,11 @@ func wordingOf(f kinds.Fault) string {
 
 // faultsBut are the faults about other fields than those that some are about already.
 func (d *dependence) faultsBut(some []kinds.Fault) []kinds.Fault {
-	told := map[string]bool{}
+	about := map[string]bool{}
 	for _, f := range some {
-		told[fieldID(f.Ref, f.Path)] = true
+		about[fieldID(f.Ref, f.Path)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(d.faults), func(f kinds.Fault) bool { return told[fieldID(f.Ref, f.Path)] })
+	return slices.DeleteFunc(slices.Clone(d.faults), func(f kinds.Fault) bool { return about[fieldID(f.Ref, f.Path)] })
 }
 
 // renamed is Renamed of a build, without names that depend on a secret.
@@ -108,9 +109,10 @@ func (d *dependence) renamed(renamed func(kind, oldName string) (string, bool)) 
 	}
 }
 
-// told reports whether there is anything in words, or any object that weir passes by.
-// Else all that it shows is made of plain fields alone, and they are compared already.
-func (d *dependence) told(set *intent.Set, faults []kinds.Fault) bool {
+// hasMessages reports whether there is any finding, or any object that weir passes by.
+// Otherwise all that weir shows consists of plain fields, which have been compared
+// already.
+func (d *dependence) hasMessages(set *intent.Set, faults []kinds.Fault) bool {
 	return len(faults)+len(d.faults)+len(set.Ignored) > 0 || slices.ContainsFunc(set.Pools, func(p intent.Pool) bool { return len(p.Blocked) > 0 })
 }
 

@@ -7,8 +7,8 @@
 // letters, of their case; white space stays; JSON, YAML, lines of KEY=VALUE and base64
 // of any of them stay what they are, and are changed leaf by leaf; numbers and
 // booleans keep their type. The same text always has the same decoy, so that what is
-// equal stays equal, and a render is as pure as it was. It can be told by whoever
-// knows the text, and by nobody else; it is shown to nobody.
+// equal stays equal, and a render is as pure as it was. Only those who know the text
+// can compute it, and weir never shows it.
 //
 // Which other texts are kept is up to the build; see Maker.
 package decoy
@@ -23,8 +23,8 @@ import (
 
 // Maker makes the decoys of one build. The zero value is usable.
 type Maker struct {
-	// Delimiters are the texts at which the build takes others apart. They stay in a
-	// text, unless so much of it stayed that a piece could be the same.
+	// Delimiters are the texts at which the build splits others. They stay in a text,
+	// unless so much of it stayed that a piece could be the same.
 	Delimiters []string
 	// Named are the names that paths of the build lead through: members with these
 	// keep them. Whoever wrote the paths knows the names.

@@ -137,7 +137,7 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// maybeYAML matches what could be a mapping or a sequence. What is on one line is
+// maybeYAML matches text that could be a mapping or a sequence. A text of one line is
 // more often a password with a colon than a mapping without a value.
 var maybeYAML = regexp.MustCompile(`^\s*[\[{]|^\s*[^\s:]+:[ \t]+\S|[:?-]([ \t].*)?\n|\n.*[:?-]([ \t\n]|$)`)
 

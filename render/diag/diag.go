@@ -1,6 +1,6 @@
 // Package diag holds diagnostics about what a user wrote: a severity, a stable
 // code, a sentence, and the position in the source file that is at fault.
-// It imports the standard library only, and everyone may import it.
+// It imports the standard library only, and every package may import it.
 package diag
 
 import (

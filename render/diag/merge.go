@@ -13,9 +13,9 @@ type Finding struct {
 	Paths []string `json:"paths"`
 }
 
-// identity is what makes two diagnostics one. The object counts only where no
-// position is known: the same line of a shared base is one fault however many
-// rendered objects it reaches.
+// identity is what makes two diagnostics one. The object is part of it only where no
+// position is known: the same line of a shared base is one fault however many rendered
+// objects it reaches.
 type identity struct {
 	at            Position
 	code, summary string

@@ -53,7 +53,7 @@ type Row struct {
 	Values   string // the only texts, separated by |
 	Begins   string // how a text begins: arn: or the prefix of an id, sg-
 	Min, Max *int64
-	Default  string // where nobody writes it
+	Default  string // where no manifest writes it
 	// Absent is what AWS takes an absent member for.
 	Absent string
 

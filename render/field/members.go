@@ -22,8 +22,7 @@ const (
 // AWS has and what a request changes are of one type, in which an absent member was not
 // declared, is not set, or stays as it is.
 type Member struct {
-	// AWS is the name, and Field the manifest's field below spec, which changes are told
-	// by.
+	// AWS is the name, and Field the manifest's field below spec, which changes name.
 	AWS, Field string
 	// OfPool says that the pool's own object sets it, and not PoolOptions.
 	OfPool bool
@@ -32,7 +31,7 @@ type Member struct {
 	// Special says that code of its own compares or converts it.
 	Special bool
 	index   []int
-	normal  reflect.Value // where nobody writes it
+	normal  reflect.Value // where no manifest writes it
 	missing reflect.Value // what AWS takes an absent one for
 }
 
@@ -81,8 +80,8 @@ func (m *Member) Found(v reflect.Value) reflect.Value {
 	return v
 }
 
-// Holds reports whether what is found holds all that is wanted. What is absent is what
-// AWS takes it for; where that is not known, an absent wish is fulfilled by anything.
+// Holds reports whether the found value holds all of the wanted one. An absent value
+// means AWS's default; where that is not known, an absent wish is fulfilled by anything.
 func (m *Member) Holds(want, found reflect.Value) bool {
 	return want.IsZero() || Holds(want, found, m.missing)
 }

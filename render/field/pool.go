@@ -25,7 +25,7 @@ var beside = map[Kind]map[string]string{
 }
 
 // InPool is the field below spec of the pool's object that sets a member of AWS's, whose
-// path is spelt as in PoolOptions; ok is false where the pool has none for it.
+// path is spelt as in PoolOptions; ok is false where the pool has no such field.
 func InPool(of Kind, member string) (field intent.Path, ok bool) {
 	if f := beside[of][member]; f != "" {
 		return elements(f), true

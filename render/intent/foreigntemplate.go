@@ -1,7 +1,7 @@
 package intent
 
-// ForeignTemplate is an EC2 launch template that a pool brings along: somebody
-// else makes its versions. weir reads it, and never changes or deletes it.
+// ForeignTemplate is an EC2 launch template that a pool brings along: another program
+// or person makes its versions. weir reads it, and never changes or deletes it.
 type ForeignTemplate struct {
 	// Lookup asks for the template and for the number of the wanted version.
 	Lookup Lookup `json:"lookup"`

@@ -21,7 +21,7 @@ type GroupSettings struct {
 // GroupOptions are members of an Auto Scaling group that Cluster API Provider
 // AWS's types cannot say. An absent member was not declared, and stays as it is
 // found. Names are those of the Auto Scaling API in lower camel case. The same
-// type holds what a group has, where absent means that AWS has none.
+// type holds what a group has, where absent means that AWS has no value.
 type GroupOptions struct {
 	AvailabilityZoneDistribution     *ZoneDistribution   `json:"availabilityZoneDistribution,omitzero"`
 	AvailabilityZoneImpairmentPolicy *ZoneImpairment     `json:"availabilityZoneImpairmentPolicy,omitzero"`
@@ -33,7 +33,7 @@ type GroupOptions struct {
 	InstanceLifecyclePolicy          *LifecyclePolicy    `json:"instanceLifecyclePolicy,omitzero"`
 	InstanceMaintenancePolicy        *HealthyPercentages `json:"instanceMaintenancePolicy,omitzero"`
 	LoadBalancerNames                []string            `json:"loadBalancerNames,omitzero"`
-	MaxInstanceLifetime              *int32              `json:"maxInstanceLifetime,omitzero"` // seconds, 0 is none
+	MaxInstanceLifetime              *int32              `json:"maxInstanceLifetime,omitzero"` // seconds, 0 for no cooldown
 	MetricsCollection                *MetricsCollection  `json:"metricsCollection,omitzero"`
 	NewInstancesProtected            *bool               `json:"newInstancesProtectedFromScaleIn,omitzero"`
 	PlacementGroup                   string              `json:"placementGroup,omitzero"`
@@ -80,7 +80,7 @@ type RetentionTriggers struct {
 	TerminateHookAbandon string `json:"terminateHookAbandon,omitempty"`
 }
 
-// HealthyPercentages is InstanceMaintenancePolicy. Two times -1 is none.
+// HealthyPercentages is InstanceMaintenancePolicy. Two times -1 removes the policy.
 type HealthyPercentages struct {
 	MaxHealthyPercentage *int32 `json:"maxHealthyPercentage,omitempty"`
 	MinHealthyPercentage *int32 `json:"minHealthyPercentage,omitempty"`

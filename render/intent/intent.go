@@ -126,7 +126,7 @@ type Subnet struct {
 	Public bool   `json:"public,omitempty"`
 }
 
-// PoolKind tells the two infrastructure kinds apart.
+// PoolKind is one of the two infrastructure kinds.
 type PoolKind string
 
 // The pool kinds.

@@ -7,7 +7,8 @@ import "regexp"
 var metadataTag = regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
 
 // HiddenTags are the keys of tags that instances get and their metadata is to show and
-// cannot: EC2 refuses to launch them. There are none where it shows no tags.
+// cannot: EC2 refuses to launch them. The list is empty where the template shows no
+// tags.
 func (d *TemplateData) HiddenTags() (keys []string) {
 	if d.MetadataOptions == nil || d.MetadataOptions.InstanceMetadataTags != "enabled" {
 		return nil

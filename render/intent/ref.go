@@ -102,8 +102,8 @@ func ParsePath(s string) (Path, error) {
 	return out, nil
 }
 
-// Question asks where a field of a rendered object was set: the first of Paths of
-// which that can be told.
+// Question asks where a field of a rendered object was set: the first of Paths whose
+// place is known.
 type Question struct {
 	Object ObjectRef
 	Paths  []Path

@@ -2,7 +2,7 @@ package intent
 
 // The types in this file are members of EC2's RequestLaunchTemplateData that
 // Cluster API Provider AWS's types cannot say. Their members are EC2's, in the
-// order of their keys, and absent where nobody wrote them. A number that EC2
+// order of their keys, and absent where no manifest writes them. A number that EC2
 // takes as 0 is a pointer; all others mean nothing as 0.
 
 // CPUOptions is LaunchTemplateCpuOptionsRequest. AmdSevSnp and

@@ -17,7 +17,7 @@ import (
 // Again is a build once more, with other texts in the place of all secret ones: of
 // what was encrypted, and of the variables that are marked as secret. What differs
 // from the first one depends on a secret, wherever kustomize has put it and whatever
-// it has cut off it. Nothing of it is to be shown.
+// it has cut off it. weir must show nothing of it.
 type Again struct {
 	// Objects are nil if it gave none; those of a build with Unset are good for as
 	// much as there.
@@ -26,8 +26,8 @@ type Again struct {
 	Diags diag.List
 }
 
-// again builds once more. It returns nil if the build holds no secret. Whatever goes
-// wrong leaves no objects.
+// again builds once more. It returns nil if the build holds no secret. An error of any
+// kind leaves no objects.
 func (r *Result) again(ctx context.Context, w *walker, o Options) (out *Again) {
 	files := w.view.decryption.files
 	uses := r.usesAny(o.SecretVars)
@@ -136,8 +136,8 @@ func (r *Result) runAgain(ctx context.Context, w *walker, m *decoy.Maker) ([]*ya
 }
 
 // contentOnly reports whether files are objects, patches or data of generators alone.
-// What a kustomization or a configuration of a transformer says has to be looked at
-// before kustomize may see it.
+// weir has to check a kustomization or a configuration of a transformer before
+// kustomize may see it.
 func (w *walker) contentOnly(files map[string]sops.File) bool {
 	content := map[string]bool{}
 	for _, k := range w.order {
@@ -164,7 +164,7 @@ func (w *walker) contentOnly(files map[string]sops.File) bool {
 	return true
 }
 
-// decoys makes decoys that the build takes apart as it does the texts themselves.
+// decoys makes decoys that the build splits as it splits the texts themselves.
 func (w *walker) decoys() *decoy.Maker {
 	m := &decoy.Maker{Named: map[string]bool{}}
 	for _, k := range w.order {

@@ -7,8 +7,8 @@
 // substitute. The result keeps what it needs to say on demand which line of
 // which file set a field (Origin), and which paths it looked up (ReadSet).
 //
-// What the user wrote wrongly is always a diagnostic; an error means that the
-// tree could not be read or that the context ended.
+// A mistake of the user is always a diagnostic; an error means that the tree could
+// not be read or that the context ended.
 package kust
 
 import (
@@ -38,27 +38,26 @@ type Options struct {
 	// ValueFiles are files of the tree that hold values for what Vars leaves open, the
 	// later over the earlier. None of them is secret.
 	ValueFiles []string
-	// GiveValue says how whoever asks for the build gives a variable a value, after
+	// GiveValue says how the caller of the build gives a variable a value, after
 	// "give it a value".
 	GiveValue string
-	// Strict says for which objects every variable must have a value or a
-	// default. Elsewhere a variable without either is left as it stands,
-	// because a repository also holds texts that are not meant for weir.
-	// Nil means for none.
+	// Strict says for which objects every variable needs a value or a default.
+	// Elsewhere a variable without either stays as it stands, because a repository
+	// also holds texts that are not meant for weir. Nil means for no object.
 	Strict func(ref intent.ObjectRef) bool
 	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
 	// is then an error.
 	Decrypter *sops.Decrypter
-	// Again says that what depends on a secret is to be found.
+	// Again says to find what depends on a secret.
 	Again bool
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
-	// Small has a build end with ErrLarge, before it takes much of anything, where it
-	// is not one of those that can go on beside each other.
+	// Small says to end a build with ErrLarge, before it takes much of anything,
+	// unless it is small enough to run beside others.
 	Small bool
 }
 
-// Limits bound what one build may take. What exceeds one is a diagnostic.
+// Limits bound what one build may take. A build that exceeds one gets a diagnostic.
 type Limits struct {
 	// FileBytes is the size of one file; default 1 MiB, as Kubernetes limits
 	// an object.
@@ -76,8 +75,8 @@ type Limits struct {
 	// Nodes is how many YAML nodes the files may hold, and how many the objects that
 	// they give; default 300,000.
 	Nodes int
-	// Duration of the build; default 10 min. What ends a build that takes much is the
-	// CPU time of its worker, this is for a machine that has other things to do.
+	// Duration of the build; default 10 min. The CPU time of its worker ends a build
+	// that takes much; this limit is for a machine that has other things to do.
 	Duration time.Duration
 }
 
@@ -136,8 +135,8 @@ type Result struct {
 	Reads ReadSet
 	// Secrets are the values that were encrypted in the files, as they are there:
 	// they must not be shown. Secretless says that some stand as placeholders, and
-	// Retry that the same build may turn out otherwise later: with more keys, or where
-	// nobody kills its process.
+	// Retry that the same build may turn out otherwise later: with more keys, or if
+	// nothing kills its process.
 	Secrets           []string
 	Secretless, Retry bool
 	// Again is the build with other texts in the place of all secret ones; nil if it
@@ -148,9 +147,9 @@ type Result struct {
 	raw       []*yaml.Node // before substitution, parallel to Objects
 	vars      map[string]string
 
-	// What an origin is found with. The plan is dropped after the build and made
-	// again when the first origin is asked, for most results are never asked, and
-	// a plan holds all sources.
+	// These members serve to find origins. The plan is dropped after the build and
+	// made again at the first question for an origin: most results get no question,
+	// and a plan holds all sources.
 	tree   tree.Tree
 	path   string
 	limits Limits
@@ -164,7 +163,7 @@ type Result struct {
 	spent    atomic.Int64 // nanoseconds of builds for origins
 	probing  sync.Mutex
 	probed   map[string]diag.Position // by object and path; unknown ones too
-	cuts     []*yaml.Node             // what is left out to see what stood below
+	cuts     []*yaml.Node             // left out, to see what stood below
 }
 
 // Build builds path, which is a kustomization directory, a directory without a

@@ -33,7 +33,7 @@ const (
 	Generator How = "generator"
 	// Variable is the substitution of ${VAR}.
 	Variable How = "variable"
-	// Unknown stands for what cannot be told.
+	// Unknown stands for a step that weir could not find out.
 	Unknown How = "unknown"
 )
 
@@ -47,7 +47,7 @@ type Step struct {
 	By *diag.Position `json:"by,omitempty"`
 	// Component says that the kustomization is a component.
 	Component bool `json:"component,omitempty"`
-	// Value is the field's after the step; nil if it cannot be told.
+	// Value is the field's after the step; nil if it is unknown.
 	Value *string `json:"value"`
 }
 
@@ -56,9 +56,9 @@ const maxChain = 32
 
 // Chain returns what gave the scalar at p of an object its value, in the order
 // that it happened: the base's value, what changed it on the way, and at last
-// the substitution of variables. The last step's Value is the field's. Where
-// something cannot be told a step Unknown stands in its place, and what comes
-// after it is certain. ok is false if there is no scalar at p.
+// the substitution of variables. The last step's Value is the field's. A step that
+// weir could not find out is Unknown, and all steps after it are certain. ok is false
+// if there is no scalar at p.
 //
 // It leaves out the last thing that set the field and builds again, and again, so
 // a step costs a few builds.
@@ -125,7 +125,7 @@ func (r *Result) setterOf(f located) (setter, bool) {
 	if ok && (l.own || l.node.Value == f.node.Value) {
 		return l.setter(), true
 	}
-	// What is written is not what it came to: something changed it on the way.
+	// The written value is not the final one: something changed it on the way.
 	if s, turned, _ := r.turn(f); turned {
 		if m := r.markedScalar(f); s.how == Replacement && m != nil {
 			if source := r.followed(f, m.leaves); source != nil {
@@ -153,12 +153,12 @@ func (r *Result) without(cut []*yaml.Node) *Result {
 }
 
 // same finds the field of another build in this one. The node is nil if the
-// field is not there, and ok is false if the object cannot be told.
+// field is not there, and ok is false if the object is not known.
 func (r *Result) same(other *Result, f located) (located, bool) {
 	was := other.raw[f.object]
 	i := slices.IndexFunc(r.raw, func(n *yaml.Node) bool { return identity(n) == identity(was) })
 	if i < 0 {
-		// Its name came from what is left out. Nothing else moves objects.
+		// Its name came from a part that is left out. Nothing else moves objects.
 		if len(r.raw) != len(other.raw) || text(r.raw[f.object], "kind") != text(was, "kind") {
 			return located{}, false
 		}

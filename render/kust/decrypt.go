@@ -22,9 +22,8 @@ type decryption struct {
 	files map[string]sops.File
 }
 
-// open returns the plain text of a file. Files are opened where they are read, so
-// that patches, generators and resources all see plain text, and what is looked
-// for in files is looked for in what counts.
+// open returns the plain text of a file. Files are opened where they are read, so that
+// patches, generators and resources all see plain text, and so does every check.
 func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	if !e.Mode.IsFile() {
 		return content
@@ -63,7 +62,7 @@ func (r *Result) decrypted(v *view, w *walker) {
 	r.decrypter = d.by
 }
 
-// Shown is YAML with each key and value as show has it: a scalar node at or, for a
+// Shown is YAML with each key and value as show returns it: a scalar node at or, for a
 // key, below a path.
 func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, n *yaml.Node) string) []byte {
 	nodes := make([]*yaml.Node, len(r.Objects))

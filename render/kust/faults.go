@@ -27,7 +27,7 @@ func (w *walker) add(code string, at diag.Position, summary, detail string) {
 	w.report(faultAt(code, at, summary, detail))
 }
 
-// maxFaults is how many findings one build may have: more are of use to nobody.
+// maxFaults is how many findings one build may have: a reader has no use for more.
 const maxFaults = 500
 
 func (w *walker) report(d diag.Diagnostic) {
@@ -80,8 +80,8 @@ func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
 }
 
 // pathFault turns an error of the view about the path that was written at a
-// position into a diagnostic. What the tree itself failed at is no diagnostic:
-// the view keeps it, and Build returns it.
+// position into a diagnostic. A failure of the tree itself is not a diagnostic: the
+// view keeps it, and Build returns it.
 func (w *walker) pathFault(written string, at diag.Position, err error) {
 	var d diag.Diagnostic
 	switch {

@@ -42,7 +42,7 @@ func (w *walker) fields(k *kust, chain []string) {
 }
 
 // entry is the node of an entry of a list field; the key's node if the list
-// holds an entry that cannot be told, such as through a merge key.
+// holds an entry whose node is unknown, such as through a merge key.
 func (k *kust) entry(name string, i int) *yaml.Node {
 	key, list := foldedField(k.doc, name)
 	if list == nil {

@@ -166,7 +166,7 @@ func (w *walker) patchForm(k *kust, p patch) {
 
 var jsonOps = map[string]bool{"add": true, "remove": true, "replace": true, "move": true, "copy": true, "test": true}
 
-// jsonPatch checks the operations of a JSON patch, as RFC 6902 has them.
+// jsonPatch checks the operations of a JSON patch, by RFC 6902.
 func (w *walker) jsonPatch(doc *yaml.Node, p patch, at place) {
 	if len(doc.Content) == 0 {
 		return

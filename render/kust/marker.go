@@ -32,8 +32,8 @@ type marker struct {
 	selects bool
 }
 
-// markAll marks everything; ok is false if the sources could not be told from
-// the marks.
+// markAll marks everything; ok is false if the sources themselves hold texts like the
+// marks.
 func (m *marker) markAll() (fed map[string][]byte, ok bool) {
 	m.fed, m.fixed = map[string][]byte{}, map[string]bool{}
 	for _, f := range m.plan.files {

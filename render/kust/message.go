@@ -37,7 +37,7 @@ func (p *plan) explain(err error) diag.Diagnostic {
 		at = d
 	}
 	msg = mountedPath.ReplaceAllString(msg, "")
-	msg = p.redacted(essence(msg))
+	msg = p.redacted(unwrapped(msg))
 	const longest = 600
 	if len(msg) > longest {
 		msg = strings.ToValidUTF8(msg[:longest], "") + "…"
@@ -45,9 +45,9 @@ func (p *plan) explain(err error) diag.Diagnostic {
 	return faultAt("build-failed", at, "kustomize: "+msg, "The same fault is shown by \"kubectl kustomize\".")
 }
 
-// essence takes the layers off a message of kustomize: it tries each resource as
+// unwrapped takes the layers off a message of kustomize: it tries each resource as
 // a file and then as a directory, and tells both faults, of which one is real.
-func essence(msg string) string {
+func unwrapped(msg string) string {
 	// The configuration of a transformer stands before what is wrong with it, in
 	// backquotes, and holds whole patches.
 	if before, rest, ok := strings.Cut(msg, " with config: `"); ok {

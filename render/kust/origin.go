@@ -17,7 +17,7 @@ import (
 // Origin returns the place that set the field at p of an object: for a scalar
 // the value in the base, the patch, the kustomization's field or the generator's
 // entry that it came from, for a mapping or a sequence its key there. ok is
-// false if the field does not exist, or if the place cannot be told for sure.
+// false if the field does not exist, or if the place is not known for sure.
 //
 // The first call for a result builds it once more, and a few fields cost more
 // builds; answers are kept. Origin is safe for concurrent use.
@@ -39,7 +39,7 @@ func (r *Result) KeyOrigin(ref intent.ObjectRef, p intent.Path) (diag.Position, 
 	return r.position(f, true)
 }
 
-// Near is Origin for the field at p or, if it is missing or cannot be told, the
+// Near is Origin for the field at p or, if it is missing or its place is unknown, the
 // nearest field above it, and in the end the object's first line.
 func (r *Result) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
 	f, ok := r.locate(ref, p)
@@ -63,7 +63,7 @@ func (r *Result) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool)
 // Renamed returns the name in the build of an object of a kind that the files
 // name oldName, if a prefix, a suffix or a hash gave it another. A reference
 // that still holds oldName was left dangling by the renaming. If the object is
-// used several times, the first of the build counts.
+// used several times, the first of the build decides.
 func (r *Result) Renamed(kind, oldName string) (newName string, ok bool) {
 	t := r.trace()
 	for i, o := range t.objects {
@@ -176,8 +176,8 @@ func (r *Result) leafOf(f located) (l *leaf, up int, ok bool) {
 	}
 	s := search{trace: t}
 	if f.node.Kind != yaml.ScalarNode && o.doc >= 0 {
-		// What is left of a mapping of the object itself goes before what patches
-		// have added to it.
+		// The rest of a mapping of the object itself comes before the additions of
+		// patches.
 		s.within = t.docs[o.doc].place.file
 		if l, up, ok := s.find(f.node, marked, f.path, 0); ok {
 			return l, up, true

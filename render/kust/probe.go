@@ -91,7 +91,7 @@ func (r *Result) followed(f located, leaves []*leaf) *leaf {
 // until the field follows. spent says that there were too many of them.
 func (r *Result) turn(f located) (s setter, ok, spent bool) {
 	probes := 0
-	for _, k := range r.knobs(f) {
+	for _, k := range r.candidates(f) {
 		if probes++; probes > maxProbes {
 			return setter{}, false, true
 		}
@@ -115,8 +115,8 @@ func (r *Result) turn(f located) (s setter, ok, spent bool) {
 }
 
 // outerPatches are the entries of patches and replacements of the kustomizations
-// that are applied after the one in which a knob renames objects.
-func (r *Result) outerPatches(k knob) []*yaml.Node {
+// that are applied after the one in which a candidate renames objects.
+func (r *Result) outerPatches(k candidate) []*yaml.Node {
 	if k.how != NamePrefix && k.how != NameSuffix && k.how != Namespace {
 		return nil
 	}
@@ -214,21 +214,22 @@ func lastKey(p intent.Path) string {
 	return ""
 }
 
-// knob is something of a kustomization that can be changed to see what follows.
-type knob struct {
+// candidate is a part of a kustomization that may have set a field. weir changes it in a
+// build of its own and looks whether the field follows.
+type candidate struct {
 	setter
 	marker *marker
 }
 
-// knobs lists what could have set a field, what kustomize applies last first.
-func (r *Result) knobs(f located) []knob {
-	var out []knob
+// candidates lists what could have set a field, in the reverse order of kustomize.
+func (r *Result) candidates(f located) []candidate {
+	var out []candidate
 	key, value := lastKey(f.path), f.node.Value
 	isName, isNamespace := key == "name", key == "namespace"
 	for i := len(r.plan.kusts) - 1; i >= 0; i-- {
 		k := r.plan.kusts[i]
 		add := func(how How, n *yaml.Node, m *marker) {
-			out = append(out, knob{setter{at: k.at(n), how: how, cut: []*yaml.Node{n}}, m})
+			out = append(out, candidate{setter{at: k.at(n), how: how, cut: []*yaml.Node{n}}, m})
 		}
 		alter := func(how How, n *yaml.Node, text string) {
 			add(how, n, &marker{alter: map[*yaml.Node]string{n: text}})
@@ -290,7 +291,7 @@ func pairFields(doc *yaml.Node) []pairSet {
 }
 
 // generator finds the entry, or the file, that a field of a generated ConfigMap
-// or Secret came from. A name that several entries share is not told.
+// or Secret came from. It does not answer for a name that several entries share.
 func (r *Result) generator(f located) (setter, bool) {
 	if r.trace().objects[f.object].doc >= 0 {
 		return setter{}, false

@@ -48,8 +48,8 @@ func (r *Result) substitute(o Options, w *walker) {
 	w.diags = append(w.diags, unset...)
 }
 
-// maxUnset is how many uses of variables without a value are told. There is a finding
-// for each, and those of one variable become one.
+// maxUnset is how many uses of variables without a value are reported. There is a
+// finding for each, and those of one variable become one.
 const maxUnset = 5_000
 
 // substitutionFault is a finding about an object once variables are substituted.
@@ -117,8 +117,8 @@ func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Nod
 // bytes: a repository decides how often a value is used, however long it is.
 const substitutionLimit = 64 << 20
 
-// grownBy is an upper bound of what substitution adds: every use of a variable
-// counts with the longest value.
+// grownBy is an upper bound of what substitution adds: it takes the longest value for
+// every use of a variable.
 func grownBy(objects []*yaml.Node, vars map[string]string) int64 {
 	longest := 0
 	for _, v := range vars {
@@ -163,8 +163,8 @@ type badScalar struct {
 	misuse
 }
 
-// object returns a copy of an object with its variables substituted, or nil if
-// it has none.
+// object returns a copy of an object with its variables substituted, or nil if it holds
+// no variable.
 func (s *substitution) object(n *yaml.Node) *yaml.Node {
 	if !anyVariable(n) {
 		return nil

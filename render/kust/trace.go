@@ -16,19 +16,19 @@ import (
 // a mark at the end of every scalar of every object and patch that could flow
 // into an object. Marks survive merges, JSON patches, replacements and copies,
 // because for kustomize they are part of the values. The marks in the output
-// then name the scalars that the fields came from. What decides how a build
-// goes (names, kinds, selectors, merge keys) is not marked.
+// then name the scalars that the fields came from. Scalars that decide how a build goes
+// (names, kinds, selectors, merge keys) stay unmarked.
 //
-// A mark counts only if the marked field, without its marks, is the field of the
-// real build. Where it is not, a single scalar is changed and the build is run
-// once more to see whether the field follows (probe.go).
+// A mark is trusted only if the marked field, without its marks, is the field of the
+// real build. Where it is not, a single scalar is changed and the build is run once
+// more to see whether the field follows (probe.go).
 
 // trace is the outcome of a marked build.
 type trace struct {
 	leaves []leaf
 	docs   []sourceDoc
-	// objects are the marked objects, parallel to the raw ones; a nil node means
-	// that none could be told.
+	// objects are the marked objects, parallel to the raw ones; a nil node means that
+	// no origin is known.
 	objects []traced
 }
 
@@ -164,8 +164,8 @@ func (r *Result) build(m *marker) []*yaml.Node {
 	return nodes
 }
 
-// again runs the plan for an origin, with counts of its own. It returns nil if
-// the build fails.
+// again runs the plan for an origin, with counters of its own. It returns nil if the
+// build fails.
 func (p *plan) again(fed map[string][]byte, limit time.Duration) []*yaml.Node {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errTooSlow)
 	defer cancel()

@@ -20,7 +20,8 @@ import (
 const maxValues = 64 << 10
 
 // values are those of files of the tree, the later over the earlier, and over them
-// those that are given: what is fixed outside of the tree, nothing in it changes.
+// those that are given: nothing in the tree changes a value that is fixed outside of
+// it.
 func (w *walker) values(files []string, given map[string]string) map[string]string {
 	if len(files) == 0 {
 		return given
@@ -43,7 +44,7 @@ func (w *walker) values(files []string, given map[string]string) map[string]stri
 	return out
 }
 
-// valuesOf reads one file. What is wrong with it is reported.
+// valuesOf reads one file. It reports every fault in it.
 func (w *walker) valuesOf(file string) map[string]values.Value {
 	at := diag.Position{File: file}
 	physical, e, err := w.view.resolve(file)
@@ -84,7 +85,7 @@ func (w *walker) valuesOf(file string) map[string]values.Value {
 }
 
 // Unused are those of the names that no variable of the build has. ok is false where
-// that cannot be told, because there is nothing built.
+// that is unknown, because nothing was built.
 func (r *Result) Unused(names []string) (unused []string, ok bool) {
 	if r.raw == nil {
 		return nil, false

@@ -10,7 +10,7 @@ import (
 // $${…}, which stands for a literal ${…}. $VAR, $(VAR) and {{ }} mean nothing.
 //
 // As with clusterctl and Flux, all objects are substituted, those that weir does
-// not read too: there what has a value gets it, and the rest is left as it stands.
+// not read too: there a variable with a value gets it, and the rest stays as it stands.
 var variableForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)(:[-=]((?s:.*)))?$`)
 
 // misuse is a place of a text that cannot be substituted.

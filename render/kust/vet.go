@@ -111,8 +111,8 @@ func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
 const nodesPerDocument = 8
 
 // undecodableByte is the offset of the first byte that YAML in UTF-8 cannot
-// hold, of which the parser would not say where it is; -1 if there is none, or if
-// the text is UTF-16 by its byte order mark.
+// hold, of which the parser would not say where it is; -1 if it holds no such
+// character, or if the text is UTF-16 by its byte order mark.
 func undecodableByte(text []byte) int {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return -1

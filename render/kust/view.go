@@ -62,7 +62,7 @@ func newView(ctx context.Context, t tree.Tree, lim Limits) *view {
 	return &view{ctx: ctx, tree: t, lim: lim, killed: new(atomic.Bool), found: map[string]lookup{}, resolved: map[string]worker.Path{}, content: map[string][]byte{}}
 }
 
-// fork is a view of the same tree with a context and counts of its own.
+// fork is a view of the same tree with a context and counters of its own.
 func (v *view) fork(ctx context.Context) *view {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,7 +138,7 @@ func (v *view) resolutions() map[string]worker.Path {
 	return maps.Clone(v.resolved)
 }
 
-// pathOf answers kustomize for a path that nobody asked for before.
+// pathOf answers kustomize for a path that was not asked for before.
 func (v *view) pathOf(p string) worker.Path {
 	clean, err := tree.Clean(p)
 	if err != nil {

@@ -35,7 +35,7 @@ type Registry struct {
 // of pull requests that a page or a forge shows at a time.
 const mostPassing = 1000
 
-// SetPassing is Set for an owner that nobody will say has gone, such as a target in a
+// SetPassing is Set for an owner whose end no caller reports, such as a target in a
 // pull request. The values of the latest mostPassing of them are hidden.
 func (r *Registry) SetPassing(owner string, values *secret.Set) {
 	r.mu.Lock()

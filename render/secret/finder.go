@@ -41,7 +41,7 @@ func (s *Set) Finder() *Finder {
 	return f
 }
 
-// Add has the values of a set found.
+// Add makes the Finder find the values of a set.
 func (f *Finder) Add(s *Set) {
 	if s == nil {
 		return

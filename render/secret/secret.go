@@ -1,6 +1,6 @@
 // Package secret finds secret values in texts: to refuse a field that holds one,
-// and to keep them out of whatever is shown. It imports nothing but
-// what stands by itself, and everyone may import it.
+// and to keep them out of whatever is shown. It imports only packages that import
+// nothing else of weir, and every package may import it.
 //
 // What counts. A value is looked for without the white space around it, and only
 // if it has at least 6 bytes and is neither a boolean nor null: anything shorter

@@ -197,8 +197,9 @@ func (k masterKey) id() string {
 	return string(h.Sum(nil))
 }
 
-// openAge decrypts a data key that is encrypted for an age recipient. The header
-// of what it is encrypted for counts, not the recipient that is written beside it.
+// openAge decrypts a data key that is encrypted for an age recipient. The header says
+// what the key is encrypted for; the recipient that is written beside it decides
+// nothing.
 func openAge(k masterKey, identities []age.Identity) ([]byte, error) {
 	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(k.data)), identities...)
 	var none *age.NoIdentityMatchError

@@ -76,7 +76,7 @@ func readMetadata(raw map[string]any) (*metadata, error) {
 		byComment: str(raw["unencrypted_comment_regex"])+str(raw["encrypted_comment_regex"]) != "",
 	}
 	m.MACOnlyEncrypted = strings.EqualFold(str(raw["mac_only_encrypted"]), "true")
-	m.Threshold, _ = strconv.Atoi(str(raw["shamir_threshold"])) // 0 where there is none
+	m.Threshold, _ = strconv.Atoi(str(raw["shamir_threshold"])) // 0 if absent
 	var err error
 	for name, to := range map[string]**regexp.Regexp{"unencrypted_regex": &m.unencrypted, "encrypted_regex": &m.encrypted} {
 		if text := str(raw[name]); text != "" {
@@ -151,7 +151,7 @@ func readKeys(group map[string]any) ([]masterKey, error) {
 	return out, err
 }
 
-// rank puts first what asks nobody.
+// rank puts keys first that need no request.
 func rank(kind string) int { return slices.Index([]string{"kms", "age"}, kind) * -1 }
 
 func str(v any) string {

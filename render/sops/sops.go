@@ -47,15 +47,15 @@ type Options struct {
 	KMSKeyARNs []string
 	// KMS is asked for them.
 	KMS KMS
-	// Placeholders has a file that cannot be decrypted read with a placeholder for
-	// each of its values, and a warning, instead of an error.
+	// Placeholders says to read a file that cannot be decrypted with a placeholder
+	// for each of its values, and a warning, instead of an error.
 	Placeholders bool
 	// Now is the time, for how long a refusal of KMS is remembered; nil: time.Now.
 	Now func() time.Time
 }
 
 // Decrypter decrypts files. It remembers data keys, so a file that is read again
-// asks nobody. It is safe for concurrent use. Nil has no keys and refuses every
+// needs no request. It is safe for concurrent use. Nil has no keys and refuses every
 // encrypted file.
 type Decrypter struct {
 	o Options

@@ -30,7 +30,7 @@ type yamlDocument struct {
 	cuts  []cut        // what goes
 	meta  *metadata
 	edits map[*yaml.Node]any
-	open  map[*yaml.Node]bool // what is no secret of it
+	open  map[*yaml.Node]bool // the part that is not secret
 }
 
 // cut is a range of the text to leave out.
@@ -115,7 +115,7 @@ func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
 	return nil
 }
 
-// size counts nodes and levels, aliases not followed.
+// size returns the number of nodes and levels, aliases not followed.
 func size(n *yaml.Node, level int) (nodes, depth int) {
 	nodes, depth = 1, level+1
 	if level > maxDepth {
@@ -269,8 +269,8 @@ func (w *walker) scalar(n *yaml.Node, path []string) error {
 	return nil
 }
 
-// identity reports the fields of a Kubernetes object that name it: SOPS encrypts
-// them too where it is not told otherwise, and yet they are no secrets.
+// identity reports the fields of a Kubernetes object that name it: SOPS encrypts them
+// too unless its rules exclude them, and yet they are not secret.
 func identity(path []string) bool {
 	switch path[0] {
 	case "apiVersion", "kind", "metadata", "type", "immutable":

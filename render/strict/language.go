@@ -94,7 +94,7 @@ func (d *Decoder) report(f Fault) {
 	}
 }
 
-// spend counts against the bound on nodes, and reports whether there is room left.
+// spend takes from the bound on nodes, and reports whether there is room left.
 func (d *Decoder) spend(n *yaml.Node, nodes int) bool {
 	if d.spent() {
 		return false

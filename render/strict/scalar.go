@@ -45,7 +45,7 @@ func boolOf(n *yaml.Node) (value, ok bool) {
 	return false, false
 }
 
-// Text reads a scalar as Kubernetes reads text: a number or boolean is none.
+// Text reads a scalar as Kubernetes reads text: it refuses a number or a boolean.
 func Text(n *yaml.Node) (string, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return "", false

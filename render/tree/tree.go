@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Mode is the kind of a tree entry, as Git tells them apart.
+// Mode is the kind of a tree entry, as Git distinguishes them.
 type Mode uint8
 
-// Modes. Executable files are files to everyone but the read set.
+// Modes. Only the read set distinguishes executable files from files.
 const (
 	File Mode = iota + 1
 	Executable

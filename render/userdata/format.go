@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Detect tells the format of user data that somebody else wrote by how it
-// begins, as cloud-init does: mime, shell, powershell, ignition, or
-// cloud-config, which stands for all that cloud-init takes beside.
+// Detect tells the format of user data that weir did not make by its beginning, as
+// cloud-init does: mime, shell, powershell, ignition, or cloud-config, which stands for
+// all that cloud-init takes beside.
 func Detect(text string) string {
 	starts := func(prefixes ...string) bool {
 		for _, p := range prefixes {

@@ -50,8 +50,8 @@ func (FetchedToken) script() string {
 }
 
 // ignitionScript is script for images that read Ignition: they have no AWS CLI, and
-// curl that signs for AWS. Credentials and answers go through pipes, where nobody who
-// lists processes sees them. The token is written into a copy in memory: what a boot
+// curl that signs for AWS. Credentials and answers go through pipes, where a list of
+// processes does not show them. The token is written into a copy in memory: what a boot
 // after a failed one finds on disk waits for a token as before.
 func (FetchedToken) ignitionScript() string {
 	return script([]string{

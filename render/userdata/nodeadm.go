@@ -125,7 +125,7 @@ func (n Nodeadm) kubelet(d *document) error {
 }
 
 // containerd writes the containerd block. CAPA writes the TOML without a block
-// indicator, which is no valid YAML; that is not repeated here.
+// indicator, which is not valid YAML; weir does not repeat that.
 func (n Nodeadm) containerd(d *document) error {
 	if n.ContainerdConfig == "" && n.BaseRuntimeSpec == nil {
 		return nil

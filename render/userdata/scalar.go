@@ -84,7 +84,7 @@ func singleQuoted(v string) string {
 // line feed at its end.
 func fitsBlock(text string) bool {
 	if text != "" && strings.ContainsRune(" \t\n", rune(text[0])) {
-		return false // the indentation could not be told
+		return false // the indentation was unclear
 	}
 	last := text[strings.LastIndex(text, "\n")+1:]
 	if strings.HasSuffix(text, "\n\n") || (text != "" && last != "" && strings.TrimSpace(last) == "") {

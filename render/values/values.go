@@ -36,8 +36,8 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("line %d: %s", f.Line, f.Message)
 }
 
-// Parse reads a file. The two forms are told apart by the first line that says
-// something. The error is a Fault.
+// Parse reads a file. The first line that is neither blank nor a comment decides
+// between the two forms. The error is a Fault.
 func Parse(content []byte) (map[string]Value, error) {
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimSpace(line)

@@ -12,7 +12,7 @@ func Line(s string) string {
 }
 
 // Clip cuts s to at most limit UTF-16 units, at the end of a character, marked
-// with an ellipsis. No forge counts more than that for a character.
+// with an ellipsis. No forge reckons with more than that for a character.
 func Clip(s string, limit int) string {
 	if Units(s) <= limit {
 		return s

@@ -1,4 +1,4 @@
-// Package visible has the one rule for characters that a reader does not see, and
+// Package visible holds the one rule for characters that a reader does not see, and
 // that make a text read like another one: marks that turn the direction of writing,
 // characters without width, control characters. Each place where texts of others are
 // shown writes them in a way of its own.
@@ -11,8 +11,8 @@ import (
 	"unicode/utf16"
 )
 
-// Hidden reports whether a character is one that a reader does not see. Blanks are
-// none, line ends and tabs are.
+// Hidden reports whether a character is one that a reader does not see. It says no for
+// blanks, and yes for line ends and tabs.
 func Hidden(r rune) bool {
 	switch {
 	case unicode.IsSpace(r) && !unicode.IsControl(r):

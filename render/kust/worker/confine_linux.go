@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes has the kernel end a worker with the thread that started it. Threads of Go
-// end with the process.
+// attributes make the kernel end a worker with the thread that started it. Threads of
+// Go end with the process.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // usedCPU is the CPU time of this process.
@@ -25,8 +25,8 @@ func usedCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// confine takes from this process all that a build does not need, for ever, and returns
-// what could not be taken.
+// confine takes from this process, for ever, all that a build does not need, and
+// returns what it could not take.
 func confine(l Limits) (lacks []string) {
 	time.Sleep(time.Nanosecond) // the runtime opens what it waits with at the first timer
 	lack := func(what string, err error) {
@@ -111,7 +111,7 @@ var needed = []uint32{
 	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
-// filter has the kernel refuse all system calls to every thread but those that are
+// filter makes the kernel refuse every thread all system calls but those that are
 // needed.
 func filter() error {
 	machine, ok := machines[runtime.GOARCH]
@@ -162,7 +162,7 @@ func filterFor(machine, self uint32) []unix.SockFilter {
 	for _, n := range needed {
 		p = append(p, jump(equal, n, 0, 1), stmt(answer, allow))
 	}
-	// when has a call answered by a look at one of its arguments.
+	// when answers a call by one of its arguments.
 	when := func(n uint32, argument uint32, test uint16, k uint32, yes, no uint32) {
 		p = append(p, jump(equal, n, 0, 4), stmt(load, argument), jump(test, k, 0, 1), stmt(answer, yes), stmt(answer, no))
 	}

@@ -1,4 +1,5 @@
-// Package worker runs kustomize, in a process of its own where it is told to.
+// Package worker runs kustomize, in a process of its own where the program asks for it
+// (Enable).
 //
 // What a commit or a pull request makes weir build is written by others, and
 // kustomize knows no limit and cannot be interrupted: its time grows with the
@@ -19,9 +20,9 @@
 //     and no credential. What it must know of another path it asks for, and is
 //     answered from the commit's tree, so that it is recorded as all reads are.
 //   - One side speaks at a time, in frames of limited length. Neither trusts the
-//     other's bytes: sizes, counts and depth are checked before memory is taken,
+//     other's bytes: each checks sizes, lengths and depth before it takes memory,
 //     and nodes arrive as a tree without aliases.
-//   - A build that is given up, is too long or takes too much is ended by ending its
+//   - weir ends a build that is given up, is too long or takes too much by ending its
 //     worker. The worker of a small build stays for the next one, unless it has grown;
 //     a large build has a new one, with most of the memory, and there is one at a time.
 //   - A worker ends with the process that started it: its input ends, and Linux
@@ -71,7 +72,7 @@ type Job struct {
 type Path struct {
 	At   string // the physical path
 	File bool   // else a directory
-	// Missing says that nothing is there, Fault why nothing can be told.
+	// Missing says that nothing is there, Fault why the answer is not known.
 	Missing bool
 	Fault   string
 }
@@ -97,8 +98,8 @@ const maxDepth = 1000
 // maxCopied is how many bytes the copy operations of one JSON patch may copy.
 const maxCopied = 1 << 20
 
-// Prepare has kustomize parse its schema of Kubernetes, which it does once for a
-// process, without a lock. It takes some 20 ms.
+// Prepare makes kustomize parse its schema of Kubernetes, which kustomize does once for
+// a process, without a lock. It takes some 20 ms.
 var Prepare = sync.OnceFunc(func() {
 	jsonpatch.AccumulatedCopySizeLimit = maxCopied
 	openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})

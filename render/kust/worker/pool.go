@@ -53,9 +53,9 @@ const (
 
 var enabled atomic.Pointer[pool]
 
-// Enable has all jobs of this process run in workers, which are started as they are
-// needed. It is for programs whose main calls Serve where Asked, and for them only.
-// stop ends the workers.
+// Enable makes all jobs of this process run in workers, which start as they are needed.
+// It is for programs whose main calls Serve where Asked, and for them only. stop ends
+// the workers.
 func Enable(l Limits) (stop func()) {
 	p := &pool{limits: l, small: make(chan struct{}, mostSmall), large: make(chan struct{}, mostLarge)}
 	enabled.Store(p)
@@ -95,7 +95,7 @@ const (
 	Memory   Cause = "memory"
 	Killed   Cause = "killed"   // from outside, or by the kernel where memory is short
 	Crashed  Cause = "crashed"  // kustomize took its process with it
-	Nonsense Cause = "nonsense" // the answer was none
+	Nonsense Cause = "nonsense" // the answer made no sense
 )
 
 // Ended says that the worker of a build was ended.

@@ -115,7 +115,7 @@ type answer struct {
 // maxAsked is how many paths a build may ask for beyond those that it was given.
 const maxAsked = 100_000
 
-// build has a worker do a job.
+// build gives a worker a job and waits for its answer.
 func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a answer) {
 	stop := context.AfterFunc(ctx, w.kill)
 	defer func() {

@@ -38,8 +38,8 @@ func Serve() int {
 		return 1
 	}
 	limits := Limits{Memory: memory, CPU: time.Duration(seconds) * time.Second}
-	// The collector works hard before the system refuses more, which counts what Go has
-	// mapped in steps of 64 MiB, used or not.
+	// The collector works hard before the system refuses more, because the system's
+	// limit includes all that Go has mapped in steps of 64 MiB, used or not.
 	debug.SetMemoryLimit(limits.Memory * 3 / 4)
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2))
 	lacks := confine(limits)

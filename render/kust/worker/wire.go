@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What is sent, by the first byte of a frame.
+// The kinds of frames, by their first byte.
 const (
 	frameReady  = 'R' // worker: what it could not limit
 	frameJob    = 'J' // weir: a Job

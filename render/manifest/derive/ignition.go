@@ -50,8 +50,8 @@ func (w *writer) ignition(d *draft, in userdata.Kubeadm, s *kinds.KubeadmConfigS
 }
 
 // checkIgnitionStorage holds a pool back whose user data should go to a bucket:
-// weir puts it into the launch template, where more people can read it. Where
-// the manifest leaves the choice open, that is what it gets.
+// weir puts it into the launch template, where more people can read it. Where the
+// manifest leaves the choice open, it gets that.
 func (d *draft) checkIgnitionStorage(i *kinds.Ignition) {
 	if i.StorageType == "ClusterObjectStore" {
 		d.block(path("spec", "ignition", "storageType"), d.AtPool, "ignition-object-store",

@@ -2,7 +2,7 @@
 // as CAPA gives them, groups, nodegroups, launch templates and user data, and questions
 // for AWS where the manifests leave something to it.
 //
-// Builder has what pools of one render share: clusters, launch templates that several
+// Builder holds what pools of one render share: clusters, launch templates that several
 // pools use, the names that are taken. A draft is one pool on its way: it has faults of
 // its own, and joins the set if none is an error. A pool that is valid and cannot be
 // planned, because something is missing that Git alone does not say, is in the set with
@@ -63,8 +63,8 @@ type Builder struct {
 	used map[intent.ObjectRef]intent.ObjectRef
 	// awsNames maps "kind name" of AWS resources to what wants them.
 	awsNames map[string]claim
-	// poolOptions are the PoolOptions by the pool that they are for; strayOptions
-	// are the namespaces with one of which that cannot be told.
+	// poolOptions are the PoolOptions by the pool that they are for; strayOptions are
+	// the namespaces with a PoolOptions whose pool is unknown.
 	poolOptions  map[poolID]*kinds.Decoded[kinds.PoolOptionsSpec]
 	strayOptions map[string]bool
 	writer       writer

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// fetchToken has the nodes of a pool fetch the join token that weir keeps, and
-// with it what else the manifests leave open about the API server. Whether weir
-// keeps one is up to the target's configuration, so planning decides.
+// fetchToken makes the nodes of a pool fetch the join token that weir keeps, and with
+// it what else the manifests leave open about the API server. Whether weir keeps one
+// is up to the target's configuration, so planning decides.
 func (d *draft) fetchToken(join *userdata.Join, at intent.Path, by string, r kinds.Reporter) {
 	join.Fetched = &userdata.FetchedToken{
 		Parameter: intent.PlaceholderJoinParameter, Region: intent.PlaceholderRegion,
@@ -24,7 +24,7 @@ func (d *draft) fetchToken(join *userdata.Join, at intent.Path, by string, r kin
 
 // fetchesBy is the program by which the nodes of a pool fetch their token: curl where
 // they read Ignition, for such images have no AWS CLI; empty where the name by which
-// the image is looked up is that of a distribution that has none and reads cloud-init.
+// the image is looked up is that of a distribution that lacks it and reads cloud-init.
 func (d *draft) fetchesBy(format string) string {
 	if format == "ignition" {
 		return "curl 7.75 or newer"

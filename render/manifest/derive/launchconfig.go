@@ -64,8 +64,8 @@ func refsOf[S any](t kinds.Table[S]) []intent.ObjectRef {
 	return out
 }
 
-// launchConfig finds what a pool's launchConfigRef names. The template is nil
-// where there is none, or where something is wrong, which is then reported.
+// launchConfig finds what a pool's launchConfigRef names. The template is nil where the
+// pool names no template, or where something is wrong, which it then reports.
 func (b *Builder) launchConfig(r kinds.Reporter, pool kinds.Object, ref *kinds.LaunchConfigRef, used map[intent.ObjectRef]bool) (*launchConfigUse, *kinds.LaunchTemplate) {
 	at := path("spec", "launchConfigRef")
 	if ref == nil || ref.Name == "" || ref.Kind != kinds.KindLaunchConfig && ref.Kind != kinds.KindLaunchConfigTemplate {
@@ -104,7 +104,7 @@ func (b *Builder) launchConfig(r kinds.Reporter, pool kinds.Object, ref *kinds.L
 }
 
 // noteOwnAnnotations reports annotations that say how a launch template is kept
-// on a pool that has none of its own.
+// on a pool without a template of its own.
 func noteOwnAnnotations(r kinds.Reporter, m kinds.Meta) {
 	for _, key := range []string{kinds.AnnotationKeepVersions, kinds.AnnotationAMIPolicy} {
 		if _, ok := m.Annotations[key]; ok {

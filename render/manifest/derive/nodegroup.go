@@ -141,7 +141,7 @@ func (d *draft) groupsTagged(filters ...intent.Filter) intent.Lookup {
 	return intent.Lookup{Kind: intent.SecurityGroupsByFilter, Cluster: d.ClusterKey, Filters: intent.JoinFilters(filters)}
 }
 
-// checkAL2 refuses Amazon Linux 2 where EKS has none. It is also the default.
+// checkAL2 refuses Amazon Linux 2 where EKS has no such image. It is also the default.
 func (d *draft) checkAL2(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {
 	v := d.version
 	if !v.Known() {

@@ -17,8 +17,8 @@ import (
 type poolID struct{ namespace, kind, name string }
 
 // readPoolOptions finds the pools that PoolOptions are for. Where it cannot tell,
-// no pool of the namespace that has none is derived: it might be the one, and
-// would roll without its options.
+// no pool of the namespace without options is derived: it might be the one, and would
+// roll without its options.
 func (b *Builder) readPoolOptions() {
 	b.poolOptions, b.strayOptions = map[poolID]*kinds.Decoded[kinds.PoolOptionsSpec]{}, map[string]bool{}
 	for _, namespace := range b.index.UnreadOptions {
@@ -118,7 +118,8 @@ func (b *Builder) applyPoolOptions(d *draft) {
 	}
 	options := func(ref intent.ObjectRef) *kinds.Decoded[kinds.PoolOptionsSpec] {
 		o, ok := b.poolOptions[poolID{ref.Namespace, ref.Kind, ref.Name}]
-		// What is wrong in them was said, and what else is wrong is said all the same.
+		// Their own faults have been reported; the other faults are reported all the
+		// same.
 		d.broken = d.broken || ok && o.Broken || !ok && b.strayOptions[ref.Namespace]
 		return o
 	}

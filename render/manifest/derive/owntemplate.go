@@ -45,7 +45,7 @@ func (d *draft) ownTemplate(m kinds.Meta, types []kinds.TypeField) bool {
 	return kinds.BringsTemplate(m)
 }
 
-// foreignTypes has the questions for a group's templates name the instance types
+// foreignTypes adds to the questions about a group's templates the instance types
 // that launch from them, now that the PoolOptions has added its own: an override
 // with a template or an image of its own does not.
 func (d *draft) foreignTypes() {

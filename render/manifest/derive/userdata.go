@@ -183,8 +183,8 @@ func (w *writer) secretValue(r kinds.Reporter, at intent.Path, namespace, name, 
 	return value, ok
 }
 
-// readSecret decodes a Secret that something refers to. Secrets that nothing
-// refers to are none of weir's business.
+// readSecret decodes a Secret that something refers to. Secrets that nothing refers to
+// do not concern weir.
 func (w *writer) readSecret(r kinds.Reporter, at intent.Path, namespace, name string) (*kinds.SecretData, bool) {
 	o, ok := w.index.Secrets[intent.Key{Namespace: namespace, Name: name}]
 	if !ok {
@@ -298,7 +298,7 @@ func (w *writer) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec]
 		Cluster: intent.Lookup{Kind: intent.EKSCluster, Name: d.cluster.eksName, Cluster: d.ClusterKey}}
 }
 
-// needEKS reports a configuration for EKS nodes in a cluster that is none.
+// needEKS reports a configuration for EKS nodes in a cluster that is not EKS's.
 func (d *draft) needEKS(kind string) bool {
 	if !d.cluster.eks {
 		d.AtMachinePool.Error(kinds.BootstrapPath.Join("configRef", "kind"), "not-eks", fmt.Sprintf("%s is for EKS nodes, but cluster %s is no EKS cluster", kind, d.ClusterKey),

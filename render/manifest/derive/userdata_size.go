@@ -16,7 +16,7 @@ type part struct {
 }
 
 // largestParts are the parts that take most of a configuration's user data, the
-// largest first. Sizes alone are told: the content may be secret.
+// largest first. It names sizes only: the content may be secret.
 func (w *writer) largestParts(ref intent.ObjectRef) []part {
 	var all []part
 	add := func(size int, at ...string) {

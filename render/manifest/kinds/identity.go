@@ -38,7 +38,7 @@ type LabelRequirement struct {
 }
 
 // Allows reports whether the clusters of a namespace may use the identity, and
-// whether that could be told: the labels of namespaces are not known.
+// whether that is known: weir does not know the labels of namespaces.
 func (a *AllowedNamespaces) Allows(namespace string) (allowed, known bool) {
 	if a == nil {
 		return false, true

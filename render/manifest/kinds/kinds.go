@@ -1,5 +1,6 @@
-// Package kinds has the objects that weir reads: a Go type for each kind, decoding with
-// defaults, the JSON Schemas of the same types, and an index of all objects of a render.
+// Package kinds defines the objects that weir reads: a Go type for each kind, decoding
+// with defaults, the JSON Schemas of the same types, and an index of all objects of a
+// render.
 //
 // A spec is a struct; its fields' tags say the key, the versions that have it, the
 // default and what is required. What CAPA's schemas limit is in limits.txt, which the
@@ -99,12 +100,12 @@ func Reads(ref intent.ObjectRef) bool {
 	return ok && k.use == read
 }
 
-// mayHoldSecrets are the kinds that user data is made of: what is secret belongs
-// there, and nothing of them is shown.
+// mayHoldSecrets are the kinds that user data is made of: secrets belong there, and weir
+// shows nothing of these objects.
 var mayHoldSecrets = []string{"KubeadmConfig", "EKSConfig", "NodeadmConfig", "Secret", "ConfigMap"}
 
-// Plain reports whether weir reads an object and no user data is made of it: what is
-// in its fields can be read by whoever may look at AWS, and is shown in plans.
+// Plain reports whether weir reads an object and makes no user data of it: whoever may
+// look at AWS can read its fields, and plans show them.
 func Plain(ref intent.ObjectRef) bool {
 	return !slices.Contains(mayHoldSecrets, ref.Kind) && Reads(ref)
 }

@@ -81,7 +81,7 @@ func ReadOwnKeys(r Reporter, m Meta) OwnKeys {
 var otherArchitectureNames = strings.NewReplacer(".amd64", ".x86_64", ".x64", ".x86_64", ".x86-64", ".x86_64", ".aarch64", ".arm64")
 
 // unknownOwnKey reports a key that is likely misspelt. The prefix is not weir's,
-// so any other key is somebody else's.
+// so any other key belongs to another program.
 func unknownOwnKey(r Reporter, at intent.Path, key, name string) {
 	near := nearest.Word(otherArchitectureNames.Replace(name), ownKeyNames())
 	if near == "" && !strings.HasPrefix(name, "launch-template") {

@@ -9,8 +9,8 @@ import (
 // noteOlderFields says of fields of a managed pool that are written and that a
 // launch template has too what to write instead: one declaration then serves both
 // kinds of pools. Cluster API Provider AWS takes them, so it is no error. amiType and
-// amiVersion are none of them: with these EKS chooses the image, and updates it; beside
-// a launch template that names one, amiType says something else.
+// amiVersion are not among them: with these EKS chooses the image, and updates it;
+// beside a launch template that names one, amiType says something else.
 func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
 	s := &o.Spec
 	lt := s.AWSLaunchTemplate

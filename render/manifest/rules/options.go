@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// checkPoolOptions applies the rules of EC2 that can be told from the options by
-// themselves: RequestLaunchTemplateData in its API reference.
+// checkPoolOptions applies the rules of EC2 that the options show by themselves:
+// RequestLaunchTemplateData in its API reference.
 func checkPoolOptions(o *kinds.Decoded[kinds.PoolOptionsSpec], r kinds.Reporter) {
 	checkGroupOptions(r, o.Spec.AutoScalingGroup)
 	checkNodegroupOptions(r, o.Spec.Nodegroup)
@@ -75,7 +75,7 @@ func checkInterfaces(r kinds.Reporter, p intent.Path, list []intent.NetworkInter
 	}
 }
 
-// checkEFAOnly refuses addresses on an interface that has none.
+// checkEFAOnly refuses addresses on an interface that cannot have any.
 func checkEFAOnly(r kinds.Reporter, at intent.Path, n *intent.NetworkInterface, primary bool) {
 	if primary {
 		r.Error(at.Join("interfaceType"), "exclusive", at.Join("interfaceType").String()+" efa-only is not possible for the primary interface", "write efa or interface; the primary interface needs an address")

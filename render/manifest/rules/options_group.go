@@ -22,9 +22,9 @@ var (
 	versionOrAlias = regexp.MustCompile(`^([1-9][0-9]*|\$Latest|\$Default)$`)
 )
 
-// checkGroupOptions applies the rules of Auto Scaling that can be told from the
-// options by themselves: CreateAutoScalingGroup, PutWarmPool and the types that
-// they take in its API reference.
+// checkGroupOptions applies the rules of Auto Scaling that the options show by
+// themselves: CreateAutoScalingGroup, PutWarmPool and the types that they take in its
+// API reference.
 func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	if g == nil {
 		return
@@ -306,7 +306,8 @@ func (d *Derived) CheckPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *
 	d.checkOverrideTypes(m, overrides)
 }
 
-// checkStrategies: what is found by its attributes has no priorities.
+// checkStrategies: instance types that AWS finds by their attributes have no
+// priorities.
 func (d *Derived) checkStrategies(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
 	distribution := path("spec", "mixedInstancesPolicy", "instancesDistribution")
 	for field, strategy := range map[string]string{"onDemandAllocationStrategy": m.OnDemandAllocationStrategy, "spotAllocationStrategy": m.SpotAllocationStrategy} {

@@ -11,8 +11,7 @@ import (
 // CreateNodegroup in its API reference.
 const maxNodegroupTypes = 20
 
-// checkNodegroupOptions applies the rules of EKS that can be told from the options
-// by themselves.
+// checkNodegroupOptions applies the rules of EKS that the options show by themselves.
 func checkNodegroupOptions(r kinds.Reporter, n *kinds.NodegroupOptions) {
 	if n == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// checkOwnKeys applies the rules of the keys that can be told from one pool.
+// checkOwnKeys applies the rules of the keys that one pool shows by itself.
 func checkOwnKeys(r kinds.Reporter, m kinds.Meta, source kinds.Object) {
 	k := kinds.ReadOwnKeys(r, m)
 	noteOtherKeys(r, m)

@@ -117,13 +117,13 @@ func checkImage(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
 	}
 }
 
-// checkManagedPool applies CAPA's rules at creation, and those of EKS that can
-// be told from the manifest.
+// checkManagedPool applies CAPA's rules at creation, and those of EKS that the manifest
+// shows by itself.
 func checkManagedPool(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
 	s := &o.Spec
 	brings := kinds.BringsTemplate(o.Metadata)
 	if brings && !o.Source.HasContent("spec", "awsLaunchTemplate") {
-		s.AWSLaunchTemplate = nil // an empty one counts as absent
+		s.AWSLaunchTemplate = nil // an empty one means absent
 	}
 	if brings && !o.Source.Has("spec", "amiType") {
 		s.AMIType = "" // the template decides, or else EKS
@@ -210,8 +210,8 @@ func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, 
 
 // The checks whose names begin with crossCheck are those that no admission webhook
 // makes: they look at several fields or objects at once, or at what AWS's
-// documentation says that it refuses. What is refused for certain is an error;
-// what AWS may take after all is a warning, and the rest is left to planning.
+// documentation says that it refuses. A certain refusal is an error; what AWS may take
+// after all is a warning, and the rest is left to planning.
 
 // crossCheckMachinePool checks a MachinePool by itself. The failure domains of
 // other providers have other forms.

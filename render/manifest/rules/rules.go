@@ -1,8 +1,8 @@
-// Package rules has what objects must keep beyond the form of their fields. Check is for
-// objects by themselves, with the rules of the webhooks of Cluster API and CAPA, and those
-// of AWS that the object alone can break. Derived is a pool with its cluster, its image and
-// its bootstrap configuration: Derived.Check and its other methods are for what only shows
-// there. PlainSecrets finds secret values outside user data.
+// Package rules holds the rules that objects must keep beyond the form of their fields.
+// Check is for objects by themselves, with the rules of the webhooks of Cluster API and
+// CAPA, and those of AWS that the object alone can break. Derived is a pool with its
+// cluster, its image and its bootstrap configuration: Derived.Check and its other methods
+// are for what only shows there. PlainSecrets finds secret values outside user data.
 //
 // A rule says in its comment where it comes from: the page of AWS's documentation or the
 // operation in its API reference. It changes nothing, save what CAPA's own defaults make

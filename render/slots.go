@@ -12,23 +12,23 @@ import (
 // Which it is shows when its files are read, before kustomize runs; a large one is
 // then dropped and begun anew in its turn, so that those that wait hold nothing.
 var (
-	smallLane = make(lane, 2)
-	largeLane = make(lane, 1)
-	// patientLane is before the large one for those that give way.
-	patientLane = make(lane, 1)
+	smallSlots = make(slots, 2)
+	largeSlots = make(slots, 1)
+	// patientSlots stands before largeSlots for callers that give way to others.
+	patientSlots = make(slots, 1)
 )
 
-// lane lets as many in as it has places.
-type lane chan struct{}
+// slots let as many builds run at a time as their capacity.
+type slots chan struct{}
 
-// run waits for a place, or for the end of ctx, and does something in it.
-func (l lane) run(ctx context.Context, do func() error) error {
+// run waits for a free slot, or for the end of ctx, and does something in it.
+func (s slots) run(ctx context.Context, do func() error) error {
 	select {
-	case l <- struct{}{}:
+	case s <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-l }()
+	defer func() { <-s }()
 	return do()
 }
 
@@ -36,13 +36,13 @@ func (l lane) run(ctx context.Context, do func() error) error {
 // afterwards that is worth counting. do is called again where a build turned out not
 // to be small. It must not make another.
 func inTurn(ctx context.Context, patient bool, do func(small bool) error) error {
-	err := smallLane.run(ctx, func() error { return do(true) })
+	err := smallSlots.run(ctx, func() error { return do(true) })
 	if !errors.Is(err, kust.ErrLarge) {
 		return err
 	}
-	large := func() error { return largeLane.run(ctx, func() error { return do(false) }) }
+	large := func() error { return largeSlots.run(ctx, func() error { return do(false) }) }
 	if patient {
-		return patientLane.run(ctx, large)
+		return patientSlots.run(ctx, large)
 	}
 	return large()
 }

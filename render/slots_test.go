@@ -84,10 +84,10 @@ func TestPatientRendersGiveWay(t *testing.T) {
 	for range many {
 		go large(true, "patient")
 	}
-	for len(patientLane) == 0 || len(largeLane) == 0 {
+	for len(patientSlots) == 0 || len(largeSlots) == 0 {
 		time.Sleep(time.Millisecond) // one has the turn
 	}
-	for len(smallLane) > 0 {
+	for len(smallSlots) > 0 {
 		time.Sleep(time.Millisecond) // and the others are known to be large
 	}
 	go large(false, "hurried")
