@@ -258,7 +258,7 @@ func (g *Guard) health(p *Policy, rw http.ResponseWriter, r *http.Request, next 
 	text := map[bool]string{true: "ok\n", false: "no\n"}[w.code < http.StatusBadRequest]
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	rw.WriteHeader(max(w.code, http.StatusOK))
-	_, _ = rw.Write([]byte(text)) // the reader is gone; nobody is left to tell
+	_, _ = rw.Write([]byte(text)) // the reader is gone
 }
 
 // bare keeps the status of an answer and nothing else.
@@ -348,5 +348,5 @@ func (g *Guard) refuse(rw http.ResponseWriter, r *http.Request, code int, messag
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(code)
-	_, _ = rw.Write(body.Bytes()) // the reader is gone; nobody is left to tell
+	_, _ = rw.Write(body.Bytes()) // the reader is gone
 }

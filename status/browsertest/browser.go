@@ -18,8 +18,9 @@ const patience = 90 * time.Second
 // Browser is a headless Chromium that runs as long as the test that started it.
 type Browser struct{ ctx context.Context }
 
-// Start starts a browser for a test and those below it, or skips the test where
-// there is none. It does not check certificates: servers in tests have their own.
+// Start starts a browser for a test and those below it, or skips the test where no
+// browser is installed. It does not check certificates: servers in tests have their
+// own.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	if testing.Short() {

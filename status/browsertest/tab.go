@@ -184,13 +184,13 @@ func (p *Tab) Await(expression string) {
 	}
 }
 
-// Shows waits until the page has a text.
+// Shows waits until a text is on the page.
 func (p *Tab) Shows(text string) {
 	p.t.Helper()
 	p.Await("document.body.innerText.includes(" + quoted(text) + ")")
 }
 
-// TabTo goes on with the key Tab until what a CSS selector names has the focus.
+// TabTo presses the key Tab until the element of a CSS selector is focused.
 func (p *Tab) TabTo(selector string) {
 	p.t.Helper()
 	for range 200 {
@@ -242,7 +242,7 @@ func (p *Tab) Press(key string) {
 	do(p, input.DispatchKeyEvent, event)
 }
 
-// Write writes into what has the focus.
+// Write writes into the focused element.
 func (p *Tab) Write(text string) {
 	p.t.Helper()
 	do(p, input.InsertText, input.InsertTextParams{Text: text})

@@ -183,7 +183,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if codes[result]/100 == 2 {
 		text = string(result)
 	}
-	_, _ = w.Write([]byte(text + "\n")) // the forge is gone; nobody is left to tell
+	_, _ = w.Write([]byte(text + "\n")) // the forge is gone
 }
 
 // take reads, checks and queues a delivery. The error is for the log alone.

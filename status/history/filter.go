@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/events/kinds"
 )
 
-// Record is what is added to an archive at once, in the order of time.
+// Record is one addition to an archive, in the order of time.
 type Record struct {
 	Events []events.Event
 	Runs   []Run
@@ -30,7 +30,7 @@ type Filter struct {
 	// Levels are events' levels, any if empty. Runs have none.
 	Levels []kinds.Level
 	// Target and Pool, where they are set, must both be those of an event; Pool is
-	// namespace/name. Of a run the target alone counts.
+	// namespace/name. For a run only the target matters.
 	Target, Pool string
 	// Since leaves out what was before, if it is not zero, and Until what was after.
 	Since, Until time.Time

@@ -1,4 +1,4 @@
-// Package history has what happened: passes as runs, the filter that finds some of them
+// Package history keeps the past: passes as runs, the filter that finds some of them
 // and of the events, and the archive that keeps both in the state directory's file, the
 // newest of them, bounded by age and by number.
 package history
@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// Options bound what is kept. Zero values stand for the defaults.
+// Options bound the archive. Zero values stand for the defaults.
 type Options struct {
 	MaxAge    time.Duration
 	MaxEvents int
@@ -29,8 +29,8 @@ const (
 	DefaultMaxPasses = 2_000
 )
 
-// The buckets. Events and passes are in the order in which they were added, told
-// is by what it is about.
+// The buckets. Events and passes are in the order in which they were added, what is
+// known is by target or source.
 var (
 	eventBucket = state.Bucket[events.Event]{Name: "events"}
 	passBucket  = state.Bucket[Run]{Name: "passes"}
@@ -61,8 +61,8 @@ func New(db *state.DB, o Options) *Archive {
 	return &Archive{db: db, o: o}
 }
 
-// Append implements board.Archive: one transaction, with what is too old or too
-// much taken out in it.
+// Append implements board.Archive: one transaction, which also removes what is too
+// old or too much.
 func (a *Archive) Append(r Record) error {
 	return a.db.Update(func(tx *state.Tx) error {
 		oldest := a.o.Now().Add(-a.o.MaxAge)

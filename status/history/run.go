@@ -18,7 +18,7 @@ type Run struct {
 	Phase    report.Phase `json:"phase"`
 	Duration Seconds      `json:"durationSeconds"`
 	Steps    StepCounts   `json:"steps"`
-	// Text says in a few words what came of it.
+	// Text says briefly how it ended.
 	Text string `json:"text"`
 }
 

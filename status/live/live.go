@@ -24,8 +24,8 @@ func (w *Watchers) serve(rw http.ResponseWriter, r *http.Request, p pace) {
 	}
 	defer w.remove(one)
 	out := http.NewResponseController(rw)
-	// The server's bounds are for answers that end. Where a writer knows no
-	// deadlines there are none to lift.
+	// The server's bounds are for answers that end. A writer that knows no
+	// deadlines needs nothing lifted.
 	_ = out.SetReadDeadline(time.Time{})
 	h := rw.Header()
 	h.Set("Content-Type", "text/event-stream")

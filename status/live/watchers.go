@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Limits of what is sent to pages that are open.
+// Limits of what weir sends to open pages.
 const (
-	// maxWatchers bounds the pages that are told of changes; one more asks by
+	// maxWatchers bounds the pages that weir sends changes to; one more asks by
 	// itself now and then.
 	maxWatchers = 128
 	// maxNamed bounds the targets that a message names; more are "all".
@@ -34,10 +34,10 @@ type Watchers struct {
 	closed bool
 }
 
-// Watcher gathers for one page what changed since it was last told.
+// Watcher gathers for one page what changed since it was last sent changes.
 type Watcher struct {
 	wake chan struct{} // holds one: something is there
-	gone chan struct{} // closed when no more is told
+	gone chan struct{} // closed when no more is sent
 
 	mu    sync.Mutex
 	named map[string]struct{}
@@ -75,7 +75,7 @@ func (w *Watchers) Changed(target string) {
 	}
 }
 
-// Close ends what all pages are told.
+// Close ends the changes to all pages.
 func (w *Watchers) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -84,10 +84,10 @@ func (m *Metrics) Know(sources, targets []string) {
 	}
 }
 
-// Queue has the length of a queue read with the metrics. It is called before the
-// metrics are first read.
+// Queue makes each reading of the metrics ask for the length of a queue. It is
+// called before the metrics are first read.
 func (m *Metrics) Queue(name string, length func() int) { m.gauges.queues[name] = length }
 
-// HistorySize has the size of the history's file, in bytes, read with the metrics.
-// It is called before the metrics are first read.
+// HistorySize makes each reading of the metrics ask for the size of the history's
+// file, in bytes. It is called before the metrics are first read.
 func (m *Metrics) HistorySize(bytes func() int64) { m.gauges.historySize = bytes }

@@ -130,8 +130,8 @@ func (t forgeTransport) CloseIdleConnections() {
 	}
 }
 
-// httpCode is a status as a label. What is no status of HTTP's has one label
-// together: a server may answer with any number.
+// httpCode is a status as a label. All that is not a status of HTTP shares one
+// label: a server may answer with any number.
 func httpCode(code int) string {
 	if http.StatusText(code) == "" {
 		return "other"

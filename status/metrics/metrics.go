@@ -72,7 +72,7 @@ type Metrics struct {
 
 	mu sync.Mutex
 	// series are the values of a second label beside a target's, by metric and
-	// target: what is over is to say 0, so that a graph shows it.
+	// target: a value that is over becomes 0, so that a graph shows it.
 	series map[seriesKey]map[string]bool
 	// whole is when a target or source was last looked at whole, or else became known.
 	targetSince, sourceSince map[string]time.Time
@@ -248,7 +248,7 @@ func (m *Metrics) Fetch(source string, took time.Duration, at time.Time, err err
 	m.Stage("fetch", took)
 }
 
-// StatusWrite counts one write of a commit status; it is what commits.Options.Wrote wants.
+// StatusWrite counts one write of a commit status; it fits commits.Options.Wrote.
 func (m *Metrics) StatusWrite(forge string, state forge.CommitState, result string) {
 	m.writes.WithLabelValues(forge, string(state), result).Inc()
 }
@@ -269,8 +269,8 @@ func (m *Metrics) PullPlan(source string, took time.Duration) {
 	m.pullSeconds.WithLabelValues(source).Observe(took.Seconds())
 }
 
-// Notification counts what became of an event for a receiver; it is what
-// notify.Options.Sent wants. Host is from the configuration.
+// Notification counts the outcome of an event for a receiver; it fits
+// notify.Options.Sent. Host is from the configuration.
 func (m *Metrics) Notification(host, result string) {
 	m.notifications.WithLabelValues(host, result).Inc()
 }

@@ -32,7 +32,7 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 		severities[d.Severity.String()]++
 	}
 	m.count(m.findings, r.Target, severities)
-	// Without a plan nothing was observed, so the earlier counts stand.
+	// Without a plan nothing was observed, so the earlier numbers stand.
 	if r.Plan != nil || len(r.Pools) > 0 {
 		m.countPools(r)
 	}

@@ -32,7 +32,7 @@ type Receiver struct {
 	URL string
 	// SecretFile holds what events are signed with. It is read for each.
 	SecretFile string
-	// Events are the kinds that are sent, all if there are none.
+	// Events are the kinds to send, all if the list is empty.
 	Events []string
 }
 
@@ -43,17 +43,17 @@ type Options struct {
 	Logger    *slog.Logger
 	// Version of weir, in the User-Agent.
 	Version string
-	// Sent is told what became of each event for a receiver, for metrics: "sent",
-	// "repeated", "dropped" or "failed"; nil if nobody asks. The host is the receiver's.
+	// Sent is called with the outcome of each event for a receiver, for metrics: "sent",
+	// "repeated", "dropped" or "failed"; it may be nil. The host is the receiver's.
 	Sent func(host, result string)
 	// Transport is http.DefaultTransport if nil.
 	Transport http.RoundTripper
 }
 
-// MessageSchema names the form of what is sent.
+// MessageSchema names the form of a Message.
 const MessageSchema = "weir.dev/event/v1"
 
-// Message is the body of what is sent, as JSON.
+// Message is the body of a notification, as JSON.
 type Message struct {
 	Schema   string       `json:"schema"`
 	Instance string       `json:"instance"`
@@ -126,7 +126,7 @@ func New(o Options) (*Notifier, error) {
 	for _, r := range o.Receivers {
 		u, err := url.Parse(r.URL)
 		if err != nil || u.Host == "" {
-			return nil, errors.New("make notifications: a receiver's address is none") // it may hold what is secret
+			return nil, errors.New("make notifications: a receiver's address is none") // it may hold a secret
 		}
 		n.ways = append(n.ways, &way{
 			to: r, host: u.Host, o: &n.o, told: map[[sha256.Size]byte]time.Time{},
@@ -139,8 +139,8 @@ func New(o Options) (*Notifier, error) {
 	return n, nil
 }
 
-// Add takes in events that happened. It never blocks. What is in them must have
-// been redacted.
+// Add takes in events that happened. It never blocks. Their content must be
+// redacted before.
 func (n *Notifier) Add(events []events.Event) {
 	for _, w := range n.ways {
 		for _, e := range events {

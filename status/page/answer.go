@@ -29,14 +29,14 @@ func send(rw http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h.Add("Vary", "Accept-Encoding")
 	if len(body) < leastZipped || !takesGzip(r) {
 		rw.WriteHeader(status)
-		_, _ = rw.Write(body) // the reader is gone; nobody is left to tell
+		_, _ = rw.Write(body) // the reader is gone
 		return
 	}
 	h.Set("Content-Encoding", "gzip")
 	rw.WriteHeader(status)
 	z := zippers.Get().(*gzip.Writer)
 	z.Reset(rw)
-	_, _ = z.Write(body) // the reader is gone; nobody is left to tell
+	_, _ = z.Write(body) // the reader is gone
 	_ = z.Close()
 	zippers.Put(z)
 }
@@ -51,8 +51,8 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// sendJSON writes a value for a program. Whoever asks again and again is told in
-// few bytes that nothing changed.
+// sendJSON writes a value for a program. A client that asks again and again learns
+// in few bytes that nothing changed.
 func (w *web) sendJSON(rw http.ResponseWriter, r *http.Request, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -27,9 +27,8 @@ type apiTargets struct {
 	Targets []apiTarget `json:"targets"`
 }
 
-// apiTarget is a target with its last pass. Plan has the schema
-// weir.dev/plan/v1 and is null where there is none; Outcomes are those of the
-// same pass.
+// apiTarget is a target with its last pass. Plan has the schema weir.dev/plan/v1
+// and is null without a plan; Outcomes are those of the same pass.
 type apiTarget struct {
 	board.Target
 	Phase       report.Phase       `json:"phase"`

@@ -20,15 +20,15 @@ type SignIn struct {
 	Name string
 }
 
-// Notice is a page with a few words: why something was not done.
+// Notice is a page with a short text: why something was not done.
 type Notice struct {
 	Headline, Text string
 	// Back is where to go on, below weir's own address; the fleet where it is not.
 	Back string
 }
 
-// Notices writes pages to people who may not see the others yet. They look alike and
-// tell nothing of the fleet.
+// Notices writes pages to people who may not see the others yet. They are alike and
+// show nothing of the fleet.
 type Notices struct{ web *web }
 
 // NewNotices reads what the pages are made of. Their style sheet is at the address
@@ -42,7 +42,7 @@ func NewNotices() *Notices {
 // SignIn writes the page that takes a token.
 func (n *Notices) SignIn(rw http.ResponseWriter, code int, v SignIn) { n.write(rw, code, "signin", v) }
 
-// Notice writes a page with a few words.
+// Notice writes a page with a short text.
 func (n *Notices) Notice(rw http.ResponseWriter, code int, v Notice) {
 	if !strings.HasPrefix(v.Back, "/") || strings.HasPrefix(v.Back, "//") {
 		v.Back = "/"
@@ -57,7 +57,7 @@ func (n *Notices) write(rw http.ResponseWriter, code int, name string, v any) {
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 	rw.WriteHeader(code)
-	_, _ = rw.Write([]byte(visible.HTML(page.String()))) // the reader is gone; nobody is left to tell
+	_, _ = rw.Write([]byte(visible.HTML(page.String()))) // the reader is gone
 }
 
 // Secured sets the headers that keep an answer from being framed, sniffed, kept, or

@@ -10,7 +10,7 @@ import (
 )
 
 // The pictures of the page are inline SVG whose numbers are worked out here. Each
-// says in words what it shows, and the words alone are enough.
+// has a text that says what it shows, and the text alone is enough.
 
 // level is a pool's level as a bar: how many instances it has ready, wants, and may
 // have at least and at most.

@@ -13,8 +13,8 @@ import (
 )
 
 // poolFilter says which pools are wanted, and in which order. It comes from the
-// query of a page's address, so that a view can be kept and sent to somebody. What
-// is no known value wants nothing, rather than everything.
+// query of a page's address, so that a reader can keep a view and send it on. An
+// unknown value finds nothing, rather than everything.
 type poolFilter struct {
 	Text   string // in the names of pool, cluster, target, account, region
 	Target string
@@ -26,7 +26,7 @@ type poolFilter struct {
 	Page   int    // from 1
 }
 
-// poolTraits are what is worth looking at alone, as the page names it.
+// poolTraits are the traits by which a reader picks pools, as the page names them.
 var poolTraits = []choice{{"problem", "Problems"}, {"moving", "Moving"}, {"drift", "Drift"}, {"held", "Held"}}
 
 // poolSorts are the orders; the first is the one without a choice.
@@ -86,7 +86,7 @@ type poolItem struct {
 	pool   *plan.PoolStatus
 	mark   report.Phase
 	held   bool
-	// stale says that the last pass could not tell: what is known of it is older.
+	// stale says that the last pass could not see the pool: its data is older.
 	stale bool
 }
 
@@ -136,7 +136,7 @@ func (f poolFilter) wants(i poolItem) bool {
 		(f.Only == "" || i.is(f.Only)) && f.finds(i)
 }
 
-// finds looks for the text in what a person knows a pool by.
+// finds searches the names by which a person knows a pool.
 func (f poolFilter) finds(i poolItem) bool {
 	return f.Text == "" || f.findsTarget(i.target) || contains(i.pool.Name, f.Text) || contains(i.pool.Namespace, f.Text) || contains(i.pool.Cluster, f.Text) ||
 		strings.Contains(f.Text, "/") && contains(i.pool.Namespace+"/"+i.pool.Name, f.Text)
@@ -150,7 +150,7 @@ func (f poolFilter) wantsTarget(t *board.TargetState) bool {
 	return (f.Target == "" || t.Name == f.Target) && (f.State == "" || string(t.Phase) == f.State)
 }
 
-// contains looks for a text without regard to case. Most names are plain, so no
+// contains searches for a text without regard to case. Most names are plain, so no
 // copy is made of them.
 func contains(s, part string) bool {
 	if len(part) > len(s) {

@@ -31,8 +31,8 @@ type layout struct {
 	HasMetrics bool
 	HasConfig  bool
 	HasPulls   bool
-	// About are the targets that the page shows, for which it is told of changes;
-	// none stands for all.
+	// About are the targets that the page shows, whose changes it hears of; an
+	// empty list stands for all.
 	About string
 	// Refused is why the configuration on the disk is not taken, empty where it is.
 	Refused string
@@ -157,7 +157,7 @@ func commitOf(l report.Links, sha, subject string) commitView {
 	return commitView{Short: wording.Short(sha), Subject: subject, Link: l.Commit(sha)}
 }
 
-// placeView is a place in a file, with a link to it where there is one.
+// placeView is a position in a file, with a link to it if there is one.
 type placeView struct{ Text, Link string }
 
 func placeOf(l report.Links, sha string, p diag.Position) placeView {

@@ -96,7 +96,7 @@ func placeIn(text string) diag.Position {
 // activityView is what happened in the fleet.
 type activityView struct {
 	layout
-	Passes  bool // passes in place of events
+	Passes  bool // passes instead of events
 	Tabs    []filter
 	Levels  []filter
 	Filter  history.Filter
@@ -228,7 +228,8 @@ type configView struct {
 	Lines []configLine
 }
 
-// configLine is a line of YAML, its key apart, for a reader's eye.
+// configLine is a line of YAML with its key in a field of its own, so that the page
+// can set it off.
 type configLine struct{ Indent, Key, Value string }
 
 func (w *views) configView() configView {

@@ -18,10 +18,10 @@ type indexView struct {
 	layout
 	Headline  string
 	Mood      report.Phase // of the headline
-	Moves     string       // what is on its way, in words
+	Moves     string       // describes what is on its way
 	Figures   []figure
 	States    []filter // targets by phase
-	Traits    []filter // pools by what is worth looking at
+	Traits    []filter // pools by trait
 	Find      findForm
 	Targets   []targetCard
 	Total     int
@@ -208,8 +208,7 @@ func stateFilters(f poolFilter, by map[report.Phase]int, total int) []filter {
 	return out
 }
 
-// traitFilters choose pools by what is worth looking at; a chosen one is let go
-// again by the same link.
+// traitFilters choose pools by trait; the same link also clears the choice.
 func traitFilters(f poolFilter, path string, items []poolItem) []filter {
 	var out []filter
 	for _, t := range poolTraits {
@@ -379,7 +378,7 @@ func (w *views) targetView(t board.TargetState) targetView {
 			v.Error += "; " + lift
 		}
 	}
-	// What is no more than information is on the target's own page.
+	// Mere information is on the target's own page.
 	v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return d.Severity == diag.Info }), l, r.Revision)
 	if n := len(v.Faults) - shownFaults; n > 0 {
 		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n

@@ -12,13 +12,13 @@ import (
 // holdView is what steps of a target's plan wait for.
 type holdView struct {
 	Words string
-	// Plan leads to the plan, and Digest is what is approved; both are empty where
-	// no approval is waited for.
+	// Plan leads to the plan, and Digest names the plan to approve; both are empty
+	// where nothing waits for approval.
 	Plan, Digest string
 }
 
-// holdViews say what held steps wait for, one line for each hold. A conflict is told
-// by its diagnostic.
+// holdViews say what held steps wait for, one line for each hold. Its diagnostic
+// describes a conflict.
 func holdViews(r *plan.Report, target string) []holdView {
 	if r == nil || r.Plan == nil {
 		return nil
@@ -60,7 +60,7 @@ func slowViews(t *board.TargetState) (out []holdView) {
 	return out
 }
 
-// awaitsApproval reports whether somebody has to approve a target's plan.
+// awaitsApproval reports whether a target's plan waits for approval.
 func awaitsApproval(t *board.TargetState) bool {
 	return t.Last != nil && t.Last.Plan != nil && slices.ContainsFunc(t.Last.Plan.Steps, func(s step.Step) bool {
 		return s.Held == step.HeldApproval || s.Held == step.HeldPruneLimit

@@ -21,8 +21,8 @@ type stepView struct {
 	Changes []changeView
 	Link    string // to the pool
 	Users   []linked
-	Rolls   string // how it replaces instances, in words
-	Ends    string // how many it replaces or ends, in words
+	Rolls   string // describes how it replaces instances
+	Ends    string // describes how many it replaces or ends
 }
 
 // linked is a name with what it leads to.
@@ -96,7 +96,7 @@ func outcomeMark(s step.OutcomeStatus) string {
 	return string(report.Waiting)
 }
 
-// summaryFigures are the counts of a plan that are not zero.
+// summaryFigures are the numbers of a plan's summary that are not zero.
 func summaryFigures(s plan.Summary) []figure {
 	var out []figure
 	for _, f := range []struct {
@@ -120,7 +120,7 @@ type planPage struct {
 	Phase        report.Phase
 	Made         moment
 	Digest       string
-	NoDigest     string // why there is none
+	NoDigest     string // why there is no digest
 	Figures      []figure
 	Faults       []faultView
 	Steps        []stepView

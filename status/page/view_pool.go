@@ -47,8 +47,8 @@ type linkedCount struct {
 // machineView is an instance, as its provider id says.
 type machineView struct{ ID, Zone string }
 
-// versionView is a version of the launch template, from what AWS says of it and
-// from what weir told when it was made.
+// versionView is a version of the launch template, from AWS's data and from weir's
+// event of its making.
 type versionView struct {
 	Number  string
 	Default bool
@@ -150,8 +150,8 @@ func keyActivity(target, pool string) string {
 // versionKinds are the events that make a version of a template.
 var versionKinds = []string{"version-created", "template-created"}
 
-// versions puts together what AWS says of the template's versions and what the
-// events of their making told.
+// versions joins AWS's data on the template's versions with the events of their
+// making.
 func (w *views) versions(p *plan.PoolStatus, list []events.Event, l report.Links) []versionView {
 	by := map[int]*versionView{}
 	at := func(n int) *versionView {
@@ -184,7 +184,7 @@ func (w *views) versions(p *plan.PoolStatus, list []events.Event, l report.Links
 		v := at(n)
 		v.Made, v.Why, v.More = w.moment(e.Time), e.Reason, len(e.Changes) == events.EventChanges
 		if e.Kind == "template-created" {
-			v.Why = "the first version" // the reason is the template's: there was none
+			v.Why = "the first version" // the reason is that the template did not exist
 		}
 		if v.Commit.Short == "" {
 			v.Commit = commitOf(l, e.Revision, "")

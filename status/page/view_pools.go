@@ -77,8 +77,8 @@ func (w *views) rolloutView(p plan.PoolStatus, r plan.RolloutStatus) rolloutView
 	return v
 }
 
-// batches marks where each batch of an instance refresh ends. Of a group that counts
-// in other units than instances, and of a nodegroup, it is not known.
+// batches marks where each batch of an instance refresh ends. It is not known of a
+// group whose sizes are in other units than instances, nor of a nodegroup.
 func (v *rolloutView) batches(p plan.PoolStatus) {
 	if p.Kind != intent.GroupPool || p.MaxReplicas == 0 {
 		return

@@ -44,7 +44,7 @@ type pullPage struct {
 	Unaffected   int
 	Unkept       bool
 	Targets      []pullTarget
-	WantApproval bool // it holds until somebody approves
+	WantApproval bool // it holds until it is approved
 }
 
 // pullTarget is what a pull request does to a target.
@@ -70,7 +70,7 @@ func pullLink(source string, number int64) string {
 	return "/pulls/" + url.PathEscape(source) + "/" + strconv.FormatInt(number, 10)
 }
 
-// pullMarks are how a pull request stands, in one of the words for targets.
+// pullMarks give the mark of a pull request, from the marks for targets.
 var pullMarks = map[report.PullState]report.Phase{
 	report.PullPlanned: report.Moving, report.PullUnaffected: report.Converged, report.PullConflict: report.Failing, report.PullFailing: report.Failing,
 	report.PullWaiting: report.Waiting, report.PullMerged: report.Converged, report.PullClosed: report.Waiting,

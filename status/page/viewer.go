@@ -10,7 +10,7 @@ const FormField = "form"
 
 // Viewer is who reads a page, and what it offers them.
 type Viewer struct {
-	// Name is empty where nobody has logged in.
+	// Name is empty without a login.
 	Name string
 	// Operate says that the page has the forms that change something.
 	Operate bool
@@ -33,7 +33,7 @@ type Suspension struct {
 	Text string
 }
 
-// readBy fills in who reads the page; every copy of a page's layout has it then.
+// readBy fills in who reads the page, for every copy of a page's layout.
 func (l layout) readBy(v Viewer) { *l.Viewer = v }
 
 // actionsView is what may be done on a page about a target or a pool.

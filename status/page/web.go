@@ -242,5 +242,5 @@ func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 func plain(rw http.ResponseWriter, status int, text string) {
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	rw.WriteHeader(status)
-	_, _ = rw.Write([]byte(text + "\n")) // the reader is gone; nobody is left to tell
+	_, _ = rw.Write([]byte(text + "\n")) // the reader is gone
 }

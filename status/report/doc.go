@@ -1,6 +1,6 @@
-// Package report reads what a pass reports: how a target and its pools stand in one
-// word, what is wrong in a sentence, how many instances a step replaces at once. Each
-// sink asks it, so that page, statuses, events and metrics say the same of one report.
+// Package report reads what a pass reports: the phase of a target and its pools, a
+// fault in a sentence, how many instances a step replaces at once. Each sink asks it,
+// so that page, statuses, events and metrics say the same of one report.
 //
 // Redact makes a copy of a report, or of a pull request, of which everything may be
 // shown; a sink keeps such copies only. Pull is what weir knows of a pull request.

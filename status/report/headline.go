@@ -17,8 +17,8 @@ var gravity = []step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, 
 // headlinePools bounds the pools that a headline names.
 const headlinePools = 3
 
-// Headline says in words what merging a pull request does: a few words, and after a
-// colon what follows of them, "" for nothing. It is plain text.
+// Headline describes what merging a pull request does: a short phrase, and after a
+// colon its consequences, "" for nothing. It is plain text.
 func (p Pull) Headline() (lead, more string) {
 	reason := visible.Line(p.Reason)
 	switch p.State {

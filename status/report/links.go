@@ -54,7 +54,7 @@ func NewLinks(address, kind string) Links {
 }
 
 // webPlace is the host and the path of a repository's pages, empty where the
-// address has none. A port of SSH is not one of the pages.
+// address names no host. A port of SSH is not one of the pages.
 func webPlace(address string) (host, path string) {
 	u, err := url.Parse(address)
 	switch {
@@ -78,7 +78,7 @@ func webPlace(address string) (host, path string) {
 	return host, path
 }
 
-// Repository is the address of the repository, empty where there is none.
+// Repository is the address of the repository, empty without one.
 func (l Links) Repository() string { return l.base }
 
 // Commit is the address of a commit.
@@ -89,7 +89,7 @@ func (l Links) Commit(sha string) string {
 	return l.base + l.way.commit + sha
 }
 
-// File is the address of a place in a file at a commit.
+// File is the address of a line of a file at a commit.
 func (l Links) File(sha string, at diag.Position) string {
 	if l.base == "" || !isHash(sha) || at.File == "" {
 		return ""
@@ -126,7 +126,7 @@ var (
 )
 
 // SafeURL is an address of the web that cannot end a link in Markdown or HTML, ""
-// for what is none.
+// for any other text.
 func SafeURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || !hostname.MatchString(u.Host) {

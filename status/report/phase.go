@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-) // phaseOf puts a report into one word.
+) // phaseOf gives the phase of a report.
 func PhaseOf(r *plan.Report) Phase {
 	switch {
 	case r == nil:
@@ -23,9 +23,9 @@ func PhaseOf(r *plan.Report) Phase {
 	}
 }
 
-// onlyHeld reports whether nothing goes on until somebody approves, a window opens
-// or the like: every step is held, and no pool moves by itself. Nor does one at which
-// somebody has to look.
+// onlyHeld reports whether nothing goes on until an approval, an open window or the
+// like: every step is held, and no pool moves by itself. A target that needs a
+// person's attention does not wait in this sense either.
 func onlyHeld(r *plan.Report) bool {
 	if r.Plan == nil || r.Plan.Runnable() > 0 {
 		return false
@@ -39,8 +39,8 @@ func onlyHeld(r *plan.Report) bool {
 	})
 }
 
-// atRest reports whether nothing of a pool is on its way in AWS. What does not exist
-// has no instance, and none is on its way to it.
+// atRest reports whether nothing of a pool is on its way in AWS. A pool that does
+// not exist is without instances, and none is on its way.
 func atRest(p *plan.PoolStatus) bool {
 	if p.Rollout != nil || p.Nodegroup != nil && slices.Contains([]string{"CREATING", "UPDATING", "DELETING"}, p.Nodegroup.Status) {
 		return false
@@ -72,7 +72,7 @@ func StepsByPool(r *plan.Report) PoolSteps {
 	return out
 }
 
-// MarkOf is how a pool stands, in one of the words for targets. What is not known
+// MarkOf gives a pool's mark, from the marks for targets. A pool that is not known
 // any more is never called converged.
 func MarkOf(p *plan.PoolStatus, steps PoolSteps, stale bool) Phase {
 	id := PoolID{p.Namespace, p.Name}
@@ -94,7 +94,7 @@ func MarkOf(p *plan.PoolStatus, steps PoolSteps, stale bool) Phase {
 	}
 }
 
-// Phase is how a target stands, in one word.
+// Phase is the state of a target.
 type Phase string
 
 // Target phases, those that need attention first.

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// PullState says what is known of a pull request, on GitLab a merge request.
+// PullState is the state of a pull request, on GitLab a merge request.
 type PullState string
 
 // States of a pull request. The last two are ends.
@@ -20,7 +20,7 @@ const (
 	PullUnaffected PullState = "unaffected"
 	// PullConflict cannot be merged cleanly.
 	PullConflict PullState = "conflict"
-	// PullWaiting is a fork's or a draft that nobody has let be planned yet.
+	// PullWaiting is a fork's or a draft that still needs permission to be planned.
 	PullWaiting PullState = "waiting"
 	// PullFailing cannot be rendered or planned.
 	PullFailing PullState = "failing"
@@ -28,7 +28,7 @@ const (
 	PullClosed  PullState = "closed"
 )
 
-// Pull is what is told of a pull request: on its commit, in its comment and on the
+// Pull is the report of a pull request: on its commit, in its comment and on the
 // page. It is immutable once handed on.
 type Pull struct {
 	// Source is the source's name.
@@ -37,7 +37,7 @@ type Pull struct {
 	// Title, Author and WebURL are the forge's.
 	Title, Author, WebURL string
 	// HeadSHA is the commit that is proposed. BaseSHA is the commit of BaseRef that
-	// the plan was made upon, "" where there is none.
+	// the plan was made upon, "" without one.
 	HeadSHA, BaseRef, BaseSHA string
 	// Fork says that the head comes from another repository.
 	Fork  bool
@@ -50,15 +50,15 @@ type Pull struct {
 	Gone []string
 	// Unaffected is how many targets stay as they are.
 	Unaffected int
-	// Digest is of all plans together, "" where there is none. Digests are the
-	// targets'; empty, they are taken from the reports.
+	// Digest is of all plans together, "" without one. Digests are the targets';
+	// empty, they are taken from the reports.
 	Digest  string
 	Digests map[string]string
 	// Approved is by whom the plan is approved, "" while it is not. AsReviewed says
 	// that some target holds its steps until then.
 	Approved   string
 	AsReviewed bool
-	// Stale says why the plan may no longer be what is applied, "" if it is.
+	// Stale says why weir may no longer apply exactly this plan, "" if it does.
 	Stale string
 	// PlannedAt is when the plan was made. It is shown on the page only: equal plans
 	// have equal comments.
@@ -66,7 +66,7 @@ type Pull struct {
 	// MergeSHA is the commit that merging made, "" until then.
 	MergeSHA string
 	// Compared says, once merged, that the plan of the merge was compared with the
-	// reviewed one, Differs how they differ, Untold what of that could not be told.
+	// reviewed one, Differs how they differ, Untold what of that weir cannot know.
 	Compared        bool
 	Differs, Untold []string
 	// PageURL is where weir's page shows it, "" for nowhere.
@@ -75,8 +75,8 @@ type Pull struct {
 	Unkept bool
 }
 
-// Lean is what is shown of a pull request: its reports hold what their plans were made
-// of beside it, renders and machines among that.
+// Lean is the part of a pull request that is shown: its reports also hold what their
+// plans were made of, such as renders and machines.
 func (p Pull) Lean() Pull {
 	reports, digests := make([]*plan.Report, len(p.Reports)), maps.Clone(p.Digests)
 	if digests == nil {

@@ -29,7 +29,7 @@ func (f Redact) Text(s string) string {
 func (f Redact) Report(r *plan.Report) *plan.Report {
 	out := *r
 	out.Subject = f.Text(r.Subject)
-	out.Milestones = nil // they are told as events
+	out.Milestones = nil // they become events
 	out.Diagnostics = f.diagnostics(r.Diagnostics)
 	if r.Plan != nil {
 		p := *r.Plan

@@ -18,11 +18,11 @@ const usualMinHealthy = 90
 // once, and in how many batches it comes round. Percentages are of the desired size;
 // nil is what was not set. 0, 0 is returned where AWS does not document it.
 //
-// The share that stays healthy is rounded up to whole instances. What is left of
-// them is a batch, and one instance is where that leaves none, as with 100 percent.
-// A maximum above 100 percent launches first and ends after: with all to stay
-// healthy a batch is what the maximum allows on top. How AWS mixes both, and how it
-// rounds the maximum, is not documented.
+// The share that stays healthy is rounded up to whole instances. The rest of them is a
+// batch; with no rest, as with 100 percent, a batch is one instance. A maximum above
+// 100 percent launches first and ends after: with all to stay healthy a batch is what
+// the maximum allows on top. How AWS mixes both, and how it rounds the maximum, is not
+// documented.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_RefreshPreferences.html
 // Assumed of AWS: refresh-batches.
 func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches int) {
@@ -47,7 +47,7 @@ func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches
 	return int(batch), int((n + batch - 1) / batch)
 }
 
-// Roll is what is known of how a step replaces instances.
+// Roll is how a step replaces instances, as far as weir knows.
 type Roll struct {
 	instances     int
 	Size, batches int // 0 where not known
@@ -57,7 +57,7 @@ type Roll struct {
 }
 
 // RollOf reads a step and the pool that it is about. Batches are known where the
-// step starts a refresh of a group of a known size that counts in instances.
+// step starts a refresh of a group whose size is known and in instances.
 func RollOf(r *plan.Report, s step.Step) Roll {
 	out := Roll{instances: s.Instances}
 	start, ok := s.Do.(step.StartRefresh)
@@ -91,8 +91,8 @@ func RollOf(r *plan.Report, s step.Step) Roll {
 	return out
 }
 
-// Words says it in a phrase: "6 instances in 3 batches". What rests on a default of
-// AWS is told at length only, where it says so.
+// Words says it in a phrase: "6 instances in 3 batches". A number that rests on a
+// default of AWS appears only in the long text, which says so.
 func (r Roll) Words(long bool) string {
 	text := wording.Count(r.instances, "instance")
 	switch {

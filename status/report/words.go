@@ -39,7 +39,7 @@ func RunText(r *plan.Report) string {
 	}
 }
 
-// heldText says what a pass without steps left to somebody or something else.
+// heldText names what a pass without steps waits for.
 func heldText(r *plan.Report) string {
 	var holds []string
 	for _, s := range r.Plan.Steps {
@@ -72,8 +72,8 @@ func movingText(r *plan.Report) string {
 	}
 }
 
-// FirstFault is the gravest fault of a report in words, and how many more there
-// are. Positions come last, so a cut text keeps what is wrong.
+// FirstFault describes the gravest fault of a report, and how many more there are.
+// Positions come last, so a cut text keeps the fault itself.
 func FirstFault(r *plan.Report) (text string, more int) {
 	if r.Err != nil {
 		return r.Err.Error(), 0
@@ -153,7 +153,7 @@ func StepWords(s step.Step) string {
 	return past(s.Verb) + " " + strings.ReplaceAll(string(s.Resource), "-", " ") + " " + s.Name
 }
 
-// StepList puts steps into a few words.
+// StepList describes steps briefly.
 func StepList(steps []step.Step) string {
 	const most = 3
 	var out []string

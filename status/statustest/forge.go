@@ -70,7 +70,7 @@ func (f *Forge) FailWith(fail func(sha string, s forge.CommitStatus) error) {
 	f.Fail = fail
 }
 
-// LoseWith has the answers of writes that took effect be what lose says.
+// LoseWith makes lose decide the answers of writes that took effect.
 func (f *Forge) LoseWith(lose func(sha string, s forge.CommitStatus) error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

@@ -90,7 +90,7 @@ func (p Printer) outcome(o step.Outcome) {
 	}
 }
 
-// PoolState is a pool's phase and size in a few words.
+// PoolState describes a pool's phase and size briefly.
 func PoolState(s plan.PoolStatus) string {
 	text := fmt.Sprintf("%s %d/%d", s.Phase, s.ReadyReplicas, s.DesiredReplicas)
 	if r := s.Rollout; r != nil {

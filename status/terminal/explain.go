@@ -125,7 +125,7 @@ func (p Printer) chain(f Explained) error {
 	return nil
 }
 
-// source is where a value comes from, in words.
+// source describes where a value comes from.
 func source(f render.Field) string {
 	switch {
 	case f.Origin.Known():
@@ -137,7 +137,7 @@ func source(f render.Field) string {
 	}
 }
 
-// how is the kind of a step, in words.
+// how describes the kind of a step.
 func how(s kust.Step) string {
 	text := strings.ReplaceAll(string(s.How), "-", " ")
 	if s.Component {

@@ -87,7 +87,7 @@ func (p Printer) changes(s step.Step) {
 				rows[i][1] = Cut(rows[i][1], room[i])
 			}
 		}
-		// What has no origin moves no origin away.
+		// A row without an origin pushes no other origin aside.
 		if n := utf8.RuneCountInString(rows[i][1]); n <= widest && placeWidth(c) > 0 {
 			valueWidth = max(valueWidth, n)
 		}
@@ -126,7 +126,7 @@ func (p Printer) remarks(pl *plan.Plan) {
 }
 
 // Errors is the last line of several plans: how many errors there are, and which.
-// Nothing is printed if there are none.
+// It prints nothing for an empty list.
 func (p Printer) Errors(reports []*plan.Report) {
 	const most = 8
 	var which []string
@@ -178,7 +178,7 @@ func emptyPlan(pl *plan.Plan) string {
 	return "Nothing to do. Nothing changes: " + wording.Count(pl.Summary.Unchanged, "pool") + " as wanted."
 }
 
-// Summary counts a plan's pools in words, with how many steps are held.
+// Summary describes a plan's numbers of pools, and how many steps are held.
 func Summary(pl *plan.Plan) string {
 	s := pl.Summary
 	var parts []string

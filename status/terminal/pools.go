@@ -15,7 +15,7 @@ import (
 
 // Mark is what a target's plan says of one of its pools.
 type Mark struct {
-	// Held says in words what holds a step, empty for nothing.
+	// Held describes what holds a step, empty for nothing.
 	Held  string `json:"held,omitempty"`
 	Drift bool   `json:"drift,omitempty"`
 }
@@ -52,8 +52,8 @@ func (m Marks) of(s plan.PoolStatus) Mark {
 	return m.Pools[[2]string{s.Target, s.Namespace + "/" + s.Name}]
 }
 
-// Beside says what is held of pools that are not among these, such as the deletion
-// of those that Git has no more.
+// Beside lists the held steps of pools that are not among these, such as the
+// deletion of pools that Git no longer has.
 func (m Marks) Beside(pools []plan.PoolStatus) []string {
 	here := map[[2]string]bool{}
 	for _, s := range pools {
@@ -69,8 +69,8 @@ func (m Marks) Beside(pools []plan.PoolStatus) []string {
 	return out
 }
 
-// Problem reports whether somebody should look at a pool: it has failed, is held,
-// has drifted, has not converged, or could not be seen in the last pass.
+// Problem reports whether a pool needs a person's attention: it has failed, is
+// held, has drifted, has not converged, or could not be seen in the last pass.
 func (m Marks) Problem(s plan.PoolStatus) bool {
 	mark := m.of(s)
 	return m.Targets[s.Target].Stale || !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
@@ -79,7 +79,7 @@ func (m Marks) Problem(s plan.PoolStatus) bool {
 // Target is how a target stands. Phase is the daemon's. Digest is that of its plan,
 // which weir approve takes; where Failed, Diagnostics say why. Stale says that its
 // pools are older than the last pass, which could not tell. LastPass is missing where
-// it is now. Held are the steps that something holds, in words.
+// it is now. Held describes the steps that something holds.
 type Target struct {
 	Name        string    `json:"name"`
 	Phase       string    `json:"phase,omitempty"`
@@ -220,7 +220,7 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// Lines has a line of text for each pool, by target and pool, for output that is
+// Lines gives a line of text for each pool, by target and pool, for output that is
 // appended to.
 func (m Marks) Lines(pools []plan.PoolStatus) map[string]string {
 	out := map[string]string{}

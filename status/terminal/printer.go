@@ -3,7 +3,7 @@
 // JSON, YAML, Markdown, SARIF or lines for GitHub Actions. It decides nothing. What it
 // prints of others' texts holds no control character and no command, so that neither a
 // file in Git nor an answer of AWS can drive the terminal, or the job that runs weir.
-// The words are those of package wording, which comments and the page share.
+// Its phrases come from package wording, which comments and the page share.
 package terminal
 
 import (
@@ -53,7 +53,8 @@ func (p Printer) line(parts ...string) {
 }
 
 // harmless keeps a line from being a command to GitHub Actions, which reads them from
-// the output of every step: "::" where a line begins, blanks apart, or "##[" anywhere.
+// the output of every step: "::" at the beginning of a line, after blanks too, or
+// "##[" anywhere.
 func harmless(line string) string {
 	blanks := line[:len(line)-len(strings.TrimLeft(line, " "))]
 	if text, ok := strings.CutPrefix(line[len(blanks):], "::"); ok {
@@ -94,7 +95,7 @@ func (p Printer) diagnostic(indent string, d diag.Diagnostic) {
 	}
 }
 
-// CountDiagnostics is a list's size in words: "2 errors, 1 warning".
+// CountDiagnostics describes a list's size: "2 errors, 1 warning".
 func CountDiagnostics(list diag.List) string {
 	var parts []string
 	for _, s := range []diag.Severity{diag.Error, diag.Warning} {
@@ -187,7 +188,7 @@ func Applies(targets []Applied) (any, error) {
 func (a Applied) marshal() (json.RawMessage, error) {
 	first := PlanOf(a.First)
 	if a.Last != a.First {
-		// What still stands at the end is what counts.
+		// The result is what still stands at the end.
 		with := *first
 		with.Diagnostics = PlanOf(a.Last).Diagnostics
 		first = &with
@@ -224,5 +225,5 @@ func (p Printer) Heading(title, facts string) {
 	p.line(p.paint(bold, wording.Clean(title)), facts)
 }
 
-// Note prints what somebody should know.
+// Note prints a note for the reader.
 func (p Printer) Note(text string) { p.line(p.paint(yellow, "note:"), " ", wording.Clean(text)) }

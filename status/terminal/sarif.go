@@ -93,8 +93,8 @@ const (
 )
 
 // SARIF prints findings as a SARIF 2.1.0 log, with files relative to the base
-// %SRCROOT%, the repository's root. A finding whose place is unknown is shown at
-// the path that was validated, for a result without a place is shown nowhere.
+// %SRCROOT%, the repository's root. A finding without a position is shown at the
+// path that was validated, as a result without a location is shown nowhere.
 func SARIF(w io.Writer, version string, findings []diag.Finding) error {
 	driver := sarifDriver{Name: "weir", Version: version, InformationURI: homepage, Rules: []sarifRule{}}
 	index := map[string]int{}

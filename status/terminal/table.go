@@ -21,7 +21,7 @@ type tableCell struct{ text, color string }
 
 func plain(s string) tableCell { return tableCell{text: s} }
 
-// narrowest is what is left of a column that has to be cut, in characters.
+// narrowest is the least width, in characters, to which a column is cut.
 const narrowest = 10
 
 // table prints rows in columns. On a terminal it fits its width: columns are left

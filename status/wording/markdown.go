@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// blank is a space of no width. It takes apart what forges make links and mentions
-// of: they do so after Markdown is read, so that a backslash does not help.
+// blank is a space of no width. It breaks up what forges turn into links and
+// mentions: they do so after Markdown is read, so that a backslash does not help.
 const blank = "\u200b"
 
 // Escape makes text from outside harmless in Markdown, in a table's cell too: it
 // stays on its line, is shown as it is, and mentions, links to and closes nothing.
-// It must not begin a line, where some forges look for commands.
+// It must not begin a line, where some forges read commands.
 func Escape(s string) string {
 	return escape(s, func(b *strings.Builder, r rune) {
 		if strings.ContainsRune("\\`*_{}[]<>#|!~@&$", r) {
@@ -27,7 +27,7 @@ func HTML(s string) string {
 	return escape(s, func(b *strings.Builder, r rune) { b.WriteString(html.EscapeString(string(r))) })
 }
 
-// escape writes each character by put, and takes references apart: @user, #1, !1,
+// escape writes each character by put, and breaks up references: @user, #1, !1,
 // GH-1 and other trackers' TEAM-1, ~label, %milestone, &epic, $snippet, ^alert,
 // [issue:1], and addresses of pages and of people.
 func escape(s string, put func(*strings.Builder, rune)) string {

@@ -55,8 +55,8 @@ func Mark(v step.Verb) string {
 	}
 }
 
-// Replaces reports whether the instances that a disruptive step ends have others in
-// their place. A smaller size has none; other updates of a group end them little by
+// Replaces reports whether other instances replace those that a disruptive step
+// ends. A smaller size replaces none; other updates of a group end them little by
 // little, and how many is not known.
 func Replaces(s step.Step) bool {
 	return s.Verb == step.Rollout || s.Verb == step.Replace || s.Verb == step.Update && s.Instances == 0
@@ -106,8 +106,8 @@ func Place(pos diag.Position) string {
 	return pos.String()
 }
 
-// Transition is a change in words: from → to, or the value alone where something
-// is made. Long values are shortened, those with an ARN are not.
+// Transition describes a change: from → to, or the value alone where something is
+// made. Long values are shortened, those with an ARN are not.
 func Transition(verb step.Verb, c step.Change) string { return transition(verb, c, Value) }
 
 // Whole is Transition with nothing shortened.
@@ -137,8 +137,8 @@ func transition(verb step.Verb, c step.Change, value func(any) string) string {
 // plain texts without quotes.
 func Value(v any) string { return Shorten(whole(v), 100) }
 
-// longestWhole bounds what is shown whole, in characters: fifty ARNs of target groups,
-// the most that a group takes, have less.
+// longestWhole bounds a value that is shown whole, in characters: fifty ARNs of target
+// groups, the most that a group takes, have less.
 const longestWhole = 8000
 
 // Shorten cuts a text to a number of characters, but none with an ARN in it: who
