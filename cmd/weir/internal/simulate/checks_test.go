@@ -189,6 +189,10 @@ func (c *checks) promised(w *World, h head) {
 	got := w.groups()
 	for _, name := range slices.Sorted(maps.Keys(h.pools)) {
 		p, g := h.pools[name], got[name]
+		if name == foreignName {
+			w.fail("commit %s is said to be applied, and another weir owns %s", h.revision[:7], name)
+			continue
+		}
 		if time.Since(c.byHand[name]) < time.Hour {
 			continue
 		}

@@ -68,6 +68,15 @@ var happenings = []happening{
 		delete(next.pools, name)
 		return w.commit(next, "remove "+name, false)
 	}},
+	{2, func(w *World, _ *rand.Rand) string { // somebody else's name
+		next := w.repo.head().clone()
+		if _, there := next.pools[foreignName]; there {
+			delete(next.pools, foreignName)
+		} else {
+			next.pools[foreignName] = pool{max: 3, kind: types[0], owner: "team-0"}
+		}
+		return w.commit(next, "the name of another weir's group, or no more", false)
+	}},
 	{1, func(w *World, _ *rand.Rand) string {
 		next := w.repo.head().clone()
 		next.pools = map[string]pool{}
@@ -166,7 +175,7 @@ func (w *World) commit(t tree, what string, force bool) string {
 
 func (w *World) console(r *rand.Rand, form url.Values) string {
 	name := w.any(r)
-	if name == "" {
+	if name == "" || name == foreignName {
 		return ""
 	}
 	form.Set("AutoScalingGroupName", name)
