@@ -21,6 +21,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/source/transport"
 )
 
@@ -113,7 +114,8 @@ func run(t *testing.T, o Options) Result {
 	}
 	w.aws = aws
 	w.repo = newRepo(t)
-	sdk.Around = func(plainbody.Doer) plainbody.Doer { return &client{w, w.daemon} }
+	checked := sdk.Around // each request is held against AWS's models
+	sdk.Around = func(plainbody.Doer) plainbody.Doer { return checked(&client{w, w.daemon}) }
 	transport.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return w.net.dial(ctx) }
 	hosts := http.NewServeMux()
 	hosts.Handle("git.example.com/", w.serve("git", w.gitServer()))
