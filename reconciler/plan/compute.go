@@ -17,8 +17,8 @@ import (
 )
 
 // Compute plans one target. It is a pure function: equal input gives an equal
-// plan. needs names what the state lacks; a plan with needs is not whole, and
-// the caller reads what is named and computes again.
+// plan. needs names what the state lacks; a plan with needs is not whole, and the
+// caller reads the named facts and computes again.
 func Compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	if in.Index == nil {
 		in.Index = basis.NewIndex(in.State)
@@ -263,10 +263,10 @@ func (c *computation) summary() Summary {
 	return out
 }
 
-// Cluster API counts a machine as available once it has been ready for
-// minReadySeconds. AWS does not tell since when an instance is in service, so
-// weir remembers when it first saw it there; a process that has just started
-// takes the launch time in its place, which is at most a boot too early.
+// For Cluster API a machine is available once it has been ready for minReadySeconds.
+// AWS does not tell since when an instance is in service, so weir remembers when it
+// first saw it there; a process that has just started takes the launch time instead,
+// which is at most a boot too early.
 
 // needLaunchTimes asks for the launch times of instances in service, in the
 // first pass of a process and for pools with minReadySeconds only.

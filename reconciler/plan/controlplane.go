@@ -14,7 +14,7 @@ import (
 const supportedSkew = 3
 
 // apiServer is the Kubernetes version of the API servers that a pool's machines
-// join, "" where nobody tells it.
+// join, "" where it is not known.
 func apiServer(in basis.Input, pool *intent.Pool) string {
 	if cluster := in.ClusterOf(pool); cluster != nil {
 		return cluster.Version
@@ -83,7 +83,7 @@ func holdNewer(c *basis.Work, pool *intent.Pool, steps []step.Step) {
 	}
 }
 
-// noteUnread says that nobody tells weir which version the API servers of a group's EKS
+// noteUnread says that weir cannot learn which version the API servers of a group's EKS
 // cluster have. For a nodegroup that is an error of its own: EKS makes it anyway.
 func noteUnread(c *basis.Work, pool *intent.Pool, wanted string) {
 	a := c.In.Answers[pool.ControlPlane]

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ready is the condition Ready of a pool, and the one place that decides whether the
+// ready is the condition Ready of a pool, and the only code that decides whether the
 // pool has converged: AWS holds all that Git asks for, and the machines are available.
 // Everything else that speaks of convergence goes by it: reports and with them page,
 // commit statuses, metrics and the targets that wait for this one.
@@ -53,7 +53,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 	default:
 		return Condition{Type: conditionReady, Status: truth(true)}
 	}
-	// What fails is told beside whatever else is to be done.
+	// The report names failures beside whatever else is to be done.
 	s.failsBeside(&c, launch.FailureLaunch, cause, unlaunched)
 	if left.Failure != "" {
 		s.failsBeside(&c, left.Failure, left.Cause, left.Message)

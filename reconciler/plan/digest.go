@@ -12,9 +12,9 @@ import (
 
 // Digest identifies what the plan would do: SHA-256 over the target's name,
 // account and region and each step's verb, resource, name and field changes, in
-// order; a nodegroup's name is that within its EKS cluster. Revision, origins, counts and times are no part of it, so the same work
-// has the same digest wherever it is planned. It is empty for a plan that was
-// made without secrets.
+// order; a nodegroup's name is that within its EKS cluster. Revision, origins, numbers and
+// times are no part of it, so the same work has the same digest wherever it is planned. It
+// is empty for a plan that was made without secrets.
 func (p *Plan) Digest() string {
 	if p.Secretless {
 		return ""
@@ -80,8 +80,8 @@ func (p *Plan) Waits() bool {
 	return slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldWaiting })
 }
 
-// Holding is which steps are held. What is asked for at the moment when steps are to
-// run (an approval, a window, a wave, a turn), and what a process remembers, is no part of it.
+// Holding is which steps are held. Conditions of the moment when steps are to run (an
+// approval, a window, a wave, a turn), and a process's memory, are no part of it.
 func (p *Plan) Holding() Holding {
 	var h Holding
 	sum := sha256.New()

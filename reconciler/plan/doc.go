@@ -7,11 +7,11 @@
 //
 // # Terms
 //
-// An intent is what Git wants of a pool, an answer what only AWS knows of it (an image,
-// subnets), and package observed has what AWS holds. Compute makes a Plan of them: steps
-// in the order in which they run within a pool, and diagnostics. Where it lacks
-// something (a wanted name that the read by owner tag did not return, the body of a
-// template version) it returns Needs beside the plan; the caller reads those and
+// An intent holds what Git wants of a pool, an answer what only AWS knows of it (an
+// image, subnets), and package observed the resources in AWS. Compute makes a Plan of
+// them: steps in the order in which they run within a pool, and diagnostics. Where it
+// lacks something (a wanted name that the read by owner tag did not return, the body of
+// a template version) it returns Needs beside the plan; the caller reads those and
 // computes again. A step (package step) is one request to AWS with its reasons. It is
 // held where something outside of Git and AWS says "not now": a window, an earlier
 // target, a suspension, a limit. A held step stays in the plan with its cause.
@@ -27,8 +27,8 @@
 // and nothing else.
 //
 // Desired is total. What weir does not own is copied from the observed state before the
-// two are compared, so a difference is always something to do, and what
-// others have set (foreign tags, hooks, suspended processes) is none.
+// two are compared, so a difference is always something to do, and the settings of
+// others (foreign tags, hooks, suspended processes) make no difference.
 //
 // # Whose a resource is
 //
@@ -37,12 +37,12 @@
 //
 //  1. A resource belongs to the instance that weir.dev/owner names, for one of its
 //     sources and one of its targets (Policy.Owns in package basis). Without the tag it is
-//     nobody's that weir knows, and is never touched: a name that is taken is the
+//     no one's that weir knows, and weir never touches it: a name that is taken is the
 //     diagnostic "conflict", and its pool waits.
 //  2. Another target of the same instance gives a resource up by not wanting it any
 //     more. That can be said only while every target of the account and region renders
-//     whole and has a place there; else the resource stays where it is.
-//  3. Taking over what another tool or instance has is asked for by somebody, by the
+//     whole and names it there; else the resource stays where it is.
+//  3. A person asks to take over what another tool or instance owns, by the
 //     annotation weir.dev/adopt or with weir adopt (basis.Adoption). It writes all
 //     tags in one call and nothing else. What CloudFormation, Karpenter, EKS or another
 //     cluster have is not taken over at all: they would go on changing it.

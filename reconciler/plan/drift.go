@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Settle adds to next what is remembered of one target's pools after a pass in which
-// they stood as p and statuses say. A pool that is yet to follow an image has not settled.
+// Settle adds to next the memory of one target's pools after a pass in which they stood as
+// p and statuses say. A pool that is yet to follow an image has not settled.
 func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned

@@ -70,8 +70,8 @@ func (c *fence) hold(steps []step.Step) {
 	}
 }
 
-// kin is what is known of a commit. What is not, is asked for, and counts as older
-// until the plan is made anew.
+// kin is the known relation of a commit to this one. Weir asks for an unknown one, and
+// takes the commit as older until the plan is made anew.
 func (c *fence) kin(commit string) basis.Kin {
 	if strings.HasPrefix(c.in.Commit.Revision, commit) {
 		return basis.KinOlder
@@ -133,7 +133,7 @@ func short(revision string) string { return revision[:min(7, len(revision))] }
 
 // causes are the commits behind what a step is about, and behind the launch templates
 // that it has to do with. Where a step makes or deletes a resource, nothing of which
-// may name a commit, those behind the target's other resources count too.
+// may name a commit, those behind the target's other resources matter too.
 func (c *fence) causes(s step.Step) []cause {
 	var out []cause
 	switch s.Resource {
@@ -157,8 +157,8 @@ func (c *fence) causes(s step.Step) []cause {
 	return out
 }
 
-// tagCauses adds the commit in a resource's tags, where they are this source's. What
-// is no commit's name, no weir wrote.
+// tagCauses adds the commit in a resource's tags, where they are this source's. No weir
+// wrote a name that is not a commit's.
 func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []cause {
 	if commit := tags[observed.TagRevision]; len(commit) >= 40 && hexDigits(commit) && fromHere(c.in, tags) {
 		out = append(out, cause{commit, what})
@@ -250,7 +250,7 @@ func describedCommit(description string) string {
 func hexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // mostTags is how many tags EC2, Auto Scaling and EKS let a resource have, beside AWS's
-// own. A stamp takes no place that somebody needs.
+// own. A stamp takes no tag that others need.
 const mostTags = 50
 
 // roomFor reports whether a resource that has tags, and is given more, can have n
@@ -266,7 +266,7 @@ func roomFor(n int, have, more map[string]string) bool {
 
 // stamp has steps that write tags write from which commit, and with the tags that make
 // a launch template this source's, since which version it is. Neither is worth a write
-// of its own, and so no part of what is planned.
+// of its own, and so no part of the plan.
 func stamp(in basis.Input, steps []step.Step) {
 	if in.Commit.Revision == "" {
 		return

@@ -37,7 +37,7 @@ func undecided(p basis.Policy, digest string) string {
 	return why + "weir approve " + digest + ", or a commit that changes what its machines are"
 }
 
-// AgreementOf is that of somebody who says yes to a plan. What is held stays held.
+// AgreementOf is the agreement of a person who says yes to a plan. Held steps stay held.
 func AgreementOf(p *Plan) basis.Agreement {
 	a := basis.Agreement{Digest: p.Digest(), First: true, Deletes: map[string]bool{}}
 	for _, s := range p.Steps {
@@ -56,7 +56,7 @@ func lets(a *basis.Agreement, p *Plan, s step.Step) bool {
 	return (!a.First || p.Digest() == a.Digest) && (s.Verb != step.Delete || a.Deletes[s.Pool])
 }
 
-// GrantOf is the grant of somebody who approves a plan.
+// GrantOf is the grant of an approval of a plan.
 func GrantOf(p *Plan) basis.Grant {
 	g := basis.Grant{Digest: p.Digest(), Exact: true, Owners: map[string]bool{}, Deletes: map[string]bool{}}
 	for _, s := range p.Steps {
@@ -73,14 +73,13 @@ func grants(g *basis.Grant, p *Plan) bool {
 	return g != nil && g.Digest != "" && !p.Secretless && (!g.Exact || p.Digest() == g.Digest)
 }
 
-// allows reports whether the grant lets a step of a covered plan run.
+// allows reports whether the grant lets a step of a granted plan run.
 func allows(g *basis.Grant, s step.Step) bool {
 	return g.Owners[s.Owner()] && (s.Verb != step.Delete || s.Pool == "" || g.Deletes[s.Pool])
 }
 
-// gated plans and holds what the gates hold. A grant that lets something be
-// deleted beyond the limit changes what must be read before, so that the plan is
-// then made a second time.
+// gated plans and holds what the gates hold. A grant of deletions beyond the limit
+// changes what weir must read before, so that it then makes the plan a second time.
 func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*Plan, observed.Needs) {
 	p, needs := compute(in)
 	gates := in.Policy.Gates
@@ -142,11 +141,11 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 type Waiting struct{ Target, Owner string }
 
 // LimitRollouts holds the rollouts of the plans of one account and region that
-// would exceed the limit, counted with those that are moving already; a limit of
-// 0 is none. Those that waited before go first, in the order in which they came,
-// then the others in the order of the plans: so none waits for ever. Refused are
-// those that AWS refused a short while ago; they start nothing and take no turn.
-// It returns who waits now, for the next call.
+// would exceed the limit, counted with those that are moving already; 0 means no limit.
+// Those that waited before go first, in the order in which they came, then the others
+// in the order of the plans: so none waits for ever. Refused are those that AWS refused
+// a short while ago; they start nothing and take no turn. It returns who waits now, for
+// the next call.
 func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused map[Waiting]bool) []Waiting {
 	if limit <= 0 {
 		return nil

@@ -23,8 +23,8 @@ type LaunchConfigStatus struct {
 	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
 	LatestVersion    int64  `json:"latestVersion,omitempty"`
 	DefaultVersion   int64  `json:"defaultVersion,omitempty"`
-	// Ready says that the launch template exists and has the versions that Git
-	// wants. Its pools wait for that.
+	// Ready says that the launch template exists with the versions that Git wants. Its
+	// pools wait for that.
 	Ready      bool        `json:"ready"`
 	Conditions []Condition `json:"conditions"`
 	// Pools are the pools that use it, as namespace/name.
@@ -155,8 +155,8 @@ func (s LaunchConfigStatus) settled() bool {
 	return runs == len(s.Pools)
 }
 
-// failure is the error that keeps the template from being what Git says, as its
-// pools are told of it.
+// failure is the error that keeps the template from Git's state, as its pools report
+// it.
 func failure(s *template.Shared, p *Plan) *diag.Diagnostic {
 	for i := range p.Diagnostics {
 		d := &p.Diagnostics[i]

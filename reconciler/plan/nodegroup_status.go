@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// NodegroupStatus is what EKS says of a pool's nodegroup.
+// NodegroupStatus is EKS's answer about a pool's nodegroup.
 type NodegroupStatus struct {
 	// Name differs from the one in Git where the nodegroup was replaced.
 	Name           string `json:"name"`
@@ -31,7 +31,7 @@ type NodegroupIssueNote struct {
 }
 
 // nodegroupsFor returns the nodegroups of a pool for its status: first the one that
-// is what Git wants, or else the one that serves.
+// matches Git, or else the one that serves.
 func (f findings) nodegroupsFor(in basis.Input, pool *intent.Pool) []observed.Nodegroup {
 	if pool.Nodegroup == nil {
 		return nil

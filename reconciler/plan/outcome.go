@@ -64,7 +64,7 @@ type PoolStatus struct {
 	ProviderIDList []string `json:"providerIDList"`
 	// NodeRefs are the nodes of the instances, where the workload cluster was asked.
 	NodeRefs []NodeRef `json:"nodeRefs,omitempty"`
-	// Instances counts the instances by what they run, where, and how they are.
+	// Instances are the numbers of instances by version, zone and state.
 	Instances []InstanceCount `json:"instances,omitempty"`
 	// TemplateVersions are the versions of the launch template that were read.
 	TemplateVersions      []VersionNote `json:"templateVersions,omitempty"`
@@ -80,7 +80,7 @@ type PoolStatus struct {
 	FailureCause string      `json:"-"`
 	Conditions   []Condition `json:"conditions"`
 
-	// Nodegroup is what EKS says of a managed pool; nil while there is none.
+	// Nodegroup is EKS's answer about a managed pool; nil while it has no nodegroup.
 	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`
 
 	// Rollout is set while an instance refresh or nodegroup update moves.
@@ -88,7 +88,7 @@ type PoolStatus struct {
 	// LastRollout is the newest instance refresh or nodegroup update, moving or
 	// ended, where this pass had a reason to read it.
 	LastRollout *RolloutStatus `json:"lastRollout,omitempty"`
-	// Converged says that AWS is what Git says and nothing moves.
+	// Converged says that AWS matches Git and nothing moves.
 	Converged bool `json:"converged"`
 	// LastSeen is when the pool was as this says, where the last pass could not tell,
 	// because its commit does not render or AWS does not answer; zero where it could.
@@ -119,7 +119,7 @@ type RolloutStatus struct {
 	MaxHealthy *int32 `json:"maxHealthyPercentage,omitempty"`
 }
 
-// Report is what one pass over one target did and found.
+// Report holds the actions and findings of one pass over one target.
 type Report struct {
 	Target   string
 	Source   string
@@ -132,7 +132,7 @@ type Report struct {
 	// with the commit before; false for a pass that was due by time alone.
 	Touched bool
 
-	Plan     *Plan // nil where there is none: Diagnostics or Err say why
+	Plan     *Plan // nil for none: Diagnostics or Err say why
 	Outcomes []step.Outcome
 	Pools    []PoolStatus
 	// LaunchConfigs are the AWSLaunchConfigs of the target, in order.
@@ -150,7 +150,7 @@ type Report struct {
 	// planned, never written.
 	Suspended, ReportOnly bool
 	// Wanted stands for what Git and the configuration want of the target, Levels are
-	// what the pass was told that its pools go by, each asked for at Fresh or later.
+	// the answers that its pools went by in the pass, each asked for at Fresh or later.
 	Wanted string
 	Levels []basis.Level
 	Fresh  time.Time
@@ -184,8 +184,8 @@ func (r *Report) Failures() []step.Outcome {
 // for as long as nothing is changed.
 const FailureRefused = "step-refused"
 
-// TellRefused says of a pool that AWS refused a step of it, and what has it tried again.
-// What the plan says is wrong with the pool comes first.
+// TellRefused says of a pool that AWS refused a step of it, and what makes weir try that
+// again. What the plan says is wrong with the pool comes first.
 func TellRefused(s *PoolStatus, o *step.Outcome) {
 	key := s.Namespace + "/" + s.Name
 	if s.FailureReason != "" || o.Step.Pool != key && !slices.Contains(o.Step.Pools, key) {

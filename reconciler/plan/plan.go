@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Plan is what one pass would do for one target.
+// Plan is the work that one pass would do for one target.
 type Plan struct {
 	Target   string
 	Revision string
@@ -40,7 +40,7 @@ type Plan struct {
 	// wants are the numbers of the versions that pools want of the templates that
 	// they share, those that exist.
 	wants map[intent.Key]int64
-	// resolved is what Resolved returns, reviewed says of pools which reviewed version
+	// resolved is the result of Resolved, reviewed says of pools which reviewed version
 	// AWS holds for them.
 	resolved map[string]basis.ReviewedImage
 	reviewed map[string]string
@@ -107,7 +107,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 func (p *Plan) Resolved() map[string]basis.ReviewedImage { return p.resolved }
 
 // Realized are those of in.Reviewed that AWS holds as they were reviewed, for pools that
-// have converged: what is published next is a decision of its own.
+// have converged: the next published image is a new decision.
 func (p *Plan) Realized(pools []PoolStatus) []string {
 	converged := map[string]bool{}
 	for _, s := range pools {

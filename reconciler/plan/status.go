@@ -30,14 +30,14 @@ func Statuses(in basis.Input, p *Plan) []PoolStatus {
 	return append(out, deleting(in, p)...)
 }
 
-// findings is what a plan says, by pool and by object.
+// findings are the diagnostics of a plan, by pool and by object.
 type findings struct {
 	pending map[string]bool                   // pools with steps
 	waits   map[string]string                 // what pools wait for of their control plane
 	errors  map[string]*diag.Diagnostic       // the first error of an object
 	drifts  map[string]*diag.Diagnostic       // the first drift of an object
 	stopped map[string][]string               // what suspended processes keep from happening, by object
-	homes   map[string]observed.NodegroupName // the nodegroup that is what Git wants, by pool
+	homes   map[string]observed.NodegroupName // the nodegroup that matches Git, by pool
 	watched map[string]basis.Watched          // the refreshes that pools wait for, by group
 	// outstanding is the plan's.
 	outstanding map[string]basis.Outstanding
@@ -90,7 +90,7 @@ func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 	moving := false
 	switch {
 	case s.FailureReason == basis.CodeConflict:
-		// What has the name is somebody else's: its machines are not the pool's.
+		// The group with the name is another's: its machines are not the pool's.
 		s.LaunchTemplateID = ""
 	case pool.Group != nil:
 		moving = s.fromGroup(in, pool, f.watched[pool.Group.Name])
@@ -150,12 +150,12 @@ func (s *PoolStatus) fromGroup(in basis.Input, pool *intent.Pool, watched basis.
 	return moving || s.Replicas != s.DesiredReplicas || s.ReadyReplicas != s.DesiredReplicas
 }
 
-// count counts instances and, where the workload cluster told, their nodes.
+// count counts instances and, where the workload cluster answered, their nodes.
 func (s *PoolStatus) count(in basis.Input, pool *intent.Pool, instances []observed.Instance) {
 	for _, i := range instances {
 		s.countAlike(i)
 		if i.Retained() {
-			continue // AWS has launched another in its place
+			continue // AWS has launched a replacement
 		}
 		s.Replicas++
 		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
@@ -177,8 +177,8 @@ func (s *PoolStatus) count(in basis.Input, pool *intent.Pool, instances []observ
 	slices.SortFunc(s.NodeRefs, func(a, b NodeRef) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// fromNodegroup takes the pool's nodegroups, the one that is what Git wants first.
-// While it is replaced, the machines of all are the pool's.
+// fromNodegroup takes the pool's nodegroups, the one that matches Git first. While it
+// is replaced, the machines of all are the pool's.
 func (s *PoolStatus) fromNodegroup(in basis.Input, pool *intent.Pool, all []observed.Nodegroup) (moving bool) {
 	s.Nodegroup = nodegroupStatus(all)
 	if len(all) == 0 {

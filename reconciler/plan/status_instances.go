@@ -35,8 +35,8 @@ type VersionNote struct {
 	Default bool `json:"default,omitempty"`
 }
 
-// bounds takes over the least and the most instances that a pool may have. A group
-// that counts in other units than instances has none.
+// bounds takes over the least and the most instances that a pool may have. A group in
+// other units than instances gives none.
 func (s *PoolStatus) bounds(least, most int32) { s.MinReplicas, s.MaxReplicas = least, most }
 
 // countAlike adds an instance to those like it. A pool has few kinds of them.
@@ -57,7 +57,7 @@ func (s *PoolStatus) countAlike(i observed.Instance) {
 	})
 }
 
-// sortAlike makes the order of the counts one that does not depend on AWS's.
+// sortAlike sorts the numbers, so that their order does not depend on AWS's.
 func (s *PoolStatus) sortAlike() {
 	slices.SortFunc(s.Instances, func(x, y InstanceCount) int {
 		return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.TemplateVersion, y.TemplateVersion), cmp.Compare(x.Type, y.Type),

@@ -134,7 +134,7 @@ func (s *PoolStatus) nodegroupCondition(in basis.Input, pool *intent.Pool, all [
 }
 
 // refreshConditions tell of the newest instance refresh of the pool's group,
-// where the pass had reason to look at it.
+// where the pass had reason to read it.
 func (s *PoolStatus) refreshConditions(in basis.Input, pool *intent.Pool) []Condition {
 	if pool.Group == nil {
 		return nil

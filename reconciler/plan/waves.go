@@ -15,26 +15,26 @@ type Standing struct {
 	// Seen says that there was a pass.
 	Seen   bool
 	Source string
-	// Ground is what the pass went by, Reached what it went by when the target was
-	// last seen converged.
+	// Ground is the basis of the pass, Reached its basis when the target was last seen
+	// converged.
 	Ground, Reached Ground
-	// Converged says that AWS is what the ground says; Failing that something is
-	// wrong; Resting that nothing is left to do and nothing rolls, though the size of
-	// a group may be on its way.
+	// Converged says that AWS matches the ground; Failing that something is wrong;
+	// Resting that nothing is left to do and nothing rolls, though the size of a group
+	// may be on its way.
 	Converged, Failing, Resting bool
 	// Why says in a few words why it has not converged, and who can end that.
 	Why string
-	// Held is what holds the first of its steps that is held.
+	// Held is the hold on the first of its held steps.
 	Held step.Hold
 
 	// behind says that a pool follows images and is yet to move to the newest: a later
-	// pass does that, after what somebody reviewed.
+	// pass does that, after the reviewed steps.
 	behind          bool
 	account, region string
 	fresh           time.Time
 }
 
-// Ground is what a pass over a target went by.
+// Ground is the basis of a pass over a target.
 type Ground struct {
 	Revision string
 	// Wanted stands for what Git and the configuration want, as Desired says it.
@@ -99,7 +99,7 @@ func (s Standing) Opens(old Standing) bool {
 	return s.Lets() && (!old.Lets() || !old.Ground.is(s.Ground) || s.fresh.After(old.fresh))
 }
 
-// Earlier is the target for those that it lets go on.
+// Earlier is the target as seen by those that come after it.
 func (s Standing) Earlier(target string) basis.Earlier {
 	return basis.Earlier{Target: target, Account: s.account, Region: s.region, Levels: s.Ground.Levels, Fresh: s.fresh}
 }
@@ -121,11 +121,11 @@ func heldWhy(r *Report) (step.Hold, string) {
 	return s.Held, text
 }
 
-// triedAgain are the faults of pools that are left alone until somebody asks.
+// triedAgain are the faults of pools that are parked until somebody asks.
 var triedAgain = []string{"rollout-failed", "rollout-cancelled", "rollout-contested", "nodegroup-update-failed"}
 
-// firstTrouble is what went wrong first, by its code where it has one, and who can
-// end it: this is said of another target, whose own report says all of it.
+// firstTrouble is the first failure, by its code if any, and who can end it: this is
+// said of another target, whose own report says all of it.
 func firstTrouble(r *Report) string {
 	if f := r.Failures(); len(f) > 0 && f[0].Err != nil {
 		text := f[0].Err.Operation + ": " + f[0].Err.Code
@@ -181,7 +181,7 @@ func WaitFor(source, revision, on, wanted string, s Standing) string {
 func WaitText(target, why string) string { return "waits for the target " + target + ", which " + why }
 
 // Await holds all that would run until an earlier target has moved. It is for plans that
-// are shown before anybody can know how that one stands.
+// are shown before the state of that one is known.
 func (p *Plan) Await(why string) {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Held == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// adoptGroup plans to take a group over, and has the rest of the plan see it as
-// it then is.
+// adoptGroup plans to take a group over, and shows it to the rest of the plan as it
+// then is.
 func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Ownership) bool {
 	have, want := observed.GroupTagValues(g.Tags), groupTags(c.In, pool)
 	if g.Deleting || !c.In.MayAdopt(pool, have, want, o) {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// pinned are the steps of a pool's group, with one before them that has the group launch
+// pinned are the steps of a pool's group, with one before them that pins the group to
 // the versions that it launches now, where a version is made or a rollout starts. An
 // alias that Git writes for an override stays.
 func (c Planner) pinned(pool *intent.Pool, have observed.Group, version template.Version, steps []step.Step) []step.Step {
@@ -50,8 +50,8 @@ func (c Planner) pinned(pool *intent.Pool, have observed.Group, version template
 		return steps
 	}
 	if c.In.State.Refreshes[have.Name].Active() {
-		// AWS lets nobody set a group to a version while a refresh with a
-		// configuration of its own moves: that one ends first.
+		// AWS refuses to set a group to a version while a refresh with a configuration
+		// of its own moves: that one ends first.
 		for i := range steps {
 			steps[i].Later = steps[i].About().Refresh != step.CancelsRefresh
 		}
@@ -67,8 +67,8 @@ func starts(steps []step.Step) bool {
 	return slices.ContainsFunc(steps, func(s step.Step) bool { return s.About().Refresh == step.StartsRefresh })
 }
 
-// means is the number of the version that an alias stands for, 0 where that cannot be
-// told or has yet to be read.
+// means is the number of the version that an alias stands for, 0 where that is unknown
+// or not read yet.
 func (c Planner) means(ref observed.TemplateRef, version template.Version) int64 {
 	if n := basis.VersionOf(version.Template, ref); version.Found && n != 0 {
 		return n

@@ -57,7 +57,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		part.Note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; it is made anew once it is gone", "")
 	default:
 		if subnets.Discovered && len(observed.SubnetIDs) > 0 {
-			subnets.Subnets = observed.SubnetIDs // nobody wrote them, so those it has stay
+			subnets.Subnets = observed.SubnetIDs // no manifest names them, so those in AWS stay
 		}
 		part.keepMachines(pool, want, observed, &version)
 		part.updateGroup(pool, observed, version, subnets.Subnets)
@@ -97,8 +97,8 @@ func desiredSize(pool *intent.Pool) int32 {
 	return min(max(pool.Replicas.Value, pool.Group.MinSize), pool.Group.MaxSize)
 }
 
-// firstSize is the size that a group is made with: where somebody else manages it
-// and nobody wrote one, the smallest, as Auto Scaling takes it.
+// firstSize is the size that a group is made with: where another manages it and no
+// manifest names one, the smallest, as Auto Scaling takes it.
 func firstSize(pool *intent.Pool) int32 {
 	if pool.ReplicasManagedExternally && !pool.Replicas.Written {
 		return pool.Group.MinSize
@@ -125,7 +125,7 @@ func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnet
 		Tags: map[string]observed.GroupTag{},
 	}
 	for _, m := range field.GroupMembers() {
-		if !m.OfCreation() { // it has a step of its own
+		if !m.OfCreation() { // its own step sets it
 			m.Of(&group.GroupSettings).SetZero()
 		}
 	}
@@ -231,11 +231,11 @@ func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.
 	return c.Undone(pool, "the group "+have.Name, version.Refreshed(pool.Group.MixedInstancesPolicy), displaced)
 }
 
-// What a step sends and somebody wrote is among its changes: they are what people
-// approve, and what tells a request that AWS refused from one that Git has mended.
-// Members that have the usual value go without saying.
+// A step's changes show what it sends of the manifest's: they are what people approve,
+// and what tells a request that AWS refused from one that Git has mended. Members with
+// the usual value are not shown.
 
-// usualStrategy is how a refresh goes where nobody says otherwise.
+// usualStrategy is the strategy of a refresh where no manifest sets one.
 const usualStrategy = "Rolling"
 
 // newMembers are the changes that a new group's members are beside its sizes,

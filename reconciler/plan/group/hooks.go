@@ -28,8 +28,8 @@ func hookNames(hooks []intent.LifecycleHook) []string {
 
 // UpdateHooks plans the lifecycle hooks of a group: declared ones are put where
 // they are missing or differ, those that Git once declared and has dropped are
-// removed, all others stay. Hooks are read one call for each group, so only where
-// there are some to look after, and anew in this pass before any is written.
+// removed, all others stay. Hooks are read one call for each group, so only where the
+// pool declares some, and anew in this pass before any is written.
 func (c Planner) UpdateHooks(pool *intent.Pool, g observed.Group, declared []intent.LifecycleHook) {
 	tag, recorded := g.Tags[observed.TagHooks]
 	if len(declared) == 0 && !recorded || g.Deleting {

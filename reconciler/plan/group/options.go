@@ -66,9 +66,9 @@ func skipChanges(pool *intent.Pool) []step.Change {
 	return []step.Change{optionChange(pool, "skipZonalShiftValidation", nil, *skip)}
 }
 
-// takesUnit reports whether a group can count its capacity in a unit already: other
-// units than instances need a policy that chooses types by their attributes, which
-// a rollout brings.
+// takesUnit reports whether a group can measure its capacity in a unit already: other
+// units than instances need a policy that chooses types by their attributes, which a
+// rollout brings.
 func takesUnit(unit string, have observed.Group, u *step.UpdateGroup) bool {
 	return unit == "units" || byAttributes(have.MixedInstancesPolicy) || byAttributes(u.MixedInstancesPolicy)
 }

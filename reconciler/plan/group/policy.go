@@ -7,13 +7,13 @@ import (
 
 // ofOverride reports whether an instance runs the launch template that an
 // override of the policy names for it. Of a template that is named by $Latest or
-// $Default any version will do: it is not the pool's own, so nobody rolls it out
-// by moving these.
+// $Default any version will do: it is not the pool's own, so no move of these rolls it
+// out.
 func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 	if policy == nil {
 		return false
 	}
-	own := false // whether the instance's type has an override of its own
+	own := false // whether an override names the instance's type
 	for _, o := range policy.Overrides {
 		own = own || o.InstanceType == i.Type
 	}
@@ -33,9 +33,9 @@ func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 	return false
 }
 
-// wantedTypes are the instance types that the pool's group may launch, none where
-// that cannot be told: where AWS chooses them by attributes, and where the pool
-// brings its launch template along.
+// wantedTypes are the instance types that the pool's group may launch, empty where they
+// are unknown: where AWS chooses them by attributes, and where the pool brings its
+// launch template along.
 func wantedTypes(pool *intent.Pool) []string {
 	var own string
 	if t := pool.LaunchTemplate; t != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// usualPolicy is what AWS makes of an InstancesDistribution without members (API
+// usualPolicy is how AWS completes an InstancesDistribution without members (API
 // reference of Auto Scaling).
 var usualPolicy = intent.MixedInstances{
 	OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100, SpotAllocationStrategy: "lowest-price",
 }
 
 // policyChanges lists what of a mixed instances policy differs, member by member
-// and override by override. A new one is compared with AWS's defaults, so that what
-// has the usual value goes without saying. Two that differ never give an empty list.
+// and override by override. A new one is compared with AWS's defaults, so that a usual
+// value is not shown. Two that differ never give an empty list.
 func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Change {
 	const policy = "mixedInstancesPolicy"
 	switch {
@@ -54,8 +54,8 @@ func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Ch
 }
 
 // overrideChanges pairs overrides by what they choose, as one that is put before
-// the others is no change of these. Their order is AWS's priority: one that differs
-// between those that stay is told too.
+// the others is no change of these. Their order is AWS's priority: a different order
+// among those that stay is shown too.
 func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override) []step.Change {
 	a, b := overrideKeys(from), overrideKeys(to)
 	var out []step.Change
@@ -98,7 +98,7 @@ func ofOptions(pool *intent.Pool, ch step.Change) step.Change {
 }
 
 // overrideKeys names overrides by their instance types. A type that occurs twice,
-// and requirements of types, are told apart by their place among their like.
+// and requirements of types, are distinguished by their position among their like.
 func overrideKeys(list []intent.Override) []string {
 	seen := map[string]int{}
 	out := make([]string, len(list))

@@ -111,7 +111,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	}
 	changes := c.launchChanges(pool, have, version)
 	if left == 0 && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy) {
-		// Somebody set the group to another version, and nothing runs it yet.
+		// The group was set to another version, and nothing runs it yet.
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes,
 			Do: step.UpdateGroup{Name: have.Name, Template: &version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
 		return
@@ -184,8 +184,8 @@ func (c Planner) parked(pool *intent.Pool, have observed.Group, latest observed.
 	return false
 }
 
-// Again says what has weir try a second time what ended badly: a change of what,
-// or a command to the daemon, of which a PATH has none.
+// Again says what makes weir try a second time what ended badly: a change of what, or a
+// command to the daemon, of which a PATH has none.
 func Again(in basis.Input, what string) string {
 	if in.Policy.OwnTargetOnly {
 		return "; a change of " + what + " tries again"

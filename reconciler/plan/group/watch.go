@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// progress is what a pass sees of a refresh.
+// progress is the state of a refresh as a pass sees it.
 type progress struct {
 	// set says that the group is set to the wanted configuration, and left counts
 	// machines that are not of it. They measure the refresh where it leads there.
@@ -22,7 +22,7 @@ type progress struct {
 	ends  bool
 }
 
-// progressOf completes what is seen of a refresh with what the machines do beside
+// progressOf completes the progress of a refresh with what the machines do beside
 // running the wanted version.
 func (c Planner) progressOf(pool *intent.Pool, have observed.Group, r observed.Refresh, version template.Version, p progress) progress {
 	// Of the machines, done ones are of the wanted version and in service, tried ones

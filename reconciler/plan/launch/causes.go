@@ -12,7 +12,7 @@ import (
 // Cause is a cause for which AWS starts no machine, with what to do about it.
 type Cause struct {
 	// Code is AWS's, which stands in its text only where Auto Scaling asked for a fleet;
-	// Text is what AWS says, figures and names left out.
+	// Text is AWS's text without figures and names.
 	Code, Text string
 	Hint       string
 	// says matches texts that tell of the cause.
@@ -116,8 +116,8 @@ var (
 	figures = regexp.MustCompile(`[0-9]+`)
 )
 
-// CauseOf stands for why a launch failed: two texts of one cause have the same,
-// though one names another machine, zone, type or number.
+// CauseOf stands for why a launch failed: two texts of one cause give the same, even if
+// one names another machine, zone, type or number.
 func CauseOf(message string) string {
 	for _, c := range launchCauses {
 		if c.says.MatchString(message) {

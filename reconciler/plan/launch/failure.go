@@ -17,8 +17,8 @@ const (
 	// ReasonPending is the reason of the condition Ready where machines have been on
 	// their way for long.
 	ReasonPending = "MachinesPending"
-	// PendingLate is for how long a machine may be on its way into service until AWS
-	// is asked what it waits for, and that is told.
+	// PendingLate is how long a machine may be on its way into service until weir asks
+	// AWS what it waits for, and reports that.
 	PendingLate = 5 * time.Minute
 	// eksLaunchHook is EKS's own hook of the groups behind managed nodegroups.
 	// Assumed of AWS: nodegroup-launch-hook.

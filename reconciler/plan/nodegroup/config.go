@@ -123,7 +123,7 @@ func updateText(u intent.UpdateConfig) any {
 	return u.MaxUnavailable
 }
 
-// updateConfig is sent whole; the strategy that nobody wrote stays.
+// updateConfig is sent whole; a strategy that no manifest names stays.
 func (w wantNodegroup) updateConfig(have observed.Nodegroup, u *step.UpdateNodegroupConfig) (changes []step.Change) {
 	want, got := w.pool.Nodegroup.UpdateConfig, have.UpdateConfig
 	if strategy := want.UpdateStrategy; strategy == "" {
@@ -143,7 +143,7 @@ func (w wantNodegroup) updateConfig(have observed.Nodegroup, u *step.UpdateNodeg
 	return changes
 }
 
-// nodeRepair is sent whole: what nobody wrote of it stays.
+// nodeRepair is sent whole: members that no manifest names stay.
 func (w wantNodegroup) nodeRepair(have observed.Nodegroup, u *step.UpdateNodegroupConfig) (changes []step.Change) {
 	n := w.pool.Nodegroup
 	on, options := have.NodeRepair != nil && *have.NodeRepair, have.RepairOptions
@@ -163,9 +163,8 @@ func (w wantNodegroup) nodeRepair(have observed.Nodegroup, u *step.UpdateNodegro
 	return changes
 }
 
-// warmPoolChange is what to send for a warm pool: EKS keeps what a request leaves
-// out, so a capacity that is no longer wanted is taken away by name, as Auto Scaling
-// has it.
+// warmPoolChange is the request for a warm pool: EKS keeps what a request leaves out,
+// so a capacity that is no longer wanted is taken away by name, as Auto Scaling has it.
 // Assumed of AWS: nodegroup-warm-pool-capacity.
 func warmPoolChange(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 	if want.MaxGroupPreparedCapacity != nil || have == nil || have.MaxGroupPreparedCapacity == nil || want.Enabled == nil || !*want.Enabled {
@@ -196,7 +195,7 @@ func optionsChange(pool *intent.Pool, field string, from, to any) step.Change {
 	return step.Change{Field: at.String(), From: valueJSON(from), To: valueJSON(to), Object: pool.Options, Path: intent.Path{"spec"}.Join(at...)}
 }
 
-// valueJSON turns what is no scalar into the JSON value that a Change holds.
+// valueJSON turns a value that is no scalar into the JSON value that a Change holds.
 func valueJSON(v any) any {
 	switch v := v.(type) {
 	case string, bool, nil:

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// bounds returns the sizes to create a nodegroup with: where old is set, in the
-// place of that one, which says what Git does not.
+// bounds returns the sizes to create a nodegroup with: where old is set, it replaces
+// that one, which also says what Git leaves open.
 func (w wantNodegroup) bounds(old *observed.Nodegroup) (minSize, maxSize, desired int32) {
 	n := w.pool.Nodegroup
 	if old != nil {
@@ -34,8 +34,8 @@ func (c Planner) createNodegroup(w wantNodegroup) {
 		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), basis.NewTags(w.pool, c.In.UsualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: basis.Made, Do: step.CreateNodegroup{Nodegroup: ng}})
 }
 
-// newNodegroup is what to ask EKS for; old is the nodegroup in whose place it
-// comes, nil where there is none.
+// newNodegroup is the request to EKS; old is the nodegroup that it replaces, nil for
+// none.
 func (c Planner) newNodegroup(w wantNodegroup, name string, old *observed.Nodegroup) (ng observed.Nodegroup, ok bool) {
 	n := w.pool.Nodegroup
 	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {

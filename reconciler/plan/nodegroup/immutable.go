@@ -92,7 +92,7 @@ func immutableReason(differs []immutable) string {
 	return "EKS cannot change in place: " + strings.Join(fields, ", ")
 }
 
-// accessText says who may log in; EKS shows an empty block where nobody may.
+// accessText says who may log in; EKS shows an empty block where access is off.
 func accessText(a *intent.RemoteAccess) string {
 	if a == nil || a.EC2SSHKey == "" {
 		return ""

@@ -84,7 +84,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		for _, n := range standing {
 			group.Planner{Planner: part.Planner}.NameBehind(pool, n)
 			if !n.DescribedAtPass && slices.ContainsFunc(part.Steps, func(s step.Step) bool { return c.MayRun(pool, s) }) {
-				// What is remembered may be out of date, its owner included.
+				// The memory may be out of date, its owner included.
 				part.Needs.Nodegroups = append(part.Needs.Nodegroups, n.NodegroupName)
 			}
 		}
@@ -112,9 +112,8 @@ func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
 	return out
 }
 
-// existingNodegroups plans a pool that has nodegroups: the one that is what Git
-// wants is the pool's, and the others have been replaced by it. Where none is, one
-// has to be replaced.
+// existingNodegroups plans a pool that has nodegroups: the one that matches Git is the
+// pool's, and it has replaced the others. Where none is, one has to be replaced.
 func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
 	serving := standing[0]
 	var differs []immutable
@@ -151,14 +150,14 @@ type wantNodegroup struct {
 	role                  string
 	subnets               []string
 	cluster               observed.EKSCluster
-	// discovered says that nobody wrote the subnets.
+	// discovered says that no manifest names the subnets.
 	discovered bool
 	// access is who may log in, without a launch template.
 	access *intent.RemoteAccess
 }
 
-// writtenSubnets are the subnets that a nodegroup must have, nil where nobody wrote
-// them: those that it has stay then.
+// writtenSubnets are the subnets that a nodegroup must have, nil where no manifest
+// names them: those that it has stay then.
 func (w wantNodegroup) writtenSubnets() []string {
 	if w.discovered {
 		return nil
@@ -274,9 +273,8 @@ func HealthText(issues []observed.HealthIssue) string {
 // tagGroupsBehind puts weir's and CAPA's tags on the groups that EKS made for
 // the nodegroup, so that the owner read of groups finds them, and keeps the
 // lifecycle hooks. Nothing else of such a group is ever touched. The owner's tags
-// come first, in one call with the record of the hooks: who may write only what is
-// theirs may write the rest then.
-// Assumed of AWS: groups-behind-nodegroups.
+// come first, in one call with the record of the hooks: who may write only their own
+// resources may write the rest then. Assumed of AWS: groups-behind-nodegroups.
 func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 	if have.Status == "DELETING" {
 		return
@@ -323,7 +321,8 @@ func (w wantNodegroup) updated(u step.UpdateNodegroupVersion) string {
 	return content.ShortHash([]byte(sum), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
 }
 
-// adoptNodegroup plans to take a nodegroup over. Its tags must be those of this pass: what is remembered may be out of date.
+// adoptNodegroup plans to take a nodegroup over. Its tags must be those of this pass: the
+// memory may be out of date.
 func (c Planner) adoptNodegroup(pool *intent.Pool, n *observed.Nodegroup, o *basis.Ownership) bool {
 	want := c.In.Policy.AllTags(pool, pool.Nodegroup.Tags)
 	if n.Status == "DELETING" || !c.In.MayAdopt(pool, n.Tags, want, o) {

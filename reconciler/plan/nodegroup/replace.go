@@ -45,8 +45,8 @@ func (c Planner) behindUnseen(pool *intent.Pool) bool {
 	return unseen
 }
 
-// replace plans what follows where no nodegroup of the pool is what Git wants.
-// standing are all that there are, of which the first serves.
+// replace plans the next steps where no nodegroup of the pool matches Git. standing are
+// all that there are, of which the first serves.
 func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs []immutable) {
 	serving := standing[0]
 	if !w.pool.AllowReplace {
@@ -95,10 +95,9 @@ func (c Planner) leave(w wantNodegroup, old []observed.Nodegroup, up bool, by st
 	}
 }
 
-// replacing names another pool of the set in the same cluster that is being
-// replaced, "" if there is none: each replacement doubles a pool for a while, so
-// there is one at a time. The first pool that asks and is not held is the one that
-// goes on.
+// replacing names another pool of the set in the same cluster that is being replaced,
+// "" for none: each replacement doubles a pool for a while, so there is one at a time.
+// The first pool that asks and is not held is the one that goes on.
 func (c Planner) replacing(pool *intent.Pool) string {
 	cluster := pool.Nodegroup.ClusterName
 	other := c.Others[cluster]

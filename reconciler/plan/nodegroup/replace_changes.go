@@ -14,8 +14,8 @@ import (
 )
 
 // replaceChanges are what a replacement has otherwise than the nodegroup before it:
-// first why it is made, then everything else in which what would be told of either
-// as a new nodegroup differs. So no member can be sent that only a creation tells.
+// first why it is made, then every other difference between the two as new nodegroups.
+// So no member can be sent that only a creation tells.
 func (c Planner) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, differs []immutable) []step.Change {
 	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
 	for _, d := range differs {
@@ -27,7 +27,7 @@ func (c Planner) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, dif
 	if ng.ReleaseVersion != "" { // also the one that stays, where EKS would otherwise take the newest
 		changes = append(changes, basis.InfraChange(w.pool, "amiVersion", basis.OrNil(old.ReleaseVersion), ng.ReleaseVersion))
 	}
-	w.hasTemplate = false // told above
+	w.hasTemplate = false // shown above
 	before, after := creationChanges(w, w.comparable(old, ng)), creationChanges(w, w.comparable(ng, ng))
 	before, after = append(before, basis.TagChanges(w.pool, old.Tags, nil, nil)...), append(after, basis.TagChanges(w.pool, ng.Tags, nil, nil)...)
 	told := func(field string) bool {

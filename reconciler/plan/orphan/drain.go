@@ -26,10 +26,10 @@ func byForce(g observed.Group) bool {
 	return g.Tags[observed.TagDelete].Value != basis.DeleteDrain && (len(g.Instances) > 0 || g.DesiredCapacity > 0 || g.Options.WarmPool != nil)
 }
 
-// deletionChanges tell apart how a group goes: who approves one of an empty group, or
-// one that drains, has not approved that machines are ended at once. It is the same
-// for all that draining takes, and held steps have it too, so that one approval is
-// for the whole.
+// deletionChanges show how a group goes: who approves one of an empty group, or one
+// that drains, has not approved that machines are ended at once. They are the same for
+// all steps of draining, and held steps carry them too, so that one approval is for the
+// whole.
 func deletionChanges(g observed.Group) []step.Change {
 	switch {
 	case g.Tags[observed.TagDelete].Value == basis.DeleteDrain:
@@ -87,7 +87,7 @@ func (c *orphans) drain(o orphan, s *step.Step) bool {
 	case !drains:
 		return true
 	case g.Options.WarmPool != nil && !g.Options.DeleteWarmPool:
-		// Before its machines, which might go there in place of ending.
+		// Before its machines, which might otherwise go there instead of ending.
 		s.Reason += "; its warm pool is deleted before it"
 		s.Do = step.DeleteWarmPool{Group: g.Name}
 		return true
@@ -114,8 +114,8 @@ func (c *orphans) drain(o orphan, s *step.Step) bool {
 
 // drainWaits says what keeps the machines of a drained group from going, "" where
 // nothing does. Scale-in spares protected machines and those on standby, and does
-// not happen while the process Terminate is suspended. All of these somebody else has
-// set up for a reason that weir does not know.
+// not happen while the process Terminate is suspended. Others have set up all of these
+// for a reason that weir does not know.
 func drainWaits(g observed.Group) string {
 	var kept, standby, retained []string
 	staying := 0
@@ -148,8 +148,8 @@ func drainWaits(g observed.Group) string {
 }
 
 // hasMachines reports whether the orphan counts against the limit of deletions of a
-// target that still has pools. What is left of a deletion that was within the limit
-// does not count again: a template whose machines are gone, a group that is drained.
+// target that still has pools. The rest of a deletion that was within the limit does
+// not count again: a template whose machines are gone, a group that is drained.
 func (c *orphans) hasMachines(o orphan) bool {
 	if o.claim.Resource == step.LaunchTemplate {
 		return false

@@ -3,7 +3,7 @@
 //
 // Something is deleted only where pruning is on, its tag weir.dev/prune does not forbid it,
 // every target of the account and region renders whole, and no more pools go at once than
-// the target's limit. Where one of these cannot be told, it stays, and a diagnostic says so.
+// the target's limit. Where one of these is unknown, it stays, and a diagnostic says so.
 package orphan
 
 import (
@@ -199,8 +199,8 @@ func (c *orphans) clusterOf(o orphan, test func(paused, topology bool) bool) boo
 }
 
 // maybeTopology reports whether the orphan may belong to a cluster of the render
-// that uses a ClusterClass. What a ClusterClass names is not known, the EKS
-// cluster least of all, so only what is seen to be another cluster's is not.
+// that uses a ClusterClass. The names in a ClusterClass are unknown, most of all the
+// EKS cluster, so only what visibly belongs to another cluster is not.
 func (c *orphans) maybeTopology(o orphan) bool {
 	if c.clusterOf(o, func(_, topology bool) bool { return topology }) {
 		return true
@@ -276,7 +276,7 @@ func (c *orphans) findOrphans() []orphan {
 		if c.wanted(claim) || brought(c.in, t) {
 			continue
 		}
-		// The nodegroup behind a template may be one that nobody listed yet.
+		// The nodegroup behind a template may be one that is not listed yet.
 		cluster := t.Tags[observed.TagCluster]
 		_, listed := c.in.State.Clusters[cluster]
 		later := c.in.Index.InUse[t.ID] || c.in.Index.InUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.Cluster(cluster))
@@ -289,7 +289,7 @@ func (c *orphans) findOrphans() []orphan {
 func ownedPools(in basis.Input) map[string]bool { return in.Mine().Pools }
 
 // Strays are the instance's resources whose target or source the configuration
-// no longer names. They are reported and never deleted: nobody can say any more what that
+// no longer names. They are reported and never deleted: nothing shows any more what that
 // target wanted. known holds the configured targets of the account and region.
 func Strays(s *observed.State, p basis.Policy, known map[string]bool) diag.List {
 	var out diag.List

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// adoptTemplate plans to take a launch template over, and has the rest of the plan see it
-// as it then is.
+// adoptTemplate plans to take a launch template over, and shows it to the rest of the
+// plan as it then is.
 func (c Planner) adoptTemplate(pool *intent.Pool, want *Want, t *observed.Template, o *basis.Ownership) bool {
 	if !c.In.MayAdopt(pool, t.Tags, want.tags, o) {
 		return false
@@ -29,7 +29,7 @@ const (
 	tagBootstrapHash   = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash"
 )
 
-// MadeByWeir reports whether a version has the hashes of weir's.
+// MadeByWeir reports whether a version carries weir's hashes.
 func MadeByWeir(v observed.TemplateVersion) bool {
 	_, ours := content.DescriptionHashes(v.Description)
 	return ours
@@ -89,7 +89,7 @@ func plainData(d intent.TemplateData) intent.TemplateData {
 	return d
 }
 
-// Content is what the wanted version holds: one that exists keeps its image.
+// Content is the content of the wanted version: one that exists keeps its image.
 func (w *Version) Content(want *Want) intent.TemplateData {
 	if v, ok := w.Template.Versions[w.Number]; ok && !w.Made() {
 		return v.Data

@@ -12,12 +12,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// is reports whether version v holds what is wanted. A version of weir's says so
-// by the hashes in its description, and is believed if its content is what they
-// are made of; any other is compared by content. Where the image comes from a
-// lookup, the source hash decides: while nothing but the answer changed, the
-// version keeps its image, because a newly published image must not roll a fleet
-// by itself, unless the pool follows it.
+// is reports whether version v holds the wanted content. A version of weir's says so by
+// the hashes in its description, and is believed if its content gives them; any other
+// is compared by content. Where the image comes from a lookup, the source hash decides:
+// while nothing but the answer changed, the version keeps its image, because a newly
+// published image must not roll a fleet by itself, unless the pool follows it.
 func (w *Want) is(v observed.TemplateVersion) bool {
 	s, ours := content.DescriptionHashes(v.Description)
 	if !ours {
@@ -35,7 +34,7 @@ func (w *Want) named(s content.Said) bool {
 }
 
 // mislabeled reports whether version v says that it is the wanted content and
-// holds something else: somebody made it by hand with a copied description.
+// holds something else: it was made by hand with a copied description.
 func (w *Want) mislabeled(v observed.TemplateVersion) bool {
 	s, ours := content.DescriptionHashes(v.Description)
 	return ours && w.named(s) && !w.trusted(v, s)
@@ -75,7 +74,7 @@ func (w *Want) with(v observed.TemplateVersion) intent.TemplateData {
 	return data
 }
 
-// confirmation is what the version of the given number says if it reads like v.
+// confirmation is the statement of the version of the given number if it reads like v.
 // The number is part of it, so a copy of the description is not believed.
 func confirmation(v observed.TemplateVersion, number int64) string {
 	known := "known"
@@ -85,7 +84,7 @@ func confirmation(v observed.TemplateVersion, number int64) string {
 	return content.ShortHash([]byte(v.Hash()), []byte(known), []byte(strconv.FormatInt(number, 10)))
 }
 
-// body is BodyHash of what is wanted, with the newest image.
+// body is BodyHash of the wanted content, with the newest image.
 func (w *Want) body() string {
 	if w.hash == "" {
 		w.hash = content.BodyHash(w.Data)
@@ -93,8 +92,8 @@ func (w *Want) body() string {
 	return w.hash
 }
 
-// published reports whether the image comes from a lookup whose answer changes
-// when somebody publishes a newer image.
+// published reports whether the image comes from a lookup whose answer changes with a
+// newer published image.
 func (w *Want) published() bool {
 	return w.lookup.Kind != "" && w.lookup.Kind != intent.ImageByID
 }

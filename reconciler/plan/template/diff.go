@@ -152,8 +152,8 @@ func placeGroups(d *intent.TemplateData) {
 	d.SecurityGroupIDs = nil
 }
 
-// mask stands for user data in changes: equal text gives equal marks, and the
-// key keeps anybody without it from guessing a short secret.
+// mask stands for user data in changes: equal text gives equal marks, and without the
+// key a short secret cannot be guessed.
 func mask(key []byte, text string) any {
 	if text == "" {
 		return nil

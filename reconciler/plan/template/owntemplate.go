@@ -14,9 +14,8 @@ import (
 )
 
 // foreignVersion is the version of a launch template that the pool brings along.
-// Nothing of such a template is ever planned to change: it belongs to somebody
-// else, whatever its tags say. inUse are the versions that the group or nodegroup
-// has.
+// Nothing of such a template is ever planned to change: it belongs to another, whatever
+// its tags say. inUse are the versions that the group or nodegroup has.
 func (c Planner) foreignVersion(pool *intent.Pool, inUse []observed.TemplateRef) (w Version, ok bool) {
 	f := pool.ForeignTemplate
 	a, ok := c.Answer(pool, f.Lookup)

@@ -88,8 +88,8 @@ func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pru
 	}
 }
 
-// surplusVersions are the versions beside the wanted ones that are not among the
-// newest keep and that nobody uses, ascending.
+// surplusVersions are the versions beside the wanted ones that are not among the newest
+// keep and that nothing uses, ascending.
 func surplusVersions(numbers, wanted []int64, keep int, used map[int64]bool) []int64 {
 	others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return slices.Contains(wanted, n) })
 	if len(others) <= keep {

@@ -15,8 +15,8 @@ import (
 )
 
 // chooseImage says which image the version has where AWS publishes newer ones: the one
-// that was reviewed; else, in a commit's own plan, the one that the pool has where only
-// what is published has moved; else the newest.
+// that was reviewed; else, in a commit's own plan, the pool's present one where only
+// the published image has moved; else the newest.
 func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
 	r, known := c.In.Reviewed[w.source]
 	if !known || r.Lookup != w.lookup {
@@ -38,8 +38,8 @@ func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
 	}
 }
 
-// asksAsBefore reports whether what is followed has the pool follow the image that it
-// would be given now: then a proposal does not cause that it moves.
+// asksAsBefore reports whether the followed commit already makes the pool follow the
+// image that it would get now: then a proposal does not cause that it moves.
 func asksAsBefore(in basis.Input, pool *intent.Pool) bool {
 	now := in.Answers[pool.LaunchTemplate.Image].Image
 	return now != nil && slices.ContainsFunc(in.Base.Pools, func(b intent.Pool) bool {
@@ -60,7 +60,7 @@ func asksAsBefore(in basis.Input, pool *intent.Pool) bool {
 	})
 }
 
-// BaseImages are the lookups of images that pools of what is followed ask and follow.
+// BaseImages are the lookups of images that the followed commit's pools ask and follow.
 func BaseImages(set *intent.Set) []intent.Lookup {
 	var out []intent.Lookup
 	for i := range set.Pools {

@@ -33,7 +33,8 @@ type Shared struct {
 	HoldReason string
 }
 
-// SharedContent is what some of the pools want of a shared template: one version.
+// SharedContent is the content that some of the pools want of a shared template: one
+// version.
 type SharedContent struct {
 	users []*intent.Pool
 	want  *Want
@@ -79,8 +80,8 @@ func keysOf(pools []*intent.Pool) []string {
 }
 
 // AsPool is a pool that stands for the AWSLaunchConfig: its template is that of
-// the users, which want the same, and what is to be said of it is said of the
-// object that declares it.
+// the users, which want the same, and diagnostics about it name the object that
+// declares it.
 func (s *Shared) AsPool(users []*intent.Pool) *intent.Pool {
 	p := *users[0]
 	p.Key = intent.Key{Namespace: step.OwnerOfConfig + s.Config.Key.Namespace, Name: s.Config.Key.Name}
@@ -91,8 +92,8 @@ func (s *Shared) AsPool(users []*intent.Pool) *intent.Pool {
 	return &p
 }
 
-// likeness is what tells most launch templates apart at once, so that only those
-// which may be equal are compared.
+// likeness differs between most launch templates, so that only those which may be equal
+// are compared.
 type likeness struct {
 	userData intent.UserData
 	image    intent.Lookup
@@ -157,8 +158,8 @@ func (c Planner) PlanShared(s *Shared) basis.Result {
 	return c.Result
 }
 
-// answer has the lookups of what is wanted answered. Where one has no answer, the
-// pools wait that need it, and not the others.
+// answer asks the lookups of the wanted content. Where one has no answer, the pools
+// wait that need it, and not the others.
 func (s *Shared) answer(c Planner) (r basis.Result) {
 	for _, x := range s.contents {
 		part := c.Fork()
@@ -238,7 +239,7 @@ func firstError(diags []diag.Diagnostic) string {
 // there and cannot be made.
 const CodeConfigNotReady = "launch-config-not-ready"
 
-// contentOf is what a pool wants of the template that it shares.
+// contentOf is the content that a pool wants of the template that it shares.
 func (c Planner) contentOf(pool *intent.Pool) *SharedContent {
 	return c.Shared[pool.LaunchConfig.Key.String()].Of[pool.Key]
 }

@@ -79,9 +79,9 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 
 // find says which version holds what each of some pools wants, and which contents
 // no version holds. Of several that do, the one is taken that such a pool has, so
-// that nothing moves between equal versions, else the newest: which was made and
-// not rolled out, or is what the pools come back to. read is false while something
-// of the template is yet to be read.
+// that nothing moves between equal versions, else the newest: which was made and not
+// rolled out, or to which the pools come back. read is false while something of the
+// template is yet to be read.
 func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedContent, candidates []observed.TemplateVersion) (missing []*SharedContent, all []observed.TemplateVersion, read bool) {
 	may := mayHold(candidates)
 	for _, x := range wants {

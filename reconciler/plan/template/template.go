@@ -2,7 +2,7 @@
 // whether it exists, and what a new one differs in.
 //
 // A version is found by its content, never by its number. Its description, if weir made
-// it, has the hash of what was sent and the hash of what Git says before its image is
+// it, holds the hash of what was sent and the hash of what Git says before its image is
 // looked up (package content). While the second is the same the version keeps its image,
 // so that a newly published image rolls no fleet by itself. A description is believed only
 // if the version reads like it; others may have copied it.
@@ -41,7 +41,7 @@ func (c Planner) Fork() Planner {
 
 // Version is the template version that a pool's machines should run.
 type Version struct {
-	// Ref has an empty Version where a step of this plan makes it.
+	// Ref has no Version where a step of this plan makes it.
 	Ref observed.TemplateRef
 	// Number is the version's number, predicted where it is yet to be made.
 	Number int64
@@ -55,7 +55,7 @@ type Version struct {
 	// and names an image.
 	HasImage bool
 	Kept     map[int64]bool
-	// Want is what the version holds; nil where somebody else makes the template.
+	// Want is the content of the version; nil where another makes the template.
 	want *Want
 }
 
@@ -203,8 +203,8 @@ func (c Planner) noteNewerImage(pool *intent.Pool, want *Want, t observed.Templa
 	}
 }
 
-// noteForeignVersion says that the newest version is somebody else's and that the
-// wanted ones stay.
+// noteForeignVersion says that the newest version is not weir's and that the wanted
+// ones stay.
 func (c Planner) noteForeignVersion(pool *intent.Pool, t observed.Template, wants []*Want, wanted []int64) {
 	newest, read := t.Versions[t.LatestVersion]
 	if !read || slices.Contains(wanted, newest.Number) {
@@ -275,15 +275,15 @@ func (c Planner) createTemplate(pool *intent.Pool, want *Want) Version {
 		Changes: c.newTemplateChanges(pool, want),
 		Do: step.CreateLaunchTemplate{
 			// No client token: the name is unique, and a token would answer
-			// with the old template after somebody deleted it.
+			// with the old template after its deletion.
 			Name: want.name, Data: want.Data, Tags: want.tags, Description: description,
 		},
 	})
 	return Version{want: want, Number: 1, Ref: observed.TemplateRef{Name: want.name, Content: content.Of(description)}}
 }
 
-// newTemplateChanges are what a template is made with. Of its tags those are told
-// that its machines do not get too, which are among the version's.
+// newTemplateChanges are what a template is made with. Its changes show only the tags
+// that its machines do not get too: those are among the version's.
 func (c Planner) newTemplateChanges(pool *intent.Pool, want *Want) []step.Change {
 	usual := c.In.UsualTags(pool, want.name, want.tags)
 	for _, spec := range want.Data.TagSpecifications {
@@ -297,7 +297,7 @@ func (c Planner) newTemplateChanges(pool *intent.Pool, want *Want) []step.Change
 	return append(c.templateChanges(pool, observed.TemplateVersion{}, want.Data), basis.NewTags(pool, usual, want.tags)...)
 }
 
-// PlanDefault moves the default version once the wanted one is what runs.
+// PlanDefault moves the default version once machines run the wanted one.
 func (c Planner) PlanDefault(pool *intent.Pool, w Version) {
 	if c.unproven(pool, w) {
 		return
@@ -351,8 +351,8 @@ func (w Version) Outlived(ref observed.TemplateRef) bool {
 	return w.Template.Missing[basis.VersionOf(w.Template, ref)]
 }
 
-// Sum stands for what a wanted version holds: somebody who changes it back may have
-// a further version of the same made each time.
+// Sum stands for what a wanted version holds: whoever changes it back may cause a
+// further version of the same each time.
 func (w Version) Sum() string {
 	switch {
 	case w.want == nil:

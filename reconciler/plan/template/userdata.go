@@ -21,14 +21,14 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// userDataMax bounds what is unpacked of compressed user data.
+// userDataMax bounds the unpacked size of compressed user data.
 const userDataMax = 1 << 20
 
 // part is a piece of user data that changes by itself: a file, a unit, a command.
 type part struct{ name, text string }
 
-// partChanges says which parts of user data change and by how many lines, and
-// never what is in them: user data holds join tokens and other secrets.
+// partChanges says which parts of user data change and by how many lines, and never
+// their content: user data holds join tokens and other secrets.
 func partChanges(pool *intent.Pool, from, to string) []step.Change {
 	before, after := userDataParts(from), userDataParts(to)
 	find := func(list []part, name string) (part, bool) {
@@ -87,7 +87,7 @@ func lineChanges(from, to string) (more, fewer int) {
 
 // userDataParts splits user data by the formats that machines boot from:
 // cloud-config, MIME documents of several, Ignition, Bottlerocket's TOML and
-// scripts. What is none of these, or is broken, is one part. Names are unique.
+// scripts. Anything else, or a broken text, is one part. Names are unique.
 func userDataParts(text string) []part {
 	if unpacked, err := gzip.NewReader(strings.NewReader(text)); err == nil {
 		var b bytes.Buffer
@@ -188,9 +188,9 @@ func plainParts(text string) []part {
 	return out
 }
 
-// yamlParts splits cloud-config by its keys, and its lists by entry: a file by
-// its path, a user by the name, anything else by its place. Aliases stay as they
-// are written, so none can blow up.
+// yamlParts splits cloud-config by its keys, and its lists by entry: a file by its
+// path, a user by the name, anything else by its position. Aliases stay as they are
+// written, so none can blow up.
 func yamlParts(text string) []part {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
@@ -246,7 +246,7 @@ func ignitionParts(text string) []part {
 			}
 			for i, e := range entries {
 				var named struct{ Path, Name string }
-				_ = json.Unmarshal(e, &named) // an entry without a name is called by its place
+				_ = json.Unmarshal(e, &named) // an entry without a name is named by its position
 				name := cmp.Or(named.Path, named.Name)
 				if name == "" {
 					name = strconv.Itoa(i)

@@ -27,8 +27,8 @@ type Want struct {
 	// follow says that a newly published image is wanted; otherwise a version
 	// keeps the image that it has until something else changes.
 	follow bool
-	// newest is what AWS publishes now; nil where a manifest names the image. was is what
-	// a reviewed plan made of the version, and keeps says that a new version takes the
+	// newest is the image that AWS publishes now; nil where a manifest names the image.
+	// was is the version in a reviewed plan, and keeps says that a new version takes the
 	// image that the pool has.
 	newest *observed.Image
 	was    *basis.ReviewedImage
@@ -108,7 +108,7 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 	return w, ok
 }
 
-// take has the version launch an image.
+// take sets the image that the version launches.
 func (w *Want) take(im *observed.Image) {
 	w.Data.ImageID, w.hash = im.ID, ""
 	if w.root && len(w.Data.BlockDeviceMappings) > 0 {
