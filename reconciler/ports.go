@@ -32,7 +32,7 @@ type Cloud interface {
 	Confirm(ctx context.Context, seen step.Seen) error
 	// Execute does one step. Its error is a *observed.Error.
 	Execute(ctx context.Context, a step.Action) (step.Result, error)
-	// Breather is how long it takes until AWS's limits on reads leave calls to spare
+	// Breather is how long it takes until AWS's limits on reads leave spare calls
 	// again: a pass that nobody asked for waits so long.
 	Breather() time.Duration
 }
@@ -40,13 +40,13 @@ type Cloud interface {
 // Resolver answers what only AWS can answer, one answer for each request.
 type Resolver interface {
 	Answer(ctx context.Context, requests []resolve.Request) ([]observed.Answer, error)
-	// Renew has the answers that follow asked for at fresh or later, as far as they may
-	// have become others.
+	// Renew makes the answers that follow be asked for at fresh or later, where they
+	// may have changed.
 	Renew(fresh time.Time)
 }
 
-// Workload is the Kubernetes cluster that a target's machines join. Its errors
-// have a workload.Kind.
+// Workload is the Kubernetes cluster that a target's machines join. Its errors carry a
+// workload.Kind.
 type Workload interface {
 	// Nodes lists all nodes, by name.
 	Nodes(ctx context.Context) ([]workload.Node, error)
@@ -60,12 +60,12 @@ type Kinship interface {
 	Kin(ctx context.Context, followed string, commits []string) (map[string]basis.Kin, error)
 }
 
-// Reporter is told what a pass did and found.
+// Reporter gets the actions and findings of a pass.
 type Reporter interface {
 	Report(ctx context.Context, r *plan.Report)
 }
 
-// Desired is what Git wants of one target: the composition of source and render.
+// Desired holds Git's wishes for one target: the composition of source and render.
 type Desired struct {
 	Policy basis.Policy
 	// Network is the target's configured network.
@@ -87,16 +87,16 @@ type Desired struct {
 	// are followed.
 	Reviewed map[string]basis.ReviewedImage
 	Reviews  bool
-	// Proposed says that the commit is not followed yet, Base is what is followed; nil
-	// where the target is new.
+	// Proposed says that the commit is not followed yet, Base is the followed state;
+	// nil where the target is new.
 	Proposed bool
 	Base     *intent.Set
 	// Wanted stands for what Git and the configuration want, so that others can tell
 	// whether a report is about what is wanted now.
 	Wanted string
-	// Begin records that the grant of the policy's gates has begun. It is called
-	// where that is Exact and its plan has a step to run, before the first one: so a
-	// grant on record has begun, and one that has not covers its very plan alone,
+	// Begin records that the grant of the policy's gates has begun. The pass calls it
+	// where the grant is Exact and its plan has a step to run, before the first one: so
+	// a grant on record has begun, and one that has not allows only its very plan,
 	// whenever the process ends. If it fails no step runs. Nil records nothing.
 	Begin func() error
 	// Set is nil where the source or the render gave nothing; Err or
@@ -107,7 +107,7 @@ type Desired struct {
 	Whole bool
 	Err   error
 	// Origins answers where fields of rendered objects were set, an unknown position
-	// where that cannot be told; nil if nobody can. It may take a build.
+	// where it does not know; nil for no answers. It may take a build.
 	Origins func(ctx context.Context, asked []intent.Question) []diag.Position
 }
 

@@ -53,8 +53,8 @@ func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *obse
 }
 
 // confirmRefresh fails unless a group's newest refresh, where an action goes by it,
-// is as it was planned with: what an earlier pass was told is asked for again right
-// before it is acted on. If it has gone on, the next pass plans anew.
+// is as it was planned with: weir asks again for an earlier pass's answer right before
+// it acts on it. If it has gone on, the next pass plans anew.
 func (s *Scope) confirmRefresh(ctx context.Context, do step.Action) error {
 	group := do.About().RefreshOf()
 	was, unsure := s.unsure[group]

@@ -46,8 +46,8 @@ type Scope struct {
 	// all of them in each pass.
 	Round time.Duration
 
-	// busy is full while a pass is under way. There is one at a time: what is
-	// remembered between passes, here and in the resolver, is not made for two.
+	// busy is full while a pass is under way. There is one at a time: the memory
+	// between passes, here and in the resolver, is not made for two.
 	busy chan struct{}
 	once sync.Once
 
@@ -177,8 +177,8 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	return reports, nil
 }
 
-// strays reports what belongs to targets that nobody configures any more, with
-// the first target of the pass that has a plan.
+// strays reports the resources of targets that are no longer configured, with the first
+// target of the pass that has a plan.
 func strays(targets []Desired, reports []*plan.Report, state *observed.State) {
 	known := map[string]bool{}
 	for _, t := range targets {
@@ -194,8 +194,8 @@ func strays(targets []Desired, reports []*plan.Report, state *observed.State) {
 	}
 }
 
-// keepInService remembers since when instances are in service. What a target had
-// that is not in the pass, or had no render, is kept while AWS has the instance.
+// keepInService remembers since when instances are in service. The memory of a target
+// that is not in the pass, or did not render, stays while the instance exists in AWS.
 func (s *Scope) keepInService(seen map[string]time.Time, state *observed.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

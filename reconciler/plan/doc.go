@@ -7,57 +7,57 @@
 //
 // # Terms
 //
-// An intent holds what Git wants of a pool, an answer what only AWS knows of it (an
-// image, subnets), and package observed the resources in AWS. Compute makes a Plan of
-// them: steps in the order in which they run within a pool, and diagnostics. Where it
-// lacks something (a wanted name that the read by owner tag did not return, the body of
-// a template version) it returns Needs beside the plan; the caller reads those and
-// computes again. A step (package step) is one request to AWS with its reasons. It is
-// held where something outside of Git and AWS says "not now": a window, an earlier
-// target, a suspension, a limit. A held step stays in the plan with its cause.
+// An intent holds what Git wants of a pool. An answer holds what only AWS knows of it (an
+// image, subnets). Package observed describes the resources in AWS. From these, Compute
+// makes a Plan: steps in the order in which they run within a pool, and diagnostics. Where
+// it lacks a fact (a wanted name that the read by owner tag did not return, the body of a
+// template version) it returns Needs beside the plan; the caller reads those and computes
+// again. A step (package step) is one request to AWS with its reasons. A step is held where
+// something outside of Git and AWS says "not now": a window, an earlier target, a
+// suspension, a limit. A held step stays in the plan with its cause.
 //
 // # How a plan is made
 //
-// Compute plans shared templates, then pools, then what nothing wants any more, by packages
-// template, group, nodegroup and orphan. Each of them gives a Result (package basis):
-// steps, needs, diagnostics, and whether the pool is blocked. A part that may turn out
-// unwanted is begun with Fork and taken or left as a whole, so nothing is ever taken back.
-// Gates hold steps of the finished plan (holds.go), and change no step but in that it is
-// held; the digest (digest.go) is of what would be done, so that an approval holds for that
-// and nothing else.
+// Compute plans shared templates, then pools, then orphans, by packages template, group,
+// nodegroup and orphan. Each of them gives a Result (package basis): steps, needs,
+// diagnostics, and whether the pool is blocked. A part that may turn out unwanted begins
+// with Fork, and is taken or dropped as a whole, so nothing is ever taken back. Gates hold
+// steps of the finished plan (holds.go) and change nothing else of them. The digest
+// (digest.go) stands for exactly the work to do, so that an approval allows that work and
+// no other.
 //
-// Desired is total. What weir does not own is copied from the observed state before the
-// two are compared, so a difference is always something to do, and the settings of
-// others (foreign tags, hooks, suspended processes) make no difference.
+// A desired state is complete: weir copies the settings that it does not own from the
+// observed state before it compares the two. So every difference is work to do, and the
+// settings of others (foreign tags, hooks, suspended processes) never differ.
 //
 // # Whose a resource is
 //
-// weir changes what carries its tags and nothing else. The tags in AWS are the only
-// record: there is no state file that could be lost, or be wrong.
+// weir changes only resources that carry its tags. The tags in AWS are the only record:
+// there is no state file that could be lost, or be wrong.
 //
 //  1. A resource belongs to the instance that weir.dev/owner names, for one of its
-//     sources and one of its targets (Policy.Owns in package basis). Without the tag it is
-//     no one's that weir knows, and weir never touches it: a name that is taken is the
-//     diagnostic "conflict", and its pool waits.
-//  2. Another target of the same instance gives a resource up by not wanting it any
-//     more. That can be said only while every target of the account and region renders
-//     whole and names it there; else the resource stays where it is.
-//  3. A person asks to take over what another tool or instance owns, by the
-//     annotation weir.dev/adopt or with weir adopt (basis.Adoption). It writes all
-//     tags in one call and nothing else. What CloudFormation, Karpenter, EKS or another
-//     cluster have is not taken over at all: they would go on changing it.
-//  4. What an adopted resource has otherwise than Git wants stays until it is decided
-//     (adopt_rollout.go in package basis). weir.dev/adopted on the resource is the record of that, and
-//     goes in a step right before the first rollout.
-//  5. Before a pool is written, the commit that its resources name is compared with the
-//     one that is followed (fence.go): a process that fell behind must not undo what a
-//     newer commit has made. Nor is a pool rolled for ever against somebody who puts it
-//     back each time (contest.go in package basis).
-//  6. What has the tags and nothing wants is an orphan (package orphan). It is deleted only
-//     where pruning is on, weir.dev/prune does not forbid it, all renders of the account
-//     and region are whole, and no more go at once than the target's limit.
-//  7. The adapter asks once more. A creation that AWS answers with "exists already"
-//     counts as done only where all owner tags are those of the request (claimOf in
-//     package awscloud): between observing and writing, somebody else may have been
-//     quicker.
+//     sources and one of its targets (Policy.Owns in package basis). weir knows no owner
+//     of a resource without the tag, and never touches it: if its name is wanted, the
+//     diagnostic is "conflict", and the pool waits.
+//  2. Another target of the same instance gives a resource up when it no longer wants it.
+//     weir can see that only while every target of the account and region renders whole
+//     and the other target is among them; else the resource stays where it is.
+//  3. weir takes over the resources of another tool or instance only on request: by the
+//     annotation weir.dev/adopt or with weir adopt (basis.Adoption). An adoption writes
+//     all tags in one call and nothing else. weir never takes over resources of
+//     CloudFormation, Karpenter, EKS or another cluster: those would go on changing them.
+//  4. Where an adopted resource differs from Git, it stays so until a person decides
+//     (adopt_rollout.go in package basis). The tag weir.dev/adopted on the resource
+//     records that, and a step right before the first rollout removes it.
+//  5. Before weir writes a pool, it compares the commit that the pool's resources name
+//     with the commit that it follows (fence.go): a process that fell behind must not undo
+//     the work of a newer commit. Nor does weir roll a pool for ever against somebody who
+//     puts it back each time (contest.go in package basis).
+//  6. A resource that carries the tags and that no pool wants is an orphan (package
+//     orphan). weir deletes it only where pruning is on, weir.dev/prune does not forbid
+//     it, all renders of the account and region are whole, and no more go at once than the
+//     target's limit.
+//  7. The adapter asks once more. A creation that AWS answers with "exists already" is
+//     done only where all owner tags are those of the request (claimOf in package
+//     awscloud): between the read and the write, another may have been quicker.
 package plan

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// state says what is known of a fact.
+// state says how far a fact is known.
 type state int
 
 const (
@@ -85,7 +85,7 @@ func (s *shelf[K, V]) putRefused(k K, err *observed.Error, now time.Time) {
 	s.facts[k] = fact[V]{state: refused, err: err, read: now, expires: now.Add(min(s.ttl, negativeTTL))}
 }
 
-// expire drops what is too old.
+// expire drops facts that are too old.
 func (s *shelf[K, V]) expire(now time.Time) {
 	maps.DeleteFunc(s.facts, func(_ K, f fact[V]) bool { return !now.Before(f.expires) })
 }

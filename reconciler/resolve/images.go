@@ -60,15 +60,15 @@ func (q *question) imageByParameter(name string) observed.Answer {
 	if !ok {
 		return a
 	}
-	// A manifest may name any parameter that weir may read. What is no image's id
-	// may be anything, so it is neither shown nor sent anywhere.
+	// A manifest may name any parameter that weir may read. A value that is no image's
+	// id may be anything, so weir neither shows nor sends it anywhere.
 	if !imageID.MatchString(id) {
 		return problem("parameter-no-image", "the SSM parameter "+name+" does not hold the id of an image")
 	}
 	return q.imageByID(id, "the SSM parameter "+name+" holds it")
 }
 
-// imageID is what Auto Scaling takes for the id of an image.
+// imageID is Auto Scaling's form of the id of an image.
 var imageID = regexp.MustCompile(`^ami-[a-z0-9]{1,17}$`)
 
 // architecture is that of the lookup's instance type. A pool without one gets

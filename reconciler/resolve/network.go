@@ -25,8 +25,8 @@ type candidates struct {
 	subnets []Subnet
 	// source says where they come from, for errors.
 	source string
-	// all has the pool take every one where it names no zone: somebody chose
-	// them for exactly this.
+	// all makes the pool take every one where it names no zone: a person chose them for
+	// exactly this.
 	all     bool
 	warning string
 	// lapsed is the problem that the default VPC is not the region's only one.
@@ -53,8 +53,8 @@ func (q *question) subnets() observed.Answer {
 	case p != "":
 		return problem("subnets-not-found", p)
 	}
-	// Zones that the pool names, and subnets that the configuration lists, are
-	// somebody's word; the rest is what happens to be there.
+	// Zones that the pool names, and subnets that the configuration lists, are a
+	// person's choice; the rest happen to exist.
 	out := observed.Answer{Subnets: subnetIDs(chosen), VPCs: vpcsOf(chosen), Discovered: !c.all && len(c.public) == 0 && q.Lookup.Zones == ""}
 	if c.lapsed != "" {
 		out.Problem, out.Code, out.Lapsed = c.lapsed, "network-unknown", subnetIDs(c.subnets)
@@ -243,9 +243,9 @@ func (q *question) fromTags() (candidates, observed.Answer, step) {
 	return candidates{subnets: found, source: "the subnets tagged for the cluster " + name}, a, answers
 }
 
-// defaultVPC returns the region's default VPC. If it has no other, nobody has laid
-// out a network here that a guess could miss; only says so. Nodes of an EKS cluster
-// that is not there have no network that would do.
+// defaultVPC returns the region's default VPC. If it has no other, there is no designed
+// network here that a guess could miss; only says so. Nodes of an EKS cluster that is
+// not there have no network that would do.
 func (q *question) defaultVPC() (id string, only bool, a observed.Answer, s step) {
 	if name := q.Cluster.EKSName; name != "" && q.facts.clusters.get(name).state == absent {
 		return "", false, noCluster(name), stops

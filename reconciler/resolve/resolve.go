@@ -33,8 +33,8 @@ type Request struct {
 	// with only its names.
 	Cluster intent.Cluster
 	Network Network
-	// Image asks of an image lookup whether the image with this id is an answer still,
-	// as it was when somebody reviewed it.
+	// Image asks whether the image with this id still answers an image lookup, as it
+	// did when a person reviewed it.
 	Image string
 	// Since asks for an answer that is no older: a reviewed plan has seen one of then.
 	Since time.Time
@@ -93,7 +93,7 @@ type Template struct {
 
 // TemplateVersion is one version of a launch template.
 type TemplateVersion struct {
-	// Data is what the version holds, without user data, which may be secret.
+	// Data is the version's data, without user data, which may be secret.
 	Data intent.TemplateData
 	// Requirements says that instance types are named by their attributes.
 	Requirements bool
@@ -116,7 +116,7 @@ type Cloud interface {
 	// Subnets and SecurityGroups match EC2 filters: all filters, any value.
 	Subnets(ctx context.Context, filters []intent.Filter) ([]Subnet, error)
 	SecurityGroups(ctx context.Context, filters []intent.Filter) ([]SecurityGroup, error)
-	// Cluster describes an EKS cluster; found is false where there is none.
+	// Cluster describes an EKS cluster; found is false for none.
 	Cluster(ctx context.Context, name string) (c observed.EKSCluster, found bool, err error)
 	// Role returns the ARN of an IAM role.
 	Role(ctx context.Context, name string) (arn string, found bool, err error)
@@ -126,14 +126,14 @@ type Cloud interface {
 // may not look, is kept for negativeTTL whatever its kind.
 const (
 	negativeTTL     = 30 * time.Second
-	movingImageTTL  = 10 * time.Minute // parameters and name patterns: what is newest changes
+	movingImageTTL  = 10 * time.Minute // parameters and name patterns: the newest one changes
 	imageTTL        = 24 * time.Hour   // an image's own properties do not
 	instanceTypeTTL = 24 * time.Hour
 	groupTTL        = 24 * time.Hour // a security group stays in its VPC
 	networkTTL      = 5 * time.Minute
 	clusterTTL      = time.Minute
-	passingTTL      = 5 * time.Second // what is being made is looked at again soon
+	passingTTL      = 5 * time.Second // what is being made is read again soon
 	roleTTL         = time.Hour
-	templateTTL     = time.Minute // somebody else makes its versions
+	templateTTL     = time.Minute // another makes its versions
 	versionTTL      = time.Hour   // a version never changes, but may be deleted
 )

@@ -19,7 +19,7 @@ const maxRounds = 8
 type Resolver struct {
 	cloud Cloud
 	now   func() time.Time
-	turn  chan struct{} // holds one token: whoever has it may touch facts
+	turn  chan struct{} // holds one token: its holder may touch facts
 	facts *facts
 
 	mu    sync.Mutex
@@ -36,8 +36,8 @@ func New(cloud Cloud, now func() time.Time) *Resolver {
 	return r
 }
 
-// Renew has what may be answered otherwise tomorrow asked again where it was asked
-// before fresh.
+// Renew makes answers that may change by tomorrow be asked for again where they are
+// older than fresh.
 func (r *Resolver) Renew(fresh time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

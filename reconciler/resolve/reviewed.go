@@ -7,9 +7,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// reviewed answers whether an image that somebody reviewed, maybe days ago and read by
-// another role, is an answer to the lookup still: what the lookup asks for decides, and
-// not who says so. A problem says why it is none.
+// reviewed answers whether an image that a person reviewed, maybe days ago and read by
+// another role, still answers the lookup: what the lookup asks for decides, and not who
+// says so. A problem says why not.
 func (q *question) reviewed(id string) observed.Answer {
 	now, asks := q.image()
 	if !asks {
@@ -41,8 +41,8 @@ func (q *question) reviewed(id string) observed.Answer {
 	})
 }
 
-// reviewedByName is reviewed for a name pattern: AWS lists what it stands for, without
-// what is deprecated.
+// reviewedByName is reviewed for a name pattern: AWS lists the images that it stands
+// for, without deprecated ones.
 func (q *question) reviewedByName(id string) observed.Answer {
 	named, a, ok := q.namedImages()
 	if !ok {
@@ -57,7 +57,7 @@ func (q *question) reviewedByName(id string) observed.Answer {
 }
 
 // withdrawn reports whether the image's maker has withdrawn it. A time that cannot be
-// read counts as past.
+// read is past.
 func withdrawn(im Image, now time.Time) bool {
 	if im.DeprecatedAt == "" {
 		return false

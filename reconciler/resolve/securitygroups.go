@@ -44,8 +44,8 @@ func groupsAnswer(ids []string, vpcs ...string) observed.Answer {
 	return observed.Answer{SecurityGroups: distinct(ids), VPCs: distinct(vpcs)}
 }
 
-// givenGroups are groups whose ids somebody wrote. They are in the VPCs that AWS says;
-// of one that it does not tell, nothing is known.
+// givenGroups are groups whose ids a manifest names. They are in the VPCs that AWS
+// says; of one that it does not tell, nothing is known.
 func (q *question) givenGroups(ids ...string) observed.Answer {
 	var vpcs []string
 	for _, id := range distinct(ids) {
@@ -55,8 +55,8 @@ func (q *question) givenGroups(ids ...string) observed.Answer {
 	return groupsAnswer(ids, vpcs...)
 }
 
-// overriddenGroups are the manifests' securityGroupOverrides. Nodes of EKS have
-// the group that EKS made for the cluster as well.
+// overriddenGroups are the manifests' securityGroupOverrides. Nodes of EKS also get the
+// group that EKS made for the cluster.
 func (q *question) overriddenGroups() (observed.Answer, step) {
 	o := q.Cluster.Network.SecurityGroups
 	if q.Cluster.EKSName == "" {

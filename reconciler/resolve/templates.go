@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// templateShelf holds what is known of launch templates that others own.
+// templateShelf holds the known facts of launch templates that others own.
 type templateShelf struct {
 	byName   *shelf[string, Template]
 	byID     *shelf[string, Template]
@@ -28,7 +28,7 @@ type seenVersion struct {
 }
 
 // newestUnreadFor is after what time without a read a template's newest version is
-// forgotten: what is wanted is read each templateTTL.
+// forgotten: wanted ones are read each templateTTL.
 const newestUnreadFor = time.Hour
 
 func newTemplateShelf() *templateShelf {
@@ -101,7 +101,7 @@ func (q *question) templateImage(template, image string) observed.Answer {
 }
 
 // fits reports whether an image boots on every instance type of the pool, or on
-// the template's own where the pool names none. What cannot be told is refused.
+// the template's own where the pool names none. Anything unclear is refused.
 func (q *question) fits(t *observed.ForeignTemplate, im observed.Image) (why observed.Answer, ok bool) {
 	types := intent.SplitList(q.Lookup.InstanceType)
 	if len(types) == 0 && t.Data.InstanceType != "" {
@@ -157,9 +157,9 @@ func (r *Resolver) readTemplatesByID(ctx context.Context, now time.Time) error {
 	})
 }
 
-// settled guards against an old answer of AWS: the newest version has a smaller
-// number than before only if the one before was deleted. Otherwise a pool would
-// roll back to the older version and forth again.
+// settled guards against an old answer of AWS: the newest version gets a smaller number
+// than before only if the one before was deleted. Otherwise a pool would roll back to
+// the older version and forth again.
 func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
 	seen := r.facts.templates.newest
 	if before := seen[t.ID].number; t.Latest < before {

@@ -1,6 +1,6 @@
 // Package span marks stretches of work for tracing. A span is made by the tracer
-// of the span around it, so nothing has to be handed down but the context, and
-// where nobody traces a span is nothing and costs nothing.
+// of the span around it, so nothing has to be handed down but the context, and without
+// tracing a span is nothing and costs nothing.
 package span
 
 import (
@@ -17,9 +17,9 @@ const Scope = "github.com/weir-gitops/weir"
 
 type watcherKey struct{}
 
-// Watch has observe told of every span that is begun below the context that it
-// returns, when it ends: its name and how long it took. That a span is not traced
-// makes no difference. Observe is called from several goroutines.
+// Watch calls observe for every span that begins below the returned context, when it
+// ends: its name and how long it took. That a span is not traced makes no difference.
+// Observe is called from several goroutines.
 func Watch(ctx context.Context, observe func(name string, took time.Duration)) context.Context {
 	return context.WithValue(ctx, watcherKey{}, observe)
 }

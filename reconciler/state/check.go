@@ -14,7 +14,7 @@ import (
 // points to itself keeps it busy for ever. So the pages that can be reached are
 // walked here first, by reading, with every number checked. The format is the
 // library's version 2: pages with a header of 16 bytes in the machine's own byte
-// order, two meta pages of which the valid one with the higher number counts.
+// order, two meta pages of which the valid one with the higher number is in force.
 //
 // The library's own Tx.Check does not do instead: it reads through the same memory, in
 // a goroutine that it starts itself, to which debug.SetPanicOnFault does not reach, and
@@ -46,19 +46,19 @@ const (
 
 var native = binary.NativeEndian
 
-// meta is what a meta page says.
+// meta is the content of a meta page.
 type meta struct {
 	pageSize, root, freelist, pages, number uint64
 }
 
-// walk is a look at every page that can be reached.
+// walk visits every page that can be reached.
 type walk struct {
 	file io.ReaderAt
 	meta
 	seen map[uint64]bool
 }
 
-// check returns what is wrong with a file of size bytes, nil if it can be opened.
+// check returns the error in a file of size bytes, nil if it can be opened.
 func check(file io.ReaderAt, size int64) error {
 	m, err := newestMeta(file, size)
 	if err != nil {
@@ -75,7 +75,7 @@ func check(file io.ReaderAt, size int64) error {
 	return w.freelist()
 }
 
-// newestMeta returns the meta page that counts.
+// newestMeta returns the meta page in force.
 func newestMeta(file io.ReaderAt, size int64) (meta, error) {
 	var best meta
 	found := false
@@ -236,7 +236,7 @@ func part(data []byte, at int, offset, size uint32) ([]byte, bool) {
 	return data[begin:end], true
 }
 
-// freelist checks that what counts as free is not in use.
+// freelist checks that no page listed as free is in use.
 func (w *walk) freelist() error {
 	if w.meta.freelist == noFreelist {
 		return nil

@@ -16,9 +16,9 @@ import (
 )
 
 // guarded is the one way into the library, which reads the file through memory that
-// the file is mapped to. Where somebody shortens the file under a running daemon, a
-// read is a fault of the processor, which ends a process that does not ask for
-// better; and where the file then grows again, there are pages of zeros, at which the
+// the file is mapped to. Where another process shortens the file under a running
+// daemon, a read is a fault of the processor, which ends a process that is not
+// prepared; and where the file then grows again, there are pages of zeros, at which the
 // library panics. Both become a damage here.
 func guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -35,7 +35,7 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// damage is what guarded caught.
+// damage is the fault that guarded caught.
 type damage struct{ text string }
 
 func (d *damage) Error() string { return d.text }
@@ -98,11 +98,11 @@ func (db *DB) run(transaction func(*bolt.DB) error) error {
 // giveUp closes a file that cannot be used, and unlocks it: memory that is mapped to
 // it would keep the lock. The library is not asked, as it may wait for its own locks.
 func (db *DB) giveUp() {
-	_ = syscall.Flock(int(db.file.Fd()), syscall.LOCK_UN) // nobody can do more about it
+	_ = syscall.Flock(int(db.file.Fd()), syscall.LOCK_UN) // no more can be done about it
 	_ = db.file.Close()
 }
 
-// changed says what somebody else did to the file since the last transaction.
+// changed says how others changed the file since the last transaction.
 func (db *DB) changed() error {
 	have, err := db.file.Stat()
 	if err != nil {

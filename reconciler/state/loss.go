@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// MarkerFile stands beside File from the first start on: a directory that has it
-// and not the other has lost what people asked for. To begin anew on purpose, the
+// MarkerFile stands beside File from the first start on: a directory with it and
+// without the other has lost the requests of people. To begin anew on purpose, the
 // whole directory is emptied.
 const MarkerFile = "weir.db.begun"
 
@@ -20,8 +20,8 @@ const markerText = "weir keeps suspensions and approvals in " + File + ". Where 
 
 var errGone = errors.New("it is gone, though an earlier weir had one here")
 
-// Loss says that suspensions and approvals were lost, and is kept in the file that
-// took the lost one's place until somebody accepts it.
+// Loss says that suspensions and approvals were lost, and stays in the file that
+// replaced the lost one until a person accepts it.
 type Loss struct {
 	Since time.Time `json:"since,omitzero"`
 	// Why names files without their directory: others than its owner read it.

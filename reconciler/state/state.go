@@ -1,7 +1,7 @@
 // Package state keeps what weir must remember and neither Git nor AWS can tell:
 // suspensions, approvals, history. It is one file in the state directory, written
 // with an fsync for each change. A file that cannot be read, or is gone, is put aside
-// and a new one begins, which says that something was lost until somebody accepts it:
+// and a new one begins, which says that something was lost until a person accepts it:
 // nothing is written to AWS meanwhile, as what was suspended is not known any more.
 package state
 
@@ -35,7 +35,7 @@ const (
 	formatKey   = "format"
 )
 
-// ErrInUse says that a process, a running daemon as a rule, has the file open.
+// ErrInUse says that a process, a running daemon as a rule, holds the file open.
 var ErrInUse = errors.New("the state is in use by another weir")
 
 // UnreadableError says that a file could not be used as it was.
@@ -57,7 +57,7 @@ func (e *UnreadableError) text(name func(string) string) string {
 	return text
 }
 
-// Loss is what is lost with the file.
+// Loss names what is lost with the file.
 func (e *UnreadableError) Loss() *Loss { return &Loss{Since: time.Now(), Why: e.text(filepath.Base)} }
 
 // Unwrap returns why.
@@ -75,7 +75,7 @@ type DB struct {
 	file   *os.File  // the library's
 	size   int64     // what it had before the last transaction
 	broken error     // why the file cannot be used any more
-	tried  time.Time // when a new one was last begun in its place
+	tried  time.Time // when a new one last replaced it
 	closed bool
 }
 
@@ -83,7 +83,7 @@ type DB struct {
 // there never was one. One that is damaged, of another program, of a newer weir, or
 // gone, is moved to weir.db.unreadable-<time>, Lost says so, and the new one holds a
 // Loss. So it is with a file that is damaged later. It fails with ErrInUse while
-// another process has the file open.
+// another process holds the file open.
 func Open(dir string) (*DB, error) {
 	db, err := open(dir, false, nil)
 	var unreadable *UnreadableError
@@ -93,13 +93,13 @@ func Open(dir string) (*DB, error) {
 	return begin(dir, unreadable)
 }
 
-// OpenReadOnly opens the file below dir to look at it. It fails with
-// fs.ErrNotExist where there never was one, with ErrInUse while a daemon runs, and
-// with an UnreadableError where Open would put the file aside.
+// OpenReadOnly opens the file below dir to read it. It fails with fs.ErrNotExist where
+// there never was one, with ErrInUse while a daemon runs, and with an UnreadableError
+// where Open would put the file aside.
 func OpenReadOnly(dir string) (*DB, error) { return open(dir, true, nil) }
 
-// begin puts a new file in the place of one that cannot be read. A crash at any
-// moment leaves one that says the same.
+// begin replaces a file that cannot be read by a new one. A crash at any moment leaves
+// one that says the same.
 func begin(dir string, why *UnreadableError) (*DB, error) {
 	err := markBegun(dir)
 	if err == nil {
@@ -111,8 +111,7 @@ func begin(dir string, why *UnreadableError) (*DB, error) {
 	return open(dir, false, why)
 }
 
-// open opens the file, or makes it. A new one takes the place of what was lost,
-// if anything.
+// open opens the file, or makes it. A new file replaces a lost one.
 func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	name := filepath.Join(dir, File)
 	earlier, err := begun(dir)
@@ -145,7 +144,7 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	return db, nil
 }
 
-// readable looks at the file before the library does. An empty one counts as none.
+// readable looks at the file before the library does. An empty one is like a missing one.
 func readable(name string) (err error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -154,7 +153,7 @@ func readable(name string) (err error) {
 	if !info.Mode().IsRegular() {
 		return &UnreadableError{File: name, Why: errors.New("it is no regular file")}
 	}
-	if info.Size() == 0 { // somebody was about to make it
+	if info.Size() == 0 { // another process was about to make it
 		return fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
 	}
 	f, err := os.Open(name)
@@ -312,7 +311,7 @@ func (b Bucket[T]) Put(tx *Tx, key string, v T) error {
 	return b.wrap("write", key, err)
 }
 
-// Get returns what is under key; ok says whether there is something.
+// Get returns the value under key; ok says whether there is something.
 func (b Bucket[T]) Get(tx *Tx, key string) (v T, ok bool, err error) {
 	ok, err = b.read(tx, key, &v)
 	return v, ok, err
@@ -330,7 +329,7 @@ func (b Bucket[T]) read(tx *Tx, key string, into any) (bool, error) {
 	return true, b.wrap("read", key, json.Unmarshal(data, into))
 }
 
-// Delete removes what is under key, if anything.
+// Delete removes the value under key, if any.
 func (b Bucket[T]) Delete(tx *Tx, key string) error {
 	bucket := tx.bolt.Bucket([]byte(b.Name))
 	if bucket == nil {

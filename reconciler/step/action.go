@@ -18,18 +18,19 @@ type Action interface {
 	About() About
 }
 
-// About is what anybody asks of an action without knowing which one it is. Members
-// are zero where the action has nothing to do with them.
+// About holds what callers ask of an action without knowing its type. Members are zero
+// where they do not concern the action.
 type About struct {
-	// Group, Nodegroup and Template are what is there already and is changed or ended.
+	// Group, Nodegroup and Template are the present resources that are changed or ended.
 	Group     string
 	Nodegroup observed.NodegroupName
 	Template  observed.TemplateRef // without a version
-	// Cluster is the EKS cluster of what is made.
+	// Cluster is the EKS cluster of the new resource.
 	Cluster string
-	// Ends is set where what is gone already needs no failure: the action removes it.
+	// Ends is set where a resource that is gone already is no failure: the action
+	// removes it.
 	Ends bool
-	// Makes is what the template version holds that is made, as content.Of says it.
+	// Makes is the content of the new template version, in the form of content.Of.
 	Makes string
 	// Launches is the template version from which machines are to be launched.
 	Launches *observed.TemplateRef
@@ -108,8 +109,8 @@ func (a About) Unmade() MadeKey {
 // made: a step before it that was to make it did not run.
 func Unmade(a Action) bool { return a.About().Unmade() != MadeKey{} }
 
-// Makes is what a further version of a template holds that the step makes, "" for none:
-// of the template that is made with its first, nobody takes another.
+// Makes is the content of a further template version that the step makes, "" for none:
+// a template that is made with its first version needs no other.
 func (s Step) Makes() string {
 	if s.Verb == Create {
 		return ""
@@ -117,8 +118,8 @@ func (s Step) Makes() string {
 	return s.About().Makes
 }
 
-// About is what is asked of a step's action; a step that stands for what cannot be
-// planned yet has none.
+// About holds what callers ask of a step's action; a step that stands for what cannot
+// be planned yet has none.
 func (s Step) About() About {
 	if s.Do == nil {
 		return About{}
@@ -147,9 +148,9 @@ type CreateLaunchTemplateVersion struct {
 type SetDefaultVersion struct {
 	Template observed.TemplateRef
 	Token    string
-	// Patient has it done only where AWS's limits leave a call to spare: nothing
-	// launches from the default version of weir's templates, and other changes wait
-	// behind it. The error is ErrLater otherwise.
+	// A Patient step runs only where AWS's limits leave a spare call: nothing launches
+	// from the default version of weir's templates, and other changes wait behind it.
+	// The error is ErrLater otherwise.
 	Patient bool
 }
 
@@ -232,7 +233,7 @@ type DeleteWarmPool struct {
 	Group string
 }
 
-// SetMetrics has a group collect metrics, and others no longer.
+// SetMetrics makes a group collect some metrics, and stop collecting others.
 type SetMetrics struct {
 	Group       string
 	Granularity string

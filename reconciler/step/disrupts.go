@@ -7,12 +7,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// EndsMachines reports whether the update of a group has Auto Scaling end machines
-// that run, and how many, 0 where that cannot be told: with a smaller size at once;
-// with fewer subnets, another share of on-demand capacity or a shorter life of
-// machines little by little, each replaced by another (InstancesDistribution and
-// MaxInstanceLifetime in the API reference, "Add and remove Availability Zones" in
-// the user guide). Such an update waits for a window as a rollout does.
+// EndsMachines reports whether the update of a group makes Auto Scaling end machines
+// that run, and how many, 0 where that is unknown: with a smaller size at once; with
+// fewer subnets, another share of on-demand capacity or a shorter life of machines
+// little by little, each replaced by another (InstancesDistribution and
+// MaxInstanceLifetime in the API reference, "Add and remove Availability Zones" in the
+// user guide). Such an update waits for a window as a rollout does.
 func (u UpdateGroup) EndsMachines(have observed.Group) (ends bool, instances int) {
 	if len(have.Instances) == 0 {
 		return false, 0

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// ErrLater says that a step was not asked of AWS: there was no call to spare for what
-// is Patient, or what it goes by has changed since it was planned.
+// ErrLater says that a step was not asked of AWS: no spare call was left for a Patient
+// step, or its basis has changed since it was planned.
 var ErrLater = errors.New("left to a later pass")
 
 // Result says what an executed step made.
@@ -32,7 +32,7 @@ const (
 	Held    OutcomeStatus = "held"
 )
 
-// Outcome is what became of a step.
+// Outcome is the result of a step.
 type Outcome struct {
 	Step     Step
 	Status   OutcomeStatus
@@ -42,7 +42,7 @@ type Outcome struct {
 	// Parked says that AWS refused the step, or one before it of the same pool, for
 	// good: it is left alone for a while or until the pool's steps change.
 	Parked bool
-	// Lift says what has a parked step tried again, where somebody can have it so.
+	// Lift says how to make weir try a parked step again, where a person can.
 	Lift string
 }
 
@@ -53,7 +53,7 @@ func (o Outcome) MarshalJSON() ([]byte, error) {
 		Verb     Verb     `json:"verb"`
 		Resource Resource `json:"resource"`
 		Pool     string   `json:"pool"`
-		// LaunchConfig is set in place of Pool for what several pools share.
+		// LaunchConfig is set instead of Pool for a template that several pools share.
 		LaunchConfig string             `json:"launchConfig,omitempty"`
 		Name         string             `json:"name"`
 		Status       OutcomeStatus      `json:"status"`

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Seen is what the end of a resource rests on: which one it was, and whose it said
-// to be. It is read once more right before the request, because names are used
-// again, and somebody may have taken the resource over since the pass observed it.
+// Seen holds the facts that the end of a resource rests on: which one it was, and whose
+// it said to be. It is read once more right before the request, because names are used
+// again, and another may have taken the resource over since the pass observed it.
 type Seen struct {
 	Resource Resource
 	// Name is a group's or nodegroup's, within Cluster; ID is a launch template's,
@@ -34,22 +34,22 @@ func whoseTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// SeenGroup is what is to be seen again of a group.
+// SeenGroup holds the facts of a group that weir must see again.
 func SeenGroup(g observed.Group) *Seen {
 	return &Seen{Resource: AutoScalingGroup, Name: g.Name, ARN: g.ARN, CreatedAt: g.CreatedAt, Tags: whoseTags(observed.GroupTagValues(g.Tags))}
 }
 
-// SeenNodegroup is what is to be seen again of a nodegroup.
+// SeenNodegroup holds the facts of a nodegroup that weir must see again.
 func SeenNodegroup(n observed.Nodegroup) *Seen {
 	return &Seen{Resource: ManagedNodegroup, Name: n.Name, Cluster: n.Cluster, ARN: n.ARN, CreatedAt: n.CreatedAt, Tags: whoseTags(n.Tags)}
 }
 
-// SeenTemplate is what is to be seen again of a launch template.
+// SeenTemplate holds the facts of a launch template that weir must see again.
 func SeenTemplate(t observed.Template) *Seen {
 	return &Seen{Resource: LaunchTemplate, Name: t.Name, ID: t.ID, Tags: whoseTags(t.Tags)}
 }
 
-// Differs says what is otherwise in what is there now, "" if it is the same.
+// Differs says how the present resource differs, "" if it does not.
 func (s *Seen) Differs(now *Seen) string {
 	switch {
 	case now.ID != s.ID || now.ARN != s.ARN || !now.CreatedAt.Equal(s.CreatedAt):

@@ -21,7 +21,7 @@ import (
 // Verb says what a step does to its resource.
 type Verb string
 
-// Verbs, gravest first: a pool counts under its gravest.
+// Verbs, gravest first: a pool is shown under its gravest.
 const (
 	Delete       Verb = "delete"
 	Replace      Verb = "replace"
@@ -85,7 +85,8 @@ type Step struct {
 	Later bool `json:"-"`
 	// Allowed deletions go beyond the limit because of the commit's trailer.
 	Allowed bool `json:"-"`
-	// Seen is what must still be there, and whose, right before the step ends it.
+	// Seen is the resource that must still exist, and its owner, right before the step
+	// ends it.
 	Seen *Seen `json:"-"`
 	// Rollout identifies what a rollout brings a pool to, whichever version holds it.
 	Rollout string `json:"-"`
@@ -94,7 +95,7 @@ type Step struct {
 	// First says that the step would be the first to replace machines since the pool
 	// was taken over, or goes along with that.
 	First bool `json:"-"`
-	// Wanted is the pool that the step is of, of what is shared the first.
+	// Wanted is the step's pool, for a shared template the first of its pools.
 	Wanted *intent.Pool `json:"-"`
 }
 
@@ -122,8 +123,8 @@ const (
 )
 
 // Disrupts reports whether the step waits for a window: it replaces or ends what
-// runs, or deletes something. What is made, and what is put back without touching
-// a machine, needs no window.
+// runs, or deletes something. Creations, and corrections that touch no machine, need no
+// window.
 func (s Step) Disrupts() bool {
 	return s.Disruptive || slices.Contains([]Verb{Rollout, Replace, Delete}, s.Verb)
 }
@@ -146,7 +147,7 @@ const HeldControlPlane Hold = "control-plane"
 
 // LaunchesNewer reports whether the step makes machines, or a launch configuration
 // for them, that may have another kubelet than the pool has. Where the launch
-// configuration does not decide that, EKS does, and its version has a step of its own.
+// configuration does not decide that, EKS does, and its version gets its own step.
 func (s Step) LaunchesNewer(decides bool) bool {
 	a := s.About()
 	return a.Starts || a.Configures && decides
@@ -163,7 +164,7 @@ func (s Step) MovesLevel() bool {
 }
 
 // Mends reports whether the step puts back what was changed outside Git and replaces
-// nothing: it takes its target to no other level, so that it comes after nobody.
+// nothing: it takes its target to no other level, so it waits for no other target.
 func (s Step) Mends() bool { return s.Drift != nil && !s.Disrupts() }
 
 // OwnerOfConfig begins what Step.Owner says of the steps of an AWSLaunchConfig.
@@ -181,7 +182,7 @@ func (s Step) Owner() string {
 // OfLaunchConfig reports whether an owner is an AWSLaunchConfig.
 func OfLaunchConfig(owner string) bool { return strings.HasPrefix(owner, OwnerOfConfig) }
 
-// Drift says that a step puts right what somebody changed outside Git.
+// Drift says that a step corrects a change that was made outside Git.
 type Drift struct {
 	// At and Cause are what AWS's scaling activities say of it, zero where they say
 	// nothing: they tell of sizes and machines only.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ClusterInfo is what a node needs beside a token to find and trust the API
+// ClusterInfo holds the data that a node needs beside a token to find and trust the API
 // server.
 type ClusterInfo struct {
 	// Endpoint is the API server's host and port.

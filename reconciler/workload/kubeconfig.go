@@ -20,7 +20,7 @@ import (
 // kubeconfigLimit bounds a kubeconfig and the files that it names, in bytes.
 const kubeconfigLimit = 1 << 20
 
-// Kubeconfig is what a kubeconfig's current context says, checked.
+// Kubeconfig is the current context of a kubeconfig, checked.
 type Kubeconfig struct {
 	file             string
 	server           *url.URL
@@ -31,8 +31,7 @@ type Kubeconfig struct {
 	token, tokenFile string
 }
 
-// BadKubeconfig says what is wrong with a kubeconfig, and what to do. It never
-// quotes it.
+// BadKubeconfig is an error in a kubeconfig, with what to do. It never quotes it.
 type BadKubeconfig struct {
 	File            string
 	Summary, Advice string
@@ -168,7 +167,7 @@ func (k *Kubeconfig) takeUser(u *api.AuthInfo) error {
 	return nil
 }
 
-// data is what a member holds, or the file that its sibling names.
+// data is the content of a member, or of the file that its sibling names.
 func (k *Kubeconfig) data(name string, inline []byte, file string) ([]byte, error) {
 	if len(inline) > 0 { // which wins over the file, as kubectl has it
 		return inline, nil

@@ -44,10 +44,10 @@ type Node struct {
 	// aws:///eu-west-1a/i-0123456789abcdef0; empty until that has been set.
 	ProviderID string
 	// Ready says that the condition Ready is True; ReadySince is when that
-	// condition last changed, zero if there is none.
+	// condition last changed, zero for none.
 	Ready      bool
 	ReadySince time.Time
-	// Why is what the condition says where it is not True.
+	// Why is the condition's message where it is not True.
 	Why string
 }
 
@@ -84,7 +84,7 @@ func (c *Cluster) Secret(ctx context.Context, namespace, name string) (Secret, e
 	return secretOf(&out), err
 }
 
-// Secrets lists the Secrets of a namespace that have all of the labels, by name.
+// Secrets lists the Secrets of a namespace that carry all of the labels, by name.
 func (c *Cluster) Secrets(ctx context.Context, namespace string, with map[string]string) ([]Secret, error) {
 	what := "secrets in " + namespace
 	return list(what, metav1.ListOptions{LabelSelector: labels.Set(with).String()}, func(o *metav1.ListOptions) ([]Secret, string, error) {
@@ -134,7 +134,7 @@ func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (map[st
 	return out.Data, err
 }
 
-// clip bounds a text that is only told.
+// clip bounds a text that is only shown.
 func clip(text string) string {
 	const most = 200
 	if len(text) <= most {
@@ -143,8 +143,8 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// Bounds of a list: far more than a cluster has, and little enough for a server
-// that is none to fill no memory.
+// Bounds of a list: far more than a cluster has, and so little that a server that is no
+// API server cannot fill memory.
 const (
 	mostObjects = 50_000
 	mostPages   = 2 * mostObjects / pageSize
@@ -214,8 +214,8 @@ func (c *Cluster) do(ctx context.Context, verb, resource string, r *rest.Request
 	return failed
 }
 
-// guard is below client-go: it sends the token of the moment, and what it lets
-// through is a success, whole and of bounded size. Everything else becomes an Error.
+// guard is below client-go: it sends the token of the moment, and it returns only
+// successes, whole and of bounded size. Everything else becomes an Error.
 type guard struct{ *Cluster }
 
 // RoundTrip implements http.RoundTripper.
@@ -274,7 +274,7 @@ func objectsIn(text []byte) (items, all int) {
 	return items, all
 }
 
-// messageLimit bounds what is shown of a server's message, in bytes.
+// messageLimit bounds the shown part of a server's message, in bytes.
 const messageLimit = 300
 
 func refusal(status int, text []byte, secret bool) *Error {

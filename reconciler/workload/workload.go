@@ -2,13 +2,13 @@
 // join: Secrets, for the join tokens that weir keeps there, and Nodes, to tell which
 // machines have joined. It is client-go's, with the core API's types alone.
 //
-// Its own part is what a client in a process that may write to AWS must not do. Nothing
-// in a kubeconfig runs code: see Load for what is refused. The transport is built here
-// and not by client-go, whose transports live for ever and carry plugins; a guard on it
-// bounds answers, follows no redirect and reads the token file at each request. The
-// typed clients of client-go send some requests again by themselves and register every
-// API group: its REST client is used directly, once for each call. No error holds a
-// credential or the value of a Secret.
+// Its own part are the things that a client in a process that may write to AWS must not
+// do. Nothing in a kubeconfig runs code: Load lists what it refuses. The transport is
+// built here and not by client-go, whose transports live for ever and carry plugins; a
+// guard on it bounds answers, follows no redirect and reads the token file at each
+// request. The typed clients of client-go send some requests again by themselves and
+// register every API group: its REST client is used directly, once for each call. No
+// error holds a credential or the value of a Secret.
 package workload
 
 import (
@@ -129,7 +129,7 @@ func (c *Cluster) Credentials() []string {
 	return append(slices.Clone(c.hidden), token)
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Cluster) Close() { c.transport.CloseIdleConnections() }
 
 // bearer is the token to send, empty for none.

@@ -14,7 +14,7 @@ import (
 // KeyBytes is how long a key is.
 const KeyBytes = 32
 
-// OpenKey is ReadKey, and makes file and directory where there are none.
+// OpenKey is ReadKey, and makes file and directory where they are missing.
 func OpenKey(file, what, lost string) ([]byte, error) {
 	key, err := ReadKey(file, what, lost)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,9 +23,9 @@ func OpenKey(file, what, lost string) ([]byte, error) {
 	return key, err
 }
 
-// ReadKey reads the key in a file, which holds it in base64. Errors name what the key
-// is, such as "digest key", and lost is what becomes of removing a file that holds
-// none.
+// ReadKey reads the key in a file, which holds it in base64. what names the key in
+// errors, such as "digest key", and lost says what the removal of a file without a key
+// costs.
 func ReadKey(file, what, lost string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

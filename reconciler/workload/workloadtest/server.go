@@ -32,7 +32,7 @@ type Fault struct {
 	Times int
 	// Status is answered; 0 hangs up without an answer.
 	Status int
-	// After has the request take effect before it fails.
+	// After makes the request take effect before it fails.
 	After bool
 	// Body is the answer instead of a Status object, if not empty.
 	Body string
@@ -114,8 +114,8 @@ func (s *Server) SetVersion(version string) {
 	s.version = version
 }
 
-// SetPage bounds pages to n objects, and expires has the first continued list
-// be answered with 410.
+// SetPage bounds pages to n objects, and with expires the first continued list gets the
+// answer 410.
 func (s *Server) SetPage(n int, expires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Server) Fail(f Fault) {
 	s.faults = append(s.faults, &f)
 }
 
-// FailAt has the nth request from now on fail, from 1.
+// FailAt makes the nth request from now on fail, from 1.
 func (s *Server) FailAt(n int, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *Server) RemoveNode(name string) {
 	delete(s.nodes, "/"+name)
 }
 
-// AddSecret stores a Secret that somebody else made.
+// AddSecret stores a Secret from elsewhere.
 func (s *Server) AddSecret(namespace, name, kind string, labels map[string]string, data map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
