@@ -41,7 +41,8 @@
 //     diagnostic is "conflict", and the pool waits.
 //  2. Another target of the same instance gives a resource up when it no longer wants it.
 //     weir can see that only while every target of the account and region renders whole
-//     and the other target is among them; else the resource stays where it is.
+//     and the configuration says where it applies the other target; else the resource
+//     stays where it is.
 //  3. weir takes over the resources of another tool or instance only on request: by the
 //     annotation weir.dev/adopt or with weir adopt (basis.Adoption). An adoption writes
 //     all tags in one call and nothing else. weir never takes over resources of

@@ -47,7 +47,7 @@ type Node struct {
 	// condition last changed, zero for none.
 	Ready      bool
 	ReadySince time.Time
-	// Why is the condition's message where it is not True.
+	// Why is the condition's reason and message where it is not True.
 	Why string
 }
 

@@ -24,8 +24,8 @@ func OpenKey(file, what, lost string) ([]byte, error) {
 }
 
 // ReadKey reads the key in a file, which holds it in base64. what names the key in
-// errors, such as "digest key", and lost says what the removal of a file without a key
-// costs.
+// errors, such as "digest key", and lost what follows the removal of a file that holds
+// no key.
 func ReadKey(file, what, lost string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
