@@ -163,7 +163,7 @@ func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Pa
 
 // Chain returns what gave a field its value, in the order that it happened, with
 // secrets taken out. It is empty for what is not written, and holds no values for
-// user data and Secrets. See kust.Result.Chain.
+// user data and Secrets. See kust.Origins.Chain.
 func (r *Result) Chain(f Field) []kust.Step {
 	if f.Source != Written {
 		return nil

@@ -5,7 +5,7 @@
 // remote, runs code, leaves the tree or would exhaust the machine, and report
 // all faults at once), run (kustomize over exactly the files that were walked),
 // substitute. The result keeps what it needs to say on demand which line of
-// which file set a field (Origin), and which paths it looked up (ReadSet).
+// which file set a field (Origins), and which paths it looked up (ReadSet).
 //
 // A mistake of the user is always a diagnostic; an error means that the tree could
 // not be read or that the context ended.
@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -143,27 +142,8 @@ type Result struct {
 	// holds none that are known, or was not asked for.
 	Again *Again
 
-	decrypter *sops.Decrypter
-	raw       []*yaml.Node // before substitution, parallel to Objects
-	vars      map[string]string
-
-	// These members serve to find origins. The plan is dropped after the build and
-	// made again at the first question for an origin: most results get no question,
-	// and a plan holds all sources.
-	tree   tree.Tree
-	path   string
-	limits Limits
-	small  bool
-	plan   *plan
-
-	indexing sync.Once
-	byRef    map[intent.ObjectRef]int
-	tracing  sync.Once
-	traced   *trace
-	spent    atomic.Int64 // nanoseconds of builds for origins
-	probing  sync.Mutex
-	probed   map[string]diag.Position // by object and path; unknown ones too
-	cuts     []*yaml.Node             // left out, to see what stood below
+	// Origins say where the fields of the objects come from.
+	Origins
 }
 
 // Build builds path, which is a kustomization directory, a directory without a
@@ -173,7 +153,7 @@ type Result struct {
 // in the result's Diags.
 func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
 	lim := o.Limits.withDefaults()
-	r := &Result{tree: t, path: path, limits: lim, small: o.Small}
+	r := &Result{Origins: Origins{tree: t, path: path, limits: lim, small: o.Small}}
 	if o.Small {
 		lim.Duration, lim.Nodes = min(lim.Duration, smallTime), min(lim.Nodes, smallNodes)
 	}
@@ -215,7 +195,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	r.Diags = w.diags.Sorted()
 	r.Unset = r.onlyUnset()
 	if r.Diags.HasErrors() && !r.Unset {
-		r.Objects, r.raw = nil, nil
+		r.Objects, r.objects, r.raw = nil, nil, nil
 	}
 	r.Reads = v.readSet()
 	r.plan, r.traced, r.tracing = nil, nil, sync.Once{}

@@ -62,14 +62,14 @@ const maxChain = 32
 //
 // It leaves out the last thing that set the field and builds again, and again, so
 // a step costs a few builds.
-func (r *Result) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
-	f, ok := r.locate(ref, p)
+func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
+	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 || f.node.Kind != yaml.ScalarNode {
 		return nil, false
 	}
-	r.trace()
+	o.trace()
 	var steps []Step
-	cur, at := r, f
+	cur, at := o, f
 	for at.node != nil {
 		s, ok := cur.setterOf(at)
 		if !ok || len(steps) >= maxChain || len(steps) > 0 && s.at == steps[len(steps)-1].Position {
@@ -79,10 +79,10 @@ func (r *Result) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 		}
 		if s.how == Base && s.value != at.node.Value {
 			// Something changed it on the way, and it cannot be said what.
-			steps = append(steps, Step{How: Unknown, Value: &at.node.Value}, r.plan.step(s, s.value))
+			steps = append(steps, Step{How: Unknown, Value: &at.node.Value}, o.plan.step(s, s.value))
 			break
 		}
-		steps = append(steps, r.plan.step(s, at.node.Value))
+		steps = append(steps, o.plan.step(s, at.node.Value))
 		if s.how == Base || s.how == Generator {
 			break
 		}
@@ -99,7 +99,7 @@ func (r *Result) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 		cur, at = next, below
 	}
 	slices.Reverse(steps)
-	if done := atNode(r.Objects[f.object].Node, p); done != nil && done.Value != f.node.Value {
+	if done := atNode(o.objects[f.object].Node, p); done != nil && done.Value != f.node.Value {
 		steps = append(steps, Step{How: Variable, Position: steps[len(steps)-1].Position, Value: &done.Value})
 	}
 	return steps, true
@@ -119,16 +119,16 @@ func (p *plan) step(s setter, value string) Step {
 }
 
 // setterOf is what set a field last, or changed what was set.
-func (r *Result) setterOf(f located) (setter, bool) {
-	l, up, ok := r.leafOf(f)
-	ok = ok && up == 0 && (l.from.how != Generator || r.trace().objects[f.object].doc < 0)
+func (o *Origins) setterOf(f located) (setter, bool) {
+	l, up, ok := o.leafOf(f)
+	ok = ok && up == 0 && (l.from.how != Generator || o.trace().objects[f.object].doc < 0)
 	if ok && (l.own || l.node.Value == f.node.Value) {
 		return l.setter(), true
 	}
 	// The written value is not the final one: something changed it on the way.
-	if s, turned, _ := r.turn(f); turned {
-		if m := r.markedScalar(f); s.how == Replacement && m != nil {
-			if source := r.followed(f, m.leaves); source != nil {
+	if s, turned, _ := o.turn(f); turned {
+		if m := o.markedScalar(f); s.how == Replacement && m != nil {
+			if source := o.followed(f, m.leaves); source != nil {
 				s.at, s.by = source.setter().at, s.at
 			}
 		}
@@ -137,13 +137,13 @@ func (r *Result) setterOf(f located) (setter, bool) {
 	if ok {
 		return l.setter(), true
 	}
-	return r.probe(f)
+	return o.probe(f)
 }
 
 // without is the build with some nodes left out as well; nil if it fails.
-func (r *Result) without(cut []*yaml.Node) *Result {
-	s := &Result{vars: r.vars, tree: r.tree, path: r.path, limits: r.limits, plan: r.plan, cuts: slices.Concat(r.cuts, cut)}
-	s.spent.Store(r.spent.Load())
+func (o *Origins) without(cut []*yaml.Node) *Origins {
+	s := &Origins{vars: o.vars, tree: o.tree, path: o.path, limits: o.limits, plan: o.plan, cuts: slices.Concat(o.cuts, cut)}
+	s.spent.Store(o.spent.Load())
 	none := func(*yaml.Node, []step) bool { return false }
 	s.raw = s.build(&marker{only: none})
 	if s.raw == nil {
@@ -154,17 +154,17 @@ func (r *Result) without(cut []*yaml.Node) *Result {
 
 // same finds the field of another build in this one. The node is nil if the
 // field is not there, and ok is false if the object is not known.
-func (r *Result) same(other *Result, f located) (located, bool) {
+func (o *Origins) same(other *Origins, f located) (located, bool) {
 	was := other.raw[f.object]
-	i := slices.IndexFunc(r.raw, func(n *yaml.Node) bool { return identity(n) == identity(was) })
+	i := slices.IndexFunc(o.raw, func(n *yaml.Node) bool { return identity(n) == identity(was) })
 	if i < 0 {
 		// Its name came from a part that is left out. Nothing else moves objects.
-		if len(r.raw) != len(other.raw) || text(r.raw[f.object], "kind") != text(was, "kind") {
+		if len(o.raw) != len(other.raw) || text(o.raw[f.object], "kind") != text(was, "kind") {
 			return located{}, false
 		}
 		i = f.object
 	}
-	out := located{object: i, path: f.path, node: at(r.raw[i], f.path)}
+	out := located{object: i, path: f.path, node: at(o.raw[i], f.path)}
 	if out.node != nil && out.node.Kind != yaml.ScalarNode {
 		return located{}, false
 	}
@@ -185,22 +185,22 @@ func atNode(n *yaml.Node, p intent.Path) *yaml.Node {
 
 // Written reports whether a file that is not encrypted holds a text as a scalar: then
 // it is no secret that the text is in the build.
-func (r *Result) Written(text string) bool {
-	r.trace()
-	if r.plan == nil {
+func (o *Origins) Written(text string) bool {
+	o.trace()
+	if o.plan == nil {
 		return false
 	}
 	var holds func(n *yaml.Node) bool
 	holds = func(n *yaml.Node) bool {
 		return n.Kind == yaml.ScalarNode && n.Value == text || slices.ContainsFunc(n.Content, holds)
 	}
-	encrypted := r.plan.view.decryption.files
-	for p, f := range r.plan.files {
+	encrypted := o.plan.view.decryption.files
+	for p, f := range o.plan.files {
 		if _, sealed := encrypted[p]; !sealed && slices.ContainsFunc(f.docs, holds) {
 			return true
 		}
 	}
-	for _, k := range r.plan.kusts {
+	for _, k := range o.plan.kusts {
 		for _, p := range k.patches {
 			if _, sealed := encrypted[k.file]; !sealed && p.inline != nil && slices.ContainsFunc(p.docs, holds) {
 				return true

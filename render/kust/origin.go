@@ -3,16 +3,86 @@ package kust
 import (
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/sops"
+	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
 )
 
-// Where a field comes from is found by code of our own: kustomize's originAnnotations
-// name the file of an object, and its transformerAnnotations what changed it, but no
-// field and no line. A review asks which line of which patch sets a size.
+// Origins answers which line of which file gave a field of a build its value. A
+// review asks for that, and so does each diagnostic about an object. Code of our own
+// finds it: kustomize's originAnnotations name the file of an object, and its
+// transformerAnnotations what changed it, but no field and no line.
+//
+// The terms: a leaf is a scalar of a source, with its path there; a source is a file
+// of objects, a patch, or a field of a kustomization; the raw build is kustomize's
+// output before variables are substituted. A question names a field of the substituted
+// object, and locate finds it in the raw build, where a key may still hold a variable.
+//
+// A question goes through these steps until one can answer:
+//
+//  1. The marked build (trace.go, marker.go). The build runs a second time, with a mark
+//     at the end of every scalar of every object and patch that could flow into an
+//     object. Marks survive merges, JSON patches, replacements and copies, because for
+//     kustomize they are part of the values. The marks in the output name the leaves
+//     that the fields came from. An annotation names the document of each object.
+//  2. What decides how a build goes (names, kinds, selectors, merge keys) bears no mark:
+//     a mark would change the build. An object's own apiVersion, kind, name and
+//     namespace come from its document where they still read as there.
+//  3. A mapping or a sequence stands where the first scalar below it does that a leaf
+//     accounts for: the key that lies as many elements above in the source.
+//  4. Probes (probe.go), for a scalar that no mark accounts for. One thing is changed
+//     (an entry of images, a prefix, a replacement) and the build runs once more: what
+//     the field follows has set it. The field of a generated object leads to its
+//     generator's entry, and in the end only the scalars at the field's own key are
+//     marked, for a build that goes another way when all are.
+//
+// The rules, each so that a wrong line is never shown (no line is better):
+//
+//   - A mark counts only if the marked field, without its marks, is the field of the
+//     raw build, and if the leaf's path in its source leads to the field's.
+//   - Where a file holds text like a mark, or the marked build fails, no mark counts.
+//   - A name that several entries of generators share has no origin.
+//   - Origins cost nothing until somebody asks. The plan of a build, which holds all
+//     sources, is dropped after it and made again then. The marked build runs once, and
+//     the answers of probes are kept.
+//   - A question runs maxProbes builds at most, and all questions of a result together
+//     take no longer than one build may.
+//
+// Chain goes further down: it leaves out what set the field last, builds again, and
+// asks the same of that build, until it stands at the base. That build is an Origins of
+// its own (without), with what is left out in cuts.
+//
+// Origins stay in this package: they walk, feed and run the same plan as the build, and
+// the diagnostics of the substitution need them while the build is still under way.
+type Origins struct {
+	objects []kinds.Object // with variables substituted
+	raw     []*yaml.Node   // before substitution, parallel to objects
+	vars    map[string]string
+
+	// What the plan is made again from.
+	tree      tree.Tree
+	path      string
+	limits    Limits
+	small     bool
+	decrypter *sops.Decrypter
+	plan      *plan
+
+	indexing sync.Once
+	byRef    map[intent.ObjectRef]int
+	tracing  sync.Once
+	traced   *trace
+	spent    atomic.Int64 // nanoseconds of builds for origins
+	probing  sync.Mutex
+	probed   map[string]diag.Position // by object and path; unknown ones too
+	cuts     []*yaml.Node             // what is left out to see what stood below
+}
 
 // Origin returns the place that set the field at p of an object: for a scalar
 // the value in the base, the patch, the kustomization's field or the generator's
@@ -21,40 +91,40 @@ import (
 //
 // The first call for a result builds it once more, and a few fields cost more
 // builds; answers are kept. Origin is safe for concurrent use.
-func (r *Result) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
-	f, ok := r.locate(ref, p)
+func (o *Origins) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
+	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 {
 		return diag.Position{}, false
 	}
-	return r.position(f, false)
+	return o.position(f, false)
 }
 
 // KeyOrigin is Origin for a diagnostic about the key itself, such as an unknown
 // field: the place of the key, or of the item of a sequence.
-func (r *Result) KeyOrigin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
-	f, ok := r.locate(ref, p)
+func (o *Origins) KeyOrigin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
+	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 {
 		return diag.Position{}, false
 	}
-	return r.position(f, true)
+	return o.position(f, true)
 }
 
 // Near is Origin for the field at p or, if it is missing or its place is unknown, the
 // nearest field above it, and in the end the object's first line.
-func (r *Result) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
-	f, ok := r.locate(ref, p)
+func (o *Origins) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
+	f, ok := o.locate(ref, p)
 	if !ok {
 		return diag.Position{}, false
 	}
 	for n := len(p) - f.missing; n > 0; n-- {
-		if f, ok = r.locate(ref, p[:n]); ok {
-			if at, ok := r.position(f, n < len(p)); ok {
+		if f, ok = o.locate(ref, p[:n]); ok {
+			if at, ok := o.position(f, n < len(p)); ok {
 				return at, true
 			}
 		}
 	}
-	if doc := r.trace().objects[f.object].doc; doc >= 0 {
-		d := r.trace().docs[doc]
+	if doc := o.trace().objects[f.object].doc; doc >= 0 {
+		d := o.trace().docs[doc]
 		return d.place.node(d.node), true
 	}
 	return diag.Position{}, false
@@ -64,14 +134,14 @@ func (r *Result) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool)
 // name oldName, if a prefix, a suffix or a hash gave it another. A reference
 // that still holds oldName was left dangling by the renaming. If the object is
 // used several times, the first of the build decides.
-func (r *Result) Renamed(kind, oldName string) (newName string, ok bool) {
-	t := r.trace()
-	for i, o := range t.objects {
-		if o.doc < 0 || i >= len(r.Objects) || r.Objects[i].Ref.Kind != kind {
+func (o *Origins) Renamed(kind, oldName string) (newName string, ok bool) {
+	t := o.trace()
+	for i, made := range t.objects {
+		if made.doc < 0 || i >= len(o.objects) || o.objects[i].Ref.Kind != kind {
 			continue
 		}
-		was, _ := substitute(text(t.docs[o.doc].node, "metadata", "name"), r.vars)
-		if now := r.Objects[i].Ref.Name; was == oldName && now != oldName {
+		was, _ := substitute(text(t.docs[made.doc].node, "metadata", "name"), o.vars)
+		if now := o.objects[i].Ref.Name; was == oldName && now != oldName {
 			return now, true
 		}
 	}
@@ -87,24 +157,24 @@ type located struct {
 }
 
 // index finds objects by their identity.
-func (r *Result) index() map[intent.ObjectRef]int {
-	r.indexing.Do(func() {
-		r.byRef = make(map[intent.ObjectRef]int, len(r.Objects))
-		for i := len(r.Objects) - 1; i >= 0; i-- {
-			r.byRef[r.Objects[i].Ref] = i
+func (o *Origins) index() map[intent.ObjectRef]int {
+	o.indexing.Do(func() {
+		o.byRef = make(map[intent.ObjectRef]int, len(o.objects))
+		for i := len(o.objects) - 1; i >= 0; i-- {
+			o.byRef[o.objects[i].Ref] = i
 		}
 	})
-	return r.byRef
+	return o.byRef
 }
 
 // locate turns a path of the substituted object into one of the raw object.
-func (r *Result) locate(ref intent.ObjectRef, p intent.Path) (located, bool) {
-	i, ok := r.index()[ref]
+func (o *Origins) locate(ref intent.ObjectRef, p intent.Path) (located, bool) {
+	i, ok := o.index()[ref]
 	if !ok {
 		return located{}, false
 	}
-	f := located{object: i, path: make(intent.Path, 0, len(p)), node: r.raw[i]}
-	done := r.Objects[i].Node
+	f := located{object: i, path: make(intent.Path, 0, len(p)), node: o.raw[i]}
+	done := o.objects[i].Node
 	for n, elem := range p {
 		at := position(done, elem)
 		if at < 0 {
@@ -138,47 +208,47 @@ func position(n *yaml.Node, elem string) int {
 }
 
 // position answers for a field of the raw build.
-func (r *Result) position(f located, key bool) (diag.Position, bool) {
-	if l, up, ok := r.leafOf(f); ok {
+func (o *Origins) position(f located, key bool) (diag.Position, bool) {
+	if l, up, ok := o.leafOf(f); ok {
 		return l.position(up, key)
 	}
 	if f.node.Kind != yaml.ScalarNode {
 		return diag.Position{}, false
 	}
 	id := strconv.Itoa(f.object) + f.path.String()
-	r.probing.Lock()
-	defer r.probing.Unlock()
-	if at, ok := r.probed[id]; ok {
+	o.probing.Lock()
+	defer o.probing.Unlock()
+	if at, ok := o.probed[id]; ok {
 		return at, at.Known()
 	}
-	if r.probed == nil {
-		r.probed = map[string]diag.Position{}
+	if o.probed == nil {
+		o.probed = map[string]diag.Position{}
 	}
-	s, ok := r.probe(f)
-	r.probed[id] = s.at
+	s, ok := o.probe(f)
+	o.probed[id] = s.at
 	return s.at, ok
 }
 
 // leafOf returns the leaf that the field at f came from or, for a mapping or a
 // sequence, that a scalar below it came from, and how many elements below.
-func (r *Result) leafOf(f located) (l *leaf, up int, ok bool) {
-	t := r.trace()
-	o := t.objects[f.object]
-	if l, ok := r.documentLeaf(f, o); ok {
+func (o *Origins) leafOf(f located) (l *leaf, up int, ok bool) {
+	t := o.trace()
+	made := t.objects[f.object]
+	if l, ok := o.documentLeaf(f, made); ok {
 		return l, 0, true
 	}
-	if o.node == nil {
+	if made.node == nil {
 		return nil, 0, false
 	}
-	marked := at(o.node, f.path)
+	marked := at(made.node, f.path)
 	if marked == nil {
 		return nil, 0, false
 	}
 	s := search{trace: t}
-	if f.node.Kind != yaml.ScalarNode && o.doc >= 0 {
+	if f.node.Kind != yaml.ScalarNode && made.doc >= 0 {
 		// The rest of a mapping of the object itself comes before the additions of
 		// patches.
-		s.within = t.docs[o.doc].place.file
+		s.within = t.docs[made.doc].place.file
 		if l, up, ok := s.find(f.node, marked, f.path, 0); ok {
 			return l, up, true
 		}
@@ -223,34 +293,10 @@ func (s *search) find(raw, marked *yaml.Node, p intent.Path, down int) (*leaf, i
 	return nil, 0, false
 }
 
-// credited returns the leaf that a scalar came from, if its marks are proof: the
-// rest of the marked scalar is the real one, and the leaf stands at such a path.
-// Where several left marks, the kustomization's own field came last.
-func (t *trace) credited(raw, marked *yaml.Node, p intent.Path) *leaf {
-	rest, ids := unmark(marked.Value)
-	if rest != raw.Value {
-		return nil
-	}
-	var found *leaf
-	for _, id := range ids {
-		if l := t.leaf(id); l != nil && (found == nil || l.own || !found.own) && l.leads(p) {
-			found = l
-		}
-	}
-	return found
-}
-
-func (t *trace) leaf(id int) *leaf {
-	if id >= 0 && id < len(t.leaves) {
-		return &t.leaves[id]
-	}
-	return nil
-}
-
 // documentLeaf accounts for what is not marked since it is the object's
 // identity: it came from the object's own document if it still reads as there.
-func (r *Result) documentLeaf(f located, o traced) (*leaf, bool) {
-	if o.doc < 0 || f.node == nil || f.node.Kind != yaml.ScalarNode {
+func (o *Origins) documentLeaf(f located, made traced) (*leaf, bool) {
+	if made.doc < 0 || f.node == nil || f.node.Kind != yaml.ScalarNode {
 		return nil, false
 	}
 	switch strings.Join(f.path, "\x00") {
@@ -258,7 +304,7 @@ func (r *Result) documentLeaf(f located, o traced) (*leaf, bool) {
 	default:
 		return nil, false
 	}
-	d := r.trace().docs[o.doc]
+	d := o.trace().docs[made.doc]
 	l := &leaf{place: d.place, node: d.node, from: source{how: Base}}
 	for _, elem := range f.path {
 		key, val := field(l.node, elem)
@@ -271,33 +317,17 @@ func (r *Result) documentLeaf(f located, o traced) (*leaf, bool) {
 	return l, l.node.Value == f.node.Value
 }
 
-// position is the place of the leaf, or of the element a number of steps above.
-func (l *leaf) position(up int, key bool) (diag.Position, bool) {
-	if len(l.steps) == 0 {
-		return l.place.node(l.node), true
-	}
-	i := len(l.steps) - 1 - up
-	if i < 0 {
-		return diag.Position{}, false
-	}
-	s := l.steps[i]
-	if s.key != nil && (key || up > 0) {
-		return l.place.node(s.key), true
-	}
-	return l.place.node(s.val), true
-}
-
 // styleOf returns how the scalar at a path of object i was written. Merges keep
 // a scalar's style, but annotations, JSON patches and replacements lose it for
 // the object they touch, and then the source is asked.
-func (r *Result) styleOf(i int) func(n *yaml.Node, p intent.Path) yaml.Style {
+func (o *Origins) styleOf(i int) func(n *yaml.Node, p intent.Path) yaml.Style {
 	return func(n *yaml.Node, p intent.Path) yaml.Style {
 		// kustomize writes annotations anew for each object, and labels where it adds some.
 		rewritten := len(p) > 1 && p[0] == "metadata" && (p[1] == "annotations" || p[1] == "labels")
-		if n.Style&quotedOrBlock != 0 || !rewritten && !r.plan.losesStyle() {
+		if n.Style&quotedOrBlock != 0 || !rewritten && !o.plan.losesStyle() {
 			return n.Style
 		}
-		if l, up, ok := r.leafOf(located{object: i, path: p, node: at(r.raw[i], p)}); ok && up == 0 {
+		if l, up, ok := o.leafOf(located{object: i, path: p, node: at(o.raw[i], p)}); ok && up == 0 {
 			return l.node.Style
 		}
 		return n.Style
@@ -322,15 +352,15 @@ func (p *plan) losesStyle() bool {
 
 // within is the place of a byte of the scalar at p: its line, if the scalar is a
 // literal block, and else the place of the scalar.
-func (r *Result) within(ref intent.ObjectRef, p intent.Path, offset int) diag.Position {
-	f, ok := r.locate(ref, p)
+func (o *Origins) within(ref intent.ObjectRef, p intent.Path, offset int) diag.Position {
+	f, ok := o.locate(ref, p)
 	if !ok || f.node == nil {
-		near, _ := r.Near(ref, p)
+		near, _ := o.Near(ref, p)
 		return near
 	}
-	l, up, ok := r.leafOf(f)
+	l, up, ok := o.leafOf(f)
 	if !ok || up != 0 || l.place.scalar != nil || l.node.Style&yaml.LiteralStyle == 0 || offset > len(f.node.Value) {
-		near, _ := r.Near(ref, p)
+		near, _ := o.Near(ref, p)
 		return near
 	}
 	before := f.node.Value[:offset]

@@ -47,23 +47,23 @@ func (l *leaf) setter() setter {
 
 // probe finds what set a scalar that no mark accounts for, by changing one thing
 // at a time and looking whether the field follows.
-func (r *Result) probe(f located) (setter, bool) {
-	if s, ok := r.generator(f); ok {
+func (o *Origins) probe(f located) (setter, bool) {
+	if s, ok := o.generator(f); ok {
 		return s, true
 	}
-	marked := r.markedScalar(f)
+	marked := o.markedScalar(f)
 	moved := marked != nil && len(marked.leaves) > 0 && marked.rest == f.node.Value
 	if marked != nil && !moved {
 		// The marks changed how the build went, as in a name that no longer
 		// matched what refers to it.
-		if l := r.followed(f, marked.leaves); l != nil {
+		if l := o.followed(f, marked.leaves); l != nil {
 			return l.setter(), true
 		}
 	}
-	if s, ok, spent := r.turn(f); ok || spent {
+	if s, ok, spent := o.turn(f); ok || spent {
 		if ok && s.how == Replacement && moved {
 			// What a replacement puts in stands at its source.
-			if l := r.followed(f, marked.leaves); l != nil {
+			if l := o.followed(f, marked.leaves); l != nil {
 				s.at, s.by = l.setter().at, s.at
 			}
 		}
@@ -73,14 +73,14 @@ func (r *Result) probe(f located) (setter, bool) {
 		// A JSON patch copied or moved it from elsewhere.
 		return marked.leaves[len(marked.leaves)-1].setter(), true
 	}
-	return r.probeByKey(f)
+	return o.probeByKey(f)
 }
 
 // followed is the last of some leaves that a field changes with.
-func (r *Result) followed(f located, leaves []*leaf) *leaf {
+func (o *Origins) followed(f located, leaves []*leaf) *leaf {
 	for i := len(leaves) - 1; i >= 0; i-- {
 		l := leaves[i]
-		if r.follows(f, &marker{typed: true, only: func(n *yaml.Node, _ []step) bool { return n == l.node }}) {
+		if o.follows(f, &marker{typed: true, only: func(n *yaml.Node, _ []step) bool { return n == l.node }}) {
 			return l
 		}
 	}
@@ -89,23 +89,23 @@ func (r *Result) followed(f located, leaves []*leaf) *leaf {
 
 // turn changes what the kustomizations' own fields say, one after the other,
 // until the field follows. spent says that there were too many of them.
-func (r *Result) turn(f located) (s setter, ok, spent bool) {
+func (o *Origins) turn(f located) (s setter, ok, spent bool) {
 	probes := 0
-	for _, k := range r.candidates(f) {
+	for _, k := range o.candidates(f) {
 		if probes++; probes > maxProbes {
 			return setter{}, false, true
 		}
-		if r.follows(f, k.marker) {
+		if o.follows(f, k.marker) {
 			return k.setter, true, false
 		}
-		if cut := r.outerPatches(k); len(cut) > 0 && r.traceWith(k.marker).objects[f.object].node == nil {
+		if cut := o.outerPatches(k); len(cut) > 0 && o.traceWith(k.marker).objects[f.object].node == nil {
 			// Patches further out do not find the object under another name.
 			probes++
-			s := r.without(cut)
+			s := o.without(cut)
 			if s == nil {
 				continue
 			}
-			if g, ok := s.same(r, f); ok && g.node != nil && g.node.Value == f.node.Value && s.follows(g, k.marker) {
+			if g, ok := s.same(o, f); ok && g.node != nil && g.node.Value == f.node.Value && s.follows(g, k.marker) {
 				k.cut = append(k.cut, cut...)
 				return k.setter, true, false
 			}
@@ -116,13 +116,13 @@ func (r *Result) turn(f located) (s setter, ok, spent bool) {
 
 // outerPatches are the entries of patches and replacements of the kustomizations
 // that are applied after the one in which a candidate renames objects.
-func (r *Result) outerPatches(k candidate) []*yaml.Node {
+func (o *Origins) outerPatches(k candidate) []*yaml.Node {
 	if k.how != NamePrefix && k.how != NameSuffix && k.how != Namespace {
 		return nil
 	}
 	var cut []*yaml.Node
 	after := false
-	for _, outer := range r.plan.kusts {
+	for _, outer := range o.plan.kusts {
 		if after {
 			for _, p := range outer.patches {
 				cut = append(cut, p.entry)
@@ -140,8 +140,8 @@ type markedScalar struct {
 }
 
 // markedScalar is the field in the marked build, if it bears marks.
-func (r *Result) markedScalar(f located) *markedScalar {
-	t := r.trace()
+func (o *Origins) markedScalar(f located) *markedScalar {
+	t := o.trace()
 	n := t.objects[f.object].node
 	if n == nil {
 		return nil
@@ -164,11 +164,11 @@ func (r *Result) markedScalar(f located) *markedScalar {
 
 // follows reports whether a field changes, marks aside only where they are the
 // change, when the build is changed as the marker says.
-func (r *Result) follows(f located, m *marker) bool {
+func (o *Origins) follows(f located, m *marker) bool {
 	if m.only == nil {
 		m.only = func(*yaml.Node, []step) bool { return false }
 	}
-	t := r.traceWith(m)
+	t := o.traceWith(m)
 	n := t.objects[f.object].node
 	if n == nil {
 		return false
@@ -179,12 +179,12 @@ func (r *Result) follows(f located, m *marker) bool {
 
 // probeByKey marks only the scalars at the field's own key, for a build that
 // fails or goes another way when everything is marked.
-func (r *Result) probeByKey(f located) (setter, bool) {
+func (o *Origins) probeByKey(f located) (setter, bool) {
 	if len(f.path) == 0 {
 		return setter{}, false
 	}
 	key := lastKey(f.path)
-	t := r.traceWith(&marker{only: func(_ *yaml.Node, steps []step) bool {
+	t := o.traceWith(&marker{only: func(_ *yaml.Node, steps []step) bool {
 		for i := len(steps) - 1; i >= 0; i-- {
 			if _, item := index(steps[i].elem); !item {
 				return steps[i].elem == key
@@ -222,12 +222,12 @@ type candidate struct {
 }
 
 // candidates lists what could have set a field, in the reverse order of kustomize.
-func (r *Result) candidates(f located) []candidate {
+func (o *Origins) candidates(f located) []candidate {
 	var out []candidate
 	key, value := lastKey(f.path), f.node.Value
 	isName, isNamespace := key == "name", key == "namespace"
-	for i := len(r.plan.kusts) - 1; i >= 0; i-- {
-		k := r.plan.kusts[i]
+	for i := len(o.plan.kusts) - 1; i >= 0; i-- {
+		k := o.plan.kusts[i]
 		add := func(how How, n *yaml.Node, m *marker) {
 			out = append(out, candidate{setter{at: k.at(n), how: how, cut: []*yaml.Node{n}}, m})
 		}
@@ -292,21 +292,21 @@ func pairFields(doc *yaml.Node) []pairSet {
 
 // generator finds the entry, or the file, that a field of a generated ConfigMap
 // or Secret came from. It does not answer for a name that several entries share.
-func (r *Result) generator(f located) (setter, bool) {
-	if r.trace().objects[f.object].doc >= 0 {
+func (o *Origins) generator(f located) (setter, bool) {
+	if o.trace().objects[f.object].doc >= 0 {
 		return setter{}, false
 	}
-	list := map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}[text(r.raw[f.object], "kind")]
-	name := text(r.raw[f.object], "metadata", "name")
+	list := map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}[text(o.raw[f.object], "kind")]
+	name := text(o.raw[f.object], "metadata", "name")
 	var found []setter
-	for _, k := range r.plan.kusts {
+	for _, k := range o.plan.kusts {
 		for _, e := range entries(k.doc, list) {
 			_, n := foldedField(e, "name")
 			if n == nil || n.Value == "" || !strings.Contains(name, n.Value) {
 				continue
 			}
 			if len(f.path) == 2 && f.path[0] == "data" {
-				found = append(found, r.generatedFrom(k, e, f.path[1])...)
+				found = append(found, o.generatedFrom(k, e, f.path[1])...)
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func (r *Result) generator(f located) (setter, bool) {
 
 // generatedFrom is where an entry of a generator gives the value of a data key:
 // at a literal, a line of a file of variables, or a file's beginning.
-func (r *Result) generatedFrom(k *kust, entry *yaml.Node, key string) []setter {
+func (o *Origins) generatedFrom(k *kust, entry *yaml.Node, key string) []setter {
 	var found []setter
 	note := func(at, by diag.Position, n *yaml.Node) {
 		found = append(found, setter{at: at, how: Generator, by: by, cut: []*yaml.Node{n}})
@@ -342,7 +342,7 @@ func (r *Result) generatedFrom(k *kust, entry *yaml.Node, key string) []setter {
 		envs = append(envs[:len(envs):len(envs)], v)
 	}
 	for _, l := range envs {
-		file := r.plan.files[path.Join(k.dir, l.Value)]
+		file := o.plan.files[path.Join(k.dir, l.Value)]
 		if file == nil {
 			continue
 		}

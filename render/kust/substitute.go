@@ -24,7 +24,7 @@ func (r *Result) substitute(o Options, w *walker) {
 		w.report(*large)
 		return
 	}
-	r.Objects = objects
+	r.Objects, r.objects = objects, objects
 	var unset diag.List
 	for _, f := range faults {
 		d := f.diagnostic(o.GiveValue)

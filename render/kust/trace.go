@@ -8,20 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"go.yaml.in/yaml/v3"
 )
-
-// How the line that set a field is found: the build is run a second time, with
-// a mark at the end of every scalar of every object and patch that could flow
-// into an object. Marks survive merges, JSON patches, replacements and copies,
-// because for kustomize they are part of the values. The marks in the output
-// then name the scalars that the fields came from. Scalars that decide how a build goes
-// (names, kinds, selectors, merge keys) stay unmarked.
-//
-// A mark is trusted only if the marked field, without its marks, is the field of the
-// real build. Where it is not, a single scalar is changed and the build is run once
-// more to see whether the field follows (probe.go).
 
 // trace is the outcome of a marked build.
 type trace struct {
@@ -104,24 +94,24 @@ func unmark(s string) (string, []int) {
 }
 
 // trace runs the marked build, once.
-func (r *Result) trace() *trace {
-	r.tracing.Do(func() {
-		if r.plan == nil && len(r.Objects) > 0 {
-			r.plan = r.replan()
+func (o *Origins) trace() *trace {
+	o.tracing.Do(func() {
+		if o.plan == nil && len(o.objects) > 0 {
+			o.plan = o.replan()
 		}
-		r.traced = r.traceWith(&marker{})
+		o.traced = o.traceWith(&marker{})
 	})
-	return r.traced
+	return o.traced
 }
 
 // replan walks the path of the build again; nil if that cannot be done.
-func (r *Result) replan() *plan {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), r.limits.Duration, errTooSlow)
+func (o *Origins) replan() *plan {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), o.limits.Duration, errTooSlow)
 	defer cancel()
-	v := newView(ctx, r.tree, r.limits)
-	v.decryption.by, v.small = r.decrypter, r.small
+	v := newView(ctx, o.tree, o.limits)
+	v.decryption.by, v.small = o.decrypter, o.small
 	w := newWalker(v)
-	p := w.walk(r.path)
+	p := w.walk(o.path)
 	if w.view.failure() != nil || w.diags.HasErrors() {
 		return nil
 	}
@@ -130,37 +120,37 @@ func (r *Result) replan() *plan {
 
 // traceWith runs a build that is marked, or changed, in a given way. If that
 // fails, the trace knows no object.
-func (r *Result) traceWith(m *marker) *trace {
-	t := &trace{objects: make([]traced, len(r.raw))}
+func (o *Origins) traceWith(m *marker) *trace {
+	t := &trace{objects: make([]traced, len(o.raw))}
 	for i := range t.objects {
 		t.objects[i].doc = -1
 	}
-	if nodes := r.build(m); nodes != nil {
+	if nodes := o.build(m); nodes != nil {
 		t.leaves, t.docs = m.leaves, m.docs
-		t.match(r.raw, nodes)
+		t.match(o.raw, nodes)
 	}
 	return t
 }
 
 // build runs the plan as a marker says; nil if that fails.
-func (r *Result) build(m *marker) []*yaml.Node {
-	if r.plan == nil {
+func (o *Origins) build(m *marker) []*yaml.Node {
+	if o.plan == nil {
 		return nil
 	}
-	m.plan = r.plan
-	m.cut = append(slices.Clip(m.cut), r.cuts...)
+	m.plan = o.plan
+	m.cut = append(slices.Clip(m.cut), o.cuts...)
 	fed, ok := m.markAll()
 	if !ok {
 		return nil
 	}
 	// All origins of a result together may take as long as a build may.
-	left := r.limits.Duration - time.Duration(r.spent.Load())
+	left := o.limits.Duration - time.Duration(o.spent.Load())
 	if left <= 0 {
 		return nil
 	}
 	start := time.Now()
-	nodes := r.plan.again(fed, left)
-	r.spent.Add(int64(time.Since(start)))
+	nodes := o.plan.again(fed, left)
+	o.spent.Add(int64(time.Since(start)))
 	return nodes
 }
 
@@ -234,6 +224,46 @@ func index(elem string) (int, bool) {
 	}
 	i, err := strconv.Atoi(strings.TrimSuffix(inner, "]"))
 	return i, err == nil && i >= 0
+}
+
+// credited returns the leaf that a scalar came from, if its marks are proof: the
+// rest of the marked scalar is the real one, and the leaf stands at such a path.
+// Where several left marks, the kustomization's own field came last.
+func (t *trace) credited(raw, marked *yaml.Node, p intent.Path) *leaf {
+	rest, ids := unmark(marked.Value)
+	if rest != raw.Value {
+		return nil
+	}
+	var found *leaf
+	for _, id := range ids {
+		if l := t.leaf(id); l != nil && (found == nil || l.own || !found.own) && l.leads(p) {
+			found = l
+		}
+	}
+	return found
+}
+
+func (t *trace) leaf(id int) *leaf {
+	if id >= 0 && id < len(t.leaves) {
+		return &t.leaves[id]
+	}
+	return nil
+}
+
+// position is the place of the leaf, or of the element a number of steps above.
+func (l *leaf) position(up int, key bool) (diag.Position, bool) {
+	if len(l.steps) == 0 {
+		return l.place.node(l.node), true
+	}
+	i := len(l.steps) - 1 - up
+	if i < 0 {
+		return diag.Position{}, false
+	}
+	s := l.steps[i]
+	if s.key != nil && (key || up > 0) {
+		return l.place.node(s.key), true
+	}
+	return l.place.node(s.val), true
 }
 
 // leads reports whether the leaf's own path ends as p does, so that the field
