@@ -21,7 +21,7 @@ func (f *Fleet) sourceIDs(views map[string]View) []string {
 }
 
 // desired is the item as the reconciler takes it, but for its account.
-func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
+func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desired {
 	t, snap := it.target, it.view.Snapshot
 	d := reconciler.Desired{
 		Policy: basis.Policy{
@@ -34,7 +34,7 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
 		Source:  t.Source, Ref: snap.Ref, Commit: content.Commit{Revision: snap.Revision, Subject: snap.Subject},
 		Touched:  snap.Revision != "" && it.render.touchedBy == snap.Revision,
-		Proposed: f.review != nil,
+		Proposed: it.proposed,
 		Err:      it.err, Diagnostics: it.diags,
 	}
 	it.key = reconciler.ScopeKey{Account: t.AccountID, Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
@@ -52,13 +52,12 @@ func (f *Fleet) desired(it *item, sources []string) reconciler.Desired {
 		it.behind(&d)
 	}
 	d.Whole = d.Whole && d.Err == nil
-	it.key.RoleARN = f.planRole(t, it.key.RoleARN)
-	f.roleless[it.name] = t.PlanRoleARN == "" && it.key.Endpoint == ""
+	it.key.RoleARN = in.role(t, it.key.RoleARN)
 	if it.placeless() {
 		// Nobody is asked, about whatever there may be by some default.
-		it.key, f.roleless[it.name], d.Policy.Region = reconciler.ScopeKey{}, false, ""
+		it.key, d.Policy.Region = reconciler.ScopeKey{}, ""
 	}
-	f.attachWorkload(&d, t)
+	f.attachWorkload(in, &d, t)
 	return d
 }
 
@@ -73,6 +72,14 @@ func (it *item) behind(d *reconciler.Desired) {
 	if time.Since(r.behind) < forLong {
 		d.Policy.Gates.Waits = "commit " + short(it.view.Snapshot.Revision) + " is being rendered since " + it.since.UTC().Format("15:04:05 MST")
 	}
+}
+
+// role is the one that a target is read with: the configured one, or its own for plans.
+func (in *inputs) role(t *target.Target, configured string) string {
+	if in.readOnly && t.PlanRoleARN != "" {
+		return t.PlanRoleARN
+	}
+	return configured
 }
 
 func short(revision string) string { return revision[:min(7, len(revision))] }
@@ -98,8 +105,7 @@ func (f *Fleet) batches(items []*item) []reconciler.Batch {
 		if !known {
 			n = len(out)
 			index[it.key] = n
-			// What nobody wants is not a proposal's.
-			out = append(out, reconciler.Batch{Key: it.key, Strays: f.review == nil && allKnown(items)})
+			out = append(out, reconciler.Batch{Key: it.key, Strays: allKnown(items)})
 		}
 		out[n].Targets = append(out[n].Targets, it.desired)
 	}

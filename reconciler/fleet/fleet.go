@@ -9,6 +9,10 @@
 // and the result is what one pass of the reconciler takes. Whatever is missing
 // on the way is in the target's Desired as an error or a diagnostic, with Whole
 // unset, so that nothing is deleted for it.
+//
+// A review composes a proposal in a copy of the fleet, by the same steps: it gives them
+// other inputs, marks the items between expand and render, and takes of the result what
+// the proposal touches. No step asks whether it works for a review.
 package fleet
 
 import (
@@ -98,17 +102,10 @@ type Fleet struct {
 	renders map[string]*rendered // by target
 	room    *room                // what there may be of them
 	rosters map[string]*roster   // by source
-	// decrypters are by what they decrypt with; keys are what the composition uses.
+	// decrypters are by what they decrypt with.
 	decrypters map[string]*sops.Decrypter
-	keys       map[string]bool
 	// clusters are by the kubeconfig file.
 	clusters map[string]client
-	// review is what is looked at in place of what is followed, if anything is, and
-	// roleless are then the targets of AWS itself without a role for plans.
-	review   *Proposal
-	roleless map[string]bool
-	// hiding are those whose values the composition has hidden.
-	hiding map[string]bool
 	// base is what Base gave last, revisions are those of the last composition.
 	base      *Base
 	revisions []Revision
@@ -119,7 +116,7 @@ type Fleet struct {
 	jobs    map[string]*job
 	running sync.WaitGroup
 	ended   chan struct{}
-	// places are those of a proposal's renders.
+	// places bound how many renders are made, or wait to be, at a time; nil bounds none.
 	places chan struct{}
 	// made are the targets that the configuration's tables and wildcards make, by name,
 	// and earlier those of the composition before.
@@ -129,8 +126,8 @@ type Fleet struct {
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
 	f := &Fleet{
-		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, roleless: map[string]bool{}, made: map[string]*target.Target{},
-		jobs: map[string]*job{}, ended: make(chan struct{}, 1), places: make(chan struct{}, besideReview),
+		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, made: map[string]*target.Target{},
+		jobs: map[string]*job{}, ended: make(chan struct{}, 1),
 	}
 	f.room = newRoom(f.limits(), render.NewShared(nil))
 	return f
@@ -178,8 +175,41 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 // Advance is Compose with the renders that are there once patience is over. The others
 // go on until ctx ends, and a later composition has them.
 func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience time.Duration) (*Composition, error) {
-	f.hiding, f.roleless, f.keys = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	items := f.expand(views)
+	in := &inputs{views: views, variables: f, unusedRows: true}
+	items := f.expand(in)
+	c, err := f.compose(ctx, in, items, patience)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range items {
+		if r := it.render.result; r != nil {
+			f.hide("target "+it.name, r.Hidden)
+		}
+	}
+	f.forget(items)
+	return c, ctx.Err()
+}
+
+// inputs are what a composition is made of, and what it may do for that.
+type inputs struct {
+	views map[string]View
+	// variables learns of the secret values of variables.
+	variables hider
+	// readOnly says that nobody is asked as one who may write: accounts are read with
+	// the roles for plans, where there are such, and clusters of workloads not at all.
+	readOnly bool
+	// unusedRows says that rows for which there is no directory are warned of.
+	unusedRows bool
+}
+
+// hider keeps the values that an owner has out of everything that is shown.
+type hider interface {
+	hide(owner string, values *secret.Set)
+}
+
+// compose makes a composition of what the inputs were expanded to. It fails only if ctx
+// ends.
+func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience time.Duration) (*Composition, error) {
 	if err := f.renderAll(ctx, items, patience); err != nil {
 		return nil, err
 	}
@@ -188,23 +218,17 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 		behind[it.target.Source] = behind[it.target.Source] || !it.since.IsZero()
 	}
 	f.sources = map[string]string{}
-	sources := f.sourceIDs(views)
+	sources := f.sourceIDs(in.views)
 	for _, it := range items {
 		f.sources[it.name] = it.target.Source
 		if behind[it.target.Source] {
 			// It may name a secret that the render will tell.
 			it.view.Snapshot.Subject = ""
 		}
-		it.desired = f.desired(it, sources)
-		// What a proposal leaves as it is was hidden when it was followed.
-		if r := it.render.result; r != nil && (f.review == nil || it.desired.Touched) {
-			f.hide(f.owner("target "+it.name), r.Hidden)
-		}
-		f.hiding[fleetOwner+"target "+it.name] = true // whether it could be rendered or not
+		it.desired = f.desired(in, it, sources)
 	}
-	f.forget(items)
-	f.callRolls(views, items)
-	c := &Composition{Revisions: f.revised(views, items)}
+	f.callRolls(in.views, items)
+	c := &Composition{Revisions: f.revised(in.views, items)}
 	f.revisions, f.behind = c.Revisions, behind
 	for _, it := range items {
 		if !it.since.IsZero() {
@@ -214,34 +238,21 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 	depend(items)
 	reserve(items)
 	c.Batches = f.batches(items)
+	accounts := map[reconciler.ScopeKey]string{}
 	for _, b := range c.Batches {
-		account := f.o.Accounts.Account(b.Key)
-		for _, d := range b.Targets {
-			c.Targets = append(c.Targets, Target{Name: d.Policy.Target, Source: d.Source, Account: account, Region: d.Policy.Region})
-		}
+		accounts[b.Key] = f.o.Accounts.Account(b.Key)
 	}
-	from := map[string]*item{}
 	for _, it := range items {
-		from[it.name] = it
-	}
-	for i := range c.Targets {
-		if it := from[c.Targets[i].Name]; it != nil {
-			c.Targets[i].Path, c.Targets[i].Config = it.path, it.target
-		}
+		c.Targets = append(c.Targets, Target{Name: it.name, Source: it.target.Source, Path: it.path, Account: accounts[it.key], Region: it.desired.Policy.Region, Config: it.target})
 	}
 	slices.SortFunc(c.Targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
 	c.Conditions = conditions(items)
-	return c, ctx.Err()
+	return c, nil
 }
 
-// hide has values kept out of everything that is shown.
+// hide keeps values of what is followed out of everything that is shown.
 func (f *Fleet) hide(owner string, values *secret.Set) {
-	switch {
-	case f.o.Secrets == nil:
-	case f.review != nil:
-		f.o.Secrets.SetPassing(owner, values)
-	default:
-		f.hiding[fleetOwner+owner] = true
+	if f.o.Secrets != nil {
 		f.o.Secrets.Set(fleetOwner+owner, values)
 	}
 }
@@ -253,18 +264,25 @@ const fleetOwner = "fleet: "
 // of clusters. It has the values of targets that there are not any more shown again,
 // where all that there are are known.
 func (f *Fleet) forget(items []*item) {
-	maps.DeleteFunc(f.decrypters, func(by string, _ *sops.Decrypter) bool { return !f.keys[by] })
+	keys, owners := map[*sops.Decrypter]bool{}, map[string]bool{}
+	for i := range f.o.Config.Targets {
+		owners[fleetOwner+variablesOf(f.o.Config.Targets[i].Name)] = true
+	}
+	for _, it := range items {
+		keys[it.keys.decrypter] = true
+		owners[fleetOwner+"target "+it.name], owners[fleetOwner+"kubeconfig "+it.target.KubeconfigFile] = true, true // whether they could be read or not
+	}
+	maps.DeleteFunc(f.decrypters, func(_ string, d *sops.Decrypter) bool { return !keys[d] })
 	maps.DeleteFunc(f.clusters, func(file string, c client) bool {
-		gone := !f.hiding[fleetOwner+"kubeconfig "+file]
+		gone := !owners[fleetOwner+"kubeconfig "+file]
 		if gone {
 			c.cluster.Close() // its idle connections: a request under way goes on
 		}
 		return gone
 	})
-	if f.o.Secrets == nil || f.review != nil || slices.ContainsFunc(items, func(it *item) bool { return it.unknown }) {
-		return
+	if f.o.Secrets != nil && !slices.ContainsFunc(items, func(it *item) bool { return it.unknown }) {
+		f.o.Secrets.Only(fleetOwner, owners)
 	}
-	f.o.Secrets.Only(fleetOwner, f.hiding)
 }
 
 // limits bound what sources may ask for.

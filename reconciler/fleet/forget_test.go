@@ -30,7 +30,7 @@ func TestAFleetForgetsWhatIsGone(t *testing.T) {
 	counts := func() map[string]int {
 		return map[string]int{
 			"renders": len(h.fleet.renders), "room": len(h.fleet.room.renders), "made": len(h.fleet.room.made), "clusters": len(h.fleet.clusters), "decrypters": len(h.fleet.decrypters),
-			"roleless": len(h.fleet.roleless), "sources": len(h.fleet.sources), "jobs": len(h.fleet.jobs), "names": len(h.fleet.rosters["s"].names),
+			"sources": len(h.fleet.sources), "jobs": len(h.fleet.jobs), "names": len(h.fleet.rosters["s"].names),
 		}
 	}
 	for round := range 5 {
@@ -42,7 +42,7 @@ func TestAFleetForgetsWhatIsGone(t *testing.T) {
 			write("kube-"+name+".yaml", string(kubeconfig))
 		}
 		h.compose(View{Snapshot: snap(fmt.Sprint(round), files)})
-		want := map[string]int{"renders": 4, "room": 4, "made": 0, "clusters": 4, "decrypters": 1, "roleless": 4, "sources": 4, "jobs": 0, "names": 4}
+		want := map[string]int{"renders": 4, "room": 4, "made": 0, "clusters": 4, "decrypters": 1, "sources": 4, "jobs": 0, "names": 4}
 		if d := cmp.Diff(want, counts()); d != "" {
 			t.Errorf("round %d (-want +got):\n%s", round, d)
 		}

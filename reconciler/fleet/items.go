@@ -57,7 +57,7 @@ type item struct {
 func (it *item) unlisted() bool { return it.unknown && (it.err != nil || it.crowded) }
 
 // expand makes one item of each target that the configuration stands for.
-func (f *Fleet) expand(views map[string]View) []*item {
+func (f *Fleet) expand(in *inputs) []*item {
 	f.earlier, f.made = f.made, map[string]*target.Target{}
 	var items []*item
 	taken := map[string]*item{}
@@ -67,17 +67,13 @@ func (f *Fleet) expand(views map[string]View) []*item {
 	}
 	for i := range f.o.Config.Targets {
 		t := &f.o.Config.Targets[i]
-		expanded := expandTarget(t, views[t.Source], f.limits(), room[t.Source])
+		expanded := expandTarget(t, in.views[t.Source], f.limits(), room[t.Source])
 		room[t.Source] -= len(expanded)
-		if f.review == nil {
+		if in.unusedRows {
 			unmatched(t, expanded)
 		}
-		f.give(t, expanded)
+		f.give(in, t, expanded)
 		for _, it := range expanded {
-			it.proposed, it.light = f.review != nil, f.review != nil && f.review.Light
-			if f.review != nil && f.review.Untrusted {
-				it.withhold()
-			}
 			if first := taken[it.name]; first != nil {
 				first.diags = append(first.diags, diag.Diagnostic{
 					Severity: diag.Error, Code: "duplicate-target",

@@ -67,7 +67,7 @@ const besideReview = 2
 
 // enter waits until a render may ask package render for its turn.
 func (f *Fleet) enter(ctx context.Context) error {
-	if f.review == nil {
+	if f.places == nil {
 		return nil
 	}
 	select {
@@ -79,7 +79,7 @@ func (f *Fleet) enter(ctx context.Context) error {
 }
 
 func (f *Fleet) leave() {
-	if f.review != nil {
+	if f.places != nil {
 		<-f.places
 	}
 }
@@ -185,7 +185,7 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 	f.room.sweep()
 	for _, it := range items {
 		if over := it.render.over; over != nil {
-			it.diags = append(it.diags, over.diagnostic(f.review != nil))
+			it.diags = append(it.diags, over.diagnostic(f.room))
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func ageKeysOf(t *target.Target) (ageKeys, error) {
 
 // keysOf are the keys that the configuration lists for a target. While they are the
 // same, so is the decrypter, which remembers data keys.
-func (f *Fleet) keysOf(t *target.Target, ages ageKeys) keyring {
+func (f *Fleet) keysOf(in *inputs, t *target.Target, ages ageKeys) keyring {
 	h := sha256.New()
 	for _, text := range ages.texts {
 		fmt.Fprintf(h, "age %d %s\n", len(text), text)
@@ -54,9 +54,8 @@ func (f *Fleet) keysOf(t *target.Target, ages ageKeys) keyring {
 	fmt.Fprintf(h, "kms %q %q %q\n", t.KMSKeyARNs, key.RoleARN, key.Endpoint)
 	k := keyring{id: hex.EncodeToString(h.Sum(nil))}
 	// What is encrypted is the same, whichever role asks for it.
-	key.RoleARN = f.planRole(t, key.RoleARN)
+	key.RoleARN = in.role(t, key.RoleARN)
 	by := k.id + " " + key.RoleARN
-	f.keys[by] = true
 	if k.decrypter = f.decrypters[by]; k.decrypter == nil { // read the files again: none may have been given before
 		o := sops.Options{Identities: ages.ids, KMSKeyARNs: t.KMSKeyARNs}
 		if o.Placeholders = f.o.Keyless; !o.Placeholders && len(t.KMSKeyARNs) > 0 {

@@ -45,8 +45,11 @@ type room struct {
 	limits target.Limits
 	// shared is what several renders hold.
 	shared *render.Shared
-	// review says that it is what a review adds to a fleet.
-	review bool
+	// shares is how many times limits.nodes there is, and beside says who has them.
+	shares int
+	beside string
+	// retries says that what was too much is rendered anew once it fits.
+	retries bool
 
 	mu sync.Mutex
 	// renders are those of the last composition, by target, and made those that will
@@ -61,19 +64,20 @@ type room struct {
 
 // newRoom makes room for a fleet.
 func newRoom(limits target.Limits, shared *render.Shared) *room {
-	o := &room{limits: limits, shared: shared, made: map[string]*rendered{}}
-	shared.Limit(o.bytes(fleetShares), o.live)
+	o := &room{limits: limits, shared: shared, made: map[string]*rendered{}, shares: fleetShares, beside: "of other targets", retries: true}
+	shared.Limit(o.bytes(), o.live)
 	return o
 }
 
-// forReview makes room for what a review adds to a fleet.
+// forReview makes room for what a review adds to a fleet. What was too much before is
+// of no interest to it, unless it changes that.
 func (o *room) forReview() *room {
-	r := &room{limits: o.limits, shared: render.NewShared(o.shared), made: map[string]*rendered{}, review: true}
-	r.shared.Limit(r.bytes(reviewShares), nil)
+	r := &room{limits: o.limits, shared: render.NewShared(o.shared), made: map[string]*rendered{}, shares: reviewShares, beside: "of other targets that the proposal changes"}
+	r.shared.Limit(r.bytes(), nil)
 	return r
 }
 
-func (o *room) bytes(shares int) int { return int(o.limits.Nodes) * shares * nodeBytes }
+func (o *room) bytes() int { return int(o.limits.Nodes) * o.shares * nodeBytes }
 
 // build are the limits of one build.
 func (o *room) build() kust.Limits { return kust.Limits{Nodes: int(o.limits.Nodes)} }
@@ -157,10 +161,9 @@ func (o *room) put(name string, place, r *rendered) {
 	delete(o.made, name)
 }
 
-// fits reports whether there is room by now for what was too much. What it was before
-// is of no interest to a review, unless it changes that.
+// fits reports whether there is room by now for what was too much.
 func (o *room) fits(e *excess) bool {
-	if o.review {
+	if !o.retries {
 		return false
 	}
 	o.mu.Lock()
@@ -210,21 +213,16 @@ type excess struct {
 	full          *render.FullError
 }
 
-// diagnostic says what there is too much of, in all targets or in what a review
-// changes.
-func (e *excess) diagnostic(review bool) diag.Diagnostic {
+// diagnostic says what there is too much of for a room.
+func (e *excess) diagnostic(o *room) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "too-many-pools"}
 	setting := "limits.pools"
 	if e.full == nil {
 		d.Summary = fmt.Sprintf("the target has %d pools, beside %d of other targets, and limits.pools allows %d", e.pools, e.others, e.limits.Pools)
 	} else {
 		d.Code, setting = "too-large", "limits.nodes"
-		beside, shares := "of other targets", fleetShares
-		if review {
-			beside, shares = "of other targets that the proposal changes", reviewShares
-		}
 		d.Summary = fmt.Sprintf("what is kept of the target comes to %d nodes, beside %d %s, and limits.nodes allows %d times %d",
-			e.full.Bytes/nodeBytes, e.full.Held/nodeBytes, beside, shares, e.limits.Nodes)
+			e.full.Bytes/nodeBytes, e.full.Held/nodeBytes, o.beside, o.shares, e.limits.Nodes)
 	}
 	d.Detail = "Nothing of the target is changed or deleted while this is so. Take something away, or raise " + setting + " in weir's configuration."
 	return d

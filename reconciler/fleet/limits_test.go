@@ -201,7 +201,7 @@ func TestDefaultLimits(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	// A pool takes some 4 kB, and at most 16 more for user data of its own.
-	if all := l.Pools * 20_000; newRoom(l, render.NewShared(nil)).bytes(fleetShares) < int(all)*9/10 {
+	if all := l.Pools * 20_000; newRoom(l, render.NewShared(nil)).bytes() < int(all)*9/10 {
 		t.Errorf("%d pools are more than limits.nodes lets be kept", l.Pools)
 	}
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -12,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -92,7 +93,7 @@ func (b *Base) still(next *Base) bool {
 // copied is a fleet that knows what f does, for one composition.
 func (f *Fleet) copied() *Fleet {
 	c := New(f.o)
-	c.room, c.sources = f.room.forReview(), f.sources
+	c.room, c.sources, c.places = f.room.forReview(), f.sources, make(chan struct{}, besideReview)
 	c.renders = make(map[string]*rendered, len(f.renders))
 	for name, r := range f.renders {
 		// Whether a render holds for another tree is told by what it read, and
@@ -253,12 +254,10 @@ func (r *Review) read(renders map[string]*rendered) {
 // files, through accounts, and fails only if ctx ends or the proposal cannot be read.
 func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Review, error) {
 	f := b.fleet.copied()
-	f.o.Accounts, f.review = accounts, &p
-	if p.Secrets != nil {
-		f.o.Secrets = p.Secrets
-	}
+	f.o.Accounts = accounts
+	secrets := cmp.Or(p.Secrets, f.o.Secrets)
 	if p.Light {
-		f.room.shared.Limit(min(lightBytes, f.room.bytes(reviewShares)), nil)
+		f.room.shared.Limit(min(lightBytes, f.room.bytes()), nil)
 	}
 	defer f.Wait() // also where it fails: nothing of it goes on
 	ctx, cancel := context.WithCancel(ctx)
@@ -270,8 +269,29 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 		v.At = p.At
 	}
 	views[p.Source] = v
-	c, err := f.Compose(ctx, views)
+	// A review may be of a configuration that was replaced meanwhile: its variables are
+	// not those of what is followed.
+	in := &inputs{views: views, variables: passing{secrets, "proposals"}, readOnly: true}
+	items := f.expand(in)
+	for _, it := range items {
+		it.proposed, it.light = true, p.Light
+		if p.Untrusted {
+			it.withhold()
+		}
+	}
+	c, err := f.compose(ctx, in, items, -1)
 	if err != nil {
+		return nil, err
+	}
+	roleless := map[string]bool{}
+	for _, it := range items {
+		roleless[it.name] = it.target.PlanRoleARN == "" && it.key.Endpoint == "" && !it.placeless()
+		// What a proposal leaves as it is was hidden when it was followed.
+		if r := it.render.result; r != nil && it.desired.Touched {
+			passing{secrets, p.Owner}.hide("target "+it.name, r.Hidden)
+		}
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	out := &Review{}
@@ -294,7 +314,9 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 	for _, name := range out.Touched {
 		out.after[name] = c.Conditions[name].DependsOn
 	}
+	var shut []reconciler.Batch
 	for _, batch := range c.Batches {
+		batch.Strays = false // what nobody wants is not a proposal's
 		touched := false
 		for i := range batch.Targets {
 			d := &batch.Targets[i]
@@ -315,72 +337,36 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 			if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil {
 				d.Base = &before.result.Set
 			}
-			if f.roleless[d.Policy.Target] {
+			if roleless[d.Policy.Target] {
 				out.Roleless = append(out.Roleless, d.Policy.Target)
 			}
 		}
-		if touched {
-			out.Batches = append(out.Batches, batch)
-		} else {
+		switch {
+		case !touched:
 			out.others = append(out.others, batch)
+		case p.Untrusted && !slices.ContainsFunc(batch.Targets, func(d reconciler.Desired) bool { return !roleless[d.Policy.Target] }):
+			// For who is not trusted no account is opened of which no target has a role
+			// for plans, not even to ask whose it is.
+			shut = append(shut, batch)
+		default:
+			out.Batches = append(out.Batches, batch)
 		}
 	}
-	out.openable = f.openable(out.Batches)
+	out.openable = len(out.Batches)
+	out.Batches = append(out.Batches, shut...)
 	return out, nil
 }
 
-// planRole is the role that a target is read with, configured or for plans.
-func (f *Fleet) planRole(t *target.Target, configured string) string {
-	if f.review != nil && t.PlanRoleARN != "" {
-		return t.PlanRoleARN
-	}
-	return configured
+// passing hides values for as long as others of proposals do not take their room. Its
+// owner keeps a proposal from taking back values of what is followed.
+type passing struct {
+	registry *redact.Registry
+	owner    string
 }
 
-// owner names who gave secret values, so that a proposal does not take back those
-// of what is followed.
-func (f *Fleet) owner(name string) string {
-	if f.review != nil {
-		return f.review.Owner + " " + name
-	}
-	return name
-}
-
-// valuesOwner names who gave the values of variables. A review may be of a
-// configuration that was replaced meanwhile.
-func (f *Fleet) valuesOwner(target string) string {
-	if f.review != nil {
-		return "variables of " + target + " in proposals"
-	}
-	return "variables of " + target
-}
-
-// openable orders the batches so that those come first whose accounts may be
-// opened, and counts these. For who is not trusted no account is opened of which no
-// target has a role for plans, not even to ask whose it is.
-func (f *Fleet) openable(batches []reconciler.Batch) int {
-	if !f.review.Untrusted {
-		return len(batches)
-	}
-	writable := func(b reconciler.Batch) bool {
-		return !slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return !f.roleless[d.Policy.Target] })
-	}
-	slices.SortStableFunc(batches, func(a, b reconciler.Batch) int { return compareBool(writable(a), writable(b)) })
-	if i := slices.IndexFunc(batches, writable); i >= 0 {
-		return i
-	}
-	return len(batches)
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
+func (p passing) hide(owner string, values *secret.Set) {
+	if p.registry != nil {
+		p.registry.SetPassing(p.owner+" "+owner, values)
 	}
 }
 

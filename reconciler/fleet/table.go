@@ -14,10 +14,10 @@ import (
 
 // give gives the items of a target what the configuration says of each: its row,
 // values and keys.
-func (f *Fleet) give(t *target.Target, items []*item) {
+func (f *Fleet) give(in *inputs, t *target.Target, items []*item) {
 	ages, agesErr := ageKeysOf(t)
 	read := target.ReadOnce()
-	f.hide(f.valuesOwner(t.Name), secret.New(t.Hidden(read)...))
+	in.variables.hide(variablesOf(t.Name), secret.New(t.Hidden(read)...))
 	for _, it := range items {
 		if !it.unknown {
 			own := t.For(it.match)
@@ -29,7 +29,7 @@ func (f *Fleet) give(t *target.Target, items []*item) {
 		}
 		values, err := it.target.Values(read)
 		it.valueFiles = it.target.ValuePaths(it.path)
-		it.vars, it.secretVars, it.keys = values.Vars, values.Secret, f.keysOf(it.target, ages)
+		it.vars, it.secretVars, it.keys = values.Vars, values.Secret, f.keysOf(in, it.target, ages)
 		for _, err := range []error{err, agesErr} {
 			if it.err == nil {
 				it.err = err
@@ -37,6 +37,9 @@ func (f *Fleet) give(t *target.Target, items []*item) {
 		}
 	}
 }
+
+// variablesOf names who gave the values of a target's variables.
+func variablesOf(target string) string { return "variables of " + target }
 
 // same is what a target was made last time where that says the same, so that what is
 // equal stays one.

@@ -21,14 +21,14 @@ type client struct {
 // attachWorkload gives a target the cluster that its machines join, if the
 // configuration says how to reach it. A kubeconfig that cannot be used is an
 // error of the target, and nothing else of it stops for that.
-func (f *Fleet) attachWorkload(d *reconciler.Desired, t *target.Target) {
+func (f *Fleet) attachWorkload(in *inputs, d *reconciler.Desired, t *target.Target) {
 	file := t.KubeconfigFile
 	if file == "" {
 		return
 	}
 	// Where the file is broken, the launch templates stay what they are.
 	d.Policy.JoinTokens.Prefix = t.SSMPrefixes[0]
-	if f.review != nil {
+	if in.readOnly {
 		return // its credentials can write, and a plan needs nothing of the cluster
 	}
 	cluster, err := f.cluster(file)
@@ -49,7 +49,6 @@ func joins(d *reconciler.Desired, file string, cluster *workload.Cluster, err er
 // cluster is the client of a kubeconfig file. It stays the same while what it is
 // made of does.
 func (f *Fleet) cluster(file string) (*workload.Cluster, error) {
-	f.hiding[fleetOwner+"kubeconfig "+file] = true // also while it cannot be read
 	k, err := workload.Load(file)
 	if err != nil {
 		return nil, err
