@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// Role is what somebody may do; each includes those before it.
+// Role is what a caller may do; each includes those before it.
 type Role int
 
 // Roles.
@@ -41,12 +41,12 @@ func roleOf(word string) Role {
 	}
 }
 
-// String is the word of the configuration.
+// String is the name in the configuration.
 func (r Role) String() string {
 	return [...]string{"none", RoleMetrics, RoleRead, RoleOperate}[r]
 }
 
-// Means is how somebody showed who they are.
+// Means is how a caller proved who they are.
 type Means string
 
 // Means of showing it. Nobody has no name.
@@ -59,8 +59,7 @@ const (
 	ByState Means = "state directory"
 )
 
-// Caller is who asks. The zero value is somebody of whom nothing is known, and who
-// may do nothing.
+// Caller is who asks. The zero value is an unknown caller, who may do nothing.
 type Caller struct {
 	Name  string
 	Means Means
@@ -109,8 +108,8 @@ func NewPolicy(a Access, secure, loopback bool) *Policy {
 	case a.Anonymous == AnonymousRead:
 		p.anonymous = Read
 	case a.Anonymous == "" && !a.Named() && loopback:
-		// A page elsewhere could have its own name point to this machine and read
-		// what is meant for this machine alone.
+		// A page elsewhere could point its own name to this machine and read what
+		// is meant for this machine alone.
 		p.anonymous, p.ownHost = Read, true
 	}
 	return p

@@ -52,7 +52,7 @@ func (g *Guard) caller(p *Policy, r *http.Request) (Caller, time.Duration, error
 // byToken finds whose token it is. An address that was wrong too often has to wait,
 // whatever it shows then.
 func (g *Guard) byToken(p *Policy, r *http.Request, token string) (Caller, time.Duration, error) {
-	from := place(p.origin(r))
+	from := network(p.origin(r))
 	if wait := g.failed.left(from); wait > 0 {
 		return Caller{}, wait, errTooMany
 	}

@@ -25,7 +25,7 @@ func OpenCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, 
 	return c, c.Set(certFile, keyFile)
 }
 
-// Set has the certificate come from other files, unless they cannot be used.
+// Set takes the certificate from other files, unless they cannot be used.
 func (c *Certificate) Set(certFile, keyFile string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,17 +35,17 @@ const (
 
 // Guard asks everybody who they are. It is safe for concurrent use.
 type Guard struct {
-	policy  atomic.Pointer[Policy]
-	seals   seals
-	now     func() time.Time
-	log     *slog.Logger
-	notices *page.Notices
-	cross   *http.CrossOriginProtection
-	ended   ended
-	failed  *limiter
-	actions *limiter
-	places  *limiter
-	proofs  proofs
+	policy   atomic.Pointer[Policy]
+	seals    seals
+	now      func() time.Time
+	log      *slog.Logger
+	notices  *page.Notices
+	cross    *http.CrossOriginProtection
+	ended    ended
+	failed   *limiter
+	actions  *limiter
+	networks *limiter
+	proofs   proofs
 	// uploads are how much may be sent where; reading bounds how many of them are read
 	// before it is known who sends them.
 	uploads map[string]int64
@@ -59,8 +59,8 @@ type Options struct {
 	// Notices are the pages that a Guard shows.
 	Notices *page.Notices
 	Logger  *slog.Logger
-	// Uploads are the addresses to which those who may read post what is larger than a
-	// command, with how many bytes that may be.
+	// Uploads are the addresses to which readers may post bodies larger than a
+	// command's, each with its bound in bytes.
 	Uploads map[string]int64
 	// Now is time.Now where it is nil.
 	Now func() time.Time
@@ -73,7 +73,7 @@ func New(p *Policy, o Options) *Guard {
 	}
 	g := &Guard{
 		seals: seals{o.Key, o.Now}, now: o.Now, log: o.Logger, notices: o.Notices, cross: http.NewCrossOriginProtection(),
-		failed: newLimiter(failedLimit, o.Now), actions: newLimiter(actionLimit, o.Now), places: newLimiter(placeLimit, o.Now),
+		failed: newLimiter(failedLimit, o.Now), actions: newLimiter(actionLimit, o.Now), networks: newLimiter(networkLimit, o.Now),
 		uploads: o.Uploads, reading: make(chan struct{}, 1),
 	}
 	g.Set(p)
@@ -96,7 +96,8 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 }
 
 // isAsset reports whether a request reads what pages are made of. One written in
-// another way, such as with %2e%2e, is none: others might take it for another address.
+// another way, such as with %2e%2e, is refused: others might take it for another
+// address.
 func isAsset(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/assets/") && r.URL.RawPath == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
@@ -195,7 +196,7 @@ func (g *Guard) mayAct(p *Policy, c Caller, rw http.ResponseWriter, r *http.Requ
 		g.refuse(rw, r, http.StatusForbidden, "commands are taken from programs, not from pages", "send the header "+CommandHeader+": 1")
 		return false
 	}
-	for _, wait := range []time.Duration{g.places.try(place(p.origin(r))), g.actions.try(string(c.Means) + "\x00" + c.Name)} {
+	for _, wait := range []time.Duration{g.networks.try(network(p.origin(r))), g.actions.try(string(c.Means) + "\x00" + c.Name)} {
 		if wait > 0 {
 			g.wait(rw, r, wait)
 			return false
@@ -297,8 +298,8 @@ func (u *uncached) WriteHeader(code int) {
 // Unwrap is for http.ResponseController.
 func (u *uncached) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
-// ownName reports whether a request names this machine and nothing that somebody
-// else could point here.
+// ownName reports whether a request names this machine, by a name that no one else
+// could point here.
 func ownName(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -312,8 +313,8 @@ func wantsPage(r *http.Request) bool {
 	return !strings.HasPrefix(r.URL.Path, "/api/") && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// unknown answers somebody who has shown nothing that counts: a browser gets the
-// login, where there is one.
+// unknown answers a caller without valid proof: a browser gets the login, where
+// there is one.
 func (g *Guard) unknown(rw http.ResponseWriter, r *http.Request, p *Policy, message, hint string) {
 	if len(p.tokens) > 0 && r.Method == http.MethodGet && wantsPage(r) {
 		http.Redirect(rw, r, loginAddress(r.URL), http.StatusSeeOther)
@@ -323,7 +324,7 @@ func (g *Guard) unknown(rw http.ResponseWriter, r *http.Request, p *Policy, mess
 	g.refuse(rw, r, http.StatusUnauthorized, message, hint)
 }
 
-// wait tells somebody to come back later.
+// wait tells a caller to come back later.
 func (g *Guard) wait(rw http.ResponseWriter, r *http.Request, after time.Duration) {
 	seconds := int(math.Ceil(after.Seconds()))
 	rw.Header().Set("Retry-After", strconv.Itoa(seconds))

@@ -13,12 +13,12 @@ import (
 // long. Failed is for tokens and secrets that are wrong, by address; actions are
 // counted by who acts and by address.
 var (
-	failedLimit = limit{10, 6 * time.Second}
-	actionLimit = limit{30, 2 * time.Second}
-	placeLimit  = limit{60, time.Second}
+	failedLimit  = limit{10, 6 * time.Second}
+	actionLimit  = limit{30, 2 * time.Second}
+	networkLimit = limit{60, time.Second}
 )
 
-// maxBuckets bounds what is remembered. Beyond it newcomers share one bucket.
+// maxBuckets bounds the buckets in memory. Beyond it newcomers share one bucket.
 const maxBuckets = 10_000
 
 type limit struct {
@@ -66,7 +66,7 @@ func (l *limiter) bucket(key string) *rate.Limiter {
 	return b
 }
 
-// left is how long somebody has to wait until they may try, 0 for not at all.
+// left is how long a caller must wait before the next try, 0 for not at all.
 func (l *limiter) left(key string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,9 +93,9 @@ func (l *limiter) try(key string) time.Duration {
 	return 0
 }
 
-// place is the address that tries are counted by: of IPv6 the network, as one
+// network is the address by which tries are counted: of IPv6 the network, as one
 // machine has as many addresses as it likes.
-func place(ip netip.Addr) string {
+func network(ip netip.Addr) string {
 	if ip.Is6() {
 		if p, err := ip.Prefix(64); err == nil {
 			return p.String()

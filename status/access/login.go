@@ -18,7 +18,7 @@ func loginAddress(back *url.URL) string {
 	return loginPath + "?" + url.Values{"back": {back.RequestURI()}}.Encode()
 }
 
-// Local is an address below weir's own, or / where the text is none.
+// Local is an address below weir's own, or / for any other text.
 func Local(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(text, "/") ||
@@ -76,7 +76,7 @@ func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.R
 		until := g.now().Add(SessionFor)
 		p.set(rw, "", g.seals.seal("session", session{ID: random(), Name: found.Name, Expires: until.Unix(), Mark: g.seals.mark([]byte(token))}), SessionFor)
 		p.set(rw, "visit", "", -1)
-		g.log.Info("login", "by", found.Name, "role", found.Role.String(), "address", place(p.origin(r)))
+		g.log.Info("login", "by", found.Name, "role", found.Role.String(), "address", network(p.origin(r)))
 		http.Redirect(rw, r, back, http.StatusSeeOther)
 	}
 }
@@ -111,8 +111,8 @@ type said struct {
 	Until int64  `json:"until"` // Unix seconds
 }
 
-// Say has the next page that the browser shows tell what an action came to. It must
-// be called before the answer is written.
+// Say makes the browser's next page show the outcome of an action. It must be
+// called before the answer is written.
 func (g *Guard) Say(rw http.ResponseWriter, text string) {
 	const most = 1000 // a cookie has room for 4096 bytes
 	if r := []rune(text); len(r) > most/2 {

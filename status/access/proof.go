@@ -35,7 +35,7 @@ const (
 	mostProofs = 100
 )
 
-// ErrUnproven says that a daemon did not show that it has the key.
+// ErrUnproven says that a daemon did not prove that it has the key.
 var ErrUnproven = errors.New("it does not prove that it is the daemon that was meant, so it was sent nothing")
 
 // Proof shows a daemon who asks, without showing the key.
@@ -104,8 +104,8 @@ type proof struct {
 	until time.Time
 }
 
-// begin is the same session for the same hello: one that somebody else repeats takes
-// no room.
+// begin is the same session for the same hello: one that another repeats takes no
+// room.
 func (p *proofs) begin(key []byte, nonce string, now time.Time) (session string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +140,8 @@ func (p *proofs) end(session string, now time.Time) (key []byte, ok bool) {
 	return one.key, ok && now.Before(one.until)
 }
 
-// prove answers a hello. It tells those alone that it has a key who have it, so
-// nobody learns from it which there are.
+// prove answers a hello. It tells only a holder of a key that it has the key, so
+// that no one else learns which keys exist.
 func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 	nonce, mark, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), proofScheme+" "), ".")
 	key, wait := g.keyOf(p, r, func(k seals) bool { return len(nonce) <= maxUser && k.marks("hello", nonce, mark) })
@@ -162,14 +162,14 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(rw).Encode(welcome{session, text(seals{key: key}.mac("welcome", []byte(nonce+"\x00"+session)))}) // the reader may be gone
 }
 
-// keyOf finds the key that fits: that of the state directory, which nobody guesses,
-// or a token. An address that was wrong too often has to wait before tokens are
-// looked at.
+// keyOf finds the key that fits: that of the state directory, which cannot be
+// guessed, or a token. An address that was wrong too often has to wait before
+// tokens are looked at.
 func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []byte, wait time.Duration) {
 	if fits(g.seals) {
 		return g.seals.key, 0
 	}
-	from := place(p.origin(r))
+	from := network(p.origin(r))
 	if wait := g.failed.left(from); wait > 0 {
 		return nil, wait
 	}

@@ -69,7 +69,7 @@ func peer(r *http.Request) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// origin is where a request comes from as far as it can be told: the connection's
+// origin is where a request comes from as far as weir can know: the connection's
 // address, or what the proxy says of its own.
 func (p *Policy) origin(r *http.Request) netip.Addr {
 	at := peer(r)

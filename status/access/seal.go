@@ -64,7 +64,7 @@ func (s seals) open(purpose, text string, v any) bool {
 	return err == nil && hmac.Equal(sum, s.mac(purpose, data)) && json.Unmarshal(data, v) == nil
 }
 
-// session is somebody who logged in with a token.
+// session is a user who logged in with a token.
 type session struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -95,5 +95,5 @@ func (s seals) checkForm(bound, token string) bool {
 	return now || before
 }
 
-// random is a text that nobody guesses.
+// random is a text that cannot be guessed.
 func random() string { return rand.Text() }

@@ -24,7 +24,7 @@ type Access struct {
 	// where there are tokens or a proxy, else read on the loopback interface.
 	Anonymous string `yaml:"anonymous"`
 	// WithoutTLS lets weir listen elsewhere than on the loopback interface without tls:
-	// behind-proxy where a proxy in front has TLS, or insecure where nobody else can
+	// behind-proxy where a proxy in front has TLS, or insecure where no one else can
 	// listen on the way.
 	WithoutTLS string `yaml:"withoutTLS"`
 	// Tokens let programs in, and people who paste one on the page. Where there are
@@ -33,12 +33,12 @@ type Access struct {
 	Tokens []Token `yaml:"tokens"`
 	// Proxy is a proxy in front that says who asks, such as oauth2-proxy.
 	Proxy Proxy `yaml:"proxy"`
-	// Rules give roles to those whom the proxy names. The first that fits counts;
-	// where none does, nothing may be done.
+	// Rules give roles to those whom the proxy names. The first that fits decides;
+	// without one, nothing may be done.
 	Rules []Rule `yaml:"rules"`
 }
 
-// Token is somebody who shows a token.
+// Token is a user or program that shows a token.
 type Token struct {
 	// Name is what they are called on the page, in the history and in the log.
 	Name string `yaml:"name"`
@@ -91,7 +91,7 @@ const (
 	Insecure    = "insecure"
 )
 
-// Named reports whether somebody is told apart: by a token or by a proxy.
+// Named reports whether callers are distinguished: by a token or by a proxy.
 func (a Access) Named() bool { return len(a.Tokens) > 0 || len(a.Proxy.Addresses) > 0 }
 
 // Files are those with tokens and secrets.

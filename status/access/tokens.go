@@ -11,7 +11,7 @@ import (
 )
 
 // Limits of files with tokens. LeastToken is the least length of a token in bytes:
-// nobody guesses that many, and nobody remembers them either.
+// so many cannot be guessed, nor remembered either.
 const (
 	LeastToken    = 32
 	mostToken     = 1024

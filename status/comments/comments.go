@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Comments tells of pull requests on their forges: in the commit status <instance>/plan
+// Comments reports pull requests on their forges: in the commit status <instance>/plan
 // of the head, and in one comment that is edited in place.
 //
 //	planned     success, and what changes
@@ -25,12 +25,12 @@ import (
 //	conflict    failure, "update the branch"
 //	failing     failure, and the first fault
 //
-// Where several have one head, the one that counts most is told of: what waits, or
-// comes from a fork, never takes the place of another's verdict.
+// Where several have one head, the first in rank is reported: one that waits, or
+// comes from a fork, never replaces another's verdict.
 //
-// A pull request that ended has its comment edited once more. What is shown as
-// pending is in a journal, so that a crash leaves none behind. Comments are found by
-// marker and author, so they need none.
+// The comment of a pull request that ended is edited once more. A journal holds the
+// pending statuses, so that a crash leaves none behind. Comments need no journal:
+// their marker and author identify them.
 type Comments struct {
 	o Options
 	// statuses are those of the heads.
@@ -44,14 +44,14 @@ type Options struct {
 	// PageURL is the address of weir's page as people reach it; empty leaves out
 	// the links.
 	PageURL string
-	// Forges holds the forge of each source whose pull requests are told of.
+	// Forges holds the forge of each source whose pull requests are reported.
 	Forges map[string]PullForge
 	// StateDir holds the journal. It must exist.
 	StateDir string
 	Redact   report.Redact
 	Logger   *slog.Logger
-	// Wrote is told of each commit status, WroteComment of each comment, as
-	// commits.Options.Wrote is; nil if nobody asks.
+	// Wrote is called after each write of a commit status, WroteComment of a
+	// comment, as commits.Options.Wrote is; both may be nil.
 	Wrote        func(forge string, state forge.CommitState, result string)
 	WroteComment func(forge, result string)
 	// Now defaults to time.Now.
@@ -97,8 +97,8 @@ func (p *Comments) Begin(source string, number int64, sha string) {
 	}
 }
 
-// Show says what is known of a pull request. The last word on each is what is told.
-// It does not block.
+// Show takes in the state of a pull request. The last state of each is reported. It
+// does not block.
 func (p *Comments) Show(pull report.Pull) {
 	d, ok := p.writers[pull.Source]
 	if !ok {
@@ -128,10 +128,10 @@ func (p *Comments) page(source string, number int64) string {
 	return fmt.Sprintf("%s/pulls/%s/%d", strings.TrimSuffix(p.o.PageURL, "/"), url.PathEscape(source), number)
 }
 
-// Run writes what is to be told until ctx ends. Call Close afterwards.
+// Run writes the reports until ctx ends. Call Close afterwards.
 func (p *Comments) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = p.statuses.Run(ctx) }) // it has no error
+	wg.Go(func() { _ = p.statuses.Run(ctx) }) // without an error
 	for _, d := range p.writers {
 		wg.Go(func() { d.work(ctx, false) })
 	}

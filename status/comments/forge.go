@@ -12,7 +12,7 @@ import (
 // *forgehttp.Error.
 type Commenter interface {
 	Kind() forge.Kind
-	// Self is whose the token is: the author of what is written with it.
+	// Self is the token's user: the author of all that it writes.
 	Self(ctx context.Context) (string, error)
 	// Comments lists a pull request's comments since a time, the oldest first.
 	Comments(ctx context.Context, number int64, since time.Time) ([]forge.Comment, error)

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// place is a position as a link to the line at the proposed commit, or as text
-// where the repository's address is not known.
-func (c *comment) place(pos diag.Position) string {
+// linked is a position as a link to the line at the proposed commit, or as text where
+// the repository's address is not known.
+func (c *comment) linked(pos diag.Position) string {
 	text := escaped(wording.Place(pos), longestName)
 	if link := c.fileURL(pos); link != "" {
 		return "[" + text + "](" + link + ")"

@@ -41,7 +41,7 @@ func statusOf(p report.Pull) (state forge.CommitState, text string, ok bool) {
 	}
 }
 
-// getsComment reports whether a pull request of a state gets a comment where it has none.
+// getsComment reports whether a pull request of a state gets a first comment.
 func getsComment(p report.Pull) bool {
 	return p.State == report.PullPlanned || p.State == report.PullFailing || p.State == report.PullConflict
 }

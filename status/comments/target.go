@@ -14,7 +14,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// table has a row for each affected target, and a column for what happens to any.
+// table writes a row for each affected target, and a column for each thing that
+// happens to any.
 func (c *comment) table() {
 	if len(c.Reports) == 0 {
 		return
@@ -68,8 +69,8 @@ func cells(r *plan.Report) []string {
 	return append(out, report.Problems(r))
 }
 
-// fold has the steps and diagnostics of a target, if it has any. It is open where
-// there is one target.
+// fold writes the steps and diagnostics of a target, if there are any. It is open
+// where there is one target.
 func (c *comment) fold(r *plan.Report) {
 	list := c.shown(report.Diagnostics(r))
 	empty := r.Plan == nil || r.Plan.Empty()
@@ -88,7 +89,7 @@ func (c *comment) fold(r *plan.Report) {
 		c.b.WriteString("\n")
 	}
 	if len(list) > 0 {
-		c.paragraph("**Found while planning**") // which also keeps the lists apart
+		c.paragraph("**Found while planning**") // which also separates the lists
 	}
 	for _, f := range list.Fold() {
 		c.diagnostic(f.Diagnostic)
@@ -156,7 +157,7 @@ func (c *comment) fields(s step.Step) {
 	for _, ch := range changes {
 		fmt.Fprintf(&c.b, "  - %s: %s", quoted(ch.Field), wording.Code(wording.Transition(s.Verb, ch)))
 		if ch.Origin != nil && ch.Origin.Known() && c.level < withoutOrigins {
-			c.b.WriteString(" (" + c.place(*ch.Origin) + ")")
+			c.b.WriteString(" (" + c.linked(*ch.Origin) + ")")
 		}
 		c.b.WriteString("\n")
 	}
@@ -182,7 +183,7 @@ func (c *comment) diagnostic(d diag.Diagnostic) {
 	}
 	fmt.Fprintf(&c.b, "- **%s** ", label)
 	if d.Known() {
-		c.b.WriteString(c.place(d.Position) + ": ")
+		c.b.WriteString(c.linked(d.Position) + ": ")
 	}
 	c.b.WriteString(escaped(d.Summary, longestText))
 	if d.Object != "" && !strings.Contains(d.Summary, d.Object) {
@@ -201,7 +202,7 @@ func (c *comment) diagnostic(d diag.Diagnostic) {
 		}
 		text := escaped(r.Message, longestText)
 		if r.Known() {
-			text = c.place(r.Position) + ": " + text
+			text = c.linked(r.Position) + ": " + text
 		}
 		c.b.WriteString("  - see " + text + "\n")
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Limit is the length of the longest comment that a forge takes, in bytes, which
-// is what no forge counts more of. GitHub takes 65,536 characters and GitLab 1,000,000;
-// Gitea names no limit, and older databases of it hold 65,535 bytes.
+// Limit is the length of the longest comment that a forge takes, in bytes, as no forge
+// measures a text as longer than its bytes. GitHub takes 65,536 characters and GitLab
+// 1,000,000; Gitea names no limit, and older databases of it hold 65,535 bytes.
 func Limit(kind forge.Kind) int {
 	switch kind {
 	case forge.GitLab:
@@ -42,7 +42,7 @@ func pathsOf(kind forge.Kind) (pull, file, commit string) {
 type TextOptions struct {
 	Instance string
 	Forge    forge.Kind
-	// Limit is in bytes; 0 is the forge's. A limit below 1,000 counts as that.
+	// Limit is in bytes; 0 is the forge's. A limit below 1,000 is taken for 1,000.
 	Limit int
 }
 
@@ -77,10 +77,10 @@ const (
 	longestName     = 256 // AWS's own longest is 255
 )
 
-// Text is the comment of a pull request: the marker, a line that says in words
-// what happens, a table of the targets, each target's steps and diagnostics in a
-// fold, and how to approve. It is Markdown. Equal pull requests give equal text, and
-// it is never longer than the limit.
+// Text is the comment of a pull request: the marker, a line that says what happens,
+// a table of the targets, each target's steps and diagnostics in a fold, and how to
+// approve. It is Markdown. Equal pull requests give equal text, and it is never
+// longer than the limit.
 func Text(p report.Pull, o TextOptions) string {
 	c := comment{Pull: p, o: o, repository: repositoryURL(p.WebURL, o.Forge)}
 	limit := o.Limit
@@ -109,7 +109,7 @@ func Text(p report.Pull, o TextOptions) string {
 	if text := c.text(); len(text) <= limit {
 		return text
 	}
-	// Nothing but what happens, in as many words as there is room for.
+	// Only what happens, as fully as there is room for.
 	for n := longestHeadline; ; n /= 2 {
 		text := c.marker() + c.headline(n) + "\n\n" + c.shortened()
 		if len(text) <= limit || n < 10 {
@@ -196,7 +196,7 @@ func (c *comment) differences() {
 	c.lines(c.Untold)
 }
 
-// lines writes a list, of which it leaves out what is too much.
+// lines writes a list, and leaves out the part that is too much.
 func (c *comment) lines(list []string) {
 	for i, line := range list {
 		if i == mostListed {
@@ -237,7 +237,7 @@ func (c *comment) footer() {
 	case c.Digest == "":
 		c.paragraph("This plan was made without secrets. It has no digest and cannot be approved.")
 	case c.State == report.PullMerged && c.AsReviewed && c.Approved == "":
-		// Also one of which weir was told elsewhere: only the pass knows.
+		// An approval may also have come from elsewhere: only the pass knows.
 		c.paragraph("What nobody has approved is held: `weir status` names what waits, and how to approve it.")
 	case c.State == report.PullMerged:
 	case c.Approved != "":
@@ -272,7 +272,7 @@ func (c *comment) footer() {
 	}
 }
 
-// shortened says what is left out, and where it is.
+// shortened says what was left out, and where to read it.
 func (c *comment) shortened() string {
 	where := "Run `weir plan` to see the whole plan."
 	if page := report.SafeURL(c.PageURL); page != "" {

@@ -45,14 +45,15 @@ type pullComment struct {
 	open  bool
 	entry outbox.Entry
 	// Only the worker uses these. read says that the comment was looked for; id is 0
-	// if there is none, and text is what it says.
+	// without a comment, and text is its content.
 	read bool
 	id   int64
 	text string
 }
 
-// mostEnded is how many pull requests that ended may wait for their last word, the
-// plans of each with it: where no comment is taken, more would come for ever.
+// mostEnded is how many pull requests that ended may wait for their last comment,
+// with the plans of each: where the forge takes no comment, their number would grow
+// for ever.
 const mostEnded = 50
 
 // leastComment is the shortest limit that is tried where a forge refuses a text for
@@ -62,7 +63,7 @@ const leastComment = 4000
 // errTooLong says that a comment is to be tried again, shorter.
 var errTooLong = errors.New("comment is too long")
 
-// take notes what is to be told.
+// take notes what to report.
 func (w *writer) take(p report.Pull) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,8 +134,8 @@ func (w *writer) work(ctx context.Context, drain bool) {
 	})
 }
 
-// next is the comment to write now. Where there is none, wait says when there will
-// be, 0 if nothing is to be written.
+// next is the comment to write now. Without one, wait says when there will be, 0 if
+// there is nothing to write.
 func (w *writer) next() (found draft, wait time.Duration, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,8 +208,8 @@ func same(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// find looks for the comment, by marker and author. Others that a crash left behind
-// are deleted: the oldest stays.
+// find searches for the comment, by marker and author. Others that a crash left
+// behind are deleted: the oldest stays.
 func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error {
 	if w.login == "" {
 		err := w.call(ctx, func(ctx context.Context) (err error) {
@@ -289,7 +290,7 @@ func (w *writer) done(c draft, result string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	log := w.log.With("pull", c.pull.Number)
-	current := c.pullComment.turn == c.turn // nothing else is to be told by now
+	current := c.pullComment.turn == c.turn // nothing newer is to be reported by now
 	forget := func() {
 		if c.pull.Ended() {
 			delete(w.pulls, c.pull.Number)

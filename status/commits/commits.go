@@ -27,8 +27,8 @@ import (
 //	failure  a fault in the files, a failed step, a conflict, a refused prune
 //	error    no verdict: a newer commit came first, or weir was stopped
 //
-// What is wanted is written to a journal before the first "pending" is posted,
-// so that a crash leaves none behind: the next process continues or closes them.
+// A journal holds the wanted statuses before the first "pending" is posted, so that
+// a crash leaves no "pending" behind: the next process continues or closes them.
 type Commits struct {
 	o      Options
 	queues map[string]*queue // by source
@@ -40,8 +40,8 @@ type Commits struct {
 	journal journal
 	// heads is what open pull requests want of their heads, by source and number.
 	heads map[string]map[int64]HeadStatus
-	// waiting are commits of sources that have no forge now: the journal keeps
-	// them for the process in which they have one again.
+	// waiting are commits of sources that have no forge now: the journal keeps them
+	// until a process in which a forge is configured again.
 	waiting []*track
 	// keep is how many superseded commits may wait of which nothing pending is shown.
 	keep    int
@@ -61,8 +61,8 @@ type Options struct {
 	StateDir string
 	Redact   report.Redact
 	Logger   *slog.Logger
-	// Wrote is told of each write that ended, for metrics; nil if nobody asks.
-	// Result is "written", "unchanged", or a Fault.
+	// Wrote is called after each write, for metrics; it may be nil. Result is
+	// "written", "unchanged", or a Fault.
 	Wrote func(forge string, state forge.CommitState, result string)
 	// Now defaults to time.Now.
 	Now func() time.Time
@@ -136,7 +136,8 @@ type track struct {
 	Contexts map[string]*contextTrack `json:"contexts"`
 	// Fault is why the commit as a whole cannot be rendered.
 	Fault string `json:"fault,omitempty"`
-	// Pull is the number of the pull request that is told of on its head, 0 for none.
+	// Pull is the number of the pull request that its head's status is about, 0 for
+	// none.
 	Pull int64 `json:"pull,omitempty"`
 	// recovered is when the track was read from the journal, zero once its
 	// source has come to the commit in this process.
@@ -186,8 +187,8 @@ func (c *Commits) current(source string) *track {
 	return nil
 }
 
-// Begin says that a source came to a revision, before the pass that applies it.
-// A repeated revision continues; another one closes what is pending on the
+// Begin says that a source came to a revision, before the pass that applies it. A
+// repeated revision continues; another one closes the pending statuses on the
 // earlier commits of the source.
 func (c *Commits) Begin(r Revision) {
 	c.mu.Lock()
@@ -226,12 +227,12 @@ func (c *Commits) Begin(r Revision) {
 	c.refresh(cur)
 }
 
-// removedText is all that can be said of a target that a commit takes away:
-// nothing is deleted of what nobody wants to own any more.
+// removedText is all that can be said of a target that a commit takes away: weir
+// deletes nothing that Git no longer mentions.
 const removedText = "the commit takes this target away; what it has in AWS stays, and is reported"
 
-// unfinished are the pools that a superseded commit was still changing on a
-// target: the commit that took its place answers for them.
+// unfinished are the pools that a superseded commit was still changing on a target:
+// the commit that replaced it answers for them.
 func unfinished(old *track, target string) map[string]step.Verb {
 	if old == nil || old.Targets[target] == nil || old.Targets[target].State == forge.Success {
 		return nil

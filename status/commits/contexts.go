@@ -44,7 +44,8 @@ func (c *Commits) targetContext(source, target string) string {
 	return contextName(c.o.Instance+"/apply/"+target, c.queues[source].forge.Limits().Context)
 }
 
-// want sets a context. A status that is wanted already keeps its place and its tries.
+// want sets a context. A status that is wanted already keeps its position and its
+// tries.
 func (c *Commits) want(t *track, name string, state forge.CommitState, text, target string) {
 	c.wantStatus(t, forge.CommitStatus{
 		Context: name, State: state, TargetURL: c.link(target),
@@ -73,11 +74,11 @@ func (c *Commits) link(target string) string {
 	return base + "/targets/" + url.PathEscape(target)
 }
 
-// close ends what is pending on a commit without a verdict.
+// close ends the pending statuses on a commit without a verdict.
 func (c *Commits) close(t *track, why string) {
 	for name, ct := range t.Contexts {
 		if t.Pull != 0 && ct.Want.State == forge.Pending && !ct.Shown && !ct.Stays {
-			delete(t.Contexts, name) // nobody saw it
+			delete(t.Contexts, name) // no reader saw it
 			c.changed = true
 			continue
 		}
@@ -92,7 +93,7 @@ func (c *Commits) close(t *track, why string) {
 
 const Interrupted = "interrupted; weir goes on with it once it runs again"
 
-// Run posts what is wanted until ctx ends, one forge beside the other. Call
+// Run posts the wanted statuses until ctx ends, one forge beside the other. Call
 // Close afterwards.
 func (c *Commits) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
@@ -103,13 +104,13 @@ func (c *Commits) Run(ctx context.Context) error {
 	return nil
 }
 
-// Leave keeps what is wanted in the journal, for the next Commits to post. Run must have
-// returned.
+// Leave keeps the wanted statuses in the journal, for the next Commits to post. Run must
+// have returned.
 func (c *Commits) Leave() error { return c.save(true) }
 
-// Close leaves nothing pending: it marks what is unfinished as interrupted and
-// posts all that is wanted, until it is done or ctx ends. What could not be
-// posted stays in the journal for the next process. Run must have returned.
+// Close leaves nothing pending: it marks the unfinished ones as interrupted and
+// posts all wanted statuses, until it is done or ctx ends. What could not be posted
+// stays in the journal for the next process. Run must have returned.
 func (c *Commits) Close(ctx context.Context) error {
 	c.mu.Lock()
 	for _, list := range c.tracks {

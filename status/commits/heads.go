@@ -19,8 +19,9 @@ type HeadStatus struct {
 	Waits, Fork bool
 }
 
-// rank orders what several pull requests want of one head, the least first: plans
-// before what is being planned, the gravest first, then forks', then what waits.
+// rank orders the statuses that several pull requests want of one head, the least
+// first: plans before those under way, the gravest first, then forks', then waiting
+// ones.
 func (h HeadStatus) rank() int {
 	rank := 2
 	switch {
@@ -38,7 +39,7 @@ func (h HeadStatus) rank() int {
 }
 
 // Tell says what a pull request wants of its head. Its earlier head goes back to the
-// others that have it, or what is pending there is closed.
+// other pull requests with that head, or its pending status is closed.
 func (c *Commits) Tell(source string, number int64, want HeadStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +49,7 @@ func (c *Commits) Tell(source string, number int64, want HeadStatus) {
 	}
 	last := c.heads[source][number]
 	if want.State == forge.Pending && !want.Waits {
-		want.Fork = last.Fork // which is told with the plan
+		want.Fork = last.Fork // which the plan shows too
 	}
 	c.heads[source][number] = want
 	c.leave(source, number, last.Sha, want.Sha, "superseded by "+wording.Short(want.Sha))
@@ -65,8 +66,8 @@ func (c *Commits) Settle(source string, number int64, why string) {
 	c.queues[source].box.Nudge()
 }
 
-// leave takes from commits other than now what a pull request says there: from its
-// last head, and from those that an earlier process told of.
+// leave takes a pull request's statuses off the commits other than now: off its
+// last head, and off those that an earlier process wrote to.
 func (c *Commits) leave(source string, number int64, last, now, why string) {
 	for _, t := range c.tracks[source] {
 		if t.Pull == number && t.SHA != now {
@@ -77,12 +78,12 @@ func (c *Commits) leave(source string, number int64, last, now, why string) {
 		}
 	}
 	if last != "" && last != now {
-		c.choose(source, last) // what was told there may be forgotten
+		c.choose(source, last) // the status there may be forgotten
 	}
 }
 
-// choose sets the status of a commit to what counts most of what pull requests want
-// there, and reports whether there is any.
+// choose sets the status of a commit to the first in rank of those that pull
+// requests want there, and reports whether there is any.
 func (c *Commits) choose(source, sha string) bool {
 	var number int64
 	var best HeadStatus

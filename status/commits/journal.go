@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// journal is a file with the commits whose statuses are not finished, and the
-// last commit of each source. It is small (one or two commits a source), so it
-// is written whole and put in place by a rename.
+// journal is a file with the commits whose statuses are not finished, and the last
+// commit of each source. It is small (one or two commits a source), so each write
+// is a whole new file and a rename.
 type journal struct {
 	path string
 }

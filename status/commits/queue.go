@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// queue posts to one forge. What is to be posted is in the tracks. Only its worker uses
-// known.
+// queue posts to one forge. The statuses to post are in the tracks. Only its worker
+// uses known.
 type queue struct {
 	forge Forge
 	box   *outbox.Outbox
@@ -26,8 +26,8 @@ func newQueue(f Forge, share int, now func() time.Time) *queue {
 	return &queue{forge: f, box: outbox.New(ForgeDelays, f.Limits().PerMinute/share, now), known: map[string]map[string]forge.CommitStatus{}}
 }
 
-// ForgeDelays are the times between tries of what is written to a forge: about half an
-// hour, then each quarter of an hour.
+// ForgeDelays are the times between tries of a write to a forge: about half an hour,
+// then each quarter of an hour.
 var ForgeDelays = outbox.Delays{First: 500 * time.Millisecond, Longest: 5 * time.Minute, Many: 15, Slow: 15 * time.Minute}
 
 // Beside is another way to the forge of a source, which shares the limit.
@@ -36,9 +36,9 @@ func (c *Commits) Beside(source string) *outbox.Outbox { return c.queues[source]
 const (
 	// RequestTimeout bounds one request to a forge.
 	RequestTimeout = 20 * time.Second
-	// MissingTries bounds the tries of what forges call missing, for what is not
-	// worth more: Gitea answers so for about a second after a push, GitHub at
-	// times for longer.
+	// MissingTries bounds the tries of writes whose target the forge calls missing,
+	// where more are not worth it: Gitea answers so for about a second after a
+	// push, GitHub at times for longer.
 	MissingTries = 7
 	// LastingTries is the same for verdicts and for what must not stay pending: a day
 	// of tries once ForgeDelays are slow.
@@ -69,9 +69,9 @@ func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool)
 	})
 }
 
-// next is the status to post now. Where there is none, wait says when there
-// will be, 0 if nothing is wanted. Verdicts go before pending, the aggregate
-// before targets; pending that was not posted in time is never posted.
+// next is the status to post now. Without one, wait says when there will be, 0 if
+// nothing is wanted. Verdicts go before pending, the aggregate before targets;
+// pending that was not posted in time is never posted.
 func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,14 +100,14 @@ func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, 
 	})
 }
 
-// errUnchanged says that the commit has the status already.
+// errUnchanged says that the status is on the commit already.
 var errUnchanged = errors.New("status is unchanged")
 
 // errKept says that a verdict stays until there is the next one.
 var errKept = errors.New("status is kept")
 
-// post reads what the commit has, once, and writes what differs. After a write
-// of which nobody knows whether it took effect the next one reads again.
+// post reads what the commit has, once, and writes what differs. After a write that
+// may or may not have taken effect the next one reads again.
 func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -199,7 +199,8 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 		"context", j.want.Context, "state", string(j.want.State), "error", c.o.Redact.Text(refusal.Error()))
 	switch outcome {
 	case outbox.FirstDenied:
-		// One refusal stands for all contexts: the token is what is refused.
+		// One refusal stands for all contexts: it is the token that the forge
+		// refuses.
 		log.Error("commit statuses are refused; they are tried again until the token is accepted")
 	case outbox.Denied:
 		log.Debug("commit statuses are still refused")

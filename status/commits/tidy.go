@@ -2,16 +2,16 @@ package commits
 
 import "time"
 
-// What is kept of superseded commits that cannot be posted, for each source:
-// maxSuperseded of those of which the forge shows nothing pending, and
-// maxTracks in all. The oldest go first.
+// How many superseded commits are kept that cannot be posted, for each source:
+// maxSuperseded of those of which the forge shows nothing pending, and maxTracks in
+// all. The oldest go first.
 const (
 	maxSuperseded = 20
 	maxTracks     = 500
 )
 
-// tidy closes what an earlier process left and nobody continues, and forgets
-// earlier commits that are finished. One on which the forge may still show
+// tidy closes what an earlier process left and this one does not continue, and
+// forgets earlier commits that are finished. One on which the forge may still show
 // something pending stays in the journal until that is closed.
 func (c *Commits) tidy(source string, q *queue, now time.Time) {
 	list := c.tracks[source]

@@ -18,8 +18,8 @@ const (
 	requestTimeout = 30 * time.Second
 	// tries is how often a read is tried. A write is tried once: its answer may be lost.
 	tries = 3
-	// longestWait bounds the wait between two tries. Who is asked to wait longer is
-	// told so, and comes back by himself.
+	// longestWait bounds the wait between two tries. A caller that should wait
+	// longer learns that from the error, and comes back by itself.
 	longestWait = 10 * time.Second
 )
 
@@ -46,7 +46,7 @@ func (c *caller) Kind() Kind { return c.kind }
 type need struct {
 	does  string // such as "read pull requests"
 	grant string // what the token needs for it
-	// thing is what is not there when the forge answers 404, such as "pull request 7";
+	// thing is what is missing when the forge answers 404, such as "pull request 7";
 	// "" for the repository, which then is not there for this token only.
 	thing string
 }
@@ -87,7 +87,7 @@ func (c *caller) read(ctx context.Context, n need, etag string, call func(contex
 }
 
 // passes reports whether a read that failed so may succeed in a moment. Gitea says
-// 500 for what is not there, which is why this has an end.
+// 500 for missing things, which is why this has an end.
 func passes(e *forgehttp.Error) bool {
 	return e.Fault == forgehttp.FaultBusy || e.Status >= 500
 }
@@ -112,8 +112,8 @@ func (c *caller) once(ctx context.Context, n need, etag string, call func(contex
 	return answer{etag: word(x.Header.Get("ETag")), more: more(x.Header), total: total(x.Header)}, nil
 }
 
-// explain says what failed and what a person can do about it. What is no refusal of
-// the transport, its library could not read.
+// explain says what failed and what a person can do about it. An error that is no
+// refusal by the transport is an answer that the library could not read.
 func (c *caller) explain(n need, status int, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) {
@@ -141,7 +141,7 @@ func (c *caller) explain(n need, status int, err error) error {
 	return &e
 }
 
-// refused is the refusal with a status, nil if err is none.
+// refused is the refusal with a status, nil for any other error.
 func refused(err error, status int) *forgehttp.Error {
 	var e *forgehttp.Error
 	if errors.As(err, &e) && e.Status == status {

@@ -36,12 +36,12 @@ const (
 	commandText = 60
 )
 
-// ParseCommand reads the command in a comment. It must be alone on the first line
-// that has text: "weir plan", "weir approve", "weir approve DIGEST" or "weir help", in
-// any case. What is quoted, is code or is an HTML comment is passed over, so that an
-// answer below a quotation works and what was said by others does not. A line of
-// two or three words that begins with "weir" and is none of these is Unknown; anything
-// else is no command, and false.
+// ParseCommand reads the command in a comment. It must be alone on the first line that
+// has text: "weir plan", "weir approve", "weir approve DIGEST" or "weir help", in any
+// case. It passes over quotations, code and HTML comments, so that an answer below a
+// quotation works and the words of others do not. A line of two or three words that
+// begins with "weir" and names no command is Unknown; anything else is no command, and
+// false.
 func ParseCommand(body string) (Command, bool) {
 	line := firstSaid(body)
 	words := strings.Fields(line)
@@ -133,8 +133,8 @@ func firstSaid(body string) string {
 	return ""
 }
 
-// withoutComments is what is left of a line without HTML comments, and whether one
-// of them stays open.
+// withoutComments removes HTML comments from a line, and says whether one of them
+// stays open.
 func withoutComments(line string) (rest string, open bool) {
 	for {
 		before, after, found := strings.Cut(line, "<!--")

@@ -6,11 +6,11 @@ import (
 )
 
 // CommitState is a commit status' state; GitHub and Gitea know these four, and
-// GitLab has a job's state for each.
+// GitLab maps each to a job's state.
 type CommitState string
 
-// Commit states. Failure is a verdict on the commit; Error says that there is
-// none (superseded, interrupted). Neither satisfies a required check.
+// Commit states. Failure is a verdict on the commit; Error says that there is no
+// verdict (superseded, interrupted). Neither satisfies a required check.
 const (
 	Pending CommitState = "pending"
 	Success CommitState = "success"
@@ -21,7 +21,7 @@ const (
 // Final reports whether the state ends a status.
 func (s CommitState) Final() bool { return s != Pending }
 
-// CommitStatus is one status of a commit. The newest of a context counts.
+// CommitStatus is one status of a commit. The newest of a context is the valid one.
 type CommitStatus struct {
 	Context     string      `json:"context"`
 	State       CommitState `json:"state"`

@@ -55,7 +55,7 @@ const (
 	Commented What = "comment"
 )
 
-// header names of the families, the first that is there counts. Gitea sends
+// header names of the families; the first that is present is used. Gitea sends
 // GitHub's names too, and Forgejo Gitea's.
 var (
 	eventHeaders = map[Kind][]string{

@@ -6,16 +6,16 @@
 // # Terms
 //
 // A commit status is a verdict on a commit, under a name, its context; the newest of a
-// context counts. A pull request proposes commits; GitLab calls it a merge request, and
-// its comments notes. A delivery is one request of a webhook, a hint is what it says to
-// have changed. A command is a comment that tells weir to do something.
+// context is the valid one. A pull request proposes commits; GitLab calls it a merge
+// request, and its comments notes. A delivery is one request of a webhook, a hint is
+// the change that it claims. A command is a comment that tells weir to do something.
 //
 // # One client for each forge
 //
 // New returns a Client of one repository. Those who use one ask for less, by an interface
 // of their own. Each is one type on the forge's own library (go-github, GitLab's
-// client-go, Gitea's SDK), which knows addresses, documents and parameters. What holds for
-// all forges is in two places below the libraries and above them:
+// client-go, Gitea's SDK), which knows addresses, documents and parameters. The rules for
+// all forges stand in two layers, below the libraries and above them:
 //
 //   - The transport, package forgehttp: the forge's host only, limits, conditional
 //     requests, how much of an answer is passed on, and that every refusal is an Error
@@ -27,8 +27,8 @@
 //
 // So what a library does about these is turned off: go-github's own account of limits,
 // client-go's repetitions and limiter. Gitea's SDK keeps a context in its client, which
-// hence is made anew for each call, and is told no version, as it would ask the server
-// for it.
+// hence is made anew for each call, and gets an empty version, as it would ask the
+// server for one.
 //
 // Own code stays where a library breaks a promise: client-go ends the process where a
 // list of merge requests holds a null, so that list is decoded here; who an App of GitHub
@@ -37,14 +37,14 @@
 //
 // # Rules
 //
-//   - Of a webhook nothing is believed. A delivery proves that it knows a secret, says
-//     where to look, and no more; a source is then read by Git and a pull request by a
-//     Client.
-//   - A list is read in pages, at most a thousand items of it. Looking again costs the
-//     fewest requests that tell that nothing changed: a conditional one for each page,
-//     or one where the forge says how many items there are.
+//   - weir believes nothing that a webhook says. A delivery proves that it knows a
+//     secret and says what to read again, no more; Git then reads a source, and a
+//     Client a pull request.
+//   - A list is read in pages, at most a thousand items of it. Reading it again costs
+//     the fewest requests that can show that nothing changed: a conditional one for
+//     each page, or one where the forge says how many items there are.
 //   - What strangers write (titles, names, comments) is bounded before it is kept. A name
 //     that is too long is left out, never cut, as it would name something else.
-//   - Who may do what is asked at the moment of a command; an answer about another user,
-//     or none, is no permission.
+//   - weir asks for a user's rights at the moment of a command; an answer about another
+//     user, or no answer, is no permission.
 package forge

@@ -131,9 +131,9 @@ func (t *giteaForge) pullPage(ctx context.Context, page int, etag string) ([]Pul
 	return list, a, err
 }
 
-// withoutPulls says why Gitea has no list of pull requests. It answers 404 where
+// withoutPulls says why Gitea gives no list of pull requests. It answers 404 where
 // they are turned off, and also while nothing was pushed yet, and a moment longer:
-// then there are none.
+// then the list is empty.
 func (t *giteaForge) withoutPulls(ctx context.Context, err error) error {
 	var repository *gitea.Repository
 	_, asked := t.read(ctx, need{does: "read the repository", grant: giteaRead}, "", t.call(func(c *gitea.Client) (err error) {

@@ -145,9 +145,9 @@ func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time,
 	return list, a, err
 }
 
-// githubPullOf is the pull request that a comment is on, 0 if it is on an issue. GitHub has
-// the number in the address of the issue that each pull request also is, and tells the
-// two apart by the page's address.
+// githubPullOf is the pull request that a comment is on, 0 if it is on an issue. GitHub
+// has the number in the address of the issue that each pull request also is, and only the
+// page's address distinguishes the two.
 func githubPullOf(c *github.IssueComment) int64 {
 	if page, _, _ := strings.Cut(c.GetHTMLURL(), "#"); !strings.Contains(page, "/pull/") {
 		return 0
@@ -155,7 +155,7 @@ func githubPullOf(c *github.IssueComment) int64 {
 	return numberAtEnd(c.GetIssueURL())
 }
 
-// Comments lists a conversation, without what is said on lines of the change.
+// Comments lists a conversation, without the comments on lines of the change.
 func (g *gitHub) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(g.size, from, func(page int) ([]Comment, answer, error) {
 		return g.talk(ctx, g.thePull("read comments", githubRead, number), number, from, page, "")
@@ -169,8 +169,8 @@ func (g *gitHub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 	})
 }
 
-// Permission is what a user's role in the repository is. A role that an
-// organisation made itself counts as the one that it is based on.
+// Permission is what a user's role in the repository is. A role that an organisation made
+// itself stands for the one that it is based on.
 // https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user
 func (g *gitHub) Permission(ctx context.Context, user string) (level Level, err error) {
 	if !plausible(user) {
@@ -197,8 +197,8 @@ var githubLevels = map[string]Level{
 	"none": None, "read": Read, "triage": Triage, "write": Write, "maintain": Maintain, "admin": Admin, "owner": Admin,
 }
 
-// githubLevelOf is the level that the first name that is known stands for, if it is said
-// of the user, or of nobody in particular.
+// githubLevelOf is the level that the first name that is known stands for, if the answer
+// is about the user, or names no user.
 func githubLevelOf(user string, nobody bool, of string, names ...string) Level {
 	if !nobody && !strings.EqualFold(of, user) {
 		return None
@@ -245,8 +245,8 @@ func (g *gitHub) DeleteComment(ctx context.Context, _, id int64) error {
 	}))
 }
 
-// Self is the token's user. The token of an App's installation has none: who it
-// writes as, GraphQL tells.
+// Self is the token's user. The token of an App's installation belongs to no user:
+// GraphQL names the author of its writes.
 func (g *gitHub) Self(ctx context.Context) (string, error) {
 	return g.whoAmI(ctx, "to be a user's or an App's installation", func(ctx context.Context) (string, error) {
 		user, _, err := g.client.Users.Get(ctx, "")

@@ -28,8 +28,8 @@ type gitLab struct {
 	size         int    // of a page
 
 	// Under the caller's lock: moved is the list of those that changed since a time,
-	// notes what was read of each, commits what is known of commits' jobs, and order
-	// has the oldest of these first.
+	// notes the comments read of each, commits the jobs of commits, and order has
+	// the oldest of these first.
 	moved   onceTold[[]PullRequest]
 	notes   map[int64]gitlabNotes
 	commits map[string]*gitlabCommit
@@ -291,7 +291,7 @@ func (g *gitLab) Permission(ctx context.Context, user string) (level Level, err 
 			return err
 		}
 		in, _, err := g.client.ProjectMembers.GetInheritedProjectMember(g.project, users[i].ID, with(ctx))
-		if err == nil && (in.State == "" || in.State == "active") { // else blocked, or awaiting somebody's consent
+		if err == nil && (in.State == "" || in.State == "active") { // else blocked, or waiting for consent
 			level = levelOf(in.AccessLevel)
 		}
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// gitlabCommit is what is known of the jobs of a commit. What GitLab calls a commit status
-// is a job of an external pipeline, with a job's states and transitions.
+// gitlabCommit is the jobs of a commit, as far as weir knows them. What GitLab calls a
+// commit status is a job of an external pipeline, with a job's states and transitions.
 // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
 type gitlabCommit struct {
 	// pipeline is the one that the statuses are in, 0 if that is not known.
@@ -45,9 +45,9 @@ func stateOfGitLab(s string) CommitState {
 	}
 }
 
-// next is the job's state to ask for, empty where the job cannot be changed: what
-// is pending can be made running, which then can be changed by its end only. A job
-// that has ended is followed by a new one.
+// next is the job's state to ask for, empty where the job cannot be changed: a
+// pending job can become running, and a running one can only end. A job that has
+// ended is followed by a new one.
 func (c *gitlabCommit) next(name string, want CommitState) string {
 	if want != Pending {
 		return gitlabStates[want]
@@ -64,8 +64,8 @@ func (c *gitlabCommit) next(name string, want CommitState) string {
 
 var gitlabStatuses = need{does: "write statuses", grant: gitlabStatus}
 
-// SetStatus adds or changes a status. A description of what is under way can be
-// changed once: what cannot be shown is no error, as the state is right.
+// SetStatus adds or changes a status. The description of a running job can be
+// changed once: a text that cannot be shown is no error, as the state is right.
 func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
 	commit := g.commit(sha)
 	state := commit.next(s.Context, s.State)
@@ -79,7 +79,7 @@ func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 	}
 	switch {
 	case refusal.Status == http.StatusBadRequest && strings.Contains(refusal.Message, "annot transition"):
-		// Somebody else changed the job: another writer, or one of our own writes
+		// Another writer changed the job: another process, or one of our own writes
 		// whose answer was lost.
 		return g.settle(ctx, sha, s, refusal)
 	case commit.pipeline != 0 && (refusal.Status == http.StatusBadRequest || refusal.Status == http.StatusNotFound):
@@ -123,8 +123,8 @@ func (g *gitLab) set(ctx context.Context, sha string, commit *gitlabCommit, stat
 	return nil
 }
 
-// settle reads what became of a job that could not be changed. It is no error that
-// the job has the state already.
+// settle reads what became of a job that could not be changed. It is no error if
+// the job is in that state already.
 func (g *gitLab) settle(ctx context.Context, sha string, want CommitStatus, refusal *forgehttp.Error) error {
 	has, err := g.Statuses(ctx, sha)
 	if err != nil {

@@ -8,18 +8,19 @@ type pull struct {
 	number int64
 }
 
-// heard holds the pull requests that deliveries were about, for as long as another
-// one would be too early to be told of.
+// heard holds the pull requests that deliveries were about, for as long as it would
+// be too early to report another one.
 type heard map[pull]*pendingPull
 
 type pendingPull struct {
 	hook Hook
-	// told is when somebody was told of it last, due when they are next; zero for not.
-	told, due time.Time
+	// reported is when the watcher last heard of it, due when it hears next; zero for
+	// never.
+	reported, due time.Time
 }
 
-// maxHeard bounds the pull requests that are waited with. What is left out is seen
-// by polling.
+// maxHeard bounds the pull requests that are waited with. Polling sees those that
+// are left out.
 const maxHeard = 4096
 
 func (h heard) add(a accepted) {
@@ -32,24 +33,24 @@ func (h heard) add(a accepted) {
 		p = &pendingPull{}
 		h[key] = p
 	}
-	p.hook, p.due = a.hook, p.told.Add(apart)
+	p.hook, p.due = a.hook, p.reported.Add(spacing)
 }
 
-// act tells of those that are due, and returns when there is something to do again.
+// act reports those that are due, and returns when there is something to do again.
 func (h heard) act(now time.Time) time.Duration {
 	next := time.Hour
 	for key, p := range h {
 		if !p.due.IsZero() && !p.due.After(now) {
 			p.hook.Pulls.Heard(key.number)
-			p.told, p.due = now, time.Time{}
+			p.reported, p.due = now, time.Time{}
 		}
 		switch {
 		case !p.due.IsZero():
 			next = min(next, p.due.Sub(now))
-		case now.Sub(p.told) >= apart:
+		case now.Sub(p.reported) >= spacing:
 			delete(h, key)
 		default:
-			next = min(next, p.told.Add(apart).Sub(now))
+			next = min(next, p.reported.Add(spacing).Sub(now))
 		}
 	}
 	return next

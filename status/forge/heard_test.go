@@ -146,7 +146,7 @@ func TestStormOfPullRequests(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if diff := cmp.Diff(map[int64][]time.Time{7: {began, began.Add(apart)}, 8: {began}}, p.heard); diff != "" {
+		if diff := cmp.Diff(map[int64][]time.Time{7: {began, began.Add(spacing)}, 8: {began}}, p.heard); diff != "" {
 			t.Errorf("after a minute (-want +got):\n%s", diff)
 		}
 		// What was forgotten meanwhile is heard of at once again.
@@ -168,10 +168,10 @@ func TestHeardIsBounded(t *testing.T) {
 	if len(h) != maxHeard {
 		t.Errorf("%d are waited with", len(h))
 	}
-	if next := h.act(now); next != apart || len(p.counts()) != maxHeard {
+	if next := h.act(now); next != spacing || len(p.counts()) != maxHeard {
 		t.Errorf("%d heard of, next in %s", len(p.counts()), next)
 	}
-	if next := h.act(now.Add(apart)); next != time.Hour || len(h) != 0 {
+	if next := h.act(now.Add(spacing)); next != time.Hour || len(h) != 0 {
 		t.Errorf("%d are left, next in %s", len(h), next)
 	}
 }

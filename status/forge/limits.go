@@ -48,8 +48,8 @@ const (
 	requestBurst      = 2000
 	failuresPerSecond = 1
 	failureBurst      = 20
-	// addresses bounds what is remembered. Who comes back after it was forgotten
-	// starts anew, as after a restart.
+	// addresses bounds the addresses in memory. Who comes back after it was
+	// forgotten starts anew, as after a restart.
 	addresses = 1024
 )
 
@@ -70,7 +70,8 @@ func newVisitors() *visitors {
 	return &visitors{order: list.New(), items: map[netip.Prefix]*list.Element{}}
 }
 
-// peer is the address of a request's connection; what cannot be read has none.
+// peer is the address of a request's connection, the zero address if it cannot be
+// read.
 func peer(req *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(req.RemoteAddr)
 	if err != nil {
@@ -79,8 +80,8 @@ func peer(req *http.Request) netip.Addr {
 	return at.Addr()
 }
 
-// addressOf is what counts as one address: a /64 with IPv6, of which each machine
-// may use all. Those without any are one together.
+// addressOf is the unit of addresses: a /64 with IPv6, of which each machine may
+// use all. Those without any are one together.
 func addressOf(ip netip.Addr) netip.Prefix {
 	ip = ip.Unmap().WithZone("")
 	bits := 64

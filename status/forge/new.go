@@ -68,8 +68,8 @@ func New(o ClientOptions) (Client, error) {
 	}
 }
 
-// maxSaid bounds what is kept of a comment, in bytes, where those of all pull requests
-// are: a command is in the first line.
+// maxSaid bounds how many bytes of a comment the list for all pull requests keeps: a
+// command is in the first line.
 const maxSaid = 2 << 10
 
 // cut is the beginning of s, of its own memory.
@@ -83,7 +83,7 @@ func cut(s string, end int) string {
 	return strings.Clone(s[:end])
 }
 
-// brief is what is kept of a comment among those on all pull requests.
+// brief is the part of a comment that the list for all pull requests keeps.
 func brief(c Comment) Comment {
 	c.Body = cut(c.Body, maxSaid)
 	return c

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// maxItems bounds what is read of one list.
+// maxItems bounds how much of one list is read.
 const maxItems = 1000
 
 // more reports whether a forge says that there is another page. Its address is not

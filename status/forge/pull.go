@@ -23,8 +23,8 @@ type PullRequest struct {
 	Number                int64
 	Title, Author, WebURL string
 	Draft                 bool
-	// Fork says that the head may have been pushed by somebody who may not push to
-	// the repository: it is in another one, or in one that is gone.
+	// Fork says that the head may come from a user who may not push to the
+	// repository: it is in another repository, or in one that is gone.
 	Fork  bool
 	State State
 	// HeadSHA is the commit that is proposed, HeadRef the branch it is on, in the
@@ -35,8 +35,8 @@ type PullRequest struct {
 	// be older than the branch.
 	BaseRef, BaseSHA string
 	// MergeRef is the ref to fetch that holds the forge's own result of merging, ""
-	// where the forge has none. The ref is missing, or is of older commits, while
-	// there are conflicts: its parents tell.
+	// where the forge makes no such ref. The ref is missing, or is of older
+	// commits, while there are conflicts: its parents tell.
 	MergeRef string
 	// MergeSHA is the commit that the merge made on the base branch, however it was
 	// merged: by a merge commit, squashed, rebased or fast-forward. "" until then.
@@ -66,7 +66,7 @@ func (p PullRequest) bounded() PullRequest {
 	return p
 }
 
-// word is s, or nothing where that is too long to be a name.
+// word is s, or "" if s is too long for a name.
 func word(s string) string {
 	if len(s) > maxWord {
 		return ""

@@ -21,9 +21,9 @@ const Prefix = "/hooks/"
 type Source interface {
 	// Follows reports whether the source follows a ref, given by its full name.
 	Follows(ref string) bool
-	// At is the commit that the source is at, empty if it has none.
+	// At is the commit that the source is at, empty without one.
 	At() string
-	// Nudge has the source look at its repository.
+	// Nudge makes the source fetch its repository.
 	Nudge()
 }
 
@@ -42,7 +42,7 @@ type Hook struct {
 	// Address is the repository's, empty if any repository may be named.
 	Address string
 	Source  Source
-	// Pulls is told of pull requests; nil if nobody asks.
+	// Pulls hears of pull requests; it may be nil.
 	Pulls Pulls
 	// Self is the login that weir writes comments with. Its comments are no news.
 	Self string
@@ -74,10 +74,11 @@ var codes = map[Result]int{
 // Options of a Receiver.
 type Options struct {
 	Logger *slog.Logger
-	// Received is told what became of each delivery, for metrics; nil if nobody asks.
-	// The kind is empty where the path names no source that takes deliveries.
+	// Received is called with the outcome of each delivery, for metrics; it may be
+	// nil. The kind is empty where the path names no source that takes deliveries.
 	Received func(kind Kind, result Result)
-	// Origin is whom a delivery counts against; nil for the address of its connection.
+	// Origin is the address whose limit a delivery uses; nil for that of its
+	// connection.
 	Origin func(*http.Request) netip.Addr
 }
 
@@ -109,29 +110,29 @@ type Receiver struct {
 	mu         sync.Mutex
 	hooks      map[string]Hook
 	deliveries *seen
-	refs       map[string]map[string]told // by source and ref
+	refs       map[string]map[string]namedCommit // by source and ref
 }
 
-// told is the last commit of a ref that a delivery named.
-type told struct {
+// namedCommit is the last commit of a ref that a delivery named.
+type namedCommit struct {
 	commit string
 	at     time.Time
 }
 
-// accepted is a hint that is acted on: the source looks, the pull request is heard
-// of, or both.
+// accepted is a hint that is acted on: the source fetches, the watcher hears of the
+// pull request, or both.
 type accepted struct {
-	source      string
-	hook        Hook
-	hint        Hint
-	look, heard bool
+	source       string
+	hook         Hook
+	hint         Hint
+	fetch, heard bool
 }
 
 // NewReceiver returns a Receiver without hooks.
 func NewReceiver(o Options) *Receiver {
 	r := &Receiver{
 		log: o.Logger, received: o.Received, origin: o.Origin, visitors: newVisitors(), turns: make(chan struct{}, reading), queue: make(chan accepted, waiting),
-		warn: map[Result]*rate.Sometimes{}, hooks: map[string]Hook{}, deliveries: newSeen(remembered), refs: map[string]map[string]told{},
+		warn: map[Result]*rate.Sometimes{}, hooks: map[string]Hook{}, deliveries: newSeen(remembered), refs: map[string]map[string]namedCommit{},
 	}
 	if r.received == nil {
 		r.received = func(Kind, Result) {}
@@ -193,7 +194,7 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, name string, h
 		return Limited, Hint{}, nil
 	}
 	if hook.Source == nil {
-		// As an unsigned one, so that nobody can find out which sources there are.
+		// As an unsigned one, so that no stranger can find out which sources exist.
 		r.visitors.failed(from, time.Now())
 		return Unsigned, Hint{}, errors.New("no source of this name takes webhooks")
 	}
@@ -249,14 +250,14 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, Resul
 // judge queues a hint that may be news.
 func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	a := accepted{source: name, hook: hook, hint: hint}
-	a.look = hint.What == Pushed && hint.Ref == "" || hint.Ref != "" && hook.Source.Follows(hint.Ref)
+	a.fetch = hint.What == Pushed && hint.Ref == "" || hint.Ref != "" && hook.Source.Follows(hint.Ref)
 	a.heard = hint.Number > 0 && hook.Pulls != nil && !own(hook, hint)
 	switch {
 	case hint.What == "":
 		return Ignored, nil
 	case hook.Address != "" && !Names(hint.Repository, hook.Address):
 		return Ignored, errors.New("the delivery is about another repository than the source's")
-	case !a.look && !a.heard:
+	case !a.fetch && !a.heard:
 		return Ignored, nil
 	}
 	r.mu.Lock()
@@ -264,7 +265,7 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	if hint.Delivery != "" && r.deliveries.add(name+" "+hint.Delivery) {
 		return Repeated, nil
 	}
-	if a.look = a.look && !r.known(name, hook, hint); !a.look && !a.heard {
+	if a.fetch = a.fetch && !r.known(name, hook, hint); !a.fetch && !a.heard {
 		return Repeated, nil
 	}
 	select {
@@ -274,17 +275,17 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 		r.deliveries.drop(name + " " + hint.Delivery)
 		return Busy, errors.New("too many deliveries wait")
 	}
-	if a.look && hint.Commit != "" {
+	if a.fetch && hint.Commit != "" {
 		if r.refs[name] == nil || len(r.refs[name]) >= waiting {
-			r.refs[name] = map[string]told{}
+			r.refs[name] = map[string]namedCommit{}
 		}
-		r.refs[name][hint.Ref] = told{hint.Commit, time.Now()}
+		r.refs[name][hint.Ref] = namedCommit{hint.Commit, time.Now()}
 	}
 	return Accepted, nil
 }
 
 // own reports whether a delivery is about what weir itself wrote, which is comments
-// only. Somebody may share its login, so that the rest is heard.
+// only. A person may share its login, so the rest is taken.
 func own(hook Hook, hint Hint) bool {
 	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self)
 }
@@ -294,7 +295,7 @@ func own(hook Hook, hint Hint) bool {
 const sameWithin = 30 * time.Second
 
 // known reports whether a hint says what the one before it of the same ref said.
-// Deliveries have no signed id, so that replays are found by what they say.
+// Deliveries have no signed id, so that replays are recognised by their content.
 func (r *Receiver) known(name string, hook Hook, hint Hint) bool {
 	last, ok := r.refs[name][hint.Ref]
 	return ok && hint.Commit != "" && last.commit == hint.Commit && (time.Since(last.at) < sameWithin || hook.Source.At() == hint.Commit)
@@ -320,19 +321,19 @@ func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result
 	r.warn[result].Do(func() { r.log.Warn("webhook is not acted on", args...) })
 }
 
-// apart is the least time between two looks at a source for the sake of
-// deliveries: what comes in between is one look.
-const apart = time.Second
+// spacing is the least time between two fetches of a source for the sake of
+// deliveries: all that come in between cause one fetch.
+const spacing = time.Second
 
-// again is when a source is looked at again that has not come to the commit that a
+// again is when a source is fetched again that has not come to the commit that a
 // delivery named: large forges answer from replicas that lag behind.
 var again = []time.Duration{3 * time.Second, 10 * time.Second}
 
-// pending is what is to be done for a source.
+// pending is the work that is due for a source.
 type pending struct {
 	hook Hook
-	// looked is when the source was last told to look, due when it is next.
-	looked, due time.Time
+	// nudged is when the source was last nudged, due when it is next.
+	nudged, due time.Time
 	commit      string
 	tries       int
 }
@@ -351,7 +352,7 @@ func (r *Receiver) Run(ctx context.Context) error {
 			if a.heard {
 				pulls.add(a)
 			}
-			if !a.look {
+			if !a.fetch {
 				break
 			}
 			p := sources[a.source]
@@ -360,7 +361,7 @@ func (r *Receiver) Run(ctx context.Context) error {
 				sources[a.source] = p
 			}
 			p.hook, p.commit, p.tries = a.hook, a.hint.Commit, 0
-			p.due = p.looked.Add(apart)
+			p.due = p.nudged.Add(spacing)
 		case <-timer.C:
 		}
 		now, next := time.Now(), time.Hour
@@ -374,7 +375,7 @@ func (r *Receiver) Run(ctx context.Context) error {
 	}
 }
 
-// act has the source look if it is time to, and says when it is time again.
+// act nudges the source if it is time to, and says when it is time again.
 func (p *pending) act(now time.Time) {
 	if p.due.IsZero() || p.due.After(now) {
 		return
@@ -384,7 +385,7 @@ func (p *pending) act(now time.Time) {
 		return
 	}
 	p.hook.Source.Nudge()
-	p.looked = now
+	p.nudged = now
 	if p.commit != "" && p.tries < len(again) {
 		p.due = now.Add(again[p.tries])
 		p.tries++

@@ -347,7 +347,7 @@ func TestStormIsFewLooks(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := source.count(); n != 2 || !source.nudges[1].Equal(began.Add(apart)) {
+		if n := source.count(); n != 2 || !source.nudges[1].Equal(began.Add(spacing)) {
 			t.Errorf("%d looks: %v", n, source.nudges)
 		}
 		cancel()

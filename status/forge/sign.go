@@ -18,8 +18,8 @@ import (
 type Secrets [][]byte
 
 const (
-	// MinSecret is the length of the shortest secret that is taken, in bytes: what
-	// is shorter can be tried out against one recorded delivery.
+	// MinSecret is the length of the shortest secret that is taken, in bytes: a
+	// shorter one can be tried out against one recorded delivery.
 	MinSecret = 16
 	// maxSecrets bounds what each delivery is compared with.
 	maxSecrets    = 4
@@ -63,12 +63,13 @@ func ReadSecrets(file string) (Secrets, error) {
 // errUnsigned says that a delivery does not prove that it knows the secret.
 var errUnsigned = errors.New("the delivery is not signed with the secret")
 
-// signatureHeaders of the forges that sign, the first that is there counts. SHA-1
-// signatures are not read.
+// signatureHeaders of the forges that sign; the first that is present is used.
+// SHA-1 signatures are not read.
 var signatureHeaders = map[Kind][]string{
 	GitHub: {"X-Hub-Signature-256"},
 	Gitea:  {"X-Forgejo-Signature", "X-Gitea-Signature", "X-Hub-Signature-256"},
-	// The first is what weir's own notifications do not use: theirs has a timestamp.
+	// weir's own notifications do not use the first: their signature has a
+	// timestamp.
 	Generic: {"X-Hub-Signature-256", "X-Signature-256", "X-Signature"},
 }
 
@@ -76,8 +77,8 @@ var signatureHeaders = map[Kind][]string{
 // takes the same time whatever the delivery has wrong.
 func (s Secrets) Verify(kind Kind, h http.Header, body []byte) error {
 	if kind == GitLab {
-		// GitLab sends the secret itself. The digests have the same length whatever
-		// was sent, so that not even the secret's length shows.
+		// GitLab sends the secret itself. The digests are of the same length
+		// whatever was sent, so that not even the secret's length shows.
 		sent := sha256.Sum256([]byte(h.Get("X-Gitlab-Token")))
 		found := 0
 		for _, secret := range s {

@@ -110,8 +110,8 @@ func (o *Outbox) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Pick takes the first of the entries that may be tried now, by before. Where there is
-// none, wait is how long until there is one, 0 if no entry is open.
+// Pick takes the first of the entries that may be tried now, by before. Without one,
+// wait is how long until there is one, 0 if no entry is open.
 func Pick[T any](o *Outbox, entries iter.Seq2[*Entry, T], before func(a, b T) bool) (found T, wait time.Duration, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,8 +138,8 @@ func Pick[T any](o *Outbox, entries iter.Seq2[*Entry, T], before func(a, b T) bo
 	return found, wait, ok
 }
 
-// Entry is what is remembered of the tries of one thing to write. Its zero value had none.
-// Its owner guards it.
+// Entry is the memory of the tries of one thing to write. Its zero value had none. Its
+// owner guards it.
 type Entry struct {
 	tries     int
 	notBefore time.Time

@@ -7,8 +7,8 @@
 //   - A read may be conditional: see Exchange.
 //   - Of an answer no more is passed on than is bounded, in bytes, in values and for
 //     each text in it, as strangers write what forges answer with.
-//   - What is refused, and what gets no answer, is an Error, in which no text shows the
-//     token. A library gives it on as the error of its transport.
+//   - A refusal, or a request without an answer, is an Error, and no text in it shows
+//     the token. A library gives it on as the error of its transport.
 package forgehttp
 
 import (
@@ -77,7 +77,7 @@ const answerLimit = 64 << 20
 type Exchange struct {
 	// ETag makes a read conditional.
 	ETag string
-	// Same says that the answer is the one that had the ETag.
+	// Same says that the answer is still the one with the ETag.
 	Same bool
 	// Status and Header are the last answer's.
 	Status int
@@ -198,7 +198,7 @@ func (t *transport) clean(text string) string {
 
 // saidIn is what an error document of any of the forges says. GitLab's message may
 // be a text, a list or a mapping of fields; its errors of authentication have the
-// form of OAuth. What is no such document is a proxy's page.
+// form of OAuth. Any other document is a proxy's page.
 func saidIn(body []byte) string {
 	var in struct {
 		Message     json.RawMessage   `json:"message"`

@@ -4,7 +4,7 @@ import "io"
 
 // longestText bounds each text of a JSON document, in bytes as it is written: a forge's
 // description of a pull request or a comment may be without bound, and a library reads
-// the texts of a whole page at once. What is beyond is left out.
+// the texts of a whole page at once. The rest is left out.
 const longestText = 64 << 10
 
 // clipped passes a JSON document on with its texts cut, each at the end of a character
@@ -13,7 +13,7 @@ type clipped struct {
 	r      io.Reader
 	quoted bool
 	length int // of the text so far
-	// escape is what is left of \u1234, and opened while only its backslash was read.
+	// escape is the rest of \u1234, and opened while only its backslash was read.
 	escape int
 	cut    bool
 }

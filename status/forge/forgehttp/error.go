@@ -88,7 +88,7 @@ func RetryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// quoted bounds what is quoted of an answer, in characters: it may be a proxy's
+// quoted bounds the quotation from an answer, in characters: it may be a proxy's
 // whole page.
 const quoted = 200
 

@@ -21,7 +21,7 @@ func (q *quota) wait(now time.Time) time.Duration {
 	return max(0, q.until.Sub(now))
 }
 
-// note reads what an answer says of what is left.
+// note reads how much of the quota an answer says is left.
 func (q *quota) note(h http.Header, now time.Time) {
 	wait := resetOf(h, now)
 	if wait == 0 {
