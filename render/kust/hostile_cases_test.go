@@ -161,7 +161,7 @@ func hostileSizes() []hostile {
 		{"very many objects in a chain of bases", made(func() tree.Map { return chain(4, "", configMaps(4500)) }), ended, "kustomization.yaml"},
 		{"objects with very many annotations", made(func() tree.Map {
 			return files(40, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a%d\n  annotations:\n"+numberedKeys(20_000))
-		}), "too-large", "f7.yaml"},
+		}), "too-large", "f9.yaml"},
 		{"very many labels for very many objects", made(func() tree.Map {
 			return overlayOf("labels:\n- pairs:\n"+numbered(2000, "    l%d: x\n"), configMaps(1000))
 		}), ended, "kustomization.yaml"},
