@@ -112,8 +112,8 @@ func levels(before map[intent.Lookup]basis.Level, answers []observed.Answers, no
 	return out
 }
 
-// nameImages says of images that plans change which they are. What cannot be read has
-// its id alone: a plan does not depend on it.
+// nameImages says of images that plans change which they are. A step that cannot be
+// read shows only its id: a plan does not depend on it.
 func (s *Scope) nameImages(ctx context.Context, plans []*plan.Plan) {
 	images := map[string]*observed.Image{}
 	each := func(do func(*step.Change)) {

@@ -307,9 +307,9 @@ func (s *Scope) freshToken(a step.Action) step.Action {
 // answered is how often AWS answered to a client token.
 func (s *Scope) answered(token string) int { return max(s.sent[token], s.sentBefore[token]) }
 
-// remember keeps what AWS cannot tell afterwards: which nodegroup update was
-// started for which intent, which refresh weir cancelled, which token was
-// answered, what was written.
+// remember keeps facts that AWS cannot give afterwards: which nodegroup update was
+// started for which intent, which refresh weir cancelled, which token was answered,
+// what was written.
 func (s *Scope) remember(r *plan.Report, st step.Step, res step.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

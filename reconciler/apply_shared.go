@@ -14,7 +14,7 @@ func independent(st step.Step) bool {
 	return makes && st.LaunchConfig != ""
 }
 
-// one runs a step that is parked by itself.
+// one runs a step that parks alone.
 func (s *Scope) one(ctx context.Context, r *plan.Report, i int, key string, made step.Made) {
 	st, out := r.Plan.Steps[i], &r.Outcomes[i]
 	digest := requestOf([]step.Step{st})

@@ -47,8 +47,8 @@ type Batch struct {
 // them together grows with the pools, however these are spread over scopes.
 type Loop struct {
 	// Desired says what Git wants of the scope now, and what holds it. It may wait
-	// until the account is open. A scope that cannot be reached has an Err in its
-	// targets and no Scope.
+	// until the account is open. A scope that cannot be reached gives its targets an
+	// Err and no Scope.
 	Desired  func(ctx context.Context) (Batch, error)
 	Reporter Reporter
 	Logger   *slog.Logger
@@ -160,7 +160,7 @@ func withLastCall(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // forCall is ctx for a call that may change AWS: it does not end with ctx, because a
 // call that AWS may have taken is not to be left without its answer, but LastCall
-// after the process is told to end.
+// after the order to end.
 func forCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if calls, ok := ctx.Value(callsKey{}).(context.Context); ok {

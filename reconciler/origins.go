@@ -79,10 +79,10 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, told []
 	return asked, told
 }
 
-// nearest are a field and the ones around it, the closest first. What is about an
-// object as a whole is shown where its name stands, or its kind where the name is
-// put together from several places: every finding that names an object of the
-// render can so be linked to.
+// nearest are a field and the ones around it, the closest first. A diagnostic about an
+// object as a whole is shown where its name stands, or its kind where the name is put
+// together from several places: every finding that names an object of the render can so
+// be linked to.
 func nearest(path intent.Path) []intent.Path {
 	var out []intent.Path
 	for ; len(path) > 0; path = path[:len(path)-1] {

@@ -16,15 +16,15 @@ type parking struct {
 	err    *observed.Error
 }
 
-// How long refused steps are left alone while the plan asks the same.
+// How long refused steps stay parked while the plan asks the same.
 const (
 	parkInvalid = time.Hour
 	parkDenied  = 10 * time.Minute
 	parkUnknown = 10 * time.Minute
 )
 
-// parkedFor is how long steps are left alone that AWS refused so, 0 where asking again
-// may help.
+// parkedFor is how long steps stay parked that AWS refused so, 0 where asking again may
+// help.
 func parkedFor(err *observed.Error) time.Duration {
 	switch err.Kind {
 	case observed.Invalid:
@@ -50,8 +50,8 @@ func (s *Scope) refusal(key, digest string) *observed.Error {
 	return p.err
 }
 
-// park leaves steps alone that AWS will not take however often it is asked, and
-// reports whether err is of that kind.
+// park parks steps that AWS will refuse however often weir asks, and reports whether
+// err is of that kind.
 func (s *Scope) park(key, digest string, err *observed.Error) bool {
 	wait := parkedFor(err)
 	if wait == 0 {

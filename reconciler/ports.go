@@ -92,7 +92,7 @@ type Desired struct {
 	Proposed bool
 	Base     *intent.Set
 	// Wanted stands for what Git and the configuration want, so that others can tell
-	// whether a report is about what is wanted now.
+	// whether a report is about the present wishes.
 	Wanted string
 	// Begin records that the grant of the policy's gates has begun. The pass calls it
 	// where the grant is Exact and its plan has a step to run, before the first one: so

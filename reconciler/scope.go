@@ -71,7 +71,7 @@ type Scope struct {
 	unsure map[string]observed.Refresh
 	// planned are the commits that targets were planned at in passes that apply.
 	planned map[string]string
-	// levels are what the lookups of the last pass were answered, passes alone use it.
+	// levels are the answers to the lookups of the last pass; only passes use them.
 	levels map[intent.Lookup]basis.Level
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting

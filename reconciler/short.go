@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
-// tellShort has AWS tell why machines of pools do not come that lack some. Nothing is
+// tellShort asks AWS why machines do not come, for the pools that lack some. Nothing is
 // planned by it.
 func (s *Scope) tellShort(ctx context.Context, inputs []basis.Input, state observed.State) (observed.State, error) {
 	short := launch.Short(inputs)

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// tellUnknownNames says of the steps that failed for it which field names what AWS
-// does not know.
+// tellUnknownNames adds to the steps that failed for it which field names what AWS does
+// not know.
 func tellUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
 	var found diag.List
 	for _, o := range r.Failures() {

@@ -9,7 +9,7 @@
 // keeps anything from being deleted there.
 //
 // Plans of pull requests have a Set of their own (ForPlans): nothing that one remembers
-// changes what the other does, and what they share is the account's limits alone.
+// changes what the other does, and they share only the account's limits.
 package accounts
 
 import (
@@ -57,7 +57,7 @@ type Options struct {
 // Set is the accounts and regions that are open.
 type Set struct {
 	o Options
-	// limits are what all roles that reach an account share.
+	// limits are the limits that all roles into an account share.
 	limits *sdk.Limits
 
 	mu   sync.Mutex
@@ -72,7 +72,7 @@ type opened struct {
 	// scope is nil, and account empty, until it has been opened.
 	scope   *reconciler.Scope
 	account string
-	// cloud is what the scope reaches the account by, used when it was last asked for.
+	// cloud is the scope's client of the account, used when it was last asked for.
 	cloud *awscloud.Cloud
 	used  time.Time
 }
@@ -113,7 +113,7 @@ func (s *Set) Attach(ctx context.Context, batches []reconciler.Batch, others ...
 	}
 }
 
-// Access is a way into an account and region, or why there is none.
+// Access is a way into an account and region, or why there is no way.
 type Access struct {
 	Scope   *reconciler.Scope
 	Account string

@@ -1,5 +1,5 @@
-// Package awscloud is one account and region of AWS as the reconciler sees it. With the
-// packages below it and the contract suite it is all that knows the AWS SDK.
+// Package awscloud is one account and region of AWS as the reconciler sees it. Only
+// this package, those below it and the contract suite know the AWS SDK.
 //
 // # Rooms
 //
@@ -7,23 +7,23 @@
 //     what an error means, counting. It knows no resource.
 //   - read: each read that passes make, as weir's values; two page scanners.
 //   - members: values taken over between the intent's structs and the SDK's by name.
-//   - memory: what is remembered between passes, and for how long.
+//   - memory: the memory between passes, and its lifetimes.
 //   - observe: what the instance owns, in batches.
 //   - fill: what planning found missing.
 //   - execute: the steps of a plan, and the read right before a deletion.
 //   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.
 //
-// observe, fill and memory do not import the SDK; those that do say in an interface of
-// their own (calls.go) which operations they call. Those interfaces together are what the
-// IAM policy has to allow, and a test compares the two.
+// observe, fill and memory do not import the SDK. The others list the operations that
+// they call in an interface (calls.go). The IAM policy has to allow exactly these
+// operations, and a test compares the two.
 //
 // # Rules
 //
 // A pass never waits for AWS to finish something: it reads, writes and returns. Reads are
 // batched, so a pass over a fleet at rest costs a few pages and not a call for each pool.
-// Every write is the same when it is done twice (package execute says how), and none is
-// made to what does not carry this instance's tag. AWS is the only record: whatever is
-// remembered is a copy that a restart loses without harm.
+// Every write is the same when it is done twice (package execute says how), and weir
+// writes only to resources that carry this instance's tag. AWS is the only record: a
+// memory is a copy that a restart loses without harm.
 package awscloud
 
 import (

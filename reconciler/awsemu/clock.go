@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Clock tells the emulator the time. All state machines derive from it.
+// Clock gives the emulator the time. All state machines derive from it.
 type Clock interface {
 	Now() time.Time
 }

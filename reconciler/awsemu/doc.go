@@ -2,12 +2,12 @@
 // STS and IAM that a keeper of machine pools talks to, in one HTTP handler that
 // speaks the services' own wire protocols to unmodified SDKs and the AWS CLI.
 //
-// It behaves rather than nods. Launch templates have immutable versions and
-// quotas, instances and nodegroups pass through their states on an injected
-// [Clock], pages end in opaque tokens, client tokens are remembered, requests
-// can be throttled as AWS throttles them, and [Faults] scripts what networks and
-// clouds do to a caller. An action, parameter, filter or header that the emulator
-// does not know is refused in the error shape of the service that was asked.
+// It does not only answer, it behaves. Launch templates have immutable versions and
+// quotas, instances and nodegroups pass through their states on an injected [Clock],
+// pages end in opaque tokens, client tokens are remembered, requests can be throttled
+// as AWS throttles them, and [Faults] scripts what networks and clouds do to a caller.
+// An action, parameter, filter or header that the emulator does not know is refused in
+// the error shape of the service that was asked.
 //
 // # It imitates AWS, not its callers
 //
@@ -36,7 +36,7 @@
 // resources and are saved, unexported ones lead to the parts of other rooms and are
 // joined anew when a region is made or loaded. Every operation runs alone, under the
 // server's lock, so no room has locks of its own; only faults are armed from outside.
-// An operation that fails has changed nothing.
+// A failed operation changes nothing.
 //
 // # Accounts and regions
 //
@@ -50,8 +50,8 @@
 //
 // # Time
 //
-// Nothing sleeps and nothing runs by itself. What is due later is data, ordered
-// by due time; each request first lets everything happen that is due at the
-// clock's time. A test drives a [ManualClock]; a long-lived emulator passes none
-// and uses the real one.
+// Nothing sleeps and no goroutine works in the background. Later work is data, ordered
+// by due time; each request first lets everything happen that is due at the clock's
+// time. A test drives a [ManualClock]; a long-lived emulator passes none and uses the
+// real one.
 package awsemu

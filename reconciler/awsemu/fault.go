@@ -51,7 +51,7 @@ type Fault struct {
 // Faults scripts what goes wrong. It is safe for concurrent use. Where several
 // faults match a call, the one added first strikes.
 type Faults struct {
-	// Launches, Hooks and Nodegroups are what goes wrong behind the calls.
+	// Launches, Hooks and Nodegroups are the faults behind the calls.
 	Launches   world.Script[ec2.LaunchFault]
 	Hooks      world.Script[asg.HookFault]
 	Nodegroups world.Script[eks.NodegroupFault]

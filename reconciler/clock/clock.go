@@ -1,8 +1,8 @@
-// Package clock tells what time it is by AWS's clock, which each answer has, carried
-// on by this machine's. This machine's own may be set at any moment, by days and in
-// either direction: then suspensions would end early, approvals go on, and windows
-// open in the middle of the day. Nothing is written before AWS has answered, so its
-// clock is known by the time that it matters.
+// Package clock gives the time by AWS's clock, which each answer carries; between
+// answers this machine's clock carries it on. This machine's own may be set at any
+// moment, by days and in either direction: then suspensions would end early, approvals
+// go on, and windows open in the middle of the day. Nothing is written before AWS has
+// answered, so its clock is known by the time that it matters.
 package clock
 
 import (

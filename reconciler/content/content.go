@@ -20,7 +20,8 @@ import (
 )
 
 // descriptionLimit is EC2's limit for a version description, in Java's characters:
-// UTF-16 units, of which an emoji takes two. Assumed of AWS: description-units.
+// UTF-16 units, of which an emoji takes two.
+// Assumed of AWS: description-units.
 const descriptionLimit = 255
 
 const descriptionPrefix = "weir:v1:"

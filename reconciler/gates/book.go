@@ -1,7 +1,7 @@
 // Package gates says what holds the steps of a plan, and what lets them run.
 //
-// A plan is made whatever holds it; gates decide which of its steps run now. They come
-// from four places, and the strictest wins:
+// Planning does not depend on holds; gates decide which of a plan's steps run now.
+// Gates come from four sources, and the strictest wins:
 //
 //	record    what people asked for: suspensions, approvals, overrides of windows
 //	windows   when steps may run that disrupt (package calendar)

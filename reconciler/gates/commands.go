@@ -72,7 +72,7 @@ type Daemon interface {
 	Pools(target string) []string
 	// Approved names the targets whose plan matches the digest now.
 	Approved(a Approval) []string
-	// Reconcile starts a pass now, which tries again what is parked of the targets
+	// Reconcile starts a pass now, which tries again the parked steps of the targets
 	// where retry is set; no targets stand for all. It returns them.
 	Reconcile(targets []string, retry bool) []string
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// Conditions are what the configuration demands before a target is changed.
+// Conditions are the demands of the configuration before weir changes a target.
 type Conditions struct {
 	// DependsOn names the targets that must have converged before, by way of others
 	// too, the first of all first. Targets that come after the same ones share it.
@@ -58,9 +58,9 @@ type Pending struct {
 	Begin func(Grant) error
 }
 
-// Gate tells every target of a pass what holds its steps. A pending grant lets only the
-// plan with its digest run, and only once it is on record as begun; then the grant on
-// record lets the following steps run, as long as the target wants the same.
+// Gate sets for every target of a pass what holds its steps. A pending grant lets only
+// the plan with its digest run, and only once it is on record as begun; then the grant
+// on record lets the following steps run, as long as the target wants the same.
 func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Records, before Before, pending Pending, now clock.Moment) {
 	w := &waves{conditions: conditions, records: r, before: before, known: map[waveKey]waveOf{}}
 	for i := range batches {
@@ -192,7 +192,7 @@ func closedText(windows []calendar.Window, now time.Time) string {
 
 // Approved finds the plans that an approval is for: one target's, or all those of
 // the targets that a source's commit touched, whose digests together have one. The
-// approval in each grant is that of its plan alone.
+// approval in each grant is only for its plan.
 func Approved(a Approval, before Before) []Grant {
 	if a.Digest == "" {
 		return nil // of plans without secrets; no approval can reach them

@@ -31,7 +31,8 @@ func equals(key string, values ...string) Condition {
 }
 
 // owned are resources that carry the instance's tag already, made those that get it at
-// creation. Assumed of AWS: tags-of-resources.
+// creation.
+// Assumed of AWS: tags-of-resources.
 func owned(s Scope) Condition { return equals(ownerTag, s.Instance) }
 func made(s Scope) Condition  { return equals(newOwnerTag, s.Instance) }
 
@@ -134,8 +135,8 @@ var (
 
 	// No document says whether the key is set where Auto Scaling and EKS ask, so the
 	// condition also holds without it. It gives away little: who may make launch
-	// templates and groups launches what they like. Assumed of AWS:
-	// launch-template-condition.
+	// templates and groups launches what they like.
+	// Assumed of AWS: launch-template-condition.
 	launch = rule{"LaunchFromTemplates", writing, everything, func(s Scope) Condition {
 		return Condition{"ArnLikeIfExists": {"ec2:LaunchTemplate": templates(s)}}
 	}}
@@ -147,8 +148,8 @@ var (
 		return c
 	}}
 
-	// EKS asks for the permission to tag when a nodegroup is made with tags, and
-	// has no condition that tells making from tagging later.
+	// EKS asks for the permission to tag when a nodegroup is made with tags, and no
+	// condition distinguishes creation from later tagging.
 	// Assumed of AWS: nodegroup-tags-asked-for.
 	newNodegroupTags = rule{"TagNodegroupsWithoutOwner", writing, nodegroups, unowned}
 	ownNodegroups    = rule{"ChangeOwnNodegroups", writing, nodegroups, owned}

@@ -121,8 +121,8 @@ func label(value string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// sort tells the tokens that hold from those that have expired, and deletes
-// these: the cluster's own token cleaner may be off.
+// sort separates valid tokens from expired ones, and deletes these: the cluster's own
+// token cleaner may be off.
 func (c *check) sort(ctx context.Context, secrets []workload.Secret) {
 	for _, s := range secrets {
 		if s.Type != secretType || !strings.HasPrefix(s.Name, namePrefix) {
@@ -283,7 +283,7 @@ func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[st
 var keyForm = regexp.MustCompile(`^(launch-config/)?[^/]+/[^/]+$`)
 
 // keyOf is the key that a parameter is for: the end of its name. The prefix may
-// hold the same words as what is behind it, as in /weir/prod/weir/prod/default/web.
+// hold the same words as the rest of the name, as in /weir/prod/weir/prod/default/web.
 func (c *check) keyOf(parameter string) (key string, ok bool) {
 	for rest, before := parameter, "/"+c.req.Owner+"/"+c.req.Target+"/"; ; {
 		at := strings.Index(rest, before)

@@ -53,8 +53,8 @@ type ForeignTemplate struct {
 	// Version is the number of the version that was asked for, Latest and Default
 	// those that the aliases mean.
 	Version, Latest, Default int64
-	// Data is what the version holds, without user data. Requirements says that
-	// it names instance types by their attributes.
+	// Data is the version's data, without user data. Requirements says that it names
+	// instance types by their attributes.
 	Data         intent.TemplateData
 	Requirements bool
 	// Image is the one that Data names; nil where it names none.

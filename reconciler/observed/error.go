@@ -32,8 +32,8 @@ type Error struct {
 	Code      string // AWS's
 	Message   string
 	RequestID string
-	// Unknown is what a manifest names and AWS does not know, zero where that is not
-	// the failure.
+	// Unknown is the name in a manifest that AWS does not know, zero for another
+	// failure.
 	Unknown UnknownName
 	// Err is the cause, for errors.Is and errors.As.
 	Err error
@@ -55,8 +55,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Unread holds what AWS would not let weir read in this pass, with its refusals.
-// What is in it is neither known nor absent: pools that need it are not planned,
-// nothing is deleted that might still be in use by it, and all else goes on.
+// Its content is neither known nor absent: pools that need it are not planned, nothing
+// is deleted that might still be in use by it, and all else goes on.
 type Unread struct {
 	// Clusters are EKS clusters whose nodegroups could not be listed.
 	Clusters   map[string]*Error

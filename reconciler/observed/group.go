@@ -91,7 +91,8 @@ func (i Instance) Leaving() bool {
 
 // Retained reports whether the instance no longer counts and stays until somebody ends
 // it: its termination hook was abandoned in a group that then retains instances
-// (InstanceLifecyclePolicy in the API reference). Assumed of AWS: retained-states.
+// (InstanceLifecyclePolicy in the API reference).
+// Assumed of AWS: retained-states.
 func (i Instance) Retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
 
 // Ready reports whether Auto Scaling counts on the instance.

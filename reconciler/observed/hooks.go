@@ -10,7 +10,7 @@ import (
 type GroupHooks struct {
 	// Hooks are sorted by name, AWS's defaults filled in.
 	Hooks []intent.LifecycleHook
-	// ReadAtPass is false for what is remembered from an earlier pass.
+	// ReadAtPass is false for hooks remembered from an earlier pass.
 	ReadAtPass bool
 }
 

@@ -131,11 +131,11 @@ const (
 )
 
 // TagAdopted stands on a group or nodegroup that was taken over, and holds what Git
-// wanted of the pool then. Taking over changes tags alone; what machines would be
-// replaced for is a decision of its own. While Git wants the same, each such step is
-// held until somebody lets it run. The tag goes right before the first that does, or
-// once a commit has changed the pool. It stands in AWS, so that neither a lost state
-// nor a second weir begins what no person decided.
+// wanted of the pool then. Taking over changes only tags; a person decides separately
+// about replacing machines. While Git wants the same, each such step is held until
+// somebody lets it run. The tag goes right before the first that does, or once a commit
+// has changed the pool. It stands in AWS, so that neither a lost state nor a second
+// weir begins what no person decided.
 const TagAdopted = "weir.dev/adopted"
 
 // TagDelete is "drain" on a group that is scaled to zero before it is deleted: the

@@ -69,7 +69,7 @@ func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
 	return d
 }
 
-// Field is where the pool's manifests name it, and no field where that cannot be told.
+// Field is where the pool's manifests name it, and no field where that is unknown.
 func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	ofTemplate := func(path ...string) (intent.ObjectRef, intent.Path) {
 		at := intent.Path{"spec", "awsLaunchTemplate"}.Join(path...)

@@ -70,8 +70,7 @@ type computation struct {
 	shared map[string]*template.Shared
 	others map[string]string
 	images map[intent.Lookup][]byte
-	// outstanding, homes, settled, moved and wantedImages are what the results say, by
-	// pool.
+	// outstanding, homes, settled, moved and wantedImages collect the results, by pool.
 	outstanding  map[string]basis.Outstanding
 	homes        map[string]observed.NodegroupName
 	settled      map[intent.Key]bool
@@ -264,7 +263,7 @@ func (c *computation) summary() Summary {
 }
 
 // For Cluster API a machine is available once it has been ready for minReadySeconds.
-// AWS does not tell since when an instance is in service, so weir remembers when it
+// AWS does not say since when an instance is in service, so weir remembers when it
 // first saw it there; a process that has just started takes the launch time instead,
 // which is at most a boot too early.
 
@@ -285,7 +284,7 @@ func (c *computation) needLaunchTimes() {
 	}
 }
 
-// nodesUnread says that the workload cluster did not tell which nodes are ready.
+// nodesUnread says that the workload cluster did not say which nodes are ready.
 func (c *computation) nodesUnread() {
 	if c.in.Nodes != nil && c.in.Nodes.Err != nil {
 		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Warning, Code: "nodes-unread",

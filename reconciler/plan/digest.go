@@ -65,7 +65,7 @@ func CombinedDigest(plans []*Plan) string {
 }
 
 // Holding says which steps of a plan are held by what the plan itself was made of:
-// the commit, AWS and the configuration. A digest does not tell it, so that an
+// the commit, AWS and the configuration. A digest does not contain it, so that an
 // approval of held steps is one of the same plan.
 type Holding struct {
 	// Sum stands for which steps are held, and why; empty where none is.

@@ -28,8 +28,8 @@ func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuse
 	}
 }
 
-// drift marks the steps that put right what changed outside Git, and tells of them.
-// Where sizes or machines differ it asks AWS why.
+// drift marks the steps that correct changes from outside Git, and reports them. Where
+// sizes or machines differ it asks AWS why.
 func (c *computation) drift() {
 	if len(c.Steps) == 0 {
 		return

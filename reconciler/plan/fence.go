@@ -264,9 +264,9 @@ func roomFor(n int, have, more map[string]string) bool {
 	return n+len(more) <= mostTags
 }
 
-// stamp has steps that write tags write from which commit, and with the tags that make
-// a launch template this source's, since which version it is. Neither is worth a write
-// of its own, and so no part of the plan.
+// stamp adds to steps that write tags the commit that they come from, and to the tags
+// that make a launch template this source's the version since when it is. Neither is
+// worth a write of its own, and so no part of the plan.
 func stamp(in basis.Input, steps []step.Step) {
 	if in.Commit.Revision == "" {
 		return

@@ -137,7 +137,7 @@ type Report struct {
 	Pools    []PoolStatus
 	// LaunchConfigs are the AWSLaunchConfigs of the target, in order.
 	LaunchConfigs []LaunchConfigStatus
-	// Milestones are what was done beside the steps.
+	// Milestones are the events beside the steps.
 	Milestones []step.Milestone
 	// Diagnostics are all of the pass: render, lookups, plan.
 	Diagnostics diag.List

@@ -31,7 +31,7 @@ type Plan struct {
 	// outstanding says, by pool, what Git asks for that AWS does not hold yet although
 	// no step is left to plan.
 	outstanding map[string]basis.Outstanding
-	// homes are the nodegroups that are what Git wants, by pool.
+	// homes are the nodegroups that match Git, by pool.
 	homes map[string]observed.NodegroupName
 	// wantedImages are those of the versions that pools want, by pool.
 	wantedImages map[string]string

@@ -39,7 +39,7 @@ type Ground struct {
 	Revision string
 	// Wanted stands for what Git and the configuration want, as Desired says it.
 	Wanted string
-	// Levels are what AWS answered, without a commit of its own.
+	// Levels are AWS's answers, which change without a commit.
 	Levels []basis.Level
 }
 

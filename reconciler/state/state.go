@@ -57,7 +57,7 @@ func (e *UnreadableError) text(name func(string) string) string {
 	return text
 }
 
-// Loss names what is lost with the file.
+// Loss names the records that are lost with the file.
 func (e *UnreadableError) Loss() *Loss { return &Loss{Since: time.Now(), Why: e.text(filepath.Base)} }
 
 // Unwrap returns why.

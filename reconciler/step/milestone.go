@@ -8,6 +8,6 @@ type Milestone struct {
 	Pool string
 	// Reason says in a few words why, Text in a sentence what happened.
 	Reason, Text string
-	// Facts are what else is known; none of them is a secret.
+	// Facts are further facts, without secrets.
 	Facts map[string]string
 }

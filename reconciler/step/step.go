@@ -184,8 +184,8 @@ func OfLaunchConfig(owner string) bool { return strings.HasPrefix(owner, OwnerOf
 
 // Drift says that a step corrects a change that was made outside Git.
 type Drift struct {
-	// At and Cause are what AWS's scaling activities say of it, zero where they say
-	// nothing: they tell of sizes and machines only.
+	// At and Cause come from AWS's scaling activities, zero where they say nothing:
+	// they tell of sizes and machines only.
 	At    time.Time `json:"at,omitzero"`
 	Cause string    `json:"cause,omitempty"`
 }

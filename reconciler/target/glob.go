@@ -70,7 +70,7 @@ func (g Glob) Wildcards() int { return g.count }
 // Match is one path that a Glob stands for.
 type Match struct {
 	Path string
-	// Texts are what the wildcards stand for, in order.
+	// Texts are the matches of the wildcards, in order.
 	Texts []string
 }
 

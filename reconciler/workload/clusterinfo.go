@@ -19,7 +19,7 @@ import (
 type ClusterInfo struct {
 	// Endpoint is the API server's host and port.
 	Endpoint string
-	// CAHashes are what kubeadm's caCertHashes takes, sorted: "sha256:" and the
+	// CAHashes are the values for kubeadm's caCertHashes, sorted: "sha256:" and the
 	// hash of a CA certificate's public key.
 	CAHashes []string
 }

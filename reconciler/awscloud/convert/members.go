@@ -59,7 +59,8 @@ func carryValue(from, to reflect.Value) (left bool) {
 	return left
 }
 
-// pointed is what a value points to, made where there is nothing yet, or the value.
+// pointed follows a pointer and makes its target if missing; it returns any other value
+// as it is.
 func pointed(v reflect.Value) reflect.Value {
 	if v.Kind() != reflect.Pointer {
 		return v

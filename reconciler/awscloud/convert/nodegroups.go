@@ -56,7 +56,7 @@ func Nodegroup(n *types.Nodegroup) observed.Nodegroup {
 	return out
 }
 
-// repairOptions are nil where all is left to EKS: node repair as EKS has it.
+// repairOptions are nil where Git leaves all to EKS: node repair as in EKS.
 func repairOptions(r *types.NodeRepairConfig) *intent.RepairOptions {
 	out := &intent.RepairOptions{}
 	Carry(r, out)

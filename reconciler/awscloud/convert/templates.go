@@ -13,7 +13,7 @@ import (
 
 // TemplateRequest writes template data as EC2's request. Absent members stay absent:
 // EC2 stores exactly what is sent. Two members, which are Special in the table of
-// fields, have a structure in the request that the intent does without.
+// fields, are structures in the request and not in the intent.
 func TemplateRequest(d intent.TemplateData) *types.RequestLaunchTemplateData {
 	out := &types.RequestLaunchTemplateData{}
 	Carry(d, out)
@@ -61,8 +61,8 @@ func TemplateData(in *types.ResponseLaunchTemplateData) (d intent.TemplateData, 
 		unknown = Carry(target, c) || unknown
 	}
 	if d.UserData != "" {
-		// Pools of one cluster have the same user data, often the largest part
-		// of a version: equal texts share their memory.
+		// Pools of one cluster share their user data, often the largest part of a
+		// version: equal texts share their memory.
 		d.UserData = unique.Make(d.UserData).Value()
 	}
 	inOrder(&d)

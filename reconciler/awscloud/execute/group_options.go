@@ -21,7 +21,7 @@ import (
 const trafficBatch = 10
 
 // setTrafficSources attaches before it detaches, so that the group is never
-// without traffic. Attaching what is attached already changes nothing.
+// without traffic. A second attachment changes nothing.
 func (x *Executor) setTrafficSources(ctx context.Context, a step.SetTrafficSources) error {
 	for batch := range slices.Chunk(convert.TrafficSources(a.Attach), trafficBatch) {
 		_, err := x.autoscaling.AttachTrafficSources(ctx, &autoscaling.AttachTrafficSourcesInput{
@@ -89,7 +89,7 @@ func (x *Executor) deleteWarmPool(ctx context.Context, a step.DeleteWarmPool) er
 	return nil
 }
 
-// noWarmPool: Auto Scaling has no code of its own for it.
+// noWarmPool: Auto Scaling has no special code for it.
 func noWarmPool(err error) bool {
 	var e *observed.Error
 	return errors.As(err, &e) && strings.Contains(e.Message, "No warm pool found")

@@ -108,7 +108,7 @@ func (x *Executor) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 }
 
 // startRefresh asks for the configuration as desired one, so that AWS writes it
-// to the group only when the refresh succeeded, and skips instances that have it
+// to the group only when the refresh succeeded, and skips instances that run it
 // already, so that a repeated refresh replaces nothing.
 // Assumed of AWS: desired-configuration-comes-back.
 func (x *Executor) startRefresh(ctx context.Context, a step.StartRefresh) (step.Result, error) {

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// putHook sends what AWS would otherwise leave as it is with its default. What
-// was remembered of the group's hooks is forgotten first, so that they are read
-// again however the call ends.
+// putHook sends defaults too, because AWS leaves missing members as they are. What was
+// remembered of the group's hooks is forgotten first, so that they are read again
+// however the call ends.
 func (x *Executor) putHook(ctx context.Context, a step.PutHook) error {
 	x.memory.Hooks.Drop(a.Group)
 	h := observed.HookDefaults(a.Hook)
@@ -29,8 +29,8 @@ func (x *Executor) putHook(ctx context.Context, a step.PutHook) error {
 	return sdk.AsError("autoscaling", "PutLifecycleHook", err)
 }
 
-// deleteHook takes a refusal for done where the hook is not there: AWS has no code
-// of its own for that.
+// deleteHook takes a refusal for done where the hook is not there: AWS has no special
+// code for that.
 func (x *Executor) deleteHook(ctx context.Context, a step.DeleteHook) error {
 	x.memory.Hooks.Drop(a.Group)
 	_, err := x.autoscaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{

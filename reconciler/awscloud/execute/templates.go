@@ -71,8 +71,8 @@ func (x *Executor) existingTemplate(ctx context.Context, a step.CreateLaunchTemp
 	return step.Result{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)}}, nil
 }
 
-// sameData compares what is stored with what was asked for, which may be in
-// another order.
+// sameData compares the stored data with the wanted data, which may be in another
+// order.
 func sameData(stored, asked intent.TemplateData) bool {
 	asked.SecurityGroupIDs = slices.Sorted(slices.Values(asked.SecurityGroupIDs))
 	return reflect.DeepEqual(stored, asked)

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// deleteVersions reads both lists of the answer: EC2 answers 200 and tells for
-// each version whether it is gone.
+// deleteVersions reads both lists of the answer: EC2 answers 200 and says for each
+// version whether it is gone.
 func (x *Executor) deleteVersions(ctx context.Context, a step.DeleteLaunchTemplateVersions) error {
 	id, name := templateSelector(a.Template)
 	in := &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: id, LaunchTemplateName: name}

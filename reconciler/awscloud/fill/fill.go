@@ -199,9 +199,9 @@ func (f *Filler) fillUpdates(ctx context.Context, s *observed.State, names []obs
 	return read.Each(ctx, names, read.Noting(&s.Unread.Updates, f.newestUpdate, func(name observed.NodegroupName, u observed.NodegroupUpdate) { s.Updates[name] = u }))
 }
 
-// newestUpdate finds the newest update of a nodegroup, zero where there is none.
-// EKS lists ids in no promised order, so each is described once; what has ended
-// stays as it is and is remembered.
+// newestUpdate finds the newest update of a nodegroup, zero for none. EKS lists ids in
+// no promised order, so each is described once; what has ended stays as it is and is
+// remembered.
 func (f *Filler) newestUpdate(ctx context.Context, name observed.NodegroupName) (newest observed.NodegroupUpdate, err error) {
 	ids, err := f.reader.Updates(ctx, name)
 	if err != nil {

@@ -23,7 +23,8 @@ const (
 	shortSoonest, shortLatest = time.Minute, 16 * time.Minute
 	// togetherFrom is for how many groups one call asks about all of the account.
 	togetherFrom = 4
-	// failureCounts is how old a failed launch may be to tell of a machine that lacks now.
+	// failureCounts is how old a failed launch may be and still explain a machine that
+	// lacks now.
 	failureCounts = time.Hour
 )
 
@@ -145,7 +146,7 @@ func (l *shortLog) unanswered(names []string, now time.Time) {
 	}
 }
 
-// with changes what is known of a group, unless another read has forgotten it since.
+// with changes the known facts of a group, unless another read has forgotten it since.
 func (l *shortLog) with(name string, change func(*shortGroup)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +178,7 @@ func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 	return out
 }
 
-// fillShort tells why machines of groups do not come: as often as is due, with spare
+// fillShort reads why machines of groups do not come: as often as is due, with spare
 // calls, and one call for many groups.
 func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {

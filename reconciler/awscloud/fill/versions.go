@@ -70,8 +70,8 @@ func (f *Filler) fillVersions(ctx context.Context, s *observed.State, refs []obs
 	return g.Wait()
 }
 
-// wantedVersions groups the references by template, with aliases resolved and
-// what is known already left out.
+// wantedVersions groups the references by template, with aliases resolved and without
+// the known ones.
 func (f *Filler) wantedVersions(s *observed.State, refs []observed.TemplateRef) (wanted, error) {
 	byID := map[string]string{}
 	for _, r := range refs {
@@ -123,7 +123,8 @@ func versionNumber(t observed.Template, version string) (int64, error) {
 }
 
 // sweep returns which aliases would answer what is wanted, and how many pages the
-// account-wide list of them has at least. Assumed of AWS: aliases-in-one-list.
+// account-wide list of them has at least.
+// Assumed of AWS: aliases-in-one-list.
 func sweep(s *observed.State, want wanted) (aliases []string, pages int) {
 	var newest, defaults bool
 	for name, numbers := range want {

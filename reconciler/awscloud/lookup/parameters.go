@@ -21,7 +21,7 @@ var _ jointoken.Parameters = (*Lookups)(nil)
 // parametersPage is the most that DescribeParameters gives at once.
 const parametersPage = 50
 
-// TaggedParameters lists the parameters that have all of the tags, without their
+// TaggedParameters lists the parameters that carry all of the tags, without their
 // values.
 func (l *Lookups) TaggedParameters(ctx context.Context, tags map[string]string) ([]jointoken.Parameter, error) {
 	in := &ssm.DescribeParametersInput{MaxResults: aws.Int32(parametersPage)}
@@ -82,7 +82,7 @@ func (l *Lookups) PutParameter(ctx context.Context, w jointoken.Write) error {
 	return nil
 }
 
-// ownedParameter reports whether a parameter has the owner and target of tags.
+// ownedParameter reports whether a parameter carries the owner and target of tags.
 func ownedParameter(list []types.Tag, tags map[string]string) bool {
 	have := map[string]string{}
 	for _, t := range list {

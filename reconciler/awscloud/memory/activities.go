@@ -49,7 +49,7 @@ func (l *Activities) Put(q observed.ActivityQuery, a observed.Activities, now ti
 	l.known[q] = activities{a, now}
 }
 
-// Sweep forgets findings that no plan has any more.
+// Sweep forgets findings that are in no plan any more.
 func (l *Activities) Sweep(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 const settling = 120 * time.Second
 
 // forgotten is how long after its last refusal a name that AWS does not know is new
-// again. It is longer than such a step is left alone.
+// again. It is longer than such a step stays parked.
 const forgotten = time.Hour
 
 // UnknownNames remembers since when AWS does not know names that weir did not make.

@@ -61,7 +61,7 @@ func (o *Observer) observeNodegroups(ctx context.Context, q observed.Query, s *o
 	return o.describeDue(ctx, q, listed, s)
 }
 
-// clustersOfTemplates adds the clusters that launch templates name alone: a nodegroup
+// clustersOfTemplates adds the clusters that only launch templates name: a nodegroup
 // there may use them. One that did not exist a short while ago is not asked for in each
 // pass, for the templates may stay for years; nor is it said to be gone: they stay.
 func (o *Observer) clustersOfTemplates(s *observed.State, names map[string]bool) {

@@ -34,7 +34,7 @@ const (
 // or had more pages than weir takes.
 var ErrBound = errors.New("the answer is over a bound")
 
-// boundError tells which bound.
+// boundError names the bound.
 type boundError struct{ code, text string }
 
 func (e *boundError) Error() string { return e.text }

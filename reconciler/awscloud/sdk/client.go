@@ -66,7 +66,7 @@ type Options struct {
 	Attempts int
 	Logger   *slog.Logger     // nil: nothing is logged
 	Now      func() time.Time // nil: time.Now
-	// Clock tells AWS's time; nil for Now.
+	// Clock gives AWS's time; nil for Now.
 	Clock func() time.Time
 	// OnCall gets every call when it has ended; nil for no listener. It is called from
 	// several goroutines.

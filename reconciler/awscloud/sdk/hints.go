@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// regions are those that AWS had at the time of this release. They are for a hint
-// alone: a region that is younger works as well.
+// regions are those that AWS had at the time of this release. They are only for a hint:
+// a region that is younger works as well.
 var regions = strings.Fields(`
 af-south-1 ap-east-1 ap-east-2 ap-northeast-1 ap-northeast-2 ap-northeast-3 ap-south-1 ap-south-2
 ap-southeast-1 ap-southeast-2 ap-southeast-3 ap-southeast-4 ap-southeast-5 ap-southeast-6 ap-southeast-7

@@ -110,8 +110,8 @@ var writeLimits = map[string]limit{
 	"ssm:DeleteParameter": {10, 3},
 }
 
-// readLimits are what weir takes for its reads, which are few: a page for each
-// hundred pools. So they may take more than the share of writes, and have buckets
+// readLimits are the tokens that weir takes for its reads, which are few: a page for
+// each hundred pools. So they may take more than the share of writes, and have buckets
 // of their own: a wave of the one never waits for the other.
 var readLimits = map[string]limit{
 	"ec2:*":         {50, 10},

@@ -80,7 +80,7 @@ func Service() *wire.Service {
 	)
 }
 
-// Timers are what happens later in Auto Scaling, by kind.
+// Timers are what happens in Auto Scaling, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
 		timerScale: runScale, timerRetry: runScale, timerUnhealthy: runUnhealthy, timerHook: runHook,

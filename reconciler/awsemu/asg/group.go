@@ -112,7 +112,7 @@ type Member struct {
 	Seq       int64 // rises with each launch in the group
 }
 
-// key names the group in timers: the UUID tells it from a namesake.
+// key names the group in timers: the UUID distinguishes it from a namesake.
 func (g *Group) key() string { return g.UUID + "/" + g.Name }
 
 // groupByKey finds the group of a timer's key, nil where it is gone.

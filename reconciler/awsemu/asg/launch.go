@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// launchConfig is what the group launches now: while a refresh with a desired
-// configuration is under way, that.
+// launchConfig is the configuration that the group launches now: while a refresh with a
+// desired configuration is under way, that.
 func (g *Group) launchConfig(r *Region) GroupConfig {
 	if f := g.activeRefresh(); f != nil && f.Desired != nil && f.Status != refreshCancelling && f.Status != refreshRollingBack {
 		return *f.Desired
@@ -181,7 +181,7 @@ func (g *Group) rotate(cfg GroupConfig, choices []Choice, spot bool) []Choice {
 	return append(out, choices[i+1:]...)
 }
 
-// MatcherOf tells members that a configuration could have launched: same template,
+// MatcherOf recognizes members that a configuration could have launched: same template,
 // version, and a type and image that it offers.
 func MatcherOf(r *ec2.Region, cfg GroupConfig) func(*Member) bool {
 	choices, err := Choices(r, cfg)

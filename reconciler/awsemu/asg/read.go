@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// paging is what the Describe calls have in common.
+// paging holds the members that all Describe calls share.
 type paging struct {
 	NextToken  string
 	MaxRecords *int64

@@ -144,8 +144,8 @@ func (in *startRefreshInput) prefs() refreshPrefs {
 	}
 }
 
-// startInstanceRefresh starts a refresh. Whether EC2 can launch what is desired is
-// not tried here: a missing image makes the refresh fail.
+// startInstanceRefresh starts a refresh. Whether EC2 can launch the desired
+// configuration is not tried here: a missing image makes the refresh fail.
 func startInstanceRefresh(rq *request, in startRefreshInput) error {
 	r := rq.Region
 	g, err := r.changeableGroup(in.AutoScalingGroupName)

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// GroupInput is what CreateAutoScalingGroup and UpdateAutoScalingGroup have in
-// common; nil says that a member was not sent.
+// GroupInput holds the members that CreateAutoScalingGroup and UpdateAutoScalingGroup
+// share; nil says that a member was not sent.
 type GroupInput struct {
 	groupName
 	LaunchConfigurationName                                     string

@@ -60,8 +60,7 @@ func checkTargetGroups(arns []string) error {
 	return nil
 }
 
-// settleSources checks traffic sources, and finds the types that their identifiers
-// tell.
+// settleSources checks traffic sources, and finds the types from their identifiers.
 func settleSources(sources []trafficSource) error {
 	for i := range sources {
 		s := &sources[i]

@@ -127,7 +127,7 @@ func Wildcard(pattern, text string) bool {
 	return p == len(pattern)
 }
 
-// describe is what the Describe calls have in common.
+// describe is the part that the Describe calls share.
 type describe struct {
 	Filters    []filter
 	NextToken  string

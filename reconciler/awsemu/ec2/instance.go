@@ -244,14 +244,14 @@ func (r *Region) TerminateInstance(id, reason string) {
 	r.InstanceChanged(in, from)
 }
 
-// InstanceChanged tells the launchers of instances that a state changed.
+// InstanceChanged informs the launchers of instances that a state changed.
 func (r *Region) InstanceChanged(in *Instance, from string) {
 	if r.changed != nil {
 		r.changed(in, from)
 	}
 }
 
-// Timers are what happens later in EC2, by kind.
+// Timers are what happens in EC2, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
 		TimerInstanceRunning: func(r *Region, id string) {

@@ -73,7 +73,7 @@ func importKeyPair(rq *request, in importKeyInput) error {
 	return nil
 }
 
-// readPublicKey tells the type of an OpenSSH public key and EC2's fingerprint of it:
+// readPublicKey returns the type of an OpenSSH public key and EC2's fingerprint of it:
 // MD5 over an RSA key in DER, SHA-256 over an Ed25519 key as SSH writes it.
 func readPublicKey(text string) (kind, fingerprint string, err error) {
 	fields := strings.Fields(text)

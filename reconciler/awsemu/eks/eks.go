@@ -76,7 +76,7 @@ func Service() *wire.Service {
 	)
 }
 
-// Timers are what happens later in EKS, by kind.
+// Timers are what happens in EKS, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){timerCluster: runCluster, timerNodegroup: runNodegroup}
 }

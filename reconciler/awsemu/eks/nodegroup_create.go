@@ -258,7 +258,7 @@ func (r *Region) addNodegroup(c *Cluster, in *createNodegroupInput) (*nodegroup,
 	return ng, nil
 }
 
-// config is what the group launches: EKS's template with an override for
+// config is the launch configuration of the group: EKS's template with an override for
 // each instance type.
 func (ng *nodegroup) config(version int64, types []string) asg.GroupConfig {
 	m := &asg.MixedPolicy{

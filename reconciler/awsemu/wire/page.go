@@ -11,7 +11,7 @@ import (
 )
 
 // pageToken returns an opaque token that continues after key. It is bound to the
-// operation, and its checksum tells a token from a guess.
+// operation, and its checksum distinguishes a token from a guess.
 func (rq *Exchange) pageToken(key string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(rq.tokenCheck(key) + key))
 }

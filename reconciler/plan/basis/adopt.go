@@ -64,7 +64,7 @@ func neverAdopted(have, want map[string]string) string {
 	return ""
 }
 
-// MayAdopt decides whether what is not the target's may become it. Where it may not
+// MayAdopt decides whether another's resource may become the target's. Where it may not
 // although it was asked for, o says why.
 func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Ownership) bool {
 	p, a := in.Policy, in.Policy.Adoption

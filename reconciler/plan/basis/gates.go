@@ -144,7 +144,7 @@ type Level struct {
 // Earlier is a target that this one comes after. It has converged, with what it knew.
 type Earlier struct {
 	Target, Account, Region string
-	// Levels are what it has converged with, each asked for at Fresh or later.
+	// Levels are the answers that it has converged with, each asked for at Fresh or later.
 	Levels []Level
 	Fresh  time.Time
 }

@@ -1,11 +1,10 @@
-// Package basis is the ground of all planning: the Input of a plan and what the
-// configuration says of its target, the rules of whose a resource is, and the work on one
-// pool with its Result.
+// Package basis holds the terms that all of planning shares: the Input of a plan with the
+// Policy of its target, the rules of ownership, and the work on one pool with its Result.
 //
 // Packages template, group, nodegroup and orphan below plan take a Work, which holds the
 // Input, and add to its Result: steps, diagnostics, and the Needs of what the state lacks.
-// A result only grows. Who may not want a part begins it with Fork, and takes what came of
-// it or leaves it; so nothing is ever taken back.
+// A result only grows. A caller that may not want a part begins it with Fork, and takes or
+// drops its result; so nothing is ever taken back.
 //
 // Everything here is a value or a pure function of values, as in all of planning.
 package basis
@@ -34,7 +33,7 @@ type Input struct {
 	Index  *Index
 	Fleet  Fleet
 	Memory Memory
-	// Fenced asks that pools of which AWS holds a newer commit's work are left alone.
+	// Fenced asks that pools of which AWS holds a newer commit's work stay untouched.
 	// Kin says how such commits, in full or short, stand to Commit.
 	Fenced bool
 	Kin    map[string]Kin
@@ -72,7 +71,7 @@ type Nodes struct {
 	Err error
 }
 
-// Node is a node of the workload cluster, as its condition Ready tells.
+// Node is a node of the workload cluster, by its condition Ready.
 type Node struct {
 	Name  string
 	UID   string
@@ -121,7 +120,7 @@ type Policy struct {
 	JoinTokens JoinTokens
 	// Secretless marks a plan that was made without the target's secrets.
 	Secretless bool
-	// Gates are what people, the clock and other targets hold.
+	// Gates are the holds of people, the clock and other targets.
 	Gates Gates
 	// MaxRollouts bounds the rollouts that move at a time in the account and
 	// region: the smallest of its targets' counts. 0 is no bound.

@@ -26,8 +26,8 @@ func (j JoinTokens) HowTo() string {
 }
 
 // JoinParameter names the parameter of AWS Systems Manager from which machines
-// fetch their join token. The machines' launch template holds it, so it changes
-// with instance, target and pool alone.
+// fetch their join token. The machines' launch template holds it, so it changes only
+// with instance, target and pool.
 func (p Policy) JoinParameter(key string) string {
 	return strings.Join([]string{p.JoinTokens.Prefix, p.Instance, p.Target, key}, "/")
 }

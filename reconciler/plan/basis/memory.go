@@ -30,8 +30,8 @@ const (
 	// same.
 	mostUnchanged = 2
 	// mostMade is how often something is made, deleted or rolled out: that may be unseen
-	// for a while, and is what two weirs undo for each other, which rollout-contested
-	// reports earlier.
+	// for a while, and two weirs undo it for each other, which rollout-contested reports
+	// earlier.
 	mostMade = 5
 	// mostWrites is how often a value is written while AWS answers others, each time
 	// another one.

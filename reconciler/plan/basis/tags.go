@@ -88,8 +88,8 @@ func (p Policy) AllTags(pool *intent.Pool, manifest map[string]string) map[strin
 	return out
 }
 
-// MissingTags returns the wanted tags that observed lacks or has otherwise, and
-// the keys that weir put there and Git wants no more. Other tags that weir does
+// MissingTags returns the wanted tags that observed lacks or holds with another value,
+// and the keys that weir put there and Git no longer wants. Other tags that weir does
 // not want are foreign and stay.
 func MissingTags(want, have map[string]string) (put map[string]string, remove []string) {
 	for k, v := range want {

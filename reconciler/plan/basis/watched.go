@@ -26,7 +26,7 @@ type Watched struct {
 	// Set says that the group itself is set to the wanted configuration.
 	Set bool
 	// MovedAt is when machines last came nearer to it. ShownAt is when they showed
-	// that what AWS last said holds no longer; zero where they show nothing.
+	// that AWS's last answer holds no longer; zero where they show nothing.
 	MovedAt, ShownAt time.Time
 }
 

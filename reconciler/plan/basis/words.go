@@ -41,9 +41,9 @@ func Strip(v any) (out any, something bool) {
 const UserDataField = "userData"
 
 const (
-	// wordsChanges is how many changes a reason tells; the plan lists them all.
+	// wordsChanges is how many changes a reason names; the plan lists them all.
 	wordsChanges = 4
-	// wordsValue is how many characters of a value a reason tells.
+	// wordsValue is how many characters of a value a reason shows.
 	wordsValue = 40
 )
 

@@ -20,8 +20,8 @@ func AddAll[K comparable, V any](to *map[K]V, more map[K]V) {
 	maps.Copy(*to, more)
 }
 
-// Outstanding is what Git asks for that AWS does not hold yet although no step is
-// left to plan: it passes by itself, or a person has to look at it.
+// Outstanding is a wish of Git that AWS does not fulfil yet although no step is left to
+// plan: it passes by itself, or a person has to look at it.
 type Outstanding struct {
 	// Severity is Info for what passes by itself, Warning for what needs a person's
 	// look; it, Reason and Message are those of the condition Ready.
@@ -41,8 +41,8 @@ func (r *Result) Fails(code, cause string) {
 	r.Outstanding.Failure, r.Outstanding.Cause = code, cause
 }
 
-// Result is what planning a pool, or a part of what it takes, gives. It only grows:
-// a caller that may not want a part makes it in a fork, and takes or drops it.
+// Result is the result of planning a pool, or a part of it. It only grows: a caller
+// that may not want a part makes it in a fork, and takes or drops it.
 type Result struct {
 	Steps []step.Step
 	Diags diag.List

@@ -30,11 +30,11 @@ func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Owner
 
 // keepMachines finds the machines that a change of hands must not replace, and marks
 // their versions in w. Cluster API Provider AWS makes a version for each join
-// token and replaces no machine for it, so a pool's machines run many versions
-// that differ in user data alone, some of them deleted since. As long as the
-// wanted version is one that weir did not make, or the first that weir made after
-// such a one and differs from it in the user data of a KubeadmConfig alone, none
-// of them is replaced. The next change in Git is rolled out to all of them.
+// token and replaces no machine for it, so a pool's machines run many versions that
+// differ only in user data, some of them deleted since. As long as the wanted version
+// is one that weir did not make, or the first that weir made after such a one and
+// differs from it in the user data of a KubeadmConfig alone, none of them is replaced.
+// The next change in Git is rolled out to all of them.
 func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have observed.Group, w *template.Version) {
 	if !w.Found || want == nil {
 		return

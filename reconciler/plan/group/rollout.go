@@ -74,7 +74,8 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	if set && (left == 0 || pool.Group.Refresh.Disable) {
 		switch {
 		case latest.Moving() && !same && left == 0:
-			// It was started for what is no longer wanted, and has replaced nothing yet.
+			// It was started for a configuration that is no longer wanted, and has
+			// replaced nothing yet.
 			c.watch(have, latest, progress{set: true})
 			c.supersede(pool, have, latest, version, true)
 		case latest.Active():

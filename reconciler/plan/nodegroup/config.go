@@ -164,7 +164,8 @@ func (w wantNodegroup) nodeRepair(have observed.Nodegroup, u *step.UpdateNodegro
 }
 
 // warmPoolChange is the request for a warm pool: EKS keeps what a request leaves out,
-// so a capacity that is no longer wanted is taken away by name, as Auto Scaling has it.
+// so a capacity that is no longer wanted is taken away by name, as Auto Scaling
+// demands.
 // Assumed of AWS: nodegroup-warm-pool-capacity.
 func warmPoolChange(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 	if want.MaxGroupPreparedCapacity != nil || have == nil || have.MaxGroupPreparedCapacity == nil || want.Enabled == nil || !*want.Enabled {

@@ -67,7 +67,7 @@ func (c Planner) newNodegroup(w wantNodegroup, name string, old *observed.Nodegr
 	return ng, true
 }
 
-// creationChanges are what a nodegroup is made with.
+// creationChanges are the fields of a new nodegroup.
 func creationChanges(w wantNodegroup, ng observed.Nodegroup) []step.Change {
 	changes := []step.Change{
 		basis.InfraChange(w.pool, "scaling.minSize", nil, ng.MinSize), basis.InfraChange(w.pool, "scaling.maxSize", nil, ng.MaxSize),

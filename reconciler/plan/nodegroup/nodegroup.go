@@ -23,8 +23,7 @@ import (
 // Planner plans EKS nodegroups.
 type Planner struct{ template.Planner }
 
-// Plan plans the EKS nodegroup of a pool and, where it has one, its
-// launch template.
+// Plan plans the EKS nodegroup of a pool and, if any, its launch template.
 func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	n := pool.Nodegroup
 	name := observed.NodegroupName{Cluster: n.ClusterName, Name: n.Name}
@@ -274,7 +273,8 @@ func HealthText(issues []observed.HealthIssue) string {
 // the nodegroup, so that the owner read of groups finds them, and keeps the
 // lifecycle hooks. Nothing else of such a group is ever touched. The owner's tags
 // come first, in one call with the record of the hooks: who may write only their own
-// resources may write the rest then. Assumed of AWS: groups-behind-nodegroups.
+// resources may write the rest then.
+// Assumed of AWS: groups-behind-nodegroups.
 func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 	if have.Status == "DELETING" {
 		return

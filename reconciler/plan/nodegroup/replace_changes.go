@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// replaceChanges are what a replacement has otherwise than the nodegroup before it:
+// replaceChanges are the differences of a replacement from the nodegroup before it:
 // first why it is made, then every other difference between the two as new nodegroups.
 // So no member can be sent that only a creation tells.
 func (c Planner) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, differs []immutable) []step.Change {

@@ -33,8 +33,8 @@ type orphan struct {
 // orphans is the planning of what nothing in Git wants.
 type orphans struct {
 	in basis.Input
-	// stuck are the pools that could not be planned, homes the nodegroups that are what
-	// Git wants, by pool.
+	// stuck are the pools that could not be planned, homes the nodegroups that match
+	// Git, by pool.
 	stuck map[string]bool
 	homes map[string]observed.NodegroupName
 	basis.Result

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Writes reports whether Git writes an override's launch template as AWS has it.
+// Writes reports whether Git writes an override's launch template in the form in AWS.
 func Writes(policy *intent.MixedInstances, have intent.Override) bool {
 	return policy != nil && slices.ContainsFunc(policy.Overrides, func(o intent.Override) bool {
 		return o.InstanceType == have.InstanceType && o.LaunchTemplate != nil && o.LaunchTemplate.Same(*have.LaunchTemplate)

@@ -282,7 +282,7 @@ func (c Planner) createTemplate(pool *intent.Pool, want *Want) Version {
 	return Version{want: want, Number: 1, Ref: observed.TemplateRef{Name: want.name, Content: content.Of(description)}}
 }
 
-// newTemplateChanges are what a template is made with. Its changes show only the tags
+// newTemplateChanges are the fields of a new template. Its changes show only the tags
 // that its machines do not get too: those are among the version's.
 func (c Planner) newTemplateChanges(pool *intent.Pool, want *Want) []step.Change {
 	usual := c.In.UsualTags(pool, want.name, want.tags)
