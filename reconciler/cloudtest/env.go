@@ -30,8 +30,16 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// env is one case's access to the endpoint.
-type env struct {
+// env is what a case works with: groups, nodegroups, parameters and weir's adapter, on
+// top of templates, on top of the endpoint.
+type env struct{ *templates }
+
+// templates makes and reads launch templates of a case.
+type templates struct{ *endpoint }
+
+// endpoint is one case's access to the endpoint: its clients, its time, and how a case
+// judges answers.
+type endpoint struct {
 	*testing.T
 	h   Harness
 	cfg aws.Config
@@ -72,15 +80,15 @@ func newEnv(t *testing.T, h Harness) *env {
 	transport := &http.Transport{MaxIdleConnsPerHost: 8}
 	t.Cleanup(transport.CloseIdleConnections)
 	cfg.HTTPClient = plainbody.Client{Next: &http.Client{Transport: transport, Timeout: time.Minute}}
-	return &env{
+	return &env{&templates{&endpoint{
 		T: t, h: h, cfg: cfg, ctx: ctx, mark: "c" + strings.ToLower(rand.Text()[:10]),
 		ec2: ec2.NewFromConfig(cfg), asg: autoscaling.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), ssm: ssm.NewFromConfig(cfg),
 		iam: iam.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg),
-	}
+	}}}
 }
 
 // cloud opens weir's adapter on the endpoint.
-func (e *env) cloud() *awscloud.Cloud {
+func (e *endpoint) cloud() *awscloud.Cloud {
 	e.Helper()
 	c, err := awscloud.Open(e.ctx, sdk.Options{Region: e.h.Region, EndpointURL: e.h.Endpoint, Embedded: !e.h.Environment})
 	if err != nil {
@@ -91,10 +99,10 @@ func (e *env) cloud() *awscloud.Cloud {
 }
 
 // name is a name that no other case has.
-func (e *env) name(suffix string) string { return "weir-" + e.mark + "-" + suffix }
+func (e *endpoint) name(suffix string) string { return "weir-" + e.mark + "-" + suffix }
 
 // pass lets time pass on the endpoint.
-func (e *env) pass(d time.Duration) {
+func (e *endpoint) pass(d time.Duration) {
 	if e.h.Advance != nil {
 		e.h.Advance(d)
 		return
@@ -110,7 +118,7 @@ const (
 )
 
 // eventually waits until done returns true.
-func (e *env) eventually(what string, done func() bool) {
+func (e *endpoint) eventually(what string, done func() bool) {
 	e.Helper()
 	for range int(patience / tickEvery) {
 		if done() {
@@ -122,7 +130,7 @@ func (e *env) eventually(what string, done func() bool) {
 }
 
 // must ends the case on an error.
-func (e *env) must(err error) {
+func (e *endpoint) must(err error) {
 	e.Helper()
 	if err != nil {
 		e.Fatal(err)
@@ -130,7 +138,7 @@ func (e *env) must(err error) {
 }
 
 // refused checks that a call failed with one of the codes.
-func (e *env) refused(err error, codes ...string) {
+func (e *endpoint) refused(err error, codes ...string) {
 	e.Helper()
 	if got := code(err); !slices.Contains(codes, got) {
 		e.Errorf("got the error %q (%v), want %s", got, err, strings.Join(codes, " or "))
@@ -149,22 +157,22 @@ func code(err error) string {
 }
 
 // background outlives a case, for its cleanups.
-func (e *env) background() context.Context { return context.WithoutCancel(e.ctx) }
+func (e *endpoint) background() context.Context { return context.WithoutCancel(e.ctx) }
 
 // template makes a launch template that is deleted after the case.
-func (e *env) template(suffix string, tags ...string) *types.LaunchTemplate {
+func (e *templates) template(suffix string, tags ...string) *types.LaunchTemplate {
 	e.Helper()
 	return e.templateWith(suffix, e.data("m5.large"), tags...)
 }
 
 // imageless makes a template that leaves the image to EKS, and imagelessVersion
 // adds a version to it.
-func (e *env) imageless(suffix string) *types.LaunchTemplate {
+func (e *templates) imageless(suffix string) *types.LaunchTemplate {
 	e.Helper()
 	return e.templateWith(suffix, &types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(true)})
 }
 
-func (e *env) imagelessVersion(t *types.LaunchTemplate) {
+func (e *templates) imagelessVersion(t *types.LaunchTemplate) {
 	e.Helper()
 	_, err := e.ec2.CreateLaunchTemplateVersion(e.ctx, &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: t.LaunchTemplateId, LaunchTemplateData: &types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(false)},
@@ -172,7 +180,7 @@ func (e *env) imagelessVersion(t *types.LaunchTemplate) {
 	e.must(err)
 }
 
-func (e *env) templateWith(suffix string, data *types.RequestLaunchTemplateData, tags ...string) *types.LaunchTemplate {
+func (e *templates) templateWith(suffix string, data *types.RequestLaunchTemplateData, tags ...string) *types.LaunchTemplate {
 	e.Helper()
 	out, err := e.ec2.CreateLaunchTemplate(e.ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(e.name(suffix)), VersionDescription: aws.String("one"), LaunchTemplateData: data,
@@ -187,7 +195,7 @@ func (e *env) templateWith(suffix string, data *types.RequestLaunchTemplateData,
 }
 
 // version adds a version to a template and returns its number.
-func (e *env) version(t *types.LaunchTemplate, instanceType string) int64 {
+func (e *templates) version(t *types.LaunchTemplate, instanceType string) int64 {
 	e.Helper()
 	out, err := e.ec2.CreateLaunchTemplateVersion(e.ctx, &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: t.LaunchTemplateId, VersionDescription: aws.String(instanceType), LaunchTemplateData: e.data(instanceType),
@@ -196,12 +204,12 @@ func (e *env) version(t *types.LaunchTemplate, instanceType string) int64 {
 	return aws.ToInt64(out.LaunchTemplateVersion.VersionNumber)
 }
 
-func (e *env) data(instanceType string) *types.RequestLaunchTemplateData {
+func (e *templates) data(instanceType string) *types.RequestLaunchTemplateData {
 	return &types.RequestLaunchTemplateData{ImageId: aws.String(e.image()), InstanceType: types.InstanceType(instanceType)}
 }
 
 // tags are the case's mark and the given pairs.
-func (e *env) tags(pairs ...string) []types.Tag {
+func (e *endpoint) tags(pairs ...string) []types.Tag {
 	out := []types.Tag{{Key: aws.String(tagMark), Value: aws.String(e.mark)}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		out = append(out, types.Tag{Key: aws.String(pairs[i]), Value: aws.String(pairs[i+1])})
@@ -210,7 +218,7 @@ func (e *env) tags(pairs ...string) []types.Tag {
 }
 
 // image is a public image, which every endpoint names in the same parameter.
-func (e *env) image() string {
+func (e *endpoint) image() string {
 	e.Helper()
 	out, err := e.ssm.GetParameter(e.ctx, &ssm.GetParameterInput{Name: aws.String("/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64")})
 	e.must(err)
@@ -218,7 +226,7 @@ func (e *env) image() string {
 }
 
 // subnets are those of the default VPC.
-func (e *env) subnets() []string {
+func (e *endpoint) subnets() []string {
 	e.Helper()
 	out, err := e.ec2.DescribeSubnets(e.ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{{Name: aws.String("default-for-az"), Values: []string{"true"}}}})
 	e.must(err)

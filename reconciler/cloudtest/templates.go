@@ -23,7 +23,7 @@ func templateContracts() []contract {
 	}
 }
 
-func (e *env) byFilter(name string, values ...string) []string {
+func (e *templates) byFilter(name string, values ...string) []string {
 	e.Helper()
 	out, err := e.ec2.DescribeLaunchTemplates(e.ctx, &ec2.DescribeLaunchTemplatesInput{Filters: []types.Filter{{Name: aws.String(name), Values: values}}, MaxResults: aws.Int32(200)})
 	e.must(err)
@@ -62,7 +62,7 @@ func templateSelectors(e *env) {
 }
 
 // equal compares what was got with what was wanted.
-func (e *env) equal(what string, want, got any) {
+func (e *endpoint) equal(what string, want, got any) {
 	e.Helper()
 	if d := cmp.Diff(want, got); d != "" {
 		e.Errorf("%s (-want +got):\n%s", what, d)

@@ -25,7 +25,7 @@ func versionContracts() []contract {
 }
 
 // versionsOf reads versions of a template by selector, sorted.
-func (e *env) versionsOf(t *types.LaunchTemplate, selectors ...string) []int64 {
+func (e *templates) versionsOf(t *types.LaunchTemplate, selectors ...string) []int64 {
 	e.Helper()
 	out, err := e.ec2.DescribeLaunchTemplateVersions(e.ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: t.LaunchTemplateId, Versions: selectors})
 	e.must(err)
@@ -37,13 +37,13 @@ func (e *env) versionsOf(t *types.LaunchTemplate, selectors ...string) []int64 {
 	return numbers
 }
 
-func (e *env) setDefault(t *types.LaunchTemplate, version string) error {
+func (e *templates) setDefault(t *types.LaunchTemplate, version string) error {
 	e.Helper()
 	_, err := e.ec2.ModifyLaunchTemplate(e.ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId, DefaultVersion: aws.String(version)})
 	return err
 }
 
-func (e *env) head(t *types.LaunchTemplate) (latest, standard int64) {
+func (e *templates) head(t *types.LaunchTemplate) (latest, standard int64) {
 	e.Helper()
 	out, err := e.ec2.DescribeLaunchTemplates(e.ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{*t.LaunchTemplateId}})
 	e.must(err)
@@ -167,7 +167,7 @@ func versionByNumber(e *env) {
 }
 
 // described makes a version with a description, by a client token.
-func (e *env) described(t *types.LaunchTemplate, kind types.InstanceType, description, token string) int64 {
+func (e *templates) described(t *types.LaunchTemplate, kind types.InstanceType, description, token string) int64 {
 	e.Helper()
 	out, err := e.ec2.CreateLaunchTemplateVersion(e.ctx, &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: t.LaunchTemplateId, ClientToken: aws.String(token),
 		VersionDescription: aws.String(description), LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: kind}})
