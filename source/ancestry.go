@@ -129,7 +129,7 @@ func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []p
 	return out, nil
 }
 
-// commits are those that are here and have a name, in full or short.
+// commits are those that are here under a name, in full or short.
 func (r repository) commits(name string) ([]plumbing.Hash, error) {
 	var all []plumbing.Hash
 	if git.IsHash(name) {

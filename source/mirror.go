@@ -117,12 +117,12 @@ func (m *mirror) prepare() error {
 	return nil
 }
 
-// overgrown tells whether the mirror should be made again rather than take in one
-// more pack: it has many, or is large, most of it beside its largest pack, which
-// is what a mirror made anew consists of.
+// overgrown reports whether the mirror should be made again rather than take in one
+// more pack: it has many, or is large, most of it beside its largest pack, which is
+// what a mirror made anew consists of.
 func (m *mirror) overgrown() bool { return m.above(1) }
 
-// above tells the same with limits that are times as high.
+// above reports the same with limits that are times as high.
 func (m *mirror) above(times int) bool {
 	if m.db.PackCount() >= times*m.limits.packs {
 		return true

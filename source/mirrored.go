@@ -75,8 +75,8 @@ func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) 
 	return snap, t, nil
 }
 
-// moved tells whether the ref names something else by now, so that the server
-// may have refused t because it is gone.
+// moved reports whether the ref names something else by now, so that the server may
+// have refused t because it is gone.
 func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 	if ctx.Err() != nil || b.ref.Commit != "" {
 		return false
@@ -126,7 +126,7 @@ func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t targ
 	return b.accept(m, t)
 }
 
-// hasAll tells whether every candidate of t is here.
+// hasAll reports whether every candidate of t is here.
 func (m *mirror) hasAll(t target) (bool, error) {
 	for _, c := range t.all() {
 		if have, err := m.db.Has(c.hash); err != nil || !have {

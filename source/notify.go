@@ -76,8 +76,8 @@ func (n *notifier) run(ctx context.Context) {
 	}
 }
 
-// concernsRef tells whether an event may mean that a ref changed. A Git
-// directory also holds the index and locks, which change all the time.
+// concernsRef reports whether an event may mean that a ref changed. A Git directory
+// also holds the index and locks, which change all the time.
 func concernsRef(e fsnotify.Event) bool {
 	if e.Has(fsnotify.Chmod) && e.Op == fsnotify.Chmod {
 		return false

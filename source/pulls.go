@@ -31,10 +31,10 @@ type PullRef struct {
 
 // Merge is what a pull request's head and the base give together.
 type Merge struct {
-	// Snapshot has the head's commit, to which statuses belong, the base commit as
-	// Parent, and the merged files. Its Tree is nil if there are conflicts. It is
-	// readable until the mirror is made again; then reading gives ErrReplaced, and
-	// Pull gives it anew.
+	// Snapshot holds the head's commit, to which statuses belong, the base commit
+	// as Parent, and the merged files. Its Tree is nil if there are conflicts. It
+	// is readable until the mirror is made again; then reading gives ErrReplaced,
+	// and Pull gives it anew.
 	Snapshot snapshot.Snapshot
 	// MergeBase is the commit that both have in common, the youngest of several;
 	// empty without one.
@@ -44,7 +44,7 @@ type Merge struct {
 	// Behind is how many commits of the base the head does not have, at most
 	// MaxBehind. Where committers' clocks lie it can be too high.
 	Behind int
-	// FromForge tells that the tree is that of the forge's merge commit, which may
+	// FromForge says that the tree is that of the forge's merge commit, which may
 	// have merged inside of files.
 	FromForge bool
 }
@@ -76,7 +76,7 @@ const (
 // Conflict is one path that was changed on both sides, or, without a path, what
 // stands against merging at all.
 type Conflict struct {
-	// Path is as Git has it, in whatever encoding.
+	// Path is as Git holds it, in whatever encoding.
 	Path string
 	Kind ConflictKind
 }
@@ -139,7 +139,7 @@ func (e *MovedError) Error() string {
 
 // puller is what a backend does for pull requests.
 type puller interface {
-	// here tells whether p can be read without asking the remote.
+	// here reports whether p can be read without asking the remote.
 	here(p PullRef) bool
 	// bring fetches p's head unless it is here, and gives the forge's merge commit,
 	// or the zero hash. It is called like latest.

@@ -62,7 +62,7 @@ func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, er
 	return forge, err
 }
 
-// bringOnce tells beside what bring tells whether a pack was asked for.
+// bringOnce returns what bring returns, and whether it asked for a pack.
 func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbing.Hash, asked bool, err error) {
 	m, head := b.mirror, plumbing.NewHash(p.HeadSHA)
 	if m.suspect.Load() {

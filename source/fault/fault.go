@@ -119,7 +119,7 @@ func Unread(err error, format string, args ...any) *Error {
 	return f
 }
 
-// Scarce tells whether err will pass by itself and says nothing of a file.
+// Scarce reports whether err will pass by itself and says nothing of a file.
 func Scarce(err error) bool {
 	for _, scarce := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOBUFS} {
 		if errors.Is(err, scarce) {

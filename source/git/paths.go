@@ -16,7 +16,7 @@ var (
 
 func PathError(op, p string, err error) error { return &fs.PathError{Op: op, Path: p, Err: err} }
 
-// ValidPath tells whether p is a Tree path other than the root.
+// ValidPath reports whether p is a Tree path other than the root.
 func ValidPath(p string) bool {
 	return p != "" && p != ".." && !strings.HasPrefix(p, "../") && !path.IsAbs(p) && path.Clean(p) == p
 }

@@ -58,7 +58,7 @@ var ErrReplaced = errors.New("the mirror was made again; ask for the pull reques
 type Store struct {
 	// dirs lists the object directories, alternates included.
 	dirs func() ([]string, error)
-	// Loose tells whether loose objects may exist. A mirror has none.
+	// Loose says whether loose objects may exist. They do not in a mirror.
 	Loose bool
 	// Damaged is called when an object cannot be read, with whether it is missing.
 	// It may be nil.
@@ -253,9 +253,9 @@ func (db *Store) findLoaded(t plumbing.ObjectType, h plumbing.Hash, limit int64)
 	return db.find(t, h, limit)
 }
 
-// mayHeal tells whether err is damage, so that reading again, after listing the
-// packs again, may succeed: not where the object is there and merely not what
-// was asked for.
+// mayHeal reports whether err is damage, so that reading again, after listing the
+// packs again, may succeed: not where the object is there and merely not what was
+// asked for.
 func mayHeal(err error) bool {
 	var oe *fault.ObjectError
 	return err != nil && fault.ReasonOf(err) == fault.Corrupt && (!errors.As(err, &oe) || !oe.WrongType)
@@ -286,7 +286,7 @@ func (db *Store) find(t plumbing.ObjectType, h plumbing.Hash, limit int64) ([]by
 	return nil, &fault.ObjectError{Hash: h, Text: "the object is missing", Missing: true}
 }
 
-// replaced tells of an epoch other than 0 whether it is over. It needs the mutex.
+// replaced reports of an epoch other than 0 whether it is over. It needs the mutex.
 func (db *Store) replaced(epoch int64) bool { return epoch != 0 && epoch != db.Epoch.Load() }
 
 // blob gives the content of a file, cached. After the end of epoch, where that is

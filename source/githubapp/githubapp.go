@@ -110,7 +110,7 @@ func New(o Options) (*App, error) {
 	}, nil
 }
 
-// APIOf is the address of the REST API of the GitHub that has a repository:
+// APIOf is the address of the REST API of the GitHub that hosts a repository:
 // github.com, a company's subdomain of ghe.com, or an Enterprise Server.
 func APIOf(repository *url.URL) string {
 	host := strings.ToLower(repository.Host)

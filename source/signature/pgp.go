@@ -140,8 +140,8 @@ func describePGP(data []byte) (s *packet.Signature, key string, err error) {
 	}
 }
 
-// definite tells whether a packet says its whole length at its beginning. Only data
-// may do otherwise; see RFC 9580, section 4.2.1.4.
+// definite reports whether a packet says its whole length at its beginning. Only
+// data may do otherwise; see RFC 9580, section 4.2.1.4.
 func definite(data []byte) bool {
 	const newFormat, indeterminate, partial = 0x40, 3, 224
 	if data[0]&newFormat == 0 {

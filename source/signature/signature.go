@@ -1,5 +1,5 @@
-// Package signature tells whether a holder of an allowed key signed a commit or tag
-// of Git, with PGP or SSH.
+// Package signature checks whether a holder of an allowed key signed a commit or
+// tag of Git, with PGP or SSH.
 //
 // It works on the objects as Git stores them, byte by byte, so that it checks the
 // very bytes that were signed. Who may sign stands in files outside of every

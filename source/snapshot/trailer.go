@@ -56,7 +56,7 @@ const (
 	gitSpaces = " \t\n\r"
 )
 
-// gitSpace is isspace as Git has it.
+// gitSpace is Git's isspace.
 func gitSpace(c byte) bool { return strings.IndexByte(gitSpaces, c) >= 0 }
 
 // blankLine reports whether the first line holds nothing but space.

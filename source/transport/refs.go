@@ -99,7 +99,7 @@ func (r capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// arrival tells that parts of a pack came.
+// arrival notes that parts of a pack came.
 type arrival struct {
 	io.Writer
 	overhead *overhead

@@ -31,7 +31,7 @@ func New(loc Location, cfg Settings) (Remote, error) {
 	return newHTTPRemote(loc, cfg)
 }
 
-// refChoice tells whether a ref, by its full name, is of interest.
+// refChoice reports whether a ref, by its full name, is of interest.
 type refChoice func(name string, caps Capabilities) bool
 
 // Session is one exchange with the server: its refs, then at most one pack.
@@ -42,7 +42,7 @@ type Session struct {
 	// Caps are what the server can do, as it said itself: go-git's own list
 	// leaves some out.
 	Caps Capabilities
-	// Shallow says that the server has a part of the history only.
+	// Shallow says that the server holds only a part of the history.
 	Shallow  bool
 	up       uploader
 	overhead overhead
@@ -62,7 +62,7 @@ func (s *Session) Close() { s.up.close() }
 // Capabilities are what a server says of itself beside its first ref.
 type Capabilities []string
 
-// Value gives what follows prefix in the first capability that has it.
+// Value gives what follows prefix in the first capability with that prefix.
 func (c Capabilities) Value(prefix string) string {
 	for _, have := range c {
 		if v, ok := strings.CutPrefix(have, prefix); ok {
@@ -132,7 +132,7 @@ func demux(caps *capability.List, r io.Reader) io.Reader {
 	}
 }
 
-// GivesHidden tells whether the server gives commits whose refs it does not list.
+// GivesHidden reports whether the server gives commits whose refs it does not list.
 func (s *Session) GivesHidden() bool {
 	for _, c := range []string{"allow-tip-sha1-in-want", "allow-reachable-sha1-in-want", "allow-any-sha1-in-want"} {
 		if s.Caps.Has(c) {

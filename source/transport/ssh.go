@@ -19,9 +19,9 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// sshRemote is a repository behind SSH. It has a client of its own, because
-// go-git's reads ~/.ssh/config, asks the agent of whoever started the process,
-// and cannot be given up while it connects.
+// sshRemote is a repository behind SSH. It uses its own client, because go-git's
+// reads ~/.ssh/config, asks the agent of whoever started the process, and cannot be
+// given up while it connects.
 //
 // Each session is a connection: one login per poll.
 type sshRemote struct {

@@ -126,7 +126,7 @@ func parseSSH(u *url.URL) (Location, error) {
 	}
 	p := u.Path
 	if strings.HasPrefix(p, "/~") {
-		p = p[1:] // The home directory of a user there, as Git has it.
+		p = p[1:] // The home directory of a user there, as in Git.
 	}
 	return sshAt(u.User.Username(), u.Hostname(), u.Port(), p)
 }

@@ -88,7 +88,7 @@ func isWorkTree(dir string) bool {
 	return err == nil
 }
 
-// isGitName tells whether a name is .git, also on file systems without case.
+// isGitName reports whether a name is .git, also on file systems without case.
 func isGitName(name string) bool { return strings.EqualFold(name, ".git") }
 
 var (
@@ -275,7 +275,7 @@ func (t *diskTree) find(p string) *diskEntry {
 	return d
 }
 
-// fitsDisk tells whether a file of this path can exist. What cannot is absent,
+// fitsDisk reports whether a file of this path can exist. What cannot is absent,
 // instead of an error: readers also try inline text as a path.
 func fitsDisk(p string) bool {
 	return len(path.Base(p)) <= 255 && len(p) < 4000 && !strings.ContainsRune(p, 0)

@@ -324,7 +324,7 @@ func (g *Guard) unknown(rw http.ResponseWriter, r *http.Request, p *Policy, mess
 	g.refuse(rw, r, http.StatusUnauthorized, message, hint)
 }
 
-// wait tells a caller to come back later.
+// wait asks a caller to come back later.
 func (g *Guard) wait(rw http.ResponseWriter, r *http.Request, after time.Duration) {
 	seconds := int(math.Ceil(after.Seconds()))
 	rw.Header().Set("Retry-After", strconv.Itoa(seconds))

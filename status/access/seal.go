@@ -73,7 +73,7 @@ type session struct {
 	Mark []byte `json:"mark"`
 }
 
-// mark stands for a token, and tells nothing of it without the key.
+// mark stands for a token, and reveals nothing of it without the key.
 func (s seals) mark(token []byte) []byte { return s.mac("token", token) }
 
 // formFor is how long a form may stay open.

@@ -7,7 +7,7 @@ const DefaultStaleAfter = 10 * time.Minute
 
 // Silence is how long the reconciler has shown no sign of life, and whether that is no
 // longer than its last one allowed, or than patience where that is more. Before the first
-// one, since counts.
+// one, since is the time.
 func (b *Board) Silence(since time.Time, patience time.Duration) (silent time.Duration, alive bool) {
 	if patience <= 0 {
 		patience = DefaultStaleAfter

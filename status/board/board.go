@@ -36,7 +36,7 @@ type Source struct {
 	Error string `json:"error,omitempty"`
 	// WebURL is the repository's address on its forge for a browser, and Forge the
 	// kind of forge: github, gitlab, gitea or forgejo. Where they are empty they
-	// are taken from URL if it tells them, and else commits and files get no link.
+	// are taken from URL if it names them, and else commits and files get no link.
 	WebURL string `json:"webURL,omitempty"`
 	Forge  string `json:"forge,omitempty"`
 }
@@ -109,8 +109,8 @@ type Board struct {
 	// configured says that Configure was called.
 	configured bool
 	pulls      map[pullKey]keptPull
-	// shown is the configuration as the page has it, and refused why a later one did
-	// not replace it, empty without a refusal.
+	// shown is the configuration as the page shows it, and refused why a later one
+	// did not replace it, empty without a refusal.
 	shown, refused string
 	// held is why nothing is written, empty where something may be.
 	held string
@@ -275,7 +275,7 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 		next.Pools, next.PoolsAt = lastSeen(old, r.Target, before)
 	}
 	b.targets[r.Target] = next
-	// The whole report tells what a step did; its events are redacted after.
+	// The whole report says what a step did; its events are redacted after.
 	known, list := events.Between(before, whole, at, old.Last == nil)
 	var runs []history.Run
 	// A pass that finds what the one before it found is no news.

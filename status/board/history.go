@@ -75,7 +75,7 @@ func (b *Board) tell(list []events.Event, runs []history.Run, known map[string]e
 	b.recorder.add(history.Record{Events: list, Runs: runs, Known: known})
 }
 
-// tellSource tells what has become of a source. The board is locked.
+// tellSource announces the change of a source. The board is locked.
 func (b *Board) tellSource(s Source) {
 	var list []events.Event
 	known := b.known[sourceKey(s.Name)]
@@ -156,7 +156,7 @@ func logLevel(l kinds.Level) slog.Level {
 	}
 }
 
-// eventAttrs are an event as a line of the log has it.
+// eventAttrs are an event in the form of a line of the log.
 func eventAttrs(e events.Event) []any {
 	out := []any{"kind", e.Kind}
 	for _, a := range []struct{ key, value string }{

@@ -21,7 +21,7 @@ type Commenter interface {
 	DeleteComment(ctx context.Context, number, id int64) error
 }
 
-// PullForge tells of pull requests: in statuses of their heads, and in comments.
+// PullForge shows pull requests: in statuses of their heads, and in comments.
 type PullForge interface {
 	commits.Forge
 	Commenter

@@ -52,7 +52,7 @@ func (c *comment) fileURL(pos diag.Position) string {
 }
 
 // repositoryURL is the address on the web of the repository that a pull request is
-// in, "" where its own address is not as the forge has them.
+// in, "" where its own address is not in the forge's form.
 func repositoryURL(pull string, kind forge.Kind) string {
 	between, _, _ := pathsOf(kind)
 	link := report.SafeURL(pull)

@@ -100,8 +100,8 @@ type finder struct {
 
 // Between returns the milestones between old and r, and the Known that includes them.
 // First says that r is of the process's first pass over the target: the planner then
-// cannot know what is drift, and old can. An empty Told tells nothing of what stands
-// as it should.
+// cannot know what is drift, and old can. An empty Known announces nothing of what
+// stands as it should.
 func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Event) {
 	t := &finder{old: old, r: r, at: at, first: first}
 	t.next = Known{Revision: r.Revision, Phase: report.PhaseOf(r), Suspended: r.Suspended}
@@ -186,7 +186,7 @@ func (t *finder) ofPool(d diag.Diagnostic) bool {
 	})
 }
 
-// holds tells which steps wait for something, once for each pool and hold.
+// holds announces the steps that wait for something, once for each pool and hold.
 func (t *finder) holds() {
 	type held struct {
 		owner string
@@ -218,8 +218,8 @@ func (t *finder) holds() {
 	}
 }
 
-// drift tells which pools AWS has otherwise although Git did not change them, and
-// which were put right since.
+// drift announces the pools that differ in AWS although Git did not change them,
+// and which were put right since.
 func (t *finder) drift() {
 	steps := map[string][]step.Step{}
 	var order []string
@@ -298,7 +298,7 @@ func (t *finder) stood(s step.Step) bool {
 	return len(pools) > 0 && !slices.ContainsFunc(pools, func(p string) bool { return !t.old.Pools[p].Converged })
 }
 
-// outcomes tells what was done and what failed.
+// outcomes announces what was done and what failed.
 func (t *finder) outcomes() {
 	for _, o := range t.r.Outcomes {
 		switch o.Status {
@@ -316,7 +316,7 @@ func (t *finder) outcomes() {
 			}
 			t.once("failed "+failureKey(o), e)
 		case step.Skipped, step.Held:
-			// A held step stands in every pass; holds tells it once.
+			// A held step stands in every pass; holds announces it once.
 		}
 	}
 }
@@ -354,8 +354,8 @@ func (t *finder) done(o step.Outcome) {
 	t.next.Pools[s.Pool] = p
 }
 
-// fault announces what is wrong with the target as a whole: everything that has no
-// event of its own. It is announced again when it becomes something else.
+// fault announces the fault of the target as a whole: everything that has no event
+// of its own. It is announced again when it becomes something else.
 func (t *finder) fault() {
 	text, keys := targetFault(t.r)
 	t.next.Fault = ""

@@ -72,7 +72,7 @@ func targetFault(r *plan.Report) (text string, keys []string) {
 	return report.AndMore(report.DiagnosticWords(*first), len(keys)-1), keys
 }
 
-// poolFails reports whether a pool's own failure tells of a diagnostic.
+// poolFails reports whether a pool's own failure already reports a diagnostic.
 func poolFails(r *plan.Report, code string) bool {
 	return slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return p.FailureReason == code })
 }

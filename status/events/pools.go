@@ -15,8 +15,8 @@ import (
 // rolloutNotch is how many percent a rollout moves between two events.
 const rolloutNotch = 25
 
-// pools tells how pools moved. It runs before what this pass started is taken in:
-// the statuses are those of before the apply.
+// pools announces how pools moved. It runs before what this pass started is taken
+// in: the statuses are those of before the apply.
 func (t *finder) pools() {
 	rolls := map[string]bool{}
 	for _, s := range t.r.Plan.Steps {
@@ -63,8 +63,8 @@ func (t *finder) isNew(p plan.PoolStatus, old KnownPool, next *KnownPool) bool {
 // maxCauses bounds the causes that are announced of one pool.
 const maxCauses = 20
 
-// rollout tells how a pool's rollout goes on or ended, and whether that said why
-// the pool has failed.
+// rollout announces how a pool's rollout goes on or ended, and whether that said
+// why the pool has failed.
 func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failureAnnounced bool) {
 	now := p.Rollout
 	if was := next.Rollout; was != nil && (now == nil || now.ID != "" && was.ID != "" && now.ID != was.ID) {
@@ -108,7 +108,7 @@ func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failur
 	return failureAnnounced
 }
 
-// ended tells how a rollout ended that moves no more, false while that is not known
+// ended says how a rollout ended that moves no more, false while that is not known
 // yet. Where AWS was not asked how it ended, it has succeeded if nothing is left to
 // roll: a failed one leaves instances behind, or says why it failed.
 func (t *finder) ended(p plan.PoolStatus, was KnownRollout, rolls bool) (ended, failed bool) {

@@ -146,8 +146,8 @@ func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time,
 }
 
 // githubPullOf is the pull request that a comment is on, 0 if it is on an issue. GitHub
-// has the number in the address of the issue that each pull request also is, and only the
-// page's address distinguishes the two.
+// gives the number in the address of the issue that each pull request also is, and only
+// the page's address distinguishes the two.
 func githubPullOf(c *github.IssueComment) int64 {
 	if page, _, _ := strings.Cut(c.GetHTMLURL(), "#"); !strings.Contains(page, "/pull/") {
 		return 0

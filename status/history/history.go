@@ -61,8 +61,8 @@ func New(db *state.DB, o Options) *Archive {
 	return &Archive{db: db, o: o}
 }
 
-// Append implements board.Archive: one transaction, which also removes what is too
-// old or too much.
+// Append implements board.Archive: one transaction, which also removes old records
+// and those above the bound.
 func (a *Archive) Append(r Record) error {
 	return a.db.Update(func(tx *state.Tx) error {
 		oldest := a.o.Now().Add(-a.o.MaxAge)

@@ -9,7 +9,7 @@ import (
 // pace is the rhythm of a stream.
 type pace struct{ gap, beat time.Duration }
 
-// ServeHTTP tells an open page of changes, as server-sent events: "hello" at once, then
+// ServeHTTP sends changes to an open page, as server-sent events: "hello" at once, then
 // "change" with a Change, and comments as signs of life.
 func (w *Watchers) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.serve(rw, r, pace{gap, beat})

@@ -23,8 +23,8 @@
 //     them.
 //   - Pages work without script. Script only replaces parts of a page that package live
 //     says have changed.
-//   - Every list is cut to a window, and each page has a bound on its rows: the page of a
-//     fleet of 10,000 pools costs about what that of ten costs.
+//   - Every list is cut to a window, and each page bounds its rows: the page of a fleet
+//     of 10,000 pools costs about what that of ten costs.
 //   - Pictures are SVG whose numbers are worked out here. Each has a text that says
 //     what it shows, and states differ in shape as well as in colour.
 //   - Addresses hold the filter, so that a reader can keep a view and send it on. A value

@@ -31,8 +31,8 @@ type Notice struct {
 // show nothing of the fleet.
 type Notices struct{ web *web }
 
-// NewNotices reads what the pages are made of. Their style sheet is at the address
-// that a board's Handler has it at.
+// NewNotices reads what the pages are made of. Their style sheet is at the same
+// address as with a board's Handler.
 func NewNotices() *Notices {
 	w := &web{assets: map[string]asset{}}
 	w.load()

@@ -12,7 +12,7 @@ const FormField = "form"
 type Viewer struct {
 	// Name is empty without a login.
 	Name string
-	// Operate says that the page has the forms that change something.
+	// Operate says that the page shows the forms that change something.
 	Operate bool
 	// Form goes with each form, and proves that it is from weir's own page.
 	Form string

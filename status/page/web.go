@@ -37,9 +37,9 @@ type Options struct {
 // at /targets/NAME with its plan at /targets/NAME/plan, for each pool at
 // /targets/NAME/pools/NAMESPACE/NAME, for pull requests at /pulls and
 // /pulls/SOURCE/NUMBER, what happened at /activity, and the configuration at
-// /configuration; /live tells open pages of changes. It answers
-// GET and HEAD only and changes nothing. Timeouts are the server's, except that
-// /live lasts as long as a page is open, or until EndStreams.
+// /configuration; /live sends changes to open pages. It answers GET and HEAD only
+// and changes nothing. Timeouts are the server's, except that /live lasts as long
+// as a page is open, or until EndStreams.
 func Handler(b *board.Board, o Options) http.Handler {
 	if o.StaleAfter <= 0 {
 		o.StaleAfter = board.DefaultStaleAfter

@@ -103,7 +103,7 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	})
 }
 
-// finish tells what a plan came to.
+// finish reports the result of a plan.
 func (w *Watcher) finish(ctx context.Context, p *planning) {
 	k, head, at, shown, err := p.k, p.was.pr.HeadSHA, p.at, p.shown, p.err
 	w.under--
@@ -170,7 +170,7 @@ func broken(reports []*plan.Report) bool {
 	return slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Err != nil || r.Plan != nil && r.Diagnostics.HasErrors() })
 }
 
-// show tells what became of a pull request.
+// show reports the state of a pull request.
 func (w *Watcher) show(k *work, p report.Pull) {
 	p.Source, p.Number = w.o.Source, k.Number
 	p.Title, p.Author, p.WebURL = k.pr.Title, k.pr.Author, k.pr.WebURL

@@ -1,7 +1,7 @@
-// Package pulls plans pull requests. For each source with a forge one Watcher
-// lists the open ones, merges each with what the source follows, plans what that
-// would change, and tells it; it reads the commands in comments, and sees a pull
-// request to its end:
+// Package pulls plans pull requests. For each source with a forge one Watcher lists
+// the open ones, merges each with what the source follows, plans what that would
+// change, and shows it; it reads the commands in comments, and sees a pull request
+// to its end:
 //
 //	list ──▶ gate ──▶ merge ──▶ review ──▶ plan ──▶ tell
 //	            ▲                 ▲ what is followed and what AWS holds move
@@ -39,7 +39,7 @@ type Git interface {
 	Descends(ctx context.Context, revision, from string) (bool, error)
 }
 
-// Teller tells what became of pull requests. Its methods do not block.
+// Teller shows the state of pull requests. Its methods do not block.
 type Teller interface {
 	// Begin says that a head was seen and is being planned.
 	Begin(source string, number int64, sha string)
@@ -57,8 +57,8 @@ type Metrics interface {
 	PullPlan(source string, took time.Duration)
 }
 
-// Forge is what a Watcher asks of a forge, and says there: forge.Client tells what each
-// method promises.
+// Forge is what a Watcher reads from a forge and writes there: forge.Client says what
+// each method promises.
 type Forge interface {
 	Kind() forge.Kind
 	HeadRef(number int64) string
@@ -94,7 +94,7 @@ type Options struct {
 	DB       *state.DB
 	// PageURL is the address of weir's page, empty for none.
 	PageURL string
-	// Marker is in every comment that tells of a plan.
+	// Marker is in every comment that shows a plan.
 	Marker string
 	// Interval is the time between two polls of the forge.
 	Interval time.Duration
@@ -260,7 +260,7 @@ func (w *Watcher) Heard(int64) {
 	w.pollSoon()
 }
 
-// Moved tells the watcher that the source came to another commit. It is called
+// Moved informs the watcher that the source came to another commit. It is called
 // before anything of that commit is reported.
 func (w *Watcher) Moved() {
 	if base := w.o.Base(); base != nil && w.commits.follow(base) {

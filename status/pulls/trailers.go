@@ -158,7 +158,7 @@ func (w *Watcher) inquire(ctx context.Context, q *inquiry) {
 	if !known {
 		r = ruling{Revision: q.revision, Why: fmt.Sprintf("within %.0f hours the forge has not said whether the commit merges a pull request", waiting.Hours())}
 	}
-	w.images.merge(r.Pull) // first: whoever knows of the ruling has the images of it
+	w.images.merge(r.Pull) // first: whoever knows of the ruling can use its images
 	w.trailers.decided(q, r)
 }
 

@@ -23,9 +23,9 @@ func (f Redact) Text(s string) string {
 	return f(s)
 }
 
-// Report copies r as deep as any sink reads it, with every free text
-// redacted. The actions of the steps are left out, as they hold user data, but for
-// what tells in which batches instances are replaced.
+// Report copies r as deep as any sink reads it, with every free text redacted. The
+// actions of the steps are left out, as they hold user data, but for what shows in
+// which batches instances are replaced.
 func (f Redact) Report(r *plan.Report) *plan.Report {
 	out := *r
 	out.Subject = f.Text(r.Subject)

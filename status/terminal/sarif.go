@@ -60,7 +60,7 @@ type (
 		Properties   sarifProperties   `json:"properties"`
 	}
 	sarifProperties struct {
-		// Paths are the validated paths that have the fault.
+		// Paths are the validated paths with the fault.
 		Paths []string `json:"paths"`
 	}
 	sarifLocation struct {
@@ -188,7 +188,7 @@ func related(list []diag.Related) []sarifLocation {
 }
 
 // fingerprint lets a consumer see that a finding is an earlier one, although the
-// lines above it have changed: it has no line.
+// lines above it have changed: it holds no line number.
 func fingerprint(f diag.Finding) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{f.Code, placeOf(f).File, f.Object, f.Field, cmp.Or(f.Field, f.Summary)}, "\x00")))
 	return hex.EncodeToString(sum[:16])

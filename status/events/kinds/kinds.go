@@ -50,8 +50,8 @@ var (
 	}
 )
 
-// Holds are the events of steps that are held, none for those of which a
-// diagnostic or the target's own suspension tells.
+// Holds are the events of steps that are held, none for those of which a diagnostic
+// or the target's own suspension says.
 var Holds = map[step.Hold]string{
 	step.HeldPaused:     "pool-paused",
 	step.HeldSuspended:  "",

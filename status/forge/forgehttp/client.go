@@ -197,7 +197,7 @@ func (t *transport) clean(text string) string {
 }
 
 // saidIn is what an error document of any of the forges says. GitLab's message may
-// be a text, a list or a mapping of fields; its errors of authentication have the
+// be a text, a list or a mapping of fields; its errors of authentication are in the
 // form of OAuth. Any other document is a proxy's page.
 func saidIn(body []byte) string {
 	var in struct {
