@@ -18,7 +18,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// canAsk reports whether somebody sits at a terminal and can answer.
+// canAsk reports whether a user sits at a terminal and can answer.
 func (s surroundings) canAsk() bool {
 	in, ok := s.stdin.(*os.File)
 	return ok && isatty.IsTerminal(in.Fd()) && isTerminal(s.stderr)
@@ -32,7 +32,7 @@ func (s surroundings) ask(ctx context.Context, question string) string {
 	}
 	fmt.Fprint(s.stderr, question+" ")
 	answers := make(chan string, 1)
-	go func() { // ends with the process where nobody answers
+	go func() { // ends with the process where no answer comes
 		line, _ := bufio.NewReader(s.stdin).ReadString('\n')
 		answers <- strings.TrimSpace(line)
 	}()
@@ -45,16 +45,16 @@ func (s surroundings) ask(ctx context.Context, question string) string {
 	}
 }
 
-// confirm asks a question to which the answer is no unless somebody says yes.
+// confirm asks a question to which the answer is no unless the user says yes.
 func (s surroundings) confirm(ctx context.Context, question string) bool {
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(s.ask(ctx, question+" [y/N]")))
 }
 
-// withoutYes is why nothing is deleted where nobody can be asked.
+// withoutYes is why nothing is deleted where no user can be asked.
 const withoutYes = "--yes was not given"
 
 // agree shows on a terminal what an apply would do, and asks. What runs is then
-// what was shown. Elsewhere nobody is asked, and nothing is deleted.
+// what was shown. Elsewhere there is no question, and weir deletes nothing.
 func (w *work) agree(ctx context.Context, s surroundings) (agreed bool, err error) {
 	if !s.canAsk() {
 		w.deletions = withoutYes

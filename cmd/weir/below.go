@@ -13,7 +13,7 @@ import (
 const deepest = 4
 
 // hintBelow says of a directory in which nothing was found that directories below it
-// hold manifests: somebody gave the parent of the overlays, and "no faults" would be
+// hold manifests: the user gave the parent of the overlays, and "no faults" would be
 // true of nothing.
 func hintBelow(list diag.List, dir string, place string, pools int) diag.List {
 	missing := slices.IndexFunc(list, func(d diag.Diagnostic) bool { return d.Code == "kustomization-missing" && d.Line == 0 })

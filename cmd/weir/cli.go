@@ -135,7 +135,7 @@ func didYouMean(word string, known []string, rest string) string {
 	return rest
 }
 
-// withHint has a wrong number of arguments end with what to do.
+// withHint adds what to do to the error about a wrong number of arguments.
 func withHint(c *cobra.Command) cobra.PositionalArgs {
 	check := c.Args
 	return func(c *cobra.Command, args []string) error {
@@ -167,7 +167,7 @@ func isTerminal(w io.Writer) bool {
 	return f != nil && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
 }
 
-// file is the file that w writes to, nil if it is none.
+// file is the file that w writes to, nil if w is not a file.
 func file(w io.Writer) *os.File {
 	if below, ok := w.(interface{ Unwrap() io.Writer }); ok {
 		w = below.Unwrap()

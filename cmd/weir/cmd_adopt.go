@@ -78,7 +78,7 @@ func adoptCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// adopt has the passes of the work adopt, and nothing else. Names of pools limit
+// adopt makes the passes of the work adopt, and nothing else. Names of pools limit
 // them; without any, all pools are meant.
 func (w *work) adopt(from string, names []string) error {
 	wanted := map[string]bool{}
@@ -162,7 +162,7 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 	for _, r := range w.pass(ctx, reconciler.Apply) {
 		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
-	code := applyCode(applied, false, false) // what is held from now on was not asked for
+	code := applyCode(applied, false, false) // the user did not ask for the steps that are held from now on
 	w.lookAgain(ctx, applied)
 	if err := printAdopted(s, output, applied); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (w *work) only(reports []*plan.Report) {
 	}
 }
 
-// adoptable counts the resources of a report that would be retagged.
+// adoptable is how many resources of a report would be retagged.
 func adoptable(r *plan.Report) int {
 	n := 0
 	if r.Plan != nil {

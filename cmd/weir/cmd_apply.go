@@ -228,7 +228,7 @@ func passing(e *observed.Error) bool {
 }
 
 // merge adds a later pass's outcomes. A step that was left for later, and one
-// that is held as before, is told once: as it ended.
+// that is held as before, is shown once: as it ended.
 func merge(before, after []step.Outcome) []step.Outcome {
 	type key struct {
 		verb       step.Verb

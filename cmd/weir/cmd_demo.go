@@ -47,7 +47,7 @@ func demoCommand(s surroundings) *cobra.Command {
 				}
 				dir = made
 				if !keep {
-					defer func() { _ = os.RemoveAll(made) }() // what is left is the system's to clean
+					defer func() { _ = os.RemoveAll(made) }() // the system cleans up the rest
 				}
 			}
 			return runDemo(c.Context(), s, dir, &logs)

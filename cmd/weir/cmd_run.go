@@ -119,8 +119,8 @@ func startHint(err error) error {
 	return err
 }
 
-// firstFault is the first error with its place, and how many more there are: what is
-// told of a refused configuration must be enough to mend it.
+// firstFault is the first error with its place, and how many more there are: the report
+// of a refused configuration must be enough to mend it.
 func firstFault(faults diag.List) string {
 	n := faults.Count(diag.Error)
 	for _, f := range faults {

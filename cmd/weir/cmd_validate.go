@@ -39,12 +39,12 @@ type checked struct {
 
 	place  string // the path relative to its repository
 	diags  diag.List
-	unused []string // variables of the command line, if told
-	told   bool
+	unused []string // variables of the command line, if known
+	known  bool
 }
 
-// validation is the JSON form of all that was found. A fault that several paths
-// have counts once.
+// validation is the JSON form of all that was found. It counts a fault that several
+// paths share once.
 type validation struct {
 	Schema      string         `json:"schema"`
 	Valid       bool           `json:"valid"`
@@ -135,7 +135,7 @@ func checkPath(ctx context.Context, s surroundings, path string, vars inputs) (c
 	return checked{
 		Path: path, place: r.path, Pools: len(r.Set.Pools), Ignored: append([]intent.Ignored{}, r.Set.Ignored...),
 		Errors: r.Diags.Count(diag.Error), Warnings: r.Diags.Count(diag.Warning), diags: r.Diags,
-		unused: r.unused, told: r.told,
+		unused: r.unused, known: r.known,
 	}, nil
 }
 
@@ -144,7 +144,7 @@ func checkPath(ctx context.Context, s surroundings, path string, vars inputs) (c
 func tellUnused(paths []checked) {
 	left := paths[0].unused
 	for _, c := range paths {
-		if !c.told {
+		if !c.known {
 			return
 		}
 		left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return !slices.Contains(c.unused, name) })

@@ -17,7 +17,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// buildOf prefers what the linker was told to what Go recorded by itself.
+// buildOf prefers the linker's values to those that Go recorded by itself.
 func buildOf() build {
 	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {

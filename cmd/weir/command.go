@@ -106,7 +106,7 @@ func (o offline) Pools(string) []string { return nil }
 // Approved knows no plans.
 func (offline) Approved(gates.Approval) []string { return nil }
 
-// Reconcile has nobody to tell.
+// Reconcile has no daemon to wake.
 func (offline) Reconcile([]string, bool) []string { return nil }
 
 // localUser is who asks, as this machine knows them.

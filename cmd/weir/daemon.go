@@ -105,7 +105,8 @@ func notWeir(address string) error {
 	return hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", withoutUser(address)), "check --server")
 }
 
-// withoutUser is an address as it is shown: who may ask is nobody else's business.
+// withoutUser is an address as it is shown: without the name of the user, which
+// concerns no reader.
 func withoutUser(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

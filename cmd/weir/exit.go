@@ -77,7 +77,7 @@ func withCode(code int) error {
 	return codeError(code)
 }
 
-// hintError is an error with what to do about it, apart from the fact.
+// hintError is an error that holds the fact and what to do about it separately.
 type hintError struct {
 	err  error
 	hint string

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// gating has one command hold the steps that the daemon would hold: what people
+// gating makes one command hold the steps that the daemon would hold: what people
 // asked for, windows, and waves.
 type gating struct {
 	clock      *clock.Clock
@@ -158,7 +158,7 @@ func (g *gating) opens(target string) bool {
 	return false
 }
 
-// begin has what follows of an approved plan run in the passes after this one.
+// begin makes the passes after this one run the rest of an approved plan.
 func (g *gating) begin(ready gates.Grant) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

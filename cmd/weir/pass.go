@@ -96,8 +96,8 @@ type work struct {
 	quick bool
 	// gating holds steps as the daemon would; nil in path mode.
 	gating *gating
-	// agreed is what somebody said yes to, by target; nil where nobody was asked.
-	// deletions says how deletions are agreed to where nobody can be asked.
+	// agreed is what the user said yes to, by target; nil where there was no question.
+	// deletions says how to agree to deletions where no user can be asked.
 	agreed    map[string]*basis.Agreement
 	deletions string
 	// decided lets what was adopted roll for the first time.
@@ -196,8 +196,7 @@ func (p *passFlags) openPath(ctx context.Context, s surroundings, path string, a
 
 // headOf is the commit that a work tree stands on, to be read until it is closed. It is
 // nil outside of a work tree, and where the repository cannot be read: a version of a
-// launch template then tells less of where it comes from, which keeps nobody from
-// making it.
+// launch template then tells less of where it comes from, which does not prevent it.
 func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done func()) {
 	w, err := worktree.OpenWorkTree(root)
 	if err != nil {
@@ -263,7 +262,7 @@ func mirrorDir(stateDir string) (dir string, done func(), err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("make mirror directory: %w", err)
 	}
-	return dir, func() { _ = os.RemoveAll(dir) }, nil // what is left is the system's to clean
+	return dir, func() { _ = os.RemoveAll(dir) }, nil // the system cleans up the rest
 }
 
 // readSources fetches every source once. They stay open until the work is closed.
@@ -364,7 +363,7 @@ func failing(r *plan.Report) bool {
 }
 
 // refused reports whether a conflict, a limit or a hold kept a step from running. A
-// hold that is waited for is none.
+// hold that the command waits for is not one of them.
 func refused(r *plan.Report, waited ...step.Hold) bool {
 	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st step.Step) bool { return st.Held != "" && !slices.Contains(waited, st.Held) })
 	return held || obstructed(r)

@@ -55,7 +55,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 			if d.Policy.Region == "" { // it is applied nowhere, so nothing is granted for it
 				s.printer(s.stderr).Diagnostics(d.Diagnostics)
 				if d.Err != nil {
-					return nil, d.Err // nobody knows which targets there are
+					return nil, d.Err // the targets are unknown
 				}
 				continue
 			}
@@ -175,13 +175,13 @@ func (r *roleScopes) policies(f *policyFlags) (out []rolePolicy) {
 	return out
 }
 
-// sorted has the regions of a scope each once.
+// sorted names each region of a scope once.
 func sorted(s iampolicy.Scope) iampolicy.Scope {
 	s.Regions = slices.Compact(slices.Sorted(slices.Values(s.Regions)))
 	return s
 }
 
-// accountOf is the account in a role's ARN, empty if there is none.
+// accountOf is the account in a role's ARN, empty if the ARN names no account.
 func accountOf(arn string) string {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 {

@@ -39,26 +39,26 @@ func (f *proposalFlags) add(c *cobra.Command) {
 
 func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" }
 
-// proposed is what somebody would like a source to be.
+// proposed is a state that the user would like a source to have.
 type proposed struct {
 	fleet.Proposal
 	// what names it, for people.
 	what string
 	// lacks tells whether it does not have a commit that the source follows; nil where
-	// that cannot be told.
+	// that is unknown.
 	lacks func(ctx context.Context, followed string) (bool, error)
 }
 
 // proposalResult is what became of the plan of a proposal.
 type proposalResult struct {
 	reports []*plan.Report
-	// what is what was planned, against the commit that source follows; unread says
+	// what names the thing planned, against the commit that source follows; unread says
 	// why that is not known.
 	what, source, against, unread string
 	// behind says that the proposal lacks that commit.
 	behind bool
-	// gone are targets that it takes away, unaffected counts those that it leaves as
-	// they are, and withheld are those without their secrets.
+	// gone are targets that it takes away, unaffected is how many it leaves as they
+	// are, and withheld are those without their secrets.
 	gone       []string
 	unaffected int
 	withheld   []string
@@ -88,7 +88,7 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 	if err != nil {
 		return out, fmt.Errorf("make mirror directory: %w", err)
 	}
-	w := &work{release: []func(){func() { _ = os.RemoveAll(dir) }}} // what is left is the system's to clean
+	w := &work{release: []func(){func() { _ = os.RemoveAll(dir) }}} // the system cleans up the rest
 	defer w.close()
 	views, err := w.readSources(ctx, c, dir, s.secrets.Set, log)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 	if err != nil {
 		return out, err
 	}
-	key := make([]byte, 32) // of no use to anybody: such a plan has no digest
+	key := make([]byte, 32) // of no use: such a plan has no digest
 	_, _ = rand.Read(key)   // never fails
 	aws := accounts.New(accounts.Options{Logger: log, Getenv: s.getenv})
 	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log})
@@ -201,7 +201,7 @@ func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 	if err != nil {
 		return p, err
 	}
-	from.Verify = source.Config{}.Verify // what is followed has to be signed; this is looked at
+	from.Verify = source.Config{}.Verify // only the followed commit has to be signed; this one is for review
 	tries := []source.Ref{{Branch: ref}, {Tag: ref}}
 	switch {
 	case strings.HasPrefix(ref, "refs/"):
@@ -231,8 +231,8 @@ func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 	return p, hinted(fmt.Errorf("plan %s: %w", wording.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
 }
 
-// mergeLacks asks the source's history whether a ref lacks what is followed. Where
-// that cannot be read, nobody is told.
+// mergeLacks asks the source's history whether a ref lacks what is followed. Where that
+// cannot be read, it reports nothing.
 func (w *work) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
 	if !strings.HasPrefix(head.Ref, "refs/") {
 		return nil

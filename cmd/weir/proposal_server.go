@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// planProposal has a daemon plan a work tree, or a ref of its repository.
+// planProposal asks a daemon to plan a work tree, or a ref of its repository.
 func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p proposalFlags, names []string, _ *slog.Logger) (out proposalResult, err error) {
 	d, err := s.daemonOf(*f, nil)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p propos
 	if err != nil {
 		return out, err
 	}
-	if p.ref == "" { // what nobody has added may be anything, and it would leave this machine
+	if p.ref == "" { // a file that Git does not know may be anything, and it would leave this machine
 		is.Snapshot.Tree = tree.Tracked()
 		if left, err := tree.Untracked(); err != nil {
 			return out, err
@@ -75,7 +75,7 @@ func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p propos
 	for _, one := range answer.Plans {
 		at := answer.Places[one.Target]
 		one.Account, one.Region = at.Account, at.Region
-		one.Secretless = true // it has no digest, as nobody can approve it
+		one.Secretless = true // it has no digest, because no approval is possible
 		out.reports = append(out.reports, &plan.Report{
 			Target: one.Target, Account: at.Account, Region: at.Region, Revision: one.Revision, Plan: one, Diagnostics: one.Diagnostics,
 		})

@@ -19,10 +19,10 @@ type rendered struct {
 	place func(diag.Position) diag.Position
 	// path is the path as place has it.
 	path string
-	// unused are the variables on the command line that nothing uses, as far as told
-	// says that this is known.
+	// unused are the variables on the command line that nothing uses, if known says
+	// that this could be found out.
 	unused []string
-	told   bool
+	known  bool
 }
 
 // renderPath renders a directory or file on disk.
@@ -41,7 +41,7 @@ func renderPath(ctx context.Context, s surroundings, path string, in inputs) (*r
 	at := place(diag.Position{File: rel}).File
 	r.Diags = hintBelow(r.Diags, path, at, len(r.Set.Pools))
 	out := &rendered{Result: r, place: place, path: at}
-	out.unused, out.told = r.Unused(slices.Sorted(maps.Keys(in.vars)))
+	out.unused, out.known = r.Unused(slices.Sorted(maps.Keys(in.vars)))
 	return out, nil
 }
 

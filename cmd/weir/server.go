@@ -42,7 +42,7 @@ func (f *serverFlags) add(c *cobra.Command) {
 type daemonClient struct {
 	address string
 	// token is shown to daemons that TLS has proven, proof to those on this machine;
-	// neither where nobody asks for one.
+	// neither where the daemon asks for no token.
 	token string
 	proof *access.Proof
 	// open says that whoever is on the way there reads along.
@@ -111,7 +111,7 @@ func (s surroundings) daemonOf(f serverFlags, c *config.Config) (daemonClient, e
 			return d, usage("write https://", "the token would go to %s unencrypted", withoutUser(d.address))
 		}
 	case c != nil && f.address == "":
-		// Who can read the state directory has what the daemon has.
+		// A user who can read the state directory can read all that the daemon holds.
 		if proof, ok := access.LocalProof(c.StateDir, localUser()); ok {
 			d.proof = &proof
 		}

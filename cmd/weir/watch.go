@@ -16,7 +16,7 @@ import (
 )
 
 // watchStatus shows how pools stand until the command is interrupted, which is its
-// usual end and no error. A question that fails later on is told and asked again.
+// usual end and no error. A question that fails later on is reported and asked again.
 func watchStatus(c *cobra.Command, s surroundings, flags *passFlags, f statusFlags, args []string) error {
 	var last map[string]string
 	for first := true; ; first = false {
@@ -27,7 +27,7 @@ func watchStatus(c *cobra.Command, s surroundings, flags *passFlags, f statusFla
 		case err != nil && first:
 			return err
 		}
-		s.stderr = io.Discard // what is said of reading is said once
+		s.stderr = io.Discard // a fault of reading is reported once
 		f.narrow(&found)
 		now := time.Now()
 		if s.redraws(s.stdout) {

@@ -49,7 +49,7 @@ func (s *site) check(c *config.Config) error {
 	return err
 }
 
-// set has a configuration say who may do what, from the next request on.
+// set makes a configuration decide who may do what, from the next request on.
 func (s *site) set(c *config.Config) {
 	if s.certificate != nil {
 		if err := s.certificate.Set(c.TLS.CertFile, c.TLS.KeyFile); err != nil {

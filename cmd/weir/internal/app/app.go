@@ -11,7 +11,7 @@
 //	statuses        posts commit statuses
 //	pull requests   one for each source with a forge: plans them
 //	page            serves the page, the API, the metrics and webhooks
-//	webhooks        has sources look again for the webhooks that came
+//	webhooks        makes sources read Git again after a webhook
 //	embedded AWS    only where aws.endpoint is "embedded"
 //	configuration   watches the file and reloads
 //	notifications   sends events to receivers, only where notify names some
@@ -23,8 +23,9 @@
 // one of the new configuration starts, which takes over the renders alone. The page, the
 // state directory, webhooks and the loops of passes live on. Passes under way end without
 // a new step, each as soon as AWS has answered the calls in flight, and none begins with
-// what was wanted before. Nobody outside sees it: statuses that are wanted wait in their
-// journals, and what a webhook told meanwhile is found by the first look of each source.
+// what was wanted before. Nothing outside notices it: statuses that are wanted wait in
+// their journals, and a push whose webhook came meanwhile is found when each source first
+// reads its repository.
 package app
 
 import (
@@ -85,7 +86,7 @@ const (
 type Options struct {
 	Config *config.Config
 	// Load reads the configuration again; it has said what is wrong with it
-	// when it returns an error. Nil: the configuration never changes.
+	// when it returns an error. If it is nil, the configuration never changes.
 	Load func() (*config.Config, error)
 	// Reload asks for a reload beside changes of the file; nil for none.
 	Reload <-chan os.Signal
@@ -112,7 +113,8 @@ type App struct {
 	state *State
 	db    *state.DB
 	clock *clock.Clock
-	// clockWrong says that it was told that this machine's differs from it.
+	// clockWrong says that weir has reported that this machine's clock differs from
+	// AWS's.
 	clockWrong atomic.Bool
 	key        []byte
 	tracing    *telemetry.Tracing
@@ -135,14 +137,14 @@ type App struct {
 	// shown are the targets that the page shows. The conductor uses them, and a reload.
 	shown []fleet.Target
 
-	cleanups []cleanup
-	fatal    chan error
-	bell     chan struct{}
-	// rung wakes the conductor, all has it nudge every scope.
+	cleanups  []cleanup
+	fatal     chan error
+	reloadDue chan struct{}
+	// rung wakes the conductor; all makes it nudge every scope.
 	rung chan struct{}
 	all  atomic.Bool
-	// look says that somebody wants the sources to look at Git.
-	look atomic.Bool
+	// lookDue says that a command wants the sources to look at Git.
+	lookDue atomic.Bool
 
 	book     *gates.Book
 	lineages *lineage.Book
@@ -166,7 +168,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Secrets = &redact.Registry{}
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
-	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), bell: make(chan struct{}, 1), rung: make(chan struct{}, 1)}
+	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), reloadDue: make(chan struct{}, 1), rung: make(chan struct{}, 1)}
 	a.passes = &passes{app: a, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}
 	a.reporter = &reporter{app: a, log: newPassLog(a.log)}
 	if err := a.open(ctx); err != nil {
@@ -183,7 +185,7 @@ func (a *App) open(ctx context.Context) error {
 		a.openTracing,    // nothing but the options
 		a.openPage,       // the state directory's keys
 		a.openEmbedded,   // the state directory
-		a.openTelling,    // records, and the guard, which knows where webhooks come from
+		a.openReporting,  // records, and the guard, which knows where webhooks come from
 		a.openAccounts,   // the clock, metrics, and the address of an embedded AWS
 		a.openGeneration, // all of them
 	} {
@@ -258,8 +260,8 @@ func (a *App) openEmbedded(ctx context.Context) (err error) {
 	return err
 }
 
-// openTelling makes what is told of passes, and what takes webhooks.
-func (a *App) openTelling(context.Context) error {
+// openReporting makes the reports of passes, and the handler of webhooks.
+func (a *App) openReporting(context.Context) error {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics = metrics.New(a.registry, a.o.Version)
@@ -273,7 +275,7 @@ func (a *App) openTelling(context.Context) error {
 	return nil
 }
 
-// openAccounts makes what opens accounts; it opens none.
+// openAccounts makes the opener of accounts; it opens no account.
 func (a *App) openAccounts(context.Context) error {
 	a.accounts = accounts.New(accounts.Options{
 		Logger: a.o.Logger, Getenv: a.o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
@@ -288,8 +290,8 @@ func (a *App) openAccounts(context.Context) error {
 	return nil
 }
 
-// openGeneration makes what the configuration decides. Credentials are hidden before
-// anything is told of it.
+// openGeneration makes what the configuration decides. It hides credentials before it
+// reports anything.
 func (a *App) openGeneration(context.Context) error {
 	a.starting("opens sources and forges")
 	g, err := a.newGeneration(a.o.Config)
@@ -324,7 +326,8 @@ const nodegroupRound = 5 * time.Minute
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
 // PageURL is the page's address for a browser on this machine, or by the host's name
-// where the daemon listens on others too. What others are told has publicURL.
+// where the daemon listens on others too. Links in what others read have publicURL
+// instead.
 func (a *App) PageURL() string {
 	host, port, err := net.SplitHostPort(a.Addr())
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {

@@ -2,7 +2,7 @@ package app
 
 import "time"
 
-// wrongClock is from where on a clock is so wrong that somebody should know.
+// wrongClock is the difference from which on the log says that the clock is wrong.
 const wrongClock = 5 * time.Minute
 
 // checkClock says once that this machine's clock differs from AWS's, and once that it
@@ -18,9 +18,8 @@ func (a *App) checkClock() {
 	}
 }
 
-// sinceWhen is what the age of history is measured by: the beginning of time until
-// AWS has told what time it is, as a clock that runs ahead would have all of it
-// removed.
+// sinceWhen is what the age of history is measured by: the beginning of time until AWS
+// has said what time it is, because a clock that runs ahead would remove all of it.
 func (a *App) sinceWhen() time.Time {
 	if m := a.clock.Moment(); m.Heard {
 		return m.Earliest

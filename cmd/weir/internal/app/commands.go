@@ -68,7 +68,7 @@ func (m *memory) places(target string) []reconciler.ScopeKey {
 	return out
 }
 
-// nudge has passes over scopes start now. The caller holds mu.
+// nudge starts passes over scopes now. The caller holds mu.
 func (p *passes) nudge(keys []reconciler.ScopeKey) {
 	for _, key := range keys {
 		if l := p.of[key]; l != nil {
@@ -82,7 +82,7 @@ func (p *passes) nudge(keys []reconciler.ScopeKey) {
 // handing.
 func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	records := p.app.book.Read()
-	p.app.tellLoss(records.Lost)
+	p.app.reportLoss(records.Lost)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.scope = access.Scope
@@ -159,8 +159,9 @@ func (p *passes) pending(records gates.Records) gates.Pending {
 	return pending
 }
 
-// tellLoss has everybody know that all writes are held, or that they are no more.
-func (a *App) tellLoss(lost *state.Loss) {
+// reportLoss says on the page and in the metrics that all writes are held, or that they
+// are held no more.
+func (a *App) reportLoss(lost *state.Loss) {
 	why := ""
 	if lost != nil {
 		why = gates.LossText(*lost)
@@ -169,9 +170,9 @@ func (a *App) tellLoss(lost *state.Loss) {
 	a.metrics.StateLost(lost != nil)
 }
 
-// noted takes in a report: for targets that wait for this one, and for what holds
-// until it has converged. It reports false where there is no such target any more,
-// or nothing to tell of it yet.
+// noted takes in a report: for targets that wait for this one, and for what holds until
+// it has converged. It reports false where there is no such target any more, or nothing
+// to report of it yet.
 func (p *passes) noted(r *plan.Report) bool {
 	p.mu.Lock()
 	m := &p.memory
@@ -229,7 +230,7 @@ func (d daemon) Pools(target string) (out []string) {
 	return out
 }
 
-// Approved names the targets whose plan has the digest now, and has a pass start.
+// Approved names the targets whose plan has the digest now, and starts a pass.
 func (d daemon) Approved(approval gates.Approval) []string {
 	d.app.passes.mu.Lock()
 	made := gates.Approved(approval, d.app.passes.memory.before)
@@ -242,8 +243,8 @@ func (d daemon) Approved(approval gates.Approval) []string {
 	return out
 }
 
-// Reconcile has a pass start now, at whose beginning the sources look at Git:
-// what they find starts another.
+// Reconcile starts a pass now, at whose beginning the sources look at Git: what they
+// find starts another.
 func (d daemon) Reconcile(targets []string, retry bool) []string {
 	all := d.app.board.Targets()
 	all = slices.DeleteFunc(all, func(t board.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
@@ -259,13 +260,14 @@ func (d daemon) Reconcile(targets []string, retry bool) []string {
 		}
 		d.app.passes.retry(t.Name, pools)
 	}
-	d.app.look.Store(true)
+	d.app.lookDue.Store(true)
 	d.app.ring()
 	return out
 }
 
-// lift has the commits for which steps of a target were stopped stop nothing more: who
-// asks for it knows better which weir is the one that fell behind. The caller holds mu.
+// lift forgets the commits for which steps of a target were stopped, so that they stop
+// nothing more: the person who asks for it knows better which weir fell behind. The
+// caller holds mu.
 func (p *passes) lift(b reconciler.Batch, target string) {
 	last := p.memory.before.Reports[target]
 	for i := range b.Targets {
@@ -275,7 +277,7 @@ func (p *passes) lift(b reconciler.Batch, target string) {
 	}
 }
 
-// retry has what AWS refused of a target's pools tried again by the next pass.
+// retry makes the next pass try again what AWS refused of a target's pools.
 func (p *passes) retry(target string, pools []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

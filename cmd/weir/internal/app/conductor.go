@@ -11,12 +11,12 @@ import (
 	"github.com/weir-gitops/weir/status/commits"
 )
 
-// conduct composes what Git wants, again and again, and has the scopes' loops make
-// passes over it. It waits for neither AWS nor a forge: that it turns is what health
-// means.
+// conduct composes what Git wants, again and again, and makes the scopes' loops pass
+// over it. It waits for neither AWS nor a forge: the daemon is healthy as long as this
+// loop turns.
 func (g *generation) conduct(ctx context.Context) error {
 	defer g.fleet.Wait()
-	look := time.NewTicker(silenceLook)
+	look := time.NewTicker(silenceCheck)
 	defer look.Stop()
 	for {
 		if err := g.compose(ctx); err != nil && ctx.Err() == nil {
@@ -29,7 +29,7 @@ func (g *generation) conduct(ctx context.Context) error {
 				timer.Stop()
 				return nil
 			case <-look.C:
-				g.tellSilence(time.Now())
+				g.reportSilence(time.Now())
 				continue
 			case <-g.app.rung:
 			case <-g.fleet.Ended():
@@ -41,15 +41,15 @@ func (g *generation) conduct(ctx context.Context) error {
 	}
 }
 
-// silence is after what time AWS is said not to answer, silenceLook how often that is
-// looked at.
+// silence is the time after which weir says that AWS does not answer, silenceCheck how
+// often it checks that.
 const (
-	silence     = 15 * time.Second
-	silenceLook = 5 * time.Second
+	silence      = 15 * time.Second
+	silenceCheck = 5 * time.Second
 )
 
-// tellSilence has everybody know which passes AWS does not answer.
-func (g *generation) tellSilence(now time.Time) {
+// reportSilence says on the page and in the log which passes AWS does not answer.
+func (g *generation) reportSilence(now time.Time) {
 	since := map[string]time.Time{}
 	g.app.passes.mu.Lock()
 	for key, l := range g.app.passes.of {
@@ -77,14 +77,14 @@ func (g *generation) tellSilence(now time.Time) {
 	g.app.board.Unanswered(since)
 }
 
-// ring has every scope passed over now.
+// ring starts a pass over every scope now.
 func (a *App) ring() {
 	a.all.Store(true)
 	a.wake()
 }
 
-// wake has what Git wants composed now, and those scopes passed over of which
-// something else is wanted than before. It never blocks.
+// wake makes the conductor compose now what Git wants, and pass over the scopes of
+// which something else is wanted than before. It never blocks.
 func (a *App) wake() {
 	select {
 	case a.rung <- struct{}{}:
@@ -95,9 +95,9 @@ func (a *App) wake() {
 // renderPatience is how long a composition waits for renders that are quick.
 const renderPatience = time.Second
 
-// tellRenders has everybody know which targets' newest commits are still rendered: in
-// the log where that takes long.
-func (g *generation) tellRenders(now []fleet.Rendering) {
+// reportRenders says which targets' newest commits are still rendered: in the log where
+// that takes long.
+func (g *generation) reportRenders(now []fleet.Rendering) {
 	shown := map[string]board.Rendering{}
 	said := map[string]string{}
 	for _, r := range now {
@@ -115,8 +115,8 @@ func (g *generation) tellRenders(now []fleet.Rendering) {
 	g.app.board.Renders(shown)
 }
 
-// plansUnused is after what time an account of which no pull request was planned is let
-// go of by those who plan them.
+// plansUnused is the time after which the planners of pull requests let go of an
+// account for which they planned none.
 const plansUnused = time.Hour
 
 // compose puts together what Git wants now. The conductor alone calls it.
@@ -124,10 +124,10 @@ func (g *generation) compose(ctx context.Context) error {
 	all := g.app.all.Swap(false)
 	g.app.board.Beat(3 * g.config.Interval)
 	g.hideCredentials()
-	if g.app.look.Swap(false) {
+	if g.app.lookDue.Swap(false) {
 		g.look()
 	}
-	views, err := g.views(ctx, g.word)
+	views, err := g.views(ctx, g.news)
 	if err != nil {
 		return err
 	}
@@ -141,13 +141,13 @@ func (g *generation) compose(ctx context.Context) error {
 	g.remember(views)
 	g.rule(c.Batches, views)
 	g.announce(c)
-	g.tellRenders(c.Rendering)
+	g.reportRenders(c.Rendering)
 	for name, v := range views {
 		if !slices.ContainsFunc(c.Rendering, func(r fleet.Rendering) bool { return r.Source == name }) {
 			g.app.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
 		}
 	}
-	g.app.tellLoss(g.app.book.Read().Lost) // also where every pass waits for AWS
+	g.app.reportLoss(g.app.book.Read().Lost) // also where every pass waits for AWS
 	g.app.passes.pass(c, all)
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// hideCredentials has the credentials of sources and forges kept out of all
-// output: the files are read at each use, so what is in them now is what counts.
-// A file that cannot be read holds nothing to hide; its user says what is wrong.
+// hideCredentials keeps the credentials of sources and forges out of all output: each
+// use reads the files again, so it hides what they hold now. A file that cannot be read
+// holds nothing to hide; its user says what is wrong.
 func (g *generation) hideCredentials() {
 	var values []string
 	file := func(name string) { values = append(values, content(name)...) }
@@ -48,8 +48,8 @@ func (g *generation) hideCredentials() {
 // ofSource begins the names of those whose credentials are hidden for a source.
 const ofSource = "source "
 
-// hideSource has a source's credentials, as they are now, kept out of what it says:
-// they may have been replaced since the last pass, and a server may repeat them.
+// hideSource keeps a source's credentials, as they are now, out of what it says: they
+// may have been replaced since the last pass, and a server may repeat them.
 func (g *generation) hideSource(s config.Source) {
 	g.app.o.Secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// planDraft plans a work tree that somebody sent, as a pull request from a fork would
-// be planned: nothing of it is believed, kept, or told to anybody else.
+// planDraft plans a work tree that a user sent, as it plans a pull request from a fork:
+// it trusts nothing of it, keeps nothing, and shows nothing to other users.
 func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Planned, error) {
 	a := s.app
 	slices.Sort(d.Targets)
@@ -53,8 +53,8 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	if err != nil {
 		return nil, err
 	}
-	// Nothing was decrypted: what is hidden of the draft are texts of who sent it, and
-	// those hide nothing from anybody else.
+	// Nothing was decrypted: the hidden texts of the draft are its sender's own, and
+	// must hide nothing from other users.
 	own := &redact.Registry{}
 	review, reports, err := a.drafts.Plan(ctx, base, fleet.Proposal{
 		Secrets: own,
@@ -87,7 +87,7 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	return out, nil
 }
 
-// busy is commands.ErrBusy for what is over by itself, and else the error.
+// busy is commands.ErrBusy for an error that passes by itself, and else the error.
 func busy(err error) error {
 	if errors.Is(err, pulls.ErrBusy) || errors.Is(err, pulls.ErrEarly) {
 		return fmt.Errorf("%w: %v", commands.ErrBusy, err) //nolint:errorlint // only that it passes is of interest

@@ -23,29 +23,29 @@ import (
 
 // generation is what one configuration decides: sources, renders, statuses, pull requests
 // and notifications, and the conductor over them. A reload stops one and starts the next.
-// That takes over renders and no more: what else one has learnt stands in the state
-// directory, or is found out again, as after a restart.
+// That takes over renders and no more: all else stands in the state directory, or the new
+// generation finds it out again, as after a restart.
 type generation struct {
 	app       *App
 	config    *config.Config
 	followers map[string]*follower // by source
 	fleet     *fleet.Fleet
 	// commits posts statuses, review plans pull requests, notifier sends events; each is
-	// nil where nobody wants any.
+	// nil where the configuration wants none of it.
 	commits  *commits.Commits
 	review   *review
 	notifier *notify.Notifier
 	// base is what pull requests are compared with; nil before the first composition.
 	base atomic.Pointer[fleet.Base]
-	// word is rung by each source that says something.
-	word chan struct{}
+	// news wakes views when a source has said something.
+	news chan struct{}
 	// stops end the goroutines that were started, by part.
 	stops map[part][]func(context.Context) error
 
 	// The conductor alone uses what follows. asked is when it first wanted to know what
 	// the sources say.
 	asked time.Time
-	// begun holds, by source, the revision that Commits was told of.
+	// begun holds, by source, the revision that Commits knows.
 	begun map[string]string
 	// renders are the commits that targets were last said to be rendered at.
 	renders map[string]string
@@ -82,7 +82,7 @@ type follower struct {
 // nothing: a generation that was not opened can be dropped as it is.
 func (a *App) newGeneration(c *config.Config) (*generation, error) {
 	g := &generation{
-		app: a, config: c, followers: map[string]*follower{}, word: make(chan struct{}, 1), stops: map[part][]func(context.Context) error{}, begun: map[string]string{},
+		app: a, config: c, followers: map[string]*follower{}, news: make(chan struct{}, 1), stops: map[part][]func(context.Context) error{}, begun: map[string]string{},
 	}
 	for _, s := range c.Sources {
 		f, err := g.newFollower(s)
@@ -190,7 +190,7 @@ func (g *generation) closeStatuses(ctx context.Context) error {
 	return g.commits.Close(ctx)
 }
 
-// closePulls tells what is left to tell of pull requests.
+// closePulls posts what is left to post of pull requests.
 func (g *generation) closePulls(ctx context.Context) error {
 	if g.review == nil {
 		return nil
@@ -241,23 +241,23 @@ func (g *generation) hear(f *follower, s snapshot.Snapshot, err error) {
 	a.board.Source(shown)
 	f.once.Do(func() { close(f.heard) })
 	select {
-	case g.word <- struct{}{}:
+	case g.news <- struct{}{}:
 	default:
 	}
 	a.wake()
 }
 
-// firstWord bounds how long the first pass waits for the first source, company
-// how long it then waits for the others: one that does not answer holds up its
-// own targets only.
+// firstSource bounds how long the first pass waits for the first source, otherSources how
+// long it then waits for the others: a source that does not answer holds up its own
+// targets only.
 const (
-	firstWord = 15 * time.Second
-	company   = time.Second
+	firstSource  = 15 * time.Second
+	otherSources = time.Second
 )
 
-// views are the sources as they stand, once each has said something or has had
-// the time for it. Word is rung when one does.
-func (g *generation) views(ctx context.Context, word <-chan struct{}) (map[string]fleet.View, error) {
+// views are the sources as they stand, once each has said something or has had the time
+// for it. news wakes it when one does.
+func (g *generation) views(ctx context.Context, news <-chan struct{}) (map[string]fleet.View, error) {
 	if g.asked.IsZero() {
 		g.asked = time.Now()
 	}
@@ -268,7 +268,7 @@ func (g *generation) views(ctx context.Context, word <-chan struct{}) (map[strin
 		}
 		timer := time.NewTimer(wait)
 		select {
-		case <-word:
+		case <-news:
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
@@ -300,9 +300,9 @@ func (g *generation) patience() time.Duration {
 	case len(g.followers):
 		return 0
 	case 0:
-		return firstWord
+		return firstSource
 	default:
-		return company
+		return otherSources
 	}
 }
 

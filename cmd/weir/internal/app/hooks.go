@@ -70,7 +70,7 @@ func (f *follower) At() string {
 	return f.view.Snapshot.Revision
 }
 
-// look has every source look at its repository, and at its pull requests.
+// look makes every source look at its repository, and at its pull requests.
 func (g *generation) look() {
 	for name, f := range g.followers {
 		f.Nudge()
@@ -80,5 +80,5 @@ func (g *generation) look() {
 	}
 }
 
-// Nudge has the source look at its repository.
+// Nudge makes the source look at its repository.
 func (f *follower) Nudge() { f.git.Nudge() }

@@ -18,12 +18,12 @@ import (
 // Start starts the goroutines. They live until Stop, whatever becomes of ctx.
 func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	// It is stopped after all that tells something.
+	// Stop ends it after everything that sends events.
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
 	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, nil))
 	a.showConfiguration(a.o.Config)
 	a.board.Event(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
-	a.tellLoss(a.book.Read().Lost)
+	a.reportLoss(a.book.Read().Lost)
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}

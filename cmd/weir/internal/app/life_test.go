@@ -57,7 +57,7 @@ func TestASlowSourceHoldsUpItsOwnTargetsOnly(t *testing.T) {
 		heard int
 		wait  time.Duration
 	}{
-		"none has spoken": {0, firstWord}, "one has spoken": {1, company}, "both have": {2, 0},
+		"none has spoken": {0, firstSource}, "one has spoken": {1, otherSources}, "both have": {2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/status/board"
 )
 
-// measure has the metrics ask for what they do not hear of.
+// measure makes the metrics ask for the figures that no report brings.
 func (a *App) measure() {
 	a.metrics.Queue("history", a.board.Unwritten)
 	a.metrics.Queue("statuses", func() int {

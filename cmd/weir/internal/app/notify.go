@@ -13,7 +13,8 @@ func (a *App) notify(events []events.Event) {
 	}
 }
 
-// openNotifier makes what sends events, if somebody receives any.
+// openNotifier makes the notifier that sends events, if the configuration names a
+// receiver.
 func (g *generation) openNotifier() (err error) {
 	if len(g.config.Notify) == 0 {
 		return nil

@@ -17,12 +17,12 @@ import (
 )
 
 // passes are the loops of the scopes, and what passes leave for the next one and for
-// commands. A loop lives as long as somebody wants something of its scope, also over
+// commands. A loop lives as long as a target wants something of its scope, also over
 // reloads of the configuration.
 type passes struct {
 	app *App
 	// handing is held while a pass takes what is wanted, while it hands a report on, and
-	// while a reload replaces who takes reports; taken before mu.
+	// while a reload replaces the receivers of reports; taken before mu.
 	handing sync.Mutex
 	ctx     context.Context // of all loops
 	stop    context.CancelFunc
@@ -38,14 +38,14 @@ type passes struct {
 type loop struct {
 	*reconciler.Loop
 	key reconciler.ScopeKey
-	// leave has it end, and wait waits for that.
+	// leave ends it, and wait waits for the end.
 	leave context.CancelFunc
 	wait  func(context.Context) error
 	// scope is nil before it was opened; in names the targets of the pass under way.
 	// Both are guarded by passes.mu.
 	scope *reconciler.Scope
 	in    []string
-	// silent says that AWS did not answer when that was last looked at.
+	// silent says that AWS did not answer at the last check.
 	silent bool
 }
 
@@ -68,8 +68,8 @@ func (p *passes) closeLoops(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// pass has loops make passes over what was composed: over all scopes, or over those
-// of which something else is wanted than before.
+// pass makes the loops pass over what was composed: over all scopes, or over those of
+// which something else is wanted than before.
 func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *passes) startLoop(key reconciler.ScopeKey) {
 	})
 }
 
-// ended forgets a loop, and its scope where nobody wants anything of that any more.
+// ended forgets a loop, and its scope where no target wants anything of that any more.
 func (p *passes) ended(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +129,7 @@ func (p *passes) ended(l *loop) {
 	p.app.accounts.Forget(l.key)
 }
 
-// pace has the loop go as often as the configuration says.
+// pace makes the loop run as often as the configuration says.
 func (p *passes) pace(l *loop) {
 	moving := time.Duration(0)
 	c := p.app.gen.Load().config

@@ -15,11 +15,12 @@ import (
 type review struct {
 	teller   *comments.Comments
 	watchers map[string]*pulls.Watcher // by source
-	// known counts the watchers that knew their own login at the last pass.
+	// known is how many watchers knew their own login at the last pass.
 	known int
 }
 
-// openPulls makes what plans pull requests, if the configuration wants any planned.
+// openPulls makes the planners of pull requests, if the configuration wants any
+// planned.
 func (g *generation) openPulls() error {
 	a := g.app
 	r := &review{watchers: map[string]*pulls.Watcher{}}
@@ -67,7 +68,7 @@ func (g *generation) openPulls() error {
 	return nil
 }
 
-// watcher is what plans the pull requests of a source, nil if nothing does.
+// watcher plans the pull requests of a source; nil if nothing does.
 func (g *generation) watcher(source string) *pulls.Watcher {
 	if g.review == nil {
 		return nil
@@ -90,7 +91,7 @@ func (t tellers) Show(p report.Pull) {
 	t.forge.Show(p)
 }
 
-// retry has tried again what a forge refused.
+// retry tries again what a forge refused.
 func (r *review) retry() {
 	if r != nil {
 		r.teller.Retry()
@@ -108,7 +109,7 @@ func (g *generation) remember(views map[string]fleet.View) {
 		}
 		if known != g.review.known {
 			g.review.known = known
-			g.setHooks() // which are told what not to hear
+			g.setHooks() // which learn what to ignore
 		}
 	}
 	base := g.fleet.Base(views)
@@ -136,14 +137,14 @@ func (g *generation) rule(batches []reconciler.Batch, views map[string]fleet.Vie
 	}
 }
 
-// reported hands a report to who plans pull requests.
+// reported hands a report to the planner of pull requests.
 func (g *generation) reported(r *plan.Report) {
 	if w := g.watcher(r.Source); w != nil {
 		w.Reported(r)
 	}
 }
 
-// forget has those who plan pull requests let go of a target that has gone.
+// forget makes the planners of pull requests let go of a target that has gone.
 func (g *generation) forget(target string) {
 	if g.review == nil {
 		return

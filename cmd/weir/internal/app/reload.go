@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// reloader reads the configuration again when it is told to or the file changes,
+// reloader reads the configuration again when a signal asks for it or the file changes,
 // and acts on changes of the files that it names, until ctx ends.
 func (a *App) reloader(ctx context.Context) error {
 	named := a.gen.Load().watchNamed(ctx)
@@ -28,7 +28,7 @@ func (a *App) reloader(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-a.o.Reload:
-		case <-a.bell:
+		case <-a.reloadDue:
 		}
 		a.reload(ctx)
 		named()
@@ -39,7 +39,7 @@ func (a *App) reloader(ctx context.Context) error {
 // configChanged asks for a reload; it never blocks.
 func (a *App) configChanged() {
 	select {
-	case a.bell <- struct{}{}:
+	case a.reloadDue <- struct{}{}:
 	default:
 	}
 }
@@ -49,7 +49,7 @@ func (a *App) configChanged() {
 func (a *App) reload(ctx context.Context) {
 	a.tellManager(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
 	defer func() {
-		if ctx.Err() == nil { // else it was told that weir stops
+		if ctx.Err() == nil { // otherwise weir stops
 			a.tellManager(systemd.SdNotifyReady)
 		}
 	}()
@@ -95,9 +95,9 @@ func fixed(old, c *config.Config) string {
 // which the page, the state directory and the passes' loops notice nothing. It waits for no
 // pass: one that is under way ends by itself, and finds then what is wanted anew.
 //
-// What a configuration may have wrong is found before anything stops. Where the next one
-// cannot be opened all the same, one of the old configuration starts again. Stop ends ctx
-// first: nothing is started then, and Stop finds the generation to stop in its place.
+// weir finds the faults of a configuration before anything stops. If the next generation
+// fails to open all the same, one of the old configuration starts again. Stop ends ctx
+// first: then swap starts nothing, and Stop finds the generation that it has to stop.
 func (a *App) swap(ctx context.Context, c *config.Config) error {
 	old := a.gen.Load()
 	if key := fixed(old.config, c); key != "" {

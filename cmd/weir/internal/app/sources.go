@@ -82,7 +82,7 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 }
 
 // refused is a commit that a source came to and that is not signed as the
-// configuration asks: it is told as a failure, though another one stays applied.
+// configuration asks: it is reported as a failure, though another one stays applied.
 func (f *follower) refused() (sha string, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// firstPace is how often the manager is told how it stands until every target had its
+// firstPace is how often weir sends the manager its status until every target had its
 // first pass, statusPace how often from then on. startStep is what each step of the
 // start may take.
 const (
@@ -23,7 +23,7 @@ const (
 )
 
 // watchdog reads what the service manager that started the process wants of it: how
-// often it is told at least that weir is alive, 0 where nobody waits for that. An
+// often at least weir must say that it is alive, 0 where no manager waits for that. An
 // environment that cannot be meant is an error here, because whoever waits for READY in
 // vain learns no reason.
 func watchdog() (time.Duration, error) {
@@ -41,8 +41,8 @@ func watchdog() (time.Duration, error) {
 	return every, nil
 }
 
-// starting tells the service manager which step of the start begins. It is given time
-// for that step alone, so that a start that is slow goes on and one that hangs ends.
+// starting tells the service manager which step of the start begins. The manager gives
+// it time for that step alone, so that a slow start goes on and one that hangs ends.
 func (a *App) starting(step string) {
 	a.tellManager(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
 }

@@ -76,7 +76,8 @@ func (v *validator) access() {
 	}
 }
 
-// listensSafely refuses what would let anybody in who can reach the address.
+// listensSafely refuses a configuration that would let in every client that can reach
+// the address.
 func (v *validator) listensSafely() {
 	c := v.config
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil || access.OnLoopback(c.Listen) {

@@ -117,8 +117,8 @@ type Env struct {
 	Getenv func(string) string
 	// Root says that the process runs as root.
 	Root bool
-	// Files has the files with credentials looked at: a daemon reads them, and a
-	// command of somebody else's on its machine may not.
+	// Files says to look at the files with credentials: a daemon reads them, and a
+	// command of another user on its machine may not.
 	Files bool
 }
 

@@ -12,9 +12,9 @@ import (
 // minToken is how many characters a token of access has at least.
 const minToken = 32
 
-// files looks at the files with credentials that the configuration names. What is
-// wrong with one is a warning: a file that is mounted late is found at its next
-// use, and until then only what needs it fails.
+// files looks at the files with credentials that the configuration names. A fault of a
+// file is a warning: a file that is mounted late is found at its next use, and until
+// then only what needs it fails.
 func (v *validator) files() {
 	c := v.config
 	for i := range c.Access.Tokens {
@@ -55,8 +55,8 @@ func (v *validator) files() {
 	}
 }
 
-// credential reads a file that nobody else should. ok is false where it cannot be
-// read.
+// credential reads a file that no other user should be able to read. ok is false where
+// it cannot be read.
 func (v *validator) credential(at, file string) (content []byte, ok bool) {
 	content, err := os.ReadFile(file)
 	if err != nil {

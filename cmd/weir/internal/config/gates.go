@@ -91,8 +91,7 @@ func (v *validator) dependencies() {
 // dependencyPattern is that of a target's name, with wildcards.
 var dependencyPattern = regexp.MustCompile(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
 
-// findCycle returns a way along edges that ends where it begins, nil if there is
-// none.
+// findCycle returns a way along edges that ends where it begins, or nil.
 func findCycle(edges [][]int) []int {
 	const untouched, open, done = 0, 1, 2
 	state := make([]int, len(edges))

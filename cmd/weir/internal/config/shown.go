@@ -9,7 +9,7 @@ import (
 )
 
 // Shown is the configuration that holds, every default filled in, as YAML for
-// people to read. What is empty is left out. Secrets are in files, of which the
+// people to read. Empty members are left out. Secrets are in files, of which the
 // names are shown and never what is in them; should an address hold a password in
 // spite of that, it is left out too.
 func (c *Config) Shown() (string, error) {

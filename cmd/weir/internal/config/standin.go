@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
-// SourceError says why it cannot be told which source is meant, and what to do.
+// SourceError says why it is unclear which source is meant, and what to do.
 type SourceError struct{ Message, Hint string }
 
 // Error is the message.
@@ -60,7 +60,7 @@ func (c *Config) SourceOf(targets, repositories []string) (Source, error) {
 	return Source{}, &SourceError{"which source is meant cannot be told", "name a target of the one that is meant; " + list}
 }
 
-// AsSourceError is the SourceError of an error, nil if it is none.
+// AsSourceError is the SourceError of an error, or nil.
 func AsSourceError(err error) (wrong *SourceError) {
 	errors.As(err, &wrong)
 	return wrong

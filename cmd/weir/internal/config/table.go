@@ -48,7 +48,7 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 	case whole.Region == "":
 		v.fault(at+".region", "missing-key", "write it here, or into the target for all rows that have none", "the AWS region is required")
 	case own.AccountID == whole.AccountID && own.RoleARN == whole.RoleARN && own.PlanRoleARN == whole.PlanRoleARN:
-		// What is wrong between them has been said.
+		// Faults between them have been reported.
 	default:
 		for _, role := range []struct{ key, arn string }{{"roleARN", whole.RoleARN}, {"planRoleARN", whole.PlanRoleARN}} {
 			if account := accountOf(role.arn); account != "" && whole.AccountID != "" && account != whole.AccountID {
@@ -90,7 +90,7 @@ func (v *validator) placeholders(at, text string, g target.Glob) {
 	}
 }
 
-// accountOf is the account in a role's ARN, empty if there is none.
+// accountOf is the account in a role's ARN, empty if the ARN names no account.
 func accountOf(arn string) string {
 	if parts := strings.Split(arn, ":"); len(parts) > 4 {
 		return parts[4]

@@ -106,7 +106,7 @@ func (v *validator) run() {
 	v.targets()
 }
 
-// publicURL has no path, as the page's own links have none before them.
+// publicURL has no path, as the page's own links begin without one.
 func (v *validator) publicURL(raw string) {
 	u, err := url.Parse(raw)
 	if raw != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "") {

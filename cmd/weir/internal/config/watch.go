@@ -61,7 +61,8 @@ func Watch(ctx context.Context, files []string, changed func()) error {
 	}
 }
 
-// digest is a hash over the files' contents; one that cannot be read counts as empty.
+// digest is a hash over the files' contents; a file that cannot be read is taken as
+// empty.
 func digest(files []string) []byte {
 	h := sha256.New()
 	for _, f := range files {

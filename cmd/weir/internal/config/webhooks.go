@@ -41,8 +41,8 @@ func (v *validator) generic(at string, f *Forge) {
 	}
 }
 
-// notify checks where events are sent to. What is secret in an address is not
-// shown, and much of one may be.
+// notify checks where events are sent to. It does not show the secret parts of an
+// address, and much of one may be secret.
 func (v *validator) notify() {
 	taken := map[string]int{}
 	for i := range v.config.Notify {

@@ -13,13 +13,13 @@ import (
 
 // addresses are what a kept configuration says of where the demo listens.
 type addresses struct {
-	// text is the file, nil where there is none.
+	// text is the file, nil where the file is missing.
 	text      []byte
 	page, aws place
 }
 
-// place is an address in a configuration, with where its text begins and ends;
-// empty where there is none that the demo could have written.
+// place is an address in a configuration, with where its text begins and ends; empty
+// where the demo could not have written it.
 type place struct {
 	address    string
 	start, end int
@@ -80,7 +80,7 @@ func (e edit) in(text []byte) []byte {
 	return bytes.Join([][]byte{text[:e.start], text[e.end:]}, []byte(e.text))
 }
 
-// valueOf is the value of a key of a mapping, nil where there is none.
+// valueOf is the value of a key of a mapping, nil where the key is missing.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return nil

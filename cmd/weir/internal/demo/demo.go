@@ -76,8 +76,8 @@ func New(ctx context.Context, dir string, files fs.FS) (*Demo, error) {
 	return d, nil
 }
 
-// freeAddress is the preferred address if nobody listens there, or one with
-// another port.
+// freeAddress is the preferred address if no program listens there, or one with another
+// port.
 func freeAddress(ctx context.Context, preferred string) (string, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", preferred)

@@ -20,8 +20,8 @@ const (
 	subject     = "the example fleet"
 )
 
-// makeRepository makes a Git work tree of files in dir, if there is none yet,
-// and says whether git is installed.
+// makeRepository makes a Git work tree of files in dir, unless it is there already, and
+// says whether git is installed.
 func makeRepository(ctx context.Context, dir string, files fs.FS) (hasGit bool, err error) {
 	_, lookErr := exec.LookPath("git")
 	hasGit = lookErr == nil

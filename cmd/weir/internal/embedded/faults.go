@@ -15,8 +15,8 @@ import (
 )
 
 // faultFile arms what a file says goes wrong, and looks at the file at each request,
-// so that what was written to it counts from the next call on. Without the file
-// nothing goes wrong.
+// so that a change of it holds from the next call on. Without the file nothing goes
+// wrong.
 type faultFile struct {
 	name   string
 	faults *awsemu.Faults

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Client calls the server's API as somebody.
+// Client calls the server's API as one user.
 type Client struct {
 	tb   testing.TB
 	base string
@@ -76,7 +76,7 @@ func (c *Client) Must(method, path string, in, out any) {
 	}
 }
 
-// User is somebody on the server.
+// User is an account on the server.
 type User struct {
 	*Client
 	Name, Password string
@@ -143,7 +143,7 @@ func (r *Repository) Grant(u *User, permission string) {
 	r.Owner.Must(http.MethodPut, r.Path("/collaborators/"+u.Name), map[string]any{"permission": permission}, nil)
 }
 
-// Hook has the server send signed events to an address.
+// Hook makes the server send signed events to an address.
 func (r *Repository) Hook(address, secret string, events ...string) {
 	r.Owner.tb.Helper()
 	r.Owner.Must(http.MethodPost, r.Path("/hooks"), map[string]any{
@@ -195,8 +195,8 @@ func (r *Repository) States(sha, context string) string {
 	return strings.Join(slices.Compact(out), " ")
 }
 
-// Last is the newest status of a context of a commit; its state is empty if there
-// is none.
+// Last is the newest status of a context of a commit; its state is empty if the commit
+// has no status.
 func (r *Repository) Last(sha, context string) (last Status) {
 	for _, s := range r.Statuses(sha) {
 		if s.Context == context {

@@ -95,9 +95,9 @@ func freePort(tb testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// settings are those of a server that is quick, has no outside, and tells its
-// hooks at once. Containers often have nobody but root, which Gitea takes only when
-// told so.
+// settings are those of a server that is quick, has no outside, and calls its hooks at
+// once. Containers often have no user but root, which Gitea accepts only with a setting
+// that says so.
 const settings = `APP_NAME = Gitea of a test
 RUN_MODE = prod
 WORK_PATH = %[1]s

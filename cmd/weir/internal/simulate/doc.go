@@ -2,9 +2,9 @@
 // bad days can be seen before one of them comes.
 //
 // Everything of a daemon is real: configuration, sources, renders, plans, passes, page,
-// state on disk. What is outside is here: a Git server that the git program serves, the
-// emulator of AWS, the network between them, and time, which testing/synctest has run
-// as fast as nothing else happens. A day takes some tenths of a second.
+// state on disk. The outside world is here: a Git server that the git program serves,
+// the emulator of AWS, the network between them, and time, which testing/synctest lets
+// pass as soon as nothing else happens. A day takes some tenths of a second.
 //
 // A World makes one step at a time. It waits until every daemon waits, for an answer or
 // for time to pass. Then it takes one of the calls that wait, decides by the seed what
