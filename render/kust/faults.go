@@ -23,20 +23,20 @@ func faultAt(code string, at diag.Position, summary, detail string) diag.Diagnos
 	return diag.Diagnostic{Severity: diag.Error, Code: code, Position: at, Summary: summary, Detail: detail}
 }
 
-func (w *walker) add(code string, at diag.Position, summary, detail string) {
-	w.report(faultAt(code, at, summary, detail))
+func (r *reader) add(code string, at diag.Position, summary, detail string) {
+	r.report(faultAt(code, at, summary, detail))
 }
 
 // maxFaults is how many findings one build may have: a reader has no use for more.
 const maxFaults = 500
 
-func (w *walker) report(d diag.Diagnostic) {
-	if len(w.diags) == maxFaults {
+func (r *reader) report(d diag.Diagnostic) {
+	if len(r.diags) == maxFaults {
 		d = faultAt("too-large", diag.Position{}, fmt.Sprintf("more than %d findings; the others are left out", maxFaults), "Mend those that are shown.")
 	}
-	if len(w.diags) <= maxFaults {
+	if len(r.diags) <= maxFaults {
 		d.Summary, d.Detail = shortened(d.Summary), shortened(d.Detail)
-		w.diags = append(w.diags, d)
+		r.diags = append(r.diags, d)
 	}
 }
 
@@ -82,10 +82,10 @@ func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
 // pathFault turns an error of the view about the path that was written at a
 // position into a diagnostic. A failure of the tree itself is not a diagnostic: the
 // view keeps it, and Build returns it.
-func (w *walker) pathFault(written string, at diag.Position, err error) {
+func (r *reader) pathFault(written string, at diag.Position, err error) {
 	var d diag.Diagnostic
 	switch {
-	case w.view.failure() != nil:
+	case r.view.failure() != nil:
 		return
 	case errors.Is(err, errLinkEscape):
 		d = faultAt("symlink-escape", at, fmt.Sprintf("%s leads through a symlink out of the repository", written),
@@ -107,5 +107,5 @@ func (w *walker) pathFault(written string, at diag.Position, err error) {
 	default:
 		d = faultAt("bad-path", at, fmt.Sprintf("read %s: %v", written, err), "")
 	}
-	w.report(d)
+	r.report(d)
 }

@@ -85,14 +85,14 @@ func (w *walker) generatorSources(k *kust, entry *yaml.Node, p place, field stri
 }
 
 // envFiles are the files of a generator's entry that hold key=value lines.
-func (w *walker) envFiles(k *kust, entry *yaml.Node) []*file {
+func (r *reader) envFiles(k *kust, entry *yaml.Node) []*file {
 	var out []*file
 	refs := entries(entry, "envs")
 	if _, env := foldedField(entry, "env"); env != nil && env.Kind == yaml.ScalarNode {
 		refs = append(refs[:len(refs):len(refs)], env)
 	}
 	for _, n := range refs {
-		if f := w.known(k, deref(n).Value); f != nil {
+		if f := r.known(k, deref(n).Value); f != nil {
 			out = append(out, f)
 		}
 	}
@@ -100,16 +100,16 @@ func (w *walker) envFiles(k *kust, entry *yaml.Node) []*file {
 }
 
 // known is a file that the walk has read, by how the kustomization names it.
-func (w *walker) known(k *kust, ref string) *file {
+func (r *reader) known(k *kust, ref string) *file {
 	joined := path.Join(k.dir, ref)
 	if path.IsAbs(ref) || joined == ".." || strings.HasPrefix(joined, "../") {
 		return nil
 	}
-	physical, _, err := w.view.resolve(joined)
+	physical, _, err := r.view.resolve(joined)
 	if err != nil {
 		return nil
 	}
-	return w.files[physical]
+	return r.files[physical]
 }
 
 // envFile checks the lines of a file of key=value lines. kustomize stops without

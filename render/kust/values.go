@@ -22,18 +22,18 @@ const maxValues = 64 << 10
 // values are those of files of the tree, the later over the earlier, and over them
 // those that are given: nothing in the tree changes a value that is fixed outside of
 // it.
-func (w *walker) values(files []string, given map[string]string) map[string]string {
+func (r *reader) values(files []string, given map[string]string) map[string]string {
 	if len(files) == 0 {
 		return given
 	}
 	out := map[string]string{}
 	for _, file := range files {
-		found := w.valuesOf(file)
+		found := r.valuesOf(file)
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			v := found[name]
 			out[name] = v.Text
 			if _, fixed := given[name]; fixed {
-				w.report(diag.Diagnostic{
+				r.report(diag.Diagnostic{
 					Severity: diag.Warning, Code: "value-ignored", Position: diag.Position{File: file, Line: v.Line, Column: v.Column},
 					Summary: "the value of " + name + " has no effect: the configuration fixes it", Detail: diag.Hint("value-ignored"),
 				})
@@ -45,30 +45,30 @@ func (w *walker) values(files []string, given map[string]string) map[string]stri
 }
 
 // valuesOf reads one file. It reports every fault in it.
-func (w *walker) valuesOf(file string) map[string]values.Value {
+func (r *reader) valuesOf(file string) map[string]values.Value {
 	at := diag.Position{File: file}
-	physical, e, err := w.view.resolve(file)
+	physical, e, err := r.view.resolve(file)
 	var content []byte
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		w.add("missing-file", at, fmt.Sprintf("the file with values %s does not exist", file),
+		r.add("missing-file", at, fmt.Sprintf("the file with values %s does not exist", file),
 			"The target's varsFrom in weir's configuration names it. Add the file, with lines KEY=VALUE or a YAML mapping; it may be empty.")
 		return nil
 	case err == nil && e.Mode == tree.Dir:
-		w.add("bad-path", at, fmt.Sprintf("%s is a directory, and the target's varsFrom names a file with values", file), "Put the values into a file, and correct the path.")
+		r.add("bad-path", at, fmt.Sprintf("%s is a directory, and the target's varsFrom names a file with values", file), "Put the values into a file, and correct the path.")
 		return nil
 	case err == nil:
-		content, err = w.view.plain(physical)
+		content, err = r.view.plain(physical)
 	}
 	switch {
 	case err != nil:
-		w.pathFault(file, at, err)
+		r.pathFault(file, at, err)
 		return nil
 	case len(content) > maxValues:
-		w.report(faultAt("too-large", at, fmt.Sprintf("the file with values %s has %d bytes; at most %d are read", file, len(content), maxValues), "Take out what no manifest of the target uses."))
+		r.report(faultAt("too-large", at, fmt.Sprintf("the file with values %s has %d bytes; at most %d are read", file, len(content), maxValues), "Take out what no manifest of the target uses."))
 		return nil
 	case sops.Encrypted(physical, content):
-		w.add("bad-values", at, fmt.Sprintf("the file with values %s is encrypted, and such a file is read by everybody who reads the repository", file),
+		r.add("bad-values", at, fmt.Sprintf("the file with values %s is encrypted, and such a file is read by everybody who reads the repository", file),
 			"Put secret values into a file on weir's machine that varsFrom names with secret: true, or encrypt the manifests that hold them.")
 		return nil
 	}
@@ -79,7 +79,7 @@ func (w *walker) valuesOf(file string) map[string]values.Value {
 			at.Line, at.Column = fault.Line, fault.Column
 			err = errors.New(fault.Message)
 		}
-		w.add("bad-values", at, fmt.Sprintf("%s holds no values: %v", file, err), diag.Hint("bad-values"))
+		r.add("bad-values", at, fmt.Sprintf("%s holds no values: %v", file, err), diag.Hint("bad-values"))
 	}
 	return found
 }

@@ -63,24 +63,24 @@ var splitAmbiguity = regexp.MustCompile(`\n---#`)
 // much, deep nesting, keys that are given twice. It returns the root node of
 // each document that can be looked at further, none if the text is no YAML, and
 // ok if no diagnostic was added.
-func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
-	before := len(w.diags)
+func (r *reader) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
+	before := len(r.diags)
 	if loc := splitAmbiguity.FindIndex(text); loc != nil {
 		line := bytes.Count(text[:loc[0]+1], []byte("\n")) + 1
-		w.add("yaml-syntax", p.at(line, 1), "a document separator is not followed by a space",
+		r.add("yaml-syntax", p.at(line, 1), "a document separator is not followed by a space",
 			"Write \"---\" alone on its line, or with a space before the comment.")
 		return nil, false
 	}
 	if at := undecodableByte(text); at >= 0 {
 		before := text[:at]
-		w.add("yaml-syntax", p.at(bytes.Count(before, []byte("\n"))+1, at-bytes.LastIndexByte(before, '\n')),
+		r.add("yaml-syntax", p.at(bytes.Count(before, []byte("\n"))+1, at-bytes.LastIndexByte(before, '\n')),
 			fmt.Sprintf("the byte 0x%02x is not allowed here", text[at]), "Write the file in UTF-8, without control characters.")
 		return nil, false
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
-		if w.nodes > w.view.lim.Nodes {
-			w.full(p.file)
+		if r.nodes > r.view.lim.Nodes {
+			r.full(p.file)
 			return nil, false
 		}
 		var doc yaml.Node
@@ -90,21 +90,21 @@ func (w *walker) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
 		}
 		if err != nil {
 			line, msg := splitYAMLError(err, text)
-			w.add("yaml-syntax", p.at(line, 0), "not valid YAML: "+msg, syntaxHint(text, line))
+			r.add("yaml-syntax", p.at(line, 0), "not valid YAML: "+msg, syntaxHint(text, line))
 			return nil, false
 		}
-		w.nodes += nodesPerDocument
+		r.nodes += nodesPerDocument
 		if len(doc.Content) != 1 || isNull(doc.Content[0]) {
 			continue
 		}
-		if w.vet(doc.Content[0], p) {
+		if r.vet(doc.Content[0], p) {
 			docs = append(docs, doc.Content[0])
 		}
-		if len(w.diags) > before+maxFaultsPerFile {
+		if len(r.diags) > before+maxFaultsPerFile {
 			break
 		}
 	}
-	return docs, len(w.diags) == before
+	return docs, len(r.diags) == before
 }
 
 // nodesPerDocument is how much more a document costs than its nodes do.
@@ -128,13 +128,13 @@ func undecodableByte(text []byte) int {
 }
 
 // full reports, once, that the files hold more than a build may.
-func (w *walker) full(file string) {
-	w.large = w.large || w.small
-	if w.stuffed || w.large {
+func (r *reader) full(file string) {
+	r.large = r.large || r.small
+	if r.stuffed || r.large {
 		return
 	}
-	w.stuffed = true
-	w.report(tooManyNodes(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", w.view.lim.Nodes), w.view.lim.Nodes))
+	r.stuffed = true
+	r.report(tooManyNodes(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", r.view.lim.Nodes), r.view.lim.Nodes))
 }
 
 // maxFaultsPerFile keeps a hostile file from filling a report.
@@ -184,16 +184,16 @@ var flowVariable = regexp.MustCompile(`[{\[].*[^"'$]\$\{`)
 
 // vet walks one document once, whatever its aliases stand for, and reports
 // whether its size and its aliases are harmless.
-func (w *walker) vet(root *yaml.Node, p place) bool {
-	s := &vetting{w: w, p: p, anchored: map[*yaml.Node]extent{}}
+func (r *reader) vet(root *yaml.Node, p place) bool {
+	s := &vetting{r: r, p: p, anchored: map[*yaml.Node]extent{}}
 	whole := s.visit(root, 1)
-	w.nodes += s.plain
+	r.nodes += s.plain
 	if s.stopped {
 		return false
 	}
-	if whole.size-s.plain > w.view.lim.AliasNodes {
-		w.add("yaml-alias", p.node(root),
-			fmt.Sprintf("the aliases of this document stand for more than %d nodes", w.view.lim.AliasNodes),
+	if whole.size-s.plain > r.view.lim.AliasNodes {
+		r.add("yaml-alias", p.node(root),
+			fmt.Sprintf("the aliases of this document stand for more than %d nodes", r.view.lim.AliasNodes),
 			"Write out what the aliases repeat, or split the file.")
 		return false
 	}
@@ -201,7 +201,7 @@ func (w *walker) vet(root *yaml.Node, p place) bool {
 }
 
 type vetting struct {
-	w        *walker
+	r        *reader
 	p        place
 	anchored map[*yaml.Node]extent // those that aliases can name
 	plain    int                   // nodes without aliases expanded
@@ -223,12 +223,12 @@ func (s *vetting) visit(n *yaml.Node, level int) extent {
 	if s.stopped {
 		return extent{}
 	}
-	if s.plain++; s.w.nodes+s.plain > s.w.view.lim.Nodes {
+	if s.plain++; s.r.nodes+s.plain > s.r.view.lim.Nodes {
 		s.stopped = true
-		s.w.full(s.p.file)
+		s.r.full(s.p.file)
 		return extent{}
 	}
-	if level > s.w.view.lim.Depth {
+	if level > s.r.view.lim.Depth {
 		s.tooDeep(n)
 		return extent{}
 	}
@@ -256,7 +256,7 @@ func (s *vetting) visit(n *yaml.Node, level int) extent {
 		e.size = min(e.size+child.size, sizeCap)
 		e.height = max(e.height, child.height+1)
 	}
-	if level+e.height-1 > s.w.view.lim.Depth {
+	if level+e.height-1 > s.r.view.lim.Depth {
 		s.tooDeep(n)
 		return extent{}
 	}
@@ -267,13 +267,13 @@ func (s *vetting) visit(n *yaml.Node, level int) extent {
 }
 
 func (s *vetting) tooDeep(n *yaml.Node) {
-	s.stop("too-large", n, fmt.Sprintf("nested deeper than %d levels", s.w.view.lim.Depth),
+	s.stop("too-large", n, fmt.Sprintf("nested deeper than %d levels", s.r.view.lim.Depth),
 		"Make the document flatter.")
 }
 
 func (s *vetting) stop(code string, n *yaml.Node, summary, detail string) {
 	s.stopped = true
-	s.w.add(code, s.p.node(n), summary, detail)
+	s.r.add(code, s.p.node(n), summary, detail)
 }
 
 // keys refuses keys that are given twice, which kustomize would accept and of
@@ -287,7 +287,7 @@ func (s *vetting) keys(m *yaml.Node) {
 		}
 		if k.Kind != yaml.ScalarNode {
 			s.faults++
-			s.w.add("yaml-syntax", s.p.node(m.Content[i]), "a key is not a scalar", "Keys must be plain text.")
+			s.r.add("yaml-syntax", s.p.node(m.Content[i]), "a key is not a scalar", "Keys must be plain text.")
 			continue
 		}
 		if prev, ok := first[k.Value]; ok {
@@ -295,7 +295,7 @@ func (s *vetting) keys(m *yaml.Node) {
 				"Keep one of the two; only one would count.")
 			d.Related = []diag.Related{{Position: s.p.node(prev), Message: "first given here"}}
 			s.faults++
-			s.w.report(d)
+			s.r.report(d)
 			continue
 		}
 		first[k.Value] = m.Content[i]

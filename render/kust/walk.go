@@ -18,20 +18,26 @@ import (
 // walker reads everything that kustomize would reach from a path, before
 // kustomize does, and collects every fault.
 type walker struct {
-	view  *view
-	diags diag.List
+	reader
 	// walked are those of the files alone, valued those of the files with values.
 	walked, valued diag.List
-	files          map[string]*file // by physical path
 	dirs           map[string]*kust // by physical path; nil while its walk is under way
 	order          []*kust          // children before parents
 	chain          []string         // directories that led to where the walk is
-	nodes          int              // YAML nodes that were parsed
-	// stuffed says that these are too many: nothing more is parsed.
+}
+
+// reader reads the files of a walk, each one once, refuses what is not safe to hand to
+// kustomize, and keeps the findings.
+type reader struct {
+	view  *view
+	diags diag.List
+	files map[string]*file // by physical path
+	nodes int              // YAML nodes that were parsed
+	bytes int              // of the files
+	// stuffed says that there are too many nodes: nothing more is parsed.
 	stuffed bool
 	// small says that the build is given up where it is not small, which is large.
 	small, large bool
-	bytes        int // of the files
 }
 
 // file is a file that was read for a build.
@@ -91,7 +97,7 @@ func (p patch) text() []byte {
 }
 
 func newWalker(v *view) *walker {
-	return &walker{view: v, files: map[string]*file{}, dirs: map[string]*kust{}}
+	return &walker{reader: reader{view: v, files: map[string]*file{}}, dirs: map[string]*kust{}}
 }
 
 // walk reads what a build of p needs. The plan is nil if nothing can be built.
@@ -300,16 +306,16 @@ func (w *walker) outsideRoot(written string, at diag.Position) {
 }
 
 // yamlFile reads and parses a file once; nil if it cannot be used.
-func (w *walker) yamlFile(p string, at diag.Position) *file {
-	f := w.dataFile(p, at)
+func (r *reader) yamlFile(p string, at diag.Position) *file {
+	f := r.dataFile(p, at)
 	if f == nil || f.parsed {
 		return f
 	}
 	f.parsed = true
-	before := len(w.diags)
-	docs, ok := w.parse(f.content, place{file: p})
+	before := len(r.diags)
+	docs, ok := r.parse(f.content, place{file: p})
 	f.docs = docs
-	if !ok && len(docs) == 0 && len(w.diags) > before {
+	if !ok && len(docs) == 0 && len(r.diags) > before {
 		f.broken = true
 	}
 	return f
@@ -320,45 +326,45 @@ func (w *walker) yamlFile(p string, at diag.Position) *file {
 const lfsPointer = "version https://git-lfs.github.com/spec/"
 
 // dataFile reads a file once; nil if it cannot be read.
-func (w *walker) dataFile(p string, at diag.Position) *file {
-	if f, ok := w.files[p]; ok {
+func (r *reader) dataFile(p string, at diag.Position) *file {
+	if f, ok := r.files[p]; ok {
 		return f
 	}
-	if w.large {
+	if r.large {
 		return nil
 	}
-	content, err := w.view.read(p)
+	content, err := r.view.read(p)
 	if err != nil && !errors.Is(err, errPointer) {
 		if !at.Known() {
 			at.File = p
 		}
-		w.pathFault(p, at, err)
+		r.pathFault(p, at, err)
 		return nil
 	}
 	if err != nil || bytes.HasPrefix(content, []byte(lfsPointer)) {
-		w.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
+		r.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
 			"weir reads what the commit holds. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
 		return nil
 	}
-	if w.bytes += len(content); w.small && w.bytes > smallBytes {
-		w.large = true
+	if r.bytes += len(content); r.small && r.bytes > smallBytes {
+		r.large = true
 		return nil
 	}
 	f := &file{path: p, content: content}
-	w.files[p] = f
+	r.files[p] = f
 	return f
 }
 
 // checkObjects refuses documents that are no Kubernetes objects, all at once.
-func (w *walker) checkObjects(f *file) {
-	before := len(w.diags)
+func (r *reader) checkObjects(f *file) {
+	before := len(r.diags)
 	for _, doc := range f.docs {
-		if len(w.diags) > before+maxFaultsPerFile {
+		if len(r.diags) > before+maxFaultsPerFile {
 			return
 		}
 		at := diag.Position{File: f.path, Line: doc.Line, Column: doc.Column}
 		if doc.Kind != yaml.MappingNode {
-			w.add("not-an-object", at, "the document is not a Kubernetes object", "An object is a mapping with apiVersion, kind and metadata.name.")
+			r.add("not-an-object", at, "the document is not a Kubernetes object", "An object is a mapping with apiVersion, kind and metadata.name.")
 			continue
 		}
 		var lacks []string
@@ -371,7 +377,7 @@ func (w *walker) checkObjects(f *file) {
 			continue
 		}
 		if len(lacks) > 0 {
-			w.add("not-an-object", at, "the object lacks "+strings.Join(lacks, " and "), "Every object needs apiVersion, kind and metadata.name.")
+			r.add("not-an-object", at, "the object lacks "+strings.Join(lacks, " and "), "Every object needs apiVersion, kind and metadata.name.")
 		}
 	}
 }
