@@ -70,7 +70,7 @@ func (g Glob) Wildcards() int { return g.count }
 // Match is one path that a Glob stands for.
 type Match struct {
 	Path string
-	// Texts are what the wildcards stand for, in order.
+	// Texts are the matches of the wildcards, in order.
 	Texts []string
 }
 
@@ -80,9 +80,9 @@ const maxLooked = 500_000
 // ErrTooManyNames says that a path leads through more than can be looked at.
 var ErrTooManyNames = fmt.Errorf("its wildcards lead through more than %d files and directories; write more of the path out", maxLooked)
 
-// Expand lists what the glob stands for in t, in order, the first most of them, and
-// counts them all. A path without wildcards is its own match, whether or not it
-// exists. An error means that t could not be read, or is too large to look through.
+// Expand lists the matches of the glob in t, in order, the first most of them, and
+// counts them all. A path without wildcards is its own match, whether or not it exists.
+// An error means that t could not be read, or is too large to look through.
 func (g Glob) Expand(t tree.Tree, most int) (matches []Match, found int, err error) {
 	if g.count == 0 {
 		return []Match{{Path: g.String()}}, 1, nil

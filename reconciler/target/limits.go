@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Limits bound what repositories and pull requests may ask for: what is above one is
+// Limits bound what repositories and pull requests may ask for: input above a limit is
 // refused with a diagnostic, and nothing is deleted for it.
 type Limits struct {
 	// Targets is how many targets the paths of one source may stand for.
 	Targets Count `yaml:"targets"`
 	// Pools is how many pools all targets may have together.
 	Pools Count `yaml:"pools"`
-	// Nodes is how many YAML nodes one render may hold. What is kept of all renders
-	// may come to eight times as many, and what one pull request changes of it to three
-	// times, 64 bytes counting as a node.
+	// Nodes is how many YAML nodes one render may hold. The kept parts of all renders
+	// may come to eight times as many, and one pull request's changes of them to three
+	// times, with 64 bytes taken as a node.
 	Nodes Count `yaml:"nodes"`
 }
 
@@ -42,7 +42,7 @@ func (c *Count) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// WithDefaults fills in what is not written.
+// WithDefaults fills in the members that are not written.
 func (l Limits) WithDefaults() Limits {
 	for _, d := range []struct {
 		at       *Count

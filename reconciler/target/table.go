@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Row is what the table of a target says of one directory: each key that is written
-// takes the place of the target's own, and vars are added to the target's and win over
-// them.
+// Row is one directory's row in a target's table: each key that is written replaces the
+// target's own, and vars are added to the target's and win over them.
 type Row struct {
 	Region          string            `yaml:"region"`
 	AccountID       string            `yaml:"accountID"`

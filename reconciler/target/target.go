@@ -1,4 +1,4 @@
-// Package target has the words in which an operator says what is applied where. A
+// Package target defines the words in which an operator says where weir applies what. A
 // target is one directory of a source and one account and region that it is applied to;
 // with wildcards in its path it is one for each directory that a commit has.
 //
@@ -8,7 +8,7 @@
 // that comes from a match leads to another row, or out of a directory of this machine.
 //
 // The keys of the configuration are in the tags: package config reads targets from YAML
-// and says what is wrong with them, and this package says what they mean.
+// and reports their errors, and this package gives their meaning.
 package target
 
 import (
@@ -57,18 +57,18 @@ type Target struct {
 	AccountID string `yaml:"accountID"`
 	// RoleARN is assumed for everything in this target.
 	RoleARN string `yaml:"roleARN"`
-	// PlanRoleARN is assumed in its place for plans of pull requests. It needs read
-	// access only. Pull requests from forks are never planned against AWS without one.
+	// PlanRoleARN is assumed instead for plans of pull requests. It needs read access
+	// only. Pull requests from forks are never planned against AWS without one.
 	PlanRoleARN string `yaml:"planRoleARN"`
 	// AllowedRoleARNs are roles that an AWSClusterRoleIdentity in the
 	// repository may name.
 	AllowedRoleARNs []string `yaml:"allowedRoleARNs"`
-	// EndpointURL takes the place of aws.endpoint.
+	// EndpointURL replaces aws.endpoint.
 	EndpointURL string  `yaml:"endpointURL"`
 	Network     Network `yaml:"network"`
 	// Vars are values for ${VAR} in the manifests; they win over VarsFrom, and
 	// a later file over an earlier one. Where the path has wildcards, {1} in a value is
-	// what the first of them matched.
+	// the text that the first of them matched.
 	Vars     map[string]string `yaml:"vars"`
 	VarsFrom []VarsFrom        `yaml:"varsFrom"`
 	// AgeKeyFiles hold the age identities that decrypt the SOPS files of the
@@ -95,21 +95,21 @@ type Target struct {
 	// DependsOn are targets that must have converged with the same commit, and with
 	// what it follows, before this one moves on, and so must those before them; *
 	// stands for any text of a name, {1} for what the path's first wildcard matched.
-	// Where an entry stands for the target itself, the entries before it count alone.
-	// A name that no directory gives is an error of the target that waits for it.
+	// Where an entry stands for the target itself, only the entries before it matter. A
+	// name that no directory gives is an error of the target that waits for it.
 	DependsOn []string `yaml:"dependsOn"`
 	// Windows are when steps may run that replace or end instances, or delete
 	// something; none for any time.
 	Windows []Window `yaml:"windows"`
 	// MaxConcurrentRollouts bounds the instance refreshes and nodegroup updates
 	// that move at a time in the target's account and region; the smallest of the
-	// targets there counts. None for no bound.
+	// targets there is in force. None for no bound.
 	MaxConcurrentRollouts Rollouts `yaml:"maxConcurrentRollouts"`
 	// Suspend plans and never writes.
 	Suspend bool `yaml:"suspend"`
 }
 
-// Network takes the place of what the manifests or AWS say.
+// Network replaces what the manifests or AWS say.
 type Network struct {
 	VPCID            string   `yaml:"vpcID"`
 	SubnetIDs        []string `yaml:"subnetIDs"`
@@ -121,9 +121,9 @@ type VarsFrom struct {
 	// File is on weir's own machine, and may hold {1} like the name: a character that
 	// a name cannot hold is then a dash. What it says is not looked through for {1}.
 	File string `yaml:"file"`
-	// Path takes the place of file: a file of the repository, relative to the target's
-	// directory, which may hold {1}. A commit decides what it says, so all that the
-	// configuration says wins over it, vars and files alike, and it is never secret.
+	// Path replaces file: a file of the repository, relative to the target's directory,
+	// which may hold {1}. A commit decides what it says, so all that the configuration
+	// says wins over it, vars and files alike, and it is never secret.
 	Path string `yaml:"path"`
 	// Secret marks every value of the file as secret: none is ever shown, and one
 	// that reaches a field outside user data is an error.
@@ -190,7 +190,7 @@ func (r *Rollouts) UnmarshalText(b []byte) error {
 // nothing else.
 const DefaultPrunePercent = 20
 
-// SetDefaults fills in what is left open, and makes names of files absolute, which are
+// SetDefaults fills in open members, and makes names of files absolute, which are
 // relative to base.
 func (t *Target) SetDefaults(base string) {
 	t.Path = cmp.Or(t.Path, ".")

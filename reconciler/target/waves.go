@@ -8,9 +8,9 @@ import (
 
 // Dependencies are those of names that the target self waits for, which a path
 // with the match m gave: what its dependsOn says, {n} standing for what the path's
-// wildcards matched. Where an entry stands for self too, only the entries before
-// it count, so that a list puts targets of one path in order: with [canary], all
-// but canary wait for canary.
+// wildcards matched. Where an entry stands for self too, only the entries before it
+// matter, so that a list puts targets of one path in order: with [canary], all but
+// canary wait for canary.
 func (t *Target) Dependencies(self string, m Match, names []string) []string {
 	var out []string
 	for _, entry := range t.DependsOn {
@@ -47,7 +47,7 @@ func wildcard(entry string, m Match) *regexp.Regexp {
 }
 
 // Overlap reports whether two patterns, in which * and {n} stand for any text,
-// have a name in common.
+// share a name.
 func Overlap(a, b string) bool {
 	x, y := Placeholder.ReplaceAllString(a, "*"), Placeholder.ReplaceAllString(b, "*")
 	// reach[i][j] says that some text goes with x[:i] and with y[:j].

@@ -33,11 +33,11 @@ type Window struct {
 	// End is when it ends, up to 24:00, on the next day if it is not after the
 	// start; midnight if left out.
 	End Clock `yaml:"end"`
-	// Duration takes the place of the end: how long the window is open, at most
-	// 168h, whatever the clock shows meanwhile.
+	// Duration replaces the end: how long the window is open, at most 168h, whatever
+	// the clock shows meanwhile.
 	Duration time.Duration `yaml:"duration"`
-	// Timezone is the IANA name of the place whose clock counts, such as
-	// Europe/Berlin; UTC if left out.
+	// Timezone is the IANA name of the time zone, such as Europe/Berlin; UTC if left
+	// out.
 	Timezone string `yaml:"timezone"`
 }
 
@@ -82,7 +82,7 @@ func (t *Target) Calendar() ([]calendar.Window, error) {
 	return out, nil
 }
 
-// Zone is the window's place. What stands for this machine's own is refused: the
+// Zone is the window's time zone. What stands for this machine's own is refused: the
 // same configuration would mean another time elsewhere.
 func (w Window) Zone() (*time.Location, error) {
 	if w.Timezone == "Local" {
