@@ -47,7 +47,7 @@ func (v *validator) pulls(at string, f *Forge) {
 	}
 }
 
-// planRoles has what is applied together be planned together: with roles of their
+// planRoles makes sure that targets applied together are planned together: with roles of their
 // own, plans would not see what the other targets of the account want, and would
 // not show what merging deletes. Where manifests may name the role to apply with,
 // only they tell which targets these are.
