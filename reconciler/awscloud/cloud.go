@@ -6,7 +6,7 @@
 //   - sdk: how a call is made: configuration and credentials, throttling, retries, bounds,
 //     what an error means, counting. It knows no resource.
 //   - read: each read that passes make, as weir's values; two page scanners.
-//   - members: values taken over between the intent's structs and the SDK's by name.
+//   - convert: values taken over between the intent's structs and the SDK's by name.
 //   - memory: the memory between passes, and its lifetimes.
 //   - observe: what the instance owns, in batches.
 //   - fill: what planning found missing.

@@ -72,7 +72,7 @@ type Limits struct {
 	// Depth of nested YAML collections, and of bases in bases; default 100.
 	Depth int
 	// Nodes is how many YAML nodes the files may hold, and how many the objects that
-	// they give; default 300,000.
+	// they give; default 400,000.
 	Nodes int
 	// Duration of the build; default 10 min. The CPU time of its worker ends a build
 	// that takes much; this limit is for a machine that has other things to do.
