@@ -53,6 +53,25 @@ func (c *checks) begin(w *World) {
 	c.foreign = fmt.Sprintf("%+v", w.groups()[foreignName])
 }
 
+// alike gives the foreign group the tags of one of weir's, but for the owner: another weir
+// follows the same repository.
+func (w *World) alike() {
+	groups := w.groups()
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		if name == foreignName || len(groups[name].Tags) < 4 {
+			continue
+		}
+		for _, t := range groups[name].Tags {
+			if strings.HasPrefix(t.Key, "weir.dev/") && t.Key != "weir.dev/owner" {
+				w.person(url.Values{"Action": {"CreateOrUpdateTags"}, "Tags.member.1.Key": {t.Key}, "Tags.member.1.Value": {strings.ReplaceAll(t.Value, name, foreignName)},
+					"Tags.member.1.ResourceId": {foreignName}, "Tags.member.1.ResourceType": {"auto-scaling-group"}, "Tags.member.1.PropagateAtLaunch": {"false"}})
+			}
+		}
+		w.checks.foreign = fmt.Sprintf("%+v", w.groups()[foreignName])
+		return
+	}
+}
+
 func (c *checks) touched(group string) {
 	c.byHand[group] = time.Now()
 	if r, ok := c.rolls[group]; ok {

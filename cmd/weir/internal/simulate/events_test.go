@@ -74,6 +74,7 @@ var happenings = []happening{
 			delete(next.pools, foreignName)
 		} else {
 			next.pools[foreignName] = pool{max: 3, kind: types[0], owner: "team-0"}
+			w.alike()
 		}
 		return w.commit(next, "the name of another weir's group, or no more", false)
 	}},
