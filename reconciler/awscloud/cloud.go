@@ -14,7 +14,7 @@
 //   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.
 //
 // observe, fill and memory do not import the SDK. The others list the operations that
-// they call in an interface (calls.go). The IAM policy has to allow exactly these
+// they call in structs (calls.go). The IAM policy has to allow exactly these
 // operations, and a test compares the two.
 //
 // # Rules
@@ -67,12 +67,12 @@ func Open(ctx context.Context, o sdk.Options) (*Cloud, error) {
 		iamClient         = iam.NewFromConfig(client.Config, func(o *iam.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		ssmClient         = ssm.NewFromConfig(client.Config, func(o *ssm.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 	)
-	reader := &read.Reader{EC2: ec2Client, AutoScaling: autoscalingClient, EKS: eksClient, Now: client.Now, Clock: client.Clock}
+	reader := &read.Reader{EC2: read.OfEC2(ec2Client), AutoScaling: read.OfAutoScaling(autoscalingClient), EKS: read.OfEKS(eksClient), Now: client.Now, Clock: client.Clock}
 	remembered := memory.New(client.Now)
 	observer := observe.New(client, reader, remembered)
 	return &Cloud{
 		Client: client, Observer: observer, Filler: fill.New(client, reader, remembered, observer),
-		Executor: execute.New(client, reader, remembered, ec2Client, autoscalingClient, eksClient),
-		Lookups:  lookup.New(reader, ec2Client, eksClient, iamClient, ssmClient), memory: remembered,
+		Executor: execute.New(client, reader, remembered, execute.OfEC2(ec2Client), execute.OfAutoScaling(autoscalingClient), execute.OfEKS(eksClient)),
+		Lookups:  lookup.New(reader, lookup.OfEC2(ec2Client), lookup.OfEKS(eksClient), lookup.OfIAM(iamClient), lookup.OfSSM(ssmClient)), memory: remembered,
 	}, nil
 }

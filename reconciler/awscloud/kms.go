@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// KMSCalls are the calls of KMS.
-type KMSCalls interface {
-	Decrypt(context.Context, *kms.DecryptInput, ...func(*kms.Options)) (*kms.DecryptOutput, error)
+// KMSCalls are the calls of KMS, held as functions as the other services' are.
+type KMSCalls struct {
+	Decrypt func(context.Context, *kms.DecryptInput, ...func(*kms.Options)) (*kms.DecryptOutput, error)
 }
 
 // KMS decrypts data keys with the credentials of an account. Nothing is read or
@@ -64,10 +64,10 @@ func (k *KMS) open(ctx context.Context, region string) (KMSCalls, error) {
 	}
 	client, err := sdk.Load(ctx, o)
 	if err != nil {
-		return nil, err
+		return KMSCalls{}, err
 	}
 	k.client = client
-	k.calls = kms.NewFromConfig(client.Config, func(o *kms.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+	k.calls.Decrypt = kms.NewFromConfig(client.Config, func(o *kms.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) }).Decrypt
 	return k.calls, nil
 }
 

@@ -8,26 +8,59 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 )
 
+// Operations are held as functions and not as the SDK's clients: a client that is part of
+// a value's type keeps all of its several hundred operations in the binary, 40 MB of them.
+
 // EC2Calls are the calls of EC2 that are made here.
-type EC2Calls interface {
-	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
-	DescribeLaunchTemplateVersions(context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
-	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
+type EC2Calls struct {
+	DescribeInstances              func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	DescribeLaunchTemplateVersions func(context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
+	DescribeLaunchTemplates        func(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
+}
+
+// OfEC2 takes them from a client.
+func OfEC2(c *ec2.Client) EC2Calls {
+	return EC2Calls{
+		DescribeInstances:              c.DescribeInstances,
+		DescribeLaunchTemplateVersions: c.DescribeLaunchTemplateVersions,
+		DescribeLaunchTemplates:        c.DescribeLaunchTemplates,
+	}
 }
 
 // AutoScalingCalls are those of Auto Scaling.
-type AutoScalingCalls interface {
-	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
-	DescribeInstanceRefreshes(context.Context, *autoscaling.DescribeInstanceRefreshesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeInstanceRefreshesOutput, error)
-	DescribeLifecycleHooks(context.Context, *autoscaling.DescribeLifecycleHooksInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error)
-	DescribeScalingActivities(context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error)
+type AutoScalingCalls struct {
+	DescribeAutoScalingGroups func(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
+	DescribeInstanceRefreshes func(context.Context, *autoscaling.DescribeInstanceRefreshesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeInstanceRefreshesOutput, error)
+	DescribeLifecycleHooks    func(context.Context, *autoscaling.DescribeLifecycleHooksInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error)
+	DescribeScalingActivities func(context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error)
+}
+
+// OfAutoScaling takes them from a client.
+func OfAutoScaling(c *autoscaling.Client) AutoScalingCalls {
+	return AutoScalingCalls{
+		DescribeAutoScalingGroups: c.DescribeAutoScalingGroups,
+		DescribeInstanceRefreshes: c.DescribeInstanceRefreshes,
+		DescribeLifecycleHooks:    c.DescribeLifecycleHooks,
+		DescribeScalingActivities: c.DescribeScalingActivities,
+	}
 }
 
 // EKSCalls are those of EKS.
-type EKSCalls interface {
-	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
-	DescribeUpdate(context.Context, *eks.DescribeUpdateInput, ...func(*eks.Options)) (*eks.DescribeUpdateOutput, error)
-	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
-	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
-	ListUpdates(context.Context, *eks.ListUpdatesInput, ...func(*eks.Options)) (*eks.ListUpdatesOutput, error)
+type EKSCalls struct {
+	DescribeNodegroup func(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
+	DescribeUpdate    func(context.Context, *eks.DescribeUpdateInput, ...func(*eks.Options)) (*eks.DescribeUpdateOutput, error)
+	ListClusters      func(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
+	ListNodegroups    func(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
+	ListUpdates       func(context.Context, *eks.ListUpdatesInput, ...func(*eks.Options)) (*eks.ListUpdatesOutput, error)
+}
+
+// OfEKS takes them from a client.
+func OfEKS(c *eks.Client) EKSCalls {
+	return EKSCalls{
+		DescribeNodegroup: c.DescribeNodegroup,
+		DescribeUpdate:    c.DescribeUpdate,
+		ListClusters:      c.ListClusters,
+		ListNodegroups:    c.ListNodegroups,
+		ListUpdates:       c.ListUpdates,
+	}
 }

@@ -167,7 +167,7 @@ func TestPagesThatTheScannerRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &Reader{AutoScaling: autoscaling.NewFromConfig(answering(t, tt.status, tt.body))}
+			r := &Reader{AutoScaling: OfAutoScaling(autoscaling.NewFromConfig(answering(t, tt.status, tt.body)))}
 			got, err := r.OwnedGroups(context.Background(), "prod")
 			if tt.kind == "" && err != nil || tt.kind != "" && (err == nil || sdk.Classify("", "", err).Kind != tt.kind) {
 				t.Errorf("got the error %v, want %q", err, tt.kind)
