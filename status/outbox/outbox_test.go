@@ -181,6 +181,7 @@ func TestGivenUp(t *testing.T) {
 			o.put("a", "1")
 			stop := o.run(t)
 			time.Sleep(time.Hour)
+			synctest.Wait()
 			if tries != c.tries {
 				t.Errorf("%s: %d tries, want %d", name, tries, c.tries)
 			}
@@ -209,6 +210,7 @@ func TestADeniedToken(t *testing.T) {
 		}
 		defer o.run(t)()
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		// 2, 4, 8, 16, 32 s, then each minute.
 		if tries < 60 || tries > 66 {
 			t.Errorf("%d tries in an hour", tries)
