@@ -14,7 +14,7 @@ ENDPOINT ?=
 LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedOrReported
 # One goroutine, and what it holds or compares, or a build that is large so that it is slow: the race detector finds nothing there,
 # and takes minutes. make test runs them.
-ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|RendersOfEarlier
+ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|AMergeAppliesTheImagesThatItsPlanShowed|RendersOfEarlier
 # Everything in a release is of this time, so that it can be built again.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64

@@ -34,7 +34,7 @@ const (
 )
 
 // hostileLimits are those of workers, which may use twice the CPU time.
-var hostileLimits = worker.Limits{Memory: worker.DefaultLimits.Memory, CPU: time.Second}
+var hostileLimits = worker.Limits{Memory: 320 << 20, Small: worker.DefaultLimits.Small, CPU: time.Second}
 
 // answer is what a child says of a build.
 type answer struct {
