@@ -115,6 +115,9 @@ func (r *region) apply(seed *seedRegion) error {
 		}
 	}
 	for _, c := range seed.Clusters {
+		if r.EKS.Clusters.Has(c.Name) {
+			continue
+		}
 		if err := r.EKS.SeedCluster(c); err != nil {
 			return fmt.Errorf("cluster %q: %w", c.Name, err)
 		}

@@ -100,8 +100,11 @@ func (r *Region) applyNetwork(seed *Seed) error {
 		if r.SecurityGroups.Has(g.ID) {
 			continue
 		}
-		if !validID(g.ID, "sg-") || g.Name == "" || !r.Vpcs.Has(g.VpcID) || r.groupByName(g.Name, g.VpcID) != nil {
-			return fmt.Errorf("security group %q: its id is malformed, its name %q missing or taken, or its vpc %q unknown", g.ID, g.Name, g.VpcID)
+		if !validID(g.ID, "sg-") || g.Name == "" || !r.Vpcs.Has(g.VpcID) {
+			return fmt.Errorf("security group %q: its id is malformed, its name %q missing, or its vpc %q unknown", g.ID, g.Name, g.VpcID)
+		}
+		if r.groupByName(g.Name, g.VpcID) != nil {
+			continue
 		}
 		r.SecurityGroups.Put(g.ID, &SecurityGroup{ID: g.ID, Name: g.Name, Description: g.Description, VpcID: g.VpcID, Tags: tagsOf(g.Tags)})
 	}
