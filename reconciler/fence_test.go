@@ -33,17 +33,17 @@ func commits(n int) line {
 	return l
 }
 
-func (l line) Kin(_ context.Context, followed string, asked []string) (map[string]basis.Kin, error) {
-	out := map[string]basis.Kin{}
+func (l line) Relations(_ context.Context, followed string, asked []string) (map[string]basis.Relation, error) {
+	out := map[string]basis.Relation{}
 	own := slices.Index(l, followed)
 	for _, a := range asked {
 		switch at := slices.IndexFunc(l, func(c string) bool { return strings.HasPrefix(c, a) }); {
 		case at < 0:
-			out[a] = basis.KinUnknown
+			out[a] = basis.RelationUnknown
 		case at <= own:
-			out[a] = basis.KinOlder
+			out[a] = basis.RelationOlder
 		default:
-			out[a] = basis.KinNewer
+			out[a] = basis.RelationNewer
 		}
 	}
 	return out, nil
@@ -52,19 +52,19 @@ func (l line) Kin(_ context.Context, followed string, asked []string) (map[strin
 // still has everybody asked for what it does not have.
 type still struct{ line }
 
-func (s still) Kin(ctx context.Context, followed string, asked []string) (map[string]basis.Kin, error) {
-	out, err := s.line.Kin(ctx, followed, asked)
+func (s still) Relations(ctx context.Context, followed string, asked []string) (map[string]basis.Relation, error) {
+	out, err := s.line.Relations(ctx, followed, asked)
 	for k, v := range out {
-		if v == basis.KinUnknown {
-			out[k] = basis.KinAsked
+		if v == basis.RelationUnknown {
+			out[k] = basis.RelationAsked
 		}
 	}
 	return out, err
 }
 
 // at is a target as it is at a commit of a line.
-func at(l reconciler.Kinship, revision string, d reconciler.Desired) reconciler.Desired {
-	d.Kinship, d.Commit = l, content.Commit{Revision: revision, Subject: "commit " + revision[:7]}
+func at(l reconciler.Ancestry, revision string, d reconciler.Desired) reconciler.Desired {
+	d.Ancestry, d.Commit = l, content.Commit{Revision: revision, Subject: "commit " + revision[:7]}
 	return d
 }
 
@@ -131,7 +131,7 @@ func TestAProcessThatFellBehindDoesNotFight(t *testing.T) {
 		"a pool less, another rolled": {[]intent.Pool{small(), groupPool("less", "m5.large", 1)}, []intent.Pool{big()},
 			map[string]int{"ec2:CreateLaunchTemplateVersion": 1, "autoscaling:StartInstanceRefresh": 1, "ec2:ModifyLaunchTemplate": 1, "autoscaling:DeleteAutoScalingGroup": 1, "ec2:DeleteLaunchTemplate": 1}},
 	} {
-		for kind, repository := range map[string]reconciler.Kinship{"it has the commit": c, "it has not": c[:1], "it asks": still{c[:1]}} {
+		for kind, repository := range map[string]reconciler.Ancestry{"it has the commit": c, "it has not": c[:1], "it asks": still{c[:1]}} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				w := newWorld(t)
 				w.settle(at(c, c[0], target("blue", tt.old...)))
@@ -272,7 +272,7 @@ func TestCommitsOfOtherRepositoriesDoNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			before := at(nil, theirs, target("blue", groupPool("web", "m5.large", 2)))
-			before.Kinship = nil
+			before.Ancestry = nil
 			former(&before.Policy)
 			before.Policy.Sources = []string{testSource, "ffffffffffff"}
 			w.settle(before)
@@ -290,7 +290,7 @@ func TestCommitsOfOtherRepositoriesDoNotCount(t *testing.T) {
 			next.Policy.Sources = now.Policy.Sources
 			w.settle(next)
 			// From then on its own count.
-			now.Kinship = c[:1]
+			now.Ancestry = c[:1]
 			if _, second, _ := w.beside(3, next, now); !hasCode(second, "commit-ahead") {
 				t.Errorf("a process that fell behind says %v", errorsOf(second))
 			}

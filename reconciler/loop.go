@@ -64,11 +64,11 @@ type Loop struct {
 	Rand func() float64
 
 	once sync.Once
-	bell chan struct{}
+	wake chan struct{}
 
 	mu sync.Mutex // guards what follows, and the pace
-	// breather is the scope's Breather after the last pass.
-	breather time.Duration
+	// untilSpare is the scope's UntilSpare after the last pass.
+	untilSpare time.Duration
 	// began is when the pass under way began, zero between passes; interrupt ends it.
 	began     time.Time
 	interrupt context.CancelFunc
@@ -84,14 +84,14 @@ const (
 // process ends. Then it is a lost answer: the next process sees what came of it.
 const LastCall = 5 * time.Second
 
-func (l *Loop) init() { l.once.Do(func() { l.bell = make(chan struct{}, 1) }) }
+func (l *Loop) init() { l.once.Do(func() { l.wake = make(chan struct{}, 1) }) }
 
 // Nudge starts the next pass now. It never blocks; several nudges before the pass are
 // one.
 func (l *Loop) Nudge() {
 	l.init()
 	select {
-	case l.bell <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
@@ -137,7 +137,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
-		case <-l.bell:
+		case <-l.wake:
 			timer.Stop()
 		case <-timer.C:
 		}
@@ -189,7 +189,7 @@ const soonerBy = 5
 // in conflict with another writer. None hurries that would use up what a commit needs.
 func (l *Loop) wait(before, now pace) time.Duration {
 	l.mu.Lock()
-	wait, delay, breather := l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.breather
+	wait, delay, untilSpare := l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.untilSpare
 	l.mu.Unlock()
 	switch {
 	case now == resting:
@@ -197,7 +197,7 @@ func (l *Loop) wait(before, now pace) time.Duration {
 	case now == acted && before != acted:
 		delay /= soonerBy
 	}
-	return min(wait, max(delay, breather))
+	return min(wait, max(delay, untilSpare))
 }
 
 func paceOf(r *plan.Report) pace {
@@ -253,7 +253,7 @@ func (l *Loop) pass(ctx context.Context) (found pace) {
 	}
 	if batch.Scope != nil {
 		l.mu.Lock()
-		l.breather = batch.Scope.Cloud.Breather()
+		l.untilSpare = batch.Scope.Cloud.UntilSpare()
 		l.mu.Unlock()
 	}
 	return found

@@ -31,11 +31,11 @@ func TestWait(t *testing.T) {
 			t.Fatalf("nothing moves: %s", got)
 		}
 	}
-	tired := &Loop{Interval: time.Minute, MovingDelay: 5 * time.Second, breather: 8 * time.Second}
+	tired := &Loop{Interval: time.Minute, MovingDelay: 5 * time.Second, untilSpare: 8 * time.Second}
 	if got := tired.wait(resting, moving); got != 8*time.Second {
 		t.Errorf("AWS's limits leave nothing for 8 s: %s", got)
 	}
-	tired.breather = time.Hour
+	tired.untilSpare = time.Hour
 	if got := tired.wait(moving, moving); got > 66*time.Second {
 		t.Errorf("AWS's limits leave nothing for an hour: %s", got)
 	}

@@ -15,7 +15,7 @@ func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
 		return
 	}
 	var asked []intent.Question
-	var told []func(diag.Position)
+	var set []func(diag.Position)
 	for i := range p.Steps {
 		for j := range p.Steps[i].Changes {
 			ch := &p.Steps[i].Changes[j]
@@ -23,36 +23,36 @@ func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
 				continue
 			}
 			asked = append(asked, intent.Question{Object: ch.Object, Paths: []intent.Path{ch.Path}})
-			told = append(told, func(at diag.Position) {
+			set = append(set, func(at diag.Position) {
 				if at.Known() {
 					ch.Origin = &at
 				}
 			})
 		}
 	}
-	positions, tell := ofDiagnostics(t, p.Diagnostics)
-	asked, told = append(asked, positions...), append(told, tell...)
+	positions, setters := ofDiagnostics(t, p.Diagnostics)
+	asked, set = append(asked, positions...), append(set, setters...)
 	if len(asked) == 0 {
 		return
 	}
 	for i, at := range t.Origins(ctx, asked) {
-		told[i](at)
+		set[i](at)
 	}
 }
 
 // attachPositions asks the render where what diagnostics are about stands.
 func attachPositions(ctx context.Context, found diag.List, t Desired) {
-	asked, told := ofDiagnostics(t, found)
+	asked, set := ofDiagnostics(t, found)
 	if t.Origins == nil || len(asked) == 0 {
 		return
 	}
 	for i, at := range t.Origins(ctx, asked) {
-		told[i](at)
+		set[i](at)
 	}
 }
 
 // ofDiagnostics asks for the positions that diagnostics lack.
-func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, told []func(diag.Position)) {
+func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []func(diag.Position)) {
 	refs := map[string]intent.ObjectRef{}
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]
@@ -74,9 +74,9 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, told []
 			continue
 		}
 		asked = append(asked, intent.Question{Object: ref, Paths: nearest(path)})
-		told = append(told, func(at diag.Position) { d.Position = at })
+		set = append(set, func(at diag.Position) { d.Position = at })
 	}
-	return asked, told
+	return asked, set
 }
 
 // nearest are a field and the ones around it, the closest first. A diagnostic about an

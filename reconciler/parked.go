@@ -72,9 +72,9 @@ func (s *Scope) unpark(key string) {
 	delete(s.parked, key)
 }
 
-// tellParked says, with the parked steps and for their pools, what makes weir try them
+// noteParked says, with the parked steps and for their pools, what makes weir try them
 // again. A command that works on a PATH tries each time that it is called.
-func tellParked(policy basis.Policy, r *plan.Report) {
+func noteParked(policy basis.Policy, r *plan.Report) {
 	if policy.OwnTargetOnly {
 		return
 	}
@@ -85,7 +85,7 @@ func tellParked(policy basis.Policy, r *plan.Report) {
 		}
 		o.Lift = "weir leaves it alone for " + in(parkedFor(o.Err)) + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, has it tried at once"
 		for j := range r.Pools {
-			plan.TellRefused(&r.Pools[j], o)
+			plan.NoteRefused(&r.Pools[j], o)
 		}
 	}
 }

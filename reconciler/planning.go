@@ -46,7 +46,7 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 			needs.Add(n)
 			if len(n.Commits) > 0 {
 				asked = true
-				kin(ctx, targets[i], &inputs[i], n.Commits)
+				askRelations(ctx, targets[i], &inputs[i], n.Commits)
 			}
 		}
 		sp.End()
@@ -71,20 +71,20 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 	return nil, observed.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
 }
 
-// kin asks the target's source about commits. What it cannot say is asked again by a
+// askRelations asks the target's source about commits. What it cannot say is asked again by a
 // later pass.
-func kin(ctx context.Context, t Desired, in *basis.Input, commits []string) {
-	answers, err := t.Kinship.Kin(ctx, t.Commit.Revision, commits)
-	known := maps.Clone(in.Kin)
+func askRelations(ctx context.Context, t Desired, in *basis.Input, commits []string) {
+	answers, err := t.Ancestry.Relations(ctx, t.Commit.Revision, commits)
+	known := maps.Clone(in.Relations)
 	if known == nil {
-		known = map[string]basis.Kin{}
+		known = map[string]basis.Relation{}
 	}
 	for _, c := range commits {
 		if known[c] = answers[c]; err != nil || known[c] == "" {
-			known[c] = basis.KinAsked
+			known[c] = basis.RelationAsked
 		}
 	}
-	in.Kin = known
+	in.Relations = known
 }
 
 func (s *Scope) query(targets []Desired) observed.Query {

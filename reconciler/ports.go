@@ -32,9 +32,9 @@ type Cloud interface {
 	Confirm(ctx context.Context, seen step.Seen) error
 	// Execute does one step. Its error is a *observed.Error.
 	Execute(ctx context.Context, a step.Action) (step.Result, error)
-	// Breather is how long it takes until AWS's limits on reads leave spare calls
+	// UntilSpare is how long it takes until AWS's limits on reads leave spare calls
 	// again: a pass that nobody asked for waits so long.
-	Breather() time.Duration
+	UntilSpare() time.Duration
 }
 
 // Resolver answers what only AWS can answer, one answer for each request.
@@ -54,10 +54,10 @@ type Workload interface {
 	Version(ctx context.Context) (string, error)
 }
 
-// Kinship says how commits that AWS names stand to one that is followed.
-type Kinship interface {
-	// Kin answers for each of the commits, which may be short names.
-	Kin(ctx context.Context, followed string, commits []string) (map[string]basis.Kin, error)
+// Ancestry says how commits that AWS names stand to one that is followed.
+type Ancestry interface {
+	// Relations answers for each of the commits, which may be short names.
+	Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error)
 }
 
 // Reporter gets the actions and findings of a pass.
@@ -78,8 +78,8 @@ type Desired struct {
 	Workload Workload
 	// Tokens is the same cluster where weir keeps join tokens in it, nil else.
 	Tokens jointoken.Cluster
-	// Kinship compares commits of the target's source. Without it nothing is fenced.
-	Kinship Kinship
+	// Ancestry compares commits of the target's source. Without it nothing is fenced.
+	Ancestry Ancestry
 	// Touched says that the commit changed what the target renders.
 	Touched bool
 	// Reviewed are the images of versions that plans of the target showed to people, by

@@ -132,7 +132,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	if err != nil {
 		return reports, err
 	}
-	if state, err = s.tellShort(ctx, inputs, state); err != nil {
+	if state, err = s.explainShortages(ctx, inputs, state); err != nil {
 		return reports, err
 	}
 	s.nameImages(ctx, plans)
@@ -167,8 +167,8 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		begin(ctx, targets, reports)
 		s.applyAll(ctx, reports)
 		for i, r := range reports {
-			tellUnknownNames(ctx, targets[i], r)
-			tellParked(targets[i].Policy, r)
+			addUnknownNames(ctx, targets[i], r)
+			noteParked(targets[i].Policy, r)
 		}
 	}
 	for _, r := range reports {
@@ -304,7 +304,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]basis.Input, 
 		inputs[i] = basis.Input{
 			Reviewed: t.Reviewed, Checked: checked[i], Base: t.Base,
 			Own:    t.Proposed || t.Reviews && t.Touched && planned[t.Policy.Target] != t.Commit.Revision,
-			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Levels: s.levels, Fleet: fleet, Memory: memory, Fenced: t.Kinship != nil,
+			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Levels: s.levels, Fleet: fleet, Memory: memory, Fenced: t.Ancestry != nil,
 			Now: s.clock(), Began: s.now(), AskEvery: s.AskEvery,
 		}
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
-// tellShort asks AWS why machines do not come, for the pools that lack some. Nothing is
+// explainShortages asks AWS why machines do not come, for the pools that lack some. Nothing is
 // planned by it.
-func (s *Scope) tellShort(ctx context.Context, inputs []basis.Input, state observed.State) (observed.State, error) {
+func (s *Scope) explainShortages(ctx context.Context, inputs []basis.Input, state observed.State) (observed.State, error) {
 	short := launch.Short(inputs)
 	if len(short) == 0 {
 		return state, nil
 	}
-	told, err := s.Cloud.Fill(ctx, state, observed.Needs{Short: short})
+	explained, err := s.Cloud.Fill(ctx, state, observed.Needs{Short: short})
 	if err != nil {
 		return state, fmt.Errorf("observe: %w", err)
 	}
-	return told, nil
+	return explained, nil
 }

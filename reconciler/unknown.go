@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// tellUnknownNames adds to the steps that failed for it which field names what AWS does
+// addUnknownNames adds to the steps that failed for it which field names what AWS does
 // not know.
-func tellUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
+func addUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
 	var found diag.List
 	for _, o := range r.Failures() {
 		if o.Err == nil || o.Err.Unknown == (observed.UnknownName{}) {

@@ -110,8 +110,8 @@ func (g *Git) Latest(ctx context.Context) (snapshot.Snapshot, error) {
 	g.mu.Lock()
 	g.last = s
 	g.mu.Unlock()
-	if g.opts.Looked != nil {
-		g.opts.Looked(began, s.Revision)
+	if g.opts.Found != nil {
+		g.opts.Found(began, s.Revision)
 	}
 	return s, nil
 }

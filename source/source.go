@@ -110,9 +110,9 @@ type Options struct {
 	// Fetched is called after each fetch, with how long it took and how it ended;
 	// it may be nil.
 	Fetched func(took time.Duration, err error)
-	// Looked is called after each fetch that worked, once Last knows of it, with when
+	// Found is called after each fetch that worked, once Last knows of it, with when
 	// it began and the revision that it found; it may be nil.
-	Looked func(began time.Time, revision string)
+	Found func(began time.Time, revision string)
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

@@ -36,8 +36,8 @@ func renderPath(ctx context.Context, s surroundings, path string, in inputs) (*r
 		return nil, err
 	}
 	s.secrets.Set("path "+path, r.Hidden)
-	place := fleet.Placer(root)
-	r.Diags = fleet.PlaceAll(r.Diags, place)
+	place := fleet.Readable(root)
+	r.Diags = fleet.MapPositions(r.Diags, place)
 	at := place(diag.Position{File: rel}).File
 	r.Diags = hintBelow(r.Diags, path, at, len(r.Set.Pools))
 	out := &rendered{Result: r, place: place, path: at}

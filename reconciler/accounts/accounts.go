@@ -220,10 +220,10 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	}
 	if have.scope == nil {
 		o := s.cloudOptions(key)
-		told := o.OnCall
+		onCall := o.OnCall
 		o.OnCall = func(c sdk.CallInfo) {
 			s.heard(key, c)
-			told(c)
+			onCall(c)
 		}
 		cloud, err := awscloud.Open(ctx, o)
 		if err != nil {
@@ -325,7 +325,7 @@ func (s *Set) cloudOptions(key reconciler.ScopeKey) sdk.Options {
 		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
 		Logger:   s.o.Logger, Clock: s.o.Clock.Earliest, Yields: s.o.Yields,
 		OnCall: func(c sdk.CallInfo) {
-			s.o.Clock.Hear(c.Told)
+			s.o.Clock.Hear(c.AWSTime)
 			if s.o.OnCall != nil {
 				s.o.OnCall(c)
 			}

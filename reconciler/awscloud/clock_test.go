@@ -33,7 +33,7 @@ func TestTold(t *testing.T) {
 		o.OnCall = func(c sdk.CallInfo) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, c.Told)
+			told = append(told, c.AWSTime)
 		}
 	})
 	e.observe(observed.Query{Owner: "fleet", Groups: true})

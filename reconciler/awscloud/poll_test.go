@@ -102,7 +102,7 @@ func TestWhoYieldsLeavesCallsForOthers(t *testing.T) {
 	for i := range 100 {
 		needs.Refreshes = append(needs.Refreshes, fmt.Sprintf("g%03d", i))
 	}
-	if d := e.cloud.Breather(); d != 0 {
+	if d := e.cloud.UntilSpare(); d != 0 {
 		t.Errorf("at rest, a pass waits for %v", d)
 	}
 	began := e.clock.Now()
@@ -113,7 +113,7 @@ func TestWhoYieldsLeavesCallsForOthers(t *testing.T) {
 	if took := e.clock.Now().Sub(began); took < 11*time.Second || took > 13*time.Second {
 		t.Errorf("100 reads of a plan took %v", took)
 	}
-	if d := e.cloud.Breather(); d < 2*time.Second || d > 3*time.Second {
+	if d := e.cloud.UntilSpare(); d < 2*time.Second || d > 3*time.Second {
 		t.Errorf("with half of the reads left, a pass waits for %v", d)
 	}
 	began = e.clock.Now()

@@ -14,8 +14,8 @@ const (
 	// jump is the difference between two clocks from which on it means anything. AWS
 	// tells whole seconds, and an answer may have been on its way for a while.
 	jump = time.Minute
-	// doubt is how long a clock is valid beside another one that differs from it.
-	doubt = 10 * time.Minute
+	// otherValid is how long a clock is valid beside another one that differs from it.
+	otherValid = 10 * time.Minute
 )
 
 // Moment is the time as far as it is known: both are the same unless clocks were set,
@@ -37,8 +37,8 @@ func At(now func() time.Time) func() Moment {
 
 // sample is the time that AWS gave, and the times on this machine's clocks then.
 type sample struct {
-	told, wall time.Time
-	ticks      time.Duration
+	aws, wall time.Time
+	ticks     time.Duration
 }
 
 // Clock is safe for concurrent use.
@@ -58,15 +58,15 @@ func New() *Clock {
 }
 
 // Hear takes in what time it is by AWS.
-func (c *Clock) Hear(told time.Time) {
-	if told.IsZero() {
+func (c *Clock) Hear(aws time.Time) {
+	if aws.IsZero() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := sample{told, c.wall().Round(0), c.ticks()}
+	now := sample{aws, c.wall().Round(0), c.ticks()}
 	// Two endpoints may have two clocks, where they are not AWS's.
-	if byTicks, byWall := c.last.carriedTo(now); !c.last.told.IsZero() && apart(byTicks, told) && apart(byWall, told) {
+	if byTicks, byWall := c.last.carriedTo(now); !c.last.aws.IsZero() && differ(byTicks, aws) && differ(byWall, aws) {
 		c.other = c.last
 	}
 	c.last = now
@@ -74,10 +74,10 @@ func (c *Clock) Hear(told time.Time) {
 
 // carriedTo is a sample's time now, by the ticks and by the wall clock since then.
 func (s sample) carriedTo(now sample) (byTicks, byWall time.Time) {
-	return s.told.Add(now.ticks - s.ticks), s.told.Add(now.wall.Sub(s.wall))
+	return s.aws.Add(now.ticks - s.ticks), s.aws.Add(now.wall.Sub(s.wall))
 }
 
-func apart(a, b time.Time) bool { return a.Sub(b).Abs() > jump }
+func differ(a, b time.Time) bool { return a.Sub(b).Abs() > jump }
 
 // Earliest is that of the moment: for who waits until something has lasted.
 func (c *Clock) Earliest() time.Time { return c.Moment().Earliest }
@@ -87,15 +87,15 @@ func (c *Clock) Moment() Moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := sample{time.Time{}, c.wall().Round(0), c.ticks()}
-	if c.last.told.IsZero() {
+	if c.last.aws.IsZero() {
 		return Moment{Earliest: now.wall, Latest: now.wall}
 	}
 	byTicks, byWall := c.last.carriedTo(now)
 	m := Moment{Earliest: byTicks, Latest: byTicks, Heard: true}
-	if apart(byTicks, byWall) {
+	if differ(byTicks, byWall) {
 		m.include(byWall)
 	}
-	if !c.other.told.IsZero() && now.ticks-c.other.ticks < doubt {
+	if !c.other.aws.IsZero() && now.ticks-c.other.ticks < otherValid {
 		byTicks, _ = c.other.carriedTo(now)
 		m.include(byTicks)
 	}
@@ -116,8 +116,8 @@ func (m *Moment) include(t time.Time) {
 func (c *Clock) Ahead() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last.told.IsZero() || !apart(c.last.wall, c.last.told) {
+	if c.last.aws.IsZero() || !differ(c.last.wall, c.last.aws) {
 		return 0
 	}
-	return c.last.wall.Sub(c.last.told).Round(time.Second)
+	return c.last.wall.Sub(c.last.aws).Round(time.Second)
 }

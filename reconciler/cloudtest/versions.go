@@ -19,7 +19,7 @@ func versionContracts() []contract {
 		{"a version that is not there is refused", nil, missingVersions},
 		{"versions come in pages", []Capability{TemplatePages}, versionPages},
 		{"the list of all versions says what each one's description is", nil, versionDescriptions},
-		{"two versions in a row are two, each with what it was made with", nil, versionsApart},
+		{"two versions in a row are two, each with what it was made with", nil, versionsDistinct},
 		{"one version is read by its number", nil, versionByNumber},
 	}
 }
@@ -188,8 +188,8 @@ func versionDescriptions(e *env) {
 	e.equal("descriptions", map[int64]string{1: got[1], 2: "weir:v1:0123456789abcdef:0123456789abcdef one", 3: "by hand"}, got)
 }
 
-// versionsApart: what pools of one template want are versions of their own.
-func versionsApart(e *env) {
+// versionsDistinct: what pools of one template want are versions of their own.
+func versionsDistinct(e *env) {
 	t := e.template("a")
 	e.equal("the first", int64(2), e.described(t, "m5.xlarge", "one", "b1"))
 	e.equal("the second", int64(3), e.described(t, "m5.2xlarge", "two", "b2"))

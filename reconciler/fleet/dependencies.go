@@ -35,28 +35,28 @@ func depend(items []*item) {
 	if !waits {
 		return
 	}
-	told := map[*item]bool{}
+	refused := map[*item]bool{}
 	for _, ring := range rings(items, byName) {
 		var way []string
 		for _, it := range ring {
-			if way = append(way, it.name); len(way) == mostTold {
+			if way = append(way, it.name); len(way) == mostNamed {
 				way = append(way, "…")
 				break
 			}
 		}
 		for _, it := range ring {
-			if told[it] {
+			if refused[it] {
 				continue
 			}
-			told[it] = true
+			refused[it] = true
 			it.refuse("dependency-cycle", "targets wait for each other: "+strings.Join(append(way, ring[0].name), " waits for "),
 				"Correct dependsOn of these targets in weir's configuration, or the names of their directories. Until then nothing of them is changed.")
 		}
 	}
 }
 
-// mostTold is how many targets of a ring are named.
-const mostTold = 10
+// mostNamed is how many targets of a ring are named.
+const mostNamed = 10
 
 // refuse tells an item of a fault that is not its render's.
 func (it *item) refuse(code, summary, detail string) {
@@ -74,7 +74,7 @@ func mayCome(items []*item, name string) bool {
 // rings are items that wait for each other: at least one ring of each set of such.
 func rings(items []*item, byName map[string]*item) (out [][]*item) {
 	const open, done = 1, 2
-	state, told := make(map[*item]int, len(items)), map[*item]bool{}
+	state, inRing := make(map[*item]int, len(items)), map[*item]bool{}
 	var way []*item
 	var visit func(it *item)
 	visit = func(it *item) {
@@ -83,11 +83,11 @@ func rings(items []*item, byName map[string]*item) (out [][]*item) {
 		for _, name := range it.waitsFor {
 			switch next := byName[name]; {
 			case next == nil || state[next] == done:
-			case state[next] == open && told[it] && told[next]:
+			case state[next] == open && inRing[it] && inRing[next]:
 			case state[next] == open:
 				ring := slices.Clone(way[slices.Index(way, next):])
 				for _, one := range ring {
-					told[one] = true
+					inRing[one] = true
 				}
 				out = append(out, ring)
 			default:

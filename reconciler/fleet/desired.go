@@ -53,7 +53,7 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 	}
 	d.Whole = d.Whole && d.Err == nil
 	it.key.RoleARN = in.role(t, it.key.RoleARN)
-	if it.placeless() {
+	if it.accountUnknown() {
 		// Nobody is asked, about whatever there may be by some default.
 		it.key, d.Policy.Region = reconciler.ScopeKey{}, ""
 	}
@@ -109,6 +109,6 @@ func (f *Fleet) batches(items []*item) []reconciler.Batch {
 		}
 		out[n].Targets = append(out[n].Targets, it.desired)
 	}
-	f.doubt(items, out)
+	f.keepUnlisted(items, out)
 	return out
 }

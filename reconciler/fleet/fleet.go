@@ -100,7 +100,7 @@ type Options struct {
 type Fleet struct {
 	o       Options
 	renders map[string]*rendered // by target
-	room    *room                // what there may be of them
+	budget  *budget              // what there may be of them
 	rosters map[string]*roster   // by source
 	// decrypters are by what they decrypt with.
 	decrypters map[string]*sops.Decrypter
@@ -116,8 +116,8 @@ type Fleet struct {
 	jobs    map[string]*job
 	running sync.WaitGroup
 	ended   chan struct{}
-	// places bound how many renders are made, or wait to be, at a time; nil bounds none.
-	places chan struct{}
+	// slots bound how many renders are made, or wait to be, at a time; nil bounds none.
+	slots chan struct{}
 	// made are the targets that the configuration's tables and wildcards make, by name,
 	// and earlier those of the composition before.
 	made, earlier map[string]*target.Target
@@ -129,7 +129,7 @@ func New(o Options) *Fleet {
 		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, made: map[string]*target.Target{},
 		jobs: map[string]*job{}, ended: make(chan struct{}, 1),
 	}
-	f.room = newRoom(f.limits(), render.NewShared(nil))
+	f.budget = newBudget(f.limits(), render.NewShared(nil))
 	return f
 }
 
@@ -137,7 +137,7 @@ func New(o Options) *Fleet {
 // a reload renders only what it changed.
 func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
-	f.room = newRoom(f.limits(), earlier.room.shared)
+	f.budget = newBudget(f.limits(), earlier.budget.shared)
 }
 
 // Target is one target, its path's wildcards expanded.
@@ -227,7 +227,7 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 		}
 		it.desired = f.desired(in, it, sources)
 	}
-	f.callRolls(in.views, items)
+	f.findRemoved(in.views, items)
 	c := &Composition{Revisions: f.revised(in.views, items)}
 	f.revisions, f.behind = c.Revisions, behind
 	for _, it := range items {

@@ -29,7 +29,7 @@ func TestAFleetForgetsWhatIsGone(t *testing.T) {
 	}
 	counts := func() map[string]int {
 		return map[string]int{
-			"renders": len(h.fleet.renders), "room": len(h.fleet.room.renders), "made": len(h.fleet.room.made), "clusters": len(h.fleet.clusters), "decrypters": len(h.fleet.decrypters),
+			"renders": len(h.fleet.renders), "room": len(h.fleet.budget.renders), "made": len(h.fleet.budget.made), "clusters": len(h.fleet.clusters), "decrypters": len(h.fleet.decrypters),
 			"sources": len(h.fleet.sources), "jobs": len(h.fleet.jobs), "names": len(h.fleet.rosters["s"].names),
 		}
 	}

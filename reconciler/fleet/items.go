@@ -45,7 +45,7 @@ type item struct {
 	err     error
 	diags   diag.List
 	render  *rendered
-	room    *room
+	budget  *budget
 	desired reconciler.Desired
 	key     reconciler.ScopeKey
 	// kept says that the last render holds, since from when on a newer one is made.

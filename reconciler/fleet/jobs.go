@@ -67,11 +67,11 @@ const besideReview = 2
 
 // enter waits until a render may ask package render for its turn.
 func (f *Fleet) enter(ctx context.Context) error {
-	if f.places == nil {
+	if f.slots == nil {
 		return nil
 	}
 	select {
-	case f.places <- struct{}{}:
+	case f.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -79,13 +79,13 @@ func (f *Fleet) enter(ctx context.Context) error {
 }
 
 func (f *Fleet) leave() {
-	if f.places != nil {
-		<-f.places
+	if f.slots != nil {
+		<-f.slots
 	}
 }
 
-// wants reports whether two items are rendered to the same.
-func (it *item) wants(o *item) bool {
+// rendersLike reports whether two items are rendered to the same.
+func (it *item) rendersLike(o *item) bool {
 	return it.path == o.path && it.view.ID == o.view.ID && it.view.Verify == o.view.Verify && it.view.Snapshot.Revision == o.view.Snapshot.Revision &&
 		it.keys.id == o.keys.id && maps.Equal(it.vars, o.vars) && slices.Equal(it.secretVars, o.secretVars) && slices.Equal(it.valueFiles, o.valueFiles)
 }
@@ -102,8 +102,8 @@ func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 		if j.err != nil {
 			return nil, j.err
 		}
-		f.room.put(it.name, it.render, j.item.render)
-		if it.wants(&j.item) {
+		f.budget.put(it.name, it.render, j.item.render)
+		if it.rendersLike(&j.item) {
 			it.diags = append(it.diags, j.item.diags[j.had:]...)
 			if it.err == nil {
 				it.err = j.item.err
@@ -112,7 +112,7 @@ func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 			return nil, nil
 		}
 	}
-	if it.look() {
+	if it.upToDate() {
 		it.render.behind = time.Time{}
 		return nil, ctx.Err()
 	}
@@ -125,12 +125,12 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 	kept := make(map[string]*rendered, len(items))
 	var late []*item
 	for _, it := range items {
-		if it.room, it.render = f.room, f.renders[it.name]; it.render == nil {
+		if it.budget, it.render = f.budget, f.renders[it.name]; it.render == nil {
 			it.render = &rendered{}
 		}
 		kept[it.name] = it.render
 	}
-	f.room.hold(kept)
+	f.budget.hold(kept)
 	for _, it := range items {
 		j, err := f.settle(ctx, it)
 		if err != nil {
@@ -181,11 +181,11 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 		}
 	}
 	f.renders = kept
-	f.room.hold(kept) // with what was taken over
-	f.room.sweep()
+	f.budget.hold(kept) // with what was taken over
+	f.budget.sweep()
 	for _, it := range items {
 		if over := it.render.over; over != nil {
-			it.diags = append(it.diags, over.diagnostic(f.room))
+			it.diags = append(it.diags, over.diagnostic(f.budget))
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ func TestRendersOfEarlierCommitsAreForgotten(t *testing.T) {
 	m := pools("o/stays")
 	m["o/changes/pool.yaml"] = big(100)
 	h.compose(View{Snapshot: snap("first", m)})
-	one := h.fleet.room.shared.Bytes()
+	one := h.fleet.budget.shared.Bytes()
 	if one < 200_000 {
 		t.Fatalf("one commit's renders are kept in %d bytes", one)
 	}
@@ -50,7 +50,7 @@ func TestRendersOfEarlierCommitsAreForgotten(t *testing.T) {
 	for n := range commits {
 		m = with(m, map[string]string{"o/changes/pool.yaml": big(101 + n)})
 		h.compose(View{Snapshot: snap(strconv.Itoa(n), m)})
-		most = max(most, h.fleet.room.shared.Bytes())
+		most = max(most, h.fleet.budget.shared.Bytes())
 	}
 	if most > 3*one+idle {
 		t.Errorf("%d bytes are held, of one commit %d", most, one)
@@ -60,9 +60,9 @@ func TestRendersOfEarlierCommitsAreForgotten(t *testing.T) {
 	}
 	m = with(m, map[string]string{"o/changes/pool.yaml": ""})
 	h.compose(View{Snapshot: snap("last", m)})
-	h.fleet.room.swept = -idle // as if there had been enough
-	h.fleet.room.sweep()
-	if left := h.fleet.room.shared.Bytes(); left > 20_000 || len(h.fleet.renders) != 1 {
+	h.fleet.budget.swept = -idle // as if there had been enough
+	h.fleet.budget.sweep()
+	if left := h.fleet.budget.shared.Bytes(); left > 20_000 || len(h.fleet.renders) != 1 {
 		t.Errorf("%d bytes and %d renders are left", left, len(h.fleet.renders))
 	}
 }

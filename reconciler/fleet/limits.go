@@ -40,8 +40,8 @@ const (
 // idle is how much of what renders share may be held by none of them any more.
 const idle = 4 << 20
 
-// room is what there may be of renders, and what there is.
-type room struct {
+// budget is what there may be of renders, and what there is.
+type budget struct {
 	limits target.Limits
 	// shared is what several renders hold.
 	shared *render.Shared
@@ -62,28 +62,28 @@ type room struct {
 	dropped bool
 }
 
-// newRoom makes room for a fleet.
-func newRoom(limits target.Limits, shared *render.Shared) *room {
-	o := &room{limits: limits, shared: shared, made: map[string]*rendered{}, shares: fleetShares, beside: "of other targets", retries: true}
+// newBudget makes room for a fleet.
+func newBudget(limits target.Limits, shared *render.Shared) *budget {
+	o := &budget{limits: limits, shared: shared, made: map[string]*rendered{}, shares: fleetShares, beside: "of other targets", retries: true}
 	shared.Limit(o.bytes(), o.live)
 	return o
 }
 
 // forReview makes room for what a review adds to a fleet. What was too much before is
 // of no interest to it, unless it changes that.
-func (o *room) forReview() *room {
-	r := &room{limits: o.limits, shared: render.NewShared(o.shared), made: map[string]*rendered{}, shares: reviewShares, beside: "of other targets that the proposal changes"}
+func (o *budget) forReview() *budget {
+	r := &budget{limits: o.limits, shared: render.NewShared(o.shared), made: map[string]*rendered{}, shares: reviewShares, beside: "of other targets that the proposal changes"}
 	r.shared.Limit(r.bytes(), nil)
 	return r
 }
 
-func (o *room) bytes() int { return int(o.limits.Nodes) * o.shares * nodeBytes }
+func (o *budget) bytes() int { return int(o.limits.Nodes) * o.shares * nodeBytes }
 
 // build are the limits of one build.
-func (o *room) build() kust.Limits { return kust.Limits{Nodes: int(o.limits.Nodes)} }
+func (o *budget) build() kust.Limits { return kust.Limits{Nodes: int(o.limits.Nodes)} }
 
 // hold says which targets there are, with their renders.
-func (o *room) hold(renders map[string]*rendered) {
+func (o *budget) hold(renders map[string]*rendered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name := range o.renders {
@@ -97,7 +97,7 @@ func (o *room) hold(renders map[string]*rendered) {
 }
 
 // newest is what a target's render will be, as far as it is known.
-func (o *room) newest(name string) *rendered {
+func (o *budget) newest(name string) *rendered {
 	if r := o.made[name]; r != nil {
 		return r
 	}
@@ -113,7 +113,7 @@ func (r *rendered) pools() int {
 }
 
 // live are the renders that are held, nil if all are that were.
-func (o *room) live() []*render.Kept {
+func (o *budget) live() []*render.Kept {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.dropped {
@@ -122,7 +122,7 @@ func (o *room) live() []*render.Kept {
 	return o.held()
 }
 
-func (o *room) held() []*render.Kept {
+func (o *budget) held() []*render.Kept {
 	out := []*render.Kept{}
 	for name := range o.renders {
 		if r := o.newest(name); r.result != nil {
@@ -134,7 +134,7 @@ func (o *room) held() []*render.Kept {
 
 // take puts a new result into a target's render, or where there is no room for it what
 // tells whether it would be another one by now. full says why nothing else was kept.
-func (o *room) take(name string, r *rendered, k *render.Kept, full *render.FullError) {
+func (o *budget) take(name string, r *rendered, k *render.Kept, full *render.FullError) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.renders[name] != r {
@@ -154,15 +154,15 @@ func (o *room) take(name string, r *rendered, k *render.Kept, full *render.FullE
 }
 
 // put puts a target's render in the place of an earlier one.
-func (o *room) put(name string, place, r *rendered) {
+func (o *budget) put(name string, into, r *rendered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	*place = *r
+	*into = *r
 	delete(o.made, name)
 }
 
 // fits reports whether there is room by now for what was too much.
-func (o *room) fits(e *excess) bool {
+func (o *budget) fits(e *excess) bool {
 	if !o.retries {
 		return false
 	}
@@ -177,7 +177,7 @@ func (o *room) fits(e *excess) bool {
 
 // sweep forgets what no render holds any more, once that may be half of it, or takes
 // the room of what was refused.
-func (o *room) sweep() {
+func (o *budget) sweep() {
 	bytes := o.shared.Bytes()
 	live := o.littered(bytes)
 	if live == nil {
@@ -192,7 +192,7 @@ func (o *room) sweep() {
 
 // littered are the renders that are held, nil if a sweep is not worth its while with so
 // many bytes shared. Renders that are made beside it may drop others meanwhile.
-func (o *room) littered(bytes int) []*render.Kept {
+func (o *budget) littered(bytes int) []*render.Kept {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	crowded := false
@@ -214,7 +214,7 @@ type excess struct {
 }
 
 // diagnostic says what there is too much of for a room.
-func (e *excess) diagnostic(o *room) diag.Diagnostic {
+func (e *excess) diagnostic(o *budget) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "too-many-pools"}
 	setting := "limits.pools"
 	if e.full == nil {

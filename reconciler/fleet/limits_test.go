@@ -111,7 +111,7 @@ func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, globbed)
 			h.fleet.o.Config.Limits = tc.limits
-			h.fleet.room = newRoom(h.fleet.limits(), render.NewShared(nil))
+			h.fleet.budget = newBudget(h.fleet.limits(), render.NewShared(nil))
 			if _, got := h.compose(View{Snapshot: snap("r1", tc.before)}); len(got) != 2 || !got["a"].Whole || !got["b"].Whole {
 				t.Fatalf("as much as there may be: %+v", got)
 			}
@@ -157,11 +157,11 @@ func (c *counted) ReadFile(p string) ([]byte, error) {
 func TestMoreThanAProposalMayAdd(t *testing.T) {
 	h := newHarness(t, globbed)
 	h.fleet.o.Config.Limits = target.Limits{Nodes: 400}
-	h.fleet.room = newRoom(h.fleet.limits(), render.NewShared(nil))
+	h.fleet.budget = newBudget(h.fleet.limits(), render.NewShared(nil))
 	m := boots(30_000, "a", "b", "c")
 	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
-	held := h.fleet.room.shared.Bytes()
+	held := h.fleet.budget.shared.Bytes()
 	if held < 90_000 {
 		t.Fatalf("%d bytes are held", held)
 	}
@@ -183,7 +183,7 @@ func TestMoreThanAProposalMayAdd(t *testing.T) {
 	if len(touched) != 3 || strings.Count(refused, "\n") != 1 || !strings.Contains(refused, "of other targets that the proposal changes, and limits.nodes allows 3 times 400") {
 		t.Errorf("three changed targets: %v, %s", touched, refused)
 	}
-	if got := h.fleet.room.shared.Bytes(); got != held {
+	if got := h.fleet.budget.shared.Bytes(); got != held {
 		t.Errorf("reviews left %d bytes behind", got-held)
 	}
 	if touched, refused := say(with(m, map[string]string{"README.md": "x"})); len(touched) != 0 || refused != "" {
@@ -201,7 +201,7 @@ func TestDefaultLimits(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	// A pool takes some 4 kB, and at most 16 more for user data of its own.
-	if all := l.Pools * 20_000; newRoom(l, render.NewShared(nil)).bytes() < int(all)*9/10 {
+	if all := l.Pools * 20_000; newBudget(l, render.NewShared(nil)).bytes() < int(all)*9/10 {
 		t.Errorf("%d pools are more than limits.nodes lets be kept", l.Pools)
 	}
 }
@@ -210,7 +210,7 @@ func TestDefaultLimits(t *testing.T) {
 // place of that one.
 func TestRoomCountsWhatWillBe(t *testing.T) {
 	kept := func(pools int) *render.Kept { return &render.Kept{Set: intent.Set{Pools: make([]intent.Pool, pools)}} }
-	o := newRoom(target.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
+	o := newBudget(target.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
 	a, b := &rendered{}, &rendered{}
 	o.hold(map[string]*rendered{"a": a, "b": b})
 	o.take("a", a, kept(4), nil)

@@ -125,7 +125,7 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 	}
 	fill(&d, kept, &key, nil)
 	d.Origins = result.Origins
-	placeDesired(&d, Placer(o.Root))
+	mapDesired(&d, Readable(o.Root))
 	if o.Kubeconfig != "" {
 		d.Policy.JoinTokens.Prefix = target.DefaultSSMPrefix
 		cluster, err := workload.Open(o.Kubeconfig)

@@ -61,7 +61,7 @@ func (r *rendered) of(it *item) bool {
 func (it *item) options() render.Options {
 	o := render.Options{
 		Vars: it.vars, SecretVars: it.secretVars, ValueFiles: it.valueFiles, GiveValue: it.giveValue(), Decrypter: it.keys.decrypter,
-		Limits: it.room.build(), Patient: it.proposed,
+		Limits: it.budget.build(), Patient: it.proposed,
 	}
 	if it.keyless != nil {
 		o.Vars, o.SecretVars, o.Decrypter = it.plain, nil, it.keyless
@@ -93,7 +93,7 @@ func (it *item) origins() func(context.Context, []intent.Question) []diag.Positi
 // be read leaves the last one in place, with the reason in err. It returns an
 // error only if ctx ends.
 func (it *item) draw(ctx context.Context) error {
-	if it.look() {
+	if it.upToDate() {
 		return ctx.Err()
 	}
 	if !it.kept {
@@ -104,18 +104,18 @@ func (it *item) draw(ctx context.Context) error {
 	return it.allow(ctx)
 }
 
-// look finds out whether the item is done without rendering anything.
-func (it *item) look() bool {
+// upToDate finds out whether the item is done without rendering anything.
+func (it *item) upToDate() bool {
 	r, snap := it.render, it.view.Snapshot
 	if it.err != nil || snap.Tree == nil {
 		return true
 	}
 	if it.diags.HasErrors() {
-		it.blame()
+		it.noteFault()
 		return true
 	}
 	// What may turn out otherwise though nothing was committed is done again.
-	same := r.result != nil && !r.result.Retry && r.of(it) && (r.over == nil || !it.room.fits(r.over))
+	same := r.result != nil && !r.result.Retry && r.of(it) && (r.over == nil || !it.budget.fits(r.over))
 	if same && r.revision == snap.Revision {
 		it.kept = true
 		return !it.allows()
@@ -128,7 +128,7 @@ func (it *item) look() bool {
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("path %s is not in the commit", it.path),
 			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
 		})
-		it.blame()
+		it.noteFault()
 		return true
 	}
 	if same {
@@ -150,7 +150,7 @@ func (it *item) look() bool {
 func (it *item) make(ctx context.Context) error {
 	r, snap := it.render, it.view.Snapshot
 	ctx, sp := span.Start(ctx, "render", "target", it.name, "revision", snap.Revision)
-	result, err := render.Keep(ctx, snap.Tree, it.path, it.options(), it.room.shared)
+	result, err := render.Keep(ctx, snap.Tree, it.path, it.options(), it.budget.shared)
 	var full *render.FullError
 	if errors.As(err, &full) {
 		err = nil
@@ -163,7 +163,7 @@ func (it *item) make(ctx context.Context) error {
 	if full != nil && it.light {
 		return ErrHeavy
 	}
-	it.room.take(it.name, r, result, full)
+	it.budget.take(it.name, r, result, full)
 	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
 	r.valueFiles = it.valueFiles
 	r.secretVars, r.keys, r.verify = it.secretVars, it.keys.id, it.view.Verify
@@ -177,16 +177,16 @@ func (it *item) at() {
 	it.render.revision, it.render.subject, it.render.ref = snap.Revision, snap.Subject, snap.Ref
 }
 
-// blame notes that the commit leaves nothing to render. The one that brought the
+// noteFault notes that the commit leaves nothing to render. The one that brought the
 // fault touched the target; one that leaves it as it is did not.
-func (it *item) blame() {
+func (it *item) noteFault() {
 	r := it.render
 	fault := it.diags.Sorted()[0].Summary
 	if r.fault == fault {
 		it.at()
 		return
 	}
-	it.room.take(it.name, r, nil, nil)
+	it.budget.take(it.name, r, nil, nil)
 	r.fault = fault
 	it.move()
 }
@@ -251,7 +251,7 @@ func (it *item) allow(ctx context.Context) error {
 	if err != nil {
 		return note("%v", err)
 	}
-	before, err := render.Keep(ctx, parent.Tree, it.path, it.options(), render.NewShared(it.room.shared))
+	before, err := render.Keep(ctx, parent.Tree, it.path, it.options(), render.NewShared(it.budget.shared))
 	if err != nil {
 		return note("%v", err)
 	}

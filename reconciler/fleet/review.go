@@ -93,7 +93,7 @@ func (b *Base) still(next *Base) bool {
 // copied is a fleet that knows what f does, for one composition.
 func (f *Fleet) copied() *Fleet {
 	c := New(f.o)
-	c.room, c.sources, c.places = f.room.forReview(), f.sources, make(chan struct{}, besideReview)
+	c.budget, c.sources, c.slots = f.budget.forReview(), f.sources, make(chan struct{}, besideReview)
 	c.renders = make(map[string]*rendered, len(f.renders))
 	for name, r := range f.renders {
 		// Whether a render holds for another tree is told by what it read, and
@@ -257,7 +257,7 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 	f.o.Accounts = accounts
 	secrets := cmp.Or(p.Secrets, f.o.Secrets)
 	if p.Light {
-		f.room.shared.Limit(min(lightBytes, f.room.bytes()), nil)
+		f.budget.shared.Limit(min(lightBytes, f.budget.bytes()), nil)
 	}
 	defer f.Wait() // also where it fails: nothing of it goes on
 	ctx, cancel := context.WithCancel(ctx)
@@ -285,7 +285,7 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 	}
 	roleless := map[string]bool{}
 	for _, it := range items {
-		roleless[it.name] = it.target.PlanRoleARN == "" && it.key.Endpoint == "" && !it.placeless()
+		roleless[it.name] = it.target.PlanRoleARN == "" && it.key.Endpoint == "" && !it.accountUnknown()
 		// What a proposal leaves as it is was hidden when it was followed.
 		if r := it.render.result; r != nil && it.desired.Touched {
 			passing{secrets, p.Owner}.hide("target "+it.name, r.Hidden)

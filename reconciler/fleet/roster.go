@@ -19,10 +19,10 @@ type roster struct {
 	removed []string
 }
 
-// callRolls finds out which targets each source's commit took away. A source
+// findRemoved finds out which targets each source's commit took away. A source
 // that was not read, or not to its end, takes nothing away; nor does a change of
 // the configuration.
-func (f *Fleet) callRolls(views map[string]View, items []*item) {
+func (f *Fleet) findRemoved(views map[string]View, items []*item) {
 	next := map[string]*roster{}
 	for _, source := range f.o.Config.Sources {
 		old := f.rosters[source]

@@ -61,9 +61,9 @@ func (it *item) lackRow() {
 	it.diags = append(it.diags, diag.Diagnostic{Severity: diag.Error, Code: "row-missing", Summary: summary, Detail: detail})
 }
 
-// placeless reports whether it is not known to which account and region the item is
+// accountUnknown reports whether it is not known to which account and region the item is
 // applied.
-func (it *item) placeless() bool { return it.rowless || it.unknown && it.target.Table != nil }
+func (it *item) accountUnknown() bool { return it.rowless || it.unknown && it.target.Table != nil }
 
 // unmatched warns of rows for which there is no directory, with the first of the
 // target's items. Where the source cannot be read, nobody knows.
@@ -103,7 +103,7 @@ func reserve(items []*item) {
 	}
 	for _, it := range items {
 		if p := &it.desired.Policy; len(rowless) > 0 {
-			p.Placeless = rowless
+			p.AccountUnknown = rowless
 		}
 		if p := &it.desired.Policy; len(unlisted) > 0 {
 			p.Unlisted, p.Listed = unlisted, listed
@@ -111,9 +111,9 @@ func reserve(items []*item) {
 	}
 }
 
-// doubt keeps anything from being deleted where targets may be of which nobody knows:
+// keepUnlisted keeps anything from being deleted where targets may be of which nobody knows:
 // those of a path that could not be read, in every place that its table names.
-func (f *Fleet) doubt(items []*item, batches []reconciler.Batch) {
+func (f *Fleet) keepUnlisted(items []*item, batches []reconciler.Batch) {
 	for _, it := range items {
 		if !it.unknown || it.target.Table == nil {
 			continue

@@ -124,17 +124,17 @@ func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 		switch {
 		case s.Target == "": // first in their order, so that the target's own says it
 			d.Policy.Suspended, g.Suspended = true, "all targets are "+s.Text()
-			tell(d, g.Suspended)
+			noteSuspended(d, g.Suspended)
 		case s.Target != d.Policy.Target:
 		case s.Pool == "":
 			d.Policy.Suspended, g.Suspended = true, s.Text()
-			tell(d, "the target is "+s.Text())
+			noteSuspended(d, "the target is "+s.Text())
 		default:
 			if g.Pools == nil {
 				g.Pools = map[string]string{}
 			}
 			g.Pools[s.Pool] = s.Text()
-			tell(d, "the pool "+s.Pool+" is "+s.Text())
+			noteSuspended(d, "the pool "+s.Pool+" is "+s.Text())
 		}
 	}
 	if len(c.Windows) > 0 && !overridden(r, d.Policy.Target) {
@@ -142,8 +142,8 @@ func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	}
 }
 
-// tell puts the suspensions into the report, also while nothing waits.
-func tell(d *reconciler.Desired, what string) {
+// noteSuspended puts the suspensions into the report, also while nothing waits.
+func noteSuspended(d *reconciler.Desired, what string) {
 	warn(d, diag.Diagnostic{Severity: diag.Info, Code: "suspended", Summary: what})
 }
 

@@ -155,7 +155,7 @@ func (c *check) remove(ctx context.Context, t token) {
 
 // keep makes sure that a parameter holds a token that is valid for long enough.
 func (c *check) keep(ctx context.Context, p Pool) {
-	if h := c.have[p.Parameter]; h.place == placeOf(c.info) && slices.ContainsFunc(c.tokens, func(t token) bool {
+	if h := c.have[p.Parameter]; h.cluster == clusterHash(c.info) && slices.ContainsFunc(c.tokens, func(t token) bool {
 		return t.id == h.id && t.pool == p.Key && t.until.Sub(c.now) > renewBefore
 	}) {
 		return
@@ -171,7 +171,7 @@ func (c *check) keep(ctx context.Context, p Pool) {
 	}
 	value := strings.Join(append([]string{t.id + "." + t.secret, c.info.Endpoint}, c.info.CAHashes...), " ")
 	err := c.keeper.Parameters.PutParameter(ctx, Write{
-		Name: p.Parameter, Description: describe(t, placeOf(c.info)), Value: value,
+		Name: p.Parameter, Description: describe(t, clusterHash(c.info)), Value: value,
 		Tags: map[string]string{keyOwner: c.req.Owner, keyTarget: c.req.Target, keySource: c.req.Source, keyPool: p.Key},
 	})
 	if err != nil {

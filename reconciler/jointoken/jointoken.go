@@ -173,15 +173,15 @@ func (r Request) mark() string {
 
 // held holds the facts in a parameter's description.
 type held struct {
-	id    string
-	until time.Time
-	place string
+	id      string
+	until   time.Time
+	cluster string
 }
 
 var description = regexp.MustCompile(`^weir: join token ([a-z0-9]{6}) until (\S+), cluster ([0-9a-f]{12})$`)
 
-func describe(t token, place string) string {
-	return fmt.Sprintf("weir: join token %s until %s, cluster %s", t.id, t.until.UTC().Format(time.RFC3339), place)
+func describe(t token, cluster string) string {
+	return fmt.Sprintf("weir: join token %s until %s, cluster %s", t.id, t.until.UTC().Format(time.RFC3339), cluster)
 }
 
 // parse reads what describe wrote; anything else is a token that has expired.
@@ -194,7 +194,7 @@ func parse(text string) held {
 	if err != nil {
 		return held{}
 	}
-	return held{id: m[1], until: until, place: m[3]}
+	return held{id: m[1], until: until, cluster: m[3]}
 }
 
 // token is a bootstrap token, or the rest of an unusable one.
@@ -228,8 +228,8 @@ func random(n int) string {
 	return string(out)
 }
 
-// placeOf stands for what a parameter says of the cluster.
-func placeOf(i workload.ClusterInfo) string {
+// clusterHash stands for what a parameter says of the cluster.
+func clusterHash(i workload.ClusterInfo) string {
 	sum := sha256.Sum256([]byte(i.Endpoint + " " + strings.Join(i.CAHashes, " ")))
 	return hex.EncodeToString(sum[:6])
 }

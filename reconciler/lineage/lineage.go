@@ -65,26 +65,26 @@ func Open(db *state.DB, log *slog.Logger) *Book {
 	return &Book{db: db, log: log, known: map[string]record{}, lines: map[string]map[string]*Line{}}
 }
 
-// Line is the lineage of one source. It is a reconciler.Kinship.
+// Line is the lineage of one source. It is a reconciler.Ancestry.
 type Line struct {
 	book     *Book
 	id, name string
 	git      Git
-	// ring has passes made anew once Git has answered.
-	ring func()
-	now  func() time.Time
+	// nudge has passes made anew once Git has answered.
+	nudge func()
+	now   func() time.Time
 
 	// guarded by book.mu: when the last look that worked began and what it found, since
 	// when Git is asked for commits, and since when passes wait for that, zero if none does.
-	looked  time.Time
+	foundAt time.Time
 	head    string
 	asked   map[string]time.Time
 	waiting time.Time
 }
 
 // Line returns the lineage of a source of the repository with the id.
-func (b *Book) Line(id, name string, git Git, ring func(), now func() time.Time) *Line {
-	return &Line{book: b, id: id, name: name, git: git, ring: ring, now: now, asked: map[string]time.Time{}}
+func (b *Book) Line(id, name string, git Git, nudge func(), now func() time.Time) *Line {
+	return &Line{book: b, id: id, name: name, git: git, nudge: nudge, now: now, asked: map[string]time.Time{}}
 }
 
 // Follow says which sources there are, and forgets what no source names any more:
@@ -158,13 +158,13 @@ func (b *Book) set(id string, r record) {
 	}
 }
 
-// Looked takes in that a look at the repository, which began at a time, found a
+// Found takes in that a look at the repository, which began at a time, found a
 // revision. A branch that was reset is seen here, also where that happened while weir
 // was not running.
-func (l *Line) Looked(began time.Time, revision string) {
+func (l *Line) Found(began time.Time, revision string) {
 	b := l.book
 	b.mu.Lock()
-	l.looked, l.head = began, revision
+	l.foundAt, l.head = began, revision
 	r := b.of(l.id)
 	last := r.Heads[l.name]
 	waited := !l.waiting.IsZero() && began.After(l.waiting)
@@ -176,7 +176,7 @@ func (l *Line) Looked(began time.Time, revision string) {
 		l.came(last, revision)
 	}
 	if waited {
-		l.ring()
+		l.nudge()
 	}
 }
 
@@ -238,10 +238,10 @@ func (b *Book) Lift(id string, commits []string) {
 // ID is the repository's.
 func (l *Line) ID() string { return l.id }
 
-// Kin says how commits stand to the one that is followed. One that is newer, or not
+// Relations says how commits stand to the one that is followed. One that is newer, or not
 // here, is asked for first: it is believed to be so once a look that began afterwards
 // has worked and found nothing newer to follow.
-func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[string]basis.Kin, error) {
+func (l *Line) Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error) {
 	l.book.mu.Lock()
 	r := l.book.of(l.id)
 	lines := make([]*Line, 0, len(l.book.lines[l.id]))
@@ -251,12 +251,12 @@ func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[
 		}
 	}
 	l.book.mu.Unlock()
-	out := make(map[string]basis.Kin, len(commits))
+	out := make(map[string]basis.Relation, len(commits))
 	var open []string
 	past := append([]string{followed}, r.Left...)
 	for _, c := range commits {
 		if slices.ContainsFunc(r.Lifted, func(lifted string) bool { return alike(lifted, c) }) || slices.ContainsFunc(past, func(p string) bool { return alike(p, c) }) {
-			out[c] = basis.KinOlder
+			out[c] = basis.RelationOlder
 		} else {
 			open = append(open, c)
 		}
@@ -270,14 +270,14 @@ func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[
 	}
 	for _, c := range open {
 		switch s := standings[c]; {
-		case s == snapshot.Behind || s == snapshot.Aside || l.elsewhere(ctx, lines, r, c):
-			out[c] = basis.KinOlder
+		case s == snapshot.Behind || s == snapshot.Aside || l.passedElsewhere(ctx, lines, r, c):
+			out[c] = basis.RelationOlder
 		case l.asking(c, followed):
-			out[c] = basis.KinAsked
+			out[c] = basis.RelationAsked
 		case s == snapshot.Ahead:
-			out[c] = basis.KinNewer
+			out[c] = basis.RelationNewer
 		default:
-			out[c] = basis.KinUnknown
+			out[c] = basis.RelationUnknown
 		}
 	}
 	return out, nil
@@ -286,9 +286,9 @@ func (l *Line) Kin(ctx context.Context, followed string, commits []string) (map[
 // alike reports whether two names, of which each may be short, are of one commit.
 func alike(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// elsewhere reports whether another source of the same repository has already passed
+// passedElsewhere reports whether another source of the same repository has already passed
 // the commit: this weir is not behind one that it follows.
-func (l *Line) elsewhere(ctx context.Context, lines []*Line, r record, commit string) bool {
+func (l *Line) passedElsewhere(ctx context.Context, lines []*Line, r record, commit string) bool {
 	for _, other := range lines {
 		head := r.Heads[other.name]
 		if head == "" {
@@ -316,7 +316,7 @@ func (l *Line) asking(commit, followed string) bool {
 		since = l.now()
 		l.asked[commit] = since
 	}
-	if l.looked.After(since) && l.head == followed {
+	if l.foundAt.After(since) && l.head == followed {
 		return false
 	}
 	l.waiting = l.now()

@@ -60,7 +60,7 @@ func (b *bench) follow(name, mirror string, ref source.Ref) (*Line, *source.Git)
 	b.t.Helper()
 	var line *Line
 	git, err := source.New(source.Config{Name: name, URL: b.repo.URL(), Ref: ref, Dir: mirror}, source.Options{
-		Looked: func(began time.Time, revision string) { line.Looked(began, revision) },
+		Found: func(began time.Time, revision string) { line.Found(began, revision) },
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -89,14 +89,14 @@ func (b *bench) commit(text string) string {
 	return b.repo.Commit(text)
 }
 
-// kin wants the commits to stand so to the one that was found last.
-func (b *bench) kin(what string, followed string, want map[string]basis.Kin) {
+// relations wants the commits to stand so to the one that was found last.
+func (b *bench) relations(what string, followed string, want map[string]basis.Relation) {
 	b.t.Helper()
 	var names []string
 	for name := range want {
 		names = append(names, name)
 	}
-	got, err := b.line.Kin(b.t.Context(), followed, names)
+	got, err := b.line.Relations(b.t.Context(), followed, names)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func TestAskedThenBelieved(t *testing.T) {
 	one, two := b.commit("one"), b.commit("two")
 	b.look()
 	nowhere := strings.Repeat("9", 40)
-	b.kin("what is behind is known", two, map[string]basis.Kin{one: basis.KinOlder, one[:7]: basis.KinOlder, two[:7]: basis.KinOlder})
-	b.kin("what is not here is asked for", two, map[string]basis.Kin{nowhere: basis.KinAsked, nowhere[:7]: basis.KinAsked})
+	b.relations("what is behind is known", two, map[string]basis.Relation{one: basis.RelationOlder, one[:7]: basis.RelationOlder, two[:7]: basis.RelationOlder})
+	b.relations("what is not here is asked for", two, map[string]basis.Relation{nowhere: basis.RelationAsked, nowhere[:7]: basis.RelationAsked})
 	if b.rung != 0 {
 		t.Error("passes are rung before Git has answered")
 	}
@@ -119,16 +119,16 @@ func TestAskedThenBelieved(t *testing.T) {
 	if b.rung != 1 {
 		t.Errorf("passes were rung %d times", b.rung)
 	}
-	b.kin("and then believed", two, map[string]basis.Kin{nowhere: basis.KinUnknown, nowhere[:7]: basis.KinUnknown})
+	b.relations("and then believed", two, map[string]basis.Relation{nowhere: basis.RelationUnknown, nowhere[:7]: basis.RelationUnknown})
 	b.look()
 	if b.rung != 1 {
 		t.Errorf("passes were rung %d times", b.rung)
 	}
 	three := b.commit("three")
-	b.kin("another one", two, map[string]basis.Kin{three: basis.KinAsked})
+	b.relations("another one", two, map[string]basis.Relation{three: basis.RelationAsked})
 	b.look()
-	b.kin("the composition is behind the source", two, map[string]basis.Kin{three: basis.KinAsked})
-	b.kin("it came", three, map[string]basis.Kin{three: basis.KinOlder})
+	b.relations("the composition is behind the source", two, map[string]basis.Relation{three: basis.RelationAsked})
+	b.relations("it came", three, map[string]basis.Relation{three: basis.RelationOlder})
 }
 
 // A source that stays where it is though there are later commits is behind.
@@ -139,16 +139,16 @@ func TestAPinnedSourceIsBehind(t *testing.T) {
 	b.restart(t.TempDir(), source.Ref{Commit: one})
 	two := b.commit("two")
 	b.look()
-	b.kin("asked for", one, map[string]basis.Kin{two[:7]: basis.KinAsked})
+	b.relations("asked for", one, map[string]basis.Relation{two[:7]: basis.RelationAsked})
 	b.look()
 	// The server gives no commit by name, and so its branches came too.
-	b.kin("believed", one, map[string]basis.Kin{two[:7]: basis.KinNewer})
+	b.relations("believed", one, map[string]basis.Relation{two[:7]: basis.RelationNewer})
 	// Somebody has decided.
 	b.book.Lift(b.git.ID(), []string{two[:7]})
-	b.kin("lifted, by either name", one, map[string]basis.Kin{two[:7]: basis.KinOlder, two: basis.KinOlder})
+	b.relations("lifted, by either name", one, map[string]basis.Relation{two[:7]: basis.RelationOlder, two: basis.RelationOlder})
 	b.restart(t.TempDir(), source.Ref{Commit: one})
 	b.look()
-	b.kin("after a restart too", one, map[string]basis.Kin{two[:7]: basis.KinOlder})
+	b.relations("after a restart too", one, map[string]basis.Relation{two[:7]: basis.RelationOlder})
 }
 
 // A reset branch is where it was reset to, whether weir looked on, was stopped, or has
@@ -156,16 +156,16 @@ func TestAPinnedSourceIsBehind(t *testing.T) {
 func TestAResetBranch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		during func(b *bench)
-		want   basis.Kin
+		want   basis.Relation
 	}{
-		"while it looks on":      {func(*bench) {}, basis.KinOlder},
-		"while it is stopped":    {func(b *bench) { b.restart(b.dir, source.Ref{Branch: "main"}) }, basis.KinOlder},
-		"and the mirror is lost": {func(b *bench) { b.restart(b.t.TempDir(), source.Ref{Branch: "main"}) }, basis.KinOlder},
+		"while it looks on":      {func(*bench) {}, basis.RelationOlder},
+		"while it is stopped":    {func(b *bench) { b.restart(b.dir, source.Ref{Branch: "main"}) }, basis.RelationOlder},
+		"and the mirror is lost": {func(b *bench) { b.restart(b.t.TempDir(), source.Ref{Branch: "main"}) }, basis.RelationOlder},
 		"and all is lost": {func(b *bench) {
 			b.stop()
 			b.dir = b.t.TempDir()
 			b.start(b.dir, source.Ref{Branch: "main"})
-		}, basis.KinUnknown},
+		}, basis.RelationUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -177,12 +177,12 @@ func TestAResetBranch(t *testing.T) {
 			tc.during(b)
 			b.look()
 			for range 2 {
-				got, err := b.line.Kin(t.Context(), one, []string{three, three[:7]})
+				got, err := b.line.Relations(t.Context(), one, []string{three, three[:7]})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if tc.want == basis.KinOlder || b.rung > 0 {
-					if diff := cmp.Diff(map[string]basis.Kin{three: tc.want, three[:7]: tc.want}, got); diff != "" {
+				if tc.want == basis.RelationOlder || b.rung > 0 {
+					if diff := cmp.Diff(map[string]basis.Relation{three: tc.want, three[:7]: tc.want}, got); diff != "" {
 						t.Errorf("(-want +got):\n%s", diff)
 					}
 				}
@@ -192,7 +192,7 @@ func TestAResetBranch(t *testing.T) {
 			b.repo.Switch("main")
 			four := b.commit("four")
 			b.look()
-			b.kin("later", four, map[string]basis.Kin{one: basis.KinOlder})
+			b.relations("later", four, map[string]basis.Relation{one: basis.RelationOlder})
 		})
 	}
 }
@@ -205,7 +205,7 @@ func TestWhatWasLeft(t *testing.T) {
 	b.look()
 	b.repo.Branch("main", one)
 	b.look()
-	b.kin("in between", one, map[string]basis.Kin{two: basis.KinOlder, two[:7]: basis.KinOlder})
+	b.relations("in between", one, map[string]basis.Relation{two: basis.RelationOlder, two[:7]: basis.RelationOlder})
 	b.repo.Branch("main", three)
 	b.look()
 	if left := b.line.left(); len(left) > 0 {
@@ -235,8 +235,8 @@ func TestTwoBranchesOfOneRepository(t *testing.T) {
 	if _, err := git.Latest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := dev.Kin(context.Background(), one, []string{two, two[:7]})
-	if diff := cmp.Diff(map[string]basis.Kin{two: basis.KinOlder, two[:7]: basis.KinOlder}, got); diff != "" || err != nil {
+	got, err := dev.Relations(context.Background(), one, []string{two, two[:7]})
+	if diff := cmp.Diff(map[string]basis.Relation{two: basis.RelationOlder, two[:7]: basis.RelationOlder}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -256,14 +256,14 @@ func TestSourcesThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.book.Follow([]*Line{dev}) // main's source is gone, and what dev holds is behind it
-	got, err := dev.Kin(t.Context(), one, []string{two})
-	if diff := cmp.Diff(map[string]basis.Kin{two: basis.KinOlder}, got); diff != "" || err != nil {
+	got, err := dev.Relations(t.Context(), one, []string{two})
+	if diff := cmp.Diff(map[string]basis.Relation{two: basis.RelationOlder}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for i := range 50 {
 		other := b.book.Line(fmt.Sprint("other-", i), "s", b.git, func() {}, time.Now)
 		b.book.Follow([]*Line{dev, other})
-		other.Looked(time.Now(), one)
+		other.Found(time.Now(), one)
 		b.book.Lift(other.ID(), []string{two})
 	}
 	b.book.Follow([]*Line{dev})

@@ -56,7 +56,7 @@ type Needs struct {
 	// Launched are instances of which the launch time is needed.
 	Launched []string
 	// Commits are those of which it is to be known how they stand to the one that is
-	// followed: Input.Kin.
+	// followed: Input.Relations.
 	Commits []string
 }
 

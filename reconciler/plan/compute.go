@@ -30,7 +30,7 @@ func Compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
-		outstanding: map[string]basis.Outstanding{}, homes: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{},
+		outstanding: map[string]basis.Outstanding{}, matching: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{},
 	}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
 		c.shared[s.Key()] = s
@@ -43,7 +43,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c.needLaunchTimes()
 	c.nodesUnread()
 	if !in.Policy.Adoption.Asked {
-		c.Take(orphan.Plan(in, c.stuck, c.homes))
+		c.Take(orphan.Plan(in, c.stuck, c.matching))
 	}
 	ahead := c.fence()
 	c.notTaken()
@@ -54,7 +54,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
 		Steps: c.Steps, Diagnostics: c.Diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
-	p.homes, p.watched, p.outstanding, p.wants, p.Summary = c.homes, c.Watched, c.outstanding, c.sharedWants(), c.summary()
+	p.matching, p.watched, p.outstanding, p.wants, p.Summary = c.matching, c.Watched, c.outstanding, c.sharedWants(), c.summary()
 	p.wantedImages, p.resolved, p.reviewed, p.behind = c.wantedImages, c.Resolved, c.Reviewed, c.Behind
 	p.Ahead = ahead
 	return p, c.Needs
@@ -72,7 +72,7 @@ type computation struct {
 	images map[intent.Lookup][]byte
 	// outstanding, homes, settled, moved and wantedImages collect the results, by pool.
 	outstanding  map[string]basis.Outstanding
-	homes        map[string]observed.NodegroupName
+	matching     map[string]observed.NodegroupName
 	settled      map[intent.Key]bool
 	moved        map[string]string
 	wantedImages map[string]string
@@ -94,7 +94,7 @@ func (c *computation) pool(pool *intent.Pool) {
 		c.stuck[key] = true
 	}
 	if r.Home != (observed.NodegroupName{}) {
-		c.homes[key] = r.Home
+		c.matching[key] = r.Home
 	}
 	if r.Replaces {
 		c.others[pool.Nodegroup.ClusterName] = key

@@ -16,7 +16,7 @@ import (
 // Everything else that speaks of convergence goes by it: reports and with them page,
 // commit statuses, metrics and the targets that wait for this one.
 func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
-	c := Condition{Type: conditionReady, Status: truth(false), Severity: "Info"}
+	c := Condition{Type: conditionReady, Status: conditionStatus(false), Severity: "Info"}
 	key := pool.Key.String()
 	left, open := f.outstanding[key]
 	unready, late := in.Unready(pool)
@@ -41,7 +41,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 		if text := launch.Pending(in, pool); text != "" {
 			c.Reason, c.Message = launch.ReasonPending, text
 		} else if s.Nodegroup != nil && len(s.Nodegroup.Health) > 0 && left.Failure == "" {
-			c.Message = s.Nodegroup.ailment()
+			c.Message = s.Nodegroup.healthText()
 		}
 	case open:
 		c.Severity, c.Reason, c.Message = left.Severity, left.Reason, left.Message
@@ -51,7 +51,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 		c.Reason = ReasonMinReady
 		c.Message = strconv.Itoa(int(s.UnavailableReplicas)) + " of " + strconv.Itoa(int(s.DesiredReplicas)) + " machines have not been ready for minReadySeconds, which is " + strconv.Itoa(int(pool.MinReadySeconds))
 	default:
-		return Condition{Type: conditionReady, Status: truth(true)}
+		return Condition{Type: conditionReady, Status: conditionStatus(true)}
 	}
 	// The report names failures beside whatever else is to be done.
 	s.failsBeside(&c, launch.FailureLaunch, cause, unlaunched)

@@ -38,7 +38,7 @@ func (c *computation) drift() {
 	for i := range c.in.Set.Pools {
 		pools[c.in.Set.Pools[i].Key.String()] = &c.in.Set.Pools[i]
 	}
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	var order []string
 	for i := range c.Steps {
 		s := &c.Steps[i]
@@ -47,13 +47,13 @@ func (c *computation) drift() {
 		}
 		d := c.cause(s)
 		s.Drift = &d
-		if s.Pool != "" && !told[s.Pool] {
-			told[s.Pool] = true
+		if s.Pool != "" && !listed[s.Pool] {
+			listed[s.Pool] = true
 			order = append(order, s.Pool)
 		}
 	}
 	for _, key := range order {
-		c.tellDrift(pools[key])
+		c.reportDrift(pools[key])
 	}
 }
 
@@ -83,8 +83,8 @@ func wasMade(in basis.Input, pool *intent.Pool) bool {
 	return in.Exists(pool) || t != nil && pool.LaunchConfig == nil && in.State.Templates[t.Name].Tags[observed.TagPool] == pool.Key.String()
 }
 
-// tellDrift says what of a pool differs, once for all of its steps.
-func (c *computation) tellDrift(pool *intent.Pool) {
+// reportDrift says what of a pool differs, once for all of its steps.
+func (c *computation) reportDrift(pool *intent.Pool) {
 	var words []string
 	for _, s := range c.Steps {
 		if s.Drift == nil || s.Pool != pool.Key.String() {
@@ -119,12 +119,12 @@ func (c *computation) cause(s *step.Step) step.Drift {
 	if moved := c.moved[s.Pool]; moved != "" && s.Verb == step.Rollout {
 		return step.Drift{Cause: moved}
 	}
-	does, tell := s.Do.(step.Explained)
-	if !tell {
+	action, explained := s.Do.(step.Explained)
+	if !explained {
 		return step.Drift{}
 	}
-	tells := does.Explained(c.in.State.Groups[s.Name])
-	if tells == nil {
+	matches := action.Explained(c.in.State.Groups[s.Name])
+	if matches == nil {
 		return step.Drift{}
 	}
 	q := observed.ActivityQuery{Group: s.Name, Finding: string(content.Canonical(s.Changes))}
@@ -133,7 +133,7 @@ func (c *computation) cause(s *step.Step) step.Drift {
 		c.Needs.Activities = append(c.Needs.Activities, q)
 		return step.Drift{}
 	}
-	if i := slices.IndexFunc(have.List, tells); i >= 0 {
+	if i := slices.IndexFunc(have.List, matches); i >= 0 {
 		return step.Drift{At: have.List[i].At, Cause: content.Printable(have.List[i].Cause)}
 	}
 	return step.Drift{Cause: have.Refused}

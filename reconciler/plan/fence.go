@@ -52,47 +52,47 @@ func (c *fence) hold(steps []step.Step) {
 		byOwner[s.Owner()] = append(byOwner[s.Owner()], c.causes(s)...)
 	}
 	for _, owner := range order {
-		worst, found := basis.KinOlder, cause{}
+		worst, found := basis.RelationOlder, cause{}
 		for _, cause := range byOwner[owner] {
-			switch kin := c.kin(cause.commit); {
-			case kin == basis.KinNewer || kin == basis.KinUnknown:
+			switch relation := c.relation(cause.commit); {
+			case relation == basis.RelationNewer || relation == basis.RelationUnknown:
 				c.ahead[cause.commit] = true
-				if worst == basis.KinOlder || worst == basis.KinAsked {
-					worst, found = kin, cause
+				if worst == basis.RelationOlder || worst == basis.RelationAsked {
+					worst, found = relation, cause
 				}
-			case kin == basis.KinAsked && worst == basis.KinOlder:
-				worst, found = kin, cause
+			case relation == basis.RelationAsked && worst == basis.RelationOlder:
+				worst, found = relation, cause
 			}
 		}
-		if worst != basis.KinOlder {
+		if worst != basis.RelationOlder {
 			c.stop(steps, owner, worst, found)
 		}
 	}
 }
 
-// kin is the known relation of a commit to this one. Weir asks for an unknown one, and
+// relation is the known relation of a commit to this one. Weir asks for an unknown one, and
 // takes the commit as older until the plan is made anew.
-func (c *fence) kin(commit string) basis.Kin {
+func (c *fence) relation(commit string) basis.Relation {
 	if strings.HasPrefix(c.in.Commit.Revision, commit) {
-		return basis.KinOlder
+		return basis.RelationOlder
 	}
-	kin, known := c.in.Kin[commit]
+	relation, known := c.in.Relations[commit]
 	if !known {
 		c.Needs.Commits = append(c.Needs.Commits, commit)
-		return basis.KinOlder
+		return basis.RelationOlder
 	}
-	return kin
+	return relation
 }
 
 // stop holds an owner's steps.
-func (c *fence) stop(steps []step.Step, owner string, kin basis.Kin, from cause) {
+func (c *fence) stop(steps []step.Step, owner string, relation basis.Relation, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := short(c.in.Commit.Revision)
 	hold, why := step.HeldStopped, "another weir is ahead: commit "+short(from.commit)
-	switch kin {
-	case basis.KinNewer:
+	switch relation {
+	case basis.RelationNewer:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
-	case basis.KinUnknown:
+	case basis.RelationUnknown:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
 	default:
 		hold, why = step.HeldWaiting, "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"

@@ -166,13 +166,13 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 			}
 		}
 	}
-	place := func(c candidate) int {
+	position := func(c candidate) int {
 		if n := slices.Index(queue, c.Waiting); n >= 0 {
 			return n
 		}
 		return len(queue)
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return place(a) - place(b) })
+	slices.SortStableFunc(all, func(a, b candidate) int { return position(a) - position(b) })
 	free := max(0, limit-moving)
 	if free >= len(all) {
 		return nil

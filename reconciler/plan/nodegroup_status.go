@@ -37,7 +37,7 @@ func (f findings) nodegroupsFor(in basis.Input, pool *intent.Pool) []observed.No
 		return nil
 	}
 	all := in.NodegroupsOf(pool)
-	home := f.homes[pool.Key.String()]
+	home := f.matching[pool.Key.String()]
 	if i := slices.IndexFunc(all, func(n observed.Nodegroup) bool { return n.NodegroupName == home }); i > 0 {
 		have := all[i]
 		all = slices.Insert(slices.Delete(all, i, i+1), 0, have)
@@ -60,8 +60,8 @@ func nodegroupStatus(all []observed.Nodegroup) *NodegroupStatus {
 	return out
 }
 
-// ailment is the first health issue in words.
-func (n *NodegroupStatus) ailment() string {
+// healthText is the first health issue in words.
+func (n *NodegroupStatus) healthText() string {
 	text := "EKS says of the nodegroup " + n.Name + ": " + n.Health[0].Code
 	for _, more := range []string{n.Health[0].Message, n.Health[0].Hint} {
 		if more != "" {

@@ -52,7 +52,7 @@ func (c *computation) notTaken() {
 			continue
 		}
 		s.Held = step.HeldStopped
-		s.HeldReason = c.tellNotTaken(*s)
+		s.HeldReason = c.reportNotTaken(*s)
 		if content := s.Makes(); content != "" {
 			waits[step.MadeKey{Name: s.Name, Content: content}] = s.HeldReason
 		}
@@ -65,8 +65,8 @@ func (c *computation) notTaken() {
 	}
 }
 
-// tellNotTaken says which fields AWS does not keep, and returns it in short.
-func (c *computation) tellNotTaken(s step.Step) string {
+// reportNotTaken says which fields AWS does not keep, and returns it in short.
+func (c *computation) reportNotTaken(s step.Step) string {
 	what := string(s.Resource) + " " + s.Name
 	short := "AWS took this for the " + what + " and it is due as before"
 	summary := short + ": " + s.Reason
@@ -79,11 +79,11 @@ func (c *computation) tellNotTaken(s step.Step) string {
 		summary = "AWS took of the " + what + " " + strings.Join(fields, "; ")
 	}
 	const detail = "weir does not write it again until AWS answers something else, the pool changes in Git, or somebody asks with weir reconcile TARGET --retry; write in Git what AWS answers, or find who sets it back"
-	told := false
+	noted := false
 	for i := range c.in.Set.Pools {
 		pool := &c.in.Set.Pools[i]
 		if key := pool.Key.String(); key == s.Pool || slices.Contains(s.Pools, key) {
-			told = true
+			noted = true
 			var path intent.Path
 			if len(s.Changes) > 0 && s.Changes[0].Object == pool.Infrastructure {
 				path = s.Changes[0].Path
@@ -91,7 +91,7 @@ func (c *computation) tellNotTaken(s step.Step) string {
 			c.Note(diag.Error, pool, path, basis.CodeNotTaken, summary, detail)
 		}
 	}
-	if !told { // of what nothing in Git wants any more
+	if !noted { // of what nothing in Git wants any more
 		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: basis.CodeNotTaken, Summary: summary, Detail: detail})
 	}
 	return short

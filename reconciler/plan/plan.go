@@ -31,8 +31,8 @@ type Plan struct {
 	// outstanding says, by pool, what Git asks for that AWS does not hold yet although
 	// no step is left to plan.
 	outstanding map[string]basis.Outstanding
-	// homes are the nodegroups that match Git, by pool.
-	homes map[string]observed.NodegroupName
+	// matching are the nodegroups that match Git, by pool.
+	matching map[string]observed.NodegroupName
 	// wantedImages are those of the versions that pools want, by pool.
 	wantedImages map[string]string
 	// watched are the instance refreshes that its pools wait for, by group.

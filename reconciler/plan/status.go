@@ -18,7 +18,7 @@ import (
 func Statuses(in basis.Input, p *Plan) []PoolStatus {
 	out := make([]PoolStatus, 0, len(in.Set.Pools))
 	f := findingsOf(p)
-	f.homes, f.watched, f.outstanding = p.homes, p.watched, p.outstanding
+	f.matching, f.watched, f.outstanding = p.matching, p.watched, p.outstanding
 	if in.Index == nil {
 		in.Index = basis.NewIndex(in.State)
 	}
@@ -32,13 +32,13 @@ func Statuses(in basis.Input, p *Plan) []PoolStatus {
 
 // findings are the diagnostics of a plan, by pool and by object.
 type findings struct {
-	pending map[string]bool                   // pools with steps
-	waits   map[string]string                 // what pools wait for of their control plane
-	errors  map[string]*diag.Diagnostic       // the first error of an object
-	drifts  map[string]*diag.Diagnostic       // the first drift of an object
-	stopped map[string][]string               // what suspended processes keep from happening, by object
-	homes   map[string]observed.NodegroupName // the nodegroup that matches Git, by pool
-	watched map[string]basis.Watched          // the refreshes that pools wait for, by group
+	pending  map[string]bool                   // pools with steps
+	waits    map[string]string                 // what pools wait for of their control plane
+	errors   map[string]*diag.Diagnostic       // the first error of an object
+	drifts   map[string]*diag.Diagnostic       // the first drift of an object
+	stopped  map[string][]string               // what suspended processes keep from happening, by object
+	matching map[string]observed.NodegroupName // the nodegroup that matches Git, by pool
+	watched  map[string]basis.Watched          // the refreshes that pools wait for, by group
 	// outstanding is the plan's.
 	outstanding map[string]basis.Outstanding
 }
@@ -103,7 +103,7 @@ func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 		s.BootstrapReady = false
 	}
 	ready := f.ready(in, &s, pool, moving, failure)
-	s.Converged = ready.Status == truth(true)
+	s.Converged = ready.Status == conditionStatus(true)
 	s.Phase = s.phase(pool, failure != nil)
 	s.Conditions = s.conditions(in, pool, nodegroups, ready, failure)
 	if stopped := f.stopped[pool.Infrastructure.String()]; !s.Converged && failure == nil && len(stopped) > 0 {

@@ -52,7 +52,7 @@ const (
 	conditionPaused        = "Paused"
 )
 
-func truth(ok bool) string {
+func conditionStatus(ok bool) string {
 	if ok {
 		return "True"
 	}
@@ -74,7 +74,7 @@ func (s *PoolStatus) conditions(in basis.Input, pool *intent.Pool, nodegroups []
 		out = append(out, role)
 	}
 	if pool.LaunchTemplate != nil || pool.ForeignTemplate != nil {
-		c := Condition{Type: conditionTemplate, Status: truth(s.LaunchTemplateID != "")}
+		c := Condition{Type: conditionTemplate, Status: conditionStatus(s.LaunchTemplateID != "")}
 		if s.LaunchTemplateID == "" {
 			c.Status, c.Reason = "Unknown", "LaunchTemplateNotFound"
 			if failure != nil {
@@ -91,7 +91,7 @@ func (s *PoolStatus) conditions(in basis.Input, pool *intent.Pool, nodegroups []
 }
 
 func (s *PoolStatus) groupCondition(in basis.Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
-	c := Condition{Type: conditionGroup, Status: truth(s.InfrastructureReady)}
+	c := Condition{Type: conditionGroup, Status: conditionStatus(s.InfrastructureReady)}
 	if s.InfrastructureReady {
 		return c
 	}
@@ -109,7 +109,7 @@ func (s *PoolStatus) groupCondition(in basis.Input, pool *intent.Pool, failure *
 }
 
 func (s *PoolStatus) nodegroupCondition(in basis.Input, pool *intent.Pool, all []observed.Nodegroup, failure *diag.Diagnostic) Condition {
-	c := Condition{Type: conditionNodegroup, Status: truth(s.InfrastructureReady)}
+	c := Condition{Type: conditionNodegroup, Status: conditionStatus(s.InfrastructureReady)}
 	var n observed.Nodegroup
 	if len(all) > 0 {
 		n = all[0]

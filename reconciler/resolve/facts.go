@@ -32,8 +32,8 @@ type fact[V any] struct {
 	expires time.Time
 }
 
-// shelf holds the facts of one kind, and which ones are wanted next.
-type shelf[K cmp.Ordered, V any] struct {
+// cache holds the facts of one kind, and which ones are wanted next.
+type cache[K cmp.Ordered, V any] struct {
 	ttl time.Duration
 	// passing tells values that are on their way to others; nil where none is.
 	passing func(V) bool
@@ -41,12 +41,12 @@ type shelf[K cmp.Ordered, V any] struct {
 	wanted  map[K]bool
 }
 
-func newShelf[K cmp.Ordered, V any](ttl time.Duration) *shelf[K, V] {
-	return &shelf[K, V]{ttl: ttl, facts: map[K]fact[V]{}, wanted: map[K]bool{}}
+func newCache[K cmp.Ordered, V any](ttl time.Duration) *cache[K, V] {
+	return &cache[K, V]{ttl: ttl, facts: map[K]fact[V]{}, wanted: map[K]bool{}}
 }
 
 // get returns the fact k. An unread one is noted as wanted.
-func (s *shelf[K, V]) get(k K) fact[V] {
+func (s *cache[K, V]) get(k K) fact[V] {
 	f, ok := s.facts[k]
 	if !ok {
 		s.wanted[k] = true
@@ -55,7 +55,7 @@ func (s *shelf[K, V]) get(k K) fact[V] {
 }
 
 // since returns the fact k, unread where it was read before a moment.
-func (s *shelf[K, V]) since(k K, moment time.Time) fact[V] {
+func (s *cache[K, V]) since(k K, moment time.Time) fact[V] {
 	if f, ok := s.facts[k]; ok && f.read.Before(moment) {
 		delete(s.facts, k)
 	}
@@ -63,13 +63,13 @@ func (s *shelf[K, V]) since(k K, moment time.Time) fact[V] {
 }
 
 // take returns the wanted keys in order and forgets the wish.
-func (s *shelf[K, V]) take() []K {
+func (s *cache[K, V]) take() []K {
 	keys := slices.Sorted(maps.Keys(s.wanted))
 	clear(s.wanted)
 	return keys
 }
 
-func (s *shelf[K, V]) put(k K, v V, now time.Time) {
+func (s *cache[K, V]) put(k K, v V, now time.Time) {
 	ttl := s.ttl
 	if s.passing != nil && s.passing(v) {
 		ttl = min(ttl, passingTTL)
@@ -77,63 +77,63 @@ func (s *shelf[K, V]) put(k K, v V, now time.Time) {
 	s.facts[k] = fact[V]{state: present, value: v, read: now, expires: now.Add(ttl)}
 }
 
-func (s *shelf[K, V]) putAbsent(k K, now time.Time) {
+func (s *cache[K, V]) putAbsent(k K, now time.Time) {
 	s.facts[k] = fact[V]{state: absent, read: now, expires: now.Add(min(s.ttl, negativeTTL))}
 }
 
-func (s *shelf[K, V]) putRefused(k K, err *observed.Error, now time.Time) {
+func (s *cache[K, V]) putRefused(k K, err *observed.Error, now time.Time) {
 	s.facts[k] = fact[V]{state: refused, err: err, read: now, expires: now.Add(min(s.ttl, negativeTTL))}
 }
 
 // expire drops facts that are too old.
-func (s *shelf[K, V]) expire(now time.Time) {
+func (s *cache[K, V]) expire(now time.Time) {
 	maps.DeleteFunc(s.facts, func(_ K, f fact[V]) bool { return !now.Before(f.expires) })
 }
 
 // renew drops what was read before fresh.
-func (s *shelf[K, V]) renew(fresh time.Time) {
+func (s *cache[K, V]) renew(fresh time.Time) {
 	maps.DeleteFunc(s.facts, func(_ K, f fact[V]) bool { return f.read.Before(fresh) })
 }
 
 // facts is all that is known of an account and region. Keys that ask for more
 // than one thing are written as one string, which keeps them comparable.
 type facts struct {
-	parameters    *shelf[string, string]
-	images        *shelf[string, Image]         // by id
-	reviewed      *shelf[string, Image]         // by id: looked at again soon
-	namedImages   *shelf[string, []Image]       // by imageKey
-	architectures *shelf[string, string]        // by instance type
-	vpcs          *shelf[string, []VPC]         // by ""
-	subnets       *shelf[string, Subnet]        // by id
-	subnetsIn     *shelf[string, []Subnet]      // by VPC id
-	subnetsOf     *shelf[string, []Subnet]      // by cluster tag name
-	subnetsWith   *shelf[string, []Subnet]      // by filters
-	groups        *shelf[string, SecurityGroup] // by id
-	groupsOf      *shelf[string, []SecurityGroup]
-	groupsWith    *shelf[string, []SecurityGroup]
-	clusters      *shelf[string, observed.EKSCluster]
-	roles         *shelf[string, string]
-	templates     *templateShelf
+	parameters    *cache[string, string]
+	images        *cache[string, Image]         // by id
+	reviewed      *cache[string, Image]         // by id: looked at again soon
+	namedImages   *cache[string, []Image]       // by imageKey
+	architectures *cache[string, string]        // by instance type
+	vpcs          *cache[string, []VPC]         // by ""
+	subnets       *cache[string, Subnet]        // by id
+	subnetsIn     *cache[string, []Subnet]      // by VPC id
+	subnetsOf     *cache[string, []Subnet]      // by cluster tag name
+	subnetsWith   *cache[string, []Subnet]      // by filters
+	groups        *cache[string, SecurityGroup] // by id
+	groupsOf      *cache[string, []SecurityGroup]
+	groupsWith    *cache[string, []SecurityGroup]
+	clusters      *cache[string, observed.EKSCluster]
+	roles         *cache[string, string]
+	templates     *templateCache
 }
 
 func newFacts() *facts {
 	f := &facts{
-		parameters:    newShelf[string, string](movingImageTTL),
-		images:        newShelf[string, Image](imageTTL),
-		reviewed:      newShelf[string, Image](movingImageTTL),
-		namedImages:   newShelf[string, []Image](movingImageTTL),
-		architectures: newShelf[string, string](instanceTypeTTL),
-		vpcs:          newShelf[string, []VPC](networkTTL),
-		subnets:       newShelf[string, Subnet](networkTTL),
-		subnetsIn:     newShelf[string, []Subnet](networkTTL),
-		subnetsOf:     newShelf[string, []Subnet](networkTTL),
-		subnetsWith:   newShelf[string, []Subnet](networkTTL),
-		groups:        newShelf[string, SecurityGroup](groupTTL),
-		groupsOf:      newShelf[string, []SecurityGroup](networkTTL),
-		groupsWith:    newShelf[string, []SecurityGroup](networkTTL),
-		clusters:      newShelf[string, observed.EKSCluster](clusterTTL),
-		roles:         newShelf[string, string](roleTTL),
-		templates:     newTemplateShelf(),
+		parameters:    newCache[string, string](movingImageTTL),
+		images:        newCache[string, Image](imageTTL),
+		reviewed:      newCache[string, Image](movingImageTTL),
+		namedImages:   newCache[string, []Image](movingImageTTL),
+		architectures: newCache[string, string](instanceTypeTTL),
+		vpcs:          newCache[string, []VPC](networkTTL),
+		subnets:       newCache[string, Subnet](networkTTL),
+		subnetsIn:     newCache[string, []Subnet](networkTTL),
+		subnetsOf:     newCache[string, []Subnet](networkTTL),
+		subnetsWith:   newCache[string, []Subnet](networkTTL),
+		groups:        newCache[string, SecurityGroup](groupTTL),
+		groupsOf:      newCache[string, []SecurityGroup](networkTTL),
+		groupsWith:    newCache[string, []SecurityGroup](networkTTL),
+		clusters:      newCache[string, observed.EKSCluster](clusterTTL),
+		roles:         newCache[string, string](roleTTL),
+		templates:     newTemplateCache(),
 	}
 	f.clusters.passing = func(c observed.EKSCluster) bool { return c.Status != "ACTIVE" }
 	return f

@@ -41,7 +41,7 @@ func refusedBy(err error) (*observed.Error, error) {
 }
 
 // readBatch reads keys with one call and notes the answer to each of them.
-func readBatch[V any](s *shelf[string, V], now time.Time, call func(keys []string) (map[string]V, error)) error {
+func readBatch[V any](s *cache[string, V], now time.Time, call func(keys []string) (map[string]V, error)) error {
 	keys := s.take()
 	if len(keys) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func readBatch[V any](s *shelf[string, V], now time.Time, call func(keys []strin
 }
 
 // readEach reads keys one at a time, several beside each other.
-func readEach[V any](ctx context.Context, s *shelf[string, V], now time.Time, call func(ctx context.Context, key string) (v V, found bool, err error)) error {
+func readEach[V any](ctx context.Context, s *cache[string, V], now time.Time, call func(ctx context.Context, key string) (v V, found bool, err error)) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
@@ -109,7 +109,7 @@ func (r *Resolver) readReviewed(ctx context.Context, now time.Time) error {
 	return r.readByID(ctx, r.facts.reviewed, now)
 }
 
-func (r *Resolver) readByID(ctx context.Context, s *shelf[string, Image], now time.Time) error {
+func (r *Resolver) readByID(ctx context.Context, s *cache[string, Image], now time.Time) error {
 	return readBatch(s, now, func(ids []string) (map[string]Image, error) {
 		images, err := r.cloud.Images(ctx, ImageQuery{IDs: ids})
 		out := map[string]Image{}

@@ -11,11 +11,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// templateShelf holds the known facts of launch templates that others own.
-type templateShelf struct {
-	byName   *shelf[string, Template]
-	byID     *shelf[string, Template]
-	versions *shelf[string, TemplateVersion] // by versionKey
+// templateCache holds the known facts of launch templates that others own.
+type templateCache struct {
+	byName   *cache[string, Template]
+	byID     *cache[string, Template]
+	versions *cache[string, TemplateVersion] // by versionKey
 	// newest is the greatest number that was seen of each template's newest
 	// version, by the template's id.
 	newest map[string]seenVersion
@@ -31,14 +31,14 @@ type seenVersion struct {
 // forgotten: wanted ones are read each templateTTL.
 const newestUnreadFor = time.Hour
 
-func newTemplateShelf() *templateShelf {
-	return &templateShelf{
-		byName: newShelf[string, Template](templateTTL), byID: newShelf[string, Template](templateTTL),
-		versions: newShelf[string, TemplateVersion](versionTTL), newest: map[string]seenVersion{},
+func newTemplateCache() *templateCache {
+	return &templateCache{
+		byName: newCache[string, Template](templateTTL), byID: newCache[string, Template](templateTTL),
+		versions: newCache[string, TemplateVersion](versionTTL), newest: map[string]seenVersion{},
 	}
 }
 
-func (t *templateShelf) expire(now time.Time) {
+func (t *templateCache) expire(now time.Time) {
 	t.byName.expire(now)
 	t.byID.expire(now)
 	t.versions.expire(now)
@@ -51,11 +51,11 @@ func versionKey(id string, number int64) string { return id + " " + strconv.Form
 // a plan must know. Its image is looked up like one that a manifest names, and
 // must fit the instance types.
 func (q *question) template() observed.Answer {
-	l, shelf := q.Lookup, q.facts.templates.byName
+	l, known := q.Lookup, q.facts.templates.byName
 	if l.Kind == intent.TemplateByID {
-		shelf = q.facts.templates.byID
+		known = q.facts.templates.byID
 	}
-	t, a, ok := know(q, shelf.get(l.Name), problem("launch-template-not-found", "there is no launch template "+l.Name+" in this account and region"))
+	t, a, ok := know(q, known.get(l.Name), problem("launch-template-not-found", "there is no launch template "+l.Name+" in this account and region"))
 	if !ok {
 		return a
 	}

@@ -74,11 +74,11 @@ type Match struct {
 	Texts []string
 }
 
-// maxLooked is how many names an Expand looks at: more than a commit may have.
-const maxLooked = 500_000
+// maxVisited is how many names an Expand looks at: more than a commit may have.
+const maxVisited = 500_000
 
 // ErrTooManyNames says that a path leads through more than can be looked at.
-var ErrTooManyNames = fmt.Errorf("its wildcards lead through more than %d files and directories; write more of the path out", maxLooked)
+var ErrTooManyNames = fmt.Errorf("its wildcards lead through more than %d files and directories; write more of the path out", maxVisited)
 
 // Expand lists the matches of the glob in t, in order, the first most of them, and
 // counts them all. A path without wildcards is its own match, whether or not it exists.
@@ -102,7 +102,7 @@ type expansion struct {
 	most    int
 	matches []Match
 	found   int
-	looked  int
+	visited int
 }
 
 // below expands the elements from n on in a directory that the texts led to.
@@ -122,7 +122,7 @@ func (x *expansion) below(dir string, texts []string, n int) error {
 	if err != nil {
 		return err
 	}
-	if x.looked += len(entries); x.looked > maxLooked {
+	if x.visited += len(entries); x.visited > maxVisited {
 		return ErrTooManyNames
 	}
 	for _, entry := range entries {

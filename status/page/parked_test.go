@@ -26,7 +26,7 @@ func TestAParkedStepSaysOnThePageHowItIsLifted(t *testing.T) {
 		t.Errorf("the step says %q", got)
 	}
 	pool := plan.PoolStatus{Target: "prod", Namespace: "default", Name: "web"}
-	plan.TellRefused(&pool, &o)
+	plan.NoteRefused(&pool, &o)
 	r := &plan.Report{Target: "prod", Plan: &plan.Plan{}, Outcomes: []step.Outcome{o}, Pools: []plan.PoolStatus{pool}}
 	v := (&views{board: board.New(board.Options{})}).targetView(board.TargetState{Target: board.Target{Name: "prod"}, Last: r})
 	if !strings.HasSuffix(v.Error, lift) {

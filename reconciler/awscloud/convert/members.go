@@ -81,9 +81,9 @@ func pairsOf(from, to reflect.Type) []pair {
 	if known, ok := knownPairs.Load(id); ok {
 		return known.([]pair)
 	}
-	places := map[string]int{}
+	indexes := map[string]int{}
 	for i := range to.NumField() {
-		places[strings.ToLower(cmp.Or(Name(to.Field(i)), to.Field(i).Name))] = i
+		indexes[strings.ToLower(cmp.Or(Name(to.Field(i)), to.Field(i).Name))] = i
 	}
 	var out []pair
 	for i := range from.NumField() {
@@ -92,7 +92,7 @@ func pairsOf(from, to reflect.Type) []pair {
 			continue
 		}
 		p := pair{i, -1}
-		if at, ok := places[strings.ToLower(cmp.Or(Name(f), f.Name))]; ok {
+		if at, ok := indexes[strings.ToLower(cmp.Or(Name(f), f.Name))]; ok {
 			p.to = at
 		}
 		out = append(out, p)

@@ -13,7 +13,7 @@ import (
 // as near as one comes: what happens between the answer and the next request, nothing
 // can exclude.
 func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
-	now, operation, err := x.look(ctx, seen)
+	now, operation, err := x.reread(ctx, seen)
 	if err != nil {
 		return sdk.Classify("", "", err)
 	}
@@ -29,8 +29,8 @@ func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
 
 type operation struct{ service, name string }
 
-// look reads what exists now, nil for nothing.
-func (x *Executor) look(ctx context.Context, seen step.Seen) (*step.Seen, operation, error) {
+// reread reads what exists now, nil for nothing.
+func (x *Executor) reread(ctx context.Context, seen step.Seen) (*step.Seen, operation, error) {
 	switch seen.Resource {
 	case step.AutoScalingGroup:
 		found, err := x.reader.Groups(ctx, seen.Name)

@@ -132,7 +132,7 @@ func (x *Executor) warn(operation, name string, w *types.ValidationWarning) {
 
 func (x *Executor) setDefault(ctx context.Context, a step.SetDefaultVersion) error {
 	if a.Patient {
-		paid, spare := x.client.Spare(ctx, "ec2", "ModifyLaunchTemplate")
+		paid, spare := x.client.TakeSpare(ctx, "ec2", "ModifyLaunchTemplate")
 		if !spare {
 			return &observed.Error{Kind: observed.Busy, Service: "ec2", Operation: "ModifyLaunchTemplate", Code: "NotCalled", Message: step.ErrLater.Error(), Err: step.ErrLater}
 		}

@@ -21,11 +21,11 @@ const (
 	// shortSoonest and shortLatest bound the time between two questions about one
 	// group; it doubles while the answer is the same.
 	shortSoonest, shortLatest = time.Minute, 16 * time.Minute
-	// togetherFrom is for how many groups one call asks about all of the account.
-	togetherFrom = 4
-	// failureCounts is how old a failed launch may be and still explain a machine that
+	// allGroupsFrom is for how many groups one call asks about all of the account.
+	allGroupsFrom = 4
+	// failureAge is how old a failed launch may be and still explain a machine that
 	// lacks now.
-	failureCounts = time.Hour
+	failureAge = time.Hour
 )
 
 // shortLog remembers which groups lack machines, and what AWS said of it.
@@ -53,8 +53,8 @@ type shortGroup struct {
 	hooks bool
 }
 
-// look takes in the state of a group in this pass.
-func (g *shortGroup) look(have observed.Group, now, clock time.Time) {
+// update takes in the state of a group in this pass.
+func (g *shortGroup) update(have observed.Group, now, clock time.Time) {
 	if g.still.IsZero() {
 		if g.still = now; g.old {
 			g.still = now.Add(-launch.PendingLate)
@@ -110,7 +110,7 @@ func (l *shortLog) due(groups map[string]observed.Group, names []string, now, cl
 		if g == nil {
 			g = &shortGroup{wait: shortSoonest, old: first && clock.Sub(groups[name].CreatedAt) >= shortSoonest}
 		}
-		g.look(groups[name], now, clock)
+		g.update(groups[name], now, clock)
 		l.known[name] = g
 		switch {
 		case !g.due(now):
@@ -168,7 +168,7 @@ func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 		started := a.Status == "Cancelled" && (strings.Contains(message, "Termination Reason:") || strings.Contains(message, "Lifecycle Action"))
 		switch {
 		case a.Status == "Failed", started:
-			if out.Failure.Message == "" && clock.Sub(at) < failureCounts {
+			if out.Failure.Message == "" && clock.Sub(at) < failureAge {
 				out.Failure = observed.LaunchFailure{Message: message, At: at, Started: started}
 			}
 		case a.Status != "Successful" && a.Status != "Cancelled":
@@ -189,7 +189,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []strin
 		return err
 	}
 	oneByOne := due
-	if len(due) >= togetherFrom {
+	if len(due) >= allGroupsFrom {
 		var together []string
 		oneByOne = nil
 		for _, name := range due {

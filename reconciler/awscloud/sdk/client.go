@@ -128,10 +128,10 @@ func (c *Client) Close() {
 	}
 }
 
-// Breather is how long it takes until three quarters of the groups' and templates'
+// UntilSpare is how long it takes until three quarters of the groups' and templates'
 // pages that may be read at once may be read again: then there is something for polls
 // and for those that yield, and enough for a pass that a commit asks for.
-func (c *Client) Breather() time.Duration {
+func (c *Client) UntilSpare() time.Duration {
 	t := c.gate.buckets.Load()
 	groups, templates := t.bucket("autoscaling", "DescribeAutoScalingGroups"), t.bucket("ec2", "DescribeLaunchTemplates")
 	return max(t.until(groups, float64(groups.limiter.Burst())*3/4), t.until(templates, float64(templates.limiter.Burst())*3/4))
@@ -151,10 +151,10 @@ func (c *Client) CallCounts() map[string]int { return c.calls.snapshot(false) }
 // AttemptCounts returns how many requests were sent so far, retries included.
 func (c *Client) AttemptCounts() map[string]int { return c.calls.snapshot(true) }
 
-// Spare pays for one attempt at a call that can wait for another pass, where a spare
+// TakeSpare pays for one attempt at a call that can wait for another pass, where a spare
 // token is left. The call is to be made with the context that is returned.
-func (c *Client) Spare(ctx context.Context, service, operation string) (paid context.Context, ok bool) {
+func (c *Client) TakeSpare(ctx context.Context, service, operation string) (paid context.Context, ok bool) {
 	t := c.gate.buckets.Load()
-	halvings, ok := t.spare(t.bucket(service, operation))
+	halvings, ok := t.trySpare(t.bucket(service, operation))
 	return context.WithValue(ctx, paidKey{}, &payment{halvings: halvings}), ok
 }

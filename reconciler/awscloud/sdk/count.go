@@ -23,8 +23,8 @@ type CallInfo struct {
 	Throttled int
 	Started   time.Time
 	Duration  time.Duration
-	// Told is the time now by AWS's clock, zero before an answer with a date.
-	Told time.Time
+	// AWSTime is the time now by AWS's clock, zero before an answer with a date.
+	AWSTime time.Time
 }
 
 // callCounter counts calls and attempts in every client's middleware stack.
@@ -75,9 +75,9 @@ func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, n
 	if c.onCall != nil {
 		info := CallInfo{Service: service, Operation: operation, Attempts: tried.made, Throttled: tried.throttled, Started: started, Duration: time.Since(started)}
 		// Assumed of AWS: answers-tell-the-time.
-		told, ok := awsmiddleware.GetServerTime(meta)
+		serverTime, ok := awsmiddleware.GetServerTime(meta)
 		if at, known := awsmiddleware.GetResponseAt(meta); ok && known {
-			info.Told = told.Add(time.Since(at))
+			info.AWSTime = serverTime.Add(time.Since(at))
 		}
 		if err != nil {
 			info.Kind = Classify(service, operation, err).Kind

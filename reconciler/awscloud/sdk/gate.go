@@ -62,7 +62,7 @@ func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string
 		return p.halvings, ctx.Err()
 	}
 	if g.yields && isRead(operation) {
-		return t.takeSpare(ctx, b)
+		return t.awaitSpare(ctx, b)
 	}
 	return t.take(ctx, b)
 }

@@ -33,7 +33,7 @@ func Poll[T any](ctx context.Context, c *Client, service, operation string, abou
 		if c.Now().Sub(began) >= pollsFor || ctx.Err() != nil {
 			break
 		}
-		paid, spare := c.Spare(ctx, service, operation)
+		paid, spare := c.TakeSpare(ctx, service, operation)
 		if !spare {
 			break
 		}

@@ -231,9 +231,9 @@ func (t *throttle) take(ctx context.Context, b *bucket) (halvings int, err error
 	return b.halvings, err
 }
 
-// spare takes a token that no other call may want soon, and reports whether it got one:
+// trySpare takes a token that no other call may want soon, and reports whether it got one:
 // above half of what the bucket can hold.
-func (t *throttle) spare(b *bucket) (halvings int, ok bool) {
+func (t *throttle) trySpare(b *bucket) (halvings int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.o.Now()
@@ -241,10 +241,10 @@ func (t *throttle) spare(b *bucket) (halvings int, ok bool) {
 	return b.halvings, b.full == rate.Inf || b.limiter.TokensAt(now) >= kept+1 && b.limiter.AllowN(now, 1)
 }
 
-// takeSpare waits for a spare token.
-func (t *throttle) takeSpare(ctx context.Context, b *bucket) (halvings int, err error) {
+// awaitSpare waits for a spare token.
+func (t *throttle) awaitSpare(ctx context.Context, b *bucket) (halvings int, err error) {
 	for {
-		halvings, ok := t.spare(b)
+		halvings, ok := t.trySpare(b)
 		if ok {
 			return halvings, nil
 		}

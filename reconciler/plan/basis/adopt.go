@@ -72,7 +72,7 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 	ours := owner == p.Instance && !p.OwnTargetOnly && (have[observed.TagSource] == p.Source || slices.Contains(p.Sources, have[observed.TagSource]))
 	never := neverAdopted(have, want)
 	if never == "" && !ours {
-		o.wayOut = p.wayOut(owner)
+		o.remedy = p.remedy(owner)
 	}
 	if p.OnlyShows() && never == "" && !ours {
 		return true
@@ -91,10 +91,10 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 	return owner == "" || !ours && a.Asked && a.From == owner
 }
 
-// wayOut says what to do about a resource of owner, for whom "" stands for no weir. A
+// remedy says what to do about a resource of owner, for whom "" stands for no weir. A
 // plan of a directory by itself does not advise to take what a daemon owns: both would
 // go on changing it.
-func (p Policy) wayOut(owner string) string {
+func (p Policy) remedy(owner string) string {
 	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
 		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
 	}

@@ -75,14 +75,14 @@ func TestMayAdopt(t *testing.T) {
 			c.policy.Adoption = c.adoption
 			o := Ownership{Why: "x"}
 			comp := Input{Policy: c.policy}
-			if got := comp.MayAdopt(&p, c.have, map[string]string{}, &o); got != c.want || !strings.Contains(o.Why+"; "+o.wayOut, c.says) {
-				t.Errorf("got %v, %q, %q", got, o.Why, o.wayOut)
+			if got := comp.MayAdopt(&p, c.have, map[string]string{}, &o); got != c.want || !strings.Contains(o.Why+"; "+o.remedy, c.says) {
+				t.Errorf("got %v, %q, %q", got, o.Why, o.remedy)
 			}
-			if c.policy.OwnTargetOnly && !c.adoption.Asked && strings.Contains(o.wayOut, "--from") {
-				t.Errorf("who plans a directory is told to take what another weir has: %q", o.wayOut)
+			if c.policy.OwnTargetOnly && !c.adoption.Asked && strings.Contains(o.remedy, "--from") {
+				t.Errorf("who plans a directory is told to take what another weir has: %q", o.remedy)
 			}
-			if never := c.says == "" && !c.want; never && strings.Contains(o.wayOut, "weir adopt") {
-				t.Errorf("what is never adopted is offered: %q", o.wayOut)
+			if never := c.says == "" && !c.want; never && strings.Contains(o.remedy, "weir adopt") {
+				t.Errorf("what is never adopted is offered: %q", o.remedy)
 			}
 		})
 	}

@@ -15,20 +15,20 @@ import (
 // that are made anyway. Before a pool is written, those commits are compared with the
 // one that is followed; which is the newer one, Git says, through the caller.
 
-// Kin says how a commit that AWS names stands to the one that is followed.
-type Kin string
+// Relation says how a commit that AWS names stands to the one that is followed.
+type Relation string
 
-// Kins.
+// Relations.
 const (
-	// KinOlder: the followed commit is it or descends from it, or weir followed it
+	// RelationOlder: the followed commit is it or descends from it, or weir followed it
 	// itself before.
-	KinOlder Kin = "older"
-	// KinNewer: it descends from the followed one.
-	KinNewer Kin = "newer"
-	// KinUnknown: the repository, as it was just read, does not have it.
-	KinUnknown Kin = "unknown"
-	// KinAsked: it is not here, and Git is asked for it.
-	KinAsked Kin = "asked"
+	RelationOlder Relation = "older"
+	// RelationNewer: it descends from the followed one.
+	RelationNewer Relation = "newer"
+	// RelationUnknown: the repository, as it was just read, does not have it.
+	RelationUnknown Relation = "unknown"
+	// RelationAsked: it is not here, and Git is asked for it.
+	RelationAsked Relation = "asked"
 )
 
 // Gates say what keeps a target's steps from running though AWS and Git differ:

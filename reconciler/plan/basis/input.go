@@ -35,8 +35,8 @@ type Input struct {
 	Memory Memory
 	// Fenced asks that pools of which AWS holds a newer commit's work stay untouched.
 	// Kin says how such commits, in full or short, stand to Commit.
-	Fenced bool
-	Kin    map[string]Kin
+	Fenced    bool
+	Relations map[string]Relation
 	// Now is when the pass began.
 	Now time.Time
 	// Began is when the pass began by the process's own clock, as ReadAt of what was
@@ -101,9 +101,9 @@ type Policy struct {
 	// KeepVersions is how many versions of a launch template are kept beside
 	// the wanted one where the pool does not say; DefaultKeepVersions if 0.
 	KeepVersions int32
-	// Placeless are targets of the instance of which the configuration does not say
+	// AccountUnknown are targets of the instance of which the configuration does not say
 	// where they are applied: what they have is theirs, here or elsewhere.
-	Placeless map[string]bool
+	AccountUnknown map[string]bool
 	// Unlisted are patterns of names, in which * stands for any text: targets of a source
 	// that cannot be read may have them, though the configuration no longer says where
 	// those are applied. Listed are the targets that are known to be others.

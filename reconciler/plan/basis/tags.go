@@ -29,9 +29,9 @@ type Ownership struct {
 	Ours bool
 	// Why says who has it, where it is not ours.
 	Why string
-	// wayOut says what a person can do about that, where more is known than that
+	// remedy says what a person can do about that, where more is known than that
 	// the pool may be renamed.
-	wayOut string
+	remedy string
 }
 
 // Owns decides whether a resource with these tags may be changed for this
@@ -51,7 +51,7 @@ func (p Policy) Owns(tags map[string]string, wantedBy string, whole bool) Owners
 		return Ownership{Why: "its weir.dev/source tag " + observed.Quote(tags[observed.TagSource]) + " is none of this instance's sources"}
 	case tags[observed.TagTarget] != p.Target && p.OwnTargetOnly:
 		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget])}
-	case tags[observed.TagTarget] != p.Target && p.Placeless[tags[observed.TagTarget]]:
+	case tags[observed.TagTarget] != p.Target && p.AccountUnknown[tags[observed.TagTarget]]:
 		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", of which weir's configuration does not say where it is applied"}
 	case tags[observed.TagTarget] != p.Target && p.unlisted(tags[observed.TagTarget]):
 		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", whose source may be one that cannot be read now, so whether that one still wants it cannot be said"}

@@ -138,7 +138,7 @@ const CodeConflict = "conflict"
 // of the pool runs.
 func (r *Result) Conflict(pool *intent.Pool, kind step.Resource, name string, o Ownership) {
 	r.Blockf(pool, nil, CodeConflict, "the "+string(kind)+" "+name+" exists and is not touched: "+o.Why,
-		cmp.Or(o.wayOut, "rename the pool or remove the existing resource"))
+		cmp.Or(o.remedy, "rename the pool or remove the existing resource"))
 	r.Conflicts = append(r.Conflicts, step.Step{
 		Verb: step.Adopt, Resource: kind, Pool: pool.Key.String(), Name: name, Reason: o.Why, Held: step.HeldConflict,
 	})

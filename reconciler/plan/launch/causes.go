@@ -15,8 +15,8 @@ type Cause struct {
 	// Text is AWS's text without figures and names.
 	Code, Text string
 	Hint       string
-	// says matches texts that tell of the cause.
-	says *regexp.Regexp
+	// pattern matches texts that tell of the cause.
+	pattern *regexp.Regexp
 }
 
 // newCause makes a cause of its code, or of several of one meaning, and of AWS's text
@@ -24,14 +24,14 @@ type Cause struct {
 func newCause(codes, text, hint string) Cause {
 	code, _, _ := strings.Cut(codes, "|")
 	words := strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".{1,200}?")
-	return Cause{Code: code, Text: text, Hint: hint, says: regexp.MustCompile(`\b(?:` + strings.ReplaceAll(codes, ".", `\.`) + `)\b|(?i:` + words + `)`)}
+	return Cause{Code: code, Text: text, Hint: hint, pattern: regexp.MustCompile(`\b(?:` + strings.ReplaceAll(codes, ".", `\.`) + `)\b|(?i:` + words + `)`)}
 }
 
 const keyHint = "the role AWSServiceRoleForAutoScaling may not use the KMS key of a volume, which is named by the pool, by the image's snapshot or by the account's default encryption, " +
 	"or the key is disabled or about to be deleted: enable it, and let its policy allow that role kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:Encrypt, kms:GenerateDataKey* and kms:ReEncrypt*; " +
 	"for a key of another account make a grant (aws kms create-grant --grantee-principal, the role's ARN)"
 
-const spareHint = "EC2 has no spare capacity of the instance types that the pool names, in the zones of its subnets: name further types in mixedInstancesPolicy.overrides " +
+const capacityHint = "EC2 has no spare capacity of the instance types that the pool names, in the zones of its subnets: name further types in mixedInstancesPolicy.overrides " +
 	"or subnets in further zones, or have part of the pool On-Demand; AWS tries again by itself"
 
 const verifyHint = "AWS verifies the account, or its first use of the region, and starts no machines until then, at most some hours: AWS sends a mail; after that write to aws-verification@amazon.com"
@@ -57,8 +57,8 @@ var launchCauses = []Cause{
 		"the quota of Spot vCPUs is used up: ask for more (Service Quotas, Amazon EC2, Spot Instance Requests), or have part of the pool On-Demand by mixedInstancesPolicy.instancesDistribution"),
 	newCause("SpotMaxPriceTooLow", "is lower than the minimum required Spot request fulfillment price",
 		"spotMarketOptions.maxPrice is below what Spot costs now: take it out, then the On-Demand price is the bound, or raise it"),
-	newCause("UnfulfillableCapacity", "Unable to fulfill capacity due to your request configuration", spareHint),
-	newCause("UnfulfillableCapacity", "no Spot capacity available", spareHint),
+	newCause("UnfulfillableCapacity", "Unable to fulfill capacity due to your request configuration", capacityHint),
+	newCause("UnfulfillableCapacity", "no Spot capacity available", capacityHint),
 	newCause("InsufficientInstanceCapacity|InsufficientHostCapacity|InsufficientCapacity|ReservationCapacityExceeded", "We currently do not have sufficient … capacity",
 		"EC2 has no such machine free in the zone now: name further types in mixedInstancesPolicy.overrides or subnets in further zones, or reserve capacity; AWS tries again by itself"),
 	newCause("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in",
@@ -102,7 +102,7 @@ func Causes() []Cause { return launchCauses }
 // in a failed scaling activity or in what EKS makes of it, say less than is known.
 func Hint(message string) string {
 	for _, c := range launchCauses {
-		if c.says.MatchString(message) {
+		if c.pattern.MatchString(message) {
 			return c.Hint
 		}
 	}
@@ -120,7 +120,7 @@ var (
 // one names another machine, zone, type or number.
 func CauseOf(message string) string {
 	for _, c := range launchCauses {
-		if c.says.MatchString(message) {
+		if c.pattern.MatchString(message) {
 			return c.Code
 		}
 	}

@@ -35,16 +35,16 @@ type orphans struct {
 	in basis.Input
 	// stuck are the pools that could not be planned, homes the nodegroups that match
 	// Git, by pool.
-	stuck map[string]bool
-	homes map[string]observed.NodegroupName
+	stuck    map[string]bool
+	matching map[string]observed.NodegroupName
 	basis.Result
 }
 
 // Plan plans what becomes of resources that nothing in Git wants. They are
 // deleted only where pruning is on, only while every render in the account and
 // region is whole, and only within the target's limit.
-func Plan(in basis.Input, stuck map[string]bool, homes map[string]observed.NodegroupName) basis.Result {
-	c := &orphans{in: in, stuck: stuck, homes: homes}
+func Plan(in basis.Input, stuck map[string]bool, matching map[string]observed.NodegroupName) basis.Result {
+	c := &orphans{in: in, stuck: stuck, matching: matching}
 	if found := c.findOrphans(); len(found) > 0 && !in.Policy.Prune.Silent {
 		c.plan(found)
 	}
@@ -54,7 +54,7 @@ func Plan(in basis.Input, stuck map[string]bool, homes map[string]observed.Nodeg
 func (c *orphans) plan(found []orphan) {
 	if !c.in.Policy.Prune.Enabled {
 		for _, o := range found {
-			c.say(diag.Warning, o, "orphan", "nothing in Git wants it any more; pruning is off, so it stays",
+			c.report(diag.Warning, o, "orphan", "nothing in Git wants it any more; pruning is off, so it stays",
 				"turn pruning on for the target, or delete it by hand")
 		}
 		return
@@ -62,7 +62,7 @@ func (c *orphans) plan(found []orphan) {
 	found = c.keepProtected(found)
 	if !c.in.Fleet.Whole {
 		for _, o := range found {
-			c.say(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but not every target here renders whole, so nothing is deleted", "")
+			c.report(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but not every target here renders whole, so nothing is deleted", "")
 		}
 		return
 	}
@@ -97,7 +97,7 @@ func (c *orphans) plan(found []orphan) {
 		if s.Allowed = c.in.Policy.Prune.Allowed[o.pool]; s.Allowed {
 			s.Reason += "; the commit's trailer lets it go beyond the limit"
 		}
-		s.Later = s.Later || c.inPlace(o)
+		s.Later = s.Later || c.stillServing(o)
 		if s.Held == "" && !s.Later && (!c.confirmed(o) || !c.drain(o, &s)) {
 			continue
 		}
@@ -105,9 +105,9 @@ func (c *orphans) plan(found []orphan) {
 	}
 }
 
-// inPlace reports whether the orphan still does the work of a pool that Git
+// stillServing reports whether the orphan still does the work of a pool that Git
 // wants under another name: it goes once what replaces it is up.
-func (c *orphans) inPlace(o orphan) bool {
+func (c *orphans) stillServing(o orphan) bool {
 	pool := c.in.Pool(o.pool)
 	if pool == nil {
 		return false
@@ -116,7 +116,7 @@ func (c *orphans) inPlace(o orphan) bool {
 		return true
 	}
 	if pool.Nodegroup != nil {
-		have, ok := c.in.State.Nodegroups[c.homes[o.pool]]
+		have, ok := c.in.State.Nodegroups[c.matching[o.pool]]
 		return !ok || have.Status != "ACTIVE"
 	}
 	have, ok := c.in.State.Groups[pool.Group.Name]
@@ -140,7 +140,7 @@ func (c *orphans) confirmed(o orphan) bool {
 	case step.ManagedNodegroup:
 		name := observed.NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
 		if err := c.in.State.Unread.Nodegroup(name); err != nil {
-			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but AWS does not let weir read it, so it stays: "+err.Message, "")
+			c.report(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but AWS does not let weir read it, so it stays: "+err.Message, "")
 			return false
 		}
 		if !c.in.State.Nodegroups[name].DescribedAtPass {
@@ -154,7 +154,7 @@ func (c *orphans) confirmed(o orphan) bool {
 		}
 		t := c.in.State.Templates[o.claim.Name]
 		if users := append(slices.Clone(c.in.State.TemplateUsers[t.ID]), c.in.State.TemplateUsers[t.Name]...); len(users) > 0 {
-			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+strings.Join(slices.Compact(slices.Sorted(slices.Values(users))), ", ")+" launches from it, so it stays", "")
+			c.report(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+strings.Join(slices.Compact(slices.Sorted(slices.Values(users))), ", ")+" launches from it, so it stays", "")
 			return false
 		}
 	}
@@ -172,7 +172,7 @@ func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 	case refused && (c.limited(o) || o.config != ""):
 		return step.HeldPruneLimit
 	case o.config != "" && len(c.in.Set.Pools) == 0 && len(c.in.Policy.Prune.Allowed)+len(c.in.Policy.Prune.Granted) == 0:
-		c.say(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
+		c.report(diag.Warning, o, "orphan-kept", "the target renders no pool at all, so it stays", "")
 		return step.HeldPruneLimit
 	}
 	return ""
@@ -214,10 +214,10 @@ func (c *orphans) keepProtected(found []orphan) []orphan {
 	return slices.DeleteFunc(found, func(o orphan) bool {
 		switch {
 		case o.tags[observed.TagPrune] == "disabled":
-			c.say(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
+			c.report(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
 		case c.protected(o):
 		case c.maybeTopology(o):
-			c.say(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
+			c.report(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
 		default:
 			return false
 		}
@@ -225,7 +225,7 @@ func (c *orphans) keepProtected(found []orphan) []orphan {
 	})
 }
 
-func (c *orphans) say(sev diag.Severity, o orphan, code, summary, detail string) {
+func (c *orphans) report(sev diag.Severity, o orphan, code, summary, detail string) {
 	whose := "pool " + observed.Quote(o.pool)
 	if o.config != "" {
 		whose = "the AWSLaunchConfig " + observed.Quote(o.config)

@@ -132,11 +132,11 @@ func leaves(prefix string, v any, out map[string]any) {
 	}
 }
 
-// placeGroups moves the security groups into the network interfaces where there
+// moveSecurityGroups moves the security groups into the network interfaces where there
 // are any: EC2 refuses groups of the instance beside them (SecurityGroupIds of
 // RequestLaunchTemplateData). An interface with groups of its own keeps those;
 // without any it would get the VPC's default group.
-func placeGroups(d *intent.TemplateData) {
+func moveSecurityGroups(d *intent.TemplateData) {
 	if len(d.NetworkInterfaces) == 0 {
 		return
 	}

@@ -87,9 +87,9 @@ func (w *Want) keepPresent(t observed.Template, candidates []observed.TemplateVe
 	}
 }
 
-// tellImage says what a version that is made has to do with a review, and keeps what a
+// noteImage says what a version that is made has to do with a review, and keeps what a
 // review of this plan has to remember.
-func (c Planner) tellImage(pool *intent.Pool, want *Want) {
+func (c Planner) noteImage(pool *intent.Pool, want *Want) {
 	if !want.published() || want.newest == nil {
 		return
 	}

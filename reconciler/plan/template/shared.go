@@ -92,9 +92,9 @@ func (s *Shared) AsPool(users []*intent.Pool) *intent.Pool {
 	return &p
 }
 
-// likeness differs between most launch templates, so that only those which may be equal
+// roughKey differs between most launch templates, so that only those which may be equal
 // are compared.
-type likeness struct {
+type roughKey struct {
 	userData intent.UserData
 	image    intent.Lookup
 	data     string
@@ -104,13 +104,13 @@ type likeness struct {
 // split puts the users that want the same together. Those that cannot be planned
 // are in none.
 func (s *Shared) split() {
-	alike := map[likeness][]*SharedContent{}
+	alike := map[roughKey][]*SharedContent{}
 	for _, u := range s.Users {
 		if len(u.Blocked) > 0 {
 			continue
 		}
 		t := u.LaunchTemplate
-		l := likeness{t.UserData, t.Image, string(content.BodyJSON(&t.Data)), len(t.Tags)}
+		l := roughKey{t.UserData, t.Image, string(content.BodyJSON(&t.Data)), len(t.Tags)}
 		i := slices.IndexFunc(alike[l], func(x *SharedContent) bool { return reflect.DeepEqual(x.users[0].LaunchTemplate, t) })
 		if i < 0 {
 			x := &SharedContent{}

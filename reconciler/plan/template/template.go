@@ -170,7 +170,7 @@ func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template,
 			break
 		}
 	}
-	c.tellImage(pool, want)
+	c.noteImage(pool, want)
 	if len(changes) == 0 && before.Number > 0 {
 		why = "version " + strconv.FormatInt(before.Number, 10) + " is not there to go by"
 	}
@@ -269,7 +269,7 @@ func (w *Want) description(c content.Commit, confirmation string) string {
 
 func (c Planner) createTemplate(pool *intent.Pool, want *Want) Version {
 	description := want.description(c.In.Commit, "")
-	c.tellImage(pool, want)
+	c.noteImage(pool, want)
 	c.Step(pool, step.Step{
 		Verb: step.Create, Resource: step.LaunchTemplate, Name: want.name, Reason: "it does not exist",
 		Changes: c.newTemplateChanges(pool, want),

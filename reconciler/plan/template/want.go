@@ -70,7 +70,7 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 		w.Data.SecurityGroupIDs = nil
 	}
 
-	placeGroups(&w.Data)
+	moveSecurityGroups(&w.Data)
 
 	raw, filled := c.userData(pool, t.UserData)
 	ok = ok && filled

@@ -271,7 +271,7 @@ func (d daemon) Reconcile(targets []string, retry bool) []string {
 func (p *passes) lift(b reconciler.Batch, target string) {
 	last := p.memory.before.Reports[target]
 	for i := range b.Targets {
-		if d := &b.Targets[i]; d.Policy.Target == target && d.Kinship != nil && last != nil && last.Plan != nil {
+		if d := &b.Targets[i]; d.Policy.Target == target && d.Ancestry != nil && last != nil && last.Plan != nil {
 			p.app.lineages.Lift(d.Policy.Source, last.Plan.Ahead)
 		}
 	}

@@ -106,7 +106,7 @@ func (g *generation) newFollower(s config.Source) (*follower, error) {
 	var line *lineage.Line
 	git, err := source.New(c, source.Options{
 		Rand:   a.o.Rand,
-		Looked: func(began time.Time, revision string) { line.Looked(began, revision) },
+		Found:  func(began time.Time, revision string) { line.Found(began, revision) },
 		Logger: a.log, Fetched: func(took time.Duration, err error) {
 			a.metrics.Fetch(s.Name, took, time.Now(), err)
 			a.tracing.Past(context.Background(), "fetch", took, err, "source", s.Name)

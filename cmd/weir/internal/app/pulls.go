@@ -127,7 +127,7 @@ func (g *generation) rule(batches []reconciler.Batch, views map[string]fleet.Vie
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
 			if f := g.followers[d.Source]; f != nil {
-				d.Kinship = f.line
+				d.Ancestry = f.line
 			}
 			if w := g.watcher(d.Source); w != nil {
 				w.Rule(d, views[d.Source].Snapshot)

@@ -11,11 +11,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Placer returns what makes positions in the tree that has its root at root
+// Readable returns what makes positions in the tree that has its root at root
 // readable. Inside a Git work tree they stay relative to it, as they are in a
 // commit. Outside one the tree is the whole file system: a position is then
 // relative to the current directory if it lies below, and else absolute.
-func Placer(root string) func(diag.Position) diag.Position {
+func Readable(root string) func(diag.Position) diag.Position {
 	if filepath.Dir(root) != root {
 		return func(p diag.Position) diag.Position { return p }
 	}
@@ -36,27 +36,27 @@ func Placer(root string) func(diag.Position) diag.Position {
 	}
 }
 
-// PlaceAll applies a Placer to a list.
-func PlaceAll(list diag.List, place func(diag.Position) diag.Position) diag.List {
+// MapPositions applies what Readable returned to a list.
+func MapPositions(list diag.List, convert func(diag.Position) diag.Position) diag.List {
 	out := append(diag.List(nil), list...)
 	for i := range out {
-		out[i].Position = place(out[i].Position)
+		out[i].Position = convert(out[i].Position)
 		out[i].Related = append([]diag.Related(nil), out[i].Related...)
 		for j := range out[i].Related {
-			out[i].Related[j].Position = place(out[i].Related[j].Position)
+			out[i].Related[j].Position = convert(out[i].Related[j].Position)
 		}
 	}
 	return out
 }
 
-// placeDesired applies a Placer to all that a Desired says of positions.
-func placeDesired(d *reconciler.Desired, place func(diag.Position) diag.Position) {
-	d.Diagnostics = PlaceAll(d.Diagnostics, place)
+// mapDesired applies what Readable returned to all that a Desired says of positions.
+func mapDesired(d *reconciler.Desired, convert func(diag.Position) diag.Position) {
+	d.Diagnostics = MapPositions(d.Diagnostics, convert)
 	if d.Set != nil {
 		set := *d.Set
 		set.Pools = append([]intent.Pool(nil), set.Pools...)
 		for i := range set.Pools {
-			set.Pools[i].Blocked = PlaceAll(set.Pools[i].Blocked, place)
+			set.Pools[i].Blocked = MapPositions(set.Pools[i].Blocked, convert)
 		}
 		d.Set = &set
 	}
@@ -64,7 +64,7 @@ func placeDesired(d *reconciler.Desired, place func(diag.Position) diag.Position
 		d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
 			out := origins(ctx, asked)
 			for i := range out {
-				out[i] = place(out[i])
+				out[i] = convert(out[i])
 			}
 			return out
 		}
