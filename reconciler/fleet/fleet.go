@@ -143,6 +143,9 @@ func (f *Fleet) Adopt(earlier *Fleet) {
 // Target is one target, its path's wildcards expanded.
 type Target struct {
 	Name, Source, Path, Account, Region string
+	// Unlisted says that nobody knows for which targets it stands, as its source cannot
+	// be read: its name is a pattern.
+	Unlisted bool
 	// Config is what it was expanded from.
 	Config *target.Target
 }
@@ -243,7 +246,7 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 		accounts[b.Key] = f.o.Accounts.Account(b.Key)
 	}
 	for _, it := range items {
-		c.Targets = append(c.Targets, Target{Name: it.name, Source: it.target.Source, Path: it.path, Account: accounts[it.key], Region: it.desired.Policy.Region, Config: it.target})
+		c.Targets = append(c.Targets, Target{Name: it.name, Source: it.target.Source, Path: it.path, Account: accounts[it.key], Region: it.desired.Policy.Region, Unlisted: it.unlisted(), Config: it.target})
 	}
 	slices.SortFunc(c.Targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
 	c.Conditions = conditions(items)

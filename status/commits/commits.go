@@ -199,7 +199,8 @@ func (c *Commits) Begin(r Revision) {
 	}
 	defer q.box.Nudge()
 	cur := c.current(r.Source)
-	if cur == nil || cur.SHA != r.SHA {
+	// One that was refused as a whole has no targets until it is applied after all.
+	if cur == nil || cur.SHA != r.SHA || cur.Fault != "" && r.Err == nil && len(cur.Targets) == 0 {
 		next := &track{Source: r.Source, SHA: r.SHA, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
 		for _, name := range r.Touched {
 			next.Targets[name] = &targetTrack{State: forge.Pending, Description: "planning", Pools: unfinished(cur, name)}
@@ -208,6 +209,9 @@ func (c *Commits) Begin(r Revision) {
 			next.Targets[name] = &targetTrack{State: forge.Success, Description: removedText, Removed: true}
 		}
 		for _, old := range c.tracks[r.Source] {
+			if old.SHA == r.SHA {
+				continue
+			}
 			c.close(old, "superseded by "+wording.Short(r.SHA))
 			old.Targets = nil // no report changes it any more
 		}
@@ -275,17 +279,37 @@ func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	q.box.Nudge()
 }
 
-// Forget says that a target is no longer configured: no report will finish it.
+// Unfinished are the targets of the sources' current commits that have not converged,
+// also those that an earlier process knew.
+func (c *Commits) Unfinished() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for source := range c.queues {
+		if cur := c.current(source); cur != nil {
+			for name, t := range cur.Targets {
+				if t.State != forge.Success {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Forget says that a target is no longer configured: no report will finish it. A failure
+// on it stays told, and is not the commit's any more.
 func (c *Commits) Forget(target string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for source, q := range c.queues {
 		cur := c.current(source)
-		if cur == nil || cur.Targets[target] == nil || cur.Targets[target].State != forge.Pending {
+		if cur == nil || cur.Targets[target] == nil || cur.Targets[target].State == forge.Success {
 			continue
 		}
+		if cur.Targets[target].State == forge.Pending {
+			c.want(cur, c.targetContext(source, target), forge.Errored, "the target is no longer configured", target)
+		}
 		delete(cur.Targets, target)
-		c.want(cur, c.targetContext(source, target), forge.Errored, "the target is no longer configured", target)
 		c.refreshAggregate(cur)
 		q.box.Nudge()
 	}

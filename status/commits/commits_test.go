@@ -3,6 +3,7 @@ package commits
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -307,5 +308,64 @@ func TestForgetTarget(t *testing.T) {
 			"weir/apply/dev":  "success: nothing to change in AWS",
 			"weir/apply/prod": "error: the target is no longer configured",
 		})
+	})
+}
+
+// A failure on a target that is taken out of the configuration is not the commit's any
+// more, also where that happens while weir is stopped.
+func TestForgetTargetThatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := statustest.NewForge(), t.TempDir()
+		p := start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev", "qa"}})
+		p.Report(t.Context(), statustest.Report("dev", statustest.Pool("dev", "web")))
+		broken := statustest.Report("prod")
+		broken.Err = errors.New("no such file")
+		p.Report(t.Context(), broken)
+		statustest.Settle()
+		p.kill()
+		p = start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
+		left := p.Unfinished()
+		slices.Sort(left)
+		if !slices.Equal(left, []string{"prod", "qa"}) {
+			t.Errorf("unfinished: %v", left)
+		}
+		for _, name := range left {
+			p.Forget(name)
+		}
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
+			"weir/apply":      "success: dev: nothing to change in AWS",
+			"weir/apply/dev":  "success: nothing to change in AWS",
+			"weir/apply/prod": "failure: no such file",
+			"weir/apply/qa":   "error: the target is no longer configured",
+		})
+	})
+}
+
+// A commit that was refused and is applied after all, by another process, is followed on
+// its targets; it does not say of itself that it is superseded.
+func TestARefusedCommitIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := statustest.NewForge(), t.TempDir()
+		p := start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Err: errors.New("not applied: it is not signed")})
+		statustest.Settle()
+		p.kill()
+		p = start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		statustest.Settle()
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		p.Report(t.Context(), statustest.Created())
+		statustest.Settle()
+		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		statustest.Settle()
+		wanted := []string{"failure: not applied", "pending: ", "pending: ", "pending: ", "pending: ", "success: ", "success: "}
+		for i, want := range wanted {
+			if log := f.Log(); len(log) != len(wanted) || !strings.Contains(log[i], want) {
+				t.Fatalf("written: %q", log)
+			}
+		}
 	})
 }

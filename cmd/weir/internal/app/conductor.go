@@ -3,10 +3,12 @@ package app
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commits"
 )
@@ -154,8 +156,8 @@ func (g *generation) compose(ctx context.Context) error {
 
 // announce tells the board and the forges what the passes are about, before them.
 func (g *generation) announce(c *fleet.Composition) {
-	if !slices.Equal(g.app.shown, c.Targets) {
-		g.configure(c.Targets)
+	if targets := withUnlisted(g.app.shown, c.Targets); !slices.Equal(g.app.shown, targets) {
+		g.configure(targets)
 	}
 	if g.commits == nil {
 		return
@@ -170,15 +172,41 @@ func (g *generation) announce(c *fleet.Composition) {
 	}
 }
 
+// withUnlisted are the targets that there are, and those of before for which one may stand
+// whose source cannot be read: that they are gone is not known.
+func withUnlisted(before, targets []fleet.Target) []fleet.Target {
+	all := slices.Clone(targets)
+	for _, old := range before {
+		if !has(targets, old.Name) && mayHave(targets, old.Name) {
+			all = append(all, old)
+		}
+	}
+	slices.SortFunc(all, func(a, b fleet.Target) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func has(targets []fleet.Target, name string) bool {
+	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == name })
+}
+
+// mayHave reports whether a target of which only a pattern is known may have a name.
+func mayHave(targets []fleet.Target, name string) bool {
+	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Unlisted && target.Overlap(t.Name, name) })
+}
+
 // configure shows which sources and targets there are, and forgets the rest.
 func (g *generation) configure(targets []fleet.Target) {
 	for _, old := range g.app.shown {
-		if !slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == old.Name }) {
+		if !has(targets, old.Name) {
 			g.app.metrics.RemoveTarget(old.Name)
 			g.app.reporter.log.forget(old.Name)
 			g.forget(old.Name)
-			if g.commits != nil {
-				g.commits.Forget(old.Name)
+		}
+	}
+	if g.commits != nil {
+		for _, name := range g.commits.Unfinished() { // also of what went while weir was stopped
+			if !has(targets, name) && !mayHave(targets, name) {
+				g.commits.Forget(name)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/lineage"
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status/board"
@@ -45,7 +46,8 @@ type generation struct {
 	// The conductor alone uses what follows. asked is when it first wanted to know what
 	// the sources say.
 	asked time.Time
-	// begun holds, by source, the revision that Commits knows.
+	// begun holds, by source, the revision that Commits knows, or that it knows to be
+	// refused.
 	begun map[string]string
 	// renders are the commits that targets were last said to be rendered at.
 	renders map[string]string
@@ -119,6 +121,21 @@ func (g *generation) newFollower(s config.Source) (*follower, error) {
 	return &follower{config: s, git: git, line: line, app: app, heard: make(chan struct{}), view: fleet.View{
 		ID: git.ID(), At: git.At, Verify: fmt.Sprintf("%+v", c.Verify),
 	}}, nil
+}
+
+// inherit gives sources that stay as they are the last commit of another generation, until
+// they say something themselves: where Git does not answer, that one is still applied.
+func (g *generation) inherit(old *generation) {
+	for name, f := range g.followers {
+		from := old.followers[name]
+		if from == nil || from.view.ID != f.view.ID || from.view.Verify != f.view.Verify || from.config.Ref != f.config.Ref {
+			continue
+		}
+		from.mu.Lock()
+		f.view.Snapshot = from.view.Snapshot
+		from.mu.Unlock()
+		f.view.Err = fault.Unavailable(name, fault.New(fault.Unreachable, "it was not read since the reload"))
+	}
 }
 
 // start starts all but the conductor.

@@ -136,6 +136,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 		}
 	}
 	next.fleet.Adopt(old.fleet)
+	next.inherit(old)
 	if err := next.openPulls(); err != nil { // a journal that cannot be read holds up nothing else
 		a.log.Error("pull requests are not planned", "error", err)
 	}

@@ -103,8 +103,8 @@ func (g *generation) announceRefused() map[string]bool {
 			continue
 		}
 		out[name] = true
-		if g.begun[name] != sha {
-			g.begun[name] = sha
+		if refused := "refused " + sha; g.begun[name] != refused {
+			g.begun[name] = refused
 			g.commits.Begin(commits.Revision{Source: name, SHA: sha, Err: fmt.Errorf("not applied: %w", why)})
 		}
 	}
