@@ -52,6 +52,8 @@ type Options struct {
 	Round time.Duration
 	// StepsFor bounds the time in which a pass begins with pools; 0 is no bound.
 	StepsFor time.Duration
+	// Now tells how old answers are, and when to ask again; nil for time.Now.
+	Now func() time.Time
 }
 
 // Set is the accounts and regions that are open.
@@ -230,8 +232,8 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 			return Access{Err: err}
 		}
 		scope := &reconciler.Scope{
-			Cloud: cloud, Resolver: resolve.New(cloud, time.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round,
-			Clock: s.o.Clock.Earliest,
+			Cloud: cloud, Resolver: resolve.New(cloud, s.o.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round,
+			Clock: s.o.Clock.Earliest, Now: s.o.Now,
 		}
 		if key.Endpoint != "" {
 			scope.AskEvery = askEmulator
@@ -323,7 +325,7 @@ func (s *Set) cloudOptions(key reconciler.ScopeKey) sdk.Options {
 	o := sdk.Options{
 		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
 		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
-		Logger:   s.o.Logger, Clock: s.o.Clock.Earliest, Yields: s.o.Yields,
+		Logger:   s.o.Logger, Now: s.o.Now, Clock: s.o.Clock.Earliest, Yields: s.o.Yields,
 		OnCall: func(c sdk.CallInfo) {
 			s.o.Clock.Hear(c.AWSTime)
 			if s.o.OnCall != nil {

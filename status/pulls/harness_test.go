@@ -210,15 +210,12 @@ func (b *bench) open(repo, aws, pullRequests, extra string) {
 	t.Helper()
 	b.teller, b.clock = &memTeller{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	b.forge = &memForge{pulls: map[int64]*forge.PullRequest{}, levels: map[string]forge.Level{"writer": forge.Write, "reader": forge.Read}, asked: map[string]int{}, now: b.now}
-	getenv := func(string) string { return "" }
 	b.config = &fleet.Config{Instance: "a", Sources: []string{"s"}, Targets: fleettest.Targets(t, b.dir, strings.Replace(targets, "EXTRA", extra, 1)), KeepVersions: 10, Endpoint: aws}
 	if err := yaml.Unmarshal([]byte("{"+pullRequests+"}"), &b.policy); err != nil {
 		t.Fatal(err)
 	}
 	b.policy.SetDefaults()
-	log := slog.New(slog.DiscardHandler)
-	b.accounts = accounts.New(accounts.Options{Logger: log, Getenv: getenv})
-	b.fleet = fleet.New(fleet.Options{Config: b.config, Accounts: b.accounts, Logger: log})
+	b.openAccounts()
 	var err error
 	if b.git, err = source.New(source.Config{Name: "s", URL: repo, Ref: source.Ref{Branch: "main"}, Dir: t.TempDir()}, source.Options{}); err != nil {
 		t.Fatal(err)
@@ -226,6 +223,17 @@ func (b *bench) open(repo, aws, pullRequests, extra string) {
 	t.Cleanup(b.git.Close)
 	b.openState()
 	t.Cleanup(func() { _ = b.db.Close() })
+}
+
+// openAccounts opens accounts whose answers grow old by AWS's clock, and a fleet over
+// them. By this machine's clock all the minutes of a rollout would pass within one.
+func (b *bench) openAccounts() {
+	log, now := slog.New(slog.DiscardHandler), time.Now
+	if b.awsClock != nil {
+		now = b.awsClock.Now
+	}
+	b.accounts = accounts.New(accounts.Options{Logger: log, Getenv: func(string) string { return "" }, Now: now})
+	b.fleet = fleet.New(fleet.Options{Config: b.config, Accounts: b.accounts, Logger: log})
 }
 
 // openState opens the state directory, and makes the watcher that uses it.

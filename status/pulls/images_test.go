@@ -2,14 +2,11 @@ package pulls
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/accounts"
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -41,9 +38,7 @@ func (b *bench) newImage(day int) (id string) {
 // again ends the process and starts the next one, whose caches are empty.
 func (b *bench) again() {
 	b.t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	b.accounts = accounts.New(accounts.Options{Logger: log, Getenv: func(string) string { return "" }})
-	b.fleet = fleet.New(fleet.Options{Config: b.config, Accounts: b.accounts, Logger: log})
+	b.openAccounts()
 	if err := b.db.Close(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -436,7 +431,7 @@ func TestImagesOfAForkAreNotKept(t *testing.T) {
 func TestAReviewIsNewerThanWhatIsCached(t *testing.T) {
 	b, first, second := withImages(t, "")
 	b.restart() // plans are made with caches of their own
-	b.clock = time.Now().Add(-31 * time.Second)
+	b.clock = b.awsClock.Now().Add(-31 * time.Second)
 	head := b.proposed()
 	b.squash(1, head)
 	if got := moves(b.pass()); got["one"] != first+" → "+second {
