@@ -39,8 +39,8 @@ test: ## all tests: no network, no credentials
 soak: ## the tests that take minutes: large fleets, EC2's own quotas and limits
 	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak|TwoThousandPools' ./reconciler/ ./render/kust/
 
-simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAYS=2, FAULTS=1, LEAVE=steps, LOG=file
-	WEIR_SIMULATE_SEEDS='$(SEEDS)' WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_FAULTS='$(FAULTS)' WEIR_SIMULATE_LEAVE='$(LEAVE)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 24h -run TestSimulate ./cmd/weir/internal/simulate/
+simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAYS=2, EVENTS=48, FAULTS=1, DAEMONS=1, LEAVE=steps, LOG=file
+	WEIR_SIMULATE_SEEDS='$(SEEDS)' WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_FAULTS='$(FAULTS)' WEIR_SIMULATE_EVENTS='$(EVENTS)' WEIR_SIMULATE_DAEMONS='$(DAEMONS)' WEIR_SIMULATE_LEAVE='$(LEAVE)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 24h -run TestSimulate ./cmd/weir/internal/simulate/
 
 race: ## the concurrent packages under the race detector
 	$(GO) test -race -short -skip '$(ALONE)' ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...

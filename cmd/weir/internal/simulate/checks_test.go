@@ -1,25 +1,19 @@
 package simulate
 
 import (
-	"encoding/xml"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status/commands"
 )
 
 // checks is what is looked at while the world goes on.
 type checks struct {
 	writes int
-	// asked is when the daemon last had an answer from Git, by which it knows the branch.
-	asked time.Time
 	// rolls are the last rollouts of groups, byHand what people did to them since.
 	rolls   map[string]roll
 	deleted map[string]map[string]bool // groups deleted by weir, by the commit that does not want them
@@ -42,9 +36,10 @@ const (
 func (c *checks) begin(w *World) {
 	c.byHand, c.rolls, c.deleted = map[string]time.Time{}, map[string]roll{}, map[string]map[string]bool{}
 	for _, f := range []url.Values{
-		{"Action": {"CreateLaunchTemplate"}, "LaunchTemplateName": {foreignName}, "LaunchTemplateData.InstanceType": {"t3.large"}, "LaunchTemplateData.ImageId": {foreignImage}},
+		{"Action": {"CreateLaunchTemplate"}, "LaunchTemplateName": {foreignName}, "LaunchTemplateData.InstanceType": {"t3.large"}, "LaunchTemplateData.ImageId": {foreignImage},
+			"TagSpecification.1.ResourceType": {"launch-template"}, "TagSpecification.1.Tag.1.Key": {ownerTag}, "TagSpecification.1.Tag.1.Value": {"another"}},
 		{"Action": {"CreateAutoScalingGroup"}, "AutoScalingGroupName": {foreignName}, "MinSize": {"0"}, "MaxSize": {"2"}, "LaunchTemplate.LaunchTemplateName": {foreignName}, "AvailabilityZones.member.1": {"eu-west-1a"},
-			"Tags.member.1.Key": {"weir.dev/owner"}, "Tags.member.1.Value": {"another"}, "Tags.member.1.ResourceId": {foreignName}, "Tags.member.1.ResourceType": {"auto-scaling-group"}, "Tags.member.1.PropagateAtLaunch": {"false"}},
+			"Tags.member.1.Key": {ownerTag}, "Tags.member.1.Value": {"another"}, "Tags.member.1.ResourceId": {foreignName}, "Tags.member.1.ResourceType": {"auto-scaling-group"}, "Tags.member.1.PropagateAtLaunch": {"false"}},
 	} {
 		if w.person(f) == "" {
 			w.t.Fatalf("%s of the foreign group is refused", f.Get("Action"))
@@ -53,18 +48,26 @@ func (c *checks) begin(w *World) {
 	c.foreign = fmt.Sprintf("%+v", w.groups()[foreignName])
 }
 
-// alike gives the foreign group the tags of one of weir's, but for the owner: another weir
-// follows the same repository.
+const ownerTag = "weir.dev/owner"
+
+// alike gives the foreign group and its template the tags of weir's, but for the owner:
+// another weir follows the same repository.
 func (w *World) alike() {
-	groups := w.groups()
+	groups, templates := w.groups(), w.templates()
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		if name == foreignName || len(groups[name].Tags) < 4 {
+		from, ok := templates[name]
+		if name == foreignName || !ok || len(groups[name].Tags) < 4 {
 			continue
 		}
 		for _, t := range groups[name].Tags {
-			if strings.HasPrefix(t.Key, "weir.dev/") && t.Key != "weir.dev/owner" {
+			if strings.HasPrefix(t.Key, "weir.dev/") && t.Key != ownerTag {
 				w.person(url.Values{"Action": {"CreateOrUpdateTags"}, "Tags.member.1.Key": {t.Key}, "Tags.member.1.Value": {strings.ReplaceAll(t.Value, name, foreignName)},
 					"Tags.member.1.ResourceId": {foreignName}, "Tags.member.1.ResourceType": {"auto-scaling-group"}, "Tags.member.1.PropagateAtLaunch": {"false"}})
+			}
+		}
+		for _, t := range from.Tags {
+			if strings.HasPrefix(t.Key, "weir.dev/") && t.Key != ownerTag {
+				w.person(url.Values{"Action": {"CreateTags"}, "ResourceId.1": {templates[foreignName].ID}, "Tag.1.Key": {t.Key}, "Tag.1.Value": {strings.ReplaceAll(t.Value, name, foreignName)}})
 			}
 		}
 		w.checks.foreign = fmt.Sprintf("%+v", w.groups()[foreignName])
@@ -80,11 +83,51 @@ func (c *checks) touched(group string) {
 	}
 }
 
-// fetched notes that a daemon was told what the branch is.
-func (w *World) fetched(r *http.Request, code int) {
-	if code == http.StatusOK && strings.Contains(r.URL.RawQuery, "git-upload-pack") {
-		w.checks.asked = time.Now()
+// writes looks at a call that is about to change AWS: what it names is the caller's, and
+// what it says is something that the branch has said, and people have approved where they
+// must.
+func (w *World) writes(c *call, body []byte) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return
 	}
+	m := c.daemon.member
+	group := groupOf(form)
+	if g, ok := w.groups()[group]; ok && c.name != "CreateAutoScalingGroup" && value(g.Tags, ownerTag) != m.name {
+		w.fail("%s of %s writes to the group %s, which has the tags %v", c.name, m.name, group, g.Tags)
+	}
+	for name, t := range w.templates() {
+		if named := form.Get("LaunchTemplateId") == t.ID || form.Get("LaunchTemplateName") == name || form.Get("ResourceId.1") == t.ID; named && c.name != "CreateLaunchTemplate" && value(t.Tags, ownerTag) != m.name {
+			w.fail("%s of %s writes to the template %s, which has the tags %v", c.name, m.name, name, t.Tags)
+		}
+		if form.Get("LaunchTemplateId") == t.ID {
+			form.Set("LaunchTemplateName", name)
+		}
+	}
+	if kind := form.Get("LaunchTemplateData.InstanceType"); kind != "" {
+		w.said(c, form.Get("LaunchTemplateName"), "machines of "+kind, func(p pool) bool { return p.kind == kind })
+	}
+	if size := form.Get("MaxSize"); size != "" {
+		w.said(c, group, "a maximum of "+size, func(p pool) bool { return strconv.Itoa(p.max) == size })
+	}
+}
+
+// said: what is written of a pool was said of it by the branch, and approved.
+func (w *World) said(c *call, group, what string, is func(pool) bool) {
+	m := c.daemon.member
+	if !slices.ContainsFunc(w.repo.heads, func(h head) bool { p, ok := m.wants(h.tree)[group]; return ok && is(p) }) {
+		w.fail("%s of %s gives %s %s, which the branch has never said", c.name, m.name, group, what)
+	}
+	if m.reviewed && !slices.ContainsFunc(m.allowed[group], is) {
+		w.fail("%s of %s gives %s %s, which nobody has approved", c.name, m.name, group, what)
+	}
+}
+
+func groupOf(form url.Values) string {
+	if group := form.Get("AutoScalingGroupName"); group != "" {
+		return group
+	}
+	return form.Get("Tags.member.1.ResourceId")
 }
 
 // answered looks at a call to AWS that has had its effect.
@@ -98,66 +141,47 @@ func (w *World) answered(c *call, body []byte, resp *http.Response) {
 	k := &w.checks
 	k.writes++
 	if w.calm {
-		k.written = append(k.written, c.name)
+		k.written = append(k.written, c.daemon.name+" "+c.name)
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return
 	}
-	group := form.Get("AutoScalingGroupName")
-	if group == "" {
-		group = form.Get("Tags.member.1.ResourceId")
-	}
-	if group == foreignName || form.Get("LaunchTemplateName") == foreignName {
-		w.fail("%s writes to what another weir owns", c.name)
-	}
-	if c.name != "CreateAutoScalingGroup" && c.name != "CreateOrUpdateTags" && group != "" && !w.known(group) {
-		w.fail("%s writes to %s, which Git has never named", c.name, group)
-	}
-	switch c.name {
+	switch group := groupOf(form); c.name {
 	case "DeleteAutoScalingGroup":
-		w.deletes(group)
+		w.deletes(c.daemon.member, group)
 	case "StartInstanceRefresh":
 		w.rolls(group)
+	case "CreateLaunchTemplateVersion":
+		w.makesVersion(form.Get("LaunchTemplateId"))
 	}
 }
 
-func (w *World) known(group string) bool {
-	return slices.ContainsFunc(w.repo.heads, func(h head) bool { _, ok := h.pools[group]; return ok })
-}
-
-// deletes: what is deleted is not in the commit that the daemon was last told of, or in
-// one since.
-func (w *World) deletes(group string) {
-	// What was asked for is known some time later, and a pass that deletes was planned
-	// before.
-	heads := w.repo.since(w.checks.asked.Add(-time.Minute))
-	if !slices.ContainsFunc(heads, func(h head) bool { _, wanted := h.pools[group]; return !wanted && !h.broken }) {
-		w.fail("%s is deleted, and Git wants it", group)
-	}
+// deletes: what is deleted is not in a commit that the daemon may act on.
+func (w *World) deletes(m *member, group string) {
 	// It is deleted for the first commit that does not want it, of those that may be known.
-	for _, h := range heads {
-		if _, wanted := h.pools[group]; wanted || h.broken {
-			continue
-		}
-		if w.checks.deleted[h.revision] == nil {
-			w.checks.deleted[h.revision] = map[string]bool{}
-		}
-		gone := w.checks.deleted[h.revision]
-		gone[group] = true
-		if most := w.most(); len(gone) > most {
-			w.fail("%d groups are deleted at commit %s: %v; at most %d may be", len(gone), h.revision[:7], slices.Sorted(maps.Keys(gone)), most)
-		}
-		break
+	i := slices.IndexFunc(m.knows(), func(h head) bool { _, wanted := m.wants(h.tree)[group]; return !wanted && !h.broken })
+	if i < 0 {
+		w.fail("%s is deleted, and Git wants it", group)
+		return
+	}
+	revision := m.knows()[i].revision
+	if w.checks.deleted[revision] == nil {
+		w.checks.deleted[revision] = map[string]bool{}
+	}
+	gone := w.checks.deleted[revision]
+	gone[group] = true
+	if most := w.most(m); len(gone) > most && !m.reviewed {
+		w.fail("%d groups are deleted at commit %s: %v; at most %d may be", len(gone), revision[:7], slices.Sorted(maps.Keys(gone)), most)
 	}
 	delete(w.checks.rolls, group)
 }
 
 // most is how many groups a commit may delete: half of what there was, which is all that
 // ever was wanted at a time or less.
-func (w *World) most() (n int) {
+func (w *World) most(m *member) (n int) {
 	for _, h := range w.repo.heads {
-		n = max(n, len(h.pools))
+		n = max(n, len(m.wants(h.tree)))
 	}
 	return max(1, n/2)
 }
@@ -172,50 +196,34 @@ func (w *World) rolls(group string) {
 	k.rolls[group] = now
 }
 
-// group is what is looked at of one.
-type group struct {
-	Name      string `xml:"AutoScalingGroupName"`
-	Max       int    `xml:"MaxSize"`
-	Cooldown  int    `xml:"DefaultCooldown"`
-	Version   string `xml:"LaunchTemplate>Version"`
-	Template  string `xml:"LaunchTemplate>LaunchTemplateId"`
-	Tags      []tag  `xml:"Tags>member"`
-	Instances []struct {
-		Type    string `xml:"InstanceType"`
-		Version string `xml:"LaunchTemplate>Version"`
-	} `xml:"Instances>member"`
-}
-
-type tag struct{ Key, Value string }
-
-func (w *World) groups() map[string]group {
-	var out struct {
-		Groups []group `xml:"DescribeAutoScalingGroupsResult>AutoScalingGroups>member"`
+// makesVersion: no two versions beside each other hold the same.
+func (w *World) makesVersion(template string) {
+	text := w.person(url.Values{"Action": {"DescribeLaunchTemplateVersions"}, "LaunchTemplateId": {template}, "MaxResults": {"200"}})
+	var versions []string // the newest first
+	for part := range strings.SplitSeq(text, "<launchTemplateData>") {
+		if data, _, ok := strings.Cut(part, "</launchTemplateData>"); ok {
+			versions = append(versions, data)
+		}
 	}
-	if err := xml.Unmarshal([]byte(w.person(url.Values{"Action": {"DescribeAutoScalingGroups"}, "MaxRecords": {"100"}})), &out); err != nil {
-		w.t.Fatal(err)
+	if len(versions) > 1 && versions[0] == versions[1] {
+		w.fail("the newest version of template %s holds what the one before holds", template)
 	}
-	byName := map[string]group{}
-	for _, g := range out.Groups {
-		byName[g.Name] = g
-	}
-	return byName
 }
 
 // promised: where a commit is said to be applied, AWS is what it says, but for what
 // people did since the daemon has looked.
-func (c *checks) promised(w *World, h head) {
-	got := w.groups()
-	for _, name := range slices.Sorted(maps.Keys(h.pools)) {
-		p, g := h.pools[name], got[name]
-		if name == foreignName {
-			w.fail("commit %s is said to be applied, and another weir owns %s", h.revision[:7], name)
+func (w *World) promised(d *daemon, h head) {
+	got, want := w.groups(), d.wants(h.tree)
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		p, g := want[name], got[name]
+		if owner := value(g.Tags, ownerTag); g.Name != "" && owner != d.name {
+			w.fail("commit %s is said to be applied, and %s owns %s", h.revision[:7], owner, name)
 			continue
 		}
-		if time.Since(c.byHand[name]) < time.Hour {
+		if time.Since(w.checks.byHand[name]) < time.Hour {
 			continue
 		}
-		if g.Max != p.max || !slices.Contains(g.Tags, tag{"owner", p.owner}) {
+		if g.Max != p.max || value(g.Tags, "owner") != p.owner {
 			w.fail("commit %s is said to be applied; group %s has at most %d and %v, and the commit says %d and %s", h.revision[:7], name, g.Max, g.Tags, p.max, p.owner)
 		}
 		for _, i := range g.Instances {
@@ -226,46 +234,52 @@ func (c *checks) promised(w *World, h head) {
 	}
 }
 
-// settle: after all that, weir and AWS come to rest, and to what Git says.
-func (w *World) settle() {
-	w.calm = true
-	// What waits for somebody, as deletions above the limit do, is wanted again.
-	next := w.repo.head().clone()
-	next.broken = false
-	for name := range w.groups() {
-		if _, ok := next.pools[name]; !ok && name != foreignName || len(next.pools) == 0 {
-			next.pools[name] = pool{max: 3, kind: types[0], owner: "team-0"}
+// planned: where a commit is said to be planned, it can be.
+func (w *World) planned(d *daemon, sha string, s postedStatus) {
+	for _, h := range w.repo.heads {
+		if h.revision == sha && h.broken {
+			w.fail("%s says that commit %s is planned, and it does not render: %s", d.name, sha[:7], s.Description)
 		}
 	}
-	delete(next.pools, foreignName)
-	w.trace("%s", w.commit(next, "mended", false))
-	w.run(time.Now().Add(time.Hour)) // who was killed has started again
-	w.command(commands.ResumePath, gates.Request{Target: "prod", All: true})
-	w.run(time.Now().Add(8 * time.Hour))
-	w.checks.written = nil
-	before := w.step
-	w.run(time.Now().Add(2 * time.Hour))
-	first := w.step - before
-	w.run(time.Now().Add(2 * time.Hour))
-	if second := w.step - before - first; second > 2*first+20 {
-		w.fail("two hours at rest took %d steps, and the next two %d", first, second)
-	}
-	if first > 2000 {
-		w.fail("two hours at rest took %d steps", first)
-	}
-	if n := w.checks.written; len(n) > 0 {
-		w.fail("at rest weir writes: %v", n)
-	}
-	w.same()
 }
 
-// same: AWS holds what Git says and nothing else, and the daemon says so.
+// commented: one comment of a member shows what a pull request does.
+func (w *World) commented(d *daemon, c *comment) {
+	w.trace("%s: comment %d on pull request %d", d.name, c.id, c.number)
+	if strings.Contains(c.body, canary) {
+		w.fail("a comment shows a secret: %s", c.body)
+	}
+	if all := w.forge.told(d.member, c.number); len(all) > 1 {
+		w.fail("%s has %d comments on pull request %d", d.name, len(all), c.number)
+	}
+}
+
+// same: AWS holds what Git says and nothing else, and the daemons say so.
 func (w *World) same() {
-	want, got := w.repo.head().pools, w.groups()
+	got := w.groups()
 	if now := fmt.Sprintf("%+v", got[foreignName]); now != w.checks.foreign {
 		w.fail("what another weir owns was %s and is %s", w.checks.foreign, now)
 	}
 	delete(got, foreignName)
+	templates := w.templates()
+	delete(templates, foreignName)
+	for _, m := range w.members {
+		m.same(got)
+		for name := range m.wants(w.repo.head().tree) {
+			delete(got, name)
+			delete(templates, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		w.fail("group %s is there, and Git does not want it", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		w.fail("template %s is there, and Git does not want it", name)
+	}
+}
+
+func (m *member) same(got map[string]group) {
+	w, want := m.w, m.wants(m.w.repo.head().tree)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		g, ok := got[name]
 		p := want[name]
@@ -274,7 +288,7 @@ func (w *World) same() {
 			w.fail("there is no group %s", name)
 		case g.Max != p.max || g.Cooldown != 300:
 			w.fail("group %s has at most %d, cooldown %d; Git says %d", name, g.Max, g.Cooldown, p.max)
-		case !slices.Contains(g.Tags, tag{"owner", p.owner}):
+		case value(g.Tags, "owner") != p.owner:
 			w.fail("group %s has the tags %v; Git says %s", name, g.Tags, p.owner)
 		case len(g.Instances) == 0:
 			w.fail("group %s has no instance", name)
@@ -285,24 +299,51 @@ func (w *World) same() {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if _, ok := want[name]; !ok {
-			w.fail("group %s is there, and Git does not want it", name)
-		}
-	}
-	if w.daemon == nil {
-		w.fail("no daemon runs")
+	if m.process == nil {
+		w.fail("%s does not run", m.name)
 		return
 	}
-	if all := w.forge.statuses[w.repo.head().revision]; len(all) == 0 || all[len(all)-1].State != "success" {
-		w.fail("the last status of commit %s is not success: %+v", w.repo.head().revision, all)
+	if s := w.forge.last(w.repo.head().revision, m.name+"/apply"); s.State != "success" {
+		w.fail("the last status of commit %s for %s is not success: %+v", w.repo.head().revision, m.name, s)
 	}
-	if pools := w.daemon.app.Pools(); len(pools) < len(want) {
-		w.fail("the daemon shows %d pools, and Git says %d", len(pools), len(want))
+	pools := m.process.app.Pools()
+	if len(pools) < len(want) {
+		w.fail("%s shows %d pools, and Git says %d", m.name, len(pools), len(want))
 	}
-	for _, p := range w.daemon.app.Pools() {
-		if _, ok := want[p.Name]; ok && p.Phase != plan.PhaseRunning {
-			w.fail("the daemon says of %s: %s %s %s %+v", p.Name, p.Phase, p.FailureReason, p.FailureMessage, p.Conditions)
+	for _, p := range pools {
+		if _, ok := want[p.Name]; ok && p.Phase != "Running" {
+			w.fail("%s says of %s: %s %s %s %+v", m.name, p.Name, p.Phase, p.FailureReason, p.FailureMessage, p.Conditions)
 		}
 	}
+	m.reviews()
+}
+
+// reviews: every pull request has a comment that is about its head, or says what became of
+// it, and a status that waits for nothing.
+func (m *member) reviews() {
+	for _, p := range m.w.forge.pulls {
+		told := m.w.forge.told(m, p.number)
+		switch {
+		case len(told) > 1:
+			m.w.fail("%s has %d comments on pull request %d", m.name, len(told), p.number)
+		case p.state != "open":
+		case len(told) == 0:
+			m.w.fail("%s says nothing on pull request %d, which is open", m.name, p.number)
+		case !strings.Contains(told[0].body, p.head()[:7]):
+			m.w.fail("what %s says on pull request %d is not about %s: %s", m.name, p.number, p.head()[:7], told[0].body)
+		}
+		if s := m.w.forge.last(p.head(), m.name+"/plan"); s.State == "pending" || p.state == "open" && s.State == "" {
+			m.w.fail("the status of pull request %d (%s) at its head %s is %q: %s", p.number, p.state, p.head()[:7], s.State, s.Description)
+		}
+	}
+}
+
+// last is the last status of a commit in a context.
+func (f *forge) last(sha, context string) (out postedStatus) {
+	for _, s := range f.statuses[sha] {
+		if s.Context == context {
+			out = s
+		}
+	}
+	return out
 }

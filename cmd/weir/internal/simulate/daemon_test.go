@@ -20,7 +20,7 @@ import (
 
 // daemon is one process of weir, from its start until it stops or is killed.
 type daemon struct {
-	name   string
+	*member
 	dir    string
 	app    *app.App
 	page   *listener
@@ -29,32 +29,17 @@ type daemon struct {
 	done   chan error
 }
 
-const configuration = `apiVersion: weir.dev/v1alpha1
-kind: Config
-instance: fleet
-stateDir: state
-listen: 127.0.0.1:0
-interval: 10m
-sources:
-- {name: pools, url: http://git.example.com/fleet.git, ref: {branch: main}, interval: 5m}
-forges:
-- {type: gitea, url: http://forge.example.com/platform/fleet, tokenFile: token}
-targets:
-- name: prod
-  path: overlays/prod
-  region: eu-west-1
-  prune: {enabled: true, limit: 50%}
-`
-
-// start starts a daemon with the state of a directory.
-func (w *World) start(dir string) {
-	c, faults := config.Parse(filepath.Join(dir, "weir.yaml"), []byte(configuration), config.Env{Getenv: os.Getenv})
+// start starts a member's process with the state of a directory.
+func (m *member) start(dir string) {
+	w := m.w
+	m.files(dir)
+	c, faults := config.Parse(filepath.Join(dir, "weir.yaml"), []byte(m.configuration()), config.Env{Getenv: os.Getenv})
 	if c == nil {
 		w.t.Fatal(faults)
 	}
-	d := &daemon{name: "fleet", dir: dir, page: newListener(), dead: make(chan struct{}), done: make(chan error, 1)}
-	w.daemon = d
-	ctx, cancel := context.WithCancel(w.t.Context())
+	d := &daemon{member: m, dir: dir, page: newListener(), dead: make(chan struct{}), done: make(chan error, 1)}
+	m.process = d
+	ctx, cancel := context.WithCancel(context.WithValue(w.t.Context(), callerKey{}, d))
 	d.cancel = cancel
 	a, err := app.New(ctx, app.Options{
 		Config: c, Logger: w.logger(), Version: "simulated", Rand: rand.New(rand.NewPCG(w.o.Seed, uint64(w.step))).Float64, //nolint:gosec // It is repeated on purpose.
@@ -75,21 +60,21 @@ func (w *World) start(dir string) {
 	}
 	d.app = a
 	go func() { d.done <- a.Run(ctx) }()
-	w.trace("%s started", d.name)
+	w.trace("%s started", m.name)
 }
 
-// stop stops the daemon as a service manager does.
-func (w *World) stop() {
-	d := w.daemon
+// stop stops the process as a service manager does.
+func (m *member) stop() {
+	d := m.process
 	if d == nil {
 		return
 	}
 	d.cancel()
-	w.daemon = nil
-	if err := w.await(d); err != nil {
-		w.fail("the daemon ended with %v", err)
+	m.process = nil
+	if err := m.w.await(d); err != nil {
+		m.w.fail("%s ended with %v", m.name, err)
 	}
-	w.trace("%s stopped", d.name)
+	m.w.trace("%s stopped", m.name)
 }
 
 // await lets calls be answered until the daemon has ended.
@@ -104,10 +89,10 @@ func (w *World) await(d *daemon) error {
 	}
 }
 
-// kill ends a daemon in the middle of what it does: no call of it has an effect any more,
-// and the next one finds the files as they are now. The process starts again later.
+// kill ends a process in the middle of what it does: no call of it has an effect any more,
+// and the next one finds the files as they are now. It starts again later.
 func (w *World) kill(d *daemon, r *rand.Rand) {
-	if d != w.daemon {
+	if d != d.process {
 		return
 	}
 	next := w.t.TempDir()
@@ -116,7 +101,7 @@ func (w *World) kill(d *daemon, r *rand.Rand) {
 	}
 	close(d.dead)
 	d.cancel()
-	w.daemon = nil
+	d.process = nil
 	w.trace("%s killed", d.name)
 	w.at(time.Duration(31+r.IntN(600))*time.Second, func() {
 		select {
@@ -126,32 +111,35 @@ func (w *World) kill(d *daemon, r *rand.Rand) {
 			<-d.done
 		}
 		_ = os.RemoveAll(d.dir)
-		w.start(next)
+		d.start(next)
 	})
 }
 
 // command sends a command, as weir suspend, resume, approve and reconcile do.
-func (w *World) command(path string, in gates.Request) {
-	d := w.daemon
-	if d == nil {
-		return
-	}
+func (m *member) command(path string, in gates.Request) {
 	in.By = "alice"
 	body, err := json.Marshal(in)
 	if err != nil {
-		w.t.Fatal(err)
+		m.w.t.Fatal(err)
+	}
+	m.post(path, body, http.Header{"Content-Type": {"application/json"}, commands.Header: {"1"}})
+}
+
+// post sends something to what the member serves.
+func (m *member) post(path string, body []byte, header http.Header) {
+	w, d := m.w, m.process
+	if d == nil {
+		return
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1"+path, bytes.NewReader(body))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set(commands.Header, "1")
+	r.Header = header
 	go func() {
 		defer cancel()
-		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.page.dial(ctx) }}}
-		resp, err := c.Do(r)
+		resp, err := d.client().Do(r)
 		if err != nil {
 			return
 		}
@@ -160,5 +148,36 @@ func (w *World) command(path string, in gates.Request) {
 		if resp.StatusCode >= http.StatusInternalServerError {
 			w.fail("%s: %s: %s", path, resp.Status, text)
 		}
+		if bytes.Contains(text, []byte(canary)) {
+			w.fail("%s shows a secret: %s", path, text)
+		}
 	}()
+}
+
+// get reads something that the member serves, "" where nothing does.
+func (m *member) get(path string) string {
+	d := m.process
+	if d == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(m.w.t.Context(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+path, nil)
+	if err != nil {
+		m.w.t.Fatal(err)
+	}
+	resp, err := d.client().Do(r)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, _ := io.ReadAll(resp.Body)
+	if bytes.Contains(text, []byte(canary)) {
+		m.w.fail("%s shows a secret: %s", path, text)
+	}
+	return string(text)
+}
+
+func (d *daemon) client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.page.dial(ctx) }}}
 }

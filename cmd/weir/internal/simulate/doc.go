@@ -13,9 +13,10 @@
 // the seed makes the same run again, and a decision can be left out to see whether the
 // run still fails.
 //
-// What may become of a call is in faults.go, what people and machines do in events.go,
-// and what must hold whatever happens in checks.go. Each is a list: another fault, event
-// or promise is an entry.
+// What may become of a call is in faults_test.go, what people and machines do in
+// events_test.go and pulls_test.go, and what must hold whatever happens in checks_test.go.
+// Each is a list: another fault, event or promise is an entry. A member is one weir of
+// the world; each call knows by its context which process makes it.
 //
 // What this does not show: AWS is the emulator, and knows what it knows. A daemon that is
 // killed leaves the files that the kernel has, so no power cut is seen. The kustomize

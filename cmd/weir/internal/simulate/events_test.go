@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/url"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -52,12 +54,13 @@ var happenings = []happening{
 	}},
 	{4, func(w *World, r *rand.Rand) string {
 		next := w.repo.head().clone()
-		name := fmt.Sprintf("pool-%d", r.IntN(3*w.o.Pools))
-		if _, there := next.pools[name]; there {
+		m := w.members[r.IntN(len(w.members))]
+		key := fmt.Sprintf("%s/%s%d", m.target, m.prefix, r.IntN(3*w.o.Pools))
+		if _, there := next.pools[key]; there {
 			return ""
 		}
-		next.pools[name] = pool{max: 3, kind: types[0], owner: "team-0"}
-		return w.commit(next, "add "+name, false)
+		next.pools[key] = pool{max: 3, kind: types[0], owner: "team-0"}
+		return w.commit(r, next, "add "+key)
 	}},
 	{4, func(w *World, r *rand.Rand) string {
 		next := w.repo.head().clone()
@@ -66,31 +69,48 @@ var happenings = []happening{
 			return ""
 		}
 		delete(next.pools, name)
-		return w.commit(next, "remove "+name, false)
+		return w.commit(r, next, "remove "+name)
 	}},
-	{2, func(w *World, _ *rand.Rand) string { // somebody else's name
-		next := w.repo.head().clone()
-		if _, there := next.pools[foreignName]; there {
-			delete(next.pools, foreignName)
+	{3, func(w *World, r *rand.Rand) string { // somebody else's name
+		next, key := w.repo.head().clone(), w.members[0].target+"/"+foreignName
+		if len(w.members) > 1 && r.IntN(2) == 0 {
+			key = w.members[0].target + "/" + w.members[1].prefix + "0"
+		}
+		if _, there := next.pools[key]; there {
+			delete(next.pools, key)
 		} else {
-			next.pools[foreignName] = pool{max: 3, kind: types[0], owner: "team-0"}
+			next.pools[key] = pool{max: 3, kind: types[0], owner: "team-0"}
 			w.alike()
 		}
-		return w.commit(next, "the name of another weir's group, or no more", false)
+		return w.commit(r, next, "the name of another weir's group, or no more: "+key)
 	}},
-	{1, func(w *World, _ *rand.Rand) string {
-		next := w.repo.head().clone()
-		next.pools = map[string]pool{}
-		return w.commit(next, "remove everything", false)
+	{2, func(w *World, r *rand.Rand) string { // all pools, or all but one
+		next, left := w.repo.head().clone(), r.IntN(2)
+		for _, key := range slices.Sorted(maps.Keys(next.pools)) {
+			if len(next.pools) > left {
+				delete(next.pools, key)
+			}
+		}
+		return w.commit(r, next, fmt.Sprintf("remove all but %d", left))
 	}},
-	{3, func(w *World, _ *rand.Rand) string {
+	{3, func(w *World, r *rand.Rand) string {
 		next := w.repo.head().clone()
 		next.broken = !next.broken
-		return w.commit(next, fmt.Sprintf("broken: %v", next.broken), false)
+		return w.commit(r, next, fmt.Sprintf("broken: %v", next.broken))
 	}},
 	{3, func(w *World, r *rand.Rand) string {
 		back := w.repo.heads[r.IntN(len(w.repo.heads))]
-		return w.commit(back.clone(), "force-push of what was before", true)
+		switch r.IntN(3) {
+		case 0: // what was before, once more
+			w.repo.point(branch, back.revision)
+			w.repo.moved(back.tree, back.revision)
+		case 1: // something else in place of what came after it
+			w.repo.moved(back.tree, w.repo.commit(branch, back.tree, "instead", back.revision))
+		default: // another history
+			w.repo.push(back.tree, true)
+		}
+		w.hook(r, "push", w.pushed())
+		return "force-push of what was before " + w.repo.head().revision[:7]
 	}},
 	// The console.
 	{6, func(w *World, r *rand.Rand) string {
@@ -110,39 +130,48 @@ var happenings = []happening{
 	}},
 	// Commands.
 	{2, func(w *World, r *rand.Rand) string {
-		if name := w.any(r); name != "" {
-			w.command(commands.SuspendPath, gates.Request{Target: "prod", Pool: name, Reason: "simulated", For: "6h"})
-			return "suspend " + name
+		key := w.any(r)
+		if m := w.memberOf(key); m != nil {
+			name, _ := m.mine(key)
+			m.command(commands.SuspendPath, gates.Request{Target: m.target, Pool: name, Reason: "simulated", For: "6h"})
+			return "suspend " + key
 		}
 		return ""
 	}},
-	{2, func(w *World, _ *rand.Rand) string {
-		w.command(commands.ResumePath, gates.Request{Target: "prod", All: true})
-		return "resume all"
-	}},
-	{1, func(w *World, _ *rand.Rand) string {
-		w.command(commands.SuspendPath, gates.Request{Target: "prod", Reason: "simulated", For: "2h"})
-		return "suspend the target"
-	}},
-	{1, func(w *World, _ *rand.Rand) string {
-		w.command(commands.ReconcilePath, gates.Request{Target: "prod"})
-		return "reconcile"
-	}},
-	// The process.
 	{2, func(w *World, r *rand.Rand) string {
-		d := w.daemon
-		if d == nil {
-			return ""
-		}
-		w.stop()
-		w.at(time.Duration(1+r.IntN(300))*time.Second, func() { w.start(d.dir) })
-		return "restart"
+		m := w.members[r.IntN(len(w.members))]
+		m.command(commands.ResumePath, gates.Request{Target: m.target, All: true})
+		return "resume all of " + m.target
 	}},
 	{1, func(w *World, r *rand.Rand) string {
-		if w.daemon != nil {
-			w.kill(w.daemon, r)
+		m := w.members[r.IntN(len(w.members))]
+		m.command(commands.SuspendPath, gates.Request{Target: m.target, Reason: "simulated", For: "2h"})
+		return "suspend " + m.target
+	}},
+	{1, func(w *World, r *rand.Rand) string {
+		m := w.members[r.IntN(len(w.members))]
+		m.command(commands.ReconcilePath, gates.Request{Target: m.target, Retry: r.IntN(2) == 0})
+		return "reconcile " + m.target
+	}},
+	// The process, and the machine that it is on.
+	{2, func(w *World, r *rand.Rand) string {
+		all := w.running()
+		if len(all) == 0 || w.frozen {
+			return ""
 		}
-		return "kill"
+		d := all[r.IntN(len(all))].process
+		d.stop()
+		w.at(time.Duration(1+r.IntN(300))*time.Second, func() { d.start(d.dir) })
+		return "restart of " + d.name
+	}},
+	{1, func(w *World, r *rand.Rand) string {
+		all := w.running()
+		if len(all) == 0 || w.frozen {
+			return ""
+		}
+		d := all[r.IntN(len(all))].process
+		w.kill(d, r)
+		return "kill of " + d.name
 	}},
 }
 
@@ -166,17 +195,18 @@ func (w *World) change(r *rand.Rand, what string, do func(*pool)) string {
 	p := next.pools[name]
 	do(&p)
 	next.pools[name] = p
-	return w.commit(next, what+" of "+name, false)
+	return w.commit(r, next, what+" of "+name)
 }
 
-func (w *World) commit(t tree, what string, force bool) string {
-	w.repo.push(t, force)
+func (w *World) commit(r *rand.Rand, t tree, what string) string {
+	w.repo.push(t, false)
+	w.hook(r, "push", w.pushed())
 	return "commit: " + what + " " + w.repo.head().revision[:7]
 }
 
 func (w *World) console(r *rand.Rand, form url.Values) string {
-	name := w.any(r)
-	if name == "" || name == foreignName {
+	name := path.Base(w.any(r))
+	if name == "." || name == foreignName {
 		return ""
 	}
 	form.Set("AutoScalingGroupName", name)
@@ -187,21 +217,49 @@ func (w *World) console(r *rand.Rand, form url.Values) string {
 	return "console: " + form.Encode()
 }
 
-// begin makes what is there before the daemon is.
+// begin makes what is there before the daemons are.
 func (w *World) begin() {
 	first := tree{pools: map[string]pool{}}
-	for i := range w.o.Pools {
-		first.pools[fmt.Sprintf("pool-%d", i)] = pool{max: 3, kind: types[0], owner: "team-0"}
+	for _, m := range w.members {
+		for i := range w.o.Pools {
+			first.pools[fmt.Sprintf("%s/%s%d", m.target, m.prefix, i)] = pool{max: 3, kind: types[0], owner: "team-0"}
+		}
 	}
 	w.repo.push(first, false)
 	w.checks.begin(w)
+}
+
+// held finds what waits for somebody to approve it.
+var held = regexp.MustCompile(`weir approve ([0-9a-f]{64})`)
+
+// approve approves what the member holds for it, as somebody does who has read it.
+func (m *member) approve() string {
+	digests := map[string]bool{}
+	for _, found := range held.FindAllStringSubmatch(m.get("/api/v1/targets"), -1) {
+		digests[found[1]] = true
+	}
+	for _, digest := range slices.Sorted(maps.Keys(digests)) {
+		for _, h := range m.knows() {
+			m.allow(h.tree)
+		}
+		m.command(commands.ApprovePath, gates.Request{Digest: digest})
+	}
+	if len(digests) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("approve %d of %s", len(digests), m.target)
 }
 
 // schedule decides what happens in all the days.
 func (w *World) schedule() {
 	r := rand.New(rand.NewPCG(w.o.Seed, 1<<41)) //nolint:gosec // It is repeated on purpose.
 	var sum int
-	for _, h := range happenings {
+	all := slices.Concat(happenings, pullHappenings)
+	if w.o.Reviewed {
+		all = append(all, happening{30, func(w *World, _ *rand.Rand) string { return w.members[0].approve() }})
+		w.at(time.Minute, func() { w.trace("%s", w.members[0].approve()) })
+	}
+	for _, h := range all {
 		sum += h.weight
 	}
 	for i := range w.o.Days * w.o.Events {
@@ -212,7 +270,7 @@ func (w *World) schedule() {
 			continue
 		}
 		w.at(after, func() {
-			for _, h := range happenings {
+			for _, h := range all {
 				if which -= h.weight; which >= 0 {
 					continue
 				}

@@ -15,6 +15,7 @@ type fate struct {
 	without bool          // the connection ends before the call has an effect
 	lost    bool          // and after it
 	emu     *awsemu.Fault // what AWS says instead
+	stale   bool          // as it was before the last push
 }
 
 func (f fate) String() string {
@@ -48,6 +49,8 @@ var faults = []fault{
 			c.fate.emu = &awsemu.Fault{Kind: awsemu.StaleRead}
 		}
 	}},
+	{"stale refs", 4, false, func(_ *World, c *call, _ *rand.Rand) { c.fate.stale = c.service == "git" && !c.write }},
+	{"frozen", 1, false, func(w *World, _ *call, r *rand.Rand) { w.freeze(time.Duration(1+r.IntN(300)) * time.Minute) }},
 	{"killed before", 1, false, func(w *World, c *call, r *rand.Rand) { c.fate.without = true; w.kill(c.daemon, r) }},
 	{"killed after", 1, false, func(w *World, c *call, r *rand.Rand) {
 		w.killAfter = func() { w.kill(c.daemon, r) }

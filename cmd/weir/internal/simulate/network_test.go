@@ -40,8 +40,8 @@ func (l *listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0,
 func (l *listener) dial(ctx context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
-	case l.conns <- here{far}:
-		return here{near}, nil
+	case l.conns <- here{far, caller(ctx)}:
+		return here{near, nil}, nil
 	case <-l.done:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: l.Addr(), Err: net.ErrClosed}
 	case <-ctx.Done():
@@ -49,8 +49,11 @@ func (l *listener) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// here is a connection of this machine.
-type here struct{ net.Conn }
+// here is a connection of this machine, made by a process.
+type here struct {
+	net.Conn
+	by *daemon
+}
 
 func (here) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 func (here) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }

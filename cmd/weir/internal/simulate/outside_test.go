@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -11,14 +12,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 )
 
-// client is the way of one daemon to AWS.
-type client struct {
-	w *World
-	d *daemon
-}
+// client is the way of daemons to AWS. Which one it is that calls, the context says.
+type client struct{ w *World }
 
 // random are members of requests that differ in each run.
 var random = regexp.MustCompile(`(?i)&?(client_?(request_?)?token)(=|":")[^&"]*`)
@@ -32,9 +29,17 @@ func (c *client) Do(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	one := &call{daemon: c.d, service: "aws", name: operation(r, body), body: random.ReplaceAllString(string(body), "")}
+	d := caller(r.Context())
+	if d == nil {
+		c.w.fail("nobody knows who calls %s", operation(r, body))
+		return nil, errDead
+	}
+	one := &call{daemon: d, service: "aws", name: operation(r, body), body: random.ReplaceAllString(string(body), "")}
 	one.write = isWrite(one.name)
 	return c.w.ask(r.Context(), one, func() *http.Response {
+		if one.write {
+			c.w.writes(one, body)
+		}
 		if f := one.fate.emu; f != nil {
 			struck := *f
 			struck.Times = 1
@@ -50,7 +55,7 @@ func (w *World) serveAWS(r *http.Request, body []byte) *http.Response {
 	in := r.Clone(r.Context())
 	in.Body, in.RequestURI = io.NopCloser(bytes.NewReader(body)), r.URL.RequestURI()
 	rec := httptest.NewRecorder()
-	rec.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	rec.Header().Set("Date", w.aheadOf().Format(http.TimeFormat))
 	w.aws.ServeHTTP(rec, in)
 	resp := rec.Result()
 	resp.Request = r
@@ -101,14 +106,44 @@ func (w *World) person(form url.Values) string {
 	return string(text)
 }
 
-// gitServer serves the repository as git itself does.
+// gitServer serves the repository as git itself does. What the refs are is asked for all
+// the time, so that the answer is kept until they move.
 func (w *World) gitServer() http.Handler {
 	out, err := exec.CommandContext(w.t.Context(), "git", "--exec-path").Output()
 	if err != nil {
 		w.t.Skip("the git binary is not installed")
 	}
-	return &cgi.Handler{
+	git := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"), Root: "/", Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + w.repo.root, "GIT_HTTP_EXPORT_ALL=1"},
 	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			git.ServeHTTP(rw, r)
+			return
+		}
+		if w.repo.now == nil {
+			w.repo.now = httptest.NewRecorder()
+			git.ServeHTTP(w.repo.now, r)
+		}
+		answer := w.repo.now
+		if r.Context().Value(staleKey{}) != nil && w.repo.before != nil {
+			answer = w.repo.before
+		}
+		maps.Copy(rw.Header(), answer.Header().Clone())
+		rw.WriteHeader(answer.Code)
+		_, _ = rw.Write(answer.Body.Bytes())
+	})
+}
+
+// staleKey is in the context of a question that is answered as it would have been before
+// the last push.
+type staleKey struct{}
+
+// branchIn is the commit of the branch in what a server said of its refs.
+func branchIn(said string) string {
+	if i := strings.Index(said, " "+branch); i >= 40 {
+		return said[i-40 : i]
+	}
+	return ""
 }

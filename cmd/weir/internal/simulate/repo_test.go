@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,13 +21,42 @@ type pool struct {
 	owner string // a tag
 }
 
-// tree is what one commit says. A broken one does not render.
+// tree is what one commit says: pools by target and name, as prod/pool-1. A broken one does
+// not render.
 type tree struct {
 	pools  map[string]pool
 	broken bool
 }
 
 func (t tree) clone() tree { return tree{maps.Clone(t.pools), t.broken} }
+
+// merged is the tree of a branch with what another one has changed since both were base.
+// false: both have changed the same.
+func (t tree) merged(base, other tree) (tree, bool) {
+	out := t.clone()
+	for key := range allKeys(base.pools, other.pools) {
+		was, hadWas := base.pools[key]
+		is, has := other.pools[key]
+		if was == is && hadWas == has {
+			continue
+		}
+		if here, hasHere := t.pools[key]; here != was || hasHere != hadWas {
+			return tree{}, false
+		}
+		if has {
+			out.pools[key] = is
+		} else {
+			delete(out.pools, key)
+		}
+	}
+	return out, true
+}
+
+func allKeys(a, b map[string]pool) map[string]pool {
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
+}
 
 // head is a commit that the branch was at since a moment.
 type head struct {
@@ -37,65 +67,97 @@ type head struct {
 
 // repo is the repository that daemons follow.
 type repo struct {
-	t     *testing.T
-	root  string
-	heads []head // the last one is the branch's
+	t       *testing.T
+	root    string
+	targets []string
+	heads   []head // the last one is the branch's
+	// refs are what the server says of its refs, before the last push and now; nil
+	// where nobody has asked.
+	before, now *httptest.ResponseRecorder
 }
 
 func newRepo(t *testing.T) *repo {
 	r := &repo{t: t, root: t.TempDir()}
 	r.git(r.root, nil, "init", "--quiet", "--bare", "--initial-branch=main", "fleet.git")
+	// A server that lags behind gives what its refs were.
+	r.git(r.dir(), nil, "config", "uploadpack.allowAnySHA1InWant", "true")
 	return r
 }
 
+func (r *repo) dir() string { return filepath.Join(r.root, "fleet.git") }
+
 func (r *repo) head() head { return r.heads[len(r.heads)-1] }
+
+const branch = "refs/heads/main"
 
 // push makes a commit the branch's, on top of the branch, or in its place.
 func (r *repo) push(t tree, force bool) {
-	now := time.Now()
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "commit refs/heads/main\ncommitter Alice <alice@example.com> %d +0000\ndata 6\nchange\n", now.Unix())
+	var parents []string
 	if len(r.heads) > 0 && !force {
-		fmt.Fprintf(&b, "from %s\n", r.head().revision)
+		parents = []string{r.head().revision}
 	}
-	b.WriteString("deleteall\n")
-	file := func(name, content string) {
-		fmt.Fprintf(&b, "M 100644 inline overlays/prod/%s\ndata %d\n%s\n", name, len(content), content)
-	}
-	list := "resources:\n"
-	for _, name := range slices.Sorted(maps.Keys(t.pools)) {
-		file(name+".yaml", t.pools[name].manifest(name))
-		list += "- " + name + ".yaml\n"
-	}
-	if len(t.pools) == 0 {
-		list = "resources: []\n"
-	}
-	if t.broken {
-		list += "  resources: [nothing\n"
-	}
-	file("kustomization.yaml", list)
-	b.WriteString("done\n")
-	dir := filepath.Join(r.root, "fleet.git")
-	args := []string{"fast-import", "--quiet", "--done"}
-	if force {
-		args = append(args, "--force")
-	}
-	r.git(dir, b.Bytes(), args...)
-	r.heads = append(r.heads, head{t.clone(), strings.TrimSpace(r.git(dir, nil, "rev-parse", "refs/heads/main")), now})
+	r.moved(t, r.commit(branch, t, "change", parents...))
+}
+
+// moved notes where the branch is now.
+func (r *repo) moved(t tree, revision string) {
+	r.heads = append(r.heads, head{t.clone(), revision, time.Now()})
 	const most = 200
 	if len(r.heads) > 2*most {
 		r.heads = slices.Clone(r.heads[most:])
 	}
 }
 
-// since are the heads that the branch had at a moment or later.
-func (r *repo) since(at time.Time) []head {
-	for i := len(r.heads) - 1; i >= 0; i-- {
-		if !r.heads[i].since.After(at) {
-			return r.heads[i:]
+// commit makes a commit that a ref is then at.
+func (r *repo) commit(ref string, t tree, message string, parents ...string) string {
+	if r.now != nil {
+		r.before, r.now = r.now, nil
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "commit %s\ncommitter Alice <alice@example.com> %d +0000\ndata %d\n%s\n", ref, time.Now().Unix(), len(message), message)
+	for i, p := range parents {
+		fmt.Fprintf(&b, "%s %s\n", []string{"from", "merge"}[min(i, 1)], p)
+	}
+	b.WriteString("deleteall\n")
+	for _, target := range r.targets {
+		r.overlay(&b, t, target)
+	}
+	b.WriteString("done\n")
+	r.git(r.dir(), b.Bytes(), "fast-import", "--quiet", "--done", "--force")
+	return strings.TrimSpace(r.git(r.dir(), nil, "rev-parse", ref))
+}
+
+func (r *repo) overlay(b *bytes.Buffer, t tree, target string) {
+	file := func(name, content string) {
+		fmt.Fprintf(b, "M 100644 inline overlays/%s/%s\ndata %d\n%s\n", target, name, len(content), content)
+	}
+	var list strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(t.pools)) {
+		if name, ok := strings.CutPrefix(key, target+"/"); ok {
+			file(name+".yaml", t.pools[key].manifest(name))
+			list.WriteString("- " + name + ".yaml\n")
 		}
 	}
-	return r.heads
+	text := "resources:\n" + list.String()
+	if list.Len() == 0 {
+		text = "resources: []\n"
+	}
+	if t.broken {
+		text += "  resources: [nothing\n"
+	}
+	file("kustomization.yaml", text)
+}
+
+// point moves a ref to a commit; "" removes it.
+func (r *repo) point(ref, revision string) {
+	if r.now != nil {
+		r.before, r.now = r.now, nil
+	}
+	if revision == "" {
+		r.git(r.dir(), nil, "update-ref", "-d", ref)
+		return
+	}
+	r.git(r.dir(), nil, "update-ref", ref, revision)
 }
 
 func (r *repo) git(dir string, in []byte, args ...string) string {

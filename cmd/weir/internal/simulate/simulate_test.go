@@ -41,7 +41,15 @@ func wanted(t *testing.T) {
 }
 
 func options(seed uint64) Options {
-	return Options{Seed: seed, Pools: 4, Days: number("DAYS", 1), Events: 24, Faults: float64(number("FAULTS", 1)), Leave: leave()}
+	// Of four seeds one is of two daemons, and one of a daemon that applies what is approved.
+	daemons := 1
+	if seed%4 == 0 {
+		daemons = 2
+	}
+	return Options{
+		Seed: seed, Pools: 4, Days: number("DAYS", 1), Events: number("EVENTS", 48), Faults: float64(number("FAULTS", 1)), Leave: leave(), Interval: 10 * time.Minute,
+		Daemons: number("DAEMONS", daemons), Reviewed: seed%4 == 1,
+	}
 }
 
 // number is a number of the environment.

@@ -33,6 +33,11 @@ type Options struct {
 	// likelihood of a fault is multiplied.
 	Pools, Days, Events int
 	Faults              float64
+	// Daemons is how many there are, each with as many pools; Reviewed says that the first
+	// applies what people have approved and nothing else. Interval is that of passes.
+	Daemons  int
+	Reviewed bool
+	Interval time.Duration
 	// Leave are the decisions that are not carried out, by step.
 	Leave []int
 	// Log gets a line for each step; nil for none.
@@ -62,16 +67,21 @@ type World struct {
 	sum    hash.Hash64
 	last   []string
 	events []event
+	// ahead is what AWS's clock is before that of the machine; frozen says that the machine
+	// stands still.
+	ahead  time.Duration
+	frozen bool
+	hooks  int
 	// killAfter is done once the call that had its turn has had its effect.
 	killAfter func()
 
-	aws    *awsemu.Server
-	repo   *repo
-	net    *listener
-	forge  forge
-	daemon *daemon
-	checks checks
-	faults []string // what did not hold
+	aws     *awsemu.Server
+	repo    *repo
+	net     *listener
+	forge   forge
+	members []*member
+	checks  checks
+	faults  []string // what did not hold
 }
 
 // Result is what came of a run.
@@ -105,7 +115,8 @@ func run(t *testing.T, o Options) Result {
 	w := &World{o: o, t: t, began: time.Now(), sum: newSum()}
 	w.queue.arrived = make(chan struct{}, 1)
 	w.net, w.forge.statuses = newListener(), map[string][]postedStatus{}
-	aws, err := awsemu.New(awsemu.Options{Timings: world.Realistic()})
+	w.ahead = w.skew()
+	aws, err := awsemu.New(awsemu.Options{Clock: skewed{w}, Timings: world.Realistic()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,20 +125,25 @@ func run(t *testing.T, o Options) Result {
 	}
 	w.aws = aws
 	w.repo = newRepo(t)
+	for i := range max(1, o.Daemons) {
+		w.join(i)
+	}
 	checked := sdk.Around // each request is held against AWS's models
-	sdk.Around = func(plainbody.Doer) plainbody.Doer { return checked(&client{w, w.daemon}) }
+	sdk.Around = func(plainbody.Doer) plainbody.Doer { return checked(&client{w}) }
 	transport.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return w.net.dial(ctx) }
 	hosts := http.NewServeMux()
 	hosts.Handle("git.example.com/", w.serve("git", w.gitServer()))
 	hosts.Handle("forge.example.com/", w.serve("forge", w.forge.handler(w)))
-	server := &http.Server{Handler: hosts, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: hosts, ReadHeaderTimeout: time.Minute, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, callerKey{}, c.(here).by)
+	}}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(w.net) }()
 
 	w.begin()
-	dir := t.TempDir()
-	w.token(dir)
-	w.start(dir)
+	for _, m := range w.members {
+		m.start(t.TempDir())
+	}
 	w.schedule()
 	for day := range o.Days {
 		w.run(w.began.Add(time.Duration(day+1) * 24 * time.Hour))
@@ -136,7 +152,9 @@ func run(t *testing.T, o Options) Result {
 		}
 	}
 	w.settle()
-	w.stop()
+	for _, m := range w.members {
+		m.stop()
+	}
 	_ = server.Close()
 	_ = w.net.Close()
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
