@@ -139,7 +139,7 @@ func TestWhatStandsInTheWayOfADeletion(t *testing.T) {
 		w.check(w.groups().PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: aws.String("old"), LifecycleHookName: aws.String("h"), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_TERMINATING")}))
 		w.check(w.groups().UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("old"),
 			InstanceLifecyclePolicy: &astypes.InstanceLifecyclePolicy{RetentionTriggers: &astypes.RetentionTriggers{TerminateHookAbandon: "retain"}}}))
-		w.srv.Faults().Hooks.Add(asg.HookFault{Group: "old"})
+		w.srv.Faults().Hooks.Add(asg.HookListener{Group: "old", Result: "ABANDON"})
 	}
 	end := func(w *world) {
 		for _, in := range w.group("old").Instances {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -33,6 +34,9 @@ func hooked(hooks ...intent.LifecycleHook) reconciler.Desired {
 	web.Group.LifecycleHooks, ng.Nodegroup.LifecycleHooks = hooks, hooks
 	return target("blue", web, ng)
 }
+
+// completeHooks has a program listen that lets every machine go on.
+func (w *world) completeHooks() { w.srv.Faults().Hooks.Add(asg.HookListener{Result: "CONTINUE"}) }
 
 // hooks are those of a group as somebody else reads them, and in short.
 func (w *world) hooks(group string) []string {
@@ -108,6 +112,7 @@ func TestLifecycleHooksFollowGit(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.completeHooks()
 			w.settle(hooked(tt.before...))
 			groups := []string{"web", w.behind()}
 			for _, g := range groups {
@@ -230,6 +235,7 @@ func TestHooksConvergeWhateverCallIsLost(t *testing.T) {
 	want := []string{"drain 90 CONTINUE", "foreign 100 ABANDON", "late 3600 ABANDON", "x 3600 ABANDON"}
 	prepare := func() *world {
 		w := newWorld(t)
+		w.completeHooks()
 		w.settle(before)
 		w.putHook("web", "foreign", 100)
 		w.putHook(w.behind(), "foreign", 100)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
-	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
@@ -152,6 +151,7 @@ func TestAMachineThatWaitsForAHook(t *testing.T) {
 		w := newWorld(t)
 		pool := groupPool("web", "m5.large", 1)
 		if declared {
+			w.completeHooks()
 			pool.Group.LifecycleHooks = []intent.LifecycleHook{{Name: "bootstrap", LifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING", HeartbeatTimeout: 1800, DefaultResult: "ABANDON"}}
 		}
 		blue := target("blue", pool)
@@ -165,7 +165,7 @@ func TestAMachineThatWaitsForAHook(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.srv.Faults().Hooks.Add(asg.HookFault{Unanswered: true})
+		w.srv.Faults().Hooks.Replace(nil)
 		w.endOne(pool.Group.Name)
 		hooks := w.asked("DescribeLifecycleHooks")
 		s := w.after(9, blue)

@@ -28,7 +28,7 @@ all; a code such as Client.InternalError ends machines that have started.
 
   {"launches":   [{"instanceType": "m5.large", "availabilityZone": "eu-west-1a", "imageId": "ami-…",
                    "code": "VcpuLimitExceeded", "message": "…"}, {"stuck": true}],
-   "hooks":      [{"group": "web", "unanswered": true}],
+   "hooks":      [{"group": "web", "result": "ABANDON"}],
    "nodegroups": [{"cluster": "demo", "nodegroup": "web", "issue": "NodeCreationFailure", "message": "…"}]}`
 
 func emulatorCommand(s surroundings) *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
@@ -65,6 +66,10 @@ func TestEveryMemberIsKnown(t *testing.T) {
 		e.autoscaling().PutWarmPool, e.autoscaling().DescribeWarmPool, e.autoscaling().DeleteWarmPool, e.autoscaling().AttachTrafficSources,
 		e.autoscaling().DetachTrafficSources, e.autoscaling().DescribeTrafficSources, e.autoscaling().EnableMetricsCollection, e.autoscaling().DisableMetricsCollection, e.autoscaling().AttachLoadBalancerTargetGroups,
 		e.autoscaling().DetachLoadBalancerTargetGroups, e.autoscaling().TerminateInstanceInAutoScalingGroup,
+		e.autoscaling().DescribeAutoScalingInstances, e.autoscaling().SetInstanceProtection, e.autoscaling().SetInstanceHealth, e.autoscaling().EnterStandby,
+		e.autoscaling().ExitStandby, e.autoscaling().AttachInstances, e.autoscaling().DetachInstances, e.autoscaling().CompleteLifecycleAction,
+		e.autoscaling().RecordLifecycleActionHeartbeat, e.autoscaling().DescribeLifecycleHookTypes,
+		e.autoscaling().AttachLoadBalancers, e.autoscaling().DetachLoadBalancers, e.autoscaling().DescribeLoadBalancers, e.autoscaling().DescribeLoadBalancerTargetGroups,
 		e.eks().CreateNodegroup, e.eks().UpdateNodegroupConfig, e.eks().UpdateNodegroupVersion, e.eks().DescribeNodegroup, e.eks().ListNodegroups,
 		e.eks().TagResource, e.eks().UntagResource,
 	} {
@@ -87,6 +92,6 @@ func TestUnknownMembersAreRefused(t *testing.T) {
 	fillAll(reflect.ValueOf(in).Elem())
 	_, err := e.eks().CreateCluster(ctx, in)
 	wantError(t, err, "InvalidParameterException", "Unknown parameter")
-	_, err = e.autoscaling().DescribePolicies(ctx, &autoscaling.DescribePoliciesInput{})
+	_, err = e.autoscaling().GetPredictiveScalingForecast(ctx, &autoscaling.GetPredictiveScalingForecastInput{AutoScalingGroupName: aws.String("web"), PolicyName: aws.String("p"), StartTime: aws.Time(epoch), EndTime: aws.Time(epoch)})
 	wantCode(t, err, "InvalidAction")
 }

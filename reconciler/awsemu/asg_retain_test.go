@@ -39,7 +39,7 @@ func TestInstancesAreRetained(t *testing.T) {
 			if tc.transition != "" {
 				must(client.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: group, LifecycleHookName: aws.String("h"), LifecycleTransition: &tc.transition}))(t)
 			}
-			e.srv.Faults().Hooks.Add(asg.HookFault{Group: "web"})
+			e.srv.Faults().Hooks.Add(asg.HookListener{Group: "web", Result: "ABANDON", Transition: "autoscaling:EC2_INSTANCE_TERMINATING"})
 			set := func(n int32) {
 				must(client.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: group, DesiredCapacity: aws.Int32(n)}))(t)
 				e.wait(5 * time.Second)

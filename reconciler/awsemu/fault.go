@@ -51,9 +51,10 @@ type Fault struct {
 // Faults scripts what goes wrong. It is safe for concurrent use. Where several
 // faults match a call, the one added first strikes.
 type Faults struct {
-	// Launches, Hooks and Nodegroups are the faults behind the calls.
+	// Launches, Hooks and Nodegroups are the faults behind the calls; who completes
+	// lifecycle hooks is none that Pending counts.
 	Launches   world.Script[ec2.LaunchFault]
-	Hooks      world.Script[asg.HookFault]
+	Hooks      world.Script[asg.HookListener]
 	Nodegroups world.Script[eks.NodegroupFault]
 
 	mu    sync.Mutex
@@ -96,7 +97,7 @@ func (f *Faults) Clear() {
 func (f *Faults) Pending() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.armed) + len(f.Launches.List()) + len(f.Hooks.List()) + len(f.Nodegroups.List())
+	return len(f.armed) + len(f.Launches.List()) + len(f.Nodegroups.List())
 }
 
 func (f *Faults) drop(armed *armedFault) {

@@ -14,7 +14,7 @@ import (
 // faultFile holds the faults as JSON.
 type faultFile struct {
 	Launches   []ec2.LaunchFault    `json:"launches"`
-	Hooks      []asg.HookFault      `json:"hooks"`
+	Hooks      []asg.HookListener   `json:"hooks"`
 	Nodegroups []eks.NodegroupFault `json:"nodegroups"`
 }
 
@@ -24,7 +24,7 @@ type faultFile struct {
 //	{"launches": [{"instanceType": "m5.large", "availabilityZone": "eu-west-1a", "imageId": "ami-0123456789abcdef0",
 //	               "code": "VcpuLimitExceeded", "message": "You have requested more vCPU capacity …"},
 //	              {"stuck": true}],
-//	 "hooks": [{"group": "web", "unanswered": true}],
+//	 "hooks": [{"group": "web", "result": "ABANDON"}],
 //	 "nodegroups": [{"cluster": "demo", "nodegroup": "web", "issue": "NodeCreationFailure", "message": "…", "resources": ["i-…"]},
 //	                {"evictions": true}]}
 //

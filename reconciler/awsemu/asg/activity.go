@@ -37,7 +37,7 @@ func (r *Region) beginActivity(g *Group, m *Member, description, cause string) *
 	a := r.newActivity(g, description, cause)
 	a.InstanceID = m.ID
 	a.Status, a.Progress = "PreInService", 30
-	if strings.HasPrefix(description, "Terminating") {
+	if strings.HasPrefix(description, memberTerminating) {
 		a.Status, a.Progress = "InProgress", 0
 	}
 	a.Details = `{"Subnet ID":"` + m.SubnetID + `","Availability Zone":"` + m.Zone + `"}`
@@ -72,19 +72,19 @@ func LaunchFailure(message string) string {
 	return strings.TrimSuffix(message, ".") + ". Launching EC2 instance failed."
 }
 
-// openActivity finds a member's unfinished activity by the start of its
-// description, nil where it is over or forgotten.
-func (g *Group) openActivity(prefix, id string) *activity {
+// openActivity finds the unfinished activity of a member that ends, or of one that comes
+// into service, nil where it is over or forgotten.
+func (g *Group) openActivity(ends bool, id string) *activity {
 	for i := len(g.Activities) - 1; i >= 0; i-- {
-		if a := g.Activities[i]; a.InstanceID == id && a.End.IsZero() && strings.HasPrefix(a.Description, prefix) {
+		if a := g.Activities[i]; a.InstanceID == id && a.End.IsZero() && strings.HasPrefix(a.Description, memberTerminating) == ends {
 			return a
 		}
 	}
 	return nil
 }
 
-func (r *Region) finishActivity(g *Group, prefix, id string) {
-	if a := g.openActivity(prefix, id); a != nil {
+func (r *Region) finishActivity(g *Group, ends bool, id string) {
+	if a := g.openActivity(ends, id); a != nil {
 		a.Status, a.Progress, a.End = "Successful", 100, r.Now()
 	}
 }
@@ -102,7 +102,7 @@ func (r *Region) failPending(g *Group, m *Member) {
 
 // cancelLaunch ends the launch of a member whose instance had started.
 func (r *Region) cancelLaunch(g *Group, m *Member, message string) {
-	if a := g.openActivity("Launching", m.ID); a != nil {
+	if a := g.openActivity(false, m.ID); a != nil {
 		a.Status, a.Progress, a.End, a.Message = "Cancelled", 100, r.Now(), message
 		a.Description += ".  Status Reason: " + message
 	}
@@ -241,17 +241,11 @@ type terminateMemberInput struct {
 
 func terminateInstanceInGroup(rq *request, in terminateMemberInput) error {
 	r := rq.Region
-	var g *Group
-	var m *Member
-	if inst := r.ec2.Instances.Get(in.InstanceID); inst != nil {
-		if g = r.Groups.Get(strings.TrimPrefix(inst.Owner, "asg:")); g != nil {
-			m = g.Member(in.InstanceID)
-		}
+	g, m, err := r.memberOf(in.InstanceID)
+	if err != nil {
+		return err
 	}
-	if m == nil {
-		return invalid("Instance Id not found - No managed instance found for instance ID %s", in.InstanceID)
-	}
-	if m.Lifecycle == memberTerminating {
+	if m.ends() {
 		return wire.Fail("ScalingActivityInProgress", "The instance %s is already being terminated", in.InstanceID)
 	}
 	cause := "instance " + m.ID + " was taken out of service in response to a user request."

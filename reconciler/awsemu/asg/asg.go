@@ -18,7 +18,7 @@ import (
 type Region struct {
 	*world.Region `json:"-"`
 	ec2           *ec2.Region
-	hookFaults    *world.Script[HookFault]
+	listeners     *world.Script[HookListener]
 
 	Groups world.Table[*Group] // by name
 	// Gone are the last activities of deleted groups, oldest first.
@@ -36,7 +36,7 @@ const (
 	timerScale     = "asg.scale"
 	timerRetry     = "asg.retry"
 	timerUnhealthy = "asg.unhealthy"
-	timerHook      = "asg.hook" // with what the hook does of itself
+	timerHook      = "asg.hook" // followed by the member's id and the token
 	timerRefresh   = "asg.refresh"
 	timerWarmPool  = "asg.warm-pool-gone"
 )
@@ -56,9 +56,12 @@ func Service() *wire.Service {
 		wire.FormOp("DescribeTags", wire.Reads, describeGroupTags),
 		wire.FormOp("SuspendProcesses", wire.Writes, suspendProcesses),
 		wire.FormOp("ResumeProcesses", wire.Writes, resumeProcesses),
+		wire.FormOp("DescribeScalingProcessTypes", wire.Reads, describeProcessTypes),
+		wire.FormOp("DescribeTerminationPolicyTypes", wire.Reads, describeTerminationPolicies),
 		wire.FormOp("SetDesiredCapacity", wire.Writes, setDesiredCapacity),
 		wire.FormOp("EnableMetricsCollection", wire.Writes, enableMetrics),
 		wire.FormOp("DisableMetricsCollection", wire.Writes, disableMetrics),
+		wire.FormOp("DescribeMetricCollectionTypes", wire.Reads, describeMetricTypes),
 		wire.FormOp("AttachTrafficSources", wire.Writes, attachTrafficSources),
 		wire.FormOp("DetachTrafficSources", wire.Writes, detachTrafficSources),
 		wire.FormOp("DescribeTrafficSources", wire.Reads, describeTrafficSources),
@@ -72,11 +75,25 @@ func Service() *wire.Service {
 		wire.FormOp("PutLifecycleHook", wire.Writes, putLifecycleHook),
 		wire.FormOp("DescribeLifecycleHooks", wire.Reads, describeLifecycleHooks),
 		wire.FormOp("DeleteLifecycleHook", wire.Writes, deleteLifecycleHook),
+		wire.FormOp("DescribeLifecycleHookTypes", wire.Reads, describeHookTypes),
+		wire.FormOp("CompleteLifecycleAction", wire.Writes, completeLifecycleAction),
+		wire.FormOp("RecordLifecycleActionHeartbeat", wire.Writes, recordHeartbeat),
+		wire.FormOp("DescribeAutoScalingInstances", wire.Reads, describeAutoScalingInstances),
+		wire.FormOp("SetInstanceProtection", wire.Writes, setInstanceProtection),
+		wire.FormOp("SetInstanceHealth", wire.Writes, setInstanceHealth),
+		wire.FormOp("EnterStandby", wire.Writes, enterStandby),
+		wire.FormOp("ExitStandby", wire.Writes, exitStandby),
+		wire.FormOp("AttachInstances", wire.Writes, attachInstances),
+		wire.FormOp("DetachInstances", wire.Writes, detachInstances),
 		wire.FormOp("PutWarmPool", wire.Writes, putWarmPool),
 		wire.FormOp("DescribeWarmPool", wire.Reads, describeWarmPool),
 		wire.FormOp("DeleteWarmPool", wire.Writes, deleteWarmPool),
 		wire.FormOp("AttachLoadBalancerTargetGroups", wire.Writes, attachTargetGroups),
 		wire.FormOp("DetachLoadBalancerTargetGroups", wire.Writes, detachTargetGroups),
+		wire.FormOp("DescribeLoadBalancerTargetGroups", wire.Reads, describeTargetGroups),
+		wire.FormOp("AttachLoadBalancers", wire.Writes, attachLoadBalancers),
+		wire.FormOp("DetachLoadBalancers", wire.Writes, detachLoadBalancers),
+		wire.FormOp("DescribeLoadBalancers", wire.Reads, describeLoadBalancers),
 	)
 }
 
@@ -90,6 +107,6 @@ func Timers() map[string]func(*Region, string) {
 
 // Join connects the region, which is new or was read from JSON, with EC2, of which
 // groups launch their instances.
-func (r *Region) Join(base *world.Region, machines *ec2.Region, hooks *world.Script[HookFault]) {
-	r.Region, r.ec2, r.hookFaults = base, machines, hooks
+func (r *Region) Join(base *world.Region, machines *ec2.Region, listeners *world.Script[HookListener]) {
+	r.Region, r.ec2, r.listeners = base, machines, listeners
 }

@@ -9,13 +9,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// The lifecycle states that members of a group pass through. Lifecycle hooks do
-// not hold a member up, save by a HookFault: the emulator plays a listener that
-// answers CONTINUE at once.
+// The lifecycle states that members of a group pass through, but for those of hooks.
 const (
 	memberPending     = "Pending"
-	memberWaiting     = "Pending:Wait"
 	memberInService   = "InService"
+	memberStandby     = "Standby"
 	memberTerminating = "Terminating"
 )
 
@@ -110,6 +108,12 @@ type Member struct {
 	Spot      bool
 	Protected bool
 	Seq       int64 // rises with each launch in the group
+
+	Served   time.Time         // when it last went into service
+	Attached bool              // it was launched by somebody else
+	Told     bool              // its health was set by a call
+	Spared   time.Time         // it is not replaced before
+	Actions  []lifecycleAction // that it waits for
 }
 
 // key names the group in timers: the UUID distinguishes it from a namesake.
@@ -125,7 +129,13 @@ func (r *Region) groupByKey(key string) *Group {
 }
 
 // owner is the owner of the group's instances.
-func (g *Group) owner() string { return "asg:" + g.Name }
+func (g *Group) owner() string { return ownerPrefix + g.Name }
+
+// ownerPrefix stands before the group's name in what EC2 keeps as an instance's owner.
+const ownerPrefix = "asg:"
+
+// tagGroupName is the tag that members of groups have.
+const tagGroupName = "aws:autoscaling:groupName"
 
 // findGroup finds a group by name, with Auto Scaling's fault.
 func (r *Region) findGroup(name string) (*Group, error) {
@@ -166,9 +176,14 @@ func (g *Group) removeMember(id string) {
 	}
 }
 
-// Active says whether a member counts: it is not on its way out.
+// Active says whether a member counts: it is neither on its way out nor in standby.
 func (m *Member) Active() bool {
-	return m.Lifecycle != memberTerminating && m.Lifecycle != memberRetained
+	return m.Lifecycle != memberStandby && m.Lifecycle != memberRetained && !m.ends()
+}
+
+// ends says whether a member is on its way out.
+func (m *Member) ends() bool {
+	return strings.HasPrefix(m.Lifecycle, memberTerminating) && m.Lifecycle != memberRetained
 }
 
 // capacity is the sum of the active members' parts.
@@ -187,7 +202,7 @@ func (g *Group) Settled() bool {
 	n := int64(0)
 	for _, m := range g.Members {
 		switch {
-		case m.Lifecycle == memberPending, m.Lifecycle == memberWaiting, m.Active() && m.Health != healthy:
+		case strings.HasPrefix(m.Lifecycle, memberPending), m.Active() && m.Health != healthy:
 			return false
 		case m.Active():
 			n += m.Units
@@ -232,6 +247,6 @@ func (g *Group) memberTags() world.Tags {
 			ts.Set(t.Key, t.Value)
 		}
 	}
-	ts.Set("aws:autoscaling:groupName", g.Name)
+	ts.Set(tagGroupName, g.Name)
 	return ts
 }

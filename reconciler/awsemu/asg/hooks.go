@@ -7,8 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// Hook is a lifecycle hook. Hooks are kept and shown; they hold instances up only by a
-// HookFault.
+// Hook is a lifecycle hook: members wait for it as lifecycle.go says.
 type Hook struct {
 	Name       string
 	Transition string
@@ -27,10 +26,10 @@ type hookInput struct {
 }
 
 func (in *hookInput) Check() error {
-	if t := in.LifecycleTransition; t != "" && t != "autoscaling:EC2_INSTANCE_LAUNCHING" && t != "autoscaling:EC2_INSTANCE_TERMINATING" {
+	if t := in.LifecycleTransition; t != "" && t != transitionLaunching && t != transitionTerminating {
 		return badValue("LifecycleTransition", t, "Member must satisfy enum value set: [autoscaling:EC2_INSTANCE_LAUNCHING, autoscaling:EC2_INSTANCE_TERMINATING]")
 	}
-	if res := in.DefaultResult; res != "" && res != "CONTINUE" && res != "ABANDON" {
+	if res := in.DefaultResult; res != "" && res != resultContinue && res != resultAbandon {
 		return badValue("DefaultResult", res, "Member must satisfy enum value set: [CONTINUE, ABANDON]")
 	}
 	return inRange("HeartbeatTimeout", in.HeartbeatTimeout, 30, 7200)
@@ -46,7 +45,7 @@ func (in *hookInput) apply(h *Hook) {
 	Set(&h.Timeout, in.HeartbeatTimeout)
 }
 
-func newHook() *Hook { return &Hook{Timeout: 3600, Result: "ABANDON"} }
+func newHook() *Hook { return &Hook{Timeout: 3600, Result: resultAbandon} }
 
 type putHookInput struct {
 	groupName
@@ -97,7 +96,7 @@ func describeLifecycleHooks(rq *request, in describeHooksInput) error {
 		w.Optional("RoleARN", h.Role)
 		w.Optional("NotificationMetadata", h.Metadata)
 		w.Integer("HeartbeatTimeout", h.Timeout)
-		w.Integer("GlobalTimeout", min(100*h.Timeout, 172800))
+		w.Integer("GlobalTimeout", h.globalTimeout())
 		w.Text("DefaultResult", h.Result)
 		w.Close("member")
 	}

@@ -17,6 +17,15 @@ func groupMetrics() []string {
 	}
 }
 
+func describeMetricTypes(rq *request, _ struct{}) error {
+	writeEach(&rq.XML, "Metrics", "Metric", groupMetrics())
+	writeEach(&rq.XML, "Granularities", "Granularity", []string{metricGranularity})
+	return nil
+}
+
+// metricGranularity is the only one there is.
+const metricGranularity = "1Minute"
+
 // metricsInput names metrics: all where none was sent.
 type metricsInput struct {
 	groupName
@@ -41,7 +50,7 @@ type enableMetricsInput struct {
 }
 
 func (in *enableMetricsInput) Check() error {
-	if in.Granularity != "1Minute" {
+	if in.Granularity != metricGranularity {
 		return invalid("Granularity %s is not supported. Valid values are: 1Minute", in.Granularity)
 	}
 	return in.metricsInput.Check()

@@ -3,12 +3,30 @@ package asg
 import (
 	"slices"
 	"sort"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
 // processes are the processes of a group that can be suspended.
 func processes() []string {
 	return []string{"AZRebalance", "AddToLoadBalancer", "AlarmNotification", "HealthCheck", "InstanceRefresh",
 		"Launch", "ReplaceUnhealthy", "ScheduledActions", "Terminate"}
+}
+
+func describeProcessTypes(rq *request, _ struct{}) error {
+	writeEach(&rq.XML, "Processes", "ProcessName", processes())
+	return nil
+}
+
+// writeEach writes a list of structures of one member.
+func writeEach(w *wire.XML, list, member string, values []string) {
+	w.Open(list)
+	for _, v := range values {
+		w.Open("member")
+		w.Text(member, v)
+		w.Close("member")
+	}
+	w.Close(list)
 }
 
 // processesInput names processes: all where none was sent.

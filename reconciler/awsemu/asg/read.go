@@ -187,7 +187,7 @@ func writeScalingGroup(w *wire.XML, r *Region, g *Group, instances bool) {
 	for _, m := range g.Metrics {
 		w.Open("member")
 		w.Text("Metric", m)
-		w.Text("Granularity", "1Minute")
+		w.Text("Granularity", metricGranularity)
 		w.Close("member")
 	}
 	w.Close("EnabledMetrics")
@@ -274,7 +274,9 @@ func writeMember(w *wire.XML, r *Region, m *Member) {
 	w.Text("AvailabilityZoneId", r.ec2.ZoneIDOf(m.Zone))
 	w.Text("LifecycleState", m.Lifecycle)
 	w.Text("HealthStatus", m.Health)
-	writeSpec(w, "LaunchTemplate", m.Template)
+	if m.Template.ID != "" {
+		writeSpec(w, "LaunchTemplate", m.Template)
+	}
 	if m.OwnImage {
 		w.Text("ImageId", m.ImageID)
 	}

@@ -100,6 +100,9 @@ func (r *replacement) advance() time.Duration {
 			r.f.Progress = r.Now()
 			return r.Timings().RefreshBatch
 		}
+		if waiting := r.standby(); waiting {
+			return r.Timings().RefreshBatch
+		}
 		return r.complete()
 	}
 	if done, wait := r.f.checkpoint(r.Now()); done {
@@ -108,6 +111,27 @@ func (r *replacement) advance() time.Duration {
 		return wait
 	}
 	return r.replaceBatch(stale)
+}
+
+// standby deals with the members in standby that the refresh would replace, as its
+// preferences say, and reports whether it waits for them.
+func (r *replacement) standby() bool {
+	left := r.staleOf(Keep(r.g.Members, func(m *Member) bool { return m.Lifecycle == memberStandby }))
+	switch {
+	case len(left) == 0 || r.f.Prefs.Standby == "Ignore":
+		return false
+	case r.f.Prefs.Standby == "Terminate":
+		for _, m := range left {
+			r.EndMember(r.g, m, refreshCause)
+		}
+		r.f.Progress = r.Now()
+		return true
+	}
+	r.f.Reason = "Waiting for instances that are in standby."
+	if r.Now().Sub(r.f.Progress) > stallBatches*r.Timings().RefreshBatch {
+		r.fail("The instances that are left are in standby.")
+	}
+	return true
 }
 
 const refreshCause = "an instance was taken out of service in response to an instance refresh."

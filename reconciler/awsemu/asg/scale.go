@@ -65,12 +65,18 @@ func (r *Region) replaceUnhealthy(g *Group) {
 		if !m.Active() || m.Health == healthy {
 			continue
 		}
+		if r.Now().Before(m.Spared) {
+			continue // a timer comes at the end of its grace period
+		}
 		cause := "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped."
 		if in := r.ec2.Instances.Get(m.ID); in != nil && in.Alive() {
 			if in.Unhealthy && m.Lifecycle == memberPending {
 				continue // its own timer gives it time to get better
 			}
 			cause = "an instance was taken out of service in response to an EC2 instance status checks failure."
+			if m.Told {
+				cause = "an instance was taken out of service in response to a user health-check."
+			}
 		}
 		r.EndMember(g, m, cause)
 	}
@@ -130,7 +136,7 @@ func (r *Region) moveOne(g *Group) {
 }
 
 func (g *Group) hasPlace(m *Member) bool {
-	if len(g.Subnets) > 0 {
+	if len(g.Subnets) > 0 && !m.Attached {
 		return slices.Contains(g.Subnets, m.SubnetID)
 	}
 	return slices.Contains(g.Zones, m.Zone)
@@ -161,6 +167,16 @@ func (r *Region) fullestZone(g *Group, candidates []*Member) []*Member {
 		most = max(most, counts[m.Zone])
 	}
 	return Keep(candidates, func(m *Member) bool { return counts[m.Zone] == most })
+}
+
+// terminationPolicies are the names of the policies that Auto Scaling has.
+func terminationPolicies() []string {
+	return []string{"AllocationStrategy", "ClosestToNextInstanceHour", "Default", "NewestInstance", "OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}
+}
+
+func describeTerminationPolicies(rq *request, _ struct{}) error {
+	rq.XML.Texts("TerminationPolicyTypes", "member", terminationPolicies())
+	return nil
 }
 
 // prefer keeps the candidates that a termination policy ends first. Default goes
@@ -209,7 +225,7 @@ func Keep(members []*Member, test func(*Member) bool) []*Member {
 // EndMember starts a member's end.
 func (r *Region) EndMember(g *Group, m *Member, cause string) {
 	again := m.Lifecycle == memberRetained
-	m.Lifecycle = memberTerminating
+	m.Lifecycle, m.Actions = memberTerminating, nil
 	r.failPending(g, m)
 	r.beginActivity(g, m, "Terminating EC2 instance: "+m.ID, cause)
 	in := r.ec2.Instances.Get(m.ID)
@@ -217,8 +233,7 @@ func (r *Region) EndMember(g *Group, m *Member, cause string) {
 	case in == nil || in.State == ec2.InstanceTerminated:
 		r.forgetMember(g, m)
 		return
-	case !again && in.Alive() && r.retains(g):
-		r.retain(g, m)
+	case !again && in.Alive() && !g.Deleting && (&hooked{r, g, m}).begin(transitionTerminating):
 		return
 	}
 	r.ec2.TerminateInstance(m.ID, "User initiated")
@@ -227,13 +242,13 @@ func (r *Region) EndMember(g *Group, m *Member, cause string) {
 // forgetMember takes a member off the group once its instance is terminated.
 func (r *Region) forgetMember(g *Group, m *Member) {
 	g.removeMember(m.ID)
-	r.finishActivity(g, "Terminating", m.ID)
+	r.finishActivity(g, true, m.ID)
 	r.Touch(g)
 }
 
 // InstanceChanged follows the instances of groups.
 func (r *Region) InstanceChanged(in *ec2.Instance, _ string) {
-	name, ours := strings.CutPrefix(in.Owner, "asg:")
+	name, ours := strings.CutPrefix(in.Owner, ownerPrefix)
 	if !ours {
 		return
 	}
@@ -256,7 +271,7 @@ func (r *Region) InstanceChanged(in *ec2.Instance, _ string) {
 			r.Touch(g)
 		}
 	case ec2.InstanceTerminated:
-		if !m.Active() {
+		if m.ends() || m.Lifecycle == memberRetained {
 			r.forgetMember(g, m)
 			return
 		}
@@ -275,15 +290,15 @@ func (r *Region) memberRuns(g *Group, m *Member, in *ec2.Instance) {
 		r.After(3*r.Timings().InstancePending, timerUnhealthy, g.key()+"\x00"+m.ID)
 		return
 	}
-	if !r.waits(g, m) {
+	if !(&hooked{r, g, m}).begin(transitionLaunching) {
 		r.serves(g, m)
 	}
 }
 
 // serves puts a member into service.
 func (r *Region) serves(g *Group, m *Member) {
-	m.Lifecycle = memberInService
-	r.finishActivity(g, "Launching", m.ID)
+	m.Lifecycle, m.Served = memberInService, r.Now()
+	r.finishActivity(g, false, m.ID)
 	g.Failures, g.RetryAt = 0, time.Time{}
 	r.Touch(g)
 }
@@ -302,7 +317,7 @@ func runUnhealthy(r *Region, key string) {
 	r.launchFailed(g)
 	if g.suspended("ReplaceUnhealthy") || g.suspended("Terminate") {
 		m.Lifecycle = memberInService
-		r.finishActivity(g, "Launching", m.ID)
+		r.finishActivity(g, false, m.ID)
 		return
 	}
 	r.EndMember(g, m, "an instance was taken out of service in response to an EC2 instance status checks failure.")

@@ -72,8 +72,7 @@ func (in *GroupInput) Check() error {
 		}
 	}
 	for _, policy := range in.TerminationPolicies {
-		if !slices.Contains([]string{"Default", "AllocationStrategy", "ClosestToNextInstanceHour", "NewestInstance",
-			"OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}, policy) && !strings.HasPrefix(policy, "arn:aws:lambda:") {
+		if !slices.Contains(terminationPolicies(), policy) && !strings.HasPrefix(policy, "arn:aws:lambda:") {
 			return invalid("Termination policy %s is not supported", policy)
 		}
 	}

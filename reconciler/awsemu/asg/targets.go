@@ -110,7 +110,11 @@ func attachTrafficSources(rq *request, in attachTrafficSourcesInput) error {
 }
 
 func detachTrafficSources(rq *request, in trafficSourcesInput) error {
-	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
+	return in.detach(rq.Region, "Traffic Sources")
+}
+
+func (in *trafficSourcesInput) detach(r *Region, called string) error {
+	g, err := r.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ func detachTrafficSources(rq *request, in trafficSourcesInput) error {
 	var others []trafficSource
 	for _, s := range in.TrafficSources {
 		if !slices.Contains(all, s) {
-			return invalid("Trying to remove Traffic Sources that are not part of the group")
+			return invalid("Trying to remove %s that are not part of the group", called)
 		}
 	}
 	for _, s := range all {
@@ -177,21 +181,102 @@ func describeTrafficSources(rq *request, in describeSourcesInput) error {
 			kinds[s.Identifier] = s.Type
 		}
 	}
-	w := &rq.XML
-	w.Open("TrafficSources")
-	next, err := rq.Page(slices.Sorted(maps.Keys(kinds)), in.NextToken, in.limit, func(id string) bool {
-		w.Open("member")
+	return writePage(rq, "TrafficSources", slices.Sorted(maps.Keys(kinds)), in.paging, func(id string) {
+		w := &rq.XML
 		w.Text("TrafficSource", id)
 		w.Text("Identifier", id)
 		w.Text("Type", kinds[id])
 		w.Text("State", "InService")
+	})
+}
+
+// writePage writes one page of a list, of which write writes each.
+func writePage(rq *request, list string, keys []string, p paging, write func(key string)) error {
+	w := &rq.XML
+	w.Open(list)
+	next, err := rq.Page(keys, p.NextToken, p.limit, func(key string) bool {
+		w.Open("member")
+		write(key)
 		w.Close("member")
 		return true
 	})
 	if err != nil {
 		return err
 	}
-	w.Close("TrafficSources")
+	w.Close(list)
 	w.Optional("NextToken", next)
 	return nil
+}
+
+type describeTargetsInput struct {
+	paging
+	groupName
+}
+
+func (in *describeTargetsInput) Check() error { return in.bound(100, 100) }
+
+// describeTargetGroups: every member is registered at once.
+func describeTargetGroups(rq *request, in describeTargetsInput) error {
+	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
+	if err != nil {
+		return err
+	}
+	return writePage(rq, "LoadBalancerTargetGroups", slices.Sorted(slices.Values(g.TargetGroups)), in.paging, func(arn string) {
+		rq.XML.Text("LoadBalancerTargetGroupARN", arn)
+		rq.XML.Text("State", g.registration())
+	})
+}
+
+// registration is the state of what a group's members are registered with.
+func (g *Group) registration() string {
+	if len(Keep(g.Members, func(m *Member) bool { return m.Lifecycle == memberInService })) > 0 {
+		return "InService"
+	}
+	return "Added"
+}
+
+// balancersInput names Classic Load Balancers, which are traffic sources like others.
+type balancersInput struct {
+	groupName
+	LoadBalancerNames []string
+}
+
+func (in *balancersInput) Check() error {
+	if len(in.LoadBalancerNames) > 10 {
+		return invalid("At most 10 load balancers can be given in one call.")
+	}
+	for _, name := range in.LoadBalancerNames {
+		if err := checkLoadBalancer(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *balancersInput) sources() trafficSourcesInput {
+	out := trafficSourcesInput{groupName: in.groupName}
+	for _, name := range in.LoadBalancerNames {
+		out.TrafficSources = append(out.TrafficSources, trafficSource{Identifier: name, Type: "elb"})
+	}
+	return out
+}
+
+func attachLoadBalancers(rq *request, in balancersInput) error {
+	return attachTrafficSources(rq, attachTrafficSourcesInput{trafficSourcesInput: in.sources()})
+}
+
+func detachLoadBalancers(rq *request, in balancersInput) error {
+	sources := in.sources()
+	return sources.detach(rq.Region, "Load Balancers")
+}
+
+func describeLoadBalancers(rq *request, in describeTargetsInput) error {
+	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
+	if err != nil {
+		return err
+	}
+	return writePage(rq, "LoadBalancers", slices.Sorted(slices.Values(g.loadBalancers())), in.paging, func(name string) {
+		rq.XML.Text("LoadBalancerName", name)
+		rq.XML.Text("State", g.registration())
+	})
 }

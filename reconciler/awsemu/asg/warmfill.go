@@ -2,6 +2,7 @@ package asg
 
 import (
 	"sort"
+	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 )
@@ -10,6 +11,7 @@ import (
 const (
 	warmPending     = "Warmed:Pending"
 	warmTerminating = "Warmed:Terminating"
+	warmEndWaiting  = warmTerminating + suffixWait
 	warmRetained    = "Warmed:Terminating:Retained"
 	warmReused      = "Warmed:Pending:Retained"
 )
@@ -31,7 +33,7 @@ func (g *Group) warmTarget() int64 {
 // Staying are the instances of the warm pool that are not on their way out.
 func (g *Group) Staying() []*Member {
 	return Keep(g.WarmMembers, func(m *Member) bool {
-		return m.Lifecycle != warmTerminating && m.Lifecycle != warmRetained && m.Lifecycle != warmReused
+		return !strings.HasPrefix(m.Lifecycle, warmTerminating) && m.Lifecycle != warmReused
 	})
 }
 
@@ -57,7 +59,7 @@ func Warm(r *Region, g *Group) *Warming { return &Warming{r, g} }
 func (r *Warming) fill() {
 	have, want := r.g.Staying(), r.g.warmTarget()
 	for _, m := range have {
-		if in := r.ec2.Instances.Get(m.ID); m.Lifecycle != warmPending && in != nil && r.g.Warm != nil && !r.g.Warm.Deleting && m.Lifecycle != r.g.Warm.ready() {
+		if in := r.ec2.Instances.Get(m.ID); !strings.HasPrefix(m.Lifecycle, warmPending) && in != nil && r.g.Warm != nil && !r.g.Warm.Deleting && m.Lifecycle != r.g.Warm.ready() {
 			m.Lifecycle, in.State = r.g.Warm.ready(), ec2.InstanceStopped // the pool was put into another state
 			if r.g.Warm.State == "Running" {
 				in.State = ec2.InstanceRunning
@@ -136,7 +138,7 @@ func (r *Warming) takeBack(m *Member) bool {
 	}
 	r.g.removeMember(m.ID)
 	r.g.WarmMembers = append(r.g.WarmMembers, m)
-	if r.retains(r.g) {
+	if l := r.listener(r.g.Name, transitionTerminating); l != nil && l.Result == resultAbandon && r.g.keepsAbandoned() && r.g.hooks(transitionTerminating) != nil {
 		m.Lifecycle = warmReused
 		return true
 	}
@@ -155,38 +157,40 @@ func (r *Warming) ready(m *Member, in *ec2.Instance) {
 		r.ec2.InstanceChanged(in, ec2.InstanceRunning)
 	}
 	m.Lifecycle = r.g.Warm.ready()
-	r.finishActivity(r.g, "Launching", m.ID)
+	r.finishActivity(r.g, false, m.ID)
 	r.g.Failures = 0
 	r.Touch(r.g)
 }
 
 // End ends an instance of the warm pool.
 func (r *Warming) End(m *Member) {
+	again := m.Lifecycle == warmRetained
+	m.Lifecycle, m.Actions = warmTerminating, nil
 	r.failPending(r.g, m)
 	r.beginActivity(r.g, m, "Terminating EC2 instance from warm pool: "+m.ID, "an instance was taken out of the warm pool.")
 	in := r.ec2.Instances.Get(m.ID)
 	switch {
 	case in == nil || !in.Alive():
 		r.forget(m.ID)
-	case r.retains(r.g):
-		m.Lifecycle = warmRetained
-		r.finishActivity(r.g, "Terminating", m.ID)
+	case !again && !r.g.Deleting && (&hooked{r.Region, r.g, m}).begin(transitionTerminating):
 	default:
-		m.Lifecycle = warmTerminating
 		r.ec2.TerminateInstance(m.ID, "User initiated")
 	}
 }
 
 func (r *Warming) forget(id string) {
 	r.g.WarmMembers = Keep(r.g.WarmMembers, func(m *Member) bool { return m.ID != id })
-	r.finishActivity(r.g, "Terminating", id)
+	r.finishActivity(r.g, true, id)
 	r.Touch(r.g)
 }
 
 // endAll ends the whole warm pool, as its deletion does.
 func (r *Warming) endAll() {
 	for _, m := range append([]*Member(nil), r.g.WarmMembers...) {
-		if m.Lifecycle != warmTerminating && (r.g.Deleting || m.Lifecycle != warmRetained) {
+		switch {
+		case r.g.Deleting && m.Lifecycle == warmEndWaiting:
+			(&hooked{r.Region, r.g, m}).endProceeds(false)
+		case r.g.Deleting && m.Lifecycle == warmRetained, !strings.HasPrefix(m.Lifecycle, warmTerminating):
 			r.End(m)
 		}
 	}
@@ -196,7 +200,9 @@ func (r *Warming) endAll() {
 func (r *Warming) follow(m *Member, in *ec2.Instance) {
 	switch in.State {
 	case ec2.InstanceRunning:
-		r.ready(m, in)
+		if m.Lifecycle == warmPending && !(&hooked{r.Region, r.g, m}).begin(transitionLaunching) {
+			r.ready(m, in)
+		}
 	case ec2.InstanceTerminated:
 		r.forget(m.ID)
 	}

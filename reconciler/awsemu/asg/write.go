@@ -216,7 +216,7 @@ func deleteAutoScalingGroup(rq *request, in deleteGroupInput) error {
 		return invalid("The Auto Scaling group %s cannot be force deleted because its deletion protection is prevent-force-deletion.", g.Name)
 	case in.ForceDelete && g.keepsAbandoned():
 		return invalid("You can't force delete this Auto Scaling group because the TerminateHookAbandon retention trigger is set to retain. Change the retention trigger to terminate and try again.")
-	case !in.ForceDelete && (g.capacity() > 0 || len(Keep(g.Members, func(m *Member) bool { return m.Lifecycle == memberRetained })) > 0):
+	case !in.ForceDelete && len(Keep(g.Members, func(m *Member) bool { return !m.ends() })) > 0:
 		return wire.Fail("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
 	case !in.ForceDelete && (len(g.Members) > 0 || g.Scheduled && g.Desired > 0):
 		return wire.Fail("ScalingActivityInProgress", "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.")
@@ -236,7 +236,10 @@ func (r *Region) DeleteGroup(g *Group) {
 		(&replacement{r, g, f}).end(refreshCancelled, "The Auto Scaling group was deleted.")
 	}
 	for _, m := range append([]*Member(nil), g.Members...) {
-		if m.Lifecycle != memberTerminating {
+		switch {
+		case m.Lifecycle == memberEndWaiting:
+			(&hooked{r, g, m}).endProceeds(false)
+		case !m.ends():
 			r.EndMember(g, m, "a user request force deleted AutoScalingGroup, taking the instance out of service.")
 		}
 	}
