@@ -171,6 +171,7 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 		case forge.TooLong(err) && w.shorten(longest):
 			return "", errTooLong
 		case !forge.Gone(err):
+			t.read = t.read && !commits.Unclear(err) // it may say that by now
 			return "", err
 		}
 		// A person deleted it, or the token cannot see it any more: looking tells.
@@ -292,7 +293,7 @@ func (w *writer) done(c draft, result string, err error) {
 	log := w.log.With("pull", c.pull.Number)
 	current := c.pullComment.turn == c.turn // nothing newer is to be reported by now
 	forget := func() {
-		if c.pull.Ended() {
+		if c.pull.Ended() && w.pulls[c.pull.Number] == c.pullComment { // else it was opened again
 			delete(w.pulls, c.pull.Number)
 		}
 	}

@@ -122,6 +122,10 @@ func NewNamed(o Options, journalName string, keep, share int) (*Commits, error) 
 			continue
 		}
 		t.recovered = now
+		for _, ct := range t.Contexts {
+			// What was written after the journal is not in it.
+			ct.Shown = ct.Shown || ct.Want.State == forge.Pending
+		}
 		c.tracks[t.Source] = append(c.tracks[t.Source], t)
 	}
 	c.waiting = c.waiting[max(0, len(c.waiting)-maxTracks):]

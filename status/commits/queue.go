@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/weir-gitops/weir/status/forge"
@@ -20,10 +21,17 @@ type queue struct {
 	// known holds the statuses that commits have, as last read or written. The
 	// first write to a commit is preceded by a reading.
 	known map[string]map[string]forge.CommitStatus
+	late  lateWrites
 }
 
 func newQueue(f Forge, share int, now func() time.Time) *queue {
-	return &queue{forge: f, box: outbox.New(ForgeDelays, f.Limits().PerMinute/share, now), known: map[string]map[string]forge.CommitStatus{}}
+	return &queue{forge: f, box: outbox.New(ForgeDelays, f.Limits().PerMinute/share, now), known: map[string]map[string]forge.CommitStatus{}, late: lateWrites{}}
+}
+
+// forget lets go of a commit.
+func (q *queue) forget(sha string) {
+	delete(q.known, sha)
+	maps.DeleteFunc(q.late, func(id contextID, _ lateWrite) bool { return id.sha == sha })
 }
 
 // ForgeDelays are the times between tries of a write to a forge: about half an hour,
@@ -49,8 +57,9 @@ const (
 type job struct {
 	sha  string
 	want forge.CommitStatus
-	// again leaves a verdict as it is until there is the next one.
-	again bool
+	// keep leaves a verdict as it is: this is none, and comes before the next one, or
+	// instead of one.
+	keep bool
 }
 
 // work posts until ctx ends; when draining, until nothing is left.
@@ -64,6 +73,9 @@ func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool)
 			return
 		}
 		if q.box.Wait(ctx) == nil {
+			if q.late.over(j, c.o.Now()) {
+				delete(q.known, j.sha) // what the forge shows by now is to be read
+			}
 			c.done(source, q, j, c.post(ctx, q, j))
 		}
 	})
@@ -89,7 +101,7 @@ func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, 
 	return outbox.Pick(q.box, func(yield func(*outbox.Entry, job) bool) {
 		for _, t := range c.tracks[source] {
 			for _, ct := range t.Contexts {
-				j := job{sha: t.SHA, want: ct.Want, again: t.Pull != 0 && ct.Want.State == forge.Pending && !ct.Stays}
+				j := job{sha: t.SHA, want: ct.Want, keep: t.Pull != 0 && (ct.Want.State == forge.Pending && !ct.Stays || ct.Want.State == forge.Errored)}
 				if !ct.Delivered && !yield(&ct.entry, j) {
 					return
 				}
@@ -119,6 +131,7 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 		switch {
 		case err == nil:
 			q.known[j.sha] = known
+			q.late.read(j.sha, known)
 		case errors.As(err, &refusal) && (refusal.Fault == forgehttp.FaultDenied || refusal.Fault == forgehttp.FaultRefused):
 			// A token may be good for writing only.
 			known = map[string]forge.CommitStatus{}
@@ -130,12 +143,15 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 	if has == j.want {
 		return errUnchanged
 	}
-	if j.again && (has.State == forge.Success || has.State == forge.Failure) {
+	if j.keep && (has.State == forge.Success || has.State == forge.Failure) {
 		return errKept
 	}
 	if err := q.forge.SetStatus(ctx, j.sha, j.want); err != nil {
 		if Unclear(err) {
 			delete(q.known, j.sha)
+		}
+		if mayBeLate(err) {
+			q.late.add(j, c.o.Now())
 		}
 		return err
 	}
@@ -182,7 +198,9 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", string(q.forge.Kind()))
 		}
 		c.stale = true
-		if ct != nil {
+		if late, doubt := q.late[j.id()]; ct != nil && doubt {
+			ct.entry.Delay(late.until)
+		} else if ct != nil {
 			ct.Delivered = true
 		}
 		return

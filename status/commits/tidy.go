@@ -22,7 +22,7 @@ func (c *Commits) tidy(source string, q *queue, now time.Time) {
 			t.recovered = time.Time{}
 		}
 		if i < len(list)-1 && t.finished() {
-			delete(q.known, t.SHA)
+			q.forget(t.SHA)
 			c.stale = true
 			continue
 		}
@@ -49,7 +49,7 @@ func (c *Commits) evict(list []*track, q *queue, limit int, counts func(*track) 
 	for i, t := range list {
 		if over > 0 && i < len(list)-1 && counts(t) {
 			over--
-			delete(q.known, t.SHA)
+			q.forget(t.SHA)
 			c.changed = true
 			c.o.Logger.Warn("statuses of a superseded commit are given up: too many wait", "source", t.Source, "revision", t.SHA)
 			continue

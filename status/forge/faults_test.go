@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 		"github not anybody's":    {GitHub, 403, nil, `{"message":"no"}`, "Self", forgehttp.FaultDenied, 0, "ask who it is"},
 		"github hidden":           {GitHub, 404, nil, `{"message":"Not Found"}`, "Pulls", forgehttp.FaultDenied, 0, "the repository platform/fleet is not found (Not Found): the token must have access"},
 		"github no such":          {GitHub, 404, nil, `{"message":"Not Found"}`, "Pull", forgehttp.FaultMissing, 0, "pull request 7 of platform/fleet is not found"},
-		"github conflict":         {GitHub, 409, nil, `{"message":"Conflict"}`, "CreateComment", forgehttp.FaultRefused, 0, "Conflict"},
+		"github conflict":         {GitHub, 409, nil, `{"message":"Conflict"}`, "CreateComment", forgehttp.FaultMissing, 0, "Conflict"},
 		"github locked":           {GitHub, 410, nil, `{"message":"Issues are disabled for this repo"}`, "CommentsSince", forgehttp.FaultRefused, 0, "disabled"},
 		"github invalid":          {GitHub, 422, nil, `{"message":"Validation Failed","errors":[{"resource":"IssueComment","code":"unprocessable","message":"body is too long"}]}`, "CreateComment", forgehttp.FaultRefused, 0, "Validation Failed: body is too long"},
 		"github first limit":      {GitHub, 403, http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {reset}}, `{"message":"API rate limit exceeded for user ID 1."}`, "Pulls", forgehttp.FaultBusy, 80 * time.Second, "rate limit"},

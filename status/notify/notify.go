@@ -88,7 +88,8 @@ const (
 	// notifyTries bounds the tries of one event: about half an hour as delays go.
 	notifyTries = 10
 	notifyAtEnd = 900 * time.Millisecond // at the end
-	// sameEvent is how long an event that says the same is not sent again.
+	// sameEvent is how long an event that says what was said last of its subject is not
+	// sent again.
 	sameEvent = 10 * time.Minute
 	// minNotifySecret is the length of the shortest secret, in bytes.
 	minNotifySecret = 16
@@ -113,8 +114,17 @@ type way struct {
 
 	mu      sync.Mutex
 	waiting []*delivery
-	told    map[[sha256.Size]byte]time.Time
+	told    map[subject]said
 	lost    int // since the log last said so
+}
+
+// subject is what an event is about, said what was last said of it, and when. Kinds with
+// one first word, such as drift-found and drift-gone, say how one thing stands.
+type subject struct{ thing, source, target, pool, resource, name string }
+
+type said struct {
+	text [sha256.Size]byte
+	at   time.Time
 }
 
 // New returns a Notifier, which sends nothing before Run.
@@ -129,7 +139,7 @@ func New(o Options) (*Notifier, error) {
 			return nil, errors.New("make notifications: a receiver's address is none") // it may hold a secret
 		}
 		n.ways = append(n.ways, &way{
-			to: r, host: u.Host, o: &n.o, told: map[[sha256.Size]byte]time.Time{},
+			to: r, host: u.Host, o: &n.o, told: map[subject]said{},
 			box: outbox.New(delays, notifyPerMinute, time.Now),
 			client: &http.Client{Transport: o.Transport, Timeout: notifyTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
@@ -168,20 +178,22 @@ func (w *way) add(e events.Event) {
 	if err != nil {
 		return // an event is text and JSON values
 	}
-	key := sha256.Sum256(text)
+	thing, _, _ := strings.Cut(e.Kind, "-")
+	about, now := subject{thing, e.Source, e.Target, e.Pool, string(e.Resource), e.Name}, said{sha256.Sum256(text), e.Time}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for other, at := range w.told {
-		if e.Time.Sub(at) >= sameEvent {
+	for other, last := range w.told {
+		if e.Time.Sub(last.at) >= sameEvent {
 			delete(w.told, other)
 		}
 	}
-	if _, repeated := w.told[key]; repeated {
+	// What fails, recovers and fails again is no repetition: the last word must be true.
+	if last, ok := w.told[about]; ok && last.text == now.text {
 		w.o.Sent(w.host, "repeated")
 		return
 	}
-	if len(w.told) < 4*notifyQueue {
-		w.told[key] = e.Time
+	if _, ok := w.told[about]; ok || len(w.told) < 4*notifyQueue {
+		w.told[about] = now
 	}
 	if len(w.waiting) == notifyQueue {
 		w.waiting = slices.Delete(w.waiting, 1, 2) // the first may be on its way

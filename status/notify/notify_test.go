@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,6 +174,31 @@ func TestNotificationsArrive(t *testing.T) {
 	}
 	if p.result("repeated") != 1 {
 		t.Errorf("results: %v", p.results)
+	}
+}
+
+// What fails, recovers and fails again has failed, for a receiver too.
+func TestTheLastWordArrives(t *testing.T) {
+	b := newInbox(t)
+	rt := &http.Transport{}
+	defer rt.CloseIdleConnections()
+	p := newPost(t, rt, Receiver{URL: b.url, SecretFile: secretFile(t, notifySecret)})
+	defer p.stop()
+	failed, recovered := happened("target-failed", "no"), happened("target-recovered", "yes")
+	other := failed
+	other.Target = "dev"
+	for _, e := range []events.Event{failed, failed, other, recovered, other, failed, failed} {
+		p.Add([]events.Event{e})
+	}
+	statustest.Until(t, func() bool { got, _ := b.count(); return got == 4 && p.result("repeated") == 3 })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var kinds []string
+	for _, m := range b.got {
+		kinds = append(kinds, m.Event.Target+" "+m.Event.Kind)
+	}
+	if want := []string{"prod target-failed", "dev target-failed", "prod target-recovered", "prod target-failed"}; !slices.Equal(kinds, want) {
+		t.Errorf("got %v, want %v", kinds, want)
 	}
 }
 

@@ -206,7 +206,7 @@ func TestFaultOf(t *testing.T) {
 		{403, http.Header{"X-Ratelimit-Remaining": {"0"}}, FaultBusy, 0},
 		{404, nil, FaultMissing, 0},
 		{408, nil, FaultBusy, 0},
-		{409, nil, FaultRefused, 0},
+		{409, nil, FaultMissing, 0},
 		{422, nil, FaultRefused, 0},
 		{429, http.Header{"Retry-After": {"5"}}, FaultBusy, 5 * time.Second},
 		{500, nil, FaultMissing, 0},

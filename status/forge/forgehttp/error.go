@@ -16,7 +16,7 @@ const (
 	// FaultBusy passes: unreachable, throttled, in maintenance.
 	FaultBusy Fault = "busy"
 	// FaultMissing may pass: forges answer so for a commit that was pushed a
-	// moment ago.
+	// moment ago, or where two write at once.
 	FaultMissing Fault = "missing"
 	// FaultDenied needs a better token: one that is accepted, may do this, and may
 	// see the repository.
@@ -59,7 +59,7 @@ func FaultOf(code int, h http.Header) (Fault, time.Duration) {
 		return FaultBusy, after
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return FaultDenied, 0
-	case code == http.StatusNotFound, code >= 500:
+	case code == http.StatusNotFound, code == http.StatusConflict, code >= 500:
 		return FaultMissing, after
 	case code == 0:
 		return FaultBusy, 0

@@ -1,0 +1,110 @@
+package comments
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/statustest"
+)
+
+// A process that is killed while a head is planned leaves its "pending" to the next one,
+// for which the head has moved on.
+func TestAKilledProcessLeavesNoHeadPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := newMemoryPulls(), t.TempDir()
+		p := startPulls(t, dir, f)
+		p.Begin("fleet", 12, statustest.ShaNew)
+		statustest.Settle()
+		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "pending: planning"})
+		p.kill()
+		p = startPulls(t, dir, f)
+		moved := small(report.PullPlanned, "")
+		moved.HeadSHA = statustest.ShaOld
+		p.Show(moved)
+		statustest.Settle()
+		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "error: superseded by 9c1f0d2"})
+	})
+}
+
+// A verdict that was being made again when the process was killed stays: nothing else was
+// shown meanwhile.
+func TestAKilledProcessLeavesAVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir := newMemoryPulls(), t.TempDir()
+		p := startPulls(t, dir, f)
+		p.Show(small(report.PullPlanned, ""))
+		statustest.Settle()
+		p.Begin("fleet", 12, statustest.ShaNew)
+		statustest.Settle()
+		p.kill()
+		p = startPulls(t, dir, f)
+		moved := small(report.PullPlanned, "")
+		moved.HeadSHA = statustest.ShaOld
+		p.Show(moved)
+		statustest.Settle()
+		if diff := cmp.Diff([]string{"4be91a7 weir/plan " + planStatus, "9c1f0d2 weir/plan " + planStatus}, f.Log()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// An edit whose answer is lost may have taken effect, and what was there before may be
+// wanted again.
+func TestACommentThatGoesBackAfterALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newMemoryPulls()
+		p := startPulls(t, t.TempDir(), f)
+		p.Show(small(report.PullPlanned, ""))
+		statustest.Settle()
+		f.Mu.Lock()
+		f.forget = func(call, _ string) error {
+			f.forget = nil
+			return refusal(502, forgehttp.FaultBusy, "bad gateway")
+		}
+		f.Mu.Unlock()
+		p.Show(small(report.PullFailing, "prod: no"))
+		synctest.Wait()
+		p.Show(small(report.PullPlanned, ""))
+		time.Sleep(time.Minute)
+		statustest.Settle()
+		if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A pull request that is opened again while its last comment is still being written is
+// not forgotten with that one.
+func TestAPullThatIsOpenedAgainMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newMemoryPulls()
+		p := startPulls(t, t.TempDir(), f)
+		p.Show(small(report.PullPlanned, ""))
+		statustest.Settle()
+		f.Mu.Lock()
+		f.refuse = func(string, string) error {
+			f.refuse = nil
+			time.Sleep(10 * time.Second)
+			return nil
+		}
+		f.Mu.Unlock()
+		p.Show(small(report.PullClosed, ""))
+		synctest.Wait() // it is being written
+		for n := range int64(mostEnded) {
+			other := small(report.PullClosed, "")
+			other.Number = 100 + n
+			p.Show(other)
+		}
+		p.Show(small(report.PullPlanned, ""))
+		time.Sleep(time.Minute)
+		statustest.Settle()
+		if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package commits
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/statustest"
+)
+
+// A forge that hangs may take a write long after nobody waits for it any more, and then
+// shows that one: the newest is what it took last.
+func TestAWriteThatIsTakenLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, hung := statustest.NewForge(), false
+		f.FailWith(func(sha string, s forge.CommitStatus) error {
+			if hung || s.Context != "weir/apply" {
+				return nil
+			}
+			hung = true
+			go func() {
+				time.Sleep(40 * time.Second)
+				_ = f.SetStatus(t.Context(), sha, s)
+			}()
+			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "context deadline exceeded"}
+		})
+		p := start(t, t.TempDir(), f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		time.Sleep(time.Second)
+		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
+			"weir/apply": "success: prod: nothing to change in AWS", "weir/apply/prod": "success: nothing to change in AWS",
+		})
+		want := []string{
+			"4be91a7 weir/apply/prod pending: planning", "4be91a7 weir/apply pending: prod: planning",
+			"4be91a7 weir/apply success: prod: nothing to change in AWS", "4be91a7 weir/apply/prod success: nothing to change in AWS",
+			"4be91a7 weir/apply pending: prod: planning", // late
+			"4be91a7 weir/apply success: prod: nothing to change in AWS",
+		}
+		if diff := cmp.Diff(want, f.Log()); diff != "" {
+			t.Errorf("posted (-want +got):\n%s", diff)
+		}
+	})
+}
