@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 func TestVersionNumbersAreReadPageByPageAndRemembered(t *testing.T) {
@@ -116,5 +118,49 @@ func TestWhoUsesWhichVersion(t *testing.T) {
 		"eks:ListClusters": 1, "eks:ListNodegroups": 1}
 	if d := cmp.Diff(want, calls); d != "" {
 		t.Errorf("calls (-want +got):\n%s", d)
+	}
+}
+
+// A nodegroup that somebody has moved to an older version within the round, in which it
+// is remembered, uses that version.
+func TestARememberedNodegroupUsesTheVersionThatItHasNow(t *testing.T) {
+	e := start(t)
+	data := intent.TemplateData{InstanceType: "m5.large"}
+	ref := e.do(step.CreateLaunchTemplate{Name: "web", Data: data, Tags: tags("web")}).Template
+	next := e.do(step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{ID: ref.ID, Name: "web"}, Data: data}).Template
+	names := map[string]observed.NodegroupName{}
+	for _, name := range []string{"theirs", "other"} {
+		create := createNodegroup(e, name)
+		create.Nodegroup.Template, create.Nodegroup.DiskSize, create.Nodegroup.InstanceTypes = next, 0, nil
+		if name == "other" {
+			create.Nodegroup.Template = e.do(step.CreateLaunchTemplate{Name: "other", Data: data}).Template
+		}
+		create.Nodegroup.Tags = nil
+		e.do(create)
+		names[name] = create.Nodegroup.NodegroupName
+	}
+	e.clock.Advance(time.Minute)
+	q := query()
+	q.Round, q.EKSClusters = 5*time.Minute, []string{eksCluster}
+	e.observe(q)
+	if _, err := e.open().Execute(t.Context(), step.UpdateNodegroupVersion{NodegroupName: names["theirs"], Template: &ref}); err != nil {
+		t.Fatal(err)
+	}
+	e.clock.Advance(time.Second)
+	s := e.observe(q)
+	if s.Nodegroups[names["theirs"]].DescribedAtPass {
+		t.Fatal("it is not remembered")
+	}
+	calls := e.counted(func() { s = e.fill(s, observed.Needs{VersionUsers: []string{"web"}}) })
+	by := "the nodegroup " + names["theirs"].String()
+	if !slices.Contains(s.VersionUsers["web"], observed.VersionUser{User: "the update of " + by, Version: "1"}) {
+		t.Errorf("users: %v", s.VersionUsers["web"])
+	}
+	e.clock.Advance(time.Minute)
+	if s = e.fill(s, observed.Needs{VersionUsers: []string{"web"}}); !slices.Contains(s.VersionUsers["web"], observed.VersionUser{User: by, Version: "1"}) {
+		t.Errorf("users once it is updated: %v", s.VersionUsers["web"])
+	}
+	if calls["eks:DescribeNodegroup"] != 1 {
+		t.Errorf("described: %v", calls) // the other has another template, which EKS never changes
 	}
 }

@@ -260,4 +260,6 @@ type NodegroupUpdate struct {
 	Status    string // InProgress, Failed, Cancelled, Successful
 	Errors    []HealthIssue
 	CreatedAt time.Time
+	// TemplateVersion is that of its launch template to which it leads, empty for none.
+	TemplateVersion string
 }

@@ -69,6 +69,11 @@ func repairOptions(r *types.NodeRepairConfig) *intent.RepairOptions {
 // NodegroupUpdate converts an update.
 func NodegroupUpdate(u *types.Update) observed.NodegroupUpdate {
 	out := observed.NodegroupUpdate{ID: aws.ToString(u.Id), Type: string(u.Type), Status: string(u.Status), CreatedAt: aws.ToTime(u.CreatedAt)}
+	for _, p := range u.Params {
+		if p.Type == types.UpdateParamTypeLaunchTemplateVersion {
+			out.TemplateVersion = aws.ToString(p.Value)
+		}
+	}
 	for _, e := range u.Errors {
 		out.Errors = append(out.Errors, observed.HealthIssue{Code: string(e.ErrorCode), Message: aws.ToString(e.ErrorMessage), ResourceIDs: e.ResourceIds})
 	}

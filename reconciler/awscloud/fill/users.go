@@ -18,11 +18,17 @@ type versionUsers struct {
 	users map[string][]observed.VersionUser
 }
 
-func (u *versionUsers) add(id, name, version, user string) bool {
-	template, ours := u.names[id]
+// template is the name of the template where it is one of those asked about.
+func (u *versionUsers) template(id, name string) (string, bool) {
 	if id == "" {
-		template, ours = u.names[name]
+		id = name
 	}
+	template, ours := u.names[id]
+	return template, ours
+}
+
+func (u *versionUsers) add(id, name, version, user string) bool {
+	template, ours := u.template(id, name)
 	if !ours {
 		return false
 	}
@@ -114,17 +120,23 @@ func (f *Filler) instanceUsers(ctx context.Context, u *versionUsers, ids []strin
 	return f.reader.LaunchedFrom(ctx, ids, func(id string, from observed.TemplateRef) { u.addRef(from, "the instance "+id) })
 }
 
-// nodegroupUsers looks at the nodegroups that were observed, and describes those
-// of the clusters that no target names.
+// nodegroupUsers looks at the nodegroups that were observed, and describes those of the
+// clusters that no target names. Of those that are remembered, it describes the ones with
+// such a template: they may have another version by now, but EKS never gives a nodegroup
+// another template. EKS tells the version to which an update leads only with the update.
 func (f *Filler) nodegroupUsers(ctx context.Context, s *observed.State, u *versionUsers) error {
+	described, others := map[observed.NodegroupName]*observed.Nodegroup{}, []observed.NodegroupName(nil)
 	for name, n := range s.Nodegroups {
-		u.addRef(n.Template, "the nodegroup "+name.String())
+		if _, ours := u.template(n.Template.ID, n.Template.Name); ours && !n.DescribedAtPass {
+			others = append(others, name)
+		} else {
+			described[name] = &n
+		}
 	}
 	clusters, err := f.reader.Clusters(ctx)
 	if err != nil {
 		return err
 	}
-	var others []observed.NodegroupName
 	for _, cluster := range clusters {
 		if _, observed := s.Clusters[cluster]; observed {
 			continue
@@ -136,14 +148,25 @@ func (f *Filler) nodegroupUsers(ctx context.Context, s *observed.State, u *versi
 		others = append(others, found...)
 	}
 	var seen observed.State
-	described, err := f.observer.Describe(ctx, others, &seen)
-	for name, n := range described {
-		if n != nil {
-			u.addRef(n.Template, "the nodegroup "+name.String())
-		}
+	anew, err := f.observer.Describe(ctx, others, &seen)
+	if err != nil {
+		return err
 	}
 	for _, denied := range seen.Unread.Nodegroups {
 		return denied
 	}
-	return err
+	maps.Copy(described, anew)
+	var updating []observed.NodegroupName
+	for name, n := range described {
+		if n != nil && u.addRef(n.Template, "the nodegroup "+name.String()) && n.Status == "UPDATING" {
+			updating = append(updating, name)
+		}
+	}
+	return read.Each(ctx, updating, func(ctx context.Context, name observed.NodegroupName) error {
+		update, err := f.newestUpdate(ctx, name)
+		if to := described[name].Template; err == nil && update.TemplateVersion != "" {
+			u.add(to.ID, to.Name, update.TemplateVersion, "the update of the nodegroup "+name.String())
+		}
+		return err
+	})
 }
