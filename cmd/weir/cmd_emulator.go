@@ -13,11 +13,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-const emulatorHelp = `Run the embedded AWS by itself: EC2 launch templates, Auto Scaling, EKS, SSM, STS
-and IAM reads over their own wire protocols, for weir, the AWS CLI, SDKs and other
-tools. The account is 000000000000; every region has a default VPC with three
-zones, images of both architectures with their SSM parameters, Cluster API's roles,
-and an EKS cluster named demo. Any credentials are taken.
+const emulatorHelp = `Run the embedded AWS by itself: EC2 launch templates and instances, Auto Scaling, EKS,
+SSM, KMS, STS, reads of IAM, Elastic Load Balancing and Service Quotas over their own
+wire protocols, for weir, the AWS CLI, SDKs and other tools. The account is
+000000000000; every region has a default VPC with three zones, images of both
+architectures with their SSM parameters, Cluster API's roles, and an EKS cluster named
+demo. Any credentials are taken.
 
 The first line printed is the address. With --state, the state is read from a file
 and saved to it while it changes and when weir is told to stop.

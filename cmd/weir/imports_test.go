@@ -44,7 +44,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/awsemu/..."}, only: []string{"reconciler/awsemu/..."}, std: true, reason: "it imitates AWS, not our idea of AWS"},
 	{of: []string{"reconciler/awsemu/model", "reconciler/awsemu/world"}, only: []string{}, std: true, reason: "AWS's models and what services share know no service"},
 	{of: []string{"reconciler/awsemu/wire"}, only: []string{"reconciler/awsemu/model", "reconciler/awsemu/world"}, std: true, reason: "the protocols know no service"},
-	{of: []string{"reconciler/awsemu/iam", "reconciler/awsemu/kms"}, only: []string{"reconciler/awsemu/wire", "reconciler/awsemu/world"}, std: true, reason: "a service knows those that it asks, and never the front"},
+	{of: []string{"reconciler/awsemu/iam", "reconciler/awsemu/kms", "reconciler/awsemu/elb", "reconciler/awsemu/quotas"}, only: []string{"reconciler/awsemu/wire", "reconciler/awsemu/world"}, std: true, reason: "a service knows those that it asks, and never the front"},
 	{of: []string{"reconciler/awsemu/ssm", "reconciler/awsemu/sts"}, only: []string{"reconciler/awsemu/iam", "reconciler/awsemu/kms", "reconciler/awsemu/wire", "reconciler/awsemu/world"}, std: true, reason: "a service knows those that it asks, and never the front"},
 	{of: []string{"reconciler/awsemu/ec2"}, only: []string{"reconciler/awsemu/iam", "reconciler/awsemu/model", "reconciler/awsemu/ssm", "reconciler/awsemu/wire", "reconciler/awsemu/world"}, std: true, reason: "EC2 knows nobody who launches its instances"},
 	{of: []string{"reconciler/awsemu/asg"}, only: []string{"reconciler/awsemu/ec2", "reconciler/awsemu/model", "reconciler/awsemu/wire", "reconciler/awsemu/world"}, std: true, reason: "Auto Scaling knows no nodegroups"},

@@ -1,6 +1,6 @@
 // Package awsemu is an embedded AWS: the parts of EC2, Auto Scaling, EKS, SSM, KMS,
-// STS and IAM that a keeper of machine pools talks to, in one HTTP handler that
-// speaks the services' own wire protocols to unmodified SDKs and the AWS CLI.
+// STS, IAM, Elastic Load Balancing and Service Quotas that a keeper of machine pools
+// talks to, in one HTTP handler that speaks the services' own wire protocols to unmodified SDKs and the AWS CLI.
 //
 // It does not only answer, it behaves. Launch templates have immutable versions and
 // quotas, instances and nodegroups pass through their states on an injected [Clock],
@@ -27,6 +27,7 @@
 //   - world: what the services of a region share: time, ids, timers, quotas, tags
 //   - model: AWS's service models, and the check of requests and answers against them
 //   - wire: the protocols: operations, forms and JSON, XML, errors, pages
+//   - quotas (the region's), elb (target groups)
 //   - iam, kms, ssm (names keys of kms), sts (leads into accounts of iam)
 //   - ec2: asks iam for instance profiles and ssm for images by parameter
 //   - asg: launches instances of ec2

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -91,6 +94,16 @@ func (e *env) eks() *eks.Client                 { return eks.NewFromConfig(e.cfg
 func (e *env) ssm() *ssm.Client                 { return ssm.NewFromConfig(e.cfg) }
 func (e *env) sts() *sts.Client                 { return sts.NewFromConfig(e.cfg) }
 func (e *env) iam() *iam.Client                 { return iam.NewFromConfig(e.cfg) }
+func (e *env) elb() *elb.Client                 { return elb.NewFromConfig(e.cfg) }
+func (e *env) quotas() *servicequotas.Client    { return servicequotas.NewFromConfig(e.cfg) }
+
+// seed adds resources to eu-west-1.
+func (e *env) seed(region string) {
+	e.t.Helper()
+	if err := e.srv.Seed(strings.NewReader(`{"regions": {"eu-west-1": ` + region + `}}`)); err != nil {
+		e.t.Fatal(err)
+	}
+}
 
 // in returns the same emulator seen from another region.
 func (e *env) in(region string) *env {

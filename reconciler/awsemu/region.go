@@ -4,8 +4,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
+	"github.com/weir-gitops/weir/reconciler/awsemu/elb"
 	"github.com/weir-gitops/weir/reconciler/awsemu/iam"
 	"github.com/weir-gitops/weir/reconciler/awsemu/kms"
+	"github.com/weir-gitops/weir/reconciler/awsemu/quotas"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ssm"
 	"github.com/weir-gitops/weir/reconciler/awsemu/sts"
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
@@ -33,9 +35,12 @@ type region struct {
 	KMS         kms.Region
 	AutoScaling asg.Region
 	EKS         eks.Region
+	ELB         elb.Region
 
 	iam iam.Region // of the account
 	sts sts.Region // of all accounts
+
+	quotas quotas.Region
 }
 
 // join makes a region, which is new or was read from JSON, the server's, and each
@@ -45,7 +50,9 @@ func (s *Server) join(r *region) {
 	base, faults := &r.Region, &s.faults
 	r.iam = iam.Region{Region: base, Entities: s.account(r.Account)}
 	r.sts = sts.Region{Region: base, Keys: s.state.Keys, Accounts: s.account}
+	r.quotas = quotas.Region{Region: base}
 	r.KMS.Join(base)
+	r.ELB.Join(base)
 	r.SSM.Join(base, &r.KMS)
 	r.EC2.Join(base, &r.iam, &r.SSM, &faults.Launches, r.AutoScaling.InstanceChanged)
 	r.AutoScaling.Join(base, &r.EC2, &faults.Hooks)
@@ -90,6 +97,8 @@ func (s *Server) addServices() {
 	add(s, asg.Service(), asg.Timers(), func(r *region) *asg.Region { return &r.AutoScaling })
 	add(s, eks.Service(), eks.Timers(), func(r *region) *eks.Region { return &r.EKS })
 	add(s, sts.Service(), sts.Timers(), func(r *region) *sts.Region { return &r.sts })
+	add(s, elb.Service(), nil, func(r *region) *elb.Region { return &r.ELB })
+	add(s, quotas.Service(), nil, func(r *region) *quotas.Region { return &r.quotas })
 	add(s, iam.Service(), nil, func(r *region) *iam.Region { return &r.iam })
 }
 

@@ -40,12 +40,13 @@ func TestSavedStateKeepsItsForm(t *testing.T) {
 	}
 	region := state.State.Regions["000000000000/eu-west-1"]
 	for name, want := range map[string][]string{
-		"":            {"Account", "AutoScaling", "EC2", "EKS", "KMS", "Name", "SSM", "Tokens"},
-		"EC2":         {"Images", "Instances", "KeyPairs", "LaunchTemplates", "MetadataDefaults", "SecurityGroups", "Subnets", "TemplateNames", "Vpcs"},
+		"":            {"Account", "AutoScaling", "EC2", "EKS", "ELB", "KMS", "Name", "SSM", "Tokens"},
+		"EC2":         {"Images", "Instances", "KeyPairs", "LaunchTemplates", "MetadataDefaults", "PlacementGroups", "SecurityGroups", "Subnets", "TemplateNames", "Vpcs"},
 		"SSM":         {"Parameters"},
 		"KMS":         {"Aliases", "Keys", "Made"},
 		"AutoScaling": {"ActivitySeq", "Gone", "Groups"},
 		"EKS":         {"Clusters"},
+		"ELB":         {"TargetGroups"},
 	} {
 		part := region
 		if name != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
+	"github.com/weir-gitops/weir/reconciler/awsemu/elb"
 	"github.com/weir-gitops/weir/reconciler/awsemu/iam"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
@@ -28,6 +29,8 @@ type seedRegion struct {
 	Roles            []string          `json:"roles"`
 	InstanceProfiles []string          `json:"instanceProfiles"`
 	Clusters         []eks.ClusterSeed `json:"clusters"`
+	TargetGroups     []elb.Seed        `json:"targetGroups"`
+	Quotas           map[string]int    `json:"quotas"` // by name; see QuotaNames
 }
 
 // Seed adds resources to the default seed. The format is JSON:
@@ -39,11 +42,15 @@ type seedRegion struct {
 //	  "images": [{"id": "ami-0123456789abcdef0", "name": "ours-1", "architecture": "arm64", "created": "2025-11-01T00:00:00Z"}],
 //	  "parameters": {"/ours/ami": "ami-0123456789abcdef0"},
 //	  "keyPairs": ["admin"], "roles": ["nodes"], "instanceProfiles": ["nodes"],
+//	  "placementGroups": [{"name": "close", "strategy": "cluster"}],
+//	  "notOffered": {"p4d.24xlarge": ["eu-west-1c"]},
+//	  "targetGroups": [{"name": "web", "vpc": "vpc-0123456789abcdef0", "protocol": "HTTP", "port": 80}],
+//	  "quotas": {"vcpus-standard": 32},
 //	  "clusters": [{"name": "prod", "version": "1.33", "subnetIds": ["subnet-0123456789abcdef0"]}]}}}
 //
 // What exists already under an id or name stays as it is, so that a seed can be
-// given again to an emulator that was loaded from saved state. An unknown member
-// or a seed that does not fit together is an error and changes nothing.
+// given again to an emulator that was loaded from saved state; the quotas that it
+// names are set again. An unknown member or a seed that does not fit together is an error and changes nothing.
 func (s *Server) Seed(r io.Reader) error {
 	dec := json.NewDecoder(r)
 	dec.DisallowUnknownFields()
@@ -113,6 +120,14 @@ func (r *region) apply(seed *seedRegion) error {
 		if a.InstanceProfiles[name] == nil {
 			a.AddInstanceProfile(name, name, world.SeedTime())
 		}
+	}
+	for _, g := range seed.TargetGroups {
+		if err := r.ELB.Apply(g, r.EC2.Vpcs.Has); err != nil {
+			return fmt.Errorf("target group %q: %w", g.Name, err)
+		}
+	}
+	if err := r.SetQuotas(seed.Quotas); err != nil {
+		return err
 	}
 	for _, c := range seed.Clusters {
 		if r.EKS.Clusters.Has(c.Name) {

@@ -69,6 +69,8 @@ func ec2Allowance(rq *wire.Exchange) allowance {
 		return allowance{burst: 100, refill: 5}
 	case "CreateTags", "DeleteTags":
 		return allowance{burst: 100, refill: 10}
+	case "RunInstances":
+		return allowance{burst: 5, refill: 2}
 	case "TerminateInstances":
 		return allowance{burst: 100, refill: 5}
 	case "DescribeInstances", "DescribeSecurityGroups":

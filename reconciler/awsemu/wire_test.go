@@ -61,7 +61,7 @@ func TestErrorEnvelopes(t *testing.T) {
 	}{
 		{"ec2 without signature", call{"POST", "/", "", "Action=DescribeVpcs&Version=2016-11-15", nil}, 401, "AuthFailure"},
 		{"ec2 in no region", call{"POST", "/", "eu-wset-1/ec2", "Action=DescribeVpcs&Version=2016-11-15", nil}, 401, "AuthFailure"},
-		{"ec2 unknown action", call{"POST", "/", ec2Scope, "Action=RunInstances&Version=2016-11-15", nil}, 400, "InvalidAction"},
+		{"ec2 unknown action", call{"POST", "/", ec2Scope, "Action=RequestSpotFleet&Version=2016-11-15", nil}, 400, "InvalidAction"},
 		{"ec2 other version", call{"POST", "/", ec2Scope, "Action=DescribeVpcs&Version=2014-01-01", nil}, 400, "InvalidAction"},
 		{"ec2 unknown parameter", call{"POST", "/", ec2Scope, "Action=DescribeVpcs&Version=2016-11-15&Colour=red", nil}, 400, "UnknownParameter"},
 		{"ec2 dry run", call{"POST", "/", ec2Scope, "Action=DescribeVpcs&Version=2016-11-15&DryRun=true", nil}, 412, "DryRunOperation"},

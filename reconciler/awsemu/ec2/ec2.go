@@ -2,8 +2,8 @@
 // their versions, instances, and what these are made from (images, types, networks,
 // security groups, key pairs), with tags, filters and pages.
 //
-// Instances have no call that starts them: Auto Scaling does, by [Region.LaunchInstance],
-// and hears of every change of their state. The images and networks of a new region
+// Instances are started by RunInstances or by Auto Scaling, which does it by
+// [Region.LaunchInstance] and hears of every change of their state. The images and networks of a new region
 // are made by [Region.Fill], under the naming schemes of their makers.
 package ec2
 
@@ -31,6 +31,8 @@ type Region struct {
 	SecurityGroups  world.Table[*SecurityGroup]
 	Images          world.Table[*Image]
 	KeyPairs        world.Table[*KeyPair]
+	PlacementGroups world.Table[*PlacementGroup]
+	NotOffered      map[string][]string `json:",omitempty"` // zones by instance type
 
 	MetadataDefaults metadataDefaults
 }
@@ -52,6 +54,7 @@ func Service() *wire.Service {
 		wire.FormOp("DeleteTags", wire.Writes, deleteTags),
 		wire.FormOp("DescribeTags", wire.Reads, describeTags),
 		wire.FormOp("DescribeInstances", wire.Reads, describeInstances),
+		wire.FormOp("RunInstances", wire.Writes, runInstances).Rehearsing(),
 		wire.FormOp("TerminateInstances", wire.Writes, terminateInstances),
 		wire.FormOp("ModifyInstanceMetadataDefaults", wire.Writes, modifyInstanceMetadataDefaults),
 		wire.FormOp("GetInstanceMetadataDefaults", wire.Reads, getInstanceMetadataDefaults),
@@ -62,9 +65,13 @@ func Service() *wire.Service {
 		wire.FormOp("CreateVpc", wire.Writes, createVpc),
 		wire.FormOp("CreateSubnet", wire.Writes, createSubnet),
 		wire.FormOp("CreateSecurityGroup", wire.Writes, createSecurityGroup),
+		wire.FormOp("CreateKeyPair", wire.Writes, createKeyPair),
 		wire.FormOp("ImportKeyPair", wire.Writes, importKeyPair),
 		wire.FormOp("DescribeKeyPairs", wire.Reads, describeKeyPairs),
 		wire.FormOp("DeleteKeyPair", wire.Writes, deleteKeyPair),
+		wire.FormOp("CreatePlacementGroup", wire.Writes, createPlacementGroup),
+		wire.FormOp("DescribePlacementGroups", wire.Reads, describePlacementGroups),
+		wire.FormOp("DeletePlacementGroup", wire.Writes, deletePlacementGroup),
 		wire.FormOp("DescribeAvailabilityZones", wire.Reads, describeAvailabilityZones),
 		wire.FormOp("DescribeInstanceTypes", wire.Reads, describeInstanceTypes),
 		wire.FormOp("DescribeInstanceTypeOfferings", wire.Reads, describeInstanceTypeOfferings),

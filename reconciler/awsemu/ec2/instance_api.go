@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -65,13 +66,16 @@ func instanceAttributes(r *Region) attributes[*Instance] {
 		"launch-time":              one(func(in *Instance) string { return in.LaunchTime.Format(wire.Time) }),
 		"owner-id":                 one(func(*Instance) string { return r.Account }),
 		"reservation-id":           one(reservationID),
+		"placement-group-name":     one(func(in *Instance) string { return in.PlacementGroup }),
 		"tenancy":                  one(func(*Instance) string { return "default" }),
 		"root-device-type":         one(func(*Instance) string { return "ebs" }),
 		"virtualization-type":      one(func(*Instance) string { return "hvm" }),
 	}
 }
 
-func reservationID(in *Instance) string { return "r-" + world.Hash("reservation|"+in.ID, 17) }
+func reservationID(in *Instance) string {
+	return cmp.Or(in.Reservation, "r-"+world.Hash("reservation|"+in.ID, 17))
+}
 
 // privateName is an instance's private DNS name.
 func (r *Region) privateName(in *Instance) string {
@@ -114,11 +118,12 @@ func writeInstance(w *wire.XML, r *Region, in *Instance) {
 	w.Text("privateDnsName", r.privateName(in))
 	w.Optional("reason", in.Reason)
 	w.Optional("keyName", in.KeyName)
-	w.Integer("amiLaunchIndex", 0)
+	w.Integer("amiLaunchIndex", in.Index)
 	w.Text("instanceType", in.Type)
 	w.Time("launchTime", in.LaunchTime)
 	w.Open("placement")
 	w.Text("availabilityZone", in.Zone)
+	w.Optional("groupName", in.PlacementGroup)
 	w.Text("tenancy", "default")
 	w.Close("placement")
 	w.Open("monitoring")

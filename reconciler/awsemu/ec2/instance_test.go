@@ -23,7 +23,11 @@ type testRegion struct {
 }
 
 func newTestRegion() *testRegion {
-	r := &testRegion{Region: &Region{}, world: world.World{Timings: world.Fast(), State: &world.State{}, Now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}}
+	quotas, err := world.MergeQuotas(nil)
+	if err != nil {
+		panic(err) // nothing is overridden
+	}
+	r := &testRegion{Region: &Region{}, world: world.World{Quotas: quotas, Timings: world.Fast(), State: &world.State{}, Now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}}
 	base := &world.Region{Account: iam.DefaultAccount, Name: "eu-west-1"}
 	base.Join(&r.world)
 	parameters := &ssm.Region{}

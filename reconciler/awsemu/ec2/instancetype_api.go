@@ -106,7 +106,8 @@ type describeOfferingsInput struct {
 
 func (in *describeOfferingsInput) Check() error { return in.bound(5, 1000, 1000) }
 
-// describeInstanceTypeOfferings says that every type is offered everywhere.
+// describeInstanceTypeOfferings says that every type is offered everywhere but where a
+// seed says that it is not.
 func describeInstanceTypeOfferings(rq *request, in describeOfferingsInput) error {
 	r := rq.Region
 	places := []string{r.Name}
@@ -134,7 +135,7 @@ func describeInstanceTypeOfferings(rq *request, in describeOfferingsInput) error
 	w.Open("instanceTypeOfferingSet")
 	next, err := rq.Page(keys, in.NextToken, in.limit, func(key string) bool {
 		name, place, _ := strings.Cut(key, " ")
-		if !match([2]string{name, place}) {
+		if !match([2]string{name, place}) || !r.offered(name, place) {
 			return false
 		}
 		w.Open("item")
@@ -150,4 +151,30 @@ func describeInstanceTypeOfferings(rq *request, in describeOfferingsInput) error
 	w.Close("instanceTypeOfferingSet")
 	w.Optional("nextToken", next)
 	return nil
+}
+
+// offered says whether a type is offered in a zone, by name or id, or in the region.
+func (r *Region) offered(name, place string) bool {
+	without := r.NotOffered[name]
+	if place == r.Name {
+		return len(without) < len(r.Zones())
+	}
+	return !slices.ContainsFunc(without, func(zone string) bool { return place == zone || place == r.ZoneIDOf(zone) })
+}
+
+// checkOffered refuses an instance of a type that its zone does not have.
+func (r *Region) checkOffered(in *Instance) *wire.Error {
+	if r.offered(in.Type, in.Zone) {
+		return nil
+	}
+	var others []string
+	for _, zone := range r.Zones() {
+		if r.offered(in.Type, zone) {
+			others = append(others, zone)
+		}
+	}
+	if len(others) == 0 {
+		return wire.Fail("Unsupported", "The requested configuration is currently not supported. Please check the documentation for supported configurations.")
+	}
+	return wire.Fail("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s). Please retry your request by not specifying an Availability Zone or choosing %s.", in.Type, in.Zone, strings.Join(others, ", "))
 }

@@ -46,13 +46,15 @@ type importKeyInput struct {
 	tagSpecifications
 }
 
-func (in *importKeyInput) Check() error { return in.read("key-pair") }
+func (in *importKeyInput) Check() error {
+	if err := checkKeyName(in.KeyName); err != nil {
+		return err
+	}
+	return in.read("key-pair")
+}
 
 func importKeyPair(rq *request, in importKeyInput) error {
 	r := rq.Region
-	if len(in.KeyName) > 255 {
-		return wire.Fail("InvalidParameterValue", "Value (%s) for parameter KeyName is invalid. The key name must have at most 255 characters.", in.KeyName)
-	}
 	if r.KeyByName(in.KeyName) != nil {
 		return wire.Fail("InvalidKeyPair.Duplicate", "The keypair already exists")
 	}

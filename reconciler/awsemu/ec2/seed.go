@@ -19,6 +19,9 @@ type Seed struct {
 	SecurityGroups []seedGroup  `json:"securityGroups"`
 	Images         []seedImage  `json:"images"`
 	KeyPairs       []string     `json:"keyPairs"` // by name
+
+	PlacementGroups []seedPlacementGroup `json:"placementGroups"`
+	NotOffered      map[string][]string  `json:"notOffered"` // zones by instance type
 }
 
 // ApplyEC2 adds what a seed has and the region has not.
@@ -30,6 +33,14 @@ func (r *Region) ApplyEC2(seed *Seed) error {
 		if err := r.applyImage(im); err != nil {
 			return err
 		}
+	}
+	for _, g := range seed.PlacementGroups {
+		if err := r.applyPlacementGroup(g); err != nil {
+			return fmt.Errorf("placement group %q: %w", g.Name, err)
+		}
+	}
+	if err := r.applyNotOffered(seed.NotOffered); err != nil {
+		return err
 	}
 	for _, name := range seed.KeyPairs {
 		if r.KeyByName(name) == nil {

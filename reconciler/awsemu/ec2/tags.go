@@ -104,6 +104,11 @@ func (r *Region) taggable(id string) (*world.Tags, *wire.Error) {
 			return &k.Tags, nil
 		}
 		code = "InvalidKeyPair.NotFound"
+	case "pg":
+		if g := r.PlacementGroups.Get(id); g != nil {
+			return &g.Tags, nil
+		}
+		code = "InvalidPlacementGroupId.NotFound"
 	default:
 		return nil, wire.Fail("InvalidID", "The ID '%s' is not valid", id)
 	}
@@ -233,12 +238,12 @@ func describeTags(rq *request, in describeTagsInput) error {
 
 func (r *Region) tagRows() map[string]tagRow {
 	kinds := map[string]string{
-		"lt": "launch-template", "i": "instance", "vpc": "vpc", "subnet": "subnet", "sg": "security-group", "ami": "image", "key": "key-pair",
+		"lt": "launch-template", "i": "instance", "vpc": "vpc", "subnet": "subnet", "sg": "security-group", "ami": "image", "key": "key-pair", "pg": "placement-group",
 	}
 	rows := map[string]tagRow{}
 	for _, ids := range [][]string{
 		r.LaunchTemplates.Sorted(), r.Instances.Sorted(), r.Vpcs.Sorted(),
-		r.Subnets.Sorted(), r.SecurityGroups.Sorted(), r.Images.Sorted(), r.KeyPairs.Sorted(),
+		r.Subnets.Sorted(), r.SecurityGroups.Sorted(), r.Images.Sorted(), r.KeyPairs.Sorted(), r.PlacementGroups.Sorted(),
 	} {
 		for _, id := range ids {
 			ts, err := r.taggable(id)

@@ -81,7 +81,7 @@ func TestFind(t *testing.T) {
 		"nodes, query's range":   {call{"eks", "GET", node + "?maxResults=101", "", ""}, "Member must have value less than or equal to 100"},
 		"parameter, secret":      {put(`,"Tier":"Gold"`), `tier: "Gold": Member must satisfy enum`},
 		"parameter, not JSON":    {call{"ssm", "POST", "/", "AmazonSSM.PutParameter", "{"}, "not a valid JSON object"},
-		"no such operation":      {call{"ec2", "POST", "/", "", ec2 + "RunInstances"}, "ec2 RunInstances 2016-11-15: the operation has no such member"},
+		"no such operation":      {call{"ec2", "POST", "/", "", ec2 + "RequestSpotFleet"}, "ec2 RequestSpotFleet 2016-11-15: the operation has no such member"},
 		"no such path":           {call{"eks", "GET", "/nothing", "", ""}, "eks GET /nothing"},
 		"another version":        {call{"ec2", "POST", "/", "", "Version=2014-01-01&Action=DescribeVpcs"}, "ec2 DescribeVpcs 2014-01-01"},
 	} {

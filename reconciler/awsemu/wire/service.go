@@ -46,6 +46,20 @@ type Operation struct {
 
 	// handle parses and checks the request's form, then runs the operation.
 	handle func(rq *Exchange) error
+	// rehearses: run is called in a dry run too, and ends it.
+	rehearses bool
+}
+
+// Rehearsing is the operation, whose run looks in a dry run for what would be refused,
+// and ends it with [DryRun].
+func (op *Operation) Rehearsing() *Operation {
+	op.rehearses = true
+	return op
+}
+
+// DryRun is how a dry run ends in which nothing was refused.
+func DryRun() *Error {
+	return Fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }
 
 // NewService returns the service that AWS's models call by a name.
@@ -59,12 +73,13 @@ func NewService(name string, d Dialect, ops ...*Operation) *Service {
 }
 
 // FormOp is an operation of a form-based protocol: its parameters are read into In.
-// An In with a method Check is checked before a dry run ends, and before run.
+// An In with a method Check is checked before a dry run ends, and before run; one that is
+// [Data] has the whole request.
 func FormOp[R, In any](name string, e Effect, run func(rq *Request[R], in In) error) *Operation {
 	return &Operation{Name: name, Effect: e, handle: func(rq *Exchange) error {
 		var in In
 		b := &binding{op: rq.Operation.Model, dialect: rq.Service.Dialect}
-		if err := b.structure(rq.Form.root, b.op.In, reflect.ValueOf(&in).Elem(), ""); err != nil {
+		if err := b.value(rq.Form.root, b.op.In, reflect.ValueOf(&in).Elem(), ""); err != nil {
 			return err
 		}
 		if c, ok := any(&in).(interface{ Check() error }); ok {
@@ -72,8 +87,8 @@ func FormOp[R, In any](name string, e Effect, run func(rq *Request[R], in In) er
 				return err
 			}
 		}
-		if rq.Service.Protocol == "ec2" && strings.EqualFold(rq.Form.Get("DryRun"), "true") {
-			return Fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+		if rq.Service.Protocol == "ec2" && strings.EqualFold(rq.Form.Get("DryRun"), "true") && !rq.Operation.rehearses {
+			return DryRun()
 		}
 		return run(&Request[R]{rq, rq.Part.(R)}, in)
 	}}

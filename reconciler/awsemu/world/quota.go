@@ -2,9 +2,13 @@ package world
 
 import (
 	"fmt"
+	"maps"
 	"sort"
 	"strings"
 )
+
+// raised is more than any fleet has.
+const raised = 10_000_000
 
 // defaultQuotas are AWS's quotas, by the names that [Options] overrides.
 func defaultQuotas() map[string]int {
@@ -23,6 +27,15 @@ func defaultQuotas() map[string]int {
 		"vpcs":                       5,
 		"subnets-per-vpc":            200,
 		"security-groups":            2500, // in a region
+		"placement-groups":           500,  // in a region
+
+		// vCPUs of running instances, by how they are bought and their types' class. New
+		// accounts have few; this one had them raised.
+		"vcpus-standard": raised, "vcpus-standard-spot": raised,
+		"vcpus-g": raised, "vcpus-g-spot": raised,
+		"vcpus-p": raised, "vcpus-p-spot": raised, "vcpus-p5-spot": raised,
+		"vcpus-inf": raised, "vcpus-inf-spot": raised,
+		"vcpus-trn": raised, "vcpus-trn-spot": raised,
 	}
 }
 
@@ -51,5 +64,22 @@ func MergeQuotas(overrides map[string]int) (map[string]int, error) {
 	return quotas, nil
 }
 
-// Quota returns the value of a quota.
-func (r *Region) Quota(name string) int { return r.world.Quotas[name] }
+// Quota returns the value of a quota: the region's own, or that of all regions.
+func (r *Region) Quota(name string) int {
+	if n, own := r.Quotas[name]; own {
+		return n
+	}
+	return r.world.Quotas[name]
+}
+
+// SetQuotas gives the region values of its own.
+func (r *Region) SetQuotas(values map[string]int) error {
+	if _, err := MergeQuotas(values); err != nil {
+		return err
+	}
+	if r.Quotas == nil && len(values) > 0 {
+		r.Quotas = map[string]int{}
+	}
+	maps.Copy(r.Quotas, values)
+	return nil
+}

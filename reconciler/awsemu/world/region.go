@@ -40,6 +40,7 @@ type Region struct {
 	Account string
 	Name    string
 	Tokens  map[string]*ClientToken
+	Quotas  map[string]int `json:",omitempty"` // by name, where they differ from all regions'
 
 	world *World
 }

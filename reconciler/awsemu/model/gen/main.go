@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	_ "embed"
 	"encoding/json"
@@ -122,7 +123,7 @@ func write(models, out, service, release string, names []string) error {
 	}
 	sv := &model.Service{
 		Source: fmt.Sprintf("botocore %s of %s, Copyright Amazon.com, Inc. or its affiliates, Apache License 2.0; written by gen", release, info.ModTime().UTC().Format("2006-01-02")),
-		Name:   service, Protocol: p.Metadata.Protocol, Version: p.Metadata.APIVersion, Namespace: p.Metadata.XMLNamespace, Target: p.Metadata.TargetPrefix,
+		Name:   cmp.Or(p.Metadata.SigningName, p.Metadata.EndpointPrefix), Protocol: p.Metadata.Protocol, Version: p.Metadata.APIVersion, Namespace: p.Metadata.XMLNamespace, Target: p.Metadata.TargetPrefix,
 		Operations: map[string]*model.Operation{}, Shapes: map[string]*model.Shape{},
 	}
 	w := &writer{p: &p, sv: sv}
@@ -131,7 +132,7 @@ func write(models, out, service, release string, names []string) error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(out, service+".json"), lines(sv), 0o644)
+	return os.WriteFile(filepath.Join(out, sv.Name+".json"), lines(sv), 0o644)
 }
 
 type writer struct {

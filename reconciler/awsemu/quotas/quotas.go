@@ -1,0 +1,96 @@
+// Package quotas is Service Quotas' reads: what an account may have of a service's
+// resources in a region, and what AWS gives a new account.
+//
+// The values that are applied are those that the emulator's services hold callers to;
+// they are set by name ([world.QuotaNames]), for all regions or for one. Which of AWS's
+// quotas is which name's stands in one table here. A quota that is not in the table does
+// not exist, though AWS has it.
+package quotas
+
+import (
+	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+)
+
+// Region is Service Quotas as one region shows it. The values are the region's.
+type Region struct{ *world.Region }
+
+// request is a call to the service.
+type request = wire.Request[*Region]
+
+// Service is Service Quotas' reads.
+func Service() *wire.Service {
+	d := wire.JSONDialect("IllegalArgumentException")
+	d.Throttled = func(string) *wire.Error { return wire.Fail("TooManyRequestsException", "Rate exceeded") }
+	return wire.NewService("servicequotas", d,
+		wire.JSONOp("ListServiceQuotas", wire.Reads, listServiceQuotas),
+		wire.JSONOp("GetServiceQuota", wire.Reads, getServiceQuota),
+		wire.JSONOp("ListAWSDefaultServiceQuotas", wire.Reads, listDefaults),
+		wire.JSONOp("GetAWSDefaultServiceQuota", wire.Reads, getDefault),
+	)
+}
+
+type listInput struct {
+	ServiceCode         string
+	QuotaCode           string
+	QuotaAppliedAtLevel string
+	MaxResults          *int
+	NextToken           string
+}
+
+func listServiceQuotas(rq *request, in listInput) (any, error) { return list(rq, in, true) }
+func listDefaults(rq *request, in listInput) (any, error)      { return list(rq, in, false) }
+
+// list is a page of a service's quotas: the applied values, or AWS's defaults.
+func list(rq *request, in listInput, applied bool) (any, error) {
+	rows := byCode(in.ServiceCode)
+	if rows.Len() == 0 {
+		return nil, noService(in.ServiceCode)
+	}
+	limit := 100
+	if in.MaxResults != nil {
+		limit = *in.MaxResults
+	}
+	out := []map[string]any{}
+	next, err := rq.Page(rows.Sorted(), in.NextToken, limit, func(code string) bool {
+		// All of them are of the account, none of a resource.
+		if in.QuotaCode != "" && code != in.QuotaCode || in.QuotaAppliedAtLevel == "RESOURCE" {
+			return false
+		}
+		out = append(out, rows.Get(code).shown(rq.Region, applied))
+		return true
+	})
+	if err != nil {
+		return nil, wire.Fail("InvalidPaginationTokenException", "Invalid input was provided: NextToken")
+	}
+	reply := map[string]any{"Quotas": out}
+	if next != "" {
+		reply["NextToken"] = next
+	}
+	return reply, nil
+}
+
+type getInput struct {
+	ServiceCode string
+	QuotaCode   string
+	ContextId   string //nolint:revive // the name on the wire; of quotas of single resources, of which there are none
+}
+
+func getServiceQuota(rq *request, in getInput) (any, error) { return get(rq, in, true) }
+func getDefault(rq *request, in getInput) (any, error)      { return get(rq, in, false) }
+
+func get(rq *request, in getInput, applied bool) (any, error) {
+	rows := byCode(in.ServiceCode)
+	switch q := rows.Get(in.QuotaCode); {
+	case rows.Len() == 0:
+		return nil, noService(in.ServiceCode)
+	case q == nil || in.ContextId != "":
+		return nil, wire.Fail("NoSuchResourceException", "The request failed because the specified quota %s does not exist for the service %s.", in.QuotaCode, in.ServiceCode)
+	default:
+		return map[string]any{"Quota": q.shown(rq.Region, applied)}, nil
+	}
+}
+
+func noService(code string) *wire.Error {
+	return wire.Fail("NoSuchResourceException", "The request failed because the specified service %s does not exist.", code)
+}
