@@ -36,7 +36,8 @@ build: ## build bin/weir
 test: ## all tests: no network, no credentials
 	$(GO) test -ldflags=-w ./...
 
-soak: ## the tests that take minutes: large fleets, EC2's own quotas and limits
+soak: ## the tests that take minutes: a daemon that lives for DAYS=2000, large fleets, EC2's own quotas and limits
+	WEIR_SOAK=1 WEIR_SIMULATE_DAYS='$(DAYS)' $(GO) test -count=1 -v -timeout 3h -run TestSoak ./cmd/weir/internal/simulate/
 	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak|TwoThousandPools' ./reconciler/ ./render/kust/
 
 simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAYS=2, EVENTS=48, FAULTS=1, DAEMONS=1, LEAVE=steps, LOG=file

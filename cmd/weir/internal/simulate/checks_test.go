@@ -326,7 +326,7 @@ func (m *member) reviews() {
 		switch {
 		case len(told) > 1:
 			m.w.fail("%s has %d comments on pull request %d", m.name, len(told), p.number)
-		case p.state != "open":
+		case p.state != "open" || len(told) == 0 && !slices.ContainsFunc(p.changed(), func(key string) bool { _, ok := m.mine(key); return ok }):
 		case len(told) == 0:
 			m.w.fail("%s says nothing on pull request %d, which is open", m.name, p.number)
 		case !strings.Contains(told[0].body, p.head()[:7]):

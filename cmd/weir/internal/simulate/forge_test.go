@@ -21,7 +21,8 @@ type forge struct {
 	statuses map[string][]postedStatus // by commit, oldest first
 	pulls    []*pull
 	comments []*comment
-	ids      int
+	// ids and numbers are the last of comments and of pull requests.
+	ids, numbers int
 }
 
 type postedStatus struct {

@@ -142,7 +142,8 @@ func (w *World) open(r *rand.Rand) string {
 		return ""
 	}
 	base := w.repo.head()
-	p := &pull{number: len(w.forge.pulls) + 1, title: "change", author: "alice", state: "open", base: base}
+	w.forge.numbers++
+	p := &pull{number: w.forge.numbers, title: "change", author: "alice", state: "open", base: base}
 	w.forge.pulls = append(w.forge.pulls, p)
 	w.propose(r, p, base.clone(), base.revision)
 	return fmt.Sprintf("pull request %d is opened with %v", p.number, p.changed())

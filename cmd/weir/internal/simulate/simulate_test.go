@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	debug.SetGCPercent(400) // time is dearer here than memory
 	os.Exit(m.Run())
 }
 
@@ -47,7 +49,7 @@ func options(seed uint64) Options {
 		daemons = 2
 	}
 	return Options{
-		Seed: seed, Pools: 4, Days: number("DAYS", 1), Events: number("EVENTS", 48), Faults: float64(number("FAULTS", 1)), Leave: leave(), Interval: 10 * time.Minute,
+		Seed: seed, Pools: number("POOLS", 4), Days: number("DAYS", 1), Events: number("EVENTS", 48), Faults: float64(number("FAULTS", 1)), Leave: leave(), Interval: 10 * time.Minute,
 		Daemons: number("DAEMONS", daemons), Reviewed: seed%4 == 1,
 	}
 }

@@ -108,6 +108,11 @@ func (w *World) ask(ctx context.Context, c *call, answer func() *http.Response) 
 func (w *World) run(until time.Time) {
 	for {
 		synctest.Wait()
+		if then := w.killAfter; then != nil {
+			w.killAfter = nil
+			then()
+			continue
+		}
 		w.step++
 		r := w.dice(w.step)
 		if c := w.queue.take(r); c != nil {

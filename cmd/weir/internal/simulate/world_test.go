@@ -42,8 +42,10 @@ type Options struct {
 	Leave []int
 	// Log gets a line for each step; nil for none.
 	Log io.Writer
-	// Daily is called after each day; nil for nothing.
-	Daily func(day int)
+	// Daily is called after each day; nil for nothing. Forgets says that the world keeps
+	// nothing of what happened long ago, for runs that take years.
+	Daily   func(w *World, day int)
+	Forgets bool
 }
 
 // Decision is something that the seed decided. Those of people have negative steps.
@@ -147,8 +149,11 @@ func run(t *testing.T, o Options) Result {
 	w.schedule()
 	for day := range o.Days {
 		w.run(w.began.Add(time.Duration(day+1) * 24 * time.Hour))
+		if o.Forgets {
+			w.forget(day + 1)
+		}
 		if o.Daily != nil {
-			o.Daily(day + 1)
+			o.Daily(w, day+1)
 		}
 	}
 	w.settle()
