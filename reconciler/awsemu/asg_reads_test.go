@@ -33,6 +33,13 @@ func TestTypesOfAutoScaling(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
+	var adjustments []string
+	for _, a := range must(c.DescribeAdjustmentTypes(ctx, &autoscaling.DescribeAdjustmentTypesInput{}))(t).AdjustmentTypes {
+		adjustments = append(adjustments, *a.AdjustmentType)
+	}
+	if diff := cmp.Diff([]string{"ChangeInCapacity", "ExactCapacity", "PercentChangeInCapacity"}, adjustments); diff != "" {
+		t.Errorf("adjustment types (-want +got):\n%s", diff)
+	}
 	if len(metrics) != 20 || len(kinds.Granularities) != 1 || *kinds.Granularities[0].Granularity != "1Minute" {
 		t.Errorf("metrics %v, granularities %v", metrics, kinds.Granularities)
 	}

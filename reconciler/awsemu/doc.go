@@ -30,7 +30,7 @@
 //   - quotas (the region's), elb (target groups)
 //   - iam, kms, ssm (names keys of kms), sts (leads into accounts of iam)
 //   - ec2: asks iam for instance profiles and ssm for images by parameter
-//   - asg: launches instances of ec2
+//   - asg: launches instances of ec2; below it policy and schedule, for what moves groups
 //   - eks: makes its nodes with ec2, asg and iam
 //
 // A room's type Region is its part of one account's region: exported fields are

@@ -1,5 +1,6 @@
-// Package asg is EC2 Auto Scaling: groups, their members, warm pools, hooks and
-// instance refreshes.
+// Package asg is EC2 Auto Scaling: groups, their members, warm pools, hooks, instance
+// refreshes, and what moves groups: scheduled actions (package schedule) and scaling
+// policies (package policy).
 //
 // A group moves towards its desired capacity whenever something touches it: members
 // that are not healthy are replaced, missing ones launched and surplus ones ended.
@@ -36,7 +37,8 @@ const (
 	timerScale     = "asg.scale"
 	timerRetry     = "asg.retry"
 	timerUnhealthy = "asg.unhealthy"
-	timerHook      = "asg.hook" // followed by the member's id and the token
+	timerHook      = "asg.hook"     // followed by the member's id and the token
+	timerSchedule  = "asg.schedule" // followed by the action's name and id
 	timerRefresh   = "asg.refresh"
 	timerWarmPool  = "asg.warm-pool-gone"
 )
@@ -85,6 +87,20 @@ func Service() *wire.Service {
 		wire.FormOp("ExitStandby", wire.Writes, exitStandby),
 		wire.FormOp("AttachInstances", wire.Writes, attachInstances),
 		wire.FormOp("DetachInstances", wire.Writes, detachInstances),
+		wire.FormOp("PutScheduledUpdateGroupAction", wire.Writes, putScheduledAction),
+		wire.FormOp("BatchPutScheduledUpdateGroupAction", wire.Writes, batchPutScheduledActions),
+		wire.FormOp("DescribeScheduledActions", wire.Reads, describeScheduledActions),
+		wire.FormOp("DeleteScheduledAction", wire.Writes, deleteScheduledAction),
+		wire.FormOp("BatchDeleteScheduledAction", wire.Writes, batchDeleteScheduledActions),
+		wire.FormOp("DescribeAdjustmentTypes", wire.Reads, describeAdjustmentTypes),
+		wire.FormOp("PutScalingPolicy", wire.Writes, putScalingPolicy),
+		wire.FormOp("DescribePolicies", wire.Reads, describePolicies),
+		wire.FormOp("DeletePolicy", wire.Writes, deletePolicy),
+		wire.FormOp("ExecutePolicy", wire.Writes, executePolicy),
+		wire.FormOp("DescribeAutoScalingNotificationTypes", wire.Reads, describeNotificationTypes),
+		wire.FormOp("PutNotificationConfiguration", wire.Writes, putNotification),
+		wire.FormOp("DescribeNotificationConfigurations", wire.Reads, describeNotifications),
+		wire.FormOp("DeleteNotificationConfiguration", wire.Writes, deleteNotification),
 		wire.FormOp("PutWarmPool", wire.Writes, putWarmPool),
 		wire.FormOp("DescribeWarmPool", wire.Reads, describeWarmPool),
 		wire.FormOp("DeleteWarmPool", wire.Writes, deleteWarmPool),
@@ -101,7 +117,7 @@ func Service() *wire.Service {
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
 		timerScale: runScale, timerRetry: runScale, timerUnhealthy: runUnhealthy, timerHook: runHook,
-		timerRefresh: runRefresh, timerWarmPool: runWarmPoolGone,
+		timerSchedule: runSchedule, timerRefresh: runRefresh, timerWarmPool: runWarmPoolGone,
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg/policy"
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg/schedule"
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
@@ -56,6 +58,9 @@ type Group struct {
 	OtherSources       []trafficSource // traffic sources that are no target groups
 	Metrics            []string        // that are sent to CloudWatch, sorted
 	Hooks              world.Table[*Hook]
+	Schedule           world.Table[*schedule.Action] // by name
+	Scaling            world.Table[*policy.Policy]   // by name
+	Notifications      world.Table[[]string]         // types by topic
 	Warm               *WarmPool
 	Suspended          []suspension // by name
 	Members            []*Member    // in launch order

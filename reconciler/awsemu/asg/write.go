@@ -281,7 +281,7 @@ func setDesiredCapacity(rq *request, in setDesiredInput) error {
 		return invalid("New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", in.DesiredCapacity, g.Max)
 	case in.DesiredCapacity < g.Min:
 		return invalid("New SetDesiredCapacity value %d is below min value %d for the AutoScalingGroup.", in.DesiredCapacity, g.Min)
-	case in.HonorCooldown && !g.LastScaled.IsZero() && r.Now().Before(g.LastScaled.Add(time.Duration(g.Cooldown)*time.Second)):
+	case in.HonorCooldown && g.cools(r.Now(), g.Cooldown):
 		return wire.Fail("ScalingActivityInProgress", "Scaling activity in progress and cooldown period has not elapsed for AutoScalingGroup %s", g.Name)
 	}
 	if in.DesiredCapacity != g.Desired {
