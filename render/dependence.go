@@ -47,7 +47,7 @@ func compared(objects, again []kinds.Object) *dependence {
 	if again == nil {
 		return d
 	}
-	partner := partners(objects, again)
+	partner := counterparts(objects, again)
 	for i, o := range objects {
 		if partner[i] < 0 {
 			d.refs[o.Ref] = masked(o.Ref, intent.ObjectRef{})
@@ -102,9 +102,9 @@ func (d *dependence) failed(again *kust.Again, first diag.List) {
 	})
 }
 
-// partners are the objects of the other build by those of the first, or -1: those of
+// counterparts are the objects of the other build by those of the first, or -1: those of
 // the same name or, where both builds have as many others of a kind, in their order.
-func partners(objects, again []kinds.Object) []int {
+func counterparts(objects, again []kinds.Object) []int {
 	byRef := make(map[intent.ObjectRef]int, len(again))
 	for i, o := range again {
 		byRef[o.Ref] = i

@@ -25,9 +25,9 @@ type printedPool struct {
 }
 
 // IntentsJSON prints the intents as JSON. Each pool has a member origins, which
-// maps fields to the places that set them, as place has them; a default has no such
+// maps fields to the places that set them, as readable gives them; a default has no such
 // place.
-func (r *Result) IntentsJSON(place func(diag.Position) diag.Position) ([]byte, error) {
+func (r *Result) IntentsJSON(readable func(diag.Position) diag.Position) ([]byte, error) {
 	out := r.printed()
 	for i := range out.Pools {
 		p := &out.Pools[i]
@@ -36,7 +36,7 @@ func (r *Result) IntentsJSON(place func(diag.Position) diag.Position) ([]byte, e
 			return nil, err
 		}
 		p.Origins = map[string]diag.Position{}
-		r.eachOrigin(&p.Pool, doc, func(path intent.Path, _ *yaml.Node, at diag.Position) { p.Origins[path.String()] = place(at) })
+		r.eachOrigin(&p.Pool, doc, func(path intent.Path, _ *yaml.Node, at diag.Position) { p.Origins[path.String()] = readable(at) })
 	}
 	text, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
@@ -46,15 +46,15 @@ func (r *Result) IntentsJSON(place func(diag.Position) diag.Position) ([]byte, e
 }
 
 // IntentsYAML prints the intents as YAML, with the place that set a field as a
-// comment beside it, as place has it; a default has no such place.
-func (r *Result) IntentsYAML(place func(diag.Position) diag.Position) ([]byte, error) {
+// comment beside it, as readable gives it; a default has no such place.
+func (r *Result) IntentsYAML(readable func(diag.Position) diag.Position) ([]byte, error) {
 	out := r.printed()
 	doc, err := nodeOf(out)
 	if err != nil {
 		return nil, err
 	}
 	for i, n := range member(doc, "pools").Content {
-		r.eachOrigin(&out.Pools[i].Pool, n, func(_ intent.Path, value *yaml.Node, at diag.Position) { value.LineComment = place(at).String() })
+		r.eachOrigin(&out.Pools[i].Pool, n, func(_ intent.Path, value *yaml.Node, at diag.Position) { value.LineComment = readable(at).String() })
 	}
 	var buf bytes.Buffer
 	enc := yaml.NewEncoder(&buf)

@@ -114,7 +114,7 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}
-	r := &Result{path: path, Diags: gathered(veiled(built.Diags, built.Again)).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
+	r := &Result{path: path, Diags: gathered(showable(built.Diags, built.Again)).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
 	secrets := slices.Clone(built.Secrets)
 	for _, name := range o.SecretVars {
 		secrets = append(secrets, o.Vars[name])
@@ -168,12 +168,12 @@ func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.S
 	set, faults := intents(r.Objects, o)
 	if d != nil && d.hasMessages(&set, faults) {
 		again, others := intents(d.again, o)
-		faults = d.veilFaults(faults, others)
+		faults = d.generalizedFaults(faults, others)
 		d.compareSets(&set, again)
 	}
 	r.Set = set
 	r.find(append(faults, r.guard(d)...), d)
-	r.placeBlocked()
+	r.setBlockedPositions()
 	r.Diags = r.Diags.Hinted().Sorted()
 }
 
@@ -220,8 +220,8 @@ func (r *Result) position(f kinds.Fault, dep *dependence) diag.Diagnostic {
 	return d
 }
 
-// placeBlocked copies the positions of the findings that block pools to them.
-func (r *Result) placeBlocked() {
+// setBlockedPositions copies the positions of the findings that block pools to them.
+func (r *Result) setBlockedPositions() {
 	type key struct{ code, object, field string }
 	at := map[key]diag.Position{}
 	for _, d := range r.Diags {

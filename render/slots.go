@@ -14,8 +14,8 @@ import (
 var (
 	smallSlots = make(slots, 2)
 	largeSlots = make(slots, 1)
-	// patientSlots stands before largeSlots for callers that give way to others.
-	patientSlots = make(slots, 1)
+	// lowPrioritySlots stands before largeSlots for callers that give way to others.
+	lowPrioritySlots = make(slots, 1)
 )
 
 // slots let as many builds run at a time as their capacity.
@@ -42,7 +42,7 @@ func inTurn(ctx context.Context, patient bool, do func(small bool) error) error 
 	}
 	large := func() error { return largeSlots.run(ctx, func() error { return do(false) }) }
 	if patient {
-		return patientSlots.run(ctx, large)
+		return lowPrioritySlots.run(ctx, large)
 	}
 	return large()
 }

@@ -84,7 +84,7 @@ func TestPatientRendersGiveWay(t *testing.T) {
 	for range many {
 		go large(true, "patient")
 	}
-	for len(patientSlots) == 0 || len(largeSlots) == 0 {
+	for len(lowPrioritySlots) == 0 || len(largeSlots) == 0 {
 		time.Sleep(time.Millisecond) // one has the turn
 	}
 	for len(smallSlots) > 0 {

@@ -13,13 +13,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostPlaces is how many places of a variable without a value a finding names.
-const mostPlaces = 100
+// mostUses is how many uses of a variable without a value a finding names.
+const mostUses = 100
 
 // gathered are findings with one for each variable that has no value, which names all
 // places where it is used.
 func gathered(list diag.List) diag.List {
-	type use struct{ summary, place string }
+	type use struct{ summary, at string }
 	first, seen := map[string]int{}, map[use]bool{}
 	more := map[int]int{}
 	var out diag.List
@@ -28,20 +28,20 @@ func gathered(list diag.List) diag.List {
 			out = append(out, d)
 			continue
 		}
-		place := d.Position.String()
+		at := d.Position.String()
 		if !d.Known() {
-			place = d.Object + " " + d.Field
+			at = d.Object + " " + d.Field
 		}
-		if seen[use{d.Summary, place}] {
+		if seen[use{d.Summary, at}] {
 			continue
 		}
-		seen[use{d.Summary, place}] = true
+		seen[use{d.Summary, at}] = true
 		i, known := first[d.Summary]
 		switch {
 		case !known:
 			first[d.Summary] = len(out)
 			out = append(out, d)
-		case len(out[i].Related) >= mostPlaces:
+		case len(out[i].Related) >= mostUses:
 			more[i]++
 		default:
 			out[i].Related = append(out[i].Related, diag.Related{Position: d.Position, Message: strings.TrimSpace("used here too: " + d.Object + " " + d.Field)})
@@ -63,7 +63,7 @@ var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-
 func (r *Result) checkUnset(built *kust.Result, d *dependence) {
 	faults := unsetFaults(built.Objects)
 	if d != nil {
-		faults = d.veilFaults(faults, unsetFaults(d.again))
+		faults = d.generalizedFaults(faults, unsetFaults(d.again))
 	}
 	r.find(faults, d)
 	r.Diags = r.Diags.Hinted().Sorted()

@@ -16,9 +16,9 @@ const (
 	jitter = 0.1
 	// healDelay is the wait before a damaged mirror is made again.
 	healDelay = time.Second
-	// wasteRate is how many bytes a second polls bring that lead to nothing: a pack
+	// refusedRate is how many bytes a second polls bring that lead to nothing: a pack
 	// that is refused would come again at each of them.
-	wasteRate = 1 << 20
+	refusedRate = 1 << 20
 )
 
 // Nudge makes Watch fetch at once, as after a webhook. It does not block; several
@@ -68,7 +68,7 @@ type poller struct {
 }
 
 func (p poller) run(ctx context.Context) {
-	var told outcome
+	var reported outcome
 	for {
 		if p.before != nil {
 			p.before()
@@ -79,12 +79,12 @@ func (p poller) run(ctx context.Context) {
 		}
 		now := outcomeOf(s, err)
 		delay := time.Duration(float64(p.interval) * (1 - jitter + 2*jitter*p.rand()))
-		if now.reason == fault.Corrupt && told.reason != fault.Corrupt {
+		if now.reason == fault.Corrupt && reported.reason != fault.Corrupt {
 			delay = min(delay, healDelay)
 		}
 		delay = max(delay, restAfter(err))
-		if now != told {
-			told = now
+		if now != reported {
+			reported = now
 			p.report(s, err)
 		}
 		timer := time.NewTimer(delay)
@@ -113,7 +113,7 @@ func restAfter(err error) time.Duration {
 	if !errors.As(err, &ue) {
 		return 0
 	}
-	return time.Duration(ue.Wasted/wasteRate) * time.Second
+	return time.Duration(ue.Wasted/refusedRate) * time.Second
 }
 
 func outcomeOf(s snapshot.Snapshot, err error) outcome {

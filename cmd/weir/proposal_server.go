@@ -73,7 +73,7 @@ func (f *serverFlags) planProposal(ctx context.Context, s surroundings, p propos
 		fmt.Fprintln(s.stderr, wording.Clean(fmt.Sprintf("note: %s not sent, as no render reads what is so large or kept in Git LFS: %s and the like", wording.Count(n, "file"), archive.Left[0])))
 	}
 	for _, one := range answer.Plans {
-		at := answer.Places[one.Target]
+		at := answer.Locations[one.Target]
 		one.Account, one.Region = at.Account, at.Region
 		one.Secretless = true // it has no digest, because no approval is possible
 		out.reports = append(out.reports, &plan.Report{

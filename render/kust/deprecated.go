@@ -33,7 +33,7 @@ func (w *walker) deprecated(k *kust) {
 		}
 		w.report(d)
 	}
-	w.foldedKeys(k.doc, place{file: k.file})
+	w.foldedKeys(k.doc, location{file: k.file})
 }
 
 // What kustomize applies between patches and patchesJson6902, and after both.
@@ -53,7 +53,7 @@ func (k *kust) has(names ...string) bool {
 
 // foldedKeys refuses keys that differ in case alone: kustomize's decoder merges
 // what they hold.
-func (w *walker) foldedKeys(n *yaml.Node, p place) {
+func (w *walker) foldedKeys(n *yaml.Node, p location) {
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := deref(n.Content[i]).Value

@@ -200,7 +200,7 @@ func (w *walker) inlinePatch(k *kust, scalar, entry, target *yaml.Node) {
 		return
 	}
 	p := patch{inline: scalar, entry: entry, target: target}
-	docs, ok := w.parse([]byte(scalar.Value), p.place(k))
+	docs, ok := w.parse([]byte(scalar.Value), p.location(k))
 	if ok {
 		p.docs = docs
 		k.patches = append(k.patches, p)

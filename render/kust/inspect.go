@@ -20,39 +20,39 @@ import (
 func (w *walker) inspect(k *kust) {
 	for _, name := range []string{"configMapGenerator", "secretGenerator"} {
 		for _, entry := range entries(k.doc, name) {
-			w.generatorSources(k, deref(entry), place{file: k.file}, name)
+			w.generatorSources(k, deref(entry), location{file: k.file}, name)
 		}
 	}
 	for _, p := range k.patches {
 		w.patchForm(k, p)
 	}
 	for _, doc := range append([]*yaml.Node{k.doc}, k.growth[1:]...) {
-		w.longPaths(doc, k.placeOf(doc))
+		w.longPaths(doc, k.locationOf(doc))
 	}
 	for _, p := range k.patches {
 		for _, doc := range p.docs {
 			if doc.Kind == yaml.SequenceNode {
-				w.longPaths(doc, p.place(k))
+				w.longPaths(doc, p.location(k))
 			}
 		}
 	}
 }
 
-// placeOf is where a document of a kustomization's configurations stands.
-func (k *kust) placeOf(doc *yaml.Node) place {
+// locationOf is where a document of a kustomization's configurations stands.
+func (k *kust) locationOf(doc *yaml.Node) location {
 	for _, f := range k.configs {
 		for _, d := range f.docs {
 			if d == doc {
-				return place{file: f.path}
+				return location{file: f.path}
 			}
 		}
 	}
-	return place{file: k.file}
+	return location{file: k.file}
 }
 
 // generatorSources checks what kustomize checks of a generator's literals, envs
 // and files. No message says a value.
-func (w *walker) generatorSources(k *kust, entry *yaml.Node, p place, field string) {
+func (w *walker) generatorSources(k *kust, entry *yaml.Node, p location, field string) {
 	fault := func(at diag.Position, format string, args ...any) {
 		w.add("kustomization-invalid", at, fmt.Sprintf(format, args...), "Write key=value.")
 	}
@@ -133,7 +133,7 @@ func (w *walker) envFile(f *file) {
 
 // patchForm refuses a patch that kustomize cannot tell the form of.
 func (w *walker) patchForm(k *kust, p patch) {
-	at := p.place(k)
+	at := p.location(k)
 	if len(p.docs) == 1 && p.docs[0].Kind == yaml.SequenceNode {
 		w.jsonPatch(p.docs[0], p, at)
 		return
@@ -167,7 +167,7 @@ func (w *walker) patchForm(k *kust, p patch) {
 var jsonOps = map[string]bool{"add": true, "remove": true, "replace": true, "move": true, "copy": true, "test": true}
 
 // jsonPatch checks the operations of a JSON patch, by RFC 6902.
-func (w *walker) jsonPatch(doc *yaml.Node, p patch, at place) {
+func (w *walker) jsonPatch(doc *yaml.Node, p patch, at location) {
 	if len(doc.Content) == 0 {
 		return
 	}
@@ -217,7 +217,7 @@ func hasField(n *yaml.Node, name string) bool {
 
 // longPaths refuses field paths that would nest an object deeper than a document
 // may be: kustomize makes what is missing on the way.
-func (w *walker) longPaths(n *yaml.Node, p place) {
+func (w *walker) longPaths(n *yaml.Node, p location) {
 	limit := w.view.lim.Depth
 	check := func(v *yaml.Node) {
 		v = deref(v)

@@ -150,12 +150,12 @@ func (m *marker) objectFile(f *file) error {
 		docs = append(docs, c)
 		_, items := field(doc, "items")
 		if items == nil || items.Kind != yaml.SequenceNode || !strings.HasSuffix(text(doc, "kind"), "List") {
-			m.object(place{file: f.path, source: f.content}, doc, c)
+			m.object(location{file: f.path, source: f.content}, doc, c)
 			continue
 		}
 		_, copies := field(c, "items")
 		for i := range items.Content {
-			m.object(place{file: f.path, source: f.content}, deref(items.Content[i]), deref(copies.Content[i]))
+			m.object(location{file: f.path, source: f.content}, deref(items.Content[i]), deref(copies.Content[i]))
 		}
 	}
 	out, err := encodeDocuments(docs)
@@ -165,7 +165,7 @@ func (m *marker) objectFile(f *file) error {
 
 // object marks one object of a file of resources and notes in an annotation
 // which it is.
-func (m *marker) object(p place, orig, c *yaml.Node) {
+func (m *marker) object(p location, orig, c *yaml.Node) {
 	m.merge(p, orig, c, source{how: Base})
 	_, meta := field(c, "metadata")
 	if meta == nil || meta.Kind != yaml.MappingNode {
@@ -179,23 +179,23 @@ func (m *marker) object(p place, orig, c *yaml.Node) {
 	}
 	ann.Content = append(ann.Content, scalar(docKey),
 		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: strconv.Itoa(len(m.docs))})
-	m.docs = append(m.docs, sourceDoc{place: p, node: orig})
+	m.docs = append(m.docs, sourceDoc{location: p, node: orig})
 }
 
 // merge marks an object or a strategic-merge patch.
-func (m *marker) merge(p place, orig, c *yaml.Node, from source) {
+func (m *marker) merge(p location, orig, c *yaml.Node, from source) {
 	if orig.Kind != yaml.MappingNode {
 		return
 	}
 	group, _, grouped := strings.Cut(text(orig, "apiVersion"), "/")
 	known := !grouped || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 	from.whole = !known
-	w := &markWalk{m: m, place: p, known: known, from: from}
+	w := &markWalk{m: m, location: p, known: known, from: from}
 	w.node(orig, c, nil)
 }
 
 // patch marks a patch of either form; c is the copy of one of its documents.
-func (m *marker) patch(p place, orig, c *yaml.Node, from source) {
+func (m *marker) patch(p location, orig, c *yaml.Node, from source) {
 	if orig.Kind == yaml.MappingNode {
 		from.how = Patch
 		m.merge(p, orig, c, from)
@@ -221,7 +221,7 @@ func (m *marker) patch(p place, orig, c *yaml.Node, from source) {
 		}
 		steps[len(steps)-1].val = value
 		from.how, from.op = JSONPatch, op
-		w := &markWalk{m: m, place: p, from: from}
+		w := &markWalk{m: m, location: p, from: from}
 		w.node(value, copied, steps)
 	}
 }
@@ -246,10 +246,10 @@ func (m *marker) mark(c *yaml.Node, l leaf) {
 
 // markWalk marks the scalars of one object or patch.
 type markWalk struct {
-	m     *marker
-	place place
-	from  source
-	known bool // the kind is in kustomize's schema, so its lists may merge by keys
+	m        *marker
+	location location
+	from     source
+	known    bool // the kind is in kustomize's schema, so its lists may merge by keys
 }
 
 func (w *markWalk) node(orig, c *yaml.Node, steps []step) {
@@ -259,7 +259,7 @@ func (w *markWalk) node(orig, c *yaml.Node, steps []step) {
 	switch orig.Kind {
 	case yaml.ScalarNode:
 		if !isNull(orig) && !w.keep(steps) {
-			w.m.mark(c, leaf{place: w.place, node: orig, steps: append([]step(nil), steps...), from: w.from})
+			w.m.mark(c, leaf{location: w.location, node: orig, steps: append([]step(nil), steps...), from: w.from})
 		}
 	case yaml.SequenceNode:
 		for i := range orig.Content {

@@ -28,7 +28,7 @@ func (m *marker) kustomization(k *kust) error {
 		left := 0
 		for i, doc := range p.docs {
 			docs[i] = copyNode(doc)
-			m.patch(p.place(k), doc, docs[i], source{kust: k, entry: p.entry})
+			m.patch(p.location(k), doc, docs[i], source{kust: k, entry: p.entry})
 			prune(docs[i], copiesOf(m.cut, doc, docs[i]))
 			left += len(docs[i].Content)
 		}
@@ -154,7 +154,7 @@ func (m *marker) own(k *kust, how How, n *yaml.Node, pairs map[*yaml.Node]*yaml.
 	if n.Kind != yaml.ScalarNode || c == nil || isNull(n) {
 		return
 	}
-	m.mark(c, leaf{place: place{file: k.file, source: k.content}, node: n, own: true, from: source{how: how, kust: k}})
+	m.mark(c, leaf{location: location{file: k.file, source: k.content}, node: n, own: true, from: source{how: how, kust: k}})
 }
 
 func entries(doc *yaml.Node, name string) []*yaml.Node {

@@ -97,14 +97,14 @@ func (p *plan) about(msg string) (at diag.Position) {
 		for _, f := range k.objects {
 			for _, doc := range f.docs {
 				if names(doc) && !strings.Contains(msg, "patch") {
-					at = place{file: f.path}.node(doc)
+					at = location{file: f.path}.node(doc)
 				}
 			}
 		}
 		for _, patch := range k.patches {
 			for _, doc := range patch.docs {
 				if names(doc) && strings.Contains(msg, "patch") {
-					at = patch.place(k).node(doc)
+					at = patch.location(k).node(doc)
 				}
 			}
 		}

@@ -125,7 +125,7 @@ func (o *Origins) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool
 	}
 	if doc := o.trace().objects[f.object].doc; doc >= 0 {
 		d := o.trace().docs[doc]
-		return d.place.node(d.node), true
+		return d.location.node(d.node), true
 	}
 	return diag.Position{}, false
 }
@@ -248,7 +248,7 @@ func (o *Origins) leafOf(f located) (l *leaf, up int, ok bool) {
 	if f.node.Kind != yaml.ScalarNode && made.doc >= 0 {
 		// The rest of a mapping of the object itself comes before the additions of
 		// patches.
-		s.within = t.docs[made.doc].place.file
+		s.within = t.docs[made.doc].location.file
 		if l, up, ok := s.find(f.node, marked, f.path, 0); ok {
 			return l, up, true
 		}
@@ -271,7 +271,7 @@ func (s *search) find(raw, marked *yaml.Node, p intent.Path, down int) (*leaf, i
 	}
 	if raw.Kind == yaml.ScalarNode {
 		l := s.trace.credited(raw, marked, p)
-		ok := l != nil && (down == 0 || !l.own) && (s.within == "" || l.place.file == s.within && l.place.scalar == nil)
+		ok := l != nil && (down == 0 || !l.own) && (s.within == "" || l.location.file == s.within && l.location.scalar == nil)
 		return l, down, ok
 	}
 	for i, c := range raw.Content {
@@ -305,7 +305,7 @@ func (o *Origins) documentLeaf(f located, made traced) (*leaf, bool) {
 		return nil, false
 	}
 	d := o.trace().docs[made.doc]
-	l := &leaf{place: d.place, node: d.node, from: source{how: Base}}
+	l := &leaf{location: d.location, node: d.node, from: source{how: Base}}
 	for _, elem := range f.path {
 		key, val := field(l.node, elem)
 		if val == nil {
@@ -359,12 +359,12 @@ func (o *Origins) within(ref intent.ObjectRef, p intent.Path, offset int) diag.P
 		return near
 	}
 	l, up, ok := o.leafOf(f)
-	if !ok || up != 0 || l.place.scalar != nil || l.node.Style&yaml.LiteralStyle == 0 || offset > len(f.node.Value) {
+	if !ok || up != 0 || l.location.scalar != nil || l.node.Style&yaml.LiteralStyle == 0 || offset > len(f.node.Value) {
 		near, _ := o.Near(ref, p)
 		return near
 	}
 	before := f.node.Value[:offset]
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
-	return place{file: l.place.file, scalar: l.node, source: l.place.source}.at(line, column)
+	return location{file: l.location.file, scalar: l.node, source: l.location.source}.at(line, column)
 }

@@ -28,7 +28,7 @@ func (w *walker) plugins(k *kust, name string, refs []string) {
 	for i, ref := range refs {
 		entry := deref(k.entry(name, i))
 		if isInline(ref) && entry.Kind == yaml.ScalarNode {
-			p := place{file: k.file, scalar: entry, source: k.content}
+			p := location{file: k.file, scalar: entry, source: k.content}
 			docs, ok := w.parse([]byte(ref), p)
 			if ok {
 				w.pluginConfigs(k, docs, p)
@@ -46,13 +46,13 @@ func (w *walker) plugins(k *kust, name string, refs []string) {
 		default:
 			if f := w.yamlFile(physical, at); f != nil {
 				k.configs = append(k.configs, f)
-				w.pluginConfigs(k, f.docs, place{file: physical})
+				w.pluginConfigs(k, f.docs, location{file: physical})
 			}
 		}
 	}
 }
 
-func (w *walker) pluginConfigs(k *kust, docs []*yaml.Node, p place) {
+func (w *walker) pluginConfigs(k *kust, docs []*yaml.Node, p location) {
 	for _, doc := range docs {
 		kind := text(doc, "kind")
 		switch {
@@ -75,7 +75,7 @@ func (w *walker) pluginConfigs(k *kust, docs []*yaml.Node, p place) {
 }
 
 // noFunction refuses the annotations that turn a configuration into a program.
-func (w *walker) noFunction(doc *yaml.Node, p place) bool {
+func (w *walker) noFunction(doc *yaml.Node, p location) bool {
 	_, meta := field(doc, "metadata")
 	_, ann := field(meta, "annotations")
 	if ann == nil {
@@ -93,7 +93,7 @@ func (w *walker) noFunction(doc *yaml.Node, p place) bool {
 
 // pluginRefs walks every reference that a builtin configuration can hold, by the
 // names of the fields that hold one.
-func (w *walker) pluginRefs(k *kust, doc *yaml.Node, p place) {
+func (w *walker) pluginRefs(k *kust, doc *yaml.Node, p location) {
 	refs := func(name string, read func(ref string, at diag.Position)) {
 		_, v := foldedField(doc, name)
 		switch {
@@ -121,7 +121,7 @@ func (w *walker) pluginRefs(k *kust, doc *yaml.Node, p place) {
 		}
 	}
 	asText := func(text string, at diag.Position) {
-		docs, _ := w.parse([]byte(text), place{file: at.File, scalar: &yaml.Node{Kind: yaml.ScalarNode, Line: at.Line, Column: at.Column}})
+		docs, _ := w.parse([]byte(text), location{file: at.File, scalar: &yaml.Node{Kind: yaml.ScalarNode, Line: at.Line, Column: at.Column}})
 		k.loose = append(k.loose, patch{docs: docs, entry: doc, target: target})
 	}
 	asData := func(ref string, at diag.Position) {

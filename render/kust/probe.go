@@ -26,7 +26,7 @@ type setter struct {
 func (l *leaf) setter() setter {
 	at, _ := l.position(0, false)
 	s := setter{at: at, how: l.from.how, value: l.node.Value}
-	if l.from.entry != nil && l.place.scalar == nil {
+	if l.from.entry != nil && l.location.scalar == nil {
 		s.by = l.from.kust.at(l.from.entry)
 	}
 	switch {

@@ -29,15 +29,15 @@ type traced struct {
 
 // sourceDoc is an object as a file of resources holds it.
 type sourceDoc struct {
-	place place
-	node  *yaml.Node
+	location location
+	node     *yaml.Node
 }
 
 // leaf is a scalar of a source.
 type leaf struct {
-	place place
-	node  *yaml.Node
-	steps []step // from the object's root down to the scalar
+	location location
+	node     *yaml.Node
+	steps    []step // from the object's root down to the scalar
 	// own marks a field of a kustomization, such as a label's value, that lands
 	// at many paths.
 	own  bool
@@ -253,7 +253,7 @@ func (t *trace) leaf(id int) *leaf {
 // position is the place of the leaf, or of the element a number of steps above.
 func (l *leaf) position(up int, key bool) (diag.Position, bool) {
 	if len(l.steps) == 0 {
-		return l.place.node(l.node), true
+		return l.location.node(l.node), true
 	}
 	i := len(l.steps) - 1 - up
 	if i < 0 {
@@ -261,9 +261,9 @@ func (l *leaf) position(up int, key bool) (diag.Position, bool) {
 	}
 	s := l.steps[i]
 	if s.key != nil && (key || up > 0) {
-		return l.place.node(s.key), true
+		return l.location.node(s.key), true
 	}
-	return l.place.node(s.val), true
+	return l.location.node(s.val), true
 }
 
 // leads reports whether the leaf's own path ends as p does, so that the field

@@ -91,15 +91,15 @@ func (r *Result) Unused(names []string) (unused []string, ok bool) {
 		return nil, false
 	}
 	used := map[string]bool{}
-	var look func(n *yaml.Node)
-	look = func(n *yaml.Node) {
+	var visit func(n *yaml.Node)
+	visit = func(n *yaml.Node) {
 		variablesIn(n.Value, used)
 		for _, c := range n.Content {
-			look(c)
+			visit(c)
 		}
 	}
 	for _, n := range r.raw {
-		look(n)
+		visit(n)
 	}
 	for _, name := range names {
 		if !used[name] {

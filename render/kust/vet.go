@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// place says where YAML text stands: in a file, or in a scalar of a file.
-type place struct {
+// location says where YAML text stands: in a file, or in a scalar of a file.
+type location struct {
 	file string
 	// scalar holds the text if it is an inline patch; nil for a whole file.
 	scalar *yaml.Node
@@ -24,19 +24,19 @@ type place struct {
 }
 
 // at is the position of line and column of the text.
-func (p place) at(line, column int) diag.Position {
+func (p location) at(line, column int) diag.Position {
 	if p.scalar == nil {
 		return diag.Position{File: p.file, Line: line, Column: column}
 	}
 	return scalarPosition(p, line, column)
 }
 
-func (p place) node(n *yaml.Node) diag.Position { return p.at(n.Line, n.Column) }
+func (p location) node(n *yaml.Node) diag.Position { return p.at(n.Line, n.Column) }
 
 // scalarPosition is the position in the file of a place in the text of one of
 // its scalars. In a literal block that is exact; in any other style lines are
 // folded or escaped, and the position is the scalar's own.
-func scalarPosition(p place, line, column int) diag.Position {
+func scalarPosition(p location, line, column int) diag.Position {
 	own := diag.Position{File: p.file, Line: p.scalar.Line, Column: p.scalar.Column}
 	if p.scalar.Style&yaml.LiteralStyle == 0 || line < 1 {
 		return own
@@ -63,7 +63,7 @@ var splitAmbiguity = regexp.MustCompile(`\n---#`)
 // much, deep nesting, keys that are given twice. It returns the root node of
 // each document that can be looked at further, none if the text is no YAML, and
 // ok if no diagnostic was added.
-func (r *reader) parse(text []byte, p place) (docs []*yaml.Node, ok bool) {
+func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 	before := len(r.diags)
 	if loc := splitAmbiguity.FindIndex(text); loc != nil {
 		line := bytes.Count(text[:loc[0]+1], []byte("\n")) + 1
@@ -184,7 +184,7 @@ var flowVariable = regexp.MustCompile(`[{\[].*[^"'$]\$\{`)
 
 // vet walks one document once, whatever its aliases stand for, and reports
 // whether its size and its aliases are harmless.
-func (r *reader) vet(root *yaml.Node, p place) bool {
+func (r *reader) vet(root *yaml.Node, p location) bool {
 	s := &vetting{r: r, p: p, anchored: map[*yaml.Node]extent{}}
 	whole := s.visit(root, 1)
 	r.nodes += s.plain
@@ -202,7 +202,7 @@ func (r *reader) vet(root *yaml.Node, p place) bool {
 
 type vetting struct {
 	r        *reader
-	p        place
+	p        location
 	anchored map[*yaml.Node]extent // those that aliases can name
 	plain    int                   // nodes without aliases expanded
 	faults   int

@@ -43,7 +43,7 @@ type view struct {
 	killed *atomic.Bool
 
 	mu         sync.Mutex
-	found      map[string]lookup
+	found      map[string]lstatResult
 	resolved   map[string]worker.Path
 	content    map[string][]byte
 	lists      map[string]string
@@ -53,13 +53,13 @@ type view struct {
 	fatal      error
 }
 
-type lookup struct {
+type lstatResult struct {
 	entry tree.Entry
 	err   error // fs.ErrNotExist or nil
 }
 
 func newView(ctx context.Context, t tree.Tree, lim Limits) *view {
-	return &view{ctx: ctx, tree: t, lim: lim, killed: new(atomic.Bool), found: map[string]lookup{}, resolved: map[string]worker.Path{}, content: map[string][]byte{}}
+	return &view{ctx: ctx, tree: t, lim: lim, killed: new(atomic.Bool), found: map[string]lstatResult{}, resolved: map[string]worker.Path{}, content: map[string][]byte{}}
 }
 
 // fork is a view of the same tree with a context and counters of its own.
@@ -95,8 +95,8 @@ func (v *view) giveUp(why error) {
 	_ = v.fail(why)
 }
 
-// look describes p without following links, and records the answer.
-func (v *view) look(p string) (tree.Entry, error) {
+// lstat describes p without following links, and records the answer.
+func (v *view) lstat(p string) (tree.Entry, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if l, ok := v.found[p]; ok {
@@ -112,7 +112,7 @@ func (v *view) look(p string) (tree.Entry, error) {
 	if err != nil {
 		err = &fs.PathError{Op: "open", Path: p, Err: fs.ErrNotExist}
 	}
-	v.found[p] = lookup{entry: e, err: err}
+	v.found[p] = lstatResult{entry: e, err: err}
 	return e, err
 }
 
@@ -164,7 +164,7 @@ func (v *view) contents(files map[string]*file) map[string][]byte {
 func (v *view) follow(p string) (string, tree.Entry, error) {
 	// A tree finds no path through a symlink, so what is found at once is
 	// physical.
-	if e, err := v.look(p); err == nil && e.Mode != tree.Symlink && e.Mode != tree.Submodule {
+	if e, err := v.lstat(p); err == nil && e.Mode != tree.Symlink && e.Mode != tree.Submodule {
 		return p, e, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", tree.Entry{}, err
@@ -190,7 +190,7 @@ func (v *view) follow(p string) (string, tree.Entry, error) {
 			return "", tree.Entry{}, &fs.PathError{Op: "open", Path: p, Err: fs.ErrNotExist}
 		}
 		next := path.Join(at, step)
-		e, err := v.look(next)
+		e, err := v.lstat(next)
 		if err != nil {
 			return "", tree.Entry{}, err
 		}
@@ -261,7 +261,7 @@ func (v *view) read(p string) ([]byte, error) {
 
 // sized is the entry at a physical path, where it is not too large to be read.
 func (v *view) sized(p string) (tree.Entry, error) {
-	e, err := v.look(p)
+	e, err := v.lstat(p)
 	if err == nil && e.Size > v.lim.FileBytes {
 		err = fileTooLarge(p, v.lim.FileBytes)
 	}

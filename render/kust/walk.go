@@ -80,12 +80,12 @@ type patch struct {
 	target *yaml.Node // its target selector, or nil
 }
 
-// place is where the patch's text stands.
-func (p patch) place(k *kust) place {
+// location is where the patch's text stands.
+func (p patch) location(k *kust) location {
 	if p.inline == nil {
-		return place{file: p.file.path, source: p.file.content}
+		return location{file: p.file.path, source: p.file.content}
 	}
-	return place{file: k.file, scalar: p.inline, source: k.content}
+	return location{file: k.file, scalar: p.inline, source: k.content}
 }
 
 // text is the patch as it is written.
@@ -313,7 +313,7 @@ func (r *reader) yamlFile(p string, at diag.Position) *file {
 	}
 	f.parsed = true
 	before := len(r.diags)
-	docs, ok := r.parse(f.content, place{file: p})
+	docs, ok := r.parse(f.content, location{file: p})
 	f.docs = docs
 	if !ok && len(docs) == 0 && len(r.diags) > before {
 		f.broken = true

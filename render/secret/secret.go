@@ -45,7 +45,7 @@ type Set struct {
 func New(values ...string) *Set {
 	var kept []string
 	for _, v := range values {
-		if v = strings.TrimSpace(v); counts(v) {
+		if v = strings.TrimSpace(v); isSecret(v) {
 			kept = append(kept, v)
 		}
 	}
@@ -77,7 +77,7 @@ func Union(sets ...*Set) *Set {
 	return &Set{values: all}
 }
 
-func counts(v string) bool {
+func isSecret(v string) bool {
 	switch strings.ToLower(v) {
 	case "true", "false", "null":
 		return false

@@ -162,7 +162,7 @@ func (c *code) add(v *value, encrypted bool) error {
 	}
 	text, err := textOf(v.typed)
 	if err != nil {
-		return &placed{v.line, err.Error()}
+		return &lineError{v.line, err.Error()}
 	}
 	c.sum.Write([]byte(text))
 	return nil

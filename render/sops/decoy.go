@@ -71,7 +71,7 @@ func (d *dotenvDocument) decoy(other func(text string) string) ([]byte, error) {
 				text, err = string(number), nil
 			}
 			if err != nil {
-				return nil, &placed{l.line, err.Error()}
+				return nil, &lineError{l.line, err.Error()}
 			}
 			out.WriteString(l.key + "=" + strings.ReplaceAll(text, "\n", `\n`))
 		} else if !strings.HasPrefix(l.comment, "#"+Marker) {

@@ -100,7 +100,7 @@ func loadDotenv(content []byte) (document, error) {
 		}
 		key, text, ok := strings.Cut(line, "=")
 		if !ok || !utf8.ValidString(key) {
-			return nil, &placed{n, "a line is not KEY=VALUE"}
+			return nil, &lineError{n, "a line is not KEY=VALUE"}
 		}
 		text = strings.ReplaceAll(text, `\n`, "\n")
 		if name, ok := strings.CutPrefix(key, prefix); ok {
@@ -109,7 +109,7 @@ func loadDotenv(content []byte) (document, error) {
 				macLine = n
 			}
 			if err := unflatten(raw, name, text); err != nil {
-				return nil, &placed{n, err.Error()}
+				return nil, &lineError{n, err.Error()}
 			}
 			d.lines = append(d.lines, dotenvLine{line: n, gone: true})
 			continue
@@ -121,7 +121,7 @@ func loadDotenv(content []byte) (document, error) {
 	}
 	m, err := readMetadata(listed(raw).(map[string]any))
 	if err != nil {
-		return nil, &placed{metaLine, err.Error()}
+		return nil, &lineError{metaLine, err.Error()}
 	}
 	m.line, m.macLine = metaLine, macLine
 	d.meta = m
@@ -214,7 +214,7 @@ func (d *dotenvDocument) plain(comment func(string) (string, bool)) ([]byte, err
 		case l.key != "":
 			text, err := textOf(l.value)
 			if err != nil {
-				return nil, &placed{l.line, err.Error()}
+				return nil, &lineError{l.line, err.Error()}
 			}
 			out.WriteString(l.key + "=" + strings.ReplaceAll(text, "\n", `\n`))
 		case strings.HasPrefix(l.comment, "#"+Marker):

@@ -197,9 +197,9 @@ func (d *Decrypter) Open(ctx context.Context, path string, content []byte) (f Fi
 		return File{}, false
 	case err != nil:
 		at := diag.Position{File: path}
-		var place *placed
-		if errors.As(err, &place) {
-			at.Line = place.line
+		var lineErr *lineError
+		if errors.As(err, &lineErr) {
+			at.Line = lineErr.line
 		}
 		return File{Faults: diag.List{fault(at, "sops-invalid", "the file is not as SOPS writes it: "+err.Error(), "Encrypt it again with sops.")}, Placeholders: true}, true
 	}
@@ -267,11 +267,11 @@ func decrypt(doc document, key []byte, at diag.Position) File {
 		if encrypted {
 			text, ok := v.typed.(string)
 			if !ok {
-				return &placed{v.line, fmt.Sprintf("the value at %s is not encrypted, and should be", strings.Join(path, "."))}
+				return &lineError{v.line, fmt.Sprintf("the value at %s is not encrypted, and should be", strings.Join(path, "."))}
 			}
 			plain, err := unseal(text, key, additional(path))
 			if err != nil {
-				return &placed{v.line, fmt.Sprintf("the value at %s %s", strings.Join(path, "."), err)}
+				return &lineError{v.line, fmt.Sprintf("the value at %s %s", strings.Join(path, "."), err)}
 			}
 			v.typed = plain
 			if !v.open {
@@ -281,9 +281,9 @@ func decrypt(doc document, key []byte, at diag.Position) File {
 		return mac.add(v, encrypted)
 	})
 	if err != nil {
-		var place *placed
-		if errors.As(err, &place) {
-			at.Line = place.line
+		var lineErr *lineError
+		if errors.As(err, &lineErr) {
+			at.Line = lineErr.line
 		}
 		f.Faults = diag.List{fault(at, "sops-invalid", "the file cannot be decrypted: "+err.Error(), "Somebody changed it after sops had encrypted it; take it from an earlier commit, or encrypt it again.")}
 		f.Placeholders = true
@@ -308,14 +308,14 @@ func decrypt(doc document, key []byte, at diag.Position) File {
 	return f
 }
 
-// placed is an error that knows its line.
-type placed struct {
+// lineError is an error that knows its line.
+type lineError struct {
 	line int
 	text string
 }
 
 // Error implements error.
-func (p *placed) Error() string { return p.text }
+func (p *lineError) Error() string { return p.text }
 
 func fault(at diag.Position, code, summary, detail string) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Error, Code: code, Position: at, Summary: summary, Detail: detail}

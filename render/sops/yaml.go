@@ -85,18 +85,18 @@ func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
 	key, value := root.Content[i], root.Content[i+1]
 	if d.meta == nil {
 		if n, depth := size(value, 0); n > maxNodes || depth > maxDepth {
-			return &placed{key.Line, "the metadata is too large"}
+			return &lineError{key.Line, "the metadata is too large"}
 		}
 		var raw map[string]any
 		if err := value.Decode(&raw); err != nil {
-			return &placed{key.Line, "the metadata is no mapping of texts"}
+			return &lineError{key.Line, "the metadata is no mapping of texts"}
 		}
 		if str(raw["mac"]) == "" {
 			return errPlain // some other member of this name
 		}
 		m, err := readMetadata(raw)
 		if err != nil {
-			return &placed{key.Line, err.Error()}
+			return &lineError{key.Line, err.Error()}
 		}
 		m.line, m.macLine = key.Line, key.Line
 		for j := 0; j+1 < len(value.Content); j += 2 {
@@ -228,7 +228,7 @@ type walker struct {
 
 func (w *walker) node(n *yaml.Node, path []string, depth int) error {
 	if *w.nodes++; *w.nodes > maxNodes || depth > maxDepth {
-		return &placed{n.Line, "the document is too large or too deep"}
+		return &lineError{n.Line, "the document is too large or too deep"}
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -254,7 +254,7 @@ func (w *walker) node(n *yaml.Node, path []string, depth int) error {
 func (w *walker) scalar(n *yaml.Node, path []string) error {
 	var before any
 	if err := n.Decode(&before); err != nil {
-		return &placed{n.Line, "a value cannot be read"}
+		return &lineError{n.Line, "a value cannot be read"}
 	}
 	if before == nil {
 		return nil // null is neither encrypted nor signed
@@ -320,19 +320,19 @@ func (d *yamlDocument) write(comment func(string) (string, bool)) ([]byte, error
 	for n, v := range d.edits {
 		literal, err := literalOf(v)
 		if err != nil {
-			return nil, &placed{n.Line, err.Error()}
+			return nil, &lineError{n.Line, err.Error()}
 		}
 		from := d.offset(n.Line, n.Column)
 		old := sealedText.Find(d.text[from:])
 		if old == nil {
-			return nil, &placed{n.Line, "an encrypted value is not on one line"}
+			return nil, &lineError{n.Line, "an encrypted value is not on one line"}
 		}
 		to := from + len(old)
 		if _, isRemark := v.(remark); isRemark {
 			// A comment in a list is encrypted as an item of it.
 			from = bytes.LastIndexAny(d.text[:from], "-\n")
 			if from < 0 || d.text[from] != '-' {
-				return nil, &placed{n.Line, "an encrypted comment is not an item of a list"}
+				return nil, &lineError{n.Line, "an encrypted comment is not an item of a list"}
 			}
 		}
 		edits = append(edits, edit{cut{from, to}, literal})

@@ -234,7 +234,7 @@ func TestALimiterForgets(t *testing.T) {
 		c.move(time.Minute)
 		l.count(fmt.Sprint("later ", i))
 	}
-	if n := len(l.buckets); n > 2*leastCrowd {
+	if n := len(l.buckets); n > 2*leastSweep {
 		t.Errorf("%d addresses are remembered", n)
 	}
 	for range failedLimit.burst {

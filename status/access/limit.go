@@ -33,15 +33,15 @@ type limiter struct {
 
 	mu      sync.Mutex
 	buckets map[string]*rate.Limiter
-	// crowd is how many buckets there may be until those that are idle are forgotten.
-	crowd int
+	// sweepAbove is the number of buckets above which idle ones are forgotten.
+	sweepAbove int
 }
 
-// leastCrowd is how many buckets are no crowd.
-const leastCrowd = 100
+// leastSweep is the least number of buckets from which idle ones are forgotten.
+const leastSweep = 100
 
 func newLimiter(l limit, now func() time.Time) *limiter {
-	return &limiter{limit: l, now: now, buckets: map[string]*rate.Limiter{}, crowd: leastCrowd}
+	return &limiter{limit: l, now: now, buckets: map[string]*rate.Limiter{}, sweepAbove: leastSweep}
 }
 
 // full is when a bucket that is used now will count as unused again.
@@ -53,10 +53,10 @@ func (l *limiter) bucket(key string) *rate.Limiter {
 	if b := l.buckets[key]; b != nil {
 		return b
 	}
-	if len(l.buckets) >= l.crowd {
+	if len(l.buckets) >= l.sweepAbove {
 		now := l.now()
 		maps.DeleteFunc(l.buckets, func(_ string, b *rate.Limiter) bool { return l.idle(b, now) })
-		l.crowd = min(max(leastCrowd, 2*len(l.buckets)), maxBuckets)
+		l.sweepAbove = min(max(leastSweep, 2*len(l.buckets)), maxBuckets)
 	}
 	if len(l.buckets) >= maxBuckets && key != "" {
 		return l.bucket("") // everybody else's

@@ -14,8 +14,8 @@ func (b *Board) Silence(since time.Time, patience time.Duration) (silent time.Du
 	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if !b.beat.IsZero() {
-		since = b.beat
+	if !b.heartbeat.IsZero() {
+		since = b.heartbeat
 	}
 	silent = b.Now().Sub(since)
 	return silent, silent <= max(b.within, patience)

@@ -102,8 +102,8 @@ type Board struct {
 	known map[string]events.Known
 	// absent says since when a target or source is gone of which something was
 	// announced.
-	absent map[string]time.Time
-	beat   time.Time
+	absent    map[string]time.Time
+	heartbeat time.Time
 	// within is how long after a beat the next sign of life may take.
 	within time.Duration
 	// configured says that Configure was called.
@@ -235,7 +235,7 @@ func (b *Board) Source(s Source) {
 	}
 	s.WebURL, s.Forge = cmp.Or(s.WebURL, old.WebURL), cmp.Or(s.Forge, old.Forge)
 	b.sources[s.Name] = s
-	b.tellSource(s)
+	b.publishSource(s)
 	b.watchers.Changed("")
 }
 
@@ -282,7 +282,7 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 	if run.Steps.Done > 0 || before.Phase != known.Phase || before.Revision != known.Revision || before.Fault != known.Fault {
 		runs = append(runs, run)
 	}
-	b.tell(list, runs, map[string]events.Known{key: known})
+	b.publish(list, runs, map[string]events.Known{key: known})
 	b.watchers.Changed(r.Target)
 }
 
@@ -359,7 +359,7 @@ func (b *Board) Remove(target string) {
 func (b *Board) Beat(within time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.beat, b.within = b.Now(), within
+	b.heartbeat, b.within = b.Now(), within
 	b.forgetGone()
 }
 

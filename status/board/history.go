@@ -49,9 +49,9 @@ func (b *Board) Run(ctx context.Context) error {
 	return b.recorder.run(ctx)
 }
 
-// tell takes in events, in the order of time, and what they announced. The board is
+// publish takes in events, in the order of time, and what they announced. The board is
 // locked.
-func (b *Board) tell(list []events.Event, runs []history.Run, known map[string]events.Known) {
+func (b *Board) publish(list []events.Event, runs []history.Run, known map[string]events.Known) {
 	for i, e := range list {
 		e = events.Redacted(b.redact, e)
 		e.Level = cmp.Or(e.Level, kinds.LevelOf(e.Kind))
@@ -75,8 +75,8 @@ func (b *Board) tell(list []events.Event, runs []history.Run, known map[string]e
 	b.recorder.add(history.Record{Events: list, Runs: runs, Known: known})
 }
 
-// tellSource announces the change of a source. The board is locked.
-func (b *Board) tellSource(s Source) {
+// publishSource announces the change of a source. The board is locked.
+func (b *Board) publishSource(s Source) {
 	var list []events.Event
 	known := b.known[sourceKey(s.Name)]
 	fault := ""
@@ -99,7 +99,7 @@ func (b *Board) tellSource(s Source) {
 	for i := range list {
 		list[i].Time, list[i].Source = b.Now(), s.Name
 	}
-	b.tell(list, nil, map[string]events.Known{sourceKey(s.Name): known})
+	b.publish(list, nil, map[string]events.Known{sourceKey(s.Name): known})
 }
 
 // knownFor is how long the board remembers what was announced of a target or source
@@ -187,7 +187,7 @@ func (b *Board) Event(e events.Event) {
 	if e.Time.IsZero() {
 		e.Time = b.Now()
 	}
-	b.tell([]events.Event{e}, nil, nil)
+	b.publish([]events.Event{e}, nil, nil)
 	b.watchers.Changed(e.Target)
 }
 

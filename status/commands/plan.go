@@ -41,8 +41,8 @@ type Planned struct {
 	// it is compared with.
 	Source  string `json:"source"`
 	Against string `json:"against"`
-	// Places are where the targets are.
-	Places map[string]Place `json:"places"`
+	// Locations are where the targets are.
+	Locations map[string]Location `json:"places"`
 	// Gone are targets that the draft takes away, Unaffected counts those that it leaves
 	// as they are, and Withheld were rendered without their secrets.
 	Gone       []string `json:"gone"`
@@ -50,8 +50,8 @@ type Planned struct {
 	Withheld   []string `json:"withheld"`
 }
 
-// Place is where a target is.
-type Place struct {
+// Location is where a target is.
+type Location struct {
 	Account string `json:"account"`
 	Region  string `json:"region"`
 }

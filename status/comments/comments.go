@@ -93,7 +93,7 @@ func New(o Options) (*Comments, error) {
 // not block.
 func (p *Comments) Begin(source string, number int64, sha string) {
 	if _, ok := p.writers[source]; ok && sha != "" {
-		p.statuses.Tell(source, number, commits.HeadStatus{Sha: sha, State: forge.Pending, Text: planning, Link: p.page(source, number)})
+		p.statuses.SetHead(source, number, commits.HeadStatus{Sha: sha, State: forge.Pending, Text: planning, Link: p.page(source, number)})
 	}
 }
 
@@ -113,7 +113,7 @@ func (p *Comments) Show(pull report.Pull) {
 	case !open:
 		p.statuses.Settle(pull.Source, pull.Number, text)
 	case pull.HeadSHA != "":
-		p.statuses.Tell(pull.Source, pull.Number, commits.HeadStatus{
+		p.statuses.SetHead(pull.Source, pull.Number, commits.HeadStatus{
 			Sha: pull.HeadSHA, State: state, Text: text, Link: pull.PageURL, Waits: pull.State == report.PullWaiting, Fork: pull.Fork,
 		})
 	}

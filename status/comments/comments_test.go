@@ -206,7 +206,7 @@ func TestPullIsToldOf(t *testing.T) {
 		merged.Differs = []string{"prod: another plan"}
 		p.Show(merged)
 		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** what is applied is not all as it was reviewed.")
-		merged.Differs, merged.Untold = nil, []string{"prod: planned with others"}
+		merged.Differs, merged.Uncompared = nil, []string{"prod: planned with others"}
 		p.Show(merged)
 		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** whether all is applied as it was reviewed could not be told.")
 		if n := p.Pending(); n != 0 {
@@ -463,7 +463,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		r.Plan.Diagnostics[0].Detail, r.Plan.Diagnostics[1].Summary, r.Plan.Diagnostics[1].Related[0].Message = canary, canary, canary
 		r.Err = errors.New(canary)
 		for _, state := range []report.PullState{report.PullPlanned, report.PullFailing, report.PullWaiting, report.PullConflict, report.PullMerged, report.PullClosed} {
-			pull.State, pull.Differs, pull.Untold = state, []string{canary}, []string{canary}
+			pull.State, pull.Differs, pull.Uncompared = state, []string{canary}, []string{canary}
 			p.Show(pull)
 			statustest.Settle()
 		}

@@ -15,7 +15,7 @@ import (
 // linked is a position as a link to the line at the proposed commit, or as text where
 // the repository's address is not known.
 func (c *comment) linked(pos diag.Position) string {
-	text := escaped(wording.Place(pos), longestName)
+	text := escaped(wording.FileLine(pos), longestName)
 	if link := c.fileURL(pos); link != "" {
 		return "[" + text + "](" + link + ")"
 	}

@@ -183,17 +183,17 @@ func (c *comment) differences() {
 		return
 	}
 	switch {
-	case len(c.Differs)+len(c.Untold) > 0 || c.Digest == "":
+	case len(c.Differs)+len(c.Uncompared) > 0 || c.Digest == "":
 	case c.Compared:
 		c.paragraph("The plan of the merge is the one that was reviewed.")
 	default:
 		c.paragraph("The plan of the merge was not compared with the reviewed one yet.")
 	}
 	c.lines(c.Differs)
-	if len(c.Differs) > 0 && len(c.Untold) > 0 {
+	if len(c.Differs) > 0 && len(c.Uncompared) > 0 {
 		c.paragraph("What could not be told:")
 	}
-	c.lines(c.Untold)
+	c.lines(c.Uncompared)
 }
 
 // lines writes a list, and leaves out the part that is too much.

@@ -112,7 +112,7 @@ func texts(t *rapid.T) report.Pull {
 	p.Title, p.Author, p.Reason, p.Stale, p.Approved = draw("title"), draw("author"), draw("reason"), draw("stale"), draw("approved")
 	p.BaseRef, p.HeadSHA, p.MergeSHA, p.Digest, p.PageURL = draw("ref"), draw("head"), draw("merge"), draw("digest"), "https://w.example/"+draw("page")
 	p.WebURL = rapid.SampledFrom([]string{addresses[forge.GitHub], "https://evil.example/)[x](y)/pull/1", "javascript:x"}).Draw(t, "web") + draw("web")
-	p.Gone, p.Differs, p.Untold = []string{draw("gone")}, []string{draw("differs")}, []string{draw("untold")}
+	p.Gone, p.Differs, p.Uncompared = []string{draw("gone")}, []string{draw("differs")}, []string{draw("untold")}
 	r := p.Reports[0]
 	r.Target, r.Account, r.Region = draw("target"), draw("account"), draw("region")
 	s := &r.Plan.Steps[0]

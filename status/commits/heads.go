@@ -38,9 +38,9 @@ func (h HeadStatus) rank() int {
 	return rank
 }
 
-// Tell says what a pull request wants of its head. Its earlier head goes back to the
+// SetHead says what a pull request wants of its head. Its earlier head goes back to the
 // other pull requests with that head, or its pending status is closed.
-func (c *Commits) Tell(source string, number int64, want HeadStatus) {
+func (c *Commits) SetHead(source string, number int64, want HeadStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.queues[source].box.Nudge()

@@ -35,10 +35,10 @@ func (c *Commits) tidy(source string, q *queue, now time.Time) {
 }
 
 // evict drops the oldest of the superseded commits that count, down to limit.
-func (c *Commits) evict(list []*track, q *queue, limit int, counts func(*track) bool) []*track {
+func (c *Commits) evict(list []*track, q *queue, limit int, matches func(*track) bool) []*track {
 	over := -limit
 	for _, t := range list[:max(0, len(list)-1)] {
-		if counts(t) {
+		if matches(t) {
 			over++
 		}
 	}
@@ -47,7 +47,7 @@ func (c *Commits) evict(list []*track, q *queue, limit int, counts func(*track) 
 	}
 	kept := list[:0]
 	for i, t := range list {
-		if over > 0 && i < len(list)-1 && counts(t) {
+		if over > 0 && i < len(list)-1 && matches(t) {
 			over--
 			q.forget(t.SHA)
 			c.changed = true

@@ -236,7 +236,7 @@ func (t *finder) drift() {
 	unchanged := t.old.Revision == t.r.Revision || !t.r.Touched
 	for _, owner := range order {
 		known := slices.Contains(t.old.Drift, owner)
-		if known || drifts(steps[owner]) != nil || t.first && unchanged && t.stood(steps[owner][0]) {
+		if known || drifts(steps[owner]) != nil || t.first && unchanged && t.wasConverged(steps[owner][0]) {
 			t.next.Drift = append(t.next.Drift, owner)
 			if done[owner] || slices.Contains(t.old.Mended, owner) {
 				t.next.Mended = append(t.next.Mended, owner)
@@ -289,8 +289,8 @@ func drifts(steps []step.Step) (found *step.Drift) {
 	return found
 }
 
-// stood reports whether what a step belongs to was as Git says before.
-func (t *finder) stood(s step.Step) bool {
+// wasConverged reports whether what a step belongs to was as Git says before.
+func (t *finder) wasConverged(s step.Step) bool {
 	pools := s.Pools
 	if s.Pool != "" {
 		pools = []string{s.Pool}

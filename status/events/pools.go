@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// rolloutNotch is how many percent a rollout moves between two events.
-const rolloutNotch = 25
+// rolloutStep is how many percent a rollout moves between two events.
+const rolloutStep = 25
 
 // pools announces how pools moved. It runs before what this pass started is taken
 // in: the statuses are those of before the apply.
@@ -79,7 +79,7 @@ func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failur
 	}
 	resource := resourceOf(p)
 	if next.Rollout == nil {
-		next.Rollout = &KnownRollout{ID: now.ID, Resource: resource, Notch: now.Percentage / rolloutNotch, What: foundMoving(p)}
+		next.Rollout = &KnownRollout{ID: now.ID, Resource: resource, Notch: now.Percentage / rolloutStep, What: foundMoving(p)}
 		text := "a rollout was found running"
 		if next.Rollout.What != "" {
 			text = "an update was found running"
@@ -99,7 +99,7 @@ func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failur
 		e.Kind, e.Text = kinds.OfRollout(resource, "rolling-back"), "the rollout failed and goes back"
 		t.add(e)
 	}
-	if notch := now.Percentage / rolloutNotch; notch > known.Notch {
+	if notch := now.Percentage / rolloutStep; notch > known.Notch {
 		known.Notch = notch
 		e.Kind, e.Text = kinds.OfRollout(resource, "progress"), fmt.Sprintf("%d %%, %s left", now.Percentage, wording.Count(int(now.InstancesLeft), "instance"))
 		t.add(e)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// toldFields are the fields that an event's sentence names; its changes have more.
-	toldFields = 3
+	// namedFields are the fields that an event's sentence names; its changes have more.
+	namedFields = 3
 	// plainValue bounds a value in a sentence, in bytes.
 	plainValue = 60
 )
@@ -39,8 +39,8 @@ func inParentheses(list []string) string {
 }
 
 func firstOf(list []string) string {
-	if n := len(list) - toldFields; n > 0 {
-		return strings.Join(list[:toldFields], ", ") + " and " + wording.Count(n, "more field")
+	if n := len(list) - namedFields; n > 0 {
+		return strings.Join(list[:namedFields], ", ") + " and " + wording.Count(n, "more field")
 	}
 	return strings.Join(list, ", ")
 }

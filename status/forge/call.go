@@ -27,16 +27,16 @@ const (
 type caller struct {
 	kind Kind
 	http *http.Client
-	// home is the repository, as errors name it.
-	home string
+	// repository is the repository, as errors name it.
+	repository string
 
 	mu   sync.Mutex
 	self string
 }
 
-func newCaller(kind Kind, home string, o ClientOptions, transport forgehttp.Options) *caller {
+func newCaller(kind Kind, repository string, o ClientOptions, transport forgehttp.Options) *caller {
 	transport.Forge, transport.Token, transport.Transport = string(kind), o.Token, o.Transport
-	return &caller{kind: kind, http: forgehttp.NewClient(transport), home: home}
+	return &caller{kind: kind, http: forgehttp.NewClient(transport), repository: repository}
 }
 
 // Kind is the forge's.
@@ -132,7 +132,7 @@ func (c *caller) explain(n need, status int, err error) error {
 		e.Message = "the token may not " + n.does + " (" + text + "): it needs " + n.grant
 	case e.Status == http.StatusNotFound && (n.thing == "" && !strings.Contains(strings.ToLower(text), "commit") || strings.Contains(text, "Project Not Found")):
 		e.Fault = forgehttp.FaultDenied
-		e.Message = c.home + " is not found (" + text + "): the token must have access to it, and needs " + n.grant
+		e.Message = c.repository + " is not found (" + text + "): the token must have access to it, and needs " + n.grant
 	case e.Status == http.StatusNotFound && n.thing != "":
 		e.Message = n.thing + " is not found (" + text + ")"
 	default:

@@ -19,7 +19,7 @@ type giteaForge struct {
 	base        string
 	owner, repo string
 	size        int // of a page
-	said        everySaid
+	comments    allComments
 }
 
 const (
@@ -56,7 +56,7 @@ func (t *giteaForge) page(n int) gitea.ListOptions {
 // HeadRef is where Gitea keeps a pull request's head.
 func (t *giteaForge) HeadRef(number int64) string { return pullHead(number) }
 
-func (t *giteaForge) thePull(does, grant string, number int64) need {
+func (t *giteaForge) aboutPull(does, grant string, number int64) need {
 	return need{does: does, grant: grant, thing: fmt.Sprintf("pull request %d of %s/%s", number, t.owner, t.repo)}
 }
 
@@ -155,7 +155,7 @@ func (t *giteaForge) withoutPulls(ctx context.Context, err error) error {
 
 // Pull reads one.
 func (t *giteaForge) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
-	_, err = t.read(ctx, t.thePull("read pull requests", giteaRead, number), "", t.call(func(c *gitea.Client) error {
+	_, err = t.read(ctx, t.aboutPull("read pull requests", giteaRead, number), "", t.call(func(c *gitea.Client) error {
 		in, _, err := c.GetPullRequest(t.owner, t.repo, number)
 		if err == nil {
 			out = t.pull(in)
@@ -202,13 +202,13 @@ func (t *giteaForge) talk(ctx context.Context, n need, number int64, from time.T
 // has been made to.
 func (t *giteaForge) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(t.size, from, func(page int) ([]Comment, answer, error) {
-		return t.talk(ctx, t.thePull("read comments", giteaRead, number), number, from, page, "")
+		return t.talk(ctx, t.aboutPull("read comments", giteaRead, number), number, from, page, "")
 	})
 }
 
 // CommentsSince lists what was said on all pull requests.
 func (t *giteaForge) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
-	return t.said.read(t.size, from, func(page int, etag string) ([]Comment, answer, error) {
+	return t.comments.read(t.size, from, func(page int, etag string) ([]Comment, answer, error) {
 		return t.talk(ctx, need{does: "read comments", grant: giteaRead}, 0, from, page, etag)
 	})
 }
@@ -218,7 +218,7 @@ func (t *giteaForge) Permission(ctx context.Context, user string) (level Level, 
 	if !plausible(user) {
 		return None, nil
 	}
-	_, err = t.read(ctx, thePerson(user, giteaLevel), "", t.call(func(c *gitea.Client) error {
+	_, err = t.read(ctx, aboutUser(user, giteaLevel), "", t.call(func(c *gitea.Client) error {
 		in, _, err := c.CollaboratorPermission(t.owner, t.repo, user)
 		if err == nil && in != nil {
 			level = githubLevelOf(user, in.User == nil, giteaLogin(in.User), string(in.Permission))
@@ -233,7 +233,7 @@ func (t *giteaForge) Permission(ctx context.Context, user string) (level Level, 
 
 // React marks a comment.
 func (t *giteaForge) React(ctx context.Context, number, comment int64, r Reaction) error {
-	err := t.write(ctx, t.thePull("react to comments", giteaWrite, number), t.call(func(c *gitea.Client) error {
+	err := t.write(ctx, t.aboutPull("react to comments", giteaWrite, number), t.call(func(c *gitea.Client) error {
 		_, _, err := c.PostIssueCommentReaction(t.owner, t.repo, comment, string(r))
 		return err
 	}))

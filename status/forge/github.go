@@ -20,7 +20,7 @@ type gitHub struct {
 	client      *github.Client
 	owner, repo string
 	size        int // of a page
-	said        everySaid
+	comments    allComments
 }
 
 const (
@@ -48,8 +48,8 @@ func (g *gitHub) HeadRef(number int64) string { return pullHead(number) }
 // pullHead is the same on Gitea.
 func pullHead(number int64) string { return "refs/pull/" + strconv.FormatInt(number, 10) + "/head" }
 
-func (g *gitHub) thePull(does, grant string, number int64) need {
-	return need{does: does, grant: grant, thing: fmt.Sprintf("pull request %d of %s", number, strings.TrimPrefix(g.home, "the repository "))}
+func (g *gitHub) aboutPull(does, grant string, number int64) need {
+	return need{does: does, grant: grant, thing: fmt.Sprintf("pull request %d of %s", number, strings.TrimPrefix(g.repository, "the repository "))}
 }
 
 func (g *gitHub) pull(in *github.PullRequest) PullRequest {
@@ -103,7 +103,7 @@ func (g *gitHub) pullPage(ctx context.Context, page int, etag string) ([]PullReq
 
 // Pull reads one.
 func (g *gitHub) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
-	_, err = g.read(ctx, g.thePull("read pull requests", githubRead, number), "", func(ctx context.Context) error {
+	_, err = g.read(ctx, g.aboutPull("read pull requests", githubRead, number), "", func(ctx context.Context) error {
 		in, _, err := g.client.PullRequests.Get(ctx, g.owner, g.repo, int(number))
 		if err == nil {
 			out = g.pull(in)
@@ -158,13 +158,13 @@ func githubPullOf(c *github.IssueComment) int64 {
 // Comments lists a conversation, without the comments on lines of the change.
 func (g *gitHub) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(g.size, from, func(page int) ([]Comment, answer, error) {
-		return g.talk(ctx, g.thePull("read comments", githubRead, number), number, from, page, "")
+		return g.talk(ctx, g.aboutPull("read comments", githubRead, number), number, from, page, "")
 	})
 }
 
 // CommentsSince lists what was said on all pull requests.
 func (g *gitHub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
-	return g.said.read(g.size, from, func(page int, etag string) ([]Comment, answer, error) {
+	return g.comments.read(g.size, from, func(page int, etag string) ([]Comment, answer, error) {
 		return g.talk(ctx, need{does: "read comments", grant: githubRead}, 0, from, page, etag)
 	})
 }
@@ -176,7 +176,7 @@ func (g *gitHub) Permission(ctx context.Context, user string) (level Level, err 
 	if !plausible(user) {
 		return None, nil
 	}
-	_, err = g.read(ctx, thePerson(user, githubLevel), "", func(ctx context.Context) error {
+	_, err = g.read(ctx, aboutUser(user, githubLevel), "", func(ctx context.Context) error {
 		in, _, err := g.client.Repositories.GetPermissionLevel(ctx, g.owner, g.repo, url.PathEscape(user))
 		if err == nil {
 			level = githubLevelOf(user, in.GetUser() == nil, in.GetUser().GetLogin(), in.GetRoleName(), in.GetPermission())
@@ -189,7 +189,7 @@ func (g *gitHub) Permission(ctx context.Context, user string) (level Level, err 
 	return level, err
 }
 
-func thePerson(user, grant string) need {
+func aboutUser(user, grant string) need {
 	return need{does: "ask what a user may do", grant: grant, thing: "the user " + user}
 }
 
@@ -213,7 +213,7 @@ func githubLevelOf(user string, nobody bool, of string, names ...string) Level {
 
 // React marks a comment.
 func (g *gitHub) React(ctx context.Context, number, comment int64, r Reaction) error {
-	return g.write(ctx, g.thePull("react to comments", githubWrite, number), func(ctx context.Context) error {
+	return g.write(ctx, g.aboutPull("react to comments", githubWrite, number), func(ctx context.Context) error {
 		_, _, err := g.client.Reactions.CreateIssueCommentReaction(ctx, g.owner, g.repo, comment, string(r))
 		return err
 	})

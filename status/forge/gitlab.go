@@ -30,7 +30,7 @@ type gitLab struct {
 	// Under the caller's lock: moved is the list of those that changed since a time,
 	// notes the comments read of each, commits the jobs of commits, and order has
 	// the oldest of these first.
-	moved   onceTold[[]PullRequest]
+	moved   lastAnswer[[]PullRequest]
 	notes   map[int64]gitlabNotes
 	commits map[string]*gitlabCommit
 	order   []string
@@ -81,7 +81,7 @@ func (g *gitLab) HeadRef(number int64) string {
 	return "refs/merge-requests/" + strconv.FormatInt(number, 10) + "/head"
 }
 
-func (g *gitLab) thePull(does, grant string, number int64) need {
+func (g *gitLab) aboutPull(does, grant string, number int64) need {
 	return need{does: does, grant: grant, thing: fmt.Sprintf("merge request %d of %s", number, g.project)}
 }
 
@@ -161,7 +161,7 @@ func (g *gitLab) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor
 
 // Pull reads one.
 func (g *gitLab) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
-	_, err = g.read(ctx, g.thePull("read merge requests", gitlabRead, number), "", func(ctx context.Context) error {
+	_, err = g.read(ctx, g.aboutPull("read merge requests", gitlabRead, number), "", func(ctx context.Context) error {
 		in, _, err := g.client.MergeRequests.GetMergeRequest(g.project, number, nil, with(ctx))
 		if err == nil {
 			out = g.pull(in)
@@ -184,7 +184,7 @@ func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]
 	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
 		o.ListOptions = g.page(page)
 		var in []*gitlab.Note
-		a, err = g.read(ctx, g.thePull("read comments", gitlabRead, number), "", func(ctx context.Context) (err error) {
+		a, err = g.read(ctx, g.aboutPull("read comments", gitlabRead, number), "", func(ctx context.Context) (err error) {
 			in, _, err = g.client.Notes.ListMergeRequestNotes(g.project, number, o, with(ctx))
 			return err
 		})
@@ -218,7 +218,7 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 	if !from.IsZero() {
 		since = from.UTC().Truncate(time.Second).Add(-time.Second)
 	}
-	now := onceTold[[]PullRequest]{name: since.String()}
+	now := lastAnswer[[]PullRequest]{name: since.String()}
 	if was.name != now.name {
 		was.etag = ""
 	}
@@ -284,7 +284,7 @@ func (g *gitLab) Permission(ctx context.Context, user string) (level Level, err 
 	if !plausible(user) {
 		return None, nil
 	}
-	_, err = g.read(ctx, thePerson(user, gitlabRead), "", func(ctx context.Context) error {
+	_, err = g.read(ctx, aboutUser(user, gitlabRead), "", func(ctx context.Context) error {
 		users, _, err := g.client.Users.ListUsers(&gitlab.ListUsersOptions{Username: &user}, with(ctx))
 		i := slices.IndexFunc(users, func(u *gitlab.User) bool { return u != nil && u.ID != 0 && strings.EqualFold(u.Username, user) })
 		if err != nil || i < 0 {
@@ -330,7 +330,7 @@ func (g *gitLab) React(ctx context.Context, number, comment int64, r Reaction) e
 	if !ok {
 		return nil
 	}
-	err := g.write(ctx, g.thePull("react to comments", gitlabWrite, number), func(ctx context.Context) error {
+	err := g.write(ctx, g.aboutPull("react to comments", gitlabWrite, number), func(ctx context.Context) error {
 		_, _, err := g.client.AwardEmoji.CreateMergeRequestAwardEmojiOnNote(g.project, number, comment, &gitlab.CreateAwardEmojiOptions{Name: name}, with(ctx))
 		return err
 	})
@@ -342,7 +342,7 @@ func (g *gitLab) React(ctx context.Context, number, comment int64, r Reaction) e
 
 // CreateComment writes a note.
 func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
-	err = g.write(ctx, g.thePull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
+	err = g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		note, _, err := g.client.Notes.CreateMergeRequestNote(g.project, number, &gitlab.CreateMergeRequestNoteOptions{Body: &body}, with(ctx))
 		if note != nil {
 			id = note.ID
@@ -354,7 +354,7 @@ func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (
 
 // EditComment changes a note's text.
 func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string) error {
-	return commentRefusal(g.write(ctx, g.thePull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
+	return commentRefusal(g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		_, _, err := g.client.Notes.UpdateMergeRequestNote(g.project, number, id, &gitlab.UpdateMergeRequestNoteOptions{Body: &body}, with(ctx))
 		return err
 	}))
@@ -362,7 +362,7 @@ func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string)
 
 // DeleteComment deletes a note.
 func (g *gitLab) DeleteComment(ctx context.Context, number, id int64) error {
-	return commentRefusal(g.write(ctx, g.thePull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
+	return commentRefusal(g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		_, err := g.client.Notes.DeleteMergeRequestNote(g.project, number, id, with(ctx))
 		return err
 	}))

@@ -68,9 +68,9 @@ func New(o ClientOptions) (Client, error) {
 	}
 }
 
-// maxSaid bounds how many bytes of a comment the list for all pull requests keeps: a
+// maxComment bounds how many bytes of a comment the list for all pull requests keeps: a
 // command is in the first line.
-const maxSaid = 2 << 10
+const maxComment = 2 << 10
 
 // cut is the beginning of s, of its own memory.
 func cut(s string, end int) string {
@@ -85,7 +85,7 @@ func cut(s string, end int) string {
 
 // brief is the part of a comment that the list for all pull requests keeps.
 func brief(c Comment) Comment {
-	c.Body = cut(c.Body, maxSaid)
+	c.Body = cut(c.Body, maxComment)
 	return c
 }
 
@@ -103,8 +103,8 @@ func plausible(user string) bool {
 	return user != "" && len(user) <= 255 && user != "." && user != ".." && !strings.ContainsAny(user, "/\\?#%")
 }
 
-// onceTold keeps an answer that was asked for under the same name last.
-type onceTold[T any] struct {
+// lastAnswer keeps an answer that was asked for under the same name last.
+type lastAnswer[T any] struct {
 	name, etag string
 	value      T
 }

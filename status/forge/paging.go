@@ -72,22 +72,22 @@ func conversation(size int, from time.Time, read func(page int) ([]Comment, answ
 	return inOrder(out, from), nil
 }
 
-// everySaid is what was said on all pull requests since a time, and the ETag that it
+// allComments is what was said on all pull requests since a time, and the ETag that it
 // had if it was one page.
-type everySaid struct {
+type allComments struct {
 	mu   sync.Mutex
-	last onceTold[[]Comment]
+	last lastAnswer[[]Comment]
 }
 
 // read asks anew for all, where they are not the same. Comments on no pull request have
 // the number 0.
-func (s *everySaid) read(size int, from time.Time, read func(page int, etag string) ([]Comment, answer, error)) ([]Comment, error) {
+func (s *allComments) read(size int, from time.Time, read func(page int, etag string) ([]Comment, answer, error)) ([]Comment, error) {
 	s.mu.Lock()
 	was := s.last
 	s.mu.Unlock()
-	now := onceTold[[]Comment]{name: from.UTC().Truncate(time.Second).String()}
+	now := lastAnswer[[]Comment]{name: from.UTC().Truncate(time.Second).String()}
 	if was.name != now.name {
-		was = onceTold[[]Comment]{}
+		was = lastAnswer[[]Comment]{}
 	}
 	err := eachPage(size, func(page int) (int, answer, error) {
 		etag := ""

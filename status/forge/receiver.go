@@ -31,7 +31,7 @@ type Source interface {
 // not block. It is called at once for the first delivery about a pull request, and
 // then at most once a second.
 type Pulls interface {
-	Heard(number int64)
+	Changed(number int64)
 }
 
 // Hook is how deliveries about one source come.
@@ -341,7 +341,7 @@ type pending struct {
 // Run acts on deliveries until ctx ends.
 func (r *Receiver) Run(ctx context.Context) error {
 	sources := map[string]*pending{}
-	pulls := heard{}
+	pulls := reportedPulls{}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {

@@ -12,7 +12,7 @@ type pace struct{ gap, beat time.Duration }
 // ServeHTTP sends changes to an open page, as server-sent events: "hello" at once, then
 // "change" with a Change, and comments as signs of life.
 func (w *Watchers) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	w.serve(rw, r, pace{gap, beat})
+	w.serve(rw, r, pace{gap, heartbeat})
 }
 
 func (w *Watchers) serve(rw http.ResponseWriter, r *http.Request, p pace) {

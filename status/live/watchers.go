@@ -19,9 +19,9 @@ const (
 	// gap is the least time between two messages to a page: a pass over a
 	// thousand targets is then a few of them.
 	gap = time.Second
-	// beat is the time between two signs of life while nothing changes, less
+	// heartbeat is the time between two signs of life while nothing changes, less
 	// than what proxies wait for.
-	beat = 15 * time.Second
+	heartbeat = 15 * time.Second
 	// writeWithin is how long a page may take to read a message.
 	writeWithin = 10 * time.Second
 )

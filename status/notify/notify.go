@@ -100,12 +100,12 @@ var delays = outbox.Delays{First: 2 * time.Second, Longest: 10 * time.Minute}
 // Notifier sends events to receivers, each at its own pace. What waits is in memory
 // only: the durable record is the history.
 type Notifier struct {
-	o    Options
-	ways []*way
+	o       Options
+	senders []*sender
 }
 
-// way is the way to one receiver.
-type way struct {
+// sender sends to one receiver.
+type sender struct {
 	to     Receiver
 	host   string
 	o      *Options
@@ -114,7 +114,7 @@ type way struct {
 
 	mu      sync.Mutex
 	waiting []*delivery
-	told    map[subject]said
+	sent    map[subject]lastSent
 	lost    int // since the log last said so
 }
 
@@ -122,7 +122,7 @@ type way struct {
 // one first word, such as drift-found and drift-gone, say how one thing stands.
 type subject struct{ thing, source, target, pool, resource, name string }
 
-type said struct {
+type lastSent struct {
 	text [sha256.Size]byte
 	at   time.Time
 }
@@ -138,8 +138,8 @@ func New(o Options) (*Notifier, error) {
 		if err != nil || u.Host == "" {
 			return nil, errors.New("make notifications: a receiver's address is none") // it may hold a secret
 		}
-		n.ways = append(n.ways, &way{
-			to: r, host: u.Host, o: &n.o, told: map[subject]said{},
+		n.senders = append(n.senders, &sender{
+			to: r, host: u.Host, o: &n.o, sent: map[subject]lastSent{},
 			box: outbox.New(delays, notifyPerMinute, time.Now),
 			client: &http.Client{Transport: o.Transport, Timeout: notifyTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 				return http.ErrUseLastResponse
@@ -152,7 +152,7 @@ func New(o Options) (*Notifier, error) {
 // Add takes in events that happened. It never blocks. Their content must be
 // redacted before.
 func (n *Notifier) Add(events []events.Event) {
-	for _, w := range n.ways {
+	for _, w := range n.senders {
 		for _, e := range events {
 			if len(w.to.Events) == 0 || slices.Contains(w.to.Events, e.Kind) {
 				w.add(e)
@@ -164,14 +164,14 @@ func (n *Notifier) Add(events []events.Event) {
 // Run sends until ctx ends, and then for a moment what still waits.
 func (n *Notifier) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, w := range n.ways {
+	for _, w := range n.senders {
 		wg.Go(func() { w.run(ctx) })
 	}
 	wg.Wait()
 	return nil
 }
 
-func (w *way) add(e events.Event) {
+func (w *sender) add(e events.Event) {
 	same := e
 	same.Time = time.Time{}
 	text, err := json.Marshal(same)
@@ -179,21 +179,21 @@ func (w *way) add(e events.Event) {
 		return // an event is text and JSON values
 	}
 	thing, _, _ := strings.Cut(e.Kind, "-")
-	about, now := subject{thing, e.Source, e.Target, e.Pool, string(e.Resource), e.Name}, said{sha256.Sum256(text), e.Time}
+	about, now := subject{thing, e.Source, e.Target, e.Pool, string(e.Resource), e.Name}, lastSent{sha256.Sum256(text), e.Time}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for other, last := range w.told {
+	for other, last := range w.sent {
 		if e.Time.Sub(last.at) >= sameEvent {
-			delete(w.told, other)
+			delete(w.sent, other)
 		}
 	}
 	// What fails, recovers and fails again is no repetition: the last word must be true.
-	if last, ok := w.told[about]; ok && last.text == now.text {
+	if last, ok := w.sent[about]; ok && last.text == now.text {
 		w.o.Sent(w.host, "repeated")
 		return
 	}
-	if _, ok := w.told[about]; ok || len(w.told) < 4*notifyQueue {
-		w.told[about] = now
+	if _, ok := w.sent[about]; ok || len(w.sent) < 4*notifyQueue {
+		w.sent[about] = now
 	}
 	if len(w.waiting) == notifyQueue {
 		w.waiting = slices.Delete(w.waiting, 1, 2) // the first may be on its way
@@ -218,7 +218,7 @@ func newDelivery(e events.Event) *delivery {
 }
 
 // next is the oldest event: they arrive in their order.
-func (w *way) next() (*delivery, time.Duration, bool) {
+func (w *sender) next() (*delivery, time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lost > 0 {
@@ -233,7 +233,7 @@ func (w *way) next() (*delivery, time.Duration, bool) {
 }
 
 // drop takes out the first event, unless newer ones have pushed it out already.
-func (w *way) drop(d *delivery) {
+func (w *sender) drop(d *delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) > 0 && w.waiting[0] == d {
@@ -241,7 +241,7 @@ func (w *way) drop(d *delivery) {
 	}
 }
 
-func (w *way) run(ctx context.Context) {
+func (w *sender) run(ctx context.Context) {
 	outbox.Work(ctx, w.box, false, w.next, w.deliver)
 	// What waits gets one try each, as long as there is time.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyAtEnd)
@@ -257,7 +257,7 @@ func (w *way) run(ctx context.Context) {
 	}
 }
 
-func (w *way) first() *delivery {
+func (w *sender) first() *delivery {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waiting) == 0 {
@@ -266,14 +266,14 @@ func (w *way) first() *delivery {
 	return w.waiting[0]
 }
 
-func (w *way) left() int {
+func (w *sender) left() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.waiting)
 }
 
 // deliver sends an event once. One that ctx interrupts stays the first.
-func (w *way) deliver(ctx context.Context, d *delivery) {
+func (w *sender) deliver(ctx context.Context, d *delivery) {
 	err := w.box.Wait(ctx)
 	if err == nil {
 		err = w.attempt(ctx, d)
@@ -327,7 +327,7 @@ func (e *notifyRefusal) Error() string {
 
 // attempt sends an event once. Its errors do not show the address, in which a
 // secret may be.
-func (w *way) attempt(ctx context.Context, d *delivery) error {
+func (w *sender) attempt(ctx context.Context, d *delivery) error {
 	secret, err := readNotifySecret(w.to.SecretFile)
 	if err != nil {
 		return err
@@ -384,7 +384,7 @@ func readNotifySecret(file string) ([]byte, error) {
 
 // Waiting is how many events are still to be sent, over all receivers.
 func (n *Notifier) Waiting() (waiting int) {
-	for _, w := range n.ways {
+	for _, w := range n.senders {
 		waiting += w.left()
 	}
 	return waiting

@@ -297,10 +297,10 @@ func TestSlowReceiver(t *testing.T) {
 			t.Errorf("the quick one got %d", quick)
 		}
 		mu.Unlock()
-		slow := p.ways[0]
+		slow := p.senders[0]
 		slow.mu.Lock()
-		if len(slow.waiting) > notifyQueue || len(slow.told) > 4*notifyQueue {
-			t.Errorf("%d wait, %d are remembered", len(slow.waiting), len(slow.told))
+		if len(slow.waiting) > notifyQueue || len(slow.sent) > 4*notifyQueue {
+			t.Errorf("%d wait, %d are remembered", len(slow.waiting), len(slow.sent))
 		}
 		slow.mu.Unlock()
 		if p.result("dropped") == 0 {

@@ -67,7 +67,7 @@ func hostile(t *testing.T, evil string) *board.Board {
 		Changes: []events.Change{{Field: evil, From: evil, To: evil, At: evil + ":3"}}, Facts: map[string]string{evil: evil}})
 	b.Event(events.Event{Kind: "version-created", Target: evil, Pool: key, Revision: evil, Reason: evil, Facts: map[string]string{"version": "3"}, Changes: []events.Change{{Field: evil, From: evil}}})
 	b.Pull(report.Pull{Source: evil, Number: 7, Title: evil, Author: evil, WebURL: "javascript:" + evil, HeadSHA: evil, BaseRef: evil, BaseSHA: evil, MergeSHA: evil,
-		State: report.PullPlanned, Reason: evil, Reports: []*plan.Report{r}, Gone: []string{evil}, Digest: evil, Approved: evil, AsReviewed: true, Stale: evil, Differs: []string{evil}, Untold: []string{evil}})
+		State: report.PullPlanned, Reason: evil, Reports: []*plan.Report{r}, Gone: []string{evil}, Digest: evil, Approved: evil, AsReviewed: true, Stale: evil, Differs: []string{evil}, Uncompared: []string{evil}})
 	b.ShowConfiguration("a: " + evil + "\n- " + evil + "\n")
 	b.RefuseConfiguration(evil)
 	return b
@@ -295,7 +295,7 @@ func TestNoSecretIsOnAPage(t *testing.T) {
 	b.Configure([]board.Source{{Name: "fleet"}}, nil)
 	b.Report(t.Context(), &plain)
 	b.Source(board.Source{Name: "fleet", Error: secret, Subject: secret, Revision: statustest.ShaNew})
-	b.Pull(report.Pull{Source: "fleet", Number: 1, Title: secret, Author: secret, Reason: secret, Stale: secret, Approved: secret, Differs: []string{secret}, Untold: []string{secret}, State: report.PullPlanned, Reports: []*plan.Report{&plain}})
+	b.Pull(report.Pull{Source: "fleet", Number: 1, Title: secret, Author: secret, Reason: secret, Stale: secret, Approved: secret, Differs: []string{secret}, Uncompared: []string{secret}, State: report.PullPlanned, Reports: []*plan.Report{&plain}})
 	b.ShowConfiguration("vars: " + secret)
 	b.RefuseConfiguration(secret)
 	for _, path := range []string{"/", "/pools", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web", "/pulls", "/pulls/fleet/1", "/activity", "/activity?show=passes",

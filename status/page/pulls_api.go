@@ -37,7 +37,7 @@ type apiPull struct {
 	Gone       []string          `json:"gone"`
 	Unaffected int               `json:"unaffected"`
 	Differs    []string          `json:"differs"`
-	Untold     []string          `json:"untold"`
+	Uncompared []string          `json:"untold"`
 }
 
 func (w *web) apiPulls(rw http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func (w *web) apiPulls(rw http.ResponseWriter, r *http.Request) {
 			Source: p.Source, Number: p.Number, Title: p.Title, Author: p.Author, URL: report.SafeURL(p.WebURL), State: p.State, Reason: p.Reason,
 			HeadSHA: p.HeadSHA, BaseRef: p.BaseRef, BaseSHA: p.BaseSHA, MergeSHA: p.MergeSHA, Digest: p.Digest, Digests: p.Digests, Approved: p.Approved,
 			AsReviewed: p.AsReviewed, Stale: p.Stale, PlannedAt: p.PlannedAt, Plans: []*plan.Plan{}, Gone: append([]string{}, p.Gone...),
-			Unaffected: p.Unaffected, Differs: append([]string{}, p.Differs...), Untold: append([]string{}, p.Untold...),
+			Unaffected: p.Unaffected, Differs: append([]string{}, p.Differs...), Uncompared: append([]string{}, p.Uncompared...),
 		}
 		for _, report := range p.Reports {
 			if report.Plan != nil {

@@ -157,11 +157,11 @@ func commitOf(l report.Links, sha, subject string) commitView {
 	return commitView{Short: wording.Short(sha), Subject: subject, Link: l.Commit(sha)}
 }
 
-// placeView is a position in a file, with a link to it if there is one.
-type placeView struct{ Text, Link string }
+// positionView is a position in a file, with a link to it if there is one.
+type positionView struct{ Text, Link string }
 
-func placeOf(l report.Links, sha string, p diag.Position) placeView {
-	return placeView{Text: p.String(), Link: l.File(sha, p)}
+func positionOf(l report.Links, sha string, p diag.Position) positionView {
+	return positionView{Text: p.String(), Link: l.File(sha, p)}
 }
 
 // links are the links of a target's source.
@@ -184,12 +184,12 @@ func keyLink(target, pool string) string {
 
 type faultView struct {
 	diag.Diagnostic
-	At      placeView
+	At      positionView
 	Related []relatedView
 }
 
 type relatedView struct {
-	At   placeView
+	At   positionView
 	Text string
 }
 
@@ -199,12 +199,12 @@ func faultViews(list diag.List, l report.Links, sha string) []faultView {
 	for _, d := range list {
 		f := faultView{Diagnostic: d}
 		if d.Known() {
-			f.At = placeOf(l, sha, d.Position)
+			f.At = positionOf(l, sha, d.Position)
 		}
 		for _, rel := range d.Related {
 			r := relatedView{Text: rel.Message}
 			if rel.Known() {
-				r.At = placeOf(l, sha, rel.Position)
+				r.At = positionOf(l, sha, rel.Position)
 			}
 			f.Related = append(f.Related, r)
 		}

@@ -62,15 +62,15 @@ func (w *views) events(list []events.Event, most int) []eventView {
 func eventChangesOf(e events.Event, l report.Links) []changeView {
 	var out []changeView
 	for _, c := range e.Changes {
-		v := changeView{Field: c.Field, From: report.Value(c.From), To: report.Value(c.To), Words: c.Words, At: placeView{Text: c.At}}
-		v.At.Link = l.File(e.Revision, placeIn(c.At))
+		v := changeView{Field: c.Field, From: report.Value(c.From), To: report.Value(c.To), Words: c.Words, At: positionView{Text: c.At}}
+		v.At.Link = l.File(e.Revision, parsePosition(c.At))
 		out = append(out, v)
 	}
 	return out
 }
 
-// placeIn reads file:line:column, of which a file's name may have colons too.
-func placeIn(text string) diag.Position {
+// parsePosition reads file:line:column, of which a file's name may have colons too.
+func parsePosition(text string) diag.Position {
 	p := diag.Position{File: text}
 	var numbers []int
 	for range 2 {

@@ -340,7 +340,7 @@ func verb(n int, one, many string) string {
 // targetView is what a card and a page show of a target.
 type targetView struct {
 	Name, Self, Source string
-	Place              string // account and region
+	AccountRegion      string
 	Phase              report.Phase
 	Suspended          bool
 	Commit             commitView
@@ -361,7 +361,7 @@ type targetView struct {
 func (w *views) targetView(t board.TargetState) targetView {
 	v := targetView{
 		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: w.moment(t.NextDue),
-		Place: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t),
+		AccountRegion: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t),
 	}
 	r := t.Last
 	if r == nil {

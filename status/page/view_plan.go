@@ -30,7 +30,7 @@ type linked struct{ Name, Link string }
 
 type changeView struct {
 	Field, From, To, Words string
-	At                     placeView
+	At                     positionView
 }
 
 // stepViews shows the steps of a plan, made at a commit for a target.
@@ -56,7 +56,7 @@ func stepViewOf(s step.Step, l report.Links, target, sha string) stepView {
 	for _, c := range s.Changes {
 		out := changeView{Field: c.Field, From: report.Value(c.From), To: report.Value(c.To), Words: c.Words}
 		if c.Origin != nil {
-			out.At = placeOf(l, sha, *c.Origin)
+			out.At = positionOf(l, sha, *c.Origin)
 		}
 		v.Changes = append(v.Changes, out)
 	}

@@ -18,25 +18,25 @@ import (
 type poolPage struct {
 	layout
 	poolRow
-	Target     string
-	Place      string
-	AsOf       moment // set where the pool is older than the last pass
-	Fault      string // why the last pass could not tell
-	LastEnded  *rolloutView
-	ByVersion  []share
-	ByZone     []share
-	Types      []linkedCount
-	Nodes      []string
-	MoreNodes  int
-	Machines   []machineView
-	MoreMach   int
-	Versions   []versionView
-	Configs    []string // the AWSLaunchConfigs that its template comes from
-	Plan       []stepView
-	Faults     []faultView
-	Events     []eventView
-	Activity   string
-	EventError string
+	Target        string
+	AccountRegion string
+	AsOf          moment // set where the pool is older than the last pass
+	Fault         string // why the last pass could not tell
+	LastEnded     *rolloutView
+	ByVersion     []share
+	ByZone        []share
+	Types         []linkedCount
+	Nodes         []string
+	MoreNodes     int
+	Machines      []machineView
+	MoreMach      int
+	Versions      []versionView
+	Configs       []string // the AWSLaunchConfigs that its template comes from
+	Plan          []stepView
+	Faults        []faultView
+	Events        []eventView
+	Activity      string
+	EventError    string
 }
 
 type linkedCount struct {
@@ -81,7 +81,7 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 	tv := w.targetView(t)
 	v := poolPage{
 		layout: w.layout("fleet", p.Name+" in "+t.Name), poolRow: w.poolRow(poolItemOf(&t, p, report.StepsByPool(t.Last))),
-		Target: t.Name, Place: tv.Place, AsOf: tv.PoolsAt, Activity: keyActivity(t.Name, key),
+		Target: t.Name, AccountRegion: tv.AccountRegion, AsOf: tv.PoolsAt, Activity: keyActivity(t.Name, key),
 	}
 	v.About, v.JSON = t.Name, "/api/v1/pools"
 	if v.Stale {

@@ -39,7 +39,7 @@ type pullPage struct {
 	Approved     string
 	AsReviewed   bool
 	Differs      []string
-	Untold       []string
+	Uncompared   []string
 	Gone         []linked
 	Unaffected   int
 	Unkept       bool
@@ -49,17 +49,17 @@ type pullPage struct {
 
 // pullTarget is what a pull request does to a target.
 type pullTarget struct {
-	Name, Link, Place string
-	Anchor            string
-	Figures           []figure
-	Digest            string
-	Faults            []faultView
-	Error             string
-	Steps             []stepView
-	More              int
-	Held              int
-	Problems          string
-	Words             string
+	Name, Link, AccountRegion string
+	Anchor                    string
+	Figures                   []figure
+	Digest                    string
+	Faults                    []faultView
+	Error                     string
+	Steps                     []stepView
+	More                      int
+	Held                      int
+	Problems                  string
+	Words                     string
 }
 
 // pullSteps bounds the steps on a pull request's page, so that one that moves every
@@ -105,7 +105,7 @@ func (w *views) pullsView() pullsView {
 func (w *views) pullPage(p report.Pull) pullPage {
 	v := pullPage{
 		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: w.pullRow(p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
-		Approved: p.Approved, AsReviewed: p.AsReviewed, Differs: p.Differs, Untold: p.Untold, Unaffected: p.Unaffected, Unkept: p.Unkept,
+		Approved: p.Approved, AsReviewed: p.AsReviewed, Differs: p.Differs, Uncompared: p.Uncompared, Unaffected: p.Unaffected, Unkept: p.Unkept,
 	}
 	v.JSON = "/api/v1/pulls"
 	l := w.links(p.Source)
@@ -127,7 +127,7 @@ func (w *views) pullPage(p report.Pull) pullPage {
 
 func (w *views) pullTarget(p report.Pull, r *plan.Report, l report.Links, anchor string, left *int) pullTarget {
 	t := pullTarget{
-		Name: r.Target, Anchor: anchor, Place: report.AccountRegion(r), Digest: p.Digests[r.Target], Faults: faultViews(r.Diagnostics, l, p.HeadSHA),
+		Name: r.Target, Anchor: anchor, AccountRegion: report.AccountRegion(r), Digest: p.Digests[r.Target], Faults: faultViews(r.Diagnostics, l, p.HeadSHA),
 		Problems: report.Problems(r), Words: report.SummaryWords(r),
 	}
 	if _, ok := w.board.Target(r.Target); ok {

@@ -49,12 +49,12 @@ func TestAWSMovesWhileAPlanIsMade(t *testing.T) {
 	}}
 	b.round()
 	b.w.o.Git = git
-	told := len(b.teller.shown)
-	if b.round(); len(b.teller.shown) == told {
+	told := len(b.display.shown)
+	if b.round(); len(b.display.shown) == told {
 		t.Error("the plan was not made again, though AWS moved after it was begun")
 	}
-	told = len(b.teller.shown)
-	if b.round(); len(b.teller.shown) != told {
+	told = len(b.display.shown)
+	if b.round(); len(b.display.shown) != told {
 		t.Error("the plan is made again though nothing moved")
 	}
 }
@@ -71,12 +71,12 @@ func TestALateCommentAllowsNoLaterCommit(t *testing.T) {
 		b.propose(1, worse, func(p *forge.PullRequest) { p.UpdatedAt = b.clock })
 		b.look()
 		b.forge.comments = append(b.forge.comments, forge.Comment{ID: 1, Number: 1, Author: "writer", Body: "weir plan", CreatedAt: said, UpdatedAt: said})
-		if b.look(); b.teller.last().State != report.PullWaiting {
-			t.Errorf("told: %+v", b.teller.last())
+		if b.look(); b.display.last().State != report.PullWaiting {
+			t.Errorf("told: %+v", b.display.last())
 		}
 		b.forge.say(1, "writer", "weir plan")
-		if b.look(); b.teller.last().State != report.PullPlanned {
-			t.Errorf("told: %+v", b.teller.last())
+		if b.look(); b.display.last().State != report.PullPlanned {
+			t.Errorf("told: %+v", b.display.last())
 		}
 	})
 	for _, restarts := range []bool{false, true} {
@@ -91,8 +91,8 @@ func TestALateCommentAllowsNoLaterCommit(t *testing.T) {
 				b.restart()
 			}
 			b.forge.deaf = nil
-			if b.look(); b.teller.last().State != report.PullWaiting {
-				t.Errorf("told: %+v", b.teller.last())
+			if b.look(); b.display.last().State != report.PullWaiting {
+				t.Errorf("told: %+v", b.display.last())
 			}
 		})
 	}
@@ -102,13 +102,13 @@ func TestAnAllowedForkIsNoneWhereForksAreNotPlanned(t *testing.T) {
 	b, _ := started(t, "forks: {allowBy: [comment]}", "", func(p *forge.PullRequest) { p.Fork = true })
 	b.round()
 	b.forge.say(1, "writer", "weir plan")
-	if b.look(); b.teller.last().State != report.PullPlanned {
-		t.Fatalf("told: %+v", b.teller.last())
+	if b.look(); b.display.last().State != report.PullPlanned {
+		t.Fatalf("told: %+v", b.display.last())
 	}
 	b.policy.Forks = Forks{}
 	b.restart()
-	if b.look(); b.teller.last().State != report.PullWaiting {
-		t.Errorf("told: %+v", b.teller.last())
+	if b.look(); b.display.last().State != report.PullWaiting {
+		t.Errorf("told: %+v", b.display.last())
 	}
 }
 
@@ -116,14 +116,14 @@ func TestAnApprovalThatWasGivenWhileWeirWasAway(t *testing.T) {
 	b, _ := started(t, "", ", apply: as-reviewed")
 	b.round()
 	b.publish()
-	want := b.teller.last()
+	want := b.display.last()
 	b.forge.say(1, "writer", "weir approve")
 	b.restart()
 	b.look()
 	if got := b.approved(); len(got) != 1 || !strings.HasPrefix(got[0], want.Reports[0].Plan.Digest()) {
 		t.Fatalf("approved: %v; replies: %q", got, b.forge.replies)
 	}
-	if p := b.teller.last(); p.State != report.PullPlanned || p.Digest != want.Digest || p.Approved != "writer" {
+	if p := b.display.last(); p.State != report.PullPlanned || p.Digest != want.Digest || p.Approved != "writer" {
 		t.Errorf("told: %+v", p)
 	}
 }
@@ -135,8 +135,8 @@ func TestARestartBeginsNothingAnew(t *testing.T) {
 	b.round()
 	b.restart()
 	b.round()
-	if len(b.teller.begun) != 1 || b.teller.last().State != report.PullPlanned {
-		t.Errorf("begun: %v", b.teller.begun)
+	if len(b.display.begun) != 1 || b.display.last().State != report.PullPlanned {
+		t.Errorf("begun: %v", b.display.begun)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestANewConfigurationIsPlannedAnew(t *testing.T) {
 	b.fleet = f
 	b.pass()
 	b.round()
-	p := b.teller.last()
+	p := b.display.last()
 	if len(p.Reports) != 1 || len(p.Reports[0].Plan.Steps) != 1 || fmt.Sprint(p.Reports[0].Plan.Steps[0].Changes[0].To) != "7" {
 		t.Errorf("told: %s %+v", steps(p), p)
 	}
@@ -225,8 +225,8 @@ func TestAPullRequestThatIsGone(t *testing.T) {
 	b.round()
 	delete(b.forge.pulls, 1)
 	b.forge.version++
-	if b.round(); b.teller.last().State != report.PullClosed || b.w.open[1] != nil {
-		t.Errorf("told: %+v", b.teller.last())
+	if b.round(); b.display.last().State != report.PullClosed || b.w.open[1] != nil {
+		t.Errorf("told: %+v", b.display.last())
 	}
 }
 
@@ -252,7 +252,7 @@ func TestARestartMakesNothingFitToBeApproved(t *testing.T) {
 			"o/one/other.yaml":         pool("other", "ami: {eksLookupType: AmazonLinux2023}", "ami: {id: ami-0123456789abcdef0}"),
 		})
 		b.round()
-		p := b.teller.last()
+		p := b.display.last()
 		if p.State != report.PullFailing || len(p.Reports) != 1 || p.Reports[0].Plan == nil {
 			t.Fatalf("told: %+v", p)
 		}
@@ -270,8 +270,8 @@ func TestARestartMakesNothingFitToBeApproved(t *testing.T) {
 		b.publish()
 		b.w.o.Git = noGit{b.w.o.Git}
 		b.w.open[1].asked = true
-		if b.round(); b.teller.last().State != report.PullPlanned || b.teller.last().Stale == "" {
-			t.Fatalf("told: %+v", b.teller.last())
+		if b.round(); b.display.last().State != report.PullPlanned || b.display.last().Stale == "" {
+			t.Fatalf("told: %+v", b.display.last())
 		}
 		refused(t, b)
 	})
@@ -358,7 +358,7 @@ func TestAListOfAnotherMoment(t *testing.T) {
 				b.round()
 			}
 			var told []string
-			for _, p := range b.teller.shown {
+			for _, p := range b.display.shown {
 				if p.Number == 1 {
 					told = append(told, string(p.State)+" "+p.HeadSHA)
 				}

@@ -223,7 +223,7 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 		return err
 	}
 	p, all := k.shown, digestsOf(k.shown)
-	earlier := p.State == "" && k.Told
+	earlier := p.State == "" && k.Reported
 	if p.Unkept {
 		all = slices.Sorted(maps.Values(k.Digests))
 	}

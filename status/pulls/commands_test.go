@@ -16,7 +16,7 @@ import (
 // look has the watcher look at once, as a webhook does.
 func (b *bench) look() {
 	b.t.Helper()
-	b.w.Heard(1)
+	b.w.Changed(1)
 	b.clock = b.clock.Add(time.Second)
 	b.w.round(b.t.Context())
 	b.finish()
@@ -24,7 +24,7 @@ func (b *bench) look() {
 
 // publish is the comment that the teller's forge shows now.
 func (b *bench) publish() {
-	b.forge.say(1, "weir-bot", "marker "+report.DigestMarker(b.teller.last().Digest))
+	b.forge.say(1, "weir-bot", "marker "+report.DigestMarker(b.display.last().Digest))
 	b.clock = b.clock.Add(time.Second)
 }
 
@@ -44,7 +44,7 @@ func (b *bench) approved() []string {
 func TestApproveByComment(t *testing.T) {
 	b, head := started(t, "", ", apply: as-reviewed")
 	b.round()
-	p := b.teller.last()
+	p := b.display.last()
 	if !p.AsReviewed || p.Digest == "" {
 		t.Fatalf("told: %+v", p)
 	}
@@ -55,15 +55,15 @@ func TestApproveByComment(t *testing.T) {
 	if diff := cmp.Diff(want, b.approved()); diff != "" {
 		t.Error(diff)
 	}
-	if b.teller.last().Approved != "writer" || b.bells != 1 || !slices.Contains(b.forge.reacted, "2 +1") || id != 2 {
-		t.Errorf("told %+v, reacted %v", b.teller.last(), b.forge.reacted)
+	if b.display.last().Approved != "writer" || b.bells != 1 || !slices.Contains(b.forge.reacted, "2 +1") || id != 2 {
+		t.Errorf("told %+v, reacted %v", b.display.last(), b.forge.reacted)
 	}
 	// Once only, also over a restart; and it stays approved.
 	b.restart()
 	b.look()
 	b.look()
-	if len(b.forge.reacted) != 1 || b.teller.last().Approved != "writer" {
-		t.Errorf("reacted %v, told %+v", b.forge.reacted, b.teller.last())
+	if len(b.forge.reacted) != 1 || b.display.last().Approved != "writer" {
+		t.Errorf("reacted %v, told %+v", b.forge.reacted, b.display.last())
 	}
 	// The digest is the one that holds the steps of the merge.
 	b.merge(1, head)
@@ -77,7 +77,7 @@ func TestAnApprovalIsOfWhatWasShown(t *testing.T) {
 	b, _ := started(t, "", ", apply: as-reviewed")
 	b.round()
 	b.publish()
-	old := b.teller.last().Digest
+	old := b.display.last().Digest
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")})
 	b.forge.say(1, "writer", "weir approve")
 	b.look()
@@ -97,7 +97,7 @@ func TestAnApprovalIsOfWhatWasShown(t *testing.T) {
 	if got := b.approved(); got != nil {
 		t.Fatalf("an old plan was approved: %v", got)
 	}
-	b.forge.say(1, "writer", "weir approve "+b.teller.last().Digest)
+	b.forge.say(1, "writer", "weir approve "+b.display.last().Digest)
 	b.look()
 	if got := b.approved(); len(got) != 1 {
 		t.Errorf("approved: %v; replies: %q", got, b.forge.replies)
@@ -121,8 +121,8 @@ func TestNoApprovalOfARetargetedPullRequest(t *testing.T) {
 	if got := b.approved(); got != nil {
 		t.Fatalf("approved: %v", got)
 	}
-	if b.round(); b.teller.last().State != report.PullClosed || b.w.open[1] != nil {
-		t.Errorf("told: %+v", b.teller.last())
+	if b.round(); b.display.last().State != report.PullClosed || b.w.open[1] != nil {
+		t.Errorf("told: %+v", b.display.last())
 	}
 }
 
@@ -134,9 +134,9 @@ func TestWhoMayCommand(t *testing.T) {
 		b.forge.say(1, who, "weir approve")
 		b.forge.say(1, who, "weir plan")
 	}
-	told := len(b.teller.shown)
+	told := len(b.display.shown)
 	b.look()
-	if got := b.approved(); got != nil || len(b.teller.shown) != told {
+	if got := b.approved(); got != nil || len(b.display.shown) != told {
 		t.Errorf("approved %v", got)
 	}
 	if want := 6; len(b.forge.reacted) != want || len(b.forge.replies) != 0 {
@@ -174,31 +174,31 @@ func TestAForkIsPlannedForAMaintainer(t *testing.T) {
 	// Opened and commented between two looks: who commented may have read another commit.
 	b.forge.say(1, "writer", "weir plan")
 	b.round()
-	if p := b.teller.last(); p.State != report.PullWaiting || len(b.forge.replies) != 1 {
+	if p := b.display.last(); p.State != report.PullWaiting || len(b.forge.replies) != 1 {
 		t.Fatalf("told: %+v", p)
 	}
 	b.forge.say(1, "reader", "weir plan")
-	if b.look(); b.teller.last().State != report.PullWaiting {
-		t.Fatalf("told: %+v", b.teller.last())
+	if b.look(); b.display.last().State != report.PullWaiting {
+		t.Fatalf("told: %+v", b.display.last())
 	}
 	b.forge.say(1, "writer", "weir plan")
-	if b.look(); b.teller.last().State != report.PullPlanned {
-		t.Fatalf("told: %+v", b.teller.last())
+	if b.look(); b.display.last().State != report.PullPlanned {
+		t.Fatalf("told: %+v", b.display.last())
 	}
 	b.restart()
-	if b.look(); b.teller.last().State != report.PullPlanned {
-		t.Fatalf("after a restart: %+v", b.teller.last())
+	if b.look(); b.display.last().State != report.PullPlanned {
+		t.Fatalf("after a restart: %+v", b.display.last())
 	}
 	// A later push needs it again.
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")})
-	if b.look(); b.teller.last().State != report.PullWaiting {
-		t.Fatalf("after a push: %+v", b.teller.last())
+	if b.look(); b.display.last().State != report.PullWaiting {
+		t.Fatalf("after a push: %+v", b.display.last())
 	}
 	// One that comes together with the comment, too.
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 10")})
 	b.forge.say(1, "writer", "weir plan")
-	if b.look(); b.teller.last().State != report.PullWaiting {
-		t.Fatalf("after a push at the same time: %+v", b.teller.last())
+	if b.look(); b.display.last().State != report.PullWaiting {
+		t.Fatalf("after a push at the same time: %+v", b.display.last())
 	}
 }
 
@@ -206,8 +206,8 @@ func TestACommentAllowsNoForkUnlessConfigured(t *testing.T) {
 	b, _ := started(t, "forks: {allowBy: [label]}", "", func(p *forge.PullRequest) { p.Fork = true })
 	b.round()
 	b.forge.say(1, "writer", "weir plan")
-	if b.look(); b.teller.last().State != report.PullWaiting || !strings.Contains(b.forge.replies[0], "does not allow it") {
-		t.Fatalf("told: %+v, %q", b.teller.last(), b.forge.replies)
+	if b.look(); b.display.last().State != report.PullWaiting || !strings.Contains(b.forge.replies[0], "does not allow it") {
+		t.Fatalf("told: %+v, %q", b.display.last(), b.forge.replies)
 	}
 }
 
@@ -216,8 +216,8 @@ func TestALabelAllowsTheCommitItWasSetFor(t *testing.T) {
 	wants := func(when string, want report.PullState) {
 		t.Helper()
 		b.forge.version++
-		if b.look(); b.teller.last().State != want {
-			t.Fatalf("%s: %+v", when, b.teller.last())
+		if b.look(); b.display.last().State != want {
+			t.Fatalf("%s: %+v", when, b.display.last())
 		}
 	}
 	wants("set before weir saw the commit", report.PullWaiting)

@@ -24,18 +24,18 @@ type merge struct {
 
 // findings are how the plan of a merge differs from the one that was shown, and what
 // of that weir cannot know.
-type findings struct{ differs, untold []string }
+type findings struct{ differs, uncompared []string }
 
 // compare holds what was planned first at a merge against what was shown.
 func compare(r reviewed, m merge) findings {
 	var out findings
 	for _, target := range targetsOf(r, m) {
-		differs, untold := compareTarget(r, m, target)
+		differs, uncompared := compareTarget(r, m, target)
 		for _, line := range differs {
 			out.differs = append(out.differs, target+": "+line)
 		}
-		for _, line := range untold {
-			out.untold = append(out.untold, target+": "+line)
+		for _, line := range uncompared {
+			out.uncompared = append(out.uncompared, target+": "+line)
 		}
 	}
 	why := ""
@@ -49,8 +49,8 @@ func compare(r reviewed, m merge) findings {
 	case why == "":
 	case len(out.differs) > 0:
 		out.differs = slices.Insert(out.differs, 0, why)
-	case len(out.untold) > 0:
-		out.untold = slices.Insert(out.untold, 0, why)
+	case len(out.uncompared) > 0:
+		out.uncompared = slices.Insert(out.uncompared, 0, why)
 	}
 	return out
 }
@@ -63,52 +63,52 @@ func targetsOf(r reviewed, m merge) []string {
 
 // compareTarget says of one target how its plan differs from the one that was shown,
 // and what of that weir cannot know.
-func compareTarget(r reviewed, m merge, target string) (differs, untold []string) {
+func compareTarget(r reviewed, m merge, target string) (differs, uncompared []string) {
 	a, planned := m.Plans[target]
 	digest, comparable := r.Digests[target]
 	shown := comparable || slices.Contains(r.Undigested, target)
 	upTo := cmp.Or(a.With, m.Revision)
 	together := !m.alone || a.With != ""
 	does := "the plan " + words(a.Summary)
-	say := func(text string) { differs = append(differs, text) }
-	doubt := func(text string) { untold = append(untold, text) }
+	addDiffers := func(text string) { differs = append(differs, text) }
+	addUncompared := func(text string) { uncompared = append(uncompared, text) }
 	same := comparable && a.Digest != "" && a.Digest == digest
 	switch {
 	case !planned && slices.Contains(m.Touched, target): // who waits says so
 	case !planned && together:
-		say("with the commits that it was applied with, up to " + short(upTo) + ", nothing of it changes")
+		addDiffers("with the commits that it was applied with, up to " + short(upTo) + ", nothing of it changes")
 	case !planned:
-		say("the merge does not change it")
+		addDiffers("the merge does not change it")
 	case a.Fault != "":
 		if !shown || r.State != report.PullFailing {
-			say("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
+			addDiffers("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
 		}
 	case same:
 	case !shown && a.Empty: // there was nothing to show
 	case (together || a.Unsure || m.Began) && !shown && m.explains(target, a.Digest): // others' doing
 	case a.Unsure:
-		doubt("weir was started anew while the merge was applied, and what it planned before is not known; after that " + does)
+		addUncompared("weir was started anew while the merge was applied, and what it planned before is not known; after that " + does)
 	case m.Began && !shown:
-		doubt("weir was started when this was merged already, and what the merge changes of it is not known; " + does)
+		addUncompared("weir was started when this was merged already, and what the merge changes of it is not known; " + does)
 	case together && !shown:
-		doubt("it is changed too, by the merge or by another of the commits up to " + short(upTo) + ", which were applied together; " + does)
+		addUncompared("it is changed too, by the merge or by another of the commits up to " + short(upTo) + ", which were applied together; " + does)
 	case !shown && r.Base == "":
-		say(does)
+		addDiffers(does)
 	case !shown:
-		say("it is changed too, which the review did not show; " + does)
+		addDiffers("it is changed too, which the review did not show; " + does)
 	case !comparable:
-		say("the review had no plan of it to compare with; " + does)
+		addDiffers("the review had no plan of it to compare with; " + does)
 	case a.Digest == "":
-		doubt("its plan was made without secrets and cannot be compared with the reviewed one")
+		addUncompared("its plan was made without secrets and cannot be compared with the reviewed one")
 	case together:
-		doubt("it was planned together with other commits, up to " + short(upTo) + ", and that plan cannot be compared with the one of the pull request alone; it " + words(a.Summary))
+		addUncompared("it was planned together with other commits, up to " + short(upTo) + ", and that plan cannot be compared with the one of the pull request alone; it " + words(a.Summary))
 	default:
-		say("the plan is not the reviewed one; it " + words(a.Summary))
+		addDiffers("the plan is not the reviewed one; it " + words(a.Summary))
 	}
 	if before := r.Held[target]; planned && shown && a.Fault == "" && !a.Unsure && (same || !together) && before.Sum != a.Holding.Sum {
-		say(heldOtherwise(before, a.Holding))
+		addDiffers(heldOtherwise(before, a.Holding))
 	}
-	return differs, untold
+	return differs, uncompared
 }
 
 // heldOtherwise says that other steps are held than were shown so.

@@ -142,18 +142,18 @@ func (f *memForge) say(number int64, user, body string) int64 {
 	return id
 }
 
-// memTeller keeps what was told.
-type memTeller struct {
+// memDisplay keeps what was told.
+type memDisplay struct {
 	begun []string
 	shown []report.Pull
 }
 
-func (m *memTeller) Begin(_ string, number int64, sha string) {
+func (m *memDisplay) Begin(_ string, number int64, sha string) {
 	m.begun = append(m.begun, fmt.Sprintf("%d %s", number, sha))
 }
-func (m *memTeller) Show(p report.Pull) { m.shown = append(m.shown, p) }
+func (m *memDisplay) Show(p report.Pull) { m.shown = append(m.shown, p) }
 
-func (m *memTeller) last() report.Pull {
+func (m *memDisplay) last() report.Pull {
 	if len(m.shown) == 0 {
 		return report.Pull{}
 	}
@@ -175,7 +175,7 @@ type bench struct {
 	policy   Policy
 	base     *fleet.Base
 	forge    *memForge
-	teller   *memTeller
+	display  *memDisplay
 	book     *gates.Book
 	db       *state.DB
 	clock    time.Time
@@ -208,7 +208,7 @@ func newBench(t *testing.T, pullRequests, extra string) *bench {
 func (b *bench) open(repo, aws, pullRequests, extra string) {
 	t := b.t
 	t.Helper()
-	b.teller, b.clock = &memTeller{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	b.display, b.clock = &memDisplay{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	b.forge = &memForge{pulls: map[int64]*forge.PullRequest{}, levels: map[string]forge.Level{"writer": forge.Write, "reader": forge.Read}, asked: map[string]int{}, now: b.now}
 	b.config = &fleet.Config{Instance: "a", Sources: []string{"s"}, Targets: fleettest.Targets(t, b.dir, strings.Replace(targets, "EXTRA", extra, 1)), KeepVersions: 10, Endpoint: aws}
 	if err := yaml.Unmarshal([]byte("{"+pullRequests+"}"), &b.policy); err != nil {
@@ -255,7 +255,7 @@ func (b *bench) restart() {
 	var err error
 	b.w, err = New(Options{
 		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Accounts: b.accounts.ForPlans(),
-		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.policy, Teller: b.teller,
+		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.policy, Display: b.display,
 		Approver: b.book, Approved: func() { b.bells++ }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: NewTurns(),
 		Event: func(e events.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
 	})

@@ -123,7 +123,7 @@ func TestAMergeAppliesTheImagesThatItsPlanShowed(t *testing.T) {
 			b.compose()
 			head := b.propose(1, map[string]string{"o/one/pool.yaml": lookedUp("one", false, largeMachine, biggerMachine), "o/two/pool.yaml": lookedUp("two", true, largeMachine, biggerMachine)})
 			b.round()
-			shown := b.teller.last()
+			shown := b.display.last()
 			if shown.State != report.PullPlanned || shown.Digest == "" {
 				t.Fatalf("shown: %+v", shown)
 			}
@@ -145,7 +145,7 @@ func TestAMergeAppliesTheImagesThatItsPlanShowed(t *testing.T) {
 			b.forge.version++
 			b.round()
 			b.round()
-			if p := b.teller.last(); p.State != report.PullMerged || len(p.Differs) > 0 {
+			if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) > 0 {
 				t.Errorf("told of the merge: %v %s", p.Differs, p.State)
 			}
 			// What was published since is followed afterwards, and by who follows it.
@@ -177,7 +177,7 @@ func (b *bench) proposed() (head string) {
 	b.t.Helper()
 	head = b.propose(1, map[string]string{"o/one/pool.yaml": lookedUp("one", false, largeMachine, biggerMachine), "o/two/pool.yaml": lookedUp("two", true, largeMachine, biggerMachine)})
 	b.round()
-	if p := b.teller.last(); p.State != report.PullPlanned {
+	if p := b.display.last(); p.State != report.PullPlanned {
 		b.t.Fatalf("shown: %+v", p)
 	}
 	return head
@@ -263,7 +263,7 @@ func TestImagesOfAPullRequestThatIsNotMerged(t *testing.T) {
 		t.Errorf("followed meanwhile: %q", followed)
 	}
 	b.round()
-	if got := moves(b.teller.last().Reports)["two"]; got != "" {
+	if got := moves(b.display.last().Reports)["two"]; got != "" {
 		t.Errorf("shown of two: %s", got)
 	}
 	if len(b.w.images.byPull) != 1 {
@@ -471,7 +471,7 @@ func TestImagesOfASharedTemplate(t *testing.T) {
 	b.compose()
 	head := b.propose(1, files(biggerMachine))
 	b.round()
-	if p := b.teller.last(); p.State != report.PullPlanned || moves(p.Reports)["one"] != first+" → "+second || moves(p.Reports)["two"] != "" {
+	if p := b.display.last(); p.State != report.PullPlanned || moves(p.Reports)["one"] != first+" → "+second || moves(p.Reports)["two"] != "" {
 		t.Fatalf("shown: %s %s %v", p.State, p.Reason, moves(p.Reports))
 	}
 	third := b.newImage(3)

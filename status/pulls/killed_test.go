@@ -90,7 +90,7 @@ func TestAReviewThatKilledTheProcess(t *testing.T) {
 		}
 	}
 	var told report.Pull
-	for _, p := range b.teller.shown {
+	for _, p := range b.display.shown {
 		if p.Number == 1 {
 			told = p
 		}
@@ -98,7 +98,7 @@ func TestAReviewThatKilledTheProcess(t *testing.T) {
 	if told.State != report.PullFailing || !strings.Contains(told.Reason, "push another commit, or comment weir plan") || told.HeadSHA != head {
 		t.Errorf("told: %+v", told)
 	}
-	if n := len(b.teller.shown); n != 2 || b.planned()[2] != other {
+	if n := len(b.display.shown); n != 2 || b.planned()[2] != other {
 		t.Errorf("%d times told, planned %v", n, b.planned())
 	}
 	// Neither a restart nor a commit that is followed changes that.
@@ -115,14 +115,14 @@ func TestAReviewThatKilledTheProcess(t *testing.T) {
 	}
 	b.forge.say(1, "writer", "weir plan")
 	if b.look(); b.planned()[1] != head {
-		t.Errorf("told: %+v", b.teller.last())
+		t.Errorf("told: %+v", b.display.last())
 	}
 	// It ended, and so did what was noted.
 	b.restart()
 	b.w.o.Git = h
 	begun := h.times(head)
 	if b.round(); h.times(head) == begun || b.planned()[1] != head {
-		t.Errorf("a restart after that does not plan it: %+v", b.teller.last())
+		t.Errorf("a restart after that does not plan it: %+v", b.display.last())
 	}
 }
 
@@ -132,7 +132,7 @@ func TestANewCommitOfAReviewThatKilledTheProcess(t *testing.T) {
 	b.round()
 	next := b.propose(1, wider(5))
 	if b.round(); b.planned()[1] != next {
-		t.Errorf("told: %+v", b.teller.last())
+		t.Errorf("told: %+v", b.display.last())
 	}
 }
 
@@ -142,7 +142,7 @@ func TestNothingIsReviewedThatCannotBeNoted(t *testing.T) {
 	if err := b.db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if b.round(); b.teller.last().State != report.PullFailing || !strings.Contains(b.teller.last().Reason, "state cannot be written") {
-		t.Errorf("told: %+v", b.teller.last())
+	if b.round(); b.display.last().State != report.PullFailing || !strings.Contains(b.display.last().Reason, "state cannot be written") {
+		t.Errorf("told: %+v", b.display.last())
 	}
 }

@@ -44,10 +44,10 @@ func TestKeptPlansAreBounded(t *testing.T) {
 	for n := int64(7); n <= 18; n++ {
 		b.propose(n, large(pools, 4+int(n)))
 	}
-	b.teller.shown = nil
+	b.display.shown = nil
 	b.round()
-	told := b.teller.shown
-	if b.teller.shown = nil; len(told) != 12 || len(told[0].Reports) != 1 || len(told[0].Reports[0].Plan.Steps) < pools {
+	told := b.display.shown
+	if b.display.shown = nil; len(told) != 12 || len(told[0].Reports) != 1 || len(told[0].Reports[0].Plan.Steps) < pools {
 		t.Fatalf("%d were told", len(told))
 	}
 	one := told[0].Bytes()
@@ -67,14 +67,14 @@ func TestKeptPlansAreBounded(t *testing.T) {
 	if b.look(); len(b.approved()) != 1 {
 		t.Errorf("approved %v, replies %q", b.approved(), b.forge.replies)
 	}
-	if p := b.teller.last(); p.Number != 3 || p.Approved != "writer" || len(p.Reports) != 1 {
+	if p := b.display.last(); p.Number != 3 || p.Approved != "writer" || len(p.Reports) != 1 {
 		t.Errorf("told: %+v", p)
 	}
-	told = b.teller.shown
+	told = b.display.shown
 	b.edit(5, func(p *forge.PullRequest) { p.Title = "another title" })
 	b.round()
 	b.round()
-	if p := b.teller.last(); len(b.teller.shown) == len(told) || p.Number != 5 || p.Title != "another title" || len(p.Reports) != 1 {
+	if p := b.display.last(); len(b.display.shown) == len(told) || p.Number != 5 || p.Title != "another title" || len(p.Reports) != 1 {
 		t.Errorf("told: %+v", p)
 	}
 }
@@ -96,7 +96,7 @@ func TestOneHeavyReviewAtATime(t *testing.T) {
 	<-b.w.o.Turns.heavy
 	b.looks(0)
 	if got := b.planned(); got[2] != heavy {
-		t.Errorf("planned: %v, %+v", got, b.teller.last())
+		t.Errorf("planned: %v, %+v", got, b.display.last())
 	}
 	if len(b.w.o.Turns.heavy) != 0 {
 		t.Error("it keeps its turn")

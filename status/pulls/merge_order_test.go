@@ -33,7 +33,7 @@ var ways = map[string]func(b *bench, head string) string{
 func (b *bench) glance() {
 	b.t.Helper()
 	b.clock = b.clock.Add(time.Second)
-	b.w.Heard(1)
+	b.w.Changed(1)
 	b.w.round(b.t.Context())
 	b.finish()
 }
@@ -104,7 +104,7 @@ func TestTheOrderInWhichAMergeIsSeenDoesNotMatter(t *testing.T) {
 			t.Parallel()
 			b, head := started(t, "", "")
 			b.round()
-			reviewed := b.teller.last()
+			reviewed := b.display.last()
 			b.do("G"+order+"PRR", func() string { return ways[kind](b, head) })
 			b.oneVerdict(reviewed, strings.Contains(strings.Split(order, "F")[0], "R"))
 		})
@@ -116,18 +116,18 @@ func TestTheOrderInWhichAMergeIsSeenDoesNotMatter(t *testing.T) {
 // nothing is left to do.
 func (b *bench) oneVerdict(reviewed report.Pull, late bool) {
 	b.t.Helper()
-	p := b.teller.last()
-	if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || b.w.open[1] != nil {
-		b.t.Errorf("told in the end: %s, compared %t: %q %q", p.State, p.Compared, p.Differs, p.Untold)
+	p := b.display.last()
+	if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Uncompared) > 0 || b.w.open[1] != nil {
+		b.t.Errorf("told in the end: %s, compared %t: %q %q", p.State, p.Compared, p.Differs, p.Uncompared)
 	}
 	if p.Digest != reviewed.Digest || p.BaseSHA != reviewed.BaseSHA || p.MergeSHA == "" {
 		b.t.Errorf("told of another plan: %s upon %s, merged as %q", p.Digest, p.BaseSHA, p.MergeSHA)
 	}
 	verdicts := 0
-	for _, p := range b.teller.shown {
+	for _, p := range b.display.shown {
 		switch {
-		case p.State == report.PullUnaffected && !late || p.State == report.PullConflict || len(p.Differs)+len(p.Untold) > 0:
-			b.t.Errorf("told on the way: %s %s %q %q", p.State, p.Reason, p.Differs, p.Untold)
+		case p.State == report.PullUnaffected && !late || p.State == report.PullConflict || len(p.Differs)+len(p.Uncompared) > 0:
+			b.t.Errorf("told on the way: %s %s %q %q", p.State, p.Reason, p.Differs, p.Uncompared)
 		case p.Compared:
 			verdicts++
 		}
@@ -152,11 +152,11 @@ func TestAForgeThatReportsAMergeLate(t *testing.T) {
 				t.Parallel()
 				b, head := started(t, "", "")
 				b.round()
-				reviewed := b.teller.last()
+				reviewed := b.display.last()
 				b.do(order, func() string { return ways[kind](b, head) })
-				p := b.teller.last()
-				if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || p.Digest != reviewed.Digest || len(b.events) > 0 {
-					t.Errorf("told: %s, compared %t, digest %q: %q %q", p.State, p.Compared, p.Digest, p.Differs, p.Untold)
+				p := b.display.last()
+				if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Uncompared) > 0 || p.Digest != reviewed.Digest || len(b.events) > 0 {
+					t.Errorf("told: %s, compared %t, digest %q: %q %q", p.State, p.Compared, p.Digest, p.Differs, p.Uncompared)
 				}
 			})
 		}
@@ -257,12 +257,12 @@ func TestWhatComesWithAMerge(t *testing.T) {
 			b.round()
 			tc.do(b, head)
 			b.do("PRPRRR", nil)
-			p := b.teller.last()
+			p := b.display.last()
 			if p.State != report.PullMerged || b.w.open[1] != nil || p.Compared != (tc.untold == nil) {
 				t.Errorf("told %s, compared %t", p.State, p.Compared)
 			}
 			begin(t, "differs", p.Differs, tc.differs)
-			begin(t, "untold", p.Untold, tc.untold)
+			begin(t, "untold", p.Uncompared, tc.untold)
 			if len(b.events) != len(tc.differs) {
 				t.Errorf("events: %+v", b.events)
 			}
@@ -325,7 +325,7 @@ func TestSeveralMergesBetweenTwoLooks(t *testing.T) {
 				}
 				b.do("PRRR", nil)
 				seen := map[int64]report.Pull{}
-				for _, p := range b.teller.shown {
+				for _, p := range b.display.shown {
 					seen[p.Number] = p
 				}
 				for number, want := range map[int64][]string{1: tc.first, 2: tc.another} {
@@ -333,7 +333,7 @@ func TestSeveralMergesBetweenTwoLooks(t *testing.T) {
 					if p.State != report.PullMerged || p.Compared != (want == nil) || len(p.Differs) > 0 || b.w.open[number] != nil {
 						t.Errorf("%d: told %s, compared %t: %q", number, p.State, p.Compared, p.Differs)
 					}
-					begin(t, fmt.Sprint(number), p.Untold, want)
+					begin(t, fmt.Sprint(number), p.Uncompared, want)
 				}
 				if len(b.events) > 0 {
 					t.Errorf("events: %+v", b.events)
@@ -347,11 +347,11 @@ func TestSeveralMergesBetweenTwoLooks(t *testing.T) {
 func TestAPushWithoutAPullRequestRaisesNoAlarm(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.round()
-	told := len(b.teller.shown)
+	told := len(b.display.shown)
 	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
 	b.do("PRPRR", nil)
-	if len(b.teller.shown) != told || len(b.events) > 0 {
-		t.Errorf("told: %+v, events: %+v", b.teller.last(), b.events)
+	if len(b.display.shown) != told || len(b.events) > 0 {
+		t.Errorf("told: %+v, events: %+v", b.display.last(), b.events)
 	}
 }
 
@@ -376,8 +376,8 @@ func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
 				say(b.forge.pulls[1])
 				b.forge.version++
 				b.do(after+"RR", nil)
-				if p := b.teller.last(); p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 || b.w.open[1] != nil {
-					t.Errorf("told %s, compared %t: %q %q %s", p.State, p.Compared, p.Differs, p.Untold, p.Reason)
+				if p := b.display.last(); p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Uncompared) > 0 || b.w.open[1] != nil {
+					t.Errorf("told %s, compared %t: %q %q %s", p.State, p.Compared, p.Differs, p.Uncompared, p.Reason)
 				}
 			})
 		}
@@ -391,11 +391,11 @@ func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
 		b.do("PRR", nil)
 		b.clock = b.clock.Add(waiting)
 		b.round()
-		p := b.teller.last()
+		p := b.display.last()
 		if p.State != report.PullMerged || p.Compared || len(p.Differs) > 0 || b.w.open[1] != nil {
 			t.Errorf("told: %+v", p)
 		}
-		begin(t, "untold", p.Untold, []string{"the forge does not say as which commit it was merged"})
+		begin(t, "untold", p.Uncompared, []string{"the forge does not say as which commit it was merged"})
 	})
 	t.Run("closed without being merged", func(t *testing.T) {
 		b, _ := started(t, "", "")
@@ -403,7 +403,7 @@ func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
 		b.forge.pulls[1].State = forge.Closed
 		b.forge.version++
 		b.do("PR", nil)
-		if p := b.teller.last(); p.State != report.PullClosed {
+		if p := b.display.last(); p.State != report.PullClosed {
 			t.Errorf("told: %+v", p)
 		}
 	})
@@ -417,11 +417,11 @@ func TestAProcessThatDiesWhileItAppliesAMerge(t *testing.T) {
 	b.do("GFP", func() string { return b.mergeCommit(head) })
 	b.restart() // nothing of the pass was written down
 	b.do("PRR", nil)
-	p := b.teller.last()
+	p := b.display.last()
 	if p.State != report.PullMerged || p.Compared || len(p.Differs) > 0 || len(b.events) > 0 {
 		t.Errorf("told: %s %q", p.State, p.Differs)
 	}
-	begin(t, "untold", p.Untold, []string{"one: weir was started anew while the merge was applied"})
+	begin(t, "untold", p.Uncompared, []string{"one: weir was started anew while the merge was applied"})
 }
 
 // renew makes the fleet anew, as a new process and a new configuration do: it takes all
@@ -468,7 +468,7 @@ func TestAMergeWhileWeirIsAway(t *testing.T) {
 			t.Parallel()
 			b, head := started(t, "", "")
 			b.round()
-			reviewed := b.teller.last()
+			reviewed := b.display.last()
 			do(b, head)
 			b.do("PRPRRR", nil)
 			b.oneVerdict(reviewed, true)
@@ -483,9 +483,9 @@ func TestAMergeWhileWeirIsAway(t *testing.T) {
 		b.renew()
 		b.drift("two")
 		b.do("PRR", nil)
-		p := b.teller.last()
+		p := b.display.last()
 		begin(t, "differs", p.Differs, nil)
-		begin(t, "untold", p.Untold, []string{"two: weir was started when this was merged already"})
+		begin(t, "untold", p.Uncompared, []string{"two: weir was started when this was merged already"})
 	})
 }
 
@@ -495,16 +495,16 @@ func TestAMergeBeforeAPlanWasShown(t *testing.T) {
 	b.round()
 	head := b.propose(2, map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")})
 	b.clock = b.clock.Add(time.Second)
-	b.w.Heard(2)
+	b.w.Changed(2)
 	b.w.round(t.Context()) // its plan is begun
 	sha := b.squashCommit(head)
 	b.merged(2, sha)
-	b.w.Heard(2)
+	b.w.Changed(2)
 	b.w.round(t.Context())
 	b.finish()
 	b.do("PRR", nil)
 	var p report.Pull
-	for _, s := range b.teller.shown {
+	for _, s := range b.display.shown {
 		if s.Number == 2 {
 			p = s
 		}
@@ -524,9 +524,9 @@ func TestAMergeHoldsUntilItIsApproved(t *testing.T) {
 			b, head := started(t, "", ", apply: as-reviewed")
 			b.round()
 			b.do("G"+order+"PRR", func() string { return ways[kinds[i%len(kinds)]](b, head) })
-			p := b.teller.last()
-			if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Untold) > 0 {
-				t.Errorf("told %s: %q %q", p.State, p.Differs, p.Untold)
+			p := b.display.last()
+			if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Uncompared) > 0 {
+				t.Errorf("told %s: %q %q", p.State, p.Differs, p.Uncompared)
 			}
 			for _, r := range b.pass() {
 				for _, o := range r.Outcomes {

@@ -88,9 +88,9 @@ const killedText = "weir was killed while it planned this commit, by that or by 
 func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
 	// What an earlier process wrote about the head stands until there is something
 	// newer.
-	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Told || k.Head != k.pr.HeadSHA) {
-		w.o.Teller.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
-		k.Told = true // so that its end is reported too, whatever becomes of the plan
+	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Reported || k.Head != k.pr.HeadSHA) {
+		w.o.Display.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
+		k.Reported = true // so that its end is reported too, whatever becomes of the plan
 	}
 	ctx, stop := context.WithCancel(ctx)
 	p := &planning{records: w.records, k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, early: w.listing.read.Before(w.commits.reportedBy(at)), from: w.o.Now(), began: time.Now(), stop: stop}
@@ -190,7 +190,7 @@ func (w *Watcher) show(k *work, p report.Pull) {
 	if !again {
 		w.images.keep(k, p)
 	}
-	w.o.Teller.Show(p)
+	w.o.Display.Show(p)
 	k.note(p)
 	w.records.save(k)
 	w.boundPlans()

@@ -89,7 +89,7 @@ func (b *bench) looks(n int) {
 // planned is for which heads the pull requests were told to be planned, the last time.
 func (b *bench) planned() map[int64]string {
 	out := map[int64]string{}
-	for _, p := range b.teller.shown {
+	for _, p := range b.display.shown {
 		if delete(out, p.Number); p.State == report.PullPlanned {
 			out[p.Number] = p.HeadSHA
 		}

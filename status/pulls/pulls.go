@@ -39,8 +39,8 @@ type Git interface {
 	Descends(ctx context.Context, revision, from string) (bool, error)
 }
 
-// Teller shows the state of pull requests. Its methods do not block.
-type Teller interface {
+// Display shows the state of pull requests. Its methods do not block.
+type Display interface {
 	// Begin says that a head was seen and is being planned.
 	Begin(source string, number int64, sha string)
 	Show(p report.Pull)
@@ -86,7 +86,7 @@ type Options struct {
 	// Accounts are for plans alone.
 	Accounts fleet.Accounts
 	Policy   Policy
-	Teller   Teller
+	Display  Display
 	Approver Approver
 	// Approved is called after approvals, and after trailers that take effect, so that
 	// a pass may use them.
@@ -202,7 +202,7 @@ func New(o Options) (*Watcher, error) {
 		records: mine, standings: standings{live: map[string]string{}, moved: map[string]time.Time{}},
 		commits: commits{records: mine}, trailers: trailers{records: mine}, images: images{records: mine},
 	}
-	w.trailers.listen = func() { w.Heard(0) }
+	w.trailers.listen = func() { w.Changed(0) }
 	known, err := mine.all()
 	if err != nil {
 		return nil, err
@@ -254,8 +254,8 @@ func (w *Watcher) Self() string {
 	return ""
 }
 
-// Heard makes the watcher poll the forge, which has reported a change.
-func (w *Watcher) Heard(int64) {
+// Changed makes the watcher poll the forge, which has reported a change.
+func (w *Watcher) Changed(int64) {
 	w.heard.Store(true)
 	w.pollSoon()
 }

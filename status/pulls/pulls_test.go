@@ -38,7 +38,7 @@ func steps(p report.Pull) string {
 func TestAPullRequestIsPlanned(t *testing.T) {
 	b, head := started(t, "", "")
 	b.round()
-	p := b.teller.last()
+	p := b.display.last()
 	if p.State != report.PullPlanned || p.HeadSHA != head || p.BaseSHA != b.repo.Tip("main") || p.Unaffected != 1 || p.Title != "a title" {
 		t.Fatalf("told: %+v", p)
 	}
@@ -48,7 +48,7 @@ func TestAPullRequestIsPlanned(t *testing.T) {
 	if want := plan.CombinedDigest([]*plan.Plan{p.Reports[0].Plan}); p.Digest == "" || p.Digest != want {
 		t.Errorf("digest %s, want %s", p.Digest, want)
 	}
-	if diff := cmp.Diff([]string{"1 " + head}, b.teller.begun); diff != "" {
+	if diff := cmp.Diff([]string{"1 " + head}, b.display.begun); diff != "" {
 		t.Errorf("begun: %s", diff)
 	}
 	for _, r := range p.Reports {
@@ -61,12 +61,12 @@ func TestAPullRequestIsPlanned(t *testing.T) {
 		}
 	}
 	// Looking again says nothing more, and asks nobody for what is known.
-	told, calls := len(b.teller.shown), len(b.aws.Calls())
+	told, calls := len(b.display.shown), len(b.aws.Calls())
 	for range 3 {
 		b.round()
 	}
-	if len(b.teller.shown) != told || len(b.aws.Calls()) != calls {
-		t.Errorf("%d more told, %d more calls to AWS", len(b.teller.shown)-told, len(b.aws.Calls())-calls)
+	if len(b.display.shown) != told || len(b.aws.Calls()) != calls {
+		t.Errorf("%d more told, %d more calls to AWS", len(b.display.shown)-told, len(b.aws.Calls())-calls)
 	}
 	if n := b.forge.asked["pull"]; n != 0 {
 		t.Errorf("%d calls for an unchanged pull request", n)
@@ -80,7 +80,7 @@ func TestTheReviewedPlanIsApplied(t *testing.T) {
 	b.merge(1, head)
 	b.pass()
 	b.round()
-	p := b.teller.last()
+	p := b.display.last()
 	if p.State != report.PullMerged || !p.Compared || len(p.Differs) != 0 || p.MergeSHA != b.repo.Tip("main") {
 		t.Fatalf("told: %+v", p)
 	}
@@ -98,7 +98,7 @@ func TestAMergeThatIsHeardOfBeforeItIsApplied(t *testing.T) {
 	b.round()
 	b.merge(1, head)
 	b.round()
-	if p := b.teller.last(); p.State != report.PullMerged || p.Compared || len(p.Differs) != 0 {
+	if p := b.display.last(); p.State != report.PullMerged || p.Compared || len(p.Differs) != 0 {
 		t.Fatalf("told: %+v", p)
 	}
 	if b.w.open[1] == nil {
@@ -108,7 +108,7 @@ func TestAMergeThatIsHeardOfBeforeItIsApplied(t *testing.T) {
 	b.round()
 	b.pass()
 	b.round()
-	if p := b.teller.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
+	if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
 		t.Fatalf("told: %+v", p)
 	}
 }
@@ -122,13 +122,13 @@ func TestAPlanThatDiffersAfterTheMergeIsSaid(t *testing.T) {
 	})
 	b.pass()
 	b.round()
-	p := b.teller.last()
+	p := b.display.last()
 	want := []string{
 		"one: the plan is not the reviewed one; it updates 1 pool",
 		"two: it is changed too, which the review did not show; the plan updates 1 pool",
 	}
-	if diff := cmp.Diff(want, p.Differs); p.State != report.PullMerged || diff != "" || len(p.Untold) != 0 {
-		t.Errorf("told %s: %s %s", p.State, diff, p.Untold)
+	if diff := cmp.Diff(want, p.Differs); p.State != report.PullMerged || diff != "" || len(p.Uncompared) != 0 {
+		t.Errorf("told %s: %s %s", p.State, diff, p.Uncompared)
 	}
 	if len(b.events) != 2 || b.events[0].Kind != "plan-differs" {
 		t.Errorf("events: %+v", b.events)
@@ -160,7 +160,7 @@ func TestWhatBecomesOfAPullRequest(t *testing.T) {
 			b.pass()
 			calls := len(b.aws.Calls())
 			b.round()
-			p := b.teller.last()
+			p := b.display.last()
 			if p.State != tc.state || !strings.Contains(p.Reason, tc.says) {
 				t.Errorf("told %q: %s", p.State, p.Reason)
 			}
@@ -180,7 +180,7 @@ func TestATargetThatIsTakenAway(t *testing.T) {
 	b.repo.Remove("o/one/pool.yaml")
 	b.propose(1, map[string]string{"other": "x"})
 	b.round()
-	p := b.teller.last()
+	p := b.display.last()
 	if p.State != report.PullPlanned || !cmp.Equal(p.Gone, []string{"one"}) || len(p.Reports) != 0 || p.Unaffected != 1 {
 		t.Errorf("told: %+v", p)
 	}
@@ -189,51 +189,51 @@ func TestATargetThatIsTakenAway(t *testing.T) {
 func TestDraftsWaitWhereTheyAreAskedTo(t *testing.T) {
 	draft := func(p *forge.PullRequest) { p.Draft = true }
 	b, _ := started(t, "", "", draft)
-	if b.round(); b.teller.last().State != report.PullPlanned {
-		t.Errorf("a draft: %+v", b.teller.last())
+	if b.round(); b.display.last().State != report.PullPlanned {
+		t.Errorf("a draft: %+v", b.display.last())
 	}
 	b, _ = started(t, "drafts: wait", "", draft)
-	if b.round(); b.teller.last().State != report.PullWaiting || !strings.HasPrefix(b.teller.last().Reason, "a draft") {
-		t.Errorf("a draft: %+v", b.teller.last())
+	if b.round(); b.display.last().State != report.PullWaiting || !strings.HasPrefix(b.display.last().Reason, "a draft") {
+		t.Errorf("a draft: %+v", b.display.last())
 	}
 	b.forge.pulls[1].Draft = false
 	b.forge.version++
-	if b.round(); b.teller.last().State != report.PullPlanned {
-		t.Errorf("ready for review: %+v", b.teller.last())
+	if b.round(); b.display.last().State != report.PullPlanned {
+		t.Errorf("ready for review: %+v", b.display.last())
 	}
 }
 
 func TestNewHeadsAndMovedBases(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.round()
-	first := b.teller.last()
+	first := b.display.last()
 	// A commit that has nothing to do with it: the plan stays, nobody is told and AWS is not asked.
-	told := len(b.teller.shown)
+	told := len(b.display.shown)
 	b.main(map[string]string{"README.md": "x"})
 	b.pass()
 	calls := len(b.aws.Calls())
 	b.round()
-	if len(b.teller.shown) != told || len(b.aws.Calls()) != calls {
-		t.Errorf("%d more told, %d calls", len(b.teller.shown)-told, len(b.aws.Calls())-calls)
+	if len(b.display.shown) != told || len(b.aws.Calls()) != calls {
+		t.Errorf("%d more told, %d calls", len(b.display.shown)-told, len(b.aws.Calls())-calls)
 	}
 	// One that changes another target.
 	b.main(map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 4")})
 	b.pass()
 	calls = len(b.aws.Calls())
-	if b.round(); len(b.teller.shown) != told || len(b.aws.Calls()) != calls {
-		t.Errorf("%d more told, %d calls", len(b.teller.shown)-told, len(b.aws.Calls())-calls)
+	if b.round(); len(b.display.shown) != told || len(b.aws.Calls()) != calls {
+		t.Errorf("%d more told, %d calls", len(b.display.shown)-told, len(b.aws.Calls())-calls)
 	}
 	// A push.
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 7")})
 	b.round()
-	if p := b.teller.last(); p.State != report.PullPlanned || p.Digest == first.Digest || p.BaseSHA != b.repo.Tip("main") {
+	if p := b.display.last(); p.State != report.PullPlanned || p.Digest == first.Digest || p.BaseSHA != b.repo.Tip("main") {
 		t.Errorf("after a push: %+v", p)
 	}
 	// A commit on the same path.
 	b.main(map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 8")})
 	b.pass()
 	b.round()
-	if p := b.teller.last(); p.State != report.PullConflict {
+	if p := b.display.last(); p.State != report.PullConflict {
 		t.Errorf("after the same path: %+v", p)
 	}
 }
@@ -242,11 +242,11 @@ func TestNewHeadsAndMovedBases(t *testing.T) {
 func TestTheBaseOfTheTargetMoves(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.round()
-	first := b.teller.last()
+	first := b.display.last()
 	b.main(map[string]string{"o/one/more.yaml": pool("more")})
 	b.converge()
 	b.round()
-	if p := b.teller.last(); p.BaseSHA == first.BaseSHA || p.State != report.PullPlanned || steps(p) != "one update auto-scaling-group" {
+	if p := b.display.last(); p.BaseSHA == first.BaseSHA || p.State != report.PullPlanned || steps(p) != "one update auto-scaling-group" {
 		t.Errorf("told: %s %s", p.State, steps(p))
 	}
 }
@@ -255,19 +255,19 @@ func TestAWSMovesUnderAPlan(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.pass()
 	b.round()
-	first := b.teller.last()
+	first := b.display.last()
 	b.drift("a-one-does-not-matter")
 	b.round()
-	p := b.teller.last()
+	p := b.display.last()
 	if p.Digest != first.Digest {
 		t.Errorf("a plan changed though nothing did: %s", steps(p))
 	}
 	b.drift("one")
 	// The pass sees the drift and puts it right: both times the target moved.
 	b.pass()
-	told := len(b.teller.shown)
+	told := len(b.display.shown)
 	b.round()
-	if len(b.teller.shown) == told {
+	if len(b.display.shown) == told {
 		t.Error("the plan was not made again")
 	}
 }
@@ -277,32 +277,32 @@ func TestAPlanThatFailsIsTriedAgain(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.repo.Git("update-ref", "refs/pull/1/head", b.repo.Tip("main"))
 	b.round()
-	if len(b.teller.shown) != 0 {
-		t.Errorf("what the forge will mend was told: %+v", b.teller.last())
+	if len(b.display.shown) != 0 {
+		t.Errorf("what the forge will mend was told: %+v", b.display.last())
 	}
 	b.repo.Git("update-ref", "refs/pull/1/head", b.forge.pulls[1].HeadSHA)
 	b.clock = b.clock.Add(time.Hour)
 	b.round()
-	if b.teller.last().State != report.PullPlanned {
-		t.Errorf("told: %+v", b.teller.last())
+	if b.display.last().State != report.PullPlanned {
+		t.Errorf("told: %+v", b.display.last())
 	}
 }
 
 func TestTheForgeIsAway(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.round()
-	told := len(b.teller.shown)
+	told := len(b.display.shown)
 	b.forge.err = errors.New("away")
 	b.round()
-	if len(b.teller.shown) != told || b.w.open[1] == nil {
-		t.Errorf("told: %+v", b.teller.last())
+	if len(b.display.shown) != told || b.w.open[1] == nil {
+		t.Errorf("told: %+v", b.display.last())
 	}
 	b.forge.err = nil
 	b.forge.pulls[1].State = forge.Closed
 	b.forge.version++
 	b.round()
-	if b.teller.last().State != report.PullClosed || b.w.open[1] != nil {
-		t.Errorf("told: %+v", b.teller.last())
+	if b.display.last().State != report.PullClosed || b.w.open[1] != nil {
+		t.Errorf("told: %+v", b.display.last())
 	}
 }
 
@@ -312,13 +312,13 @@ func TestARetargetedPullRequest(t *testing.T) {
 	b.forge.pulls[1].BaseRef = "release"
 	b.forge.version++
 	b.round()
-	if p := b.teller.last(); p.State != report.PullClosed || p.Reason != "it goes into another branch now" {
+	if p := b.display.last(); p.State != report.PullClosed || p.Reason != "it goes into another branch now" {
 		t.Errorf("told: %+v", p)
 	}
 	b.forge.pulls[1].BaseRef = "main"
 	b.forge.version++
-	if b.round(); b.teller.last().State != report.PullPlanned {
-		t.Errorf("told: %+v", b.teller.last())
+	if b.round(); b.display.last().State != report.PullPlanned {
+		t.Errorf("told: %+v", b.display.last())
 	}
 }
 
@@ -330,7 +330,7 @@ func TestMergedWhileAway(t *testing.T) {
 	b.restart()
 	b.pass() // the first one of the process, of which nobody knows what came before
 	b.round()
-	if p := b.teller.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
+	if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
 		t.Errorf("told: %+v", p)
 	}
 }

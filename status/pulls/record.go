@@ -28,8 +28,8 @@ type record struct {
 	Allowed string `json:"allowed,omitempty"`
 	// Killed is the head whose review this weir did not live to end.
 	Killed string `json:"killed,omitempty"`
-	// Told says that weir reported something of it.
-	Told bool `json:"told,omitempty"`
+	// Reported says that weir reported something of it.
+	Reported bool `json:"told,omitempty"`
 	// What was shown last, and before that upon other commits or of other heads, the
 	// newest last. Approved is by whom the last one was.
 	reviewed

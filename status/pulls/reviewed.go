@@ -34,7 +34,7 @@ const mostEarlier = 4
 
 // note keeps what must be known of the shown plan after a restart, and after the next.
 func (k *work) note(p report.Pull) {
-	k.Told = true
+	k.Reported = true
 	if p.State == report.PullMerged || p.State == report.PullClosed {
 		return
 	}

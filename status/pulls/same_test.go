@@ -124,7 +124,7 @@ func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 			}
 			head := b.propose(1, tc.head)
 			b.round()
-			p := b.teller.last()
+			p := b.display.last()
 			shown, verbs := map[string]string{}, map[step.Verb]bool{}
 			for _, r := range p.Reports {
 				if r.Plan == nil {
@@ -157,7 +157,7 @@ func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 				t.Errorf("shown and applied: %s", diff)
 			}
 			b.round()
-			if p := b.teller.last(); p.State != report.PullMerged || len(p.Differs) > 0 {
+			if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) > 0 {
 				t.Errorf("told %s: %v", p.State, p.Differs)
 			}
 		})

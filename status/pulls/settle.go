@@ -19,7 +19,7 @@ import (
 func (w *Watcher) gone(ctx context.Context, k *work) error {
 	pr, err := w.o.Forge.Pull(ctx, k.Number)
 	if forge.Gone(err) {
-		if k.Told {
+		if k.Reported {
 			w.show(k, report.Pull{State: report.PullClosed, Reason: "the forge does not know it any more"})
 		}
 		w.forget(k)
@@ -55,7 +55,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 		if pr.State == forge.Open {
 			reason = "it goes into another branch now"
 		}
-		if k.Told {
+		if k.Reported {
 			w.show(k, report.Pull{State: report.PullClosed, Reason: reason})
 		}
 		w.forget(k)
@@ -93,22 +93,22 @@ func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Du
 	switch {
 	case known:
 	case !over:
-		if k.shown.State != report.PullMerged && k.Told {
+		if k.shown.State != report.PullMerged && k.Reported {
 			w.show(k, k.mergedAs(shown))
 		}
 		return w.o.Interval
 	default:
 		found = w.commits.at(k.MergeSHA).unplanned(k.MergeSHA)
 	}
-	if k.Told {
+	if k.Reported {
 		for _, line := range found.differs {
 			w.o.Event(events.Event{Kind: "plan-differs", Source: w.o.Source, Text: fmt.Sprintf("pull request %d: %s", k.Number, line)})
 		}
-		for _, line := range found.untold {
+		for _, line := range found.uncompared {
 			w.log.Info("a merge cannot be compared", "pull", k.Number, "why", line)
 		}
 		p := k.mergedAs(shown)
-		p.Differs, p.Untold, p.Compared = found.differs, found.untold, known && len(found.untold) == 0
+		p.Differs, p.Uncompared, p.Compared = found.differs, found.uncompared, known && len(found.uncompared) == 0
 		w.show(k, p)
 	}
 	w.forget(k)
@@ -138,7 +138,7 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 		now := w.commits.at(view.Snapshot.Revision)
 		gone := view.Err == nil && now.seen.After(k.MergedAt) && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval))
 		if gone {
-			out.untold = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, short(now.Revision))}
+			out.uncompared = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, short(now.Revision))}
 		}
 		return out, gone, nil
 	}
@@ -177,14 +177,14 @@ func (w *Watcher) explains(k *work, at commit) func(target, digest string) bool 
 // unplanned names what is missing of a merge that was not planned for too long.
 func (c commit) unplanned(merge string) (out findings) {
 	for _, target := range c.missing() {
-		out.untold = append(out.untold, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))
+		out.uncompared = append(out.uncompared, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))
 	}
 	switch {
-	case len(out.untold) > 0:
+	case len(out.uncompared) > 0:
 	case merge == "":
-		out.untold = []string{"the forge does not say as which commit it was merged"}
+		out.uncompared = []string{"the forge does not say as which commit it was merged"}
 	default:
-		out.untold = []string{fmt.Sprintf("weir has not come to the commit %s within %.0f hours of the merge", short(merge), waiting.Hours())}
+		out.uncompared = []string{fmt.Sprintf("weir has not come to the commit %s within %.0f hours of the merge", short(merge), waiting.Hours())}
 	}
 	return out
 }
@@ -197,7 +197,7 @@ func (k *work) mergedAs(r reviewed) report.Pull {
 		p = report.Pull{AsReviewed: p.AsReviewed}
 	}
 	p.BaseSHA, p.Digest, p.Digests = r.Base, r.Digest, r.Digests
-	p.State, p.Differs, p.Untold, p.Compared, p.Stale, p.Reason = report.PullMerged, nil, nil, false, "", ""
+	p.State, p.Differs, p.Uncompared, p.Compared, p.Stale, p.Reason = report.PullMerged, nil, nil, false, "", ""
 	return p
 }
 

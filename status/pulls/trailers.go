@@ -217,7 +217,7 @@ func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, erro
 // ruling is what the plan that was shown lets the trailer of the merge count for.
 func (k *work) ruling(revision string, shown reviewed) ruling {
 	r := ruling{Revision: revision, Pull: k.Number, Why: merges(k.Number) + "its plan did not show their deletion as allowed"}
-	if !k.Told || shown.Head == "" || shown.Head != k.Seen {
+	if !k.Reported || shown.Head == "" || shown.Head != k.Seen {
 		r.Why = merges(k.Number) + "no plan of its commit " + short(k.Seen) + " was shown"
 		return r
 	}

@@ -45,7 +45,7 @@ func (b *bench) settle() (groups int, last *plan.Report, told report.Pull) {
 		b.round()
 		b.awsClock.Advance(time.Minute)
 	}
-	return len(last.Pools) + len(deletes(last.Plan)), last, b.teller.last()
+	return len(last.Pools) + len(deletes(last.Plan)), last, b.display.last()
 }
 
 // deletes are the groups that a plan would delete.
@@ -117,7 +117,7 @@ func TestATrailerCountsForWhatWasShown(t *testing.T) {
 			b.proposal, b.message = tc.proposal, tc.message
 			head := b.propose(1, most)
 			b.round()
-			shown, allowed := b.teller.last(), strings.HasSuffix(tc.proposal, allowOne)
+			shown, allowed := b.display.last(), strings.HasSuffix(tc.proposal, allowOne)
 			if shown.Digest == "" && allowed || len(shown.Reports) != 1 || len(deletes(shown.Reports[0].Plan)) != 5 {
 				t.Fatalf("shown: %s %s %+v", shown.State, shown.Reason, shown.Reports)
 			}

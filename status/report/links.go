@@ -11,15 +11,15 @@ import (
 ) // WebLinks makes the addresses of commits, files and pull requests of a repository
 // on its forge, for a browser. The zero value makes none.
 type Links struct {
-	base string
-	way  webWay
+	base  string
+	paths webPaths
 }
 
-// webWay is where a forge shows things, below the repository's address. The ways
+// webPaths is where a forge shows things, below the repository's address. The ways
 // are those that the forges' own pages use.
-type webWay struct{ commit, file, lines, pull string }
+type webPaths struct{ commit, file, lines, pull string }
 
-var webWays = map[string]webWay{
+var forgePaths = map[string]webPaths{
 	"github":  {"/commit/", "/blob/", "#L", "/pull/"},
 	"gitlab":  {"/-/commit/", "/-/blob/", "#L", "/-/merge_requests/"},
 	"gitea":   {"/commit/", "/src/commit/", "#L", "/pulls/"},
@@ -30,7 +30,7 @@ var webWays = map[string]webWay{
 // or for a browser. The kind of forge is github, gitlab, gitea or forgejo; where
 // it is empty, the host's name must tell it, as a guess would give broken links.
 func NewLinks(address, kind string) Links {
-	host, path := webPlace(address)
+	host, path := hostAndPath(address)
 	if host == "" {
 		return Links{}
 	}
@@ -42,7 +42,7 @@ func NewLinks(address, kind string) Links {
 			}
 		}
 	}
-	way, ok := webWays[kind]
+	way, ok := forgePaths[kind]
 	if !ok {
 		return Links{}
 	}
@@ -50,12 +50,12 @@ func NewLinks(address, kind string) Links {
 	if strings.HasPrefix(address, "http://") {
 		scheme = "http"
 	}
-	return Links{base: (&url.URL{Scheme: scheme, Host: host, Path: path}).String(), way: way}
+	return Links{base: (&url.URL{Scheme: scheme, Host: host, Path: path}).String(), paths: way}
 }
 
-// webPlace is the host and the path of a repository's pages, empty where the
+// hostAndPath is the host and the path of a repository's pages, empty where the
 // address names no host. A port of SSH is not one of the pages.
-func webPlace(address string) (host, path string) {
+func hostAndPath(address string) (host, path string) {
 	u, err := url.Parse(address)
 	switch {
 	case err == nil && (u.Scheme == "https" || u.Scheme == "http"):
@@ -86,7 +86,7 @@ func (l Links) Commit(sha string) string {
 	if l.base == "" || !isHash(sha) {
 		return ""
 	}
-	return l.base + l.way.commit + sha
+	return l.base + l.paths.commit + sha
 }
 
 // File is the address of a line of a file at a commit.
@@ -101,9 +101,9 @@ func (l Links) File(sha string, at diag.Position) string {
 		}
 		parts[i] = url.PathEscape(p)
 	}
-	out := l.base + l.way.file + sha + "/" + strings.Join(parts, "/")
+	out := l.base + l.paths.file + sha + "/" + strings.Join(parts, "/")
 	if at.Line > 0 {
-		out += l.way.lines + strconv.Itoa(at.Line)
+		out += l.paths.lines + strconv.Itoa(at.Line)
 	}
 	return out
 }
@@ -113,7 +113,7 @@ func (l Links) Pull(number int64) string {
 	if l.base == "" || number < 1 {
 		return ""
 	}
-	return l.base + l.way.pull + strconv.FormatInt(number, 10)
+	return l.base + l.paths.pull + strconv.FormatInt(number, 10)
 }
 
 func isHash(s string) bool {

@@ -67,8 +67,8 @@ type Pull struct {
 	MergeSHA string
 	// Compared says, once merged, that the plan of the merge was compared with the
 	// reviewed one, Differs how they differ, Untold what of that weir cannot know.
-	Compared        bool
-	Differs, Untold []string
+	Compared            bool
+	Differs, Uncompared []string
 	// PageURL is where weir's page shows it, "" for nowhere.
 	PageURL string
 	// Unkept says that the reports are not held here any more.

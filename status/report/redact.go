@@ -65,8 +65,8 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 func (f Redact) Pull(p Pull) Pull {
 	out := p
 	out.Title, out.Author, out.Reason, out.Stale, out.Approved = f.Text(p.Title), f.Text(p.Author), f.Text(p.Reason), f.Text(p.Stale), f.Text(p.Approved)
-	out.Gone, out.Differs, out.Untold = slices.Clone(p.Gone), slices.Clone(p.Differs), slices.Clone(p.Untold)
-	for _, lines := range [][]string{out.Differs, out.Untold} {
+	out.Gone, out.Differs, out.Uncompared = slices.Clone(p.Gone), slices.Clone(p.Differs), slices.Clone(p.Uncompared)
+	for _, lines := range [][]string{out.Differs, out.Uncompared} {
 		for i := range lines {
 			lines[i] = f.Text(lines[i])
 		}

@@ -94,11 +94,11 @@ func Pulls() map[string]report.Pull {
 			p.Differs = []string{"prod-eu: the plan is not the reviewed one; it rolls 3 pools", "prod-us: it is changed too, which the review did not show"}
 		}),
 		"untold": with(func(p *report.Pull) {
-			p.State, p.MergeSHA, p.Untold = report.PullMerged, ShaOld, []string{"prod-eu: it was planned together with other commits"}
+			p.State, p.MergeSHA, p.Uncompared = report.PullMerged, ShaOld, []string{"prod-eu: it was planned together with other commits"}
 		}),
 		"both": with(func(p *report.Pull) {
 			p.State, p.MergeSHA, p.Reports = report.PullMerged, ShaOld, nil
-			p.Differs, p.Untold = []string{"prod-us: the merge does not change it"}, []string{"prod-eu: it was planned together with other commits"}
+			p.Differs, p.Uncompared = []string{"prod-us: the merge does not change it"}, []string{"prod-eu: it was planned together with other commits"}
 		}),
 	}
 }

@@ -69,17 +69,17 @@ func (p Printer) Fields(fields []Explained) error {
 // of the pool that take their value from the same field of a manifest are shown
 // together.
 func (p Printer) Chains(fields []Explained) error {
-	type place struct{ object, field, value string }
-	together := map[place][]string{}
-	placeOf := func(f Explained) place { return place{f.Object.String(), f.Manifest.String(), f.Value} }
+	type writtenField struct{ object, field, value string }
+	together := map[writtenField][]string{}
+	writtenIn := func(f Explained) writtenField { return writtenField{f.Object.String(), f.Manifest.String(), f.Value} }
 	for _, f := range fields {
 		if len(f.Path) > 0 {
-			together[placeOf(f)] = append(together[placeOf(f)], f.Path.String())
+			together[writtenIn(f)] = append(together[writtenIn(f)], f.Path.String())
 		}
 	}
-	shownAt := map[place]bool{}
+	shownAt := map[writtenField]bool{}
 	for i, f := range fields {
-		at := placeOf(f)
+		at := writtenIn(f)
 		if len(f.Manifest) > 0 && shownAt[at] {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 func GitHub(w io.Writer, findings []diag.Finding) error {
 	for _, f := range findings {
 		command := map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning", diag.Info: "notice"}[f.Severity]
-		at := placeOf(f)
+		at := locationOf(f)
 		var params []string
 		add := func(name, value string) { params = append(params, name+"="+parameter.Replace(wording.Clean(value))) }
 		if at.Known() {

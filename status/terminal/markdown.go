@@ -41,7 +41,7 @@ func planMarkdown(b *strings.Builder, r *plan.Report) {
 		for _, c := range wording.Distinct(s) {
 			fmt.Fprintf(b, "  - %s: %s", wording.Code(c.Field), wording.Code(wording.Transition(s.Verb, c)))
 			if c.Origin != nil && c.Origin.Known() {
-				fmt.Fprintf(b, " (%s)", wording.Escape(wording.Place(*c.Origin)))
+				fmt.Fprintf(b, " (%s)", wording.Escape(wording.FileLine(*c.Origin)))
 			}
 			b.WriteString("\n")
 		}

@@ -82,31 +82,31 @@ func (p Printer) changes(s step.Step) {
 	for i, c := range shown {
 		room[i] = widest
 		if p.Width > 0 && !p.Full {
-			room[i] = max(narrowest, p.Width-fieldWidth-len("       ")-placeWidth(c))
+			room[i] = max(narrowest, p.Width-fieldWidth-len("       ")-originWidth(c))
 			if !wording.HasARN(rows[i][1]) { // who approves one sees all of it
 				rows[i][1] = Cut(rows[i][1], room[i])
 			}
 		}
 		// A row without an origin pushes no other origin aside.
-		if n := utf8.RuneCountInString(rows[i][1]); n <= widest && placeWidth(c) > 0 {
+		if n := utf8.RuneCountInString(rows[i][1]); n <= widest && originWidth(c) > 0 {
 			valueWidth = max(valueWidth, n)
 		}
 	}
 	for i, c := range shown {
 		text := "      " + pad(rows[i][0], fieldWidth) + " " + rows[i][1]
-		if placeWidth(c) > 0 {
-			text = "      " + pad(rows[i][0], fieldWidth) + " " + pad(rows[i][1], min(valueWidth, room[i])) + "   " + p.paint(dim, "("+wording.Clean(wording.Place(*c.Origin))+")")
+		if originWidth(c) > 0 {
+			text = "      " + pad(rows[i][0], fieldWidth) + " " + pad(rows[i][1], min(valueWidth, room[i])) + "   " + p.paint(dim, "("+wording.Clean(wording.FileLine(*c.Origin))+")")
 		}
 		p.line(text)
 	}
 }
 
-// placeWidth is the room that a change's origin takes behind its value.
-func placeWidth(c step.Change) int {
+// originWidth is the room that a change's origin takes behind its value.
+func originWidth(c step.Change) int {
 	if c.Origin == nil || !c.Origin.Known() {
 		return 0
 	}
-	return utf8.RuneCountInString(wording.Place(*c.Origin)) + len("   ()")
+	return utf8.RuneCountInString(wording.FileLine(*c.Origin)) + len("   ()")
 }
 
 func pad(s string, width int) string {

@@ -108,7 +108,7 @@ func SARIF(w io.Writer, version string, findings []diag.Finding) error {
 		}
 		results = append(results, sarifResult{
 			RuleID: f.Code, RuleIndex: n, Level: sarifLevel(f.Severity), Message: sarifText{message(f.Diagnostic)},
-			Locations: []sarifLocation{{Physical: physical(placeOf(f)), Logical: logical(f.Diagnostic)}},
+			Locations: []sarifLocation{{Physical: physical(locationOf(f)), Logical: logical(f.Diagnostic)}},
 			Related:   related(f.Related), Properties: sarifProperties{Paths: append([]string{}, f.Paths...)},
 			Fingerprints: map[string]string{"weir/v1": fingerprint(f)},
 		})
@@ -146,8 +146,8 @@ func message(d diag.Diagnostic) string {
 	return CleanText(text)
 }
 
-// placeOf is where a finding is shown.
-func placeOf(f diag.Finding) diag.Position {
+// locationOf is where a finding is shown.
+func locationOf(f diag.Finding) diag.Position {
 	if f.Known() || len(f.Paths) == 0 {
 		return f.Position
 	}
@@ -190,6 +190,6 @@ func related(list []diag.Related) []sarifLocation {
 // fingerprint lets a consumer see that a finding is an earlier one, although the
 // lines above it have changed: it holds no line number.
 func fingerprint(f diag.Finding) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{f.Code, placeOf(f).File, f.Object, f.Field, cmp.Or(f.Field, f.Summary)}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{f.Code, locationOf(f).File, f.Object, f.Field, cmp.Or(f.Field, f.Summary)}, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }

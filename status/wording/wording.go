@@ -100,8 +100,8 @@ func Distinct(s step.Step) []step.Change {
 	return out
 }
 
-// Place is file:line of a position: its column says nothing to people.
-func Place(pos diag.Position) string {
+// FileLine is file:line of a position: its column says nothing to people.
+func FileLine(pos diag.Position) string {
 	pos.Column = 0
 	return pos.String()
 }

@@ -73,7 +73,7 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 		}
 	}
 	out := &commands.Planned{
-		Schema: "weir.dev/plans/v1", Plans: []*plan.Plan{}, Source: from.Name, Against: followed.Revision, Places: map[string]commands.Place{},
+		Schema: "weir.dev/plans/v1", Plans: []*plan.Plan{}, Source: from.Name, Against: followed.Revision, Locations: map[string]commands.Location{},
 		Gone: review.Gone, Withheld: review.Withheld,
 	}
 	if len(d.Targets) == 0 {
@@ -82,7 +82,7 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	for _, r := range reports {
 		r = report.Redact(func(text string) string { return a.o.Secrets.Redact(own.Redact(text)) }).Report(r)
 		out.Plans = append(out.Plans, terminal.PlanOf(r))
-		out.Places[r.Target] = commands.Place{Account: r.Account, Region: r.Region}
+		out.Locations[r.Target] = commands.Location{Account: r.Account, Region: r.Region}
 	}
 	return out, nil
 }

@@ -161,8 +161,8 @@ func (r *reviewed) asReviewed(number int64) {
 		for _, p := range r.app.board.Pulls() {
 			switch {
 			case p.Number != number:
-			case len(p.Differs)+len(p.Untold) > 0:
-				r.t.Fatalf("%d is %s: %q %q", number, p.State, p.Differs, p.Untold)
+			case len(p.Differs)+len(p.Uncompared) > 0:
+				r.t.Fatalf("%d is %s: %q %q", number, p.State, p.Differs, p.Uncompared)
 			case p.State == report.PullUnaffected || p.State == report.PullConflict:
 				r.t.Fatalf("%d is %s: %s", number, p.State, p.Reason)
 			case p.State == report.PullMerged && p.Compared:

@@ -75,7 +75,7 @@ func (g *generation) look() {
 	for name, f := range g.followers {
 		f.Nudge()
 		if w := g.watcher(name); w != nil {
-			w.Heard(0)
+			w.Changed(0)
 		}
 	}
 }

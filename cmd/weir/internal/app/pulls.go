@@ -56,7 +56,7 @@ func (g *generation) openPulls() error {
 		follower := g.followers[f.Source]
 		r.watchers[f.Source], err = pulls.New(pulls.Options{
 			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
-			Policy: f.PullRequests, Teller: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
+			Policy: f.PullRequests, Display: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
 			PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
 			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 		})

@@ -17,15 +17,15 @@ import (
 // in the second build too: where that build does not find it with the same message, the
 // finding gets the general message of its code.
 
-// veiled are the findings of a build as they may be shown.
-func veiled(list diag.List, again *kust.Again) diag.List {
+// showable are the findings of a build as they may be shown.
+func showable(list diag.List, again *kust.Again) diag.List {
 	if again == nil {
 		return list
 	}
-	return veil(list, again.Diags)
+	return generalized(list, again.Diags)
 }
 
-func veil(list, again diag.List) diag.List {
+func generalized(list, again diag.List) diag.List {
 	known := map[string]bool{}
 	for _, d := range again {
 		known[wording(d)] = true
@@ -58,9 +58,9 @@ func generic(d diag.Diagnostic) diag.Diagnostic {
 	return d
 }
 
-// veilFaults is veil for the findings about objects, whose objects and fields can be
+// generalizedFaults is generalized for the findings about objects, whose objects and fields can be
 // shown in part.
-func (d *dependence) veilFaults(list, again []kinds.Fault) []kinds.Fault {
+func (d *dependence) generalizedFaults(list, again []kinds.Fault) []kinds.Fault {
 	known := map[string]bool{}
 	for _, f := range again {
 		known[wordingOf(f)] = true

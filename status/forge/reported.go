@@ -8,9 +8,9 @@ type pull struct {
 	number int64
 }
 
-// heard holds the pull requests that deliveries were about, for as long as it would
+// reportedPulls holds the pull requests that deliveries were about, for as long as it would
 // be too early to report another one.
-type heard map[pull]*pendingPull
+type reportedPulls map[pull]*pendingPull
 
 type pendingPull struct {
 	hook Hook
@@ -19,15 +19,15 @@ type pendingPull struct {
 	reported, due time.Time
 }
 
-// maxHeard bounds the pull requests that are waited with. Polling sees those that
+// maxReported bounds the pull requests that are waited with. Polling sees those that
 // are left out.
-const maxHeard = 4096
+const maxReported = 4096
 
-func (h heard) add(a accepted) {
+func (h reportedPulls) add(a accepted) {
 	key := pull{a.source, a.hint.Number}
 	p := h[key]
 	if p == nil {
-		if len(h) >= maxHeard {
+		if len(h) >= maxReported {
 			return
 		}
 		p = &pendingPull{}
@@ -37,11 +37,11 @@ func (h heard) add(a accepted) {
 }
 
 // act reports those that are due, and returns when there is something to do again.
-func (h heard) act(now time.Time) time.Duration {
+func (h reportedPulls) act(now time.Time) time.Duration {
 	next := time.Hour
 	for key, p := range h {
 		if !p.due.IsZero() && !p.due.After(now) {
-			p.hook.Pulls.Heard(key.number)
+			p.hook.Pulls.Changed(key.number)
 			p.reported, p.due = now, time.Time{}
 		}
 		switch {

@@ -17,7 +17,7 @@ type fakePulls struct {
 	heard map[int64][]time.Time
 }
 
-func (p *fakePulls) Heard(number int64) {
+func (p *fakePulls) Changed(number int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.heard == nil {
@@ -160,15 +160,15 @@ func TestStormOfPullRequests(t *testing.T) {
 
 func TestHeardIsBounded(t *testing.T) {
 	p := &fakePulls{}
-	h := heard{}
+	h := reportedPulls{}
 	now := time.Now()
-	for i := range 2 * maxHeard {
+	for i := range 2 * maxReported {
 		h.add(accepted{source: "fleet", hook: Hook{Pulls: p}, hint: Hint{Number: int64(i + 1)}})
 	}
-	if len(h) != maxHeard {
+	if len(h) != maxReported {
 		t.Errorf("%d are waited with", len(h))
 	}
-	if next := h.act(now); next != spacing || len(p.counts()) != maxHeard {
+	if next := h.act(now); next != spacing || len(p.counts()) != maxReported {
 		t.Errorf("%d heard of, next in %s", len(p.counts()), next)
 	}
 	if next := h.act(now.Add(spacing)); next != time.Hour || len(h) != 0 {
