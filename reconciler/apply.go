@@ -23,8 +23,8 @@ import (
 // that several of them share. The first step that fails
 // ends the turn of its pool and of no other. Once ctx is cancelled the call in flight
 // is finished and no further step starts: a call that AWS may have taken is never left
-// without its answer being read. What did not run is planned again by the next pass,
-// from what AWS then holds.
+// without its answer being read. The next pass plans again what did not run, from what
+// AWS then holds.
 
 func poolKey(target, pool string) string { return target + "\x00" + pool }
 

@@ -50,7 +50,8 @@ func nodesOf(ctx context.Context, w Workload) basis.Nodes {
 		return basis.Nodes{Err: err}
 	}
 	out := basis.Nodes{ByInstance: make(map[string]basis.Node, len(list))}
-	// Who may list nodes may ask for the version; without an answer it is not known.
+	// A client that may list nodes may ask for the version; without an answer it is not
+	// known.
 	out.APIServer, _ = w.Version(ctx)
 	for _, n := range list {
 		// aws:///eu-west-1a/i-0123456789abcdef0: Cluster API's machines of other

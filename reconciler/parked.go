@@ -83,7 +83,7 @@ func noteParked(policy basis.Policy, r *plan.Report) {
 		if !o.Parked || o.Err == nil {
 			continue
 		}
-		o.Lift = "weir leaves it alone for " + in(parkedFor(o.Err)) + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, has it tried at once"
+		o.Lift = "weir leaves it alone for " + in(parkedFor(o.Err)) + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, makes weir try at once"
 		for j := range r.Pools {
 			plan.NoteRefused(&r.Pools[j], o)
 		}

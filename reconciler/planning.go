@@ -71,8 +71,8 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 	return nil, observed.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
 }
 
-// askRelations asks the target's source about commits. What it cannot say is asked again by a
-// later pass.
+// askRelations asks the target's source about commits. A later pass asks again what it
+// cannot answer.
 func askRelations(ctx context.Context, t Desired, in *basis.Input, commits []string) {
 	answers, err := t.Ancestry.Relations(ctx, t.Commit.Revision, commits)
 	known := maps.Clone(in.Relations)

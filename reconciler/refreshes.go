@@ -27,8 +27,8 @@ func (s *Scope) knownRefreshes(state *observed.State) map[string]observed.Refres
 	return out
 }
 
-// keepRefreshes remembers the refreshes that pools wait for. What a target waited for
-// that was not planned in this pass is kept while the group is there.
+// keepRefreshes remembers the refreshes that pools wait for. A refresh that a target
+// waited for that was not planned in this pass is kept while the group is there.
 func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *observed.State, began time.Time) {
 	next, planned, unsure := map[string]basis.Watched{}, map[string]bool{}, map[string]observed.Refresh{}
 	for i, p := range plans {

@@ -174,7 +174,7 @@ func (r *Result) Chain(f Field) []kust.Step {
 		switch v := steps[i].Value; {
 		case v == nil:
 		case hidden, r.secretive && i < len(steps)-1 && !r.built.Written(*v):
-			// What a field held on the way may be what was cut off a secret.
+			// A value that a field held on the way may be part of a secret.
 			steps[i].Value = nil
 		default:
 			text := r.hide(*v)

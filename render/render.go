@@ -3,8 +3,8 @@
 // every finding which line of which file it is about.
 //
 // Rendering is pure: the same tree, path and options give the same result, and
-// nothing outside the tree is read. What the user wrote wrongly is a diagnostic,
-// never an error.
+// nothing outside the tree is read. A mistake of the user is a diagnostic, never an
+// error.
 package render
 
 import (

@@ -17,7 +17,7 @@ import (
 
 // Shared holds once what is equal in several renders: overlays of one base want
 // nearly the same, and weir keeps the wanted state of each for as long as it holds.
-// What it gives out must not be changed. It is safe for concurrent use.
+// Callers must not change the values that it returns. It is safe for concurrent use.
 type Shared struct {
 	// under is asked first, and given nothing.
 	under *Shared
@@ -51,8 +51,8 @@ type sharedValue struct {
 // Bytes that an entry of a map takes beside its key and value, about.
 const entryBytes = 48
 
-// NewShared returns a Shared that holds nothing. What under holds is shared too,
-// for as long as the new one is used; nil is nothing.
+// NewShared returns a Shared that holds nothing. It also shares all that under holds,
+// for as long as it is used; under may be nil.
 func NewShared(under *Shared) *Shared {
 	return &Shared{under: under, texts: map[string]string{}, values: map[valueID]sharedValue{}, hidden: map[int][]*secret.Set{}}
 }

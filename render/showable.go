@@ -128,11 +128,11 @@ func (d *dependence) compareSets(set *intent.Set, again intent.Set) {
 		other, ok := again.Pool(p.Key)
 		if ok && !named[p.MachinePool] && !named[p.Infrastructure] && !reflect.DeepEqual(bare(p), bare(other)) {
 			d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField, Ref: p.MachinePool, Path: intent.Path{"spec"},
-				Summary: fmt.Sprintf("what weir makes of %s outside its user data depends on a secret value", p.MachinePool), Detail: outOfField})
+				Summary: fmt.Sprintf("%s depends on a secret value outside its user data", p.MachinePool), Detail: outOfField})
 		}
 	}
 	if len(d.faults) == 0 && !reflect.DeepEqual(set.Clusters, again.Clusters) {
-		d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField, Summary: "what the objects say of a cluster depends on a secret value", Detail: outOfField})
+		d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField, Summary: "the objects of a cluster depend on a secret value", Detail: outOfField})
 	}
 	set.Ignored = slices.Clone(set.Ignored)
 	for i, kind := range set.Ignored {

@@ -78,7 +78,7 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 		}
 	}
 	out := make(map[string]snapshot.Standing, len(others))
-	// What a name may stand for; mostly one commit.
+	// The commits that a name may stand for; mostly one.
 	meant, sought, fresh := map[string][]plumbing.Hash{}, map[plumbing.Hash]bool{}, !r.db.Loose
 	for _, o := range others {
 		hashes, err := r.commits(o)

@@ -10,7 +10,7 @@ import (
 )
 
 // depend finds out which targets each item waits for, and tells those that would wait
-// for ever: for one that there is not, or in a ring. What they want is planned and held.
+// for ever: for one that there is not, or in a ring. Their steps are planned and held.
 func depend(items []*item) {
 	names := make([]string, len(items))
 	byName := make(map[string]*item, len(items))

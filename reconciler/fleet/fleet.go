@@ -6,9 +6,9 @@
 //	render   each target whose read set or variables changed; the rest is kept
 //	scope    targets are grouped by account and region, opened when first needed
 //
-// and the result is what one pass of the reconciler takes. Whatever is missing
-// on the way is in the target's Desired as an error or a diagnostic, with Whole
-// unset, so that nothing is deleted for it.
+// and the result is what one pass of the reconciler takes. Anything that is missing on
+// the way is in the target's Desired as an error or a diagnostic, with Whole unset, so
+// that nothing is deleted for it.
 //
 // A review composes a proposal in a copy of the fleet, by the same steps: it gives them
 // other inputs, marks the items between expand and render, and takes of the result what

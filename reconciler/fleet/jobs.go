@@ -37,9 +37,9 @@ type Rendering struct {
 	Blank bool
 }
 
-// start has an item rendered, beside compositions, so that a render that takes long
-// holds up its own target. How many are made at once, package render bounds: small ones
-// do not wait for large ones.
+// start renders an item, beside compositions, so that a render that takes long holds up
+// its own target. How many are made at once, package render bounds: small ones do not
+// wait for large ones.
 func (f *Fleet) start(ctx context.Context, it *item) *job {
 	j := &job{item: *it, had: len(it.diags), since: time.Now(), done: make(chan struct{})}
 	own := *it.render
@@ -91,7 +91,7 @@ func (it *item) rendersLike(o *item) bool {
 }
 
 // settle takes over what a job has made for the item, or finds that its last render
-// holds, and else has it rendered. It returns the job that is still under way.
+// holds, and else starts a render. It returns the job that is still under way.
 func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 	j := f.jobs[it.name]
 	if j != nil && !j.ended() {
@@ -119,8 +119,8 @@ func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 	return f.start(ctx, it), nil
 }
 
-// renderAll has the items rendered, and waits for that as long as patience says, for
-// ever where it is negative.
+// renderAll starts renders of the items, and waits for them as long as patience says,
+// for ever where it is negative.
 func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Duration) error {
 	kept := make(map[string]*rendered, len(items))
 	var late []*item
@@ -192,7 +192,7 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 }
 
 // await notes that the item's newest commit is still being rendered. A render that is
-// made again though nothing was committed is none of a newer commit.
+// made again though nothing was committed is not of a newer commit.
 func (it *item) await(j *job) {
 	r := it.render
 	if r.revision == it.view.Snapshot.Revision && r.of(it) {

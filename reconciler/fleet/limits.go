@@ -29,8 +29,8 @@ func tooManyTargets(t *target.Target, limits target.Limits, found, room int) dia
 	}
 }
 
-// What counts as a node of what is kept, in bytes, and how many times limits.nodes
-// that may be: for all renders, and for what a review adds to them.
+// How many bytes count as a node of what is kept, and how many times limits.nodes there
+// may be: for all renders, and for what a review adds to them.
 const (
 	nodeBytes    = 64
 	fleetShares  = 8
@@ -69,8 +69,8 @@ func newBudget(limits target.Limits, shared *render.Shared) *budget {
 	return o
 }
 
-// forReview makes room for what a review adds to a fleet. What was too much before is
-// of no interest to it, unless it changes that.
+// forReview makes room for what a review adds to a fleet. It ignores what was too much
+// before, unless it changes that.
 func (o *budget) forReview() *budget {
 	r := &budget{limits: o.limits, shared: render.NewShared(o.shared), made: map[string]*rendered{}, shares: reviewShares, beside: "of other targets that the proposal changes"}
 	r.shared.Limit(r.bytes(), nil)
@@ -213,7 +213,7 @@ type excess struct {
 	full          *render.FullError
 }
 
-// diagnostic says what there is too much of for a room.
+// diagnostic says what there is too much of for a budget.
 func (e *excess) diagnostic(o *budget) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "too-many-pools"}
 	setting := "limits.pools"
@@ -221,7 +221,7 @@ func (e *excess) diagnostic(o *budget) diag.Diagnostic {
 		d.Summary = fmt.Sprintf("the target has %d pools, beside %d of other targets, and limits.pools allows %d", e.pools, e.others, e.limits.Pools)
 	} else {
 		d.Code, setting = "too-large", "limits.nodes"
-		d.Summary = fmt.Sprintf("what is kept of the target comes to %d nodes, beside %d %s, and limits.nodes allows %d times %d",
+		d.Summary = fmt.Sprintf("the target takes %d nodes of memory, beside %d %s, and limits.nodes allows %d times %d",
 			e.full.Bytes/nodeBytes, e.full.Held/nodeBytes, o.beside, o.shares, e.limits.Nodes)
 	}
 	d.Detail = "Nothing of the target is changed or deleted while this is so. Take something away, or raise " + setting + " in weir's configuration."

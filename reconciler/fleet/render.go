@@ -89,9 +89,9 @@ func (it *item) origins() func(context.Context, []intent.Question) []diag.Positi
 	}
 }
 
-// draw renders the item, or finds that its last render still holds. What cannot
-// be read leaves the last one in place, with the reason in err. It returns an
-// error only if ctx ends.
+// draw renders the item, or finds that its last render still holds. If it cannot be
+// read, the last render stays, with the reason in err. It returns an error only if ctx
+// ends.
 func (it *item) draw(ctx context.Context) error {
 	if it.upToDate() {
 		return ctx.Err()
@@ -114,7 +114,7 @@ func (it *item) upToDate() bool {
 		it.noteFault()
 		return true
 	}
-	// What may turn out otherwise though nothing was committed is done again.
+	// A render that may differ though nothing was committed is made again.
 	same := r.result != nil && !r.result.Retry && r.of(it) && (r.over == nil || !it.budget.fits(r.over))
 	if same && r.revision == snap.Revision {
 		it.kept = true

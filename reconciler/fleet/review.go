@@ -196,8 +196,8 @@ func (r *Review) Open(ctx context.Context, accounts Accounts) {
 	accounts.Attach(ctx, r.Batches[:r.openable], slices.Concat(r.Batches[r.openable:], r.others)...)
 }
 
-// Plan has the touched targets planned, one scope beside the other, and gives their
-// reports by name. What holds steps is asked when they are to run.
+// Plan plans the touched targets, one scope beside the other, and gives their reports
+// by name. The holds of steps are asked when they are to run.
 func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.Report) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -286,7 +286,8 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 	roleless := map[string]bool{}
 	for _, it := range items {
 		roleless[it.name] = it.target.PlanRoleARN == "" && it.key.Endpoint == "" && !it.accountUnknown()
-		// What a proposal leaves as it is was hidden when it was followed.
+		// Secrets that a proposal leaves as they are were hidden when the source was
+		// followed.
 		if r := it.render.result; r != nil && it.desired.Touched {
 			passing{secrets, p.Owner}.hide("target "+it.name, r.Hidden)
 		}

@@ -54,7 +54,7 @@ func (f *Fleet) same(name string, own, written *target.Target) *target.Target {
 	return own
 }
 
-// lackRow has the item told that nobody says where it is applied to.
+// lackRow reports that the configuration has no row for the item.
 func (it *item) lackRow() {
 	summary, detail := it.target.Lacks(it.match)
 	it.rowless = true

@@ -167,7 +167,7 @@ func TestWhatARowlessTargetHasIsNotTakenOver(t *testing.T) {
 					t.Errorf("%s: %+v", r.Target, o)
 				}
 			}
-			if text := fmt.Sprint(r.Diagnostics); r.Target == "stage" && !strings.Contains(text, "does not say where it is applied") {
+			if text := fmt.Sprint(r.Diagnostics); r.Target == "stage" && !strings.Contains(text, "names no account and region") {
 				t.Error(text)
 			}
 		}

@@ -8,11 +8,11 @@
 //	waves     targets that must have converged before
 //	loss      a record that cannot be read: it may have been a suspension, so it holds all
 //
-// Whatever a person asks for ends by itself, by AWS's clock: a hold lasts until that
-// clock is surely past its end, and a permission ends when the clock may be. An approval
-// is for one digest. It is used up by becoming a grant, on record before the first step
-// runs, and the grant holds for as long as the target wants the same, so that neither a
-// crash nor a newer commit lets anything run that no person saw.
+// Everything that a person asks for ends by itself, by AWS's clock: a hold lasts until
+// that clock is surely past its end, and a permission ends when the clock may be. An
+// approval is for one digest. It is used up by becoming a grant, on record before the
+// first step runs, and the grant holds for as long as the target wants the same, so
+// that neither a crash nor a newer commit lets anything run that no person saw.
 package gates
 
 import (
@@ -109,7 +109,7 @@ type Records struct {
 	Grants      []Grant      `json:"grants"`
 }
 
-// Read returns what holds now. That something cannot be read is a loss: it may have
+// Read returns what holds now. A record that cannot be read counts as lost: it may have
 // been a suspension.
 func (b *Book) Read() Records {
 	r := Records{Suspensions: []Suspension{}, Approvals: []Approval{}, Overrides: []Override{}, Grants: []Grant{}}
@@ -273,8 +273,8 @@ func expire[T any](tx *state.Tx, b state.Bucket[T], until func(T) time.Time, now
 	return b.Remove(tx, func(v T, err error) bool { return err == nil && !now.Before(until(v)) })
 }
 
-// grantOf is the grant that an approval gives a target, by the approved plan. What the
-// target wants when it begins, the pass tells in which it does.
+// grantOf is the grant that an approval gives a target, by the approved plan. The pass
+// in which it begins says what the target wants then.
 func grantOf(a Approval, r *plan.Report) Grant {
 	p := plan.GrantOf(r.Plan)
 	a.Digest = p.Digest

@@ -142,7 +142,7 @@ func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 	var out Answer
 	if r.AcceptLostState {
 		if len(r.Targets) > 0 {
-			return Answer{}, fault("leave the targets out", "what was lost is accepted for all targets at once")
+			return Answer{}, fault("leave the targets out", "accepting a loss holds for all targets at once")
 		}
 		var err error
 		switch out.Accepted, err = b.AcceptLoss(); {

@@ -125,8 +125,8 @@ type Keeper struct {
 }
 
 // Keep makes, renews and removes tokens so that the request holds. Between its
-// checks it answers from memory. What fails is in the result's diagnostics and is
-// tried again by itself.
+// checks it answers from memory. Failures are in the result's diagnostics, and are
+// tried again by themselves.
 func (k *Keeper) Keep(ctx context.Context, req Request) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -70,7 +70,7 @@ type Line struct {
 	book     *Book
 	id, name string
 	git      Git
-	// nudge has passes made anew once Git has answered.
+	// nudge starts new passes once Git has answered.
 	nudge func()
 	now   func() time.Time
 
@@ -135,8 +135,8 @@ func (b *Book) Follow(lines []*Line) {
 	}
 }
 
-// of returns the record of a repository; mu is held. What cannot be read is nothing:
-// then pools are stopped that need not be.
+// of returns the record of a repository; mu is held. A record that cannot be read
+// counts as empty: then pools are stopped that need not be.
 func (b *Book) of(id string) record {
 	r, known := b.known[id]
 	if known {
@@ -217,7 +217,7 @@ func (l *Line) left() []string {
 	return l.book.of(l.id).Left
 }
 
-// Lift has commits of a repository, as AWS names them, stop nothing any more.
+// Lift lets commits of a repository, as AWS names them, stop nothing any more.
 func (b *Book) Lift(id string, commits []string) {
 	if len(commits) == 0 {
 		return

@@ -175,7 +175,7 @@ func planParts(c template.Planner, pool *intent.Pool) {
 	}
 }
 
-// wantedTwice blocks a pool of which another target wants a name too. That of a
+// wantedTwice blocks a pool of which another target wants a name too. The name of a
 // template that pools share follows from the object that declares it.
 func wantedTwice(c *basis.Work, pool *intent.Pool, claim basis.Claim, targets []string) {
 	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"

@@ -185,7 +185,7 @@ func (r *Report) Failures() []step.Outcome {
 const FailureRefused = "step-refused"
 
 // NoteRefused says of a pool that AWS refused a step of it, and what makes weir try that
-// again. What the plan says is wrong with the pool comes first.
+// again. A failure that the plan found of the pool comes first.
 func NoteRefused(s *PoolStatus, o *step.Outcome) {
 	key := s.Namespace + "/" + s.Name
 	if s.FailureReason != "" || o.Step.Pool != key && !slices.Contains(o.Step.Pools, key) {

@@ -52,7 +52,7 @@ func deleting(in basis.Input, p *Plan) []PoolStatus {
 		s.Conditions = append(s.Conditions, Condition{Type: conditionNodegroup, Status: "False", Severity: "Info", Reason: "Deleting"})
 		out = append(out, s)
 	}
-	// What was replaced under another name is a pool that Git still has.
+	// A pool that was replaced under another name is one that Git still has.
 	wanted := map[string]bool{}
 	if len(out) > 0 {
 		for i := range in.Set.Pools {

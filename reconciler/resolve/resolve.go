@@ -99,8 +99,8 @@ type TemplateVersion struct {
 	Requirements bool
 }
 
-// Cloud reads facts of one account and region. What does not exist is left out
-// of the result and is no error. An error is a *observed.Error.
+// Cloud reads facts of one account and region. The result leaves out what does not
+// exist; that is no error. An error is a *observed.Error.
 type Cloud interface {
 	// Parameters reads SSM parameters by name.
 	Parameters(ctx context.Context, names []string) (map[string]string, error)

@@ -18,8 +18,8 @@ const Scope = "github.com/weir-gitops/weir"
 type watcherKey struct{}
 
 // Watch calls observe for every span that begins below the returned context, when it
-// ends: its name and how long it took. That a span is not traced makes no difference.
-// Observe is called from several goroutines.
+// ends: its name and how long it took. It makes no difference whether the span is
+// traced. Observe is called from several goroutines.
 func Watch(ctx context.Context, observe func(name string, took time.Duration)) context.Context {
 	return context.WithValue(ctx, watcherKey{}, observe)
 }

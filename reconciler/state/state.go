@@ -167,8 +167,8 @@ func readable(name string) (err error) {
 	return nil
 }
 
-// openBolt opens a file that was looked at. What the library panics at
-// nevertheless is an unreadable file.
+// openBolt opens a file that was looked at. If the library panics nevertheless, the
+// file is unreadable.
 func (db *DB) openBolt(name string) error {
 	err := guarded(func() (err error) {
 		db.bolt, err = bolt.Open(name, 0o600, &bolt.Options{

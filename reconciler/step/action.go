@@ -48,7 +48,7 @@ type About struct {
 // RefreshUse says what an action has to do with the newest instance refresh of a group.
 type RefreshUse string
 
-// Uses of an instance refresh. What a refresh would undo goes by it.
+// Uses of an instance refresh. A change that a refresh would undo goes by it.
 const (
 	StartsRefresh  RefreshUse = "starts"
 	CancelsRefresh RefreshUse = "cancels"

@@ -4,8 +4,8 @@
 // execute and tell of them know each other by them alone.
 //
 // A new action is one type in action.go that says what it is About, and a case in the
-// adapter's Execute. What plans, holds, orders and tells of steps asks About, never which
-// type it is.
+// adapter's Execute. Code that plans, holds, orders or reports steps asks About, never
+// which type it is.
 package step
 
 import (
@@ -157,7 +157,7 @@ func (s Step) LaunchesNewer(decides bool) bool {
 // takes them and does not keep them.
 const HeldStopped Hold = "stopped"
 
-// MovesLevel reports whether the step has machines run something else, or makes what
+// MovesLevel reports whether the step makes machines run something else, or makes what
 // they are to run.
 func (s Step) MovesLevel() bool {
 	return s.Disrupts() || s.Verb == Create || s.Resource == LaunchTemplate

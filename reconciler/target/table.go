@@ -59,7 +59,7 @@ func (t *Target) For(m Match) *Target {
 }
 
 // Rows are the target with each row of its table, by key in order; itself where it has
-// no table. What stands for wildcards stays as it is written.
+// no table. Placeholders of wildcards stay as they are written.
 func (t *Target) Rows() []*Target {
 	if t.Table == nil {
 		return []*Target{t}

@@ -119,7 +119,7 @@ type Network struct {
 // VarsFrom is a file with values for variables, lines KEY=VALUE or a mapping in YAML.
 type VarsFrom struct {
 	// File is on weir's own machine, and may hold {1} like the name: a character that
-	// a name cannot hold is then a dash. What it says is not looked through for {1}.
+	// a name cannot hold is then a dash. It is not searched for {1}.
 	File string `yaml:"file"`
 	// Path replaces file: a file of the repository, relative to the target's directory,
 	// which may hold {1}. A commit decides what it says, so all that the configuration

@@ -106,8 +106,8 @@ func (t *Target) Hidden(read func(file string) (map[string]string, error)) []str
 
 // ValuePaths are the files of the repository that hold values for the target, which is
 // the directory or the file at a path: below the source's root, the later over the
-// earlier. What the configuration itself says wins over them all, so that no commit
-// changes it.
+// earlier. The configuration's own values win over them all, so that no commit changes
+// them.
 func (t *Target) ValuePaths(of string) []string {
 	var out []string
 	dir := of

@@ -19,7 +19,7 @@ const (
 
 // Window is a time of the week in which steps may run that replace or end
 // instances, or delete something, or with kind deny one in which they may not.
-// What disrupts nothing needs no window.
+// A step that disrupts nothing needs no window.
 type Window struct {
 	// Kind is allow (the default) or deny. Where some windows allow, one of them
 	// must be open; a window that denies wins over them.
@@ -82,7 +82,7 @@ func (t *Target) Calendar() ([]calendar.Window, error) {
 	return out, nil
 }
 
-// Zone is the window's time zone. What stands for this machine's own is refused: the
+// Zone is the window's time zone. A name for this machine's own zone is refused: the
 // same configuration would mean another time elsewhere.
 func (w Window) Zone() (*time.Location, error) {
 	if w.Timezone == "Local" {

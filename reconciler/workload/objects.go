@@ -194,7 +194,7 @@ const noJSON = "the answer is not the JSON of the Kubernetes API"
 // do sends one request and decodes the answer into out, nil for none. Nothing is
 // sent twice: the next pass is the next try.
 func (c *Cluster) do(ctx context.Context, verb, resource string, r *rest.Request, out runtime.Object) error {
-	// What client-go would log may quote the answer.
+	// client-go's logs may quote the answer.
 	result := r.MaxRetries(0).Do(logr.NewContext(ctx, logr.Discard()))
 	err := result.Error()
 	if raw, ok := out.(*runtime.Unknown); ok && err == nil {

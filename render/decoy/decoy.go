@@ -3,12 +3,12 @@
 // A build with decoys in the place of all secrets shows what depends on a secret: all
 // that is not the same as in the build with the secrets themselves.
 //
-// What stays is what a build needs to go the same way. Digits stay digits and letters
+// Whatever a build needs to go the same way stays. Digits stay digits and letters
 // letters, of their case; white space stays; JSON, YAML, lines of KEY=VALUE and base64
-// of any of them stay what they are, and are changed leaf by leaf; numbers and
-// booleans keep their type. The same text always has the same decoy, so that what is
-// equal stays equal, and a render is as pure as it was. Only those who know the text
-// can compute it, and weir never shows it.
+// of any of them stay what they are, and are changed leaf by leaf; numbers and booleans
+// keep their type. The same text always has the same decoy, so that what is equal stays
+// equal, and a render is as pure as it was. Only those who know the text can compute
+// it, and weir never shows it.
 //
 // Which other texts are kept is up to the build; see Maker.
 package decoy
@@ -27,7 +27,7 @@ type Maker struct {
 	// unless so much of it stayed that a piece could be the same.
 	Delimiters []string
 	// Named are the names that paths of the build lead through: members with these
-	// keep them. Whoever wrote the paths knows the names.
+	// keep them. The author of the paths knows the names.
 	Named map[string]bool
 }
 

@@ -115,7 +115,7 @@ func (m *Maker) json(text string, depth int) (string, bool) {
 		case nil:
 			literal = "null"
 		}
-		// What stands between this token and the one before is white space, commas and colons.
+		// Between this token and the one before stand white space, commas and colons.
 		start := at + strings.IndexFunc(text[at:end], func(r rune) bool { return !strings.ContainsRune(" \t\r\n,:", r) })
 		out.WriteString(text[at:start] + literal)
 		at = end

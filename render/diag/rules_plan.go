@@ -30,7 +30,7 @@ var lookupRules = []rule{
 
 var planRules = []rule{
 	{"adopted-instances", "i", "machines of a group that was adopted run versions that weir did not make", "Nothing is to be done: they are replaced when the pool's launch configuration changes."},
-	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool. What no weir has can be adopted, or removed. What another weir applies is its own: weir plan --config FILE --path DIR plans a work tree as that one would."},
+	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool. A resource that no weir owns can be adopted, or removed. A resource that another weir applies stays its own: weir plan --config FILE --path DIR plans a work tree as that one would."},
 	{"contested-name", "e", "several targets want the same resource", "Give the pools, or the AWSLaunchConfigTemplate that they name, different names, or put them in different accounts or regions."},
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},
 	{"control-plane-unread", "w", "the EKS cluster of a group cannot be read, so kubelets newer than its API servers are not held back", "Allow eks:DescribeCluster on the cluster, or give the target a kubeconfigFile, which tells the version too."},
@@ -53,7 +53,7 @@ var planRules = []rule{
 	{"nodegroup-degraded", "w", "EKS says that a nodegroup is degraded", "Mend what the message of EKS names."},
 	{"nodegroup-downgrade", "e", "EKS takes no nodegroup back to an older Kubernetes version", "Write the version that it has, or make another pool."},
 	{"nodegroup-failed", "e", "EKS could not make or delete a nodegroup", "Mend what the message of EKS names, then delete the nodegroup so that it is made anew."},
-	{"nodegroup-immutable", "e", "EKS cannot change a field of a nodegroup in place", "Put the old value back, or write the annotation weir.dev/replace: allowed, which has a new nodegroup made beside the old one and that one deleted once the new one is ACTIVE."},
+	{"nodegroup-immutable", "e", "EKS cannot change a field of a nodegroup in place", "Put the old value back, or write the annotation weir.dev/replace: allowed, which makes weir create a new nodegroup beside the old one, and delete that one once the new one is ACTIVE."},
 	{"nodegroup-update-failed", "e", "an update of a nodegroup failed", "Mend what the message of EKS names; a change of the pool tries again, and so does weir reconcile TARGET --retry."},
 	{"nodegroup-version", "e", "EKS makes new nodegroups on the control plane's Kubernetes version only", "Write that version in the MachinePool."},
 	{"nodes-unread", "w", "the nodes of the workload cluster could not be read", "Look at the target's kubeconfigFile: its user needs to list nodes; readiness is that of the instances until then."},
@@ -76,7 +76,7 @@ var planRules = []rule{
 	{"state-lost", "w", "the file with suspensions and approvals was damaged or gone, and nothing is written", "Suspend again what must stay suspended, then run weir reconcile --accept-lost-state."},
 	{"suspended", "i", "somebody suspended a target or a pool for a while", "Nothing is to be done; weir resume ends it earlier."},
 	{"template-moved", "i", "somebody made a version of a launch template that a pool brings along, or another one its default", "Nothing is to be done: it is rolled out; write the version's number to stay on it."},
-	{"template-not-usable", "e", "what a launch template holds that a pool brings along does not go with the pool", "Make a version of the launch template without it, or change the pool as the message says."},
+	{"template-not-usable", "e", "the launch template that a pool brings along does not fit the pool", "Make a version of the launch template without it, or change the pool as the message says."},
 	{"unknown-name", "ew", "a manifest names something that weir does not make and AWS does not know, such as an instance profile or a key pair", "Correct the name, or make it: weir tries again each ten minutes, after a commit at once, and with weir reconcile --retry."},
 	{"unknown-source", "w", "resources belong to a repository that this weir does not follow", "Add the source to the configuration, or hand the resources over."},
 	{"unknown-target", "w", "resources belong to a target that the configuration no longer names", "Name the target again, or delete them by hand: weir does not."},
@@ -86,7 +86,7 @@ var planRules = []rule{
 }
 
 var configRules = []rule{
-	{"bad-target-name", "e", "what the wildcards of a path stand for makes no name for a target", "Rename the directory, or put something around the wildcards in the target's name."},
+	{"bad-target-name", "e", "the texts that a path's wildcards match make no name for a target", "Rename the directory, or put something around the wildcards in the target's name."},
 	{"credential-file", "w", "a file with credentials cannot be read, holds none, or may be read or written by others", "Mend the file as the message says; it is read again at its next use."},
 	{"dependency-cycle", "e", "targets wait for each other, or one for itself", "Take one of the names out of dependsOn."},
 	{"duplicate-name", "e", "two entries of the configuration have one name", "Rename one of them."},

@@ -185,7 +185,7 @@ func Find(of Kind, member intent.Path) (r *Row, ok bool) {
 }
 
 // Fields returns the paths below spec that may set a member, the likeliest first, and
-// whether they are of PoolOptions. What holds members has a path of its own only there.
+// whether they are of PoolOptions. Only there does a struct have a path of its own.
 func Fields(of Kind, member intent.Path) (paths []intent.Path, ofOptions bool) {
 	r, ok := Find(of, member)
 	switch {

@@ -9,10 +9,10 @@
 // PoolOptions, where a field has AWS's name in lower camel case.
 //
 // Rules. A row says what is true of one field by itself and nothing else: there are no
-// conditions, no expressions and no functions in it. What depends on another field, on
-// an answer of AWS or on the order of calls is code, and the row says so in Special:
-// it is then in the documentation, in origins and in changes as any other, and the
-// code that Special names converts it.
+// conditions, no expressions and no functions in it. A field that depends on another
+// one, on an answer of AWS or on the order of calls is code, and its row says so in
+// Special: it is then in the documentation, in origins and in changes as any other, and
+// the code that Special names converts it.
 //
 // The table is not the emulator's: that imitates AWS, and would agree with a mistake.
 package field
@@ -47,8 +47,8 @@ type Row struct {
 	// separated by |. Without any it is PoolOptions that sets it; - where neither does.
 	Pool string
 
-	// What may be written, beside what the member's type says. Fields of the pool have
-	// the limits of their own schema, in package manifest.
+	// The values that may be written, beside what the member's type allows. Fields of the
+	// pool have the limits of their own schema, in package manifest.
 	Required bool
 	Values   string // the only texts, separated by |
 	Begins   string // how a text begins: arn: or the prefix of an id, sg-

@@ -30,8 +30,8 @@ const (
 	CoreSecurityGroups LookupKind = "core-security-groups"
 	// SecurityGroupsByFilter asks for the groups that match Filters.
 	SecurityGroupsByFilter LookupKind = "security-groups"
-	// SecurityGroupByID asks in which VPC the group Name is. That the group cannot be
-	// looked at is no fault of the pool: EC2 may still know it.
+	// SecurityGroupByID asks in which VPC the group Name is. It is no fault of the pool if
+	// the group cannot be read: EC2 may still know it.
 	SecurityGroupByID LookupKind = "security-group-id"
 	// EKSCluster asks for the EKS cluster Name.
 	EKSCluster LookupKind = "eks-cluster"

@@ -15,9 +15,9 @@ import (
 )
 
 // Again is a build once more, with other texts in the place of all secret ones: of
-// what was encrypted, and of the variables that are marked as secret. What differs
-// from the first one depends on a secret, wherever kustomize has put it and whatever
-// it has cut off it. weir must show nothing of it.
+// what was encrypted, and of the variables that are marked as secret. A part that
+// differs from the first build depends on a secret, wherever kustomize has put it and
+// whatever it has cut off. weir must show nothing of it.
 type Again struct {
 	// Objects are nil if it gave none; those of a build with Unset are good for as
 	// much as there.

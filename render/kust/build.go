@@ -112,8 +112,8 @@ const DefaultNodes = 400_000
 // ErrLarge says that a build is not small.
 var ErrLarge = errors.New("the build is not small")
 
-// What a small build takes at most. The nodes and bytes are those of its files, and
-// of its objects.
+// The most that a small build takes. The nodes and bytes are those of its files, and of
+// its objects.
 const (
 	smallNodes = 30_000
 	smallBytes = 2 << 20

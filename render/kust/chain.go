@@ -11,7 +11,7 @@ import (
 // How says what kind of text set or changed a field.
 type How string
 
-// What sets and changes fields.
+// The things that set and change fields.
 const (
 	// Base is a file of objects.
 	Base How = "base"

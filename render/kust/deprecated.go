@@ -36,7 +36,7 @@ func (w *walker) deprecated(k *kust) {
 	w.foldedKeys(k.doc, location{file: k.file})
 }
 
-// What kustomize applies between patches and patchesJson6902, and after both.
+// kustomize applies these between patches and patchesJson6902, and after both.
 var (
 	beforeJSONPatches = []string{"namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations"}
 	afterJSONPatches  = []string{"replicas", "images", "imageTags", "replacements"}

@@ -32,7 +32,7 @@ import (
 //     object. Marks survive merges, JSON patches, replacements and copies, because for
 //     kustomize they are part of the values. The marks in the output name the leaves
 //     that the fields came from. An annotation names the document of each object.
-//  2. What decides how a build goes (names, kinds, selectors, merge keys) bears no mark:
+//  2. Fields that decide how a build goes (names, kinds, selectors, merge keys) bear no mark:
 //     a mark would change the build. An object's own apiVersion, kind, name and
 //     namespace come from its document where they still read as there.
 //  3. A mapping or a sequence stands where the first scalar below it does that a leaf
@@ -66,7 +66,7 @@ type Origins struct {
 	raw     []*yaml.Node   // before substitution, parallel to objects
 	vars    map[string]string
 
-	// What the plan is made again from.
+	// The inputs from which the plan is made again.
 	tree      tree.Tree
 	path      string
 	limits    Limits

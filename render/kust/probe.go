@@ -62,7 +62,7 @@ func (o *Origins) probe(f located) (setter, bool) {
 	}
 	if s, ok, spent := o.turn(f); ok || spent {
 		if ok && s.how == Replacement && moved {
-			// What a replacement puts in stands at its source.
+			// A value that a replacement puts in stands at its source.
 			if l := o.followed(f, marked.leaves); l != nil {
 				s.at, s.by = l.setter().at, s.at
 			}

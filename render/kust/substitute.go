@@ -221,7 +221,7 @@ func (s *substitution) key(n *yaml.Node, p intent.Path) {
 
 // scalar substitutes a value. A plain scalar takes the type that its new text
 // has in YAML, if that is a number, a boolean or null; a quoted one and a block
-// stay strings. Whatever a value holds, it stays one scalar.
+// stay strings. A value stays one scalar, even if it holds YAML.
 func (s *substitution) scalar(n *yaml.Node, p intent.Path) {
 	if !hasVariables(n.Value) {
 		return

@@ -23,8 +23,8 @@ type misuse struct {
 // hasVariables reports whether substitute could change a text.
 func hasVariables(s string) bool { return strings.Contains(s, "${") }
 
-// substitute replaces the variables of a text. What has neither value nor
-// default, or is of another form, is left as it stands and returned.
+// substitute replaces the variables of a text. A variable with neither value nor
+// default, or of another form, stays as it stands and is returned.
 func substitute(s string, vars map[string]string) (string, []misuse) {
 	var b strings.Builder
 	var bad []misuse

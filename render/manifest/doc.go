@@ -35,9 +35,10 @@
 // # Rules of all three
 //
 // Every fault comes in one go, in a fixed order: who mends a manifest pushes once. One
-// error drops its pool and no other. What is refused for certain is an error; what AWS
-// may take after all, such as an instance type that is newer than weir, is a warning;
-// what has no effect is a note. A manifest that CAPA takes is taken, and one that it
-// refuses is refused, with the exceptions that render/oracle lists. Nothing is guessed:
-// where a value is missing, the pool waits. No message quotes a value that may be secret.
+// error drops its pool and no other. A value that AWS refuses for certain is an error;
+// one that AWS may take after all, such as an instance type that is newer than weir, a
+// warning; one without effect a note. A manifest that CAPA takes is taken, and one that
+// it refuses is refused, with the exceptions that render/oracle lists. Nothing is
+// guessed: where a value is missing, the pool waits. No message quotes a value that may
+// be secret.
 package manifest

@@ -31,7 +31,7 @@ func Intents(objects []kinds.Object, o Options) (intent.Set, []kinds.Fault) {
 // Decoded is one object by itself, without the others of its render.
 type Decoded struct {
 	// Spec is the object's spec with its defaults, as JSON has it: maps, lists,
-	// text, int64, float64 and bool. What weir passes over is left out.
+	// text, int64, float64 and bool. Members that weir ignores are left out.
 	Spec map[string]any
 	// Faults are those of decoding and of the rules for the object alone.
 	Faults []kinds.Fault

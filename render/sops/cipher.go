@@ -210,7 +210,7 @@ func (c *comments) learnPaths() {
 	c.paths = slices.Sorted(maps.Keys(seen))
 }
 
-// open returns the text of a comment. What does not decrypt is dropped.
+// open returns the text of a comment. A comment that does not decrypt is dropped.
 func (c *comments) open(text string) (string, bool) {
 	if c.paths == nil {
 		c.learnPaths()

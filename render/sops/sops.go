@@ -3,14 +3,14 @@
 // It reads the formats that kustomize's resources and generators use: YAML, JSON,
 // dotenv and binary, with data keys encrypted for age recipients and by AWS KMS,
 // also in key groups of which a threshold is needed. The message authentication
-// code is always verified. What a file says about roles, profiles, contexts of
-// the program or other places to ask is not followed: keys come from the options
-// alone. Writing such files is SOPS' own business.
+// code is always verified. Roles, profiles, contexts of the program and other places to
+// ask that a file names are ignored: keys come from the options alone. Writing such
+// files is SOPS' own business.
 //
 // It is code of its own for two reasons. The SOPS library links the clients of every
 // key service that it knows, 800 packages with gRPC and four more clouds, into a
 // process that may write to AWS; and it writes the YAML anew, so that no fault and no
-// origin could name the line of the file. What stands alone there is used: putting
+// origin could name the line of the file. The values that stand there are used: putting
 // a split data key together. Test vectors made by the library hold the rest to the
 // format.
 package sops

@@ -29,7 +29,7 @@ func (d *Decoder) Decode(n *yaml.Node, v any) {
 }
 
 // Read reads a node into the value that v points to: for a Value that looks at the node
-// first. What limits the node is checked once, after the Value has read it.
+// first. The node's limits are checked once, after the Value has read it.
 func (d *Decoder) Read(n *yaml.Node, v any, p intent.Path) {
 	d.typed(n, reflect.ValueOf(v).Elem(), p)
 }

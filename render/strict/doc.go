@@ -9,7 +9,7 @@
 // or in a tree by path, which Cluster API's schemas give. A Value is a type that reads a
 // node in its own way.
 //
-// What it refuses:
+// It refuses:
 //   - a key that no field has, with the nearest name that one has; a field of another
 //     version of the document; a field that this version of weir does not carry
 //   - a key that is written twice, which parsers settle in favour of either
@@ -33,8 +33,8 @@
 //
 // Secrets. A value may have come out of an encrypted file or a variable. The decoder says
 // which type it has and never what it is; an error of a type's own UnmarshalText may
-// quote it, so a type that holds secrets must not. What a limit says quotes the value,
-// since a misspelt word is found sooner when it is seen, unless Secret is set.
+// quote it, so a type that holds secrets must not. A limit's message quotes the value,
+// since people find a misspelt word sooner when they see it, unless Secret is set.
 //
 // Why no library does this. encoding/json, sigs.k8s.io/yaml and yaml.v3's KnownFields
 // stop at the first fault or give no column; the Kubernetes API server's structural

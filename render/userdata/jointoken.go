@@ -14,7 +14,7 @@ type FetchedToken struct {
 	Endpoint, CA bool
 }
 
-// What stands in kubeadm's configuration until the node has fetched the values.
+// These stand in kubeadm's configuration until the node has fetched the values.
 const (
 	waitingToken    = "weir-join-token"
 	waitingEndpoint = "weir-api-server"

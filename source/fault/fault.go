@@ -147,8 +147,8 @@ func Unavailable(source string, err error) *UnavailableError {
 	return u
 }
 
-// ReasonOf reads the reason off err. What carries none comes from writing files, or
-// from being unable to.
+// ReasonOf reads the reason off err. An error that carries none comes from writing
+// files, or from being unable to.
 func ReasonOf(err error) Reason {
 	var f *Error
 	var oe *ObjectError

@@ -139,7 +139,7 @@ func RefDirs(dirs Dirs) []string {
 	if dirs.Common != dirs.Own {
 		out = append(out, dirs.Common)
 	}
-	// What cannot be listed is covered by polling.
+	// Polling covers directories that cannot be listed.
 	_ = filepath.WalkDir(filepath.Join(dirs.Common, "refs"), func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			out = append(out, p)

@@ -6,7 +6,7 @@
 // One App serves Git and the forge's API alike, so that both share a token.
 //
 // The usual library for it, ghinstallation, was weighed and would replace some 50 of
-// these lines. What the rest is for, it does not do: find the installation by the
+// these lines. It does not do what the rest is for: find the installation by the
 // repository, take a client id, renew ten minutes early and go on with the old token
 // where GitHub fails, notice a new key, bound an answer, let who waits give up, and say
 // what to do about a refusal. It reads an answer into the token that it has, so one
@@ -296,7 +296,7 @@ func (a *App) statement(key *rsa.PrivateKey, now time.Time) (string, error) {
 	return signed + "." + enc.EncodeToString(sig), nil
 }
 
-// readKey reads the private key. What a parser says of it is not shown.
+// readKey reads the private key. A parser's message about it is not shown.
 func (a *App) readKey() (*rsa.PrivateKey, [sha256.Size]byte, error) {
 	var sum [sha256.Size]byte
 	info, err := os.Stat(a.o.KeyFile)

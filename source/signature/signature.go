@@ -2,9 +2,9 @@
 // tag of Git, with PGP or SSH.
 //
 // It works on the objects as Git stores them, byte by byte, so that it checks the
-// very bytes that were signed. Who may sign stands in files outside of every
-// repository: a list of signers in the tree would be chosen by the commit that it
-// is to judge.
+// very bytes that were signed. The allowed signers stand in files outside of every
+// repository: a list of signers in the tree would be chosen by the commit that it is to
+// judge.
 package signature
 
 import (
@@ -50,7 +50,7 @@ func (p Policy) Validate() error {
 	case p.Mode == "" && len(p.PGPKeyFiles) == 0 && p.AllowedSignersFile == "":
 		return nil
 	case p.Mode != Commit && p.Mode != Tag && p.Mode != Either:
-		return fmt.Errorf("verify.mode %q is none of %s, %s and %s", p.Mode, Commit, Tag, Either)
+		return fmt.Errorf("verify.mode %q must be %s, %s or %s", p.Mode, Commit, Tag, Either)
 	case len(p.PGPKeyFiles) == 0 && p.AllowedSignersFile == "":
 		return errors.New("verify needs pgp.keyFiles or ssh.allowedSignersFile, else nobody may sign")
 	}

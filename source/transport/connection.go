@@ -114,7 +114,7 @@ func NewHTTP(cfg Settings) (*http.Transport, error) {
 	return t, nil
 }
 
-// load reads the certificate as it is now. What the parser says is not shown.
+// load reads the certificate as it is now. The parser's message is not shown.
 func (c ClientCert) load() (*tls.Certificate, error) {
 	cert, err := readCredential(c.CertFile)
 	if err != nil {

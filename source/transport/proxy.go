@@ -43,7 +43,7 @@ func newProxySettings(cfg Settings) (proxySettings, error) {
 	case u.User != nil:
 		return p, errors.New("proxy: the URL carries credentials, which are not kept in the configuration; give proxyAuth with username and passwordFile")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
-		return p, fmt.Errorf("proxy: the scheme %q is none of http, https, socks5", fault.Plain(u.Scheme))
+		return p, fmt.Errorf("proxy: the scheme %q is unknown: it must be http, https or socks5", fault.Plain(u.Scheme))
 	case p.auth != (ProxyAuth{}) && (p.auth.Username == "" || p.auth.PasswordFile == ""):
 		return p, errors.New("proxyAuth needs username and passwordFile")
 	}
@@ -65,7 +65,7 @@ func (p proxySettings) current() (*url.URL, error) {
 	return &u, nil
 }
 
-// dial connects to addr. What the environment says of proxies is for HTTP.
+// dial connects to addr. The environment's proxies are for HTTP.
 func (p proxySettings) dial(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

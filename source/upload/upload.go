@@ -46,7 +46,7 @@ func refuse(hint, format string, args ...any) error {
 	return &Error{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-const narrower = "plan it with --config FILE --path DIR where that is possible, or have what weir does not read in another repository"
+const narrower = "plan it with --config FILE --path DIR where that is possible, or move files that weir does not read to another repository"
 
 func tooMuch(what string) error {
 	return refuse(narrower, "the work tree is too large to be sent: %s", what)

@@ -25,7 +25,7 @@ import (
 // Tree path of p, with symlinks resolved; root is absolute.
 //
 // Nothing named .git is in the tree, and within a work tree a directory with a
-// repository of its own is a submodule, as it would be in a commit. What was
+// repository of its own is a submodule, as it would be in a commit. A file that was
 // read once does not change afterwards.
 func OpenPath(p string) (t tree.Tree, root, rel string, err error) {
 	abs, err := filepath.Abs(p)
@@ -275,7 +275,7 @@ func (t *diskTree) find(p string) *diskEntry {
 	return d
 }
 
-// fitsDisk reports whether a file of this path can exist. What cannot is absent,
+// fitsDisk reports whether a file of this path can exist. One that cannot is absent,
 // instead of an error: readers also try inline text as a path.
 func fitsDisk(p string) bool {
 	return len(path.Base(p)) <= 255 && len(p) < 4000 && !strings.ContainsRune(p, 0)

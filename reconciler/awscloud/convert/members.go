@@ -24,9 +24,9 @@ import (
 )
 
 // Carry copies a struct, or a list of them, into one of another type that has members
-// of the same names. What from does not say stays as it is in to: an empty text or list,
-// a number that is 0 and nil say nothing, a pointer to 0 or false does. left reports that
-// from holds something that to cannot hold.
+// of the same names. Members that are not set in from stay as they are in to: an empty
+// text or list, a number that is 0 and nil say nothing, a pointer to 0 or false does.
+// left reports that from holds something that to cannot hold.
 func Carry(from, to any) (left bool) {
 	return carryValue(reflect.Indirect(reflect.ValueOf(from)), reflect.ValueOf(to).Elem())
 }

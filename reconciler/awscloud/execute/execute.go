@@ -20,8 +20,9 @@
 //   - An empty list is never sent where AWS takes it for everything: tags to delete,
 //     processes to suspend, metrics to disable.
 //
-// What weir made a moment ago may not be visible to another service yet: "not found" is
-// then an error that passes by itself, and not one that parks the pool (memory.MadeNames).
+// A resource that weir made a moment ago may not be visible to another service yet:
+// "not found" is then an error that passes by itself, and not one that parks the pool
+// (memory.MadeNames).
 package execute
 
 import (

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// putHook sends defaults too, because AWS leaves missing members as they are. What was
-// remembered of the group's hooks is forgotten first, so that they are read again
-// however the call ends.
+// putHook sends defaults too, because AWS leaves missing members as they are. It first
+// forgets what it remembers of the group's hooks, so that they are read again however
+// the call ends.
 func (x *Executor) putHook(ctx context.Context, a step.PutHook) error {
 	x.memory.Hooks.Drop(a.Group)
 	h := observed.HookDefaults(a.Hook)

@@ -8,7 +8,7 @@ import (
 
 // retag sets and removes tags, each with one call, of which a call without a list is
 // never made: DeleteTags would delete every tag. They are removed first, for one of
-// those set may record which tags are weir's to remove. What gets a new owner gets it
+// those set may record which tags are weir's to remove. A resource gets a new owner
 // before that, with all but the record: IAM lets only the owner remove tags.
 func retag[T any](put map[string]T, remove []string, set func(map[string]T) error, unset func([]string) error) error {
 	last := maps.Clone(put)

@@ -2,11 +2,11 @@
 // owner's tag did not bring, bodies of template versions, refreshes and updates under way,
 // hooks, who uses a version, and why machines do not come (shortage.go).
 //
-// What a caller waits for is read at once, and an error ends the pass. What only explains,
-// or is looked at again and again while it moves, is a poll: it uses spare calls, the
-// oldest question first, and keeps what is known where none is left. What may not be read
-// for want of a permission is noted in the state's Unread, and the pass goes on for all
-// else.
+// A read that a caller waits for is made at once, and an error ends the pass. What only
+// explains, or is looked at again and again while it moves, is a poll: it uses spare
+// calls, the oldest question first, and keeps what is known where none is left. If a
+// permission is missing for a read, the state's Unread notes it, and the pass goes on
+// for all else.
 package fill
 
 import (
@@ -34,8 +34,8 @@ func New(c *sdk.Client, r *read.Reader, m *memory.Memory, o *observe.Observer) *
 }
 
 // Fill reads what planning found missing and returns a state that has it. The
-// state it is given is not changed. What was asked for by name and does not exist
-// is in the new state's Absent.
+// state it is given is not changed. Names that were asked for and do not exist are in
+// the new state's Absent.
 func (f *Filler) Fill(ctx context.Context, s observed.State, n observed.Needs) (observed.State, error) {
 	s = cloneFor(s, n)
 	if err := f.fillTemplates(ctx, &s, n.TemplateNames); err != nil {

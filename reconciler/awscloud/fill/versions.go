@@ -186,8 +186,8 @@ func (f *Filler) addVersions(s *observed.State, name string, versions []observed
 	s.Templates[name] = t
 }
 
-// fillNumbers reads which versions templates have. What was read is remembered
-// while the template's newest version stays the same.
+// fillNumbers reads which versions templates have. The numbers are remembered while the
+// template's newest version stays the same.
 func (f *Filler) fillNumbers(ctx context.Context, s *observed.State, names []string) error {
 	var unread []observed.Template
 	for _, name := range names {

@@ -1,7 +1,7 @@
 // Package lookup answers what only AWS knows, for package resolve: images, networks,
 // instance types, clusters, roles, launch templates of others. It also keeps join tokens
-// in parameters, for package jointoken. What does not exist is an answer and no error, and
-// asks in a way that AWS does not fail for a missing name.
+// in parameters, for package jointoken. A missing resource is an answer and no error,
+// so it asks in a way in which AWS does not fail for a missing name.
 package lookup
 
 import (

@@ -40,8 +40,8 @@ func (u *UnknownNames) Young(name string) bool {
 	return now.Sub(at.first) < settling
 }
 
-// MadeNames remembers names and ids of what weir made a moment ago. That such a
-// thing is "not found" will pass by itself.
+// MadeNames remembers names and ids of what weir made a moment ago. If AWS does not
+// find such a resource, that passes by itself.
 type MadeNames struct {
 	now func() time.Time
 

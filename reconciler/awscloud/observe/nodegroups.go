@@ -77,7 +77,7 @@ func (o *Observer) clustersOfTemplates(s *observed.State, names map[string]bool)
 }
 
 // describeDue describes what is due, as far as spare calls allow, and takes the rest
-// from memory. What nothing is known of it always describes.
+// from memory. It always describes one of which nothing is known.
 func (o *Observer) describeDue(ctx context.Context, q observed.Query, listed []observed.NodegroupName, s *observed.State) error {
 	now := o.client.Now()
 	unknown, waiting := o.memory.Nodegroups.Recall(q, listed, s, now)

@@ -7,9 +7,10 @@
 //
 // The pages of groups and of templates are most of what a pass computes, so a scanner
 // reads them straight into weir's values (scan.go and its neighbours, over package
-// xmlscan): the SDK's general decoding takes several times as long. What the scanner does
-// not understand is an error, for a page that is half understood would be taken for groups
-// that are gone. Everything else the SDK decodes, and package convert takes it over.
+// xmlscan): the SDK's general decoding takes several times as long. An element that the
+// scanner does not understand is an error, for a page that is half understood would
+// look as if groups were gone. Everything else the SDK decodes, and package convert
+// takes it over.
 package read
 
 import (

@@ -16,9 +16,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// What an endpoint may answer, whoever it is. Nothing that AWS says comes near
-// these; they keep one endpoint from filling the memory of a daemon that looks after
-// others too.
+// How much an endpoint may answer, whoever it is. No answer of AWS comes near these;
+// they keep one endpoint from filling the memory of a daemon that looks after others
+// too.
 const (
 	longestAnswer = 8 << 20   // of one call, and of each failure
 	longestPage   = 32 << 20  // of those calls that answer with machines or templates
@@ -182,8 +182,7 @@ func head(text string) string { return text[:min(len(text), LongestText)] }
 type listKey struct{}
 
 // EachPage asks for the pages of a list until the last one. A list without an end, or
-// one whose token comes again, is an error. What page returns as an error is
-// classified.
+// one whose token comes again, is an error. It classifies an error that page returns.
 func EachPage(ctx context.Context, service, operation string, page func(ctx context.Context, token *string) (next *string, err error)) error {
 	left := int64(longestList)
 	ctx = context.WithValue(ctx, listKey{}, &left)

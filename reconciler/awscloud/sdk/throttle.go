@@ -265,7 +265,7 @@ func (t *throttle) until(b *bucket, tokens float64) time.Duration {
 }
 
 // slower halves the flow and takes what the bucket still holds: AWS's own is
-// empty. What was sent before the last halving is no news and halves nothing.
+// empty. The answer to a call that was sent before the last halving halves nothing.
 func (t *throttle) slower(b *bucket, sentAt int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

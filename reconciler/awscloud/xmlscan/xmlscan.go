@@ -15,8 +15,8 @@
 //
 // Every element that Child enters is left by Text, Skip, or a Child loop of its
 // own that runs to its end. Attributes are passed over and name prefixes cut off,
-// as AWS's answers use neither. What it does not understand is an error, and never
-// an element that is not there.
+// as AWS's answers use neither. An element that it does not understand is an error, and
+// never counts as missing.
 package xmlscan
 
 import (

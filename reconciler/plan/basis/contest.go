@@ -86,7 +86,7 @@ func (c *Work) Lost(pool *intent.Pool, what string) bool {
 	return true
 }
 
-// contest says so. What only the rollout was for is not made either.
+// contest says so. Resources that only the rollout needs are not made either.
 func (c *Work) contest(pool *intent.Pool, summary string) {
 	c.Contested = true
 	c.Note(diag.Error, pool, nil, "rollout-contested", summary, "")

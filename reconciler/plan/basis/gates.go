@@ -10,7 +10,7 @@ import (
 )
 
 // A process that fell behind must not undo what another weir of the same instance has
-// made from a newer commit. What weir makes says from which commit it made it: a
+// made from a newer commit. Each resource says from which commit weir made it: a
 // template version in its description, a resource in a tag that goes along with writes
 // that are made anyway. Before a pool is written, those commits are compared with the
 // one that is followed; which is the newer one, Git says, through the caller.
@@ -32,10 +32,10 @@ const (
 )
 
 // Gates say what keeps a target's steps from running though AWS and Git differ:
-// what people asked for and what the configuration demands. Whoever calls the
-// planner has decided them from its records, its clock and the other targets;
-// planning takes them as values, so that the same plan comes out wherever it is
-// made. Each text says why, for people; an empty one holds nothing.
+// what people asked for and what the configuration demands. The planner's caller
+// decides them from its records, its clock and the other targets; planning takes them
+// as values, so that the same plan comes out wherever it is made. Each text says why,
+// for people; an empty one holds nothing.
 type Gates struct {
 	// Suspended is why Policy.Suspended is set, where a person did it.
 	Suspended string

@@ -48,11 +48,11 @@ func (p Policy) Owns(tags map[string]string, wantedBy string, whole bool) Owners
 	case owner != p.Instance:
 		return Ownership{Why: "it belongs to the weir instance " + observed.Quote(owner)}
 	case !slices.Contains(p.Sources, tags[observed.TagSource]) && tags[observed.TagSource] != p.Source:
-		return Ownership{Why: "its weir.dev/source tag " + observed.Quote(tags[observed.TagSource]) + " is none of this instance's sources"}
+		return Ownership{Why: "its weir.dev/source tag " + observed.Quote(tags[observed.TagSource]) + " names no source of this instance"}
 	case tags[observed.TagTarget] != p.Target && p.OwnTargetOnly:
 		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget])}
 	case tags[observed.TagTarget] != p.Target && p.AccountUnknown[tags[observed.TagTarget]]:
-		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", of which weir's configuration does not say where it is applied"}
+		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", for which weir's configuration names no account and region"}
 	case tags[observed.TagTarget] != p.Target && p.unlisted(tags[observed.TagTarget]):
 		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", whose source may be one that cannot be read now, so whether that one still wants it cannot be said"}
 	case tags[observed.TagTarget] != p.Target && !whole:

@@ -169,7 +169,7 @@ func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnet
 }
 
 // updateGroup plans everything of an existing group but its launch
-// configuration. What weir does not own keeps its observed value.
+// configuration. Fields that weir does not own keep their observed values.
 func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version template.Version, subnets []string) {
 	g := pool.Group
 	u := step.UpdateGroup{Name: g.Name}

@@ -23,7 +23,8 @@ func optionChange(pool *intent.Pool, member string, from, to any) step.Change {
 }
 
 // newSettings are the changes that the settings of a new group are, those of the pool or
-// those of its PoolOptions. What its creation does not send has steps of its own.
+// those of its PoolOptions. Options that its creation does not send have steps of their
+// own.
 func newSettings(pool *intent.Pool, ofPool bool) []step.Change {
 	var out []step.Change
 	for _, m := range field.GroupMembers() {

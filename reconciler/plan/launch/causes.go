@@ -78,7 +78,7 @@ var launchCauses = []Cause{
 	newCause("HeartbeatTimeout", "Lifecycle Action with token … was abandoned: Heartbeat Timeout",
 		"nothing completed the launching lifecycle hook in its time, and its default result is ABANDON: look at what is to complete it (aws autoscaling complete-lifecycle-action), or raise heartbeatTimeout"),
 	newCause("LifecycleActionAbandoned", "Lifecycle Action Completed with ABANDON Result",
-		"what completes the launching lifecycle hook refused the machine: look at its log"),
+		"the program that completes the launching lifecycle hook refused the machine: look at its log"),
 	newCause("Unsupported|InvalidFleetConfiguration", "is not supported in your requested Availability Zone", unsupportedHint),
 	newCause("Unsupported", "The requested configuration is currently not supported", unsupportedHint),
 	newCause("InvalidParameterCombination", "The parameter … cannot be used with the parameter",

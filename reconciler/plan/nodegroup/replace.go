@@ -139,7 +139,7 @@ func (c Planner) refuseImmutable(w wantNodegroup, have observed.Nodegroup, diffe
 	for _, d := range differs {
 		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + observed.Quote(d.from) + ", wanted " + observed.Quote(d.to) + ")"
 		c.Blockf(w.pool, d.path, "nodegroup-immutable", summary,
-			"put the old value back, or write the annotation weir.dev/replace: allowed on the pool, which has a new nodegroup made beside it and this one deleted")
+			"put the old value back, or write the annotation weir.dev/replace: allowed on the pool, which makes weir create a new nodegroup beside it and delete this one")
 	}
 }
 

@@ -70,7 +70,7 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 }
 
 // awaitVersion is the step to a Kubernetes version that the control plane has not
-// reached. What else is to be changed then is planned when it has.
+// reached. Other changes are planned once it has.
 func (c Planner) awaitVersion(w wantNodegroup, have observed.Nodegroup, next string) step.Step {
 	why := "the control plane is on Kubernetes " + w.cluster.Version
 	c.Note(diag.Info, w.pool, nil, "waits-for-control-plane",

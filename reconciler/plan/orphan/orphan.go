@@ -299,7 +299,7 @@ func Strays(s *observed.State, p basis.Policy, known map[string]bool) diag.List 
 		}
 		if source := tags[observed.TagSource]; source != p.Source && !slices.Contains(p.Sources, source) {
 			out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-source",
-				Summary: "the " + string(r) + " " + name + " comes from the source " + observed.Quote(source) + ", which is none of this instance's; it is left as it is",
+				Summary: "the " + string(r) + " " + name + " comes from the source " + observed.Quote(source) + ", which this instance does not have; it stays as it is",
 				Detail:  "configure the repository again under its old address, or delete the resource by hand"})
 			return
 		}

@@ -37,7 +37,7 @@ func MadeByWeir(v observed.TemplateVersion) bool {
 
 // SameMachines reports whether a version that weir did not make starts the same
 // machines as data does; with bootstrap their user data is compared as well.
-// What only stands for a default of AWS is no difference.
+// A value that is AWS's default is no difference.
 func SameMachines(v observed.TemplateVersion, data intent.TemplateData, bootstrap bool) bool {
 	if v.Unknown {
 		return false

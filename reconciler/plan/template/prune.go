@@ -45,7 +45,7 @@ type pruning struct {
 // prune plans the deletion of versions beyond the number that is kept, oldest
 // first. It is due where a version is about to be made, and where fewer are to be
 // kept than before, which the template's tag tells: so a resting
-// fleet costs no read. Who uses which version is read before any is deleted. Both
+// fleet costs no read. weir reads who uses which version before it deletes any. Both
 // reads are asked for as needs; the plan is made anew with their answers.
 func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pruning) {
 	keep := int64(want.keep)

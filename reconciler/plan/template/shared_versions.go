@@ -19,7 +19,8 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 	if len(wants) == 0 {
 		return
 	}
-	// What runs in this pass is made first, so that its number is the one shown.
+	// The version that runs in this pass is made first, so that its number is the one
+	// shown.
 	held := func(x *SharedContent) bool { return c.In.HoldOfAll(x.users) != "" }
 	wants = append(slices.DeleteFunc(slices.Clone(wants), held), slices.DeleteFunc(wants, func(x *SharedContent) bool { return !held(x) })...)
 	name := wants[0].want.name

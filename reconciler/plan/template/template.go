@@ -180,8 +180,8 @@ func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template,
 		Changes: changes,
 		Do: step.CreateLaunchTemplateVersion{
 			Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Description: description, Data: want.Data,
-			// What was observed is part of the token: the same content wanted
-			// again after another version came between is another request.
+			// The observed state is part of the token: the same content wanted again after
+			// another version came between is another request.
 			Token: content.ShortHash([]byte(t.ID), []byte(strconv.FormatInt(t.LatestVersion, 10)), []byte(description), content.Canonical(want.Data)),
 		},
 	})

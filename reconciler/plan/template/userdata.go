@@ -91,7 +91,7 @@ func lineChanges(from, to string) (more, fewer int) {
 func userDataParts(text string) []part {
 	if unpacked, err := gzip.NewReader(strings.NewReader(text)); err == nil {
 		var b bytes.Buffer
-		// Whatever can be read of a broken one is compared.
+		// The readable part of a broken one is compared.
 		_, _ = io.Copy(&b, io.LimitReader(unpacked, userDataMax))
 		text = b.String()
 	}

@@ -1,24 +1,24 @@
 // Package worker runs kustomize, in a process of its own where the program asks for it
 // (Enable).
 //
-// What a commit or a pull request makes weir build is written by others, and
-// kustomize knows no limit and cannot be interrupted: its time grows with the
-// square of the number of objects, a patch may double what it copies, and a file
-// of a megabyte can ask for hours or for all memory. No sum over the files tells
-// beforehand which of them are honest. So kustomize runs where it can be ended.
+// Others write the files that a commit or a pull request makes weir build, and
+// kustomize knows no limit and cannot be interrupted: its time grows with the square of
+// the number of objects, a patch may double what it copies, and a file of a megabyte
+// can ask for hours or for all memory. No sum over the files tells beforehand which of
+// them are honest. So kustomize runs where it can be ended.
 //
 // A worker is this program once more (Serve), started by Enable's process with an
 // empty environment. It confines itself before it reads anything: memory, CPU time
 // and open files by limits of the system, all but a few system calls by a seccomp
 // filter, files, network and signals by Landlock, and it is the first that the
-// kernel ends where memory runs out. What it could not set it says, once.
+// kernel ends where memory runs out. If it could not set one, it says so once.
 //
 // The rules:
 //
 //   - A worker gets a Job: the files of one build, read, checked and decrypted by
 //     weir, and what every path leads to. It reads nothing else, and holds no key
-//     and no credential. What it must know of another path it asks for, and is
-//     answered from the commit's tree, so that it is recorded as all reads are.
+//     and no credential. It asks for any other path that it needs; weir answers from
+//     the commit's tree, and records that as it records all reads.
 //   - One side speaks at a time, in frames of limited length. Neither trusts the
 //     other's bytes: each checks sizes, lengths and depth before it takes memory,
 //     and nodes arrive as a tree without aliases.
@@ -28,12 +28,12 @@
 //   - A worker ends with the process that started it: its input ends, and Linux
 //     sends it a signal.
 //
-// What weir does itself, before and after: it parses the files, looks what they refer
-// to, puts in variables and decodes the objects. All of these are code of its own or of
-// the YAML library, whose time and memory grow with bytes and nodes, and both are
-// bounded before and counted on the way; its fuzzers and the hostile trees hold them to
-// two seconds of CPU time and to memory that the shipped limits leave. Keys and values
-// that are secret thereby stay in one process.
+// weir itself does the rest, before and after: it parses the files, reads the files
+// that they refer to, puts in variables and decodes the objects. All of these are code
+// of its own or of the YAML library, whose time and memory grow with bytes and nodes,
+// and both are bounded before and counted on the way; its fuzzers and the hostile
+// trees hold them to two seconds of CPU time and to memory that the shipped limits
+// leave. Keys and values that are secret thereby stay in one process.
 //
 // Without Enable a Job runs in this process, with neither limit nor protection, as
 // tests do.

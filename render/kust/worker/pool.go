@@ -44,8 +44,8 @@ func (l Limits) of(j *Job) Limits {
 	return l
 }
 
-// What a worker may have taken to be kept for the next small build, and how long those
-// that are more than one are kept.
+// How much a worker may have taken to be kept for the next small build, and how long
+// those that are more than one are kept.
 const (
 	keepMemory = 96 << 20
 	keepFor    = 30 * time.Second

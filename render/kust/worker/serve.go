@@ -29,7 +29,8 @@ const idle = time.Second
 // Serve is a worker's life: it confines itself, builds what it is sent, and ends when
 // its input does.
 func Serve() int {
-	// What a terminal or a service manager tells all processes is for weir to heed.
+	// weir itself acts on signals that a terminal or a service manager sends to all
+	// processes.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	memory, err := strconv.ParseInt(os.Args[2], 10, 64)
 	seconds, err2 := strconv.ParseInt(os.Args[3], 10, 64)

@@ -43,9 +43,9 @@ func (w *writer) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec]
 	return out
 }
 
-// discover fills how a node finds and trusts the control plane. What the manifests
-// leave open is fetched by the node, if its image has what it fetches by; else it
-// blocks the pool.
+// discover fills how a node finds and trusts the control plane. The node fetches the
+// values that the manifests leave open, if its image has a program for that; else they
+// block the pool.
 func (d *draft) discover(in *userdata.Kubeadm, from *kinds.JoinConfiguration, fetchesBy string, r kinds.Reporter) {
 	at := path("spec", "joinConfiguration", "discovery")
 	join, disc := &in.Join, from.Discovery

@@ -205,8 +205,8 @@ func (b *Builder) templateForOptions(d *draft) {
 
 // optionsForEKS refuses what EKS refuses in the launch template of a nodegroup:
 // LaunchTemplateSpecification in its API reference, and "Customize managed nodes with
-// launch templates" in its user guide. What group pools may need that share the
-// template is left out.
+// launch templates" in its user guide. Fields that group pools with the same template
+// may need are left out.
 func (b *Builder) optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.TemplateOptions {
 	out := *t
 	refuse := func(at intent.Path, detail string) {

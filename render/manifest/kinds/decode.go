@@ -106,8 +106,8 @@ func (o Object) Has(p ...string) bool {
 func (o Object) At(p ...string) *yaml.Node { return strict.At(o.Node, p...) }
 
 // Values is an object's spec with its defaults, as JSON has it: maps, lists, text,
-// int64, float64 and bool. What weir passes over is left out. ok is false for an object
-// of a kind that weir does not read.
+// int64, float64 and bool. Members that weir ignores are left out. ok is false for an
+// object of a kind that weir does not read.
 func Values(o Object) (spec map[string]any, ok bool) {
 	k, ok := findKind(known(), o.Ref)
 	if !ok || k.use != read {

@@ -2,7 +2,7 @@ package kinds
 
 import "github.com/weir-gitops/weir/render/intent"
 
-// Meta is metadata of an object. What a cluster adds to an exported object is
+// Meta is metadata of an object. Members that a cluster adds to an exported object are
 // accepted and ignored.
 type Meta struct {
 	Name                       string            `json:"name" check:"required"`

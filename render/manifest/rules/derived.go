@@ -157,6 +157,6 @@ func (d *Derived) checkMetadataTags() {
 		at := path("spec", "awsLaunchTemplate", "instanceMetadataOptions", "instanceMetadataTags")
 		d.AtPool.Error(at, "metadata-tags", fmt.Sprintf("%s is enabled, and EC2 then launches no machine that has the tags %s", at, strings.Join(keys, ", ")),
 			"write disabled: metadata shows only keys of letters, digits and -_+=,.@:, and the machines of a cluster need tags with a slash. "+
-				"What a machine is to know, give it in its user data, or allow its role ec2:DescribeTags")
+				"Give a machine what it must know in its user data, or allow its role ec2:DescribeTags")
 	}
 }

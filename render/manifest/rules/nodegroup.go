@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// What a nodegroup takes: Taint and labels of CreateNodegroup in the API
-// reference of EKS, and "Node taints on managed node groups" in its user guide.
+// The limits of a nodegroup: Taint and labels of CreateNodegroup in the API reference
+// of EKS, and "Node taints on managed node groups" in its user guide.
 const (
 	maxLabelText = 63
 	maxTaints    = 50

@@ -44,8 +44,8 @@ func checkTable[S any](to *kinds.Faults, t kinds.Table[S], pool bool, rules func
 	}
 }
 
-// checkObject applies the rules of one object. What a rule says about a field
-// that could not be read is dropped: it is the same fault again.
+// checkObject applies the rules of one object. Findings about a field that could not be
+// read are dropped: it is the same fault again.
 func checkObject[S any](to *kinds.Faults, o *kinds.Decoded[S], pool bool, rules func(*kinds.Decoded[S], kinds.Reporter)) {
 	var found kinds.Faults
 	r := o.Reporter(&found)

@@ -202,7 +202,7 @@ func TestParseFaults(t *testing.T) {
 		},
 		"verify": {
 			sources("{name: a, url: 'https://h/o/r', verify: {mode: commit}}", "{name: b, url: 'https://h/o/r', verify: {mode: both, ssh: {allowedSignersFile: s}}}", "{name: c, url: 'https://h/o/r', ref: {branch: main}, verify: {mode: tag, ssh: {allowedSignersFile: s}}}", "{name: d, url: 'https://h/o/r', verify: {pgp: {keyFiles: ['']}}}"),
-			[]string{"else nobody may sign", "is none of commit", "needs a ref that names one", "verify.pgp.keyFiles[0]: a file is required"},
+			[]string{"else nobody may sign", "must be commit", "needs a ref that names one", "verify.pgp.keyFiles[0]: a file is required"},
 		},
 		"a forge without a token": {
 			sources("{name: a, url: 'https://github.com/o/r', auth: {githubApp: {appID: 1, privateKeyFile: k}}}", "{name: b, url: 'https://github.com/o/r'}", "{name: c, url: 'https://github.com/o/other', auth: {githubApp: {appID: 1, privateKeyFile: k}}}") +
