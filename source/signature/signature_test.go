@@ -173,9 +173,9 @@ func TestPolicies(t *testing.T) {
 		want string
 	}{
 		"none":        {Policy{}, ""},
-		"mode":        {Policy{Mode: "both", AllowedSignersFile: "x"}, "none of commit"},
+		"mode":        {Policy{Mode: "both", AllowedSignersFile: "x"}, "must be commit"},
 		"nobody":      {Policy{Mode: Commit}, "nobody may sign"},
-		"keys alone":  {Policy{AllowedSignersFile: "x"}, "none of commit"},
+		"keys alone":  {Policy{AllowedSignersFile: "x"}, "must be commit"},
 		"as it is to": {Policy{Mode: Tag, PGPKeyFiles: []string{"x"}}, ""},
 	} {
 		if err := tt.p.Validate(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {

@@ -4,8 +4,7 @@
 // prove themselves. For each request it finds out who asks: by a bearer token, by a
 // session that a token began in a browser, or by the headers of a proxy that the
 // configuration names. From the configuration comes the role, anew for each
-// request; the role decides which requests pass. Whoever stands behind the guard
-// asks CallerOf.
+// request; the role decides which requests pass. Code behind the guard asks CallerOf.
 //
 // Tokens and secrets are read from their files at each use, are compared in
 // constant time, and are in no log and no answer.

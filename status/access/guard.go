@@ -157,7 +157,7 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	switch {
 	case c.Role >= need:
 	case c.Means == Nobody:
-		g.unknown(rw, r, p, "who asks is not known", "show a token of access.tokens in the configuration, in the header Authorization: Bearer")
+		g.unknown(rw, r, p, "the caller is not known", "show a token of access.tokens in the configuration, in the header Authorization: Bearer")
 		return
 	case c.Role == None:
 		g.refuse(rw, r, http.StatusForbidden, "there is no role for "+c.Name, "add a rule for this user or a group under access.rules")
@@ -167,7 +167,7 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 		return
 	}
 	if sends && c.Means == Nobody && !p.local {
-		g.unknown(rw, r, p, "who asks is not known", "show a token of access.tokens in the configuration: it takes more than reading pages")
+		g.unknown(rw, r, p, "the caller is not known", "show a token of access.tokens in the configuration: it takes more than reading pages")
 		return
 	}
 	if (need == Operate || sends) && !g.mayAct(p, c, rw, r) {
@@ -328,7 +328,7 @@ func (g *Guard) unknown(rw http.ResponseWriter, r *http.Request, p *Policy, mess
 func (g *Guard) wait(rw http.ResponseWriter, r *http.Request, after time.Duration) {
 	seconds := int(math.Ceil(after.Seconds()))
 	rw.Header().Set("Retry-After", strconv.Itoa(seconds))
-	g.refuse(rw, r, http.StatusTooManyRequests, "that was too often", fmt.Sprintf("try again in %d s", seconds))
+	g.refuse(rw, r, http.StatusTooManyRequests, "too many requests", fmt.Sprintf("try again in %d s", seconds))
 }
 
 // refuse says no, in the form that the reader takes. Message and hint begin with a

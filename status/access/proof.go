@@ -21,8 +21,8 @@ import (
 // its users. So no token is sent there. Client and daemon show each other that both
 // have a key: the one of the state directory, or a token. The client says hello with
 // a nonce and a mark of it, the daemon answers with a session and a mark of both, and
-// the client marks its request, for that session alone. Who stands between the two
-// learns no key, and can pass on what was asked for, once, or not.
+// the client marks its request, for that session alone. Someone between the two learns
+// no key, and can only pass on the request, once, or not.
 
 // ProofPath is where a daemon is said hello to.
 const ProofPath = "/api/v1/proof"

@@ -134,7 +134,7 @@ func TestHelloGuessesNothing(t *testing.T) {
 			t.Fatalf("a wrong token: %v", err)
 		}
 	}
-	if _, err := s.sign(TokenProof(opsToken), "192.0.2.7"); err == nil || !strings.Contains(err.Error(), "too often") {
+	if _, err := s.sign(TokenProof(opsToken), "192.0.2.7"); err == nil || !strings.Contains(err.Error(), "too many requests") {
 		t.Errorf("too many wrong hellos before a right one: %v", err)
 	}
 	if _, err := s.sign(TokenProof(opsToken), "192.0.2.8"); err != nil {

@@ -53,7 +53,7 @@ type Token struct {
 // Proxy is a proxy in front that logs people in and passes on who they are.
 type Proxy struct {
 	// Addresses are those that the proxy connects from, such as 10.0.1.7 or
-	// 10.0.0.0/16. What others say about who they are is not heard.
+	// 10.0.0.0/16. The guard ignores what others say about who they are.
 	Addresses []string `yaml:"addresses"`
 	// UserHeader names the user, X-Forwarded-User if left out. The proxy must take it
 	// out of what browsers send.

@@ -165,9 +165,9 @@ func New(o Options) *Board {
 	return b
 }
 
-// Configure says which sources and targets there are. What the board knows of
-// those that stay is kept, the rest is forgotten. A daemon is ready once every
-// target named here had its first pass.
+// Configure says which sources and targets there are. The board keeps what it knows of
+// those that stay, and forgets the rest. A daemon is ready once every target named here
+// has made its first pass.
 func (b *Board) Configure(sources []Source, targets []Target) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -333,7 +333,7 @@ func (b *Board) Unanswered(since map[string]time.Time) {
 	})
 }
 
-// edit changes targets, and has those watched that say that they have changed.
+// edit changes targets, and reports those that have changed to the watchers.
 func (b *Board) edit(change func(*TargetState) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -354,8 +354,7 @@ func (b *Board) Remove(target string) {
 }
 
 // Beat says that the reconciler's loop turns, and that the next sign of life may take
-// as long as within. That something is slow is no sign of the contrary: reports say
-// nothing of it.
+// as long as within. It is alive even if something is slow: reports say nothing of it.
 func (b *Board) Beat(within time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -95,7 +95,7 @@ func (r *recorder) run(ctx context.Context) error {
 	}
 }
 
-// flush writes what waits. What cannot be written waits on.
+// flush writes what waits. Records that cannot be written go on waiting.
 func (r *recorder) flush() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()

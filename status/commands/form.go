@@ -19,7 +19,7 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	back := below(r.PostFormValue("back"))
 	by := h.Who(r)
 	if by == "" {
-		h.Refuse(w, http.StatusForbidden, &gates.Fault{Message: "who asks is not known", Hint: "log in"}, back)
+		h.Refuse(w, http.StatusForbidden, &gates.Fault{Message: "the caller is not known", Hint: "log in"}, back)
 		return
 	}
 	name := r.PathValue("command")

@@ -56,7 +56,7 @@ func TestFormsOfThePage(t *testing.T) {
 		"no reason":          {"ann", "suspend", url.Values{"target": {"prod"}, "for": {"1h"}, "back": {"/targets/prod"}}, 400, "", "a reason is required: it is what others will read → /targets/prod", ""},
 		"no target":          {"ann", "suspend", url.Values{"target": {"<b>"}, "reason": {"x"}, "for": {"1h"}}, 400, "", `there is no target "<b>" → /`, ""},
 		"no action":          {"ann", "adopt", url.Values{}, 404, "", "there is no such action", ""},
-		"nobody":             {"", "resume", url.Values{"target": {"prod"}}, 403, "", "who asks is not known", ""},
+		"nobody":             {"", "resume", url.Values{"target": {"prod"}}, 403, "", "the caller is not known", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newBook(t)

@@ -1,6 +1,6 @@
 // Package commands takes over HTTP what people ask of a daemon: from programs as an API,
-// and from forms of the page. What the commands mean is known to package gates; here is
-// who may be heard at all. A program has to show by a header that it is no page of a
+// and from forms of the page. Package gates knows what the commands mean; this package
+// knows who may give them. A program has to show by a header that it is no page of a
 // browser, and one that has not shown who asks is heard from this machine alone.
 package commands
 
@@ -43,9 +43,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Redact takes secrets out of what people wrote.
 	Redact func(string) string
-	// Who names who asks, where they have shown who they are and that they may. An
-	// empty name stands for an unknown caller; of these, only programs on this
-	// machine may command. Nil knows no caller.
+	// Who names the caller, where the caller has proved who they are and that they may. An
+	// empty name stands for an unknown caller; of these, only programs on this machine may
+	// command. Nil knows no caller.
 	Who func(*http.Request) string
 	// Plan plans a draft; nil plans nothing.
 	Plan func(context.Context, Draft) (*Planned, error)

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/source/upload"
 )
 
-// PlanPath is where a work tree is sent to be planned. What it is about stands in the
-// query: repository, target and ref, the first two as often as there are some.
+// PlanPath is where a work tree is sent to be planned. The query says what it is about:
+// repository, target and ref, the first two as often as there are some.
 const PlanPath = "/api/v1/plan"
 
 // PlanWithin bounds how long such a plan takes, and sendWithin how long the tree may
@@ -72,7 +72,7 @@ func (h handler) plan(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	until := http.NewResponseController(w)
-	// What cannot be set stays as it is for all other answers.
+	// A header that cannot be set stays as it is for all other answers.
 	_ = until.SetReadDeadline(time.Now().Add(sendWithin))
 	_ = until.SetWriteDeadline(time.Now().Add(sendWithin + 2*PlanWithin))
 	asked := r.URL.Query()

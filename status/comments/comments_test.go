@@ -205,7 +205,7 @@ func TestPullIsToldOf(t *testing.T) {
 		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2.**")
 		merged.Differs = []string{"prod: another plan"}
 		p.Show(merged)
-		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** what is applied is not all as it was reviewed.")
+		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** not everything is applied as it was reviewed.")
 		merged.Differs, merged.Uncompared = nil, []string{"prod: planned with others"}
 		p.Show(merged)
 		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** whether all is applied as it was reviewed could not be told.")

@@ -191,7 +191,7 @@ func (c *comment) differences() {
 	}
 	c.lines(c.Differs)
 	if len(c.Differs) > 0 && len(c.Uncompared) > 0 {
-		c.paragraph("What could not be told:")
+		c.paragraph("What weir could not compare:")
 	}
 	c.lines(c.Uncompared)
 }
@@ -222,7 +222,7 @@ func (c *comment) gone() {
 	if n := len(c.Gone) - mostListed; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
-	c.paragraph(text + ". What they have in AWS stays there, and is reported.")
+	c.paragraph(text + ". Their resources in AWS stay there, and are reported.")
 }
 
 // footer says what the plan was made upon, how it is approved, and where it is whole.
@@ -238,7 +238,7 @@ func (c *comment) footer() {
 		c.paragraph("This plan was made without secrets. It has no digest and cannot be approved.")
 	case c.State == report.PullMerged && c.AsReviewed && c.Approved == "":
 		// An approval may also have come from elsewhere: only the pass knows.
-		c.paragraph("What nobody has approved is held: `weir status` names what waits, and how to approve it.")
+		c.paragraph("Steps that nobody has approved are held: `weir status` names them, and how to approve them.")
 	case c.State == report.PullMerged:
 	case c.Approved != "":
 		c.paragraph("Approved by " + escaped(c.Approved, longestName) + ".")

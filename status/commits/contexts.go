@@ -109,8 +109,8 @@ func (c *Commits) Run(ctx context.Context) error {
 func (c *Commits) Leave() error { return c.save(true) }
 
 // Close leaves nothing pending: it marks the unfinished ones as interrupted and
-// posts all wanted statuses, until it is done or ctx ends. What could not be posted
-// stays in the journal for the next process. Run must have returned.
+// posts all wanted statuses, until it is done or ctx ends. A status that could not be
+// posted stays in the journal for the next process. Run must have returned.
 func (c *Commits) Close(ctx context.Context) error {
 	c.mu.Lock()
 	for _, list := range c.tracks {

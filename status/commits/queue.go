@@ -237,8 +237,8 @@ func FailureOf(refusal *forgehttp.Error) outbox.Failure {
 	return outbox.Failure{After: refusal.After, Denied: refusal.Fault == forgehttp.FaultDenied, Final: refusal.Fault == forgehttp.FaultRefused}
 }
 
-// mostTries is how often a commit that is missing is tried. What a superseded
-// commit never showed is worth little, as is a pending; a verdict is worth more.
+// mostTries is how often a commit that is missing is tried. A status that a superseded
+// commit never showed gets few tries, as does a pending one; a verdict gets more.
 func (c *contextTrack) mostTries() int {
 	if c.Shown || c.Want.State == forge.Success || c.Want.State == forge.Failure {
 		return LastingTries

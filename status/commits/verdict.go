@@ -66,10 +66,9 @@ func (t *targetTrack) judge(r *plan.Report, now time.Time) (forge.CommitState, s
 		t.sourceAt = time.Time{}
 		return t.verdict(r, now)
 	}
-	// The commit is not at fault. What was read of it is still applied, and a
-	// step that AWS refuses is its failure. But nothing is deleted while the
-	// source is away, nor taken over from another target, so that it is neither
-	// done nor in conflict.
+	// The commit is not at fault. weir still applies what it has read of it, and a step
+	// that AWS refuses is its failure. But nothing is deleted while the source is away,
+	// nor taken over from another target, so that it is neither done nor in conflict.
 	if t.sourceAt.IsZero() {
 		t.sourceAt = now
 	}

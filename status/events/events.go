@@ -373,7 +373,7 @@ func (t *finder) fault() {
 		t.next.Standing = append(t.next.Standing, key)
 		slices.Sort(t.next.Standing)
 	case stood:
-		t.add(Event{Kind: "target-recovered", Text: "what was wrong is so no more"})
+		t.add(Event{Kind: "target-recovered", Text: "the fault is gone"})
 	}
 }
 

@@ -36,7 +36,7 @@ type Hint struct {
 	Ref string
 	// Commit is where it is now, empty where it was deleted or is not said.
 	Commit string
-	// What changed, empty for deliveries that are not acted on, such as those about
+	// The thing that changed, empty for deliveries that weir ignores, such as those about
 	// statuses that weir itself wrote.
 	What What
 	// Number is the pull request's, where one changed or was commented on.
@@ -45,7 +45,7 @@ type Hint struct {
 	Sender string
 }
 
-// What a delivery is about.
+// The subjects of deliveries.
 type What string
 
 // What there is. A pull request that changed may also have moved its ref.

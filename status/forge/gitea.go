@@ -74,7 +74,7 @@ func (t *giteaForge) pull(in *gitea.PullRequest) PullRequest {
 	}
 	if h := in.Head; h != nil {
 		out.HeadSHA, out.HeadRef = h.Sha, h.Ref
-		// Who may only read can push to refs/for/… of Gitea: such a pull request names
+		// A user who may only read can push to refs/for/… of Gitea: such a pull request names
 		// the repository itself as its head's, and no branch of it.
 		// https://docs.gitea.com/usage/agit
 		out.Fork = h.Repository == nil || in.Base == nil || in.Base.Repository == nil || h.Repository.ID != in.Base.Repository.ID ||

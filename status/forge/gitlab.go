@@ -209,7 +209,7 @@ func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]
 }
 
 // CommentsSince lists the notes of the merge requests that changed since, which a
-// note also does. What did not change after it was read is not read again.
+// note also does. One that has not changed since is not read again.
 func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	g.mu.Lock()
 	was, had := g.moved, g.notes

@@ -48,7 +48,7 @@ const (
 	requestBurst      = 2000
 	failuresPerSecond = 1
 	failureBurst      = 20
-	// addresses bounds the addresses in memory. Who comes back after it was
+	// addresses bounds the addresses in memory. An address that comes back after it was
 	// forgotten starts anew, as after a restart.
 	addresses = 1024
 )

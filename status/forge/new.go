@@ -31,8 +31,8 @@ type ClientOptions struct {
 	Transport http.RoundTripper
 }
 
-// New returns a client of one repository. What its token needs, beside what
-// commit statuses need:
+// New returns a client of one repository. Its token needs, beside what commit statuses
+// need:
 //
 //	GitHub   Pull requests: read and write (fine-grained, App), or the scope repo (classic)
 //	GitLab   the scope api, and the role Developer

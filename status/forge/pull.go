@@ -18,7 +18,7 @@ const (
 )
 
 // PullRequest is a pull request, on GitLab a merge request, as its forge tells of it.
-// What it says may be old by the time it is read: the commits decide.
+// It may be old by the time it is read: the commits decide.
 type PullRequest struct {
 	Number                int64
 	Title, Author, WebURL string
@@ -52,8 +52,8 @@ const (
 	maxLabels = 100
 )
 
-// bounded is p with texts that a thousand of them can be kept of. What names
-// something is not cut, as it would name something else.
+// bounded is p with texts that a thousand of them can be kept of. Names are not cut, as
+// they would name something else.
 func (p PullRequest) bounded() PullRequest {
 	if len(p.Title) > maxTitle {
 		p.Title = strings.ToValidUTF8(p.Title[:maxTitle], "") + "…"

@@ -64,8 +64,8 @@ const (
 	Misconfigured Result = "misconfigured" // there is no secret
 )
 
-// codes are the HTTP statuses of results. What was authenticated and understood
-// gets 2xx, or forges would end up disabling the hook.
+// codes are the HTTP statuses of results. A delivery that was authenticated and
+// understood gets 2xx, or forges would end up disabling the hook.
 var codes = map[Result]int{
 	Accepted: http.StatusAccepted, Repeated: http.StatusOK, Ignored: http.StatusOK, Unsigned: http.StatusUnauthorized, Invalid: http.StatusBadRequest,
 	TooLarge: http.StatusRequestEntityTooLarge, Limited: http.StatusTooManyRequests, Busy: http.StatusServiceUnavailable, Misconfigured: http.StatusServiceUnavailable,
@@ -158,8 +158,8 @@ func (r *Receiver) Set(hooks map[string]Hook) {
 	}
 }
 
-// ServeHTTP takes one delivery. What it answers says nothing about why a delivery
-// was refused: the log does.
+// ServeHTTP takes one delivery. The answer does not say why a delivery was refused: the
+// log does.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -271,7 +271,7 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	select {
 	case r.queue <- a:
 	default:
-		// What was not accepted may be sent again.
+		// A delivery that was not accepted may be sent again.
 		r.deliveries.drop(name + " " + hint.Delivery)
 		return Busy, errors.New("too many deliveries wait")
 	}

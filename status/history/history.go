@@ -110,7 +110,7 @@ func add[T any](tx *state.Tx, b state.Bucket[T], values []T, most int, oldest ti
 			return err
 		}
 	}
-	// What must go is always at the front.
+	// The entries that must go are always at the front.
 	var gone []string
 	err = b.ForEach(tx, "", func(key string, v T) error {
 		n, err := parseKey(key)

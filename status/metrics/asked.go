@@ -24,7 +24,7 @@ func newAskedGauges(m *Metrics, d *definer) *askedGauges {
 		m:       m,
 		target:  desc("target_staleness_seconds", "Seconds since a target was last observed and planned whole, or since it became known.", "target"),
 		source:  desc("source_staleness_seconds", "Seconds since a source was last looked at with success, or since it became known.", "source"),
-		waiting: desc("queue_length", "What waits, by queue: statuses, notifications, history, targets whose render takes long (renders), or those whose pass AWS does not answer (passes).", "queue"),
+		waiting: desc("queue_length", "Waiting entries, by queue: statuses, notifications, history, targets whose render takes long (renders), or those whose pass AWS does not answer (passes).", "queue"),
 		history: desc("history_size_bytes", "Size of the file that holds the history."),
 		queues:  map[string]func() int{},
 	}

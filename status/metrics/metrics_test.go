@@ -211,7 +211,7 @@ func TestStaleness(t *testing.T) {
 # HELP weir_history_size_bytes Size of the file that holds the history.
 # TYPE weir_history_size_bytes gauge
 weir_history_size_bytes 4096
-# HELP weir_queue_length What waits, by queue: statuses, notifications, history, targets whose render takes long (renders), or those whose pass AWS does not answer (passes).
+# HELP weir_queue_length Waiting entries, by queue: statuses, notifications, history, targets whose render takes long (renders), or those whose pass AWS does not answer (passes).
 # TYPE weir_queue_length gauge
 weir_queue_length{queue="statuses"} 7
 # HELP weir_source_staleness_seconds Seconds since a source was last looked at with success, or since it became known.

@@ -1,3 +1,3 @@
 // Package notify sends events to receivers over HTTP, signed, each receiver at its own
-// pace. What waits is in memory only: the durable record is the history.
+// pace. Waiting events are in memory only: the durable record is the history.
 package notify

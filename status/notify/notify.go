@@ -97,8 +97,8 @@ const (
 
 var delays = outbox.Delays{First: 2 * time.Second, Longest: 10 * time.Minute}
 
-// Notifier sends events to receivers, each at its own pace. What waits is in memory
-// only: the durable record is the history.
+// Notifier sends events to receivers, each at its own pace. Waiting events are in
+// memory only: the durable record is the history.
 type Notifier struct {
 	o       Options
 	senders []*sender
@@ -243,7 +243,7 @@ func (w *sender) drop(d *delivery) {
 
 func (w *sender) run(ctx context.Context) {
 	outbox.Work(ctx, w.box, false, w.next, w.deliver)
-	// What waits gets one try each, as long as there is time.
+	// Each waiting event gets one try, as long as there is time.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyAtEnd)
 	defer cancel()
 	for d := w.first(); d != nil; d = w.first() {

@@ -173,7 +173,7 @@ type Failure struct {
 // Outcome is what follows from a failure.
 type Outcome int
 
-// What follows from a failure.
+// The consequences of a failure.
 const (
 	// Superseded says that something else is to be written by now.
 	Superseded Outcome = iota

@@ -22,8 +22,8 @@ var zippers = sync.Pool{New: func() any {
 	return z
 }}
 
-// send writes an answer, compressed where the reader takes that. What weir shows
-// holds no secret, so its length tells none.
+// send writes an answer, compressed where the reader takes that. The page holds no
+// secret, so its length reveals none.
 func send(rw http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := rw.Header()
 	h.Add("Vary", "Accept-Encoding")

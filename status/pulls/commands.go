@@ -154,7 +154,7 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 	case forge.Approve:
 		return l.obeyApprove(ctx, k, c, command.Digest)
 	case forge.Unknown:
-		return l.answer(ctx, k, c, forge.Refused, "That is no command of weir's.\n\n"+helpText, true)
+		return l.answer(ctx, k, c, forge.Refused, "weir has no such command.\n\n"+helpText, true)
 	default:
 		return l.answer(ctx, k, c, forge.Eyes, helpText, true)
 	}

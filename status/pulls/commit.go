@@ -59,7 +59,7 @@ type keptCommit struct {
 	Followed bool     `json:"followed,omitempty"`
 	Began    bool     `json:"began,omitempty"`
 	Touched  []string `json:"touched,omitempty"`
-	// Plans are the first ones, by target. Reviewed has those that settled pull requests
+	// Plans are the first ones, by target. Reviewed holds those that settled pull requests
 	// showed.
 	Plans    map[string]applied  `json:"plans,omitempty"`
 	Reviewed map[string][]string `json:"reviewed,omitempty"`
@@ -81,8 +81,8 @@ type applied struct {
 	Unsure bool   `json:"unsure,omitempty"`
 }
 
-// take takes in what a pass found, and reports whether that is news. What fails
-// outside of the commit is waited for.
+// take takes in what a pass found, and reports whether that is news. If something
+// outside of the commit fails, it waits for that.
 func (c *commit) take(r *plan.Report) bool {
 	a := applied{Unsure: c.unsure}
 	switch {
@@ -106,7 +106,7 @@ func (c *commit) take(r *plan.Report) bool {
 	return true
 }
 
-// follow notes which targets the commit changes. What a commit was found to leave alone
+// follow notes which targets the commit changes. A target that a commit leaves alone
 // stays so: a process, and a configuration that is read anew, begin with all targets.
 func (c *commit) follow(touched []string) {
 	if c.Followed {

@@ -25,7 +25,7 @@ func (r *work) label(p Policy, fresh bool) {
 
 // wait says why a pull request is not planned, empty if it is to be.
 func (r *work) wait(p Policy) string {
-	// What an earlier configuration let be planned does not count for ever.
+	// A permission of an earlier configuration does not count for ever.
 	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA && (!r.pr.Fork || len(p.Forks.AllowBy) > 0) {
 		return ""
 	}
@@ -37,9 +37,9 @@ func (r *work) wait(p Policy) string {
 		case !slices.Contains(p.Forks.AllowBy, ByLabel):
 			return "needs a maintainer: who may write to the repository plans this commit with the comment weir plan"
 		case !slices.Contains(p.Forks.AllowBy, ByComment):
-			return "needs a maintainer: the label " + p.Forks.Label + ", set after this push, has this commit planned"
+			return "needs a maintainer: the label " + p.Forks.Label + ", set after this push, makes weir plan this commit"
 		default:
-			return "needs a maintainer: the comment weir plan, or the label " + p.Forks.Label + " set after this push, has this commit planned"
+			return "needs a maintainer: the comment weir plan, or the label " + p.Forks.Label + " set after this push, makes weir plan this commit"
 		}
 	case r.pr.Draft && p.Drafts == DraftsWait:
 		return "a draft: it is planned once it is ready for review, or with the comment weir plan"

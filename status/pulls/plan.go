@@ -19,7 +19,7 @@ import (
 // render takes too long.
 var (
 	errSilent = fmt.Errorf("AWS did not answer within %s", answering)
-	errSlow   = fmt.Errorf("what it changes was not rendered within %s", rendering)
+	errSlow   = fmt.Errorf("its changes were not rendered within %s", rendering)
 	// errMerging is why a plan is put off that may be of what was merged already.
 	errMerging = errors.New("the forge may report in a moment that it was merged")
 )
@@ -82,12 +82,11 @@ func (w *Watcher) describe(k *work) {
 }
 
 // killedText says why a pull request is not planned by itself, and what to do.
-const killedText = "weir was killed while it planned this commit, by that or by chance, and does not try again by itself: push another commit, or comment weir plan to have it tried once more"
+const killedText = "weir was killed while it planned this commit, by that or by chance, and does not try again by itself: push another commit, or comment weir plan to try once more"
 
 // plan begins a plan of a pull request against the commit that is followed.
 func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
-	// What an earlier process wrote about the head stands until there is something
-	// newer.
+	// An earlier process's text about the head stands until there is something newer.
 	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Reported || k.Head != k.pr.HeadSHA) {
 		w.o.Display.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
 		k.Reported = true // so that its end is reported too, whatever becomes of the plan

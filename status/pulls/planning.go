@@ -26,7 +26,7 @@ type planning struct {
 	base  *fleet.Base
 	at    string
 	dirty bool
-	// What moves after from may be missing in it. began is by this machine's clock.
+	// It may lack what moves after from. began is by this machine's clock.
 	from, began time.Time
 	// early says that the forge may not have reported yet what brought main to at.
 	early bool
@@ -37,8 +37,8 @@ type planning struct {
 	// heavy says that it may hold much memory, which no other does meanwhile.
 	heavy bool
 
-	// What came of it: no review where the one that is known holds. slow says that
-	// rendering took long.
+	// The result: no review where the one that is known holds. slow says that rendering
+	// took long.
 	shown  report.Pull
 	review *fleet.Review
 	slow   bool

@@ -7,9 +7,9 @@
 //	            ▲                 ▲ what is followed and what AWS holds move
 //	            └── comments: weir plan, weir approve
 //
-// What a pull request holds is input and nothing else: it is rendered and never
-// run, planned with the role for plans and never applied, and from a fork without
-// any secret. Nothing here writes to AWS.
+// The content of a pull request is input and nothing else: it is rendered and never
+// run, planned with the role for plans and never applied, and from a fork without any
+// secret. Nothing here writes to AWS.
 package pulls
 
 import (

@@ -30,8 +30,8 @@ type record struct {
 	Killed string `json:"killed,omitempty"`
 	// Reported says that weir reported something of it.
 	Reported bool `json:"told,omitempty"`
-	// What was shown last, and before that upon other commits or of other heads, the
-	// newest last. Approved is by whom the last one was.
+	// The reviews that were shown: the last one, and before that those upon other commits
+	// or of other heads, the newest last. Approved is by whom the last one was.
 	reviewed
 	Earlier  []reviewed `json:"earlier,omitempty"`
 	Approved string     `json:"approved,omitempty"`
@@ -73,8 +73,8 @@ func each[V any](tx *state.Tx, of records, b state.Bucket[V], do func(key string
 	})
 }
 
-// write changes the state directory, and reports whether that worked. What cannot be
-// written is known until the process ends.
+// write changes the state directory, and reports whether that worked. A record that
+// cannot be written is known until the process ends.
 func (r records) write(change func(*state.Tx) error) bool {
 	err := r.DB.Update(change)
 	if err != nil {
@@ -143,8 +143,8 @@ func (r records) save(k *work) {
 	r.write(func(tx *state.Tx) error { return bucket.Put(tx, r.key(k.Number), k.record) })
 }
 
-// since is up to when comments were read. What was said before weir first looked
-// is not acted on.
+// since is up to when comments were read. weir ignores comments that were written
+// before it first looked.
 func (r records) since() (at time.Time, err error) {
 	err = r.DB.Update(func(tx *state.Tx) error {
 		var known bool

@@ -29,7 +29,7 @@ type reviewed struct {
 }
 
 // mostEarlier bounds the reviews that are kept beside the last one. A merge that the
-// forge is late to report may have had its pull request planned anew, upon itself.
+// forge is late to report may be in the new plan of its own pull request.
 const mostEarlier = 4
 
 // note keeps what must be known of the shown plan after a restart, and after the next.

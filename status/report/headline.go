@@ -38,7 +38,7 @@ func (p Pull) Headline() (lead, more string) {
 		}
 		switch {
 		case len(p.Differs) > 0:
-			return lead, "what is applied is not all as it was reviewed"
+			return lead, "not everything is applied as it was reviewed"
 		case len(p.Uncompared) > 0:
 			return lead, "whether all is applied as it was reviewed could not be told"
 		}

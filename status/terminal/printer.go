@@ -1,9 +1,9 @@
 // Package terminal prints what weir found and did for the person or program at the
 // command line: plans, outcomes, diagnostics, explanations, pools and history, as text,
-// JSON, YAML, Markdown, SARIF or lines for GitHub Actions. It decides nothing. What it
-// prints of others' texts holds no control character and no command, so that neither a
-// file in Git nor an answer of AWS can drive the terminal, or the job that runs weir.
-// Its phrases come from package wording, which comments and the page share.
+// JSON, YAML, Markdown, SARIF or lines for GitHub Actions. It decides nothing. Texts of
+// others are printed without control characters and commands, so that neither a file in
+// Git nor an answer of AWS can drive the terminal, or the job that runs weir. Its
+// phrases come from package wording, which comments and the page share.
 package terminal
 
 import (

@@ -1,6 +1,6 @@
 // Package wording puts plans into words, the same on the command line, in comments
-// and in job summaries. What it returns of others' texts holds no control
-// character, and in Markdown nothing that a forge acts on.
+// and in job summaries. Texts of others come out without control characters, and in
+// Markdown without anything that a forge acts on.
 package wording
 
 import (

@@ -43,8 +43,8 @@ func (c Planner) runsWanted(pool *intent.Pool, have observed.Group, version temp
 
 // stale counts the instances that a refresh would replace: those that do not run
 // the wanted version and those of an instance type that is no longer wanted, which
-// skip matching replaces too. An adopted group keeps what it had before. Assumed of
-// AWS: skip-matching-types.
+// skip matching replaces too. An adopted group keeps what it had before.
+// Assumed of AWS: skip-matching-types.
 func (c Planner) stale(pool *intent.Pool, have observed.Group, version template.Version) (versions, types int) {
 	policy := pool.Group.MixedInstancesPolicy
 	wanted := wantedTypes(pool)

@@ -1,5 +1,5 @@
 // Package forgehttp is the one transport to a forge, under whatever library speaks
-// the forge's API. What it promises, no library has to:
+// the forge's API. It promises more than a library does:
 //
 //   - A request goes to the forge's own host only, and so does the token, which is read
 //     anew for each request; redirects (a renamed repository) stay on that host.
