@@ -118,7 +118,7 @@ type sender struct {
 	lost    int // since the log last said so
 }
 
-// subject is what an event is about, said what was last said of it, and when. Kinds with
+// subject is what an event is about, lastSent what was last sent of it, and when. Kinds with
 // one first word, such as drift-found and drift-gone, say how one thing stands.
 type subject struct{ thing, source, target, pool, resource, name string }
 
