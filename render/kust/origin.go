@@ -170,7 +170,7 @@ func (o *Origins) index() map[intent.ObjectRef]int {
 // locate turns a path of the substituted object into one of the raw object.
 func (o *Origins) locate(ref intent.ObjectRef, p intent.Path) (located, bool) {
 	i, ok := o.index()[ref]
-	if !ok {
+	if !ok || i >= len(o.raw) { // a build that failed keeps none
 		return located{}, false
 	}
 	f := located{object: i, path: make(intent.Path, 0, len(p)), node: o.raw[i]}

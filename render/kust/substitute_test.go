@@ -247,6 +247,20 @@ func TestUnsetVariablesAllAtOnce(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	// Nothing is kept of a build with faults, where its fields come from neither.
+	ref, at := intent.ObjectRef{APIVersion: "v1", Kind: "Strict", Namespace: "default", Name: "a"}, intent.Path{"spec", "size"}
+	if _, ok := r.Origin(ref, at); ok {
+		t.Error("a failed build has origins")
+	}
+	if _, ok := r.KeyOrigin(ref, at); ok {
+		t.Error("a failed build has origins of keys")
+	}
+	if _, ok := r.Near(ref, at); ok {
+		t.Error("a failed build has origins nearby")
+	}
+	if _, ok := r.Chain(ref, at); ok {
+		t.Error("a failed build has chains")
+	}
 }
 
 func TestIdentity(t *testing.T) {

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/strict"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -71,10 +70,8 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 			"Write \"---\" alone on its line, or with a space before the comment.")
 		return nil, false
 	}
-	if at := undecodableByte(text); at >= 0 {
-		before := text[:at]
-		r.add("yaml-syntax", p.at(bytes.Count(before, []byte("\n"))+1, at-bytes.LastIndexByte(before, '\n')),
-			fmt.Sprintf("the byte 0x%02x is not allowed here", text[at]), "Write the file in UTF-8, without control characters.")
+	if line, column, summary := strict.Undecodable(text); line > 0 {
+		r.add("yaml-syntax", p.at(line, column), summary, strict.UndecodableHint)
 		return nil, false
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -89,7 +86,7 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 			break
 		}
 		if err != nil {
-			line, msg := splitYAMLError(err, text)
+			line, msg := strict.SyntaxError(err, text)
 			r.add("yaml-syntax", p.at(line, 0), "not valid YAML: "+msg, syntaxHint(text, line))
 			return nil, false
 		}
@@ -110,23 +107,6 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 // nodesPerDocument is how much more a document costs than its nodes do.
 const nodesPerDocument = 8
 
-// undecodableByte is the offset of the first byte that YAML in UTF-8 cannot
-// hold, of which the parser would not say where it is; -1 if it holds no such
-// character, or if the text is UTF-16 by its byte order mark.
-func undecodableByte(text []byte) int {
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		return -1
-	}
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f {
-			return i
-		}
-		i += size
-	}
-	return -1
-}
-
 // full reports, once, that the files hold more than a build may.
 func (r *reader) full(file string) {
 	r.large = r.large || r.small
@@ -139,33 +119,6 @@ func (r *reader) full(file string) {
 
 // maxFaultsPerFile keeps a hostile file from filling a report.
 const maxFaultsPerFile = 20
-
-var (
-	yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
-	// parserError matches the messages that come with the line before the one at
-	// fault: the library adds one to the lines of its scanner only.
-	parserError   = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or '[\]}]'|<)|^found (duplicate|incompatible|undefined)`)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
-)
-
-// splitYAMLError takes the line out of the parser's message; 0 if it gives none.
-func splitYAMLError(err error, text []byte) (int, string) {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	m := yamlErrorLine.FindStringSubmatch(first)
-	if a := unknownAnchor.FindStringSubmatch(m[2]); a != nil {
-		if before, _, ok := bytes.Cut(text, []byte("*"+a[1])); ok {
-			return bytes.Count(before, []byte("\n")) + 1, "an alias names no anchor" // the name may be a secret that begins with *
-		}
-	}
-	line, convErr := strconv.Atoi(m[1])
-	if convErr != nil {
-		return 0, m[2]
-	}
-	if parserError.MatchString(m[2]) {
-		line++
-	}
-	return line, m[2]
-}
 
 func syntaxHint(text []byte, line int) string {
 	lines := strings.Split(string(text), "\n")

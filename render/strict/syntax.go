@@ -1,0 +1,59 @@
+package strict
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// UndecodableHint says what to do about what Undecodable finds.
+const UndecodableHint = "Write the file in UTF-8, without control characters."
+
+// Undecodable finds the first byte that YAML in UTF-8 cannot hold, of which the parser
+// would not say where it is. The line is 0 if there is none, or if the text is UTF-16 by
+// its byte order mark.
+func Undecodable(text []byte) (line, column int, summary string) {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return 0, 0, ""
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f {
+			before := text[:i]
+			return bytes.Count(before, []byte("\n")) + 1, i - bytes.LastIndexByte(before, '\n'), fmt.Sprintf("the byte 0x%02x is not allowed here", text[i])
+		}
+		i += size
+	}
+	return 0, 0, ""
+}
+
+var (
+	syntaxLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+	// parserError matches the messages that come with the line before the one at
+	// fault: the library adds one to the lines of its scanner only.
+	parserError   = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or '[\]}]'|<)|^found (duplicate|incompatible|undefined)`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+)
+
+// SyntaxError takes the line out of the message of the parser, which names none where
+// that is the first.
+func SyntaxError(err error, text []byte) (line int, summary string) {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	m := syntaxLine.FindStringSubmatch(first)
+	if a := unknownAnchor.FindStringSubmatch(m[2]); a != nil {
+		if before, _, ok := bytes.Cut(text, []byte("*"+a[1])); ok {
+			return bytes.Count(before, []byte("\n")) + 1, "an alias names no anchor" // the name may be a secret that begins with *
+		}
+	}
+	line, convErr := strconv.Atoi(m[1])
+	if convErr != nil {
+		return 1, m[2]
+	}
+	if parserError.MatchString(m[2]) {
+		line++
+	}
+	return min(line, bytes.Count(bytes.TrimRight(text, "\n"), []byte("\n"))+1), m[2]
+}
