@@ -111,7 +111,7 @@ func TestGroupLife(t *testing.T) {
 	e := start(t)
 	ref := e.do(createTemplate(e, "web")).Template
 	e.do(createGroup(e, "web", ref, 2))
-	e.clock.Advance(5 * time.Second)
+	e.clock.Advance(65 * time.Second) // nobody completes the hook
 	got := e.observe(query()).Groups["web"]
 	if len(got.Instances) != 2 || got.Instances[0].LifecycleState != "InService" || got.Instances[0].Template != ref || got.ARN == "" || got.CreatedAt.IsZero() {
 		t.Fatalf("group %+v", got)
@@ -179,7 +179,9 @@ func TestExistingGroup(t *testing.T) {
 func TestRefreshLife(t *testing.T) {
 	e := start(t)
 	ref := e.do(createTemplate(e, "web")).Template
-	e.do(createGroup(e, "web", ref, 2))
+	create := createGroup(e, "web", ref, 2)
+	create.LifecycleHooks = nil
+	e.do(create)
 	e.clock.Advance(5 * time.Second)
 	data := e.data()
 	data.InstanceType = "m5.xlarge"
