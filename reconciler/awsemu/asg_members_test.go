@@ -72,7 +72,7 @@ func TestEveryMemberIsKnown(t *testing.T) {
 		e.autoscaling().PutScheduledUpdateGroupAction, e.autoscaling().BatchPutScheduledUpdateGroupAction, e.autoscaling().DescribeScheduledActions,
 		e.autoscaling().DeleteScheduledAction, e.autoscaling().BatchDeleteScheduledAction, e.autoscaling().PutScalingPolicy, e.autoscaling().DescribePolicies,
 		e.autoscaling().DeletePolicy, e.autoscaling().ExecutePolicy, e.autoscaling().PutNotificationConfiguration, e.autoscaling().DescribeNotificationConfigurations,
-		e.autoscaling().DeleteNotificationConfiguration, e.autoscaling().AttachLoadBalancers, e.autoscaling().DetachLoadBalancers, e.autoscaling().DescribeLoadBalancers, e.autoscaling().DescribeLoadBalancerTargetGroups,
+		e.autoscaling().DeleteNotificationConfiguration, e.autoscaling().CreateLaunchConfiguration, e.autoscaling().DescribeLaunchConfigurations, e.autoscaling().DeleteLaunchConfiguration, e.autoscaling().AttachLoadBalancers, e.autoscaling().DetachLoadBalancers, e.autoscaling().DescribeLoadBalancers, e.autoscaling().DescribeLoadBalancerTargetGroups,
 		e.eks().CreateNodegroup, e.eks().UpdateNodegroupConfig, e.eks().UpdateNodegroupVersion, e.eks().DescribeNodegroup, e.eks().ListNodegroups,
 		e.eks().TagResource, e.eks().UntagResource,
 	} {

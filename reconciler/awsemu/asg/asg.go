@@ -21,7 +21,8 @@ type Region struct {
 	ec2           *ec2.Region
 	listeners     *world.Script[HookListener]
 
-	Groups world.Table[*Group] // by name
+	Groups        world.Table[*Group]        // by name
+	LaunchConfigs world.Table[*LaunchConfig] // by name
 	// Gone are the last activities of deleted groups, oldest first.
 	Gone []*activity
 	// ActivitySeq is the number of activities so far.
@@ -53,6 +54,9 @@ func Service() *wire.Service {
 		wire.FormOp("UpdateAutoScalingGroup", wire.Writes, updateAutoScalingGroup),
 		wire.FormOp("DeleteAutoScalingGroup", wire.Writes, deleteAutoScalingGroup),
 		wire.FormOp("DescribeAutoScalingGroups", wire.Reads, describeAutoScalingGroups),
+		wire.FormOp("CreateLaunchConfiguration", wire.Writes, createLaunchConfiguration),
+		wire.FormOp("DescribeLaunchConfigurations", wire.Reads, describeLaunchConfigurations),
+		wire.FormOp("DeleteLaunchConfiguration", wire.Writes, deleteLaunchConfiguration),
 		wire.FormOp("CreateOrUpdateTags", wire.Writes, createOrUpdateTags),
 		wire.FormOp("DeleteTags", wire.Writes, deleteGroupTags),
 		wire.FormOp("DescribeTags", wire.Reads, describeGroupTags),

@@ -19,6 +19,20 @@ type Choice struct {
 	imageID      string // "": the template's
 	weight       string
 	override     bool
+	launchConfig string // "" unless it is of one
+}
+
+// choices are the ways to launch that a configuration of whatever kind offers.
+func (r *Region) choices(c GroupConfig) ([]Choice, *wire.Error) {
+	if c.LaunchConfig == "" {
+		return Choices(r.ec2, c)
+	}
+	lc, err := r.launchConfigNamed(c.LaunchConfig)
+	if err != nil {
+		return nil, err
+	}
+	body := lc.body()
+	return []Choice{{version: &ec2.Version{Data: body}, instanceType: body.Text("InstanceType"), launchConfig: lc.Name}}, nil
 }
 
 // Choices are the ways to launch that a configuration offers, in its order of

@@ -10,11 +10,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// GroupConfig says what a group launches: a launch template or a mixed instances
-// policy.
+// GroupConfig says what a group launches: a launch template, a mixed instances policy or
+// a launch configuration.
 type GroupConfig struct {
-	Template *TemplateSpec
-	Mixed    *MixedPolicy
+	LaunchConfig string // by name
+	Template     *TemplateSpec
+	Mixed        *MixedPolicy
 }
 
 // TemplateSpec names a version of a launch template.
@@ -248,12 +249,12 @@ func (c GroupConfig) pinned(r *Region) bool {
 // checkConfig applies Auto Scaling's rules to a configuration and fills in both
 // id and name of its templates. With trial, the templates are tried as EC2's
 // dry run does, which finds images, types and profiles that are not there.
-func checkConfig(r *ec2.Region, c GroupConfig, trial bool, subnets []string) *wire.Error {
-	if err := checkPolicy(r, c.Mixed); err != nil {
+func (r *Region) checkConfig(c GroupConfig, trial bool, subnets []string) *wire.Error {
+	if err := checkPolicy(r.ec2, c.Mixed); err != nil {
 		return err
 	}
 	for _, s := range c.specs() {
-		t, v, err := r.Resolve(s.ID, s.Name, s.Version)
+		t, v, err := r.ec2.Resolve(s.ID, s.Name, s.Version)
 		if err != nil {
 			return malformedTemplate(err)
 		}
@@ -262,11 +263,11 @@ func checkConfig(r *ec2.Region, c GroupConfig, trial bool, subnets []string) *wi
 			return invalid("Incompatible launch template: the launch template of a mixed instances policy must not request Spot Instances. Remove InstanceMarketOptions and try again.")
 		}
 	}
-	choices, err := Choices(r, c)
+	choices, err := r.choices(c)
 	if err != nil || !trial {
 		return err
 	}
-	return TryLaunch(r, choices[0], subnets)
+	return TryLaunch(r.ec2, choices[0], subnets)
 }
 
 // checkPolicy applies the limits of a mixed instances policy.

@@ -98,21 +98,22 @@ type suspension struct {
 
 // Member is an instance of a group.
 type Member struct {
-	ID        string
-	Type      string
-	Zone      string
-	SubnetID  string
-	ImageID   string
-	OwnImage  bool // the image is an override's
-	Lifecycle string
-	Health    string
-	Template  TemplateSpec // as it was launched from
-	Override  bool         // a type or template of the mixed instances policy
-	Weight    string
-	Units     int64 // its part of the desired capacity
-	Spot      bool
-	Protected bool
-	Seq       int64 // rises with each launch in the group
+	ID           string
+	Type         string
+	Zone         string
+	SubnetID     string
+	ImageID      string
+	OwnImage     bool // the image is an override's
+	Lifecycle    string
+	Health       string
+	Template     TemplateSpec // as it was launched from
+	Override     bool         // a type or template of the mixed instances policy
+	Weight       string
+	Units        int64 // its part of the desired capacity
+	Spot         bool
+	Protected    bool
+	LaunchConfig string // as it was launched from, "" for none
+	Seq          int64  // rises with each launch in the group
 
 	Served   time.Time         // when it last went into service
 	Attached bool              // it was launched by somebody else

@@ -59,7 +59,7 @@ func (g *Group) places(r *Region) []place {
 func (r *Region) launchMember(g *Group) bool {
 	cfg := g.launchConfig(r)
 	spot := cfg.Mixed != nil && g.nextIsSpot(cfg.Mixed.Distribution)
-	choices, err := Choices(r.ec2, cfg)
+	choices, err := r.choices(cfg)
 	if err == nil {
 		choices = g.rotate(cfg, choices, spot)
 		err = r.launchSomewhere(g, choices, spot, func(ch *Choice, in *ec2.Instance) { r.join(g, ch, in) })
@@ -131,7 +131,7 @@ func (g *Group) newMember(ch *Choice, in *ec2.Instance) *Member {
 	return &Member{
 		ID: in.ID, Type: in.Type, Zone: in.Zone, SubnetID: in.SubnetID, ImageID: in.ImageID, OwnImage: ch.imageID != "",
 		Lifecycle: memberPending, Health: healthy, Template: ch.spec, Override: ch.override, Weight: ch.weight,
-		Units: ch.units(g.CapacityType), Spot: in.Lifecycle == "spot", Protected: g.Protect, Seq: g.Launched,
+		Units: ch.units(g.CapacityType), Spot: in.Lifecycle == "spot", LaunchConfig: ch.launchConfig, Protected: g.Protect, Seq: g.Launched,
 	}
 }
 
@@ -184,6 +184,9 @@ func (g *Group) rotate(cfg GroupConfig, choices []Choice, spot bool) []Choice {
 // MatcherOf recognizes members that a configuration could have launched: same template,
 // version, and a type and image that it offers.
 func MatcherOf(r *ec2.Region, cfg GroupConfig) func(*Member) bool {
+	if cfg.LaunchConfig != "" {
+		return func(m *Member) bool { return m.LaunchConfig == cfg.LaunchConfig }
+	}
 	choices, err := Choices(r, cfg)
 	return func(m *Member) bool {
 		if err != nil {

@@ -274,6 +274,7 @@ func writeMember(w *wire.XML, r *Region, m *Member) {
 	w.Text("AvailabilityZoneId", r.ec2.ZoneIDOf(m.Zone))
 	w.Text("LifecycleState", m.Lifecycle)
 	w.Text("HealthStatus", m.Health)
+	w.Optional("LaunchConfigurationName", m.LaunchConfig)
 	if m.Template.ID != "" {
 		writeSpec(w, "LaunchTemplate", m.Template)
 	}
@@ -292,8 +293,9 @@ func writeSpec(w *wire.XML, name string, s TemplateSpec) {
 	w.Close(name)
 }
 
-// writeConfig writes LaunchTemplate or MixedInstancesPolicy.
+// writeConfig writes LaunchConfigurationName, LaunchTemplate or MixedInstancesPolicy.
 func writeConfig(w *wire.XML, c GroupConfig) {
+	w.Optional("LaunchConfigurationName", c.LaunchConfig)
 	if c.Template != nil {
 		writeSpec(w, "LaunchTemplate", *c.Template)
 	}

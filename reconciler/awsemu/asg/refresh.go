@@ -184,7 +184,7 @@ func (in *startRefreshInput) configure(r *Region, g *Group, f *refresh) *wire.Er
 			}
 			c.Mixed = m
 		}
-		if err := checkConfig(r.ec2, c, false, nil); err != nil {
+		if err := r.checkConfig(c, false, nil); err != nil {
 			return err
 		}
 		f.Desired = &c

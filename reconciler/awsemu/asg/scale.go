@@ -192,6 +192,9 @@ func (r *Region) prefer(g *Group, policy string, candidates []*Member) []*Member
 	case "OldestLaunchTemplate":
 		return r.oldestTemplate(g, candidates)
 	case "OldestLaunchConfiguration":
+		if old := Keep(candidates, func(m *Member) bool { return m.LaunchConfig != "" && m.LaunchConfig != g.Config.LaunchConfig }); len(old) > 0 {
+			return old
+		}
 		return candidates
 	}
 	return r.oldestTemplate(g, candidates)[:1]

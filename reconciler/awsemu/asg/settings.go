@@ -52,10 +52,7 @@ func (in *GroupInput) Check() error {
 	if v := in.DesiredCapacityType; v != nil && !slices.Contains([]string{"units", "vcpu", "memory-mib"}, *v) {
 		return badValue("DesiredCapacityType", *v, "Member must satisfy enum value set: [units, vcpu, memory-mib]")
 	}
-	if v := in.LaunchConfigurationName; v != "" {
-		return invalid("Launch configuration name not found - A launch configuration with the name: %s does not exist", v)
-	}
-	if in.LaunchTemplate != nil && in.MixedInstancesPolicy != nil {
+	if in.LaunchTemplate != nil && in.MixedInstancesPolicy != nil || in.LaunchConfigurationName != "" && (in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil) {
 		return oneSource()
 	}
 	if n := in.MaxInstanceLifetime; n != nil && *n != 0 && (*n < 86400 || *n > 31536000) {
@@ -126,7 +123,7 @@ func (in *GroupInput) Changed(r *Region, g *Group) (*Group, *wire.Error) {
 	if err := in.applyPlaces(r, n); err != nil {
 		return nil, err
 	}
-	if err := in.applySource(n); err != nil {
+	if err := in.applySource(r, n); err != nil {
 		return nil, err
 	}
 	if n.CapacityType == "" && n.byRequirements(r) {
@@ -272,8 +269,13 @@ func applySubnets(r *Region, n *Group, identifier string, zones []string) *wire.
 }
 
 // applySource sets what the group launches.
-func (in *GroupInput) applySource(n *Group) *wire.Error {
+func (in *GroupInput) applySource(r *Region, n *Group) *wire.Error {
 	switch {
+	case in.LaunchConfigurationName != "":
+		if _, err := r.launchConfigNamed(in.LaunchConfigurationName); err != nil {
+			return err
+		}
+		n.Config = GroupConfig{LaunchConfig: in.LaunchConfigurationName}
 	case in.LaunchTemplate != nil:
 		n.Config = GroupConfig{Template: in.LaunchTemplate.spec()}
 	case in.MixedInstancesPolicy != nil:
@@ -282,7 +284,7 @@ func (in *GroupInput) applySource(n *Group) *wire.Error {
 			return err
 		}
 		n.Config = GroupConfig{Mixed: m}
-	case n.Config.Template == nil && n.Config.Mixed == nil:
+	case n.Config == GroupConfig{}:
 		return oneSource()
 	}
 	return nil
@@ -291,6 +293,9 @@ func (in *GroupInput) applySource(n *Group) *wire.Error {
 func (g *Group) byRequirements(r *Region) bool {
 	if g.Config.Mixed != nil && g.Config.Mixed.byRequirements() {
 		return true
+	}
+	if g.Config.LaunchConfig != "" {
+		return false
 	}
 	s := g.Config.specs()[0]
 	_, v, err := r.ec2.Resolve(s.ID, s.Name, s.Version)

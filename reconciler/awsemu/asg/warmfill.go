@@ -82,7 +82,7 @@ func (r *Warming) fill() {
 // launch launches an instance into the warm pool.
 func (r *Warming) launch() bool {
 	cfg := r.g.launchConfig(r.Region)
-	choices, err := Choices(r.ec2, cfg)
+	choices, err := r.choices(cfg)
 	if err == nil {
 		err = r.launchSomewhere(r.g, choices, false, func(ch *Choice, in *ec2.Instance) {
 			m := r.g.newMember(ch, in)

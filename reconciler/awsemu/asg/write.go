@@ -107,16 +107,23 @@ func createAutoScalingGroup(rq *request, in createGroupInput) error {
 	switch {
 	case groups.Has(in.AutoScalingGroupName):
 		return wire.Fail("AlreadyExists", "AutoScalingGroup by this name already exists - A group with the name %s already exists", in.AutoScalingGroupName)
-	case in.InstanceID != "":
-		return invalid("InstanceId is not supported: create the group from a launch template")
 	case groups.Len() >= r.Quota("auto-scaling-groups"):
 		return wire.Fail("LimitExceeded", "You've reached the limit on the number of Auto Scaling groups you can create: %d", r.Quota("auto-scaling-groups"))
+	}
+	if in.InstanceID != "" { // a launch configuration of the instance gets the group's name
+		if in.LaunchConfigurationName != "" || in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil {
+			return oneSource()
+		}
+		if err := r.addLaunchConfig(in.AutoScalingGroupName, in.InstanceID, wire.Data{}); err != nil {
+			return err
+		}
+		in.LaunchConfigurationName = in.AutoScalingGroupName
 	}
 	g, err := in.Changed(r, nil)
 	if err != nil {
 		return err
 	}
-	if err := checkConfig(r.ec2, g.Config, true, g.Subnets); err != nil {
+	if err := r.checkConfig(g.Config, true, g.Subnets); err != nil {
 		return err
 	}
 	if err := in.attach(r, g); err != nil {
@@ -179,8 +186,8 @@ func updateAutoScalingGroup(rq *request, in GroupInput) error {
 	if failed != nil {
 		return failed
 	}
-	if in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil {
-		if failed := checkConfig(r.ec2, n.Config, true, n.Subnets); failed != nil {
+	if in.LaunchConfigurationName != "" || in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil {
+		if failed := r.checkConfig(n.Config, true, n.Subnets); failed != nil {
 			return failed
 		}
 	}
@@ -295,8 +302,8 @@ func setDesiredCapacity(rq *request, in setDesiredInput) error {
 func describeAccountLimits(rq *request, _ struct{}) error {
 	w := &rq.XML
 	w.Integer("MaxNumberOfAutoScalingGroups", int64(rq.Region.Quota("auto-scaling-groups")))
-	w.Integer("MaxNumberOfLaunchConfigurations", 200)
+	w.Integer("MaxNumberOfLaunchConfigurations", int64(rq.Region.Quota("launch-configurations")))
 	w.Integer("NumberOfAutoScalingGroups", int64(rq.Region.Groups.Len()))
-	w.Integer("NumberOfLaunchConfigurations", 0)
+	w.Integer("NumberOfLaunchConfigurations", int64(rq.Region.LaunchConfigs.Len()))
 	return nil
 }

@@ -28,6 +28,7 @@ func quotas() []quota {
 		{"ec2", "L-2C3B7624", "Running On-Demand Trn instances", 0, "vcpus-trn", "Trn/OnDemand"},
 		{"ec2", "L-6B0D517C", "All Trn Spot Instance Requests", 0, "vcpus-trn-spot", "Trn/Spot"},
 		{"autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", 500, "auto-scaling-groups", ""},
+		{"autoscaling", "L-6B80B8FA", "Launch configurations per region", 200, "launch-configurations", ""},
 		{"eks", "L-1194D53C", "Clusters", 100, "clusters", ""},
 		{"eks", "L-6D54EA21", "Managed node groups per cluster", 30, "nodegroups-per-cluster", ""},
 		{"eks", "L-BD136A63", "Nodes per managed node group", 450, "nodes-per-nodegroup", ""},

@@ -16,6 +16,7 @@ func defaultQuotas() map[string]int {
 		"launch-templates":           5000, // in a region
 		"launch-template-versions":   10000,
 		"auto-scaling-groups":        500, // in a region
+		"launch-configurations":      200, // in a region
 		"overrides":                  40,  // in a mixed instances policy
 		"launch-templates-per-group": 20,
 		"lifecycle-hooks":            50, // of a group
