@@ -153,6 +153,9 @@ func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a
 		default:
 			p.bad = true
 		}
+		if w.out.Buffered() > 0 { // it would be taken for the answer to the next job
+			p.bad = true
+		}
 		if err := p.end(); err != nil {
 			return answer{err: err, lost: true}
 		}

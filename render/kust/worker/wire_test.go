@@ -84,6 +84,8 @@ func hostile() map[string][]byte {
 		"more nodes than bytes":       done(1, kindSequence, 0, 3, 255, 255, 255, 127),
 		"more objects than bytes":     done(255, 255, 255, 255, 255, 255, 255, 255, 255, 1),
 		"deeper than is allowed":      sealed(deep),
+		"two answers":                 append(done(1, kindScalar, 0, 1, 1, 'a'), done(1, kindScalar, 0, 1, 1, 'b')...),
+		"an answer and a question":    append(done(1, kindScalar, 0, 1, 1, 'a'), sealed(addText(frame(frameAsk), "x"))...),
 		"a fault and more":            sealed(append(addText(append(frame(frameFault), 0, 0), "x"), 1)),
 		"questions without end":       bytes.Repeat(sealed(addText(frame(frameAsk), "../../etc/passwd")), maxAsked+1),
 		"more nodes than are allowed": done(append([]byte{1, kindSequence, 0, 3, 60}, bytes.Repeat([]byte{kindScalar, 0, 1, 0}, 60)...)...),
