@@ -27,6 +27,8 @@ var exitCodes = []struct {
 	{exitError, "error", ""},
 	{exitError, "a target fails", "status"},
 	{exitError, "the plan has an error or a conflict", "plan"},
+	{exitError, "something that was made could not be deleted", "doctor"},
+	{exitChanges, "AWS does something else than weir assumes", "doctor"},
 	{exitChanges, "the plan has changes (with --detailed-exitcode)", "plan"},
 	{exitNotConverged, "not converged within --timeout (with --wait)", "apply"},
 	{exitRefused, "a conflict, a limit or a hold kept a step from running, or the answer was no", "apply"},

@@ -177,6 +177,7 @@ func TestEveryErrorSaysWhatToDo(t *testing.T) {
 		"approve":    {{}, {"a", "b"}, {"x", "--address", "http://127.0.0.1:1", "--config", "y"}, {"x", "--address", "http://127.0.0.1:1"}},
 		"completion": {{}, {"tcsh"}},
 		"demo":       {{"x"}},
+		"doctor":     {{}, {"--region", "x"}, {"--region", "eu-west-1", "--cluster", "c"}, {"--region", "eu-west-1", "--apply", "--clean"}, {"--region", "eu-west-1", "--apply", "--cluster", "c"}, {"--region", "eu-west-1", "--endpoint-url", "x"}},
 		"emulator":   {{}, {"--listen", "127.0.0.1:0", "--quota", "x"}},
 		"explain":    {{"no-such-code"}, {}},
 		"history":    {{"--limit", "0"}, {"--since", "x"}, {"--address", "a", "--config", "b"}, {"--passes", "--kind", "x"}, {"--config", "nowhere.yaml"}, {"--address", "http://127.0.0.1:1"}},

@@ -221,7 +221,7 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		return Access{Err: ctx.Err()}
 	}
 	if have.scope == nil {
-		o := s.cloudOptions(key)
+		o := s.Options(key)
 		onCall := o.OnCall
 		o.OnCall = func(c sdk.CallInfo) {
 			s.heard(key, c)
@@ -317,11 +317,11 @@ func (s *Set) loopbackOnly(endpoint string) bool {
 // KMS decrypts with the credentials that a scope is opened with. It makes no request
 // before its first use.
 func (s *Set) KMS(key reconciler.ScopeKey) sops.KMS {
-	return awscloud.NewKMS(s.cloudOptions(key))
+	return awscloud.NewKMS(s.Options(key))
 }
 
-// cloudOptions say how the account of a scope is reached.
-func (s *Set) cloudOptions(key reconciler.ScopeKey) sdk.Options {
+// Options say how the account of a scope is reached.
+func (s *Set) Options(key reconciler.ScopeKey) sdk.Options {
 	o := sdk.Options{
 		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
 		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),

@@ -11,6 +11,7 @@
 //   - observe: what the instance owns, in batches.
 //   - fill: what planning found missing.
 //   - execute: the steps of a plan, and the read right before a deletion.
+//   - doctor: what an account answers about what the others take for granted; no pass calls it.
 //   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.
 //
 // observe, fill and memory do not import the SDK. The others list the operations that

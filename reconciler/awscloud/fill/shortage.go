@@ -219,7 +219,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []strin
 		_, known := s.Hooks[name]
 		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
 		f.short.with(name, func(g *shortGroup) { g.hooks = waits })
-		if lacksVersion(s.Launches[name].Failure.Message) {
+		if LacksVersion(s.Launches[name].Failure.Message) {
 			// The group was deleted, and the cache still has it: the next pass reads
 			// which there are, and makes it anew.
 			f.memory.Versions.Forget(s.Groups[name].Template.ID)
@@ -228,10 +228,10 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []strin
 	return nil
 }
 
-// lacksVersion reports whether a launch failed because the version of the launch
+// LacksVersion reports whether a launch failed because the version of the launch
 // template is not there. Where the words mean something else, a read too many is made.
 // Assumed of AWS: deleted-version-texts.
-func lacksVersion(message string) bool {
+func LacksVersion(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "launch template") && strings.Contains(m, "version") && (strings.Contains(m, "not find") || strings.Contains(m, "not exist") || strings.Contains(m, "not found"))
 }

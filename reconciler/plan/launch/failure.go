@@ -20,9 +20,9 @@ const (
 	// PendingLate is how long a machine may be on its way into service until weir asks
 	// AWS what it waits for, and reports that.
 	PendingLate = 5 * time.Minute
-	// eksLaunchHook is EKS's own hook of the groups behind managed nodegroups.
+	// EKSLaunchHook is EKS's own hook of the groups behind managed nodegroups.
 	// Assumed of AWS: nodegroup-launch-hook.
-	eksLaunchHook = "Launch-LC-Hook"
+	EKSLaunchHook = "Launch-LC-Hook"
 	// pendingNamed is how many machines a message names.
 	pendingNamed = 3
 )
@@ -129,7 +129,7 @@ func hooksAwaited(in basis.Input, group string, since time.Time) string {
 			then = "AWS takes it into service all the same"
 		}
 		who := "something completes the lifecycle hook "
-		if h.Name == eksLaunchHook {
+		if h.Name == EKSLaunchHook {
 			who, complete = "its node has joined the cluster and EKS completes the lifecycle hook ", "; look at the bootstrap data, the node role and its access to the cluster, and the route to the cluster's endpoint"
 		}
 		until := since.Add(time.Duration(h.HeartbeatTimeout) * time.Second)

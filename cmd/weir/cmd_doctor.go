@@ -1,0 +1,246 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/awscloud/doctor"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+const doctorHelp = `Ask an account of AWS about what weir takes for granted, and report what it answers.
+
+weir was made against an emulator, and the page reference/assumptions.md lists what
+nobody has seen in a real account. The report says of each row whether AWS does as
+assumed, does something else, or could not be asked, with AWS's own words. It names no
+account, so that it can be attached to an issue (-o markdown).
+
+Without --apply nothing is changed. With it, a launch template and an Auto Scaling group
+of one t3.micro are made, rolled and deleted again, which takes some ten minutes and
+cents; with --cluster and --node-role two nodegroups without machines, too. What is made
+is called weir-doctor-… and carries the tags weir.dev/doctor and weir.dev/owner, so the
+policy that weir policy prints for the instance weir-doctor is enough, with
+autoscaling:RollbackInstanceRefresh beside it. Ctrl-C ends the checks and deletes what
+was made. --clean deletes what an earlier visit could not.
+`
+
+// doctorFlags say which account is visited, and what may be done there.
+type doctorFlags struct {
+	region, account, role, endpoint, output string
+	clean                                   bool
+	visit                                   doctor.Options
+}
+
+func doctorCommand(s surroundings) *cobra.Command {
+	var flags doctorFlags
+	c := &cobra.Command{
+		Use:   "doctor --region REGION [flags]",
+		Short: "check what weir takes for granted of AWS",
+		Long:  doctorHelp + exitHelp("doctor"),
+		Example: `  weir doctor --region eu-west-1
+  weir doctor --region eu-west-1 --apply --cluster test --node-role arn:aws:iam::123456789012:role/nodes -o markdown
+  weir doctor --region eu-west-1 --clean`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := flags.check(c); err != nil {
+				return err
+			}
+			return flags.run(c.Context(), s)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&flags.region, "region", "", "region to look at")
+	f.StringVar(&flags.account, "account", "", "account that the credentials have to be of (default: any)")
+	f.StringVar(&flags.role, "role-arn", "", "role to assume")
+	f.StringVar(&flags.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
+	f.BoolVar(&flags.visit.Apply, "apply", false, "make, roll and delete a small group of its own")
+	f.BoolVar(&flags.clean, "clean", false, "only delete what earlier visits left")
+	f.StringVar(&flags.visit.Subnet, "subnet", "", "subnet of what is made (default: a default subnet; for nodegroups those of the cluster)")
+	f.StringVar(&flags.visit.InstanceType, "instance-type", "t3.micro", "type of the machine")
+	f.StringVar(&flags.visit.OtherType, "other-type", "t3.small", "type that the machine is exchanged for")
+	f.StringVar(&flags.visit.Cluster, "cluster", "", "EKS cluster to make two nodegroups in, with --apply")
+	f.StringVar(&flags.visit.NodeRole, "node-role", "", "ARN of the nodegroups' role")
+	outputFlag(c, &flags.output, outputText, outputJSON, outputYAML, outputMarkdown)
+	return c
+}
+
+// check refuses flags that do not fit together.
+func (f *doctorFlags) check(c *cobra.Command) error {
+	v := f.visit
+	switch {
+	case f.region == "":
+		return usage("weir doctor --region eu-west-1", "--region is required")
+	case !config.ValidRegion(f.region):
+		return usage("regions are named like eu-west-1", "%q does not look like a region", f.region)
+	case f.account != "" && !config.ValidAccount(f.account):
+		return usage("an account has twelve digits", "%q is no AWS account", f.account)
+	case f.clean && v.Apply:
+		return usage("clean first, then visit again", "--clean and --apply exclude each other")
+	case f.clean && f.output == outputMarkdown:
+		return usage("use -o text, json or yaml", "--clean makes no report")
+	case !f.clean && !v.Apply && given(c, "subnet", "cluster", "node-role", "instance-type", "other-type") != "":
+		return usage("add --apply", "%s is for what is made", given(c, "subnet", "cluster", "node-role", "instance-type", "other-type"))
+	case v.Apply && (v.Cluster == "") != (v.NodeRole == ""):
+		return usage("give both or neither", "--cluster and --node-role belong together")
+	case v.NodeRole != "" && !strings.HasPrefix(v.NodeRole, "arn:"):
+		return usage("write it like arn:aws:iam::123456789012:role/nodes", "%q is no ARN", v.NodeRole)
+	}
+	if f.endpoint != "" {
+		if err := config.CheckEndpoint(f.endpoint); err != nil {
+			return hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
+		}
+	}
+	return nil
+}
+
+// run visits, and prints the report.
+func (f *doctorFlags) run(ctx context.Context, s surroundings) error {
+	var clock doctor.Clock
+	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
+	o.OnCall = clock.OnCall
+	client, err := sdk.Open(ctx, o)
+	if err != nil {
+		return hinted(err, "give credentials of the account as the AWS CLI takes them, or --role-arn; aws sts get-caller-identity tells whose they are")
+	}
+	defer client.Close()
+	visit := f.visit
+	visit.Progress = func(what string) { fmt.Fprintln(s.stderr, wording.Clean(what)) }
+	if f.clean {
+		return f.cleaned(s, doctor.Clean(ctx, client, visit))
+	}
+	visit.Number = strings.ToLower(rand.Text()[:8])
+	report, err := doctor.Visit(ctx, client, &clock, visit)
+	if err != nil {
+		return err
+	}
+	switch f.output {
+	case outputText:
+		s.diagnosis(report)
+	case outputMarkdown:
+		err = writeDiagnosis(s.stdout, report)
+	default:
+		err = s.value(f.output, report)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(report.Left) > 0:
+		return withCode(exitError)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case report.Count(doctor.Differs) > 0:
+		return withCode(exitChanges)
+	}
+	return nil
+}
+
+// cleaned says what could not be deleted.
+func (f *doctorFlags) cleaned(s surroundings, left []string) error {
+	if f.output != outputText {
+		if err := s.value(f.output, struct {
+			Schema string   `json:"schema"`
+			Left   []string `json:"left"`
+		}{"weir.dev/doctor-clean/v1", append([]string{}, left...)}); err != nil {
+			return err
+		}
+	} else {
+		for _, text := range left {
+			fmt.Fprintln(s.stdout, "left: "+wording.Clean(text))
+		}
+		if len(left) == 0 {
+			fmt.Fprintln(s.stdout, "Nothing of earlier visits is left.")
+		}
+	}
+	if len(left) > 0 {
+		return withCode(exitError)
+	}
+	return nil
+}
+
+var diagnosisHeads = []struct {
+	verdict doctor.Verdict
+	head    string
+}{
+	{doctor.Differs, "Not as assumed"},
+	{doctor.AsAssumed, "As assumed"},
+	{doctor.NotSeen, "Not seen"},
+}
+
+// diagnosis prints a report for people.
+func (s surroundings) diagnosis(r *doctor.Report) {
+	p := s.printer(s.stdout)
+	for _, part := range diagnosisHeads {
+		if r.Count(part.verdict) == 0 {
+			continue
+		}
+		p.Heading(part.head, fmt.Sprint(r.Count(part.verdict)))
+		for _, f := range r.Findings {
+			if f.Verdict != part.verdict {
+				continue
+			}
+			fmt.Fprintf(s.stdout, "  %s\n", f.Name)
+			for _, text := range f.Evidence {
+				fmt.Fprintf(s.stdout, "      %s\n", wording.Clean(text))
+			}
+		}
+		fmt.Fprintln(s.stdout)
+	}
+	for _, text := range r.Left {
+		p.Note("left: " + wording.Clean(text))
+	}
+	fmt.Fprintf(s.stdout, "%d as assumed, %d not, %d not seen; %d calls in %s.\n", r.Count(doctor.AsAssumed), r.Count(doctor.Differs), r.Count(doctor.NotSeen), calls(r), r.Ended.Sub(r.Began).Round(time.Second))
+	if r.Count(doctor.Differs) > 0 {
+		fmt.Fprintln(s.stdout, "What follows from each is on the page reference/assumptions.md; please attach the report to an issue (-o markdown).")
+	}
+}
+
+func calls(r *doctor.Report) (n int) {
+	for _, k := range r.Calls {
+		n += k
+	}
+	return n
+}
+
+// writeDiagnosis writes a report to attach to an issue.
+func writeDiagnosis(w io.Writer, r *doctor.Report) error {
+	var b strings.Builder
+	made := buildOf()
+	fmt.Fprintf(&b, "## weir doctor\n\nweir %s %s, region %s, %s, --apply %t\n\n", made.Version, cmp.Or(made.Commit, "without a commit"), r.Region, r.Began.UTC().Format(time.DateTime), r.Applied)
+	fmt.Fprintf(&b, "| Assumption | Verdict | What AWS answered |\n| --- | --- | --- |\n")
+	cell := func(text string) string {
+		return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ", "@", "@\u200b").Replace(wording.Clean(text))
+	}
+	for _, part := range diagnosisHeads {
+		for _, f := range r.Findings {
+			if f.Verdict == part.verdict {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, f.Verdict, cell(strings.Join(f.Evidence, "; ")))
+			}
+		}
+	}
+	for _, text := range r.Left {
+		fmt.Fprintf(&b, "\nLeft: %s\n", cell(text))
+	}
+	fmt.Fprintf(&b, "\n<details><summary>%d calls</summary>\n\n", calls(r))
+	for _, name := range slices.Sorted(maps.Keys(r.Calls)) {
+		fmt.Fprintf(&b, "- %s %d\n", name, r.Calls[name])
+	}
+	b.WriteString("\n</details>\n")
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("print report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,351 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/fill"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/launch"
+)
+
+// How long AWS may take at most.
+const (
+	starting  = 5 * time.Minute
+	replacing = 15 * time.Minute
+	refusing  = 3 * time.Minute
+)
+
+// group makes a group of one machine, sets and rolls it.
+func (v *visit) group(ctx context.Context, template, subnet string) {
+	name := v.name("group")
+	v.unknownNames(ctx, template)
+	v.Progress("making a group of one " + v.InstanceType)
+	if v.refused("unit-of-capacity", "autoscaling", "CreateAutoScalingGroup", v.create(ctx, name, subnet, template)) {
+		return
+	}
+	v.kind("autoscaling", "CreateAutoScalingGroup", v.create(ctx, name, subnet, template), observed.AlreadyThere)
+	missing := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(v.name("missing")), MinSize: aws.Int32(0)}
+	_, err := v.calls.updateGroup(ctx, missing)
+	v.kind("autoscaling", "UpdateAutoScalingGroup", err, observed.NotFound)
+
+	var g types.AutoScalingGroup
+	if !v.until(ctx, starting, func() bool { g = v.see(ctx, name); return inService(g) == 1 }) {
+		v.lateLaunch(ctx, name)
+		return
+	}
+	unit := aws.ToString(g.DesiredCapacityType)
+	v.judge("unit-of-capacity", unit == "" || unit == "units", "DesiredCapacityType of a new group is %q", unit)
+	v.metrics(ctx, name)
+	v.refresh(ctx, name, template)
+	v.overrides(ctx, name, template)
+	v.brokenVersions(ctx, name, template)
+}
+
+// create makes the group; it wants one machine.
+func (v *visit) create(ctx context.Context, name, subnet, template string) error {
+	in := &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String(name), MinSize: aws.Int32(0), MaxSize: aws.Int32(2), DesiredCapacity: aws.Int32(1),
+		VPCZoneIdentifier: aws.String(subnet), MixedInstancesPolicy: policy(template, 1, v.InstanceType),
+	}
+	for k, value := range v.tags() {
+		in.Tags = append(in.Tags, types.Tag{Key: aws.String(k), Value: aws.String(value), PropagateAtLaunch: aws.Bool(true), ResourceId: aws.String(name), ResourceType: aws.String("auto-scaling-group")})
+	}
+	_, err := v.calls.createGroup(ctx, in)
+	return err
+}
+
+// policy is of one template's version and, where any is given, of types.
+func policy(template string, version int64, machines ...string) *types.MixedInstancesPolicy {
+	lt := &types.LaunchTemplate{LaunchTemplateSpecification: &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(template), Version: aws.String(fmt.Sprint(version))}}
+	for _, m := range machines {
+		lt.Overrides = append(lt.Overrides, types.LaunchTemplateOverrides{InstanceType: aws.String(m)})
+	}
+	return &types.MixedInstancesPolicy{LaunchTemplate: lt}
+}
+
+// see reads the group; one that cannot be read is empty.
+func (v *visit) see(ctx context.Context, name string) (g types.AutoScalingGroup) {
+	out, err := v.calls.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
+	if err == nil && len(out.AutoScalingGroups) == 1 {
+		g = out.AutoScalingGroups[0]
+		v.retained(g)
+	}
+	return g
+}
+
+func inService(g types.AutoScalingGroup) (n int) {
+	for _, m := range g.Instances {
+		if m.LifecycleState == types.LifecycleStateInService {
+			n++
+		}
+	}
+	return n
+}
+
+// lateLaunch says why there was no machine to try anything with.
+func (v *visit) lateLaunch(ctx context.Context, group string) {
+	why := "no machine came into service in " + starting.String()
+	for _, a := range v.activitiesOf(ctx, group) {
+		v.failedLaunch(a)
+		if text := aws.ToString(a.StatusMessage); text != "" {
+			why += ": " + text
+			break
+		}
+	}
+	for _, a := range assumptions {
+		if a.needs == applies && v.found[a.name] == nil {
+			v.note(a.name, NotSeen, "%s", why)
+		}
+	}
+}
+
+func (v *visit) activitiesOf(ctx context.Context, group string) []types.Activity {
+	out, err := v.calls.activities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(group)})
+	if err != nil {
+		return nil
+	}
+	return out.Activities
+}
+
+// unknownNames names a subnet that does not exist.
+func (v *visit) unknownNames(ctx context.Context, template string) {
+	const name, missing = "unknown-name-texts", "subnet-0123456789abcdef0"
+	err := v.create(ctx, v.name("nowhere"), missing, template)
+	e := sdk.Classify("autoscaling", "CreateAutoScalingGroup", err)
+	switch {
+	case e == nil:
+		v.note(name, Differs, "a group in the unknown subnet %s is accepted", missing)
+	case e.Kind == observed.Denied:
+		v.note(name, NotSeen, "%s", e.Error())
+	default:
+		u, ok := observed.FindUnknownName(e.Message)
+		v.judge(name, ok && u.Name == missing, "%s: %s", e.Code, e.Message)
+	}
+}
+
+// metrics enables metrics of a warm pool that the group has not.
+func (v *visit) metrics(ctx context.Context, group string) {
+	const name, metric = "warm-pool-metrics", "WarmPoolDesiredCapacity"
+	_, err := v.calls.enableMetrics(ctx, &autoscaling.EnableMetricsCollectionInput{AutoScalingGroupName: aws.String(group), Granularity: aws.String("1Minute"), Metrics: []string{metric}})
+	if e := sdk.Classify("autoscaling", "EnableMetricsCollection", err); e != nil {
+		v.judge(name, e.Kind == observed.Denied, "%s", e.Error())
+		return
+	}
+	var enabled []string
+	for _, m := range v.see(ctx, group).EnabledMetrics {
+		enabled = append(enabled, aws.ToString(m.Metric))
+	}
+	v.judge(name, slices.Contains(enabled, metric), "enabled afterwards: %v", enabled)
+}
+
+// refresh rolls the group forth and back, cancels the way back, and exchanges its machine.
+func (v *visit) refresh(ctx context.Context, group, template string) {
+	v.Progress("rolling the group, and back, and ending that")
+	want := policy(template, 2, v.InstanceType)
+	if _, err := v.start(ctx, group, want); v.refused("desired-configuration-comes-back", "autoscaling", "StartInstanceRefresh", err) {
+		return
+	}
+	_, err := v.start(ctx, group, want)
+	v.kind("autoscaling", "StartInstanceRefresh", err, observed.Busy)
+	v.desired(ctx, group, want)
+	v.cancelRollback(ctx, group)
+	if !v.ended(ctx, group) {
+		v.note("skip-matching-types", NotSeen, "the refresh before had not ended after %s", replacing)
+		return
+	}
+	v.Progress("exchanging the machine for a " + v.OtherType)
+	v.otherType(ctx, group, policy(template, 2, v.OtherType))
+	v.orderOfRefreshes(ctx, group)
+}
+
+func (v *visit) start(ctx context.Context, group string, want *types.MixedInstancesPolicy) (string, error) {
+	out, err := v.calls.startRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
+		AutoScalingGroupName: aws.String(group), DesiredConfiguration: &types.DesiredConfiguration{MixedInstancesPolicy: want},
+		Preferences: &types.RefreshPreferences{SkipMatching: aws.Bool(true), MinHealthyPercentage: aws.Int32(0), InstanceWarmup: aws.Int32(0)},
+	})
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.InstanceRefreshId), nil
+}
+
+// newest reads the refresh that began last, whatever the order of the answer is.
+func (v *visit) newest(ctx context.Context, group string) (r types.InstanceRefresh) {
+	out, err := v.calls.refreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String(group)})
+	if err != nil {
+		return r
+	}
+	for _, one := range out.InstanceRefreshes {
+		if r.InstanceRefreshId == nil || one.StartTime == nil || r.StartTime != nil && one.StartTime.After(*r.StartTime) {
+			r = one
+		}
+	}
+	return r
+}
+
+// desired compares what a running refresh says of its configuration with what was sent.
+func (v *visit) desired(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
+	const name = "desired-configuration-comes-back"
+	got := v.newest(ctx, group).DesiredConfiguration
+	if got == nil || got.MixedInstancesPolicy == nil {
+		v.note(name, Differs, "a running refresh has no desired configuration")
+		return
+	}
+	sent, sentRef, _ := convert.Policy(want)
+	read, readRef, unknown := convert.Policy(got.MixedInstancesPolicy)
+	same := !unknown && sent.Same(read) && sentRef.ID == readRef.ID && sentRef.Version == readRef.Version
+	v.judge(name, same, "sent %s version %s, read %s version %s", typesOf(want), sentRef.Version, typesOf(got.MixedInstancesPolicy), readRef.Version)
+}
+
+// typesOf names the types of a policy.
+func typesOf(p *types.MixedInstancesPolicy) (out []string) {
+	if p.LaunchTemplate != nil {
+		for _, o := range p.LaunchTemplate.Overrides {
+			out = append(out, aws.ToString(o.InstanceType))
+		}
+	}
+	return out
+}
+
+// cancelRollback rolls the refresh under way back, and cancels that.
+func (v *visit) cancelRollback(ctx context.Context, group string) {
+	const name = "rollback-is-cancelled"
+	var err error
+	v.until(ctx, refusing, func() bool { // one that has not begun yet may be refused
+		_, err = v.calls.rollbackRefresh(ctx, &autoscaling.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String(group)})
+		return err == nil || v.newest(ctx, group).Status != types.InstanceRefreshStatusPending
+	})
+	if v.refused(name, "autoscaling", "RollbackInstanceRefresh", err) {
+		return
+	}
+	_, err = v.calls.cancelRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(group)})
+	if e := sdk.Classify("autoscaling", "CancelInstanceRefresh", err); e != nil {
+		v.judge(name, e.Kind == observed.Denied, "%s", e.Error())
+		return
+	}
+	v.note(name, AsAssumed, "CancelInstanceRefresh was taken while the rollback ran")
+}
+
+// ended waits until no refresh runs.
+func (v *visit) ended(ctx context.Context, group string) bool {
+	return v.until(ctx, replacing, func() bool { return !convert.Refresh(v.newest(ctx, group)).Active() })
+}
+
+// otherType rolls the group to another type in the same version.
+func (v *visit) otherType(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
+	const name = "skip-matching-types"
+	_, err := v.start(ctx, group, want)
+	if v.refused(name, "autoscaling", "StartInstanceRefresh", err) {
+		return
+	}
+	if !v.ended(ctx, group) {
+		v.note(name, NotSeen, "the refresh had not ended after %s", replacing)
+		return
+	}
+	r := v.newest(ctx, group)
+	if r.Status != types.InstanceRefreshStatusSuccessful {
+		v.note(name, NotSeen, "the refresh ended as %s: %s", r.Status, aws.ToString(r.StatusReason))
+		return
+	}
+	var machines []string
+	for _, m := range v.see(ctx, group).Instances {
+		machines = append(machines, aws.ToString(m.InstanceType))
+	}
+	v.judge(name, len(machines) > 0 && !slices.Contains(machines, v.InstanceType), "after a refresh to %s the group has %v", v.OtherType, machines)
+}
+
+// overrides leaves the overrides out of an update, and then sends none.
+func (v *visit) overrides(ctx context.Context, group, template string) {
+	const name = "empty-overrides"
+	for _, empty := range []bool{false, true} {
+		p := policy(template, 2)
+		if empty {
+			p.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{}
+		}
+		before := v.see(ctx, group)
+		_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(group), MixedInstancesPolicy: p})
+		if e := sdk.Classify("autoscaling", "UpdateAutoScalingGroup", err); e != nil {
+			v.judge(name, e.Kind == observed.Denied, "%s", e.Error())
+			return
+		}
+		after := v.see(ctx, group)
+		if before.MixedInstancesPolicy == nil || after.MixedInstancesPolicy == nil {
+			return
+		}
+		had, has := typesOf(before.MixedInstancesPolicy), typesOf(after.MixedInstancesPolicy)
+		if empty {
+			v.judge(name, len(has) == 0, "an empty list leaves %v of %v", has, had)
+		} else {
+			v.judge(name, slices.Equal(had, has), "an absent list leaves %v of %v", has, had)
+		}
+	}
+}
+
+// brokenVersions gives the group versions that cannot launch, and reads what AWS says.
+func (v *visit) brokenVersions(ctx context.Context, group, template string) {
+	v.Progress("asking for machines that AWS refuses")
+	shows := &ec2types.RequestLaunchTemplateData{MetadataOptions: &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateEnabled}}
+	said := v.refusal(ctx, group, template, "shows", shows, nil)
+	if said != "" {
+		v.judge("metadata-tags-text", launch.CauseOf(said) == "InvalidTagKey.Malformed", "%s", said)
+	}
+	said = v.refusal(ctx, group, template, "gone", nil, func(n int64) { v.dropVersion(ctx, template, n) })
+	if said != "" {
+		v.judge("deleted-version-texts", fill.LacksVersion(said), "%s", said)
+	}
+}
+
+// refusal sets the group to a new version of the template and asks for one more machine.
+// It returns how AWS refuses that, at once or in an activity; empty if it does not.
+func (v *visit) refusal(ctx context.Context, group, template, suffix string, change *ec2types.RequestLaunchTemplateData, afterwards func(int64)) (said string) {
+	about := map[string]string{"shows": "metadata-tags-text", "gone": "deleted-version-texts"}[suffix]
+	n, err := v.version(ctx, template, suffix, change)
+	if v.refused(about, "ec2", "CreateLaunchTemplateVersion", err) {
+		return ""
+	}
+	set := func(in *autoscaling.UpdateAutoScalingGroupInput) string {
+		in.AutoScalingGroupName = aws.String(group)
+		_, err := v.calls.updateGroup(ctx, in)
+		if e := sdk.Classify("autoscaling", "UpdateAutoScalingGroup", err); e != nil {
+			return e.Message
+		}
+		return ""
+	}
+	if said = set(&autoscaling.UpdateAutoScalingGroupInput{MixedInstancesPolicy: policy(template, n)}); said != "" {
+		return said
+	}
+	if afterwards != nil {
+		afterwards(n)
+	}
+	known := map[string]bool{}
+	for _, a := range v.activitiesOf(ctx, group) {
+		known[aws.ToString(a.ActivityId)] = true
+	}
+	if said = set(&autoscaling.UpdateAutoScalingGroupInput{DesiredCapacity: aws.Int32(2)}); said == "" {
+		v.until(ctx, refusing, func() bool {
+			for _, a := range v.activitiesOf(ctx, group) {
+				if !known[aws.ToString(a.ActivityId)] && strings.HasPrefix(aws.ToString(a.Description), "Launching") && aws.ToString(a.StatusMessage) != "" {
+					v.failedLaunch(a)
+					said = aws.ToString(a.StatusMessage)
+				}
+			}
+			return said != ""
+		})
+	}
+	if said == "" {
+		v.note(about, NotSeen, "AWS had not refused the launch after %s", refusing)
+	}
+	set(&autoscaling.UpdateAutoScalingGroupInput{DesiredCapacity: aws.Int32(1), MixedInstancesPolicy: policy(template, 2)})
+	return said
+}
