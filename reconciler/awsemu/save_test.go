@@ -44,7 +44,7 @@ func TestSavedStateKeepsItsForm(t *testing.T) {
 		"EC2":         {"Images", "Instances", "KeyPairs", "LaunchTemplates", "MetadataDefaults", "PlacementGroups", "SecurityGroups", "Subnets", "TemplateNames", "Vpcs"},
 		"SSM":         {"Parameters"},
 		"KMS":         {"Aliases", "Keys", "Made"},
-		"AutoScaling": {"ActivitySeq", "Gone", "Groups"},
+		"AutoScaling": {"ActivitySeq", "Gone", "Groups", "LaunchConfigs"},
 		"EKS":         {"Clusters"},
 		"ELB":         {"TargetGroups"},
 	} {
