@@ -226,7 +226,7 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 		if r.Plan != nil {
 			found.marks.Add(r.Target, r.Plan.Steps)
 		}
-		t := terminal.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: failing(r) || obstructed(r), Diagnostics: terminal.PlanOf(r).Diagnostics}
+		t := terminal.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: failing(r) || obstructed(r), Diagnostics: r.Shown().Diagnostics}
 		if r.Plan != nil {
 			t.Digest = r.Plan.Digest()
 		}

@@ -156,6 +156,25 @@ type Report struct {
 	Fresh  time.Time
 }
 
+// Shown is the plan as it is shown. A report without one gives a plan without steps
+// and without a digest, whose diagnostics say why.
+func (r *Report) Shown() *Plan {
+	p := r.Plan
+	if p == nil {
+		p = &Plan{
+			Target: r.Target, Revision: r.Revision, Account: r.Account, Region: r.Region,
+			Diagnostics: r.Diagnostics, Secretless: true,
+		}
+	}
+	if r.Err != nil {
+		with := *p
+		failure := diag.Diagnostic{Severity: diag.Error, Code: "failed", Summary: r.Err.Error()}
+		with.Diagnostics = append(diag.List{failure}, p.Diagnostics...)
+		p = &with
+	}
+	return p
+}
+
 // Converged reports whether every pool has converged and nothing failed.
 func (r *Report) Converged() bool {
 	if r.Err != nil || r.Plan == nil || r.Diagnostics.HasErrors() || !r.Plan.Empty() {

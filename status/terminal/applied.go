@@ -16,7 +16,7 @@ func (p Printer) Applied(a Applied) {
 	for _, o := range a.Outcomes {
 		p.outcome(o)
 	}
-	last := PlanOf(a.Last)
+	last := a.Last.Shown()
 	p.remarks(last)
 	done, failed := count(a.Outcomes, step.Done), count(a.Outcomes, step.Failed)
 	switch {

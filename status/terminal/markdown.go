@@ -23,7 +23,7 @@ func PlansMarkdown(w io.Writer, reports []*plan.Report) error {
 }
 
 func planMarkdown(b *strings.Builder, r *plan.Report) {
-	p := PlanOf(r)
+	p := r.Shown()
 	heading(b, r)
 	for _, s := range p.Steps {
 		mark := wording.Mark(s.Verb)
@@ -82,7 +82,7 @@ func AppliedMarkdown(w io.Writer, targets []Applied) error {
 		if len(a.Outcomes) > 0 {
 			b.WriteString("\n")
 		}
-		last := PlanOf(a.Last)
+		last := a.Last.Shown()
 		remarksMarkdown(&b, last)
 		switch {
 		case len(a.Outcomes) > 0:

@@ -22,7 +22,7 @@ func sign(v step.Verb) (mark, color string) {
 // Plan prints what a pass would do to one target.
 func (p Printer) Plan(r *plan.Report) {
 	p.headline(r)
-	pl := PlanOf(r)
+	pl := r.Shown()
 	for _, s := range pl.Steps {
 		p.step(s)
 	}
@@ -131,7 +131,7 @@ func (p Printer) Errors(reports []*plan.Report) {
 	const most = 8
 	var which []string
 	for _, r := range reports {
-		for _, d := range PlanOf(r).Diagnostics {
+		for _, d := range r.Shown().Diagnostics {
 			if d.Severity != diag.Error {
 				continue
 			}

@@ -117,25 +117,6 @@ func JSON(w io.Writer, v any) error {
 	return nil
 }
 
-// PlanOf is a report's plan. A report without one gives a plan without steps
-// and without a digest, whose diagnostics say why.
-func PlanOf(r *plan.Report) *plan.Plan {
-	p := r.Plan
-	if p == nil {
-		p = &plan.Plan{
-			Target: r.Target, Revision: r.Revision, Account: r.Account, Region: r.Region,
-			Diagnostics: r.Diagnostics, Secretless: true,
-		}
-	}
-	if r.Err != nil {
-		with := *p
-		failure := diag.Diagnostic{Severity: diag.Error, Code: "failed", Summary: r.Err.Error()}
-		with.Diagnostics = append(diag.List{failure}, p.Diagnostics...)
-		p = &with
-	}
-	return p
-}
-
 type plansJSON struct {
 	Schema string       `json:"schema"`
 	Plans  []*plan.Plan `json:"plans"`
@@ -145,7 +126,7 @@ type plansJSON struct {
 func Plans(reports []*plan.Report) any {
 	plans := make([]*plan.Plan, len(reports))
 	for i, r := range reports {
-		plans[i] = PlanOf(r)
+		plans[i] = r.Shown()
 	}
 	if len(plans) == 1 {
 		return plans[0]
@@ -186,11 +167,11 @@ func Applies(targets []Applied) (any, error) {
 }
 
 func (a Applied) marshal() (json.RawMessage, error) {
-	first := PlanOf(a.First)
+	first := a.First.Shown()
 	if a.Last != a.First {
 		// The result is what still stands at the end.
 		with := *first
-		with.Diagnostics = PlanOf(a.Last).Diagnostics
+		with.Diagnostics = a.Last.Shown().Diagnostics
 		first = &with
 	}
 	base, err := json.Marshal(first)

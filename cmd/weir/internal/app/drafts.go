@@ -18,7 +18,6 @@ import (
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/pulls"
 	"github.com/weir-gitops/weir/status/report"
-	"github.com/weir-gitops/weir/status/terminal"
 )
 
 // planDraft plans a work tree that a user sent, as it plans a pull request from a fork:
@@ -81,7 +80,7 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	}
 	for _, r := range reports {
 		r = report.Redact(func(text string) string { return a.o.Secrets.Redact(own.Redact(text)) }).Report(r)
-		out.Plans = append(out.Plans, terminal.PlanOf(r))
+		out.Plans = append(out.Plans, r.Shown())
 		out.Locations[r.Target] = commands.Location{Account: r.Account, Region: r.Region}
 	}
 	return out, nil
