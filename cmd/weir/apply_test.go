@@ -5,8 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -28,22 +27,6 @@ func TestGravest(t *testing.T) {
 		if got := gravest(tc.codes...); got != tc.want {
 			t.Errorf("%v: want %d, got %d", tc.codes, tc.want, got)
 		}
-	}
-}
-
-func TestMergeTellsAStepOnceAsItEnded(t *testing.T) {
-	outcome := func(name string, status step.OutcomeStatus) step.Outcome {
-		return step.Outcome{Step: step.Step{Verb: step.Update, Name: name}, Status: status}
-	}
-	before := []step.Outcome{outcome("done", step.Done), outcome("later", step.Skipped), outcome("held", step.Held), outcome("tried", step.Failed), outcome("gone", step.Skipped)}
-	after := []step.Outcome{outcome("later", step.Done), outcome("held", step.Held), outcome("tried", step.Done)}
-	var got []string
-	for _, o := range merge(before, after) {
-		got = append(got, o.Step.Name+" "+string(o.Status))
-	}
-	want := []string{"done done", "later done", "held held", "tried done"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -79,7 +62,7 @@ func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := []terminal.Applied{{First: &tc.report, Last: &tc.report}}
-			if got := settled(a, func(target string) bool { return target == "let" }); got != tc.settled {
+			if got := work.Settled(a, func(target string) bool { return target == "let" }); got != tc.settled {
 				t.Errorf("settled: want %t, got %t", tc.settled, got)
 			}
 			if got := applyCode(a, false, false); got != tc.code {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
@@ -55,18 +56,18 @@ const withoutYes = "--yes was not given"
 
 // agree shows on a terminal what an apply would do, and asks. What runs is then
 // what was shown. Elsewhere there is no question, and weir deletes nothing.
-func (w *work) agree(ctx context.Context, s surroundings) (agreed bool, err error) {
+func agree(ctx context.Context, s surroundings, w *work.Work) (agreed bool, err error) {
 	if !s.canAsk() {
-		w.deletions = withoutYes
+		w.Deletions = withoutYes
 		return true, nil
 	}
-	w.decided = true
-	reports := w.pass(ctx, reconciler.PlanOnly)
+	w.Decided = true
+	reports := w.Pass(ctx, reconciler.PlanOnly)
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	p := s.printer(s.stderr)
-	w.agreed = map[string]*basis.Agreement{}
+	w.Agreed = map[string]*basis.Agreement{}
 	steps, gone := 0, []string{}
 	for _, r := range reports {
 		p.Plan(r)
@@ -74,7 +75,7 @@ func (w *work) agree(ctx context.Context, s surroundings) (agreed bool, err erro
 			continue
 		}
 		a := plan.AgreementOf(r.Plan)
-		w.agreed[r.Target] = &a
+		w.Agreed[r.Target] = &a
 		steps += r.Plan.Runnable()
 		gone = append(gone, deleted(r.Plan)...)
 	}
@@ -105,11 +106,4 @@ func deleted(p *plan.Plan) (out []string) {
 		}
 	}
 	return out
-}
-
-// begun says that the first pass after an agreement is over.
-func (w *work) begun() {
-	for _, a := range w.agreed {
-		a.First = false
-	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/nearest"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/status/terminal"
 	"github.com/weir-gitops/weir/status/wording"
@@ -124,15 +124,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	for _, c := range root.Commands() {
 		known = append(known, c.Name())
 	}
-	return usage(didYouMean(name, known, "see weir --help"), "unknown command %q", name)
-}
-
-// didYouMean is a hint with what a misspelt word most likely stands for, before the rest.
-func didYouMean(word string, known []string, rest string) string {
-	if near := nearest.Word(word, known); near != "" {
-		return fmt.Sprintf("did you mean %q? %s", near, rest)
-	}
-	return rest
+	return usage(advice.DidYouMean(name, known, "see weir --help"), "unknown command %q", name)
 }
 
 // withHint adds what to do to the error about a wrong number of arguments.
@@ -147,18 +139,6 @@ func withHint(c *cobra.Command) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// didYouMeanPool is didYouMean for a pool's name, with or without its namespace.
-func didYouMeanPool(name string, pools []string, rest string) string {
-	if !strings.Contains(name, "/") {
-		for i, p := range pools {
-			if _, short, ok := strings.Cut(p, "/"); ok {
-				pools = append(pools[:i:i], append([]string{short}, pools[i+1:]...)...)
-			}
-		}
-	}
-	return didYouMean(name, pools, rest)
 }
 
 // isTerminal reports whether w is a terminal.

@@ -3,16 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/terminal"
 	"github.com/weir-gitops/weir/status/wording"
@@ -69,8 +67,8 @@ func adoptCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer w.close()
-		if err := w.adopt(from, pools); err != nil {
+		defer w.Close()
+		if err := w.Adopt(from, pools); err != nil {
 			return err
 		}
 		return adopt(c.Context(), s, w, output, yes)
@@ -78,60 +76,10 @@ func adoptCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// adopt makes the passes of the work adopt, and nothing else. Names of pools limit
-// them; without any, all pools are meant.
-func (w *work) adopt(from string, names []string) error {
-	wanted := map[string]bool{}
-	known := map[string]bool{}
-	var blind bool
-	for _, d := range w.desired() {
-		if d.Set == nil {
-			blind = true
-			continue
-		}
-		for i := range d.Set.Pools {
-			key := d.Set.Pools[i].Key
-			known[key.String()] = true
-			if slices.Contains(names, key.Name) || slices.Contains(names, key.String()) {
-				wanted[key.String()] = true
-			}
-		}
-	}
-	for _, name := range names {
-		found := slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), func(k string) bool { return k == name || strings.HasSuffix(k, "/"+name) })
-		if !found && !blind {
-			all := slices.Sorted(maps.Keys(known))
-			return usage(didYouMeanPool(name, all, "the pools are "+strings.Join(all, ", ")), "there is no pool %q", name)
-		}
-	}
-	a := basis.Adoption{Asked: true, From: from}
-	if len(names) > 0 {
-		a.Pools = wanted
-	}
-	w.each(func(d *reconciler.Desired) { d.Policy.Adoption = a })
-	return nil
-}
-
-// each calls f with every target that is worked on.
-func (w *work) each(f func(*reconciler.Desired)) {
-	for i := range w.batches {
-		for j := range w.batches[i].Targets {
-			if d := &w.batches[i].Targets[j]; w.chosen == nil || w.chosen[d.Policy.Target] {
-				f(d)
-			}
-		}
-	}
-}
-
-func (w *work) desired() (out []*reconciler.Desired) {
-	w.each(func(d *reconciler.Desired) { out = append(out, d) })
-	return out
-}
-
 // adopt shows what would be adopted, asks where it has to, and does it.
-func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool) error {
+func adopt(ctx context.Context, s surroundings, w *work.Work, output string, yes bool) error {
 	if !yes {
-		reports := w.pass(ctx, reconciler.PlanOnly)
+		reports := w.Pass(ctx, reconciler.PlanOnly)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -141,10 +89,10 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 		n, code := 0, exitOK
 		for _, r := range reports {
 			n += adoptable(r)
-			if failing(r) {
+			if work.Failing(r) {
 				code = gravest(code, exitError)
 			}
-			if refused(r) {
+			if work.Refused(r) {
 				code = gravest(code, exitRefused)
 			}
 		}
@@ -156,14 +104,14 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 			return withCode(gravest(code, exitRefused))
 		}
 		// What has appeared since was not shown.
-		w.only(reports)
+		w.Only(reports)
 	}
 	var applied []terminal.Applied
-	for _, r := range w.pass(ctx, reconciler.Apply) {
+	for _, r := range w.Pass(ctx, reconciler.Apply) {
 		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
 	code := applyCode(applied, false, false) // the user did not ask for the steps that are held from now on
-	w.lookAgain(ctx, applied)
+	w.LookAgain(ctx, applied)
 	if err := printAdopted(s, output, applied); err != nil {
 		return err
 	}
@@ -171,43 +119,11 @@ func adopt(ctx context.Context, s surroundings, w *work, output string, yes bool
 		return err
 	}
 	for _, a := range applied {
-		if failing(a.Last) {
+		if work.Failing(a.Last) {
 			code = gravest(code, exitError)
 		}
 	}
 	return withCode(code)
-}
-
-// lookAgain takes what the pools are now that they are adopted, for a target as it is
-// otherwise: a pass knows only what they were before it, and one that adopts nothing else.
-func (w *work) lookAgain(ctx context.Context, applied []terminal.Applied) {
-	done := func(o step.Outcome) bool { return o.Status == step.Done }
-	if !slices.ContainsFunc(applied, func(a terminal.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
-		return
-	}
-	w.each(func(d *reconciler.Desired) { d.Policy.Adoption = basis.Adoption{} })
-	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
-		if i := slices.IndexFunc(applied, func(a terminal.Applied) bool { return a.First.Target == r.Target }); i >= 0 && r.Err == nil && applied[i].First.Err == nil {
-			applied[i].Last = r
-		}
-	}
-}
-
-// only limits each target to the pools of which something was shown.
-func (w *work) only(reports []*plan.Report) {
-	for _, r := range reports {
-		pools := map[string]bool{}
-		if r.Plan != nil {
-			for _, st := range r.Plan.Steps {
-				pools[st.Pool] = true
-			}
-		}
-		w.each(func(d *reconciler.Desired) {
-			if d.Policy.Target == r.Target {
-				d.Policy.Adoption.Pools = pools
-			}
-		})
-	}
 }
 
 // adoptable is how many resources of a report would be retagged.

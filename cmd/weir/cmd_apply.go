@@ -1,17 +1,12 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/terminal"
 )
@@ -30,12 +25,8 @@ Without a terminal nobody is asked; nothing is deleted, and nothing that was ado
 is rolled for the first time, unless --yes is given.
 `
 
-// The time between passes of apply --wait, and how long it waits at most.
-const (
-	waitQuick      = time.Second
-	waitAWS        = 5 * time.Second
-	defaultTimeout = 15 * time.Minute
-)
+// defaultTimeout is how long apply --wait waits at most.
+const defaultTimeout = 15 * time.Minute
 
 func applyCommand(s surroundings) *cobra.Command {
 	flags := passFlags{writes: true}
@@ -68,9 +59,9 @@ func applyCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer w.close()
-		if w.decided = yes; !yes {
-			agreed, err := w.agree(c.Context(), s)
+		defer w.Close()
+		if w.Decided = yes; !yes {
+			agreed, err := agree(c.Context(), s, w)
 			if err == nil && !agreed {
 				fmt.Fprintln(s.stderr, "weir: nothing was applied")
 				err = withCode(exitRefused)
@@ -79,8 +70,7 @@ func applyCommand(s surroundings) *cobra.Command {
 				return err
 			}
 		}
-		run := &applying{work: w, progress: progress, wait: wait, timeout: timeout}
-		applied, late := run.apply(c.Context())
+		applied, late := w.Apply(c.Context(), work.Wait{Until: wait, Timeout: timeout, Show: progress.pools})
 		progress.end()
 		if err := printApplied(s, output, applied); err != nil {
 			return err
@@ -121,10 +111,10 @@ func applyCode(applied []terminal.Applied, wait, late bool) int {
 		last = first
 	}
 	for _, a := range applied {
-		if failing(a.Last) {
+		if work.Failing(a.Last) {
 			code = gravest(code, exitError)
 		}
-		if refused(a.First, first...) || refused(a.Last, last...) {
+		if work.Refused(a.First, first...) || work.Refused(a.Last, last...) {
 			code = gravest(code, exitRefused)
 		}
 	}
@@ -132,121 +122,6 @@ func applyCode(applied []terminal.Applied, wait, late bool) int {
 		code = gravest(code, exitNotConverged)
 	}
 	return code
-}
-
-// applying is one apply command at work.
-type applying struct {
-	work     *work
-	progress *progress
-	wait     bool
-	timeout  time.Duration
-}
-
-// apply makes one pass, or with wait passes until everything has converged.
-// late says that the time was over before that.
-func (a *applying) apply(ctx context.Context) (applied []terminal.Applied, late bool) {
-	for _, r := range a.work.pass(ctx, reconciler.Apply) {
-		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
-	}
-	a.work.begun()
-	if !a.wait {
-		return applied, false
-	}
-	delay := waitAWS
-	if a.work.quick {
-		delay = waitQuick
-	}
-	deadline := time.NewTimer(a.timeout)
-	defer deadline.Stop()
-	for !settled(applied, a.work.gating.opens) {
-		a.progress.pools(applied)
-		timer := time.NewTimer(delay)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return applied, false
-		case <-deadline.C:
-			timer.Stop()
-			return applied, true
-		case <-timer.C:
-		}
-		for i, r := range a.work.pass(ctx, reconciler.Apply) {
-			applied[i].Last = r
-			applied[i].Outcomes = merge(applied[i].Outcomes, r.Outcomes)
-		}
-	}
-	a.progress.pools(applied)
-	return applied, false
-}
-
-// settled reports whether another pass would change nothing: each target has
-// converged, or what keeps it from that does not pass by waiting. One that waits for
-// others goes on once these let it, which opens says.
-func settled(applied []terminal.Applied, opens func(target string) bool) bool {
-	for _, a := range applied {
-		if !a.Last.Converged() && (!stuck(a.Last) || awaits(a.Last, step.HeldWave) && opens(a.Last.Target)) {
-			return false
-		}
-	}
-	return true
-}
-
-// stuck reports whether a target waits for a person: it cannot be planned, all
-// that is left is held, or AWS refused a step. What still moves is waited for,
-// and what may pass by itself is tried again.
-func stuck(r *plan.Report) bool {
-	if r.Err != nil {
-		var e *observed.Error
-		return !errors.As(r.Err, &e) || !passing(e)
-	}
-	if r.Plan == nil {
-		return true
-	}
-	for _, o := range r.Failures() {
-		if passing(o.Err) {
-			return false
-		}
-	}
-	if reconciler.Moving(r) || awaits(r, step.HeldControlPlane) {
-		return false // it may be ready in a moment
-	}
-	return failing(r) || refused(r) && r.Plan.Runnable() == 0
-}
-
-// awaits reports whether something is left that is held so.
-func awaits(r *plan.Report, by step.Hold) bool {
-	return r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st step.Step) bool { return st.Held == by })
-}
-
-// passing reports whether a failed call may succeed when it is made again.
-func passing(e *observed.Error) bool {
-	switch e.Kind {
-	case observed.Throttled, observed.Transient, observed.Busy, observed.Unknown, observed.TokenClash:
-		return true
-	}
-	return false
-}
-
-// merge adds a later pass's outcomes. A step that was left for later, and one
-// that is held as before, is shown once: as it ended.
-func merge(before, after []step.Outcome) []step.Outcome {
-	type key struct {
-		verb       step.Verb
-		resource   step.Resource
-		pool, name string
-	}
-	keyOf := func(o step.Outcome) key { return key{o.Step.Verb, o.Step.Resource, o.Step.Pool, o.Step.Name} }
-	again := map[key]bool{}
-	for _, o := range after {
-		again[keyOf(o)] = true
-	}
-	var out []step.Outcome
-	for _, o := range before {
-		if o.Status == step.Done || !again[keyOf(o)] && o.Status != step.Skipped {
-			out = append(out, o)
-		}
-	}
-	return append(out, after...)
 }
 
 // since is the time that an apply takes so far, for the progress line.

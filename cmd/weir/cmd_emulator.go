@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
@@ -85,7 +85,7 @@ func parseQuotas(flags []string) (map[string]int, error) {
 
 // emulatorHints is the address, and command lines that work as they stand.
 func emulatorHints(url string) string {
-	url = reachable(url)
+	url = "http://" + config.Reachable(strings.TrimPrefix(url, "http://"))
 	const try = `
 Any credentials are taken, but the AWS CLI wants some:
 
@@ -96,14 +96,4 @@ Any credentials are taken, but the AWS CLI wants some:
   aws --endpoint-url %[1]s eks describe-cluster --name demo
 `
 	return url + "\n" + fmt.Sprintf(try, url)
-}
-
-// reachable puts the loopback address in the place of "any address", which can
-// be listened on but not always be connected to.
-func reachable(url string) string {
-	host, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		return "http://" + net.JoinHostPort("127.0.0.1", port)
-	}
-	return url
 }

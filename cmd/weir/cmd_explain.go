@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -59,7 +61,7 @@ func explainCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s.printer(s.stderr).Diagnostics(warnUnused(r.unused))
+		s.printer(s.stderr).Diagnostics(warnUnused(r.Unused))
 		fields, err := r.Fields(pool)
 		if err != nil {
 			return err
@@ -67,7 +69,7 @@ func explainCommand(s surroundings) *cobra.Command {
 		var out []terminal.Explained
 		if len(args) == 2 {
 			for _, f := range fields {
-				f.Origin = r.place(f.Origin)
+				f.Origin = r.Place(f.Origin)
 				out = append(out, terminal.Explained{Field: f})
 			}
 		} else if out, err = chains(r, pool, fields, args[2]); err != nil {
@@ -112,8 +114,8 @@ func explainCode(s surroundings, code, output string) error {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // poolAt renders a path and finds a pool in it.
-func poolAt(ctx context.Context, s surroundings, path, name string, vars inputs) (*rendered, *intent.Pool, error) {
-	r, err := renderPath(ctx, s, path, vars)
+func poolAt(ctx context.Context, s surroundings, path, name string, vars work.Inputs) (*work.Rendered, *intent.Pool, error) {
+	r, err := work.Render(ctx, s.secrets, path, vars)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,7 +139,7 @@ func poolAt(ctx context.Context, s surroundings, path, name string, vars inputs)
 		} else if r.Diags.HasErrors() {
 			hint += "; one with an error is not among them"
 		}
-		hint = didYouMeanPool(name, names, hint)
+		hint = advice.DidYouMeanPool(name, names, hint)
 		return nil, nil, usage(hint, "there is no pool %q in %s", name, path)
 	default:
 		return nil, nil, usage("write "+found[0].Key.String()+" or "+found[1].Key.String(), "several pools are named %q", name)
@@ -164,7 +166,7 @@ func poolsNamed(pools []intent.Pool, name string) []*intent.Pool {
 }
 
 // chains explains the fields that a name stands for.
-func chains(r *rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
+func chains(r *work.Rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
 	path, err := intent.ParsePath(name)
 	if err != nil {
 		return nil, usage("write it like awsLaunchTemplate.instanceType", "%q is no field: %v", name, err)
@@ -182,12 +184,12 @@ func chains(r *rendered, pool *intent.Pool, fields []render.Field, name string) 
 			known[id] = r.Chain(f)
 		}
 		e := terminal.Explained{Field: f, Chain: slices.Clone(known[id])}
-		e.Origin = r.place(f.Origin)
+		e.Origin = r.Place(f.Origin)
 		for i := range e.Chain {
 			step := &e.Chain[i]
-			step.Position = r.place(step.Position)
+			step.Position = r.Place(step.Position)
 			if step.By != nil {
-				by := r.place(*step.By)
+				by := r.Place(*step.By)
 				step.By = &by
 			}
 		}
@@ -262,7 +264,7 @@ func completeExplain(s surroundings, vars *varFlags) cobra.CompletionFunc {
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		r, err := renderPath(ctx, s, args[0], values)
+		r, err := work.Render(ctx, s.secrets, args[0], values)
 		if err != nil || len(args) > 2 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/events"
@@ -126,7 +127,7 @@ func unknownNames(ctx context.Context, s surroundings, flags historyFlags, wante
 	candidates = slices.DeleteFunc(slices.Compact(candidates), func(c string) bool { return c == "" })
 	for _, name := range wanted {
 		if !slices.ContainsFunc(candidates, func(c string) bool { return c == name || strings.HasSuffix(c, "/"+name) }) {
-			return usage(didYouMeanPool(name, candidates, "weir status shows the targets and pools that there are"), "nothing is known of %q", name)
+			return usage(advice.DidYouMeanPool(name, candidates, "weir status shows the targets and pools that there are"), "nothing is known of %q", name)
 		}
 	}
 	return nil
@@ -201,10 +202,10 @@ func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFla
 		return nil, err
 	}
 	var answer A
-	err = d.ask(ctx, path+"?"+f.Query().Encode(), &answer)
+	err = d.Ask(ctx, path+"?"+f.Query().Encode(), &answer)
 	switch {
 	case err == nil && list(answer) == nil:
-		return nil, notWeir(d.address)
+		return nil, d.NotWeir()
 	case err == nil:
 		return list(answer), nil
 	case !errors.Is(err, syscall.ECONNREFUSED):
@@ -217,7 +218,7 @@ func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFla
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, hinted(fmt.Errorf("read history: there is none in %s", dir), "it begins when weir run starts with this configuration")
 	case errors.Is(err, state.ErrInUse):
-		return nil, hinted(err, "the daemon that has it does not answer at "+d.address+"; give its --server")
+		return nil, hinted(err, "the daemon that has it does not answer at "+d.Address+"; give its --server")
 	case err != nil:
 		return nil, err
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status/terminal"
@@ -89,7 +91,7 @@ func planCommand(s surroundings) *cobra.Command {
 		}
 		code := exitOK
 		for _, r := range reports {
-			if failing(r) || obstructed(r) {
+			if work.Failing(r) || work.Obstructed(r) {
 				code = gravest(code, exitError)
 			}
 			if detailed && r.Plan != nil && !r.Plan.Empty() {
@@ -100,6 +102,17 @@ func planCommand(s surroundings) *cobra.Command {
 	}
 	return c
 }
+
+// proposalFlags say what is planned in place of the commit that a source follows.
+type proposalFlags struct{ path, ref string }
+
+func (f *proposalFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.path, "path", "", "plan the Git work tree around `DIR` as it is on disk, in place of the commit that its source follows")
+	c.Flags().StringVar(&f.ref, "ref", "", "plan the branch, tag or commit `REF`: of the source's repository, or with --path of the one around DIR")
+	_ = c.MarkFlagDirname("path") // it is there
+}
+
+func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" }
 
 // planned makes the plans that a command line asks for: here, or where a daemon runs.
 func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, server serverFlags, args []string) ([]*plan.Report, error) {
@@ -120,22 +133,37 @@ func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal propos
 		if err := flags.fits(c); err != nil {
 			return nil, err
 		}
-		plans := flags.planProposal
-		if asks {
-			plans = server.planProposal
-		}
-		result, err := plans(c.Context(), s, proposal, args, s.quiet())
+		env, draft := flags.env(s, s.quiet()), work.Draft{Path: proposal.path, Ref: proposal.ref, Targets: args}
+		result, err := planDraft(c.Context(), s, env, flags.config, server, draft)
 		if err != nil {
 			return nil, err
 		}
-		result.tell(s)
-		return result.reports, nil
+		for _, text := range result.Notes() {
+			env.Note(text)
+		}
+		return result.Reports, nil
 	}
 	w, err := flags.open(c, s, args, s.quiet())
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
-	reports := w.pass(c.Context(), reconciler.PlanOnly)
+	defer w.Close()
+	reports := w.Pass(c.Context(), reconciler.PlanOnly)
 	return reports, c.Context().Err()
+}
+
+// planDraft plans a draft with a configuration, or where none is given has a daemon do it.
+func planDraft(ctx context.Context, s surroundings, env work.Env, file string, server serverFlags, draft work.Draft) (work.Drafted, error) {
+	if file == "" {
+		d, err := s.daemonOf(server, nil)
+		if err != nil {
+			return work.Drafted{}, err
+		}
+		return work.SendDraft(ctx, d, draft, env.Note)
+	}
+	cfg, err := s.loadConfig(file)
+	if err != nil {
+		return work.Drafted{}, err
+	}
+	return work.PlanDraft(ctx, env, cfg, draft)
 }

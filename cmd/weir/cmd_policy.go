@@ -2,13 +2,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 	"github.com/weir-gitops/weir/status/terminal"
 	"github.com/weir-gitops/weir/status/wording"
@@ -76,7 +81,7 @@ func policyCommand(s surroundings) *cobra.Command {
 		if err := flags.check(c, args); err != nil {
 			return err
 		}
-		var made []rolePolicy
+		var made []iampolicy.RolePolicy
 		var err error
 		if flags.config != "" {
 			made, err = flags.ofConfig(c.Context(), s, args)
@@ -165,36 +170,57 @@ func (f *policyFlags) printTrust(c *cobra.Command, s surroundings, output string
 	return s.value(output, doc)
 }
 
-// rolePolicy is the policy of one role, or of the daemon's identity.
-type rolePolicy struct {
-	For iampolicy.Access `json:"for"`
-	// Role is empty for the daemon's own identity.
-	Role    string             `json:"role,omitempty"`
-	Account string             `json:"account,omitempty"`
-	Regions []string           `json:"regions,omitempty"`
-	Targets []string           `json:"targets,omitempty"`
-	Notes   []string           `json:"notes,omitempty"`
-	Size    int                `json:"size"`
-	Policy  iampolicy.Document `json:"policy"`
-}
-
-func newRolePolicy(a iampolicy.Access, role string, scope iampolicy.Scope, targets, notes []string) rolePolicy {
-	doc := iampolicy.Make(a, scope)
-	p := rolePolicy{For: a, Role: role, Account: scope.Account, Regions: scope.Regions, Targets: targets, Policy: doc, Size: doc.Size()}
-	if a != iampolicy.Plan {
-		p.Notes = append(p.Notes, notes...)
+// ofConfig makes the policies of a configuration's targets, one for each account
+// and role. What it made is returned beside the error where a target could not be
+// rendered, for its roles are then missing.
+func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []string) ([]iampolicy.RolePolicy, error) {
+	c, err := s.loadConfig(f.config)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case p.Size > iampolicy.InlineLimit:
-		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters and a role's inline policies have at most %d: give regions roles of their own, or split it in two managed policies", p.Size, iampolicy.InlineLimit))
-	case p.Size > iampolicy.ManagedLimit:
-		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters: make it an inline policy of the role (at most %d), for a managed one has at most %d", p.Size, iampolicy.InlineLimit, iampolicy.ManagedLimit))
+	w, targets, err := work.Compose(ctx, work.Env{Getenv: s.getenv, Secrets: s.secrets, Logger: s.quiet()}, c, names)
+	if err != nil {
+		return nil, err
 	}
-	return p
+	defer w.Close()
+	roles := iampolicy.Roles{Separate: f.plan}
+	var blind []string
+	w.Each(func(key reconciler.ScopeKey, d *reconciler.Desired) {
+		t := targets[d.Policy.Target]
+		if err != nil || t.Config == nil {
+			return
+		}
+		if d.Policy.Region == "" || d.Set == nil || d.Diagnostics.HasErrors() {
+			s.printer(s.stderr).Diagnostics(d.Diagnostics)
+		}
+		if d.Policy.Region == "" { // it is applied nowhere, so nothing is granted for it
+			err = d.Err // the targets are unknown
+			return
+		}
+		if d.Set == nil || d.Diagnostics.HasErrors() {
+			blind = append(blind, t.Name)
+		}
+		account := cmp.Or(key.Account, t.Config.AccountID, iampolicy.AccountOf(key.RoleARN), f.account)
+		if account == "" {
+			err = usage("write accountID into the target, or give --account", "the account of target %s is not known", t.Name)
+			return
+		}
+		roles.Add(iampolicy.Need{
+			Target: t.Name, Account: account, Region: d.Policy.Region, Instance: c.Instance, PlanRole: t.Config.PlanRoleARN, ApplyRole: key.RoleARN, Assume: t.Config.AllowedRoleARNs,
+			KMSKeys: t.Config.KMSKeyARNs, SSMPrefixes: t.Config.SSMPrefixes, PassRoles: f.passRoles, Adopt: f.adopt || t.Config.AllowAdopt, From: f.from, Set: d.Set,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(blind) > 0 && len(f.passRoles) == 0 {
+		err = usage("mend what is said above, or name the roles with --pass-role", "%s cannot be rendered, so the roles that may be passed are not all known", advice.Several(blind))
+	}
+	return roles.Policies(f.wants), err
 }
 
 // ofFlags makes the policies of an account without looking at Git.
-func (f *policyFlags) ofFlags() (out []rolePolicy) {
+func (f *policyFlags) ofFlags() (out []iampolicy.RolePolicy) {
 	scope := iampolicy.Scope{
 		Partition: iampolicy.PartitionOf(f.regions[0]), Account: f.account, Regions: f.regions, Instance: f.instance,
 		KMSKeys: f.kmsKeys, SSMPrefixes: f.ssmPrefixes, Alarms: true, Adopt: f.adopt, From: f.from,
@@ -208,14 +234,14 @@ func (f *policyFlags) ofFlags() (out []rolePolicy) {
 	}
 	for _, a := range []iampolicy.Access{iampolicy.Plan, iampolicy.Apply} {
 		if f.wants(a) {
-			out = append(out, newRolePolicy(a, "", scope, nil, notes))
+			out = append(out, iampolicy.ForRole(a, "", scope, nil, notes))
 		}
 	}
 	return out
 }
 
 // printPolicies prints policies for people, or as data.
-func printPolicies(s surroundings, output string, list []rolePolicy) error {
+func printPolicies(s surroundings, output string, list []iampolicy.RolePolicy) error {
 	if output != outputText {
 		if len(list) == 1 {
 			for _, n := range list[0].Notes {
@@ -224,8 +250,8 @@ func printPolicies(s surroundings, output string, list []rolePolicy) error {
 			return s.value(output, list[0].Policy)
 		}
 		return s.value(output, struct {
-			Schema   string       `json:"schema"`
-			Policies []rolePolicy `json:"policies"`
+			Schema   string                 `json:"schema"`
+			Policies []iampolicy.RolePolicy `json:"policies"`
 		}{"weir.dev/policies/v1", list})
 	}
 	p := s.printer(s.stdout)
@@ -238,9 +264,9 @@ func printPolicies(s surroundings, output string, list []rolePolicy) error {
 			facts = append(facts, "account "+r.Account, strings.Join(r.Regions, ", "))
 		}
 		if len(r.Targets) > 0 {
-			facts = append(facts, "for "+several(r.Targets))
+			facts = append(facts, "for "+advice.Several(r.Targets))
 		}
-		p.Heading(r.title(), strings.Join(facts, "  "))
+		p.Heading(titleOf(r), strings.Join(facts, "  "))
 		for _, n := range r.Notes {
 			p.Note(n)
 		}
@@ -255,8 +281,8 @@ func printPolicies(s surroundings, output string, list []rolePolicy) error {
 	return nil
 }
 
-// title says whose policy it is.
-func (r rolePolicy) title() string {
+// titleOf says whose policy it is.
+func titleOf(r iampolicy.RolePolicy) string {
 	what := map[iampolicy.Access]string{iampolicy.Plan: "To plan", iampolicy.Apply: "To apply", iampolicy.Daemon: "To assume the roles of the targets"}[r.For]
 	switch {
 	case r.Role != "":

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -38,11 +39,11 @@ func renderCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := renderPath(c.Context(), s, args[0], values)
+		r, err := work.Render(c.Context(), s.secrets, args[0], values)
 		if err != nil {
 			return err
 		}
-		s.printer(s.stderr).Diagnostics(warnUnused(r.unused))
+		s.printer(s.stderr).Diagnostics(warnUnused(r.Unused))
 		if r.Secretless {
 			s.printer(s.stderr).Diagnostics(slices.DeleteFunc(slices.Clone(r.Diags), func(d diag.Diagnostic) bool { return d.Code != "sops-encrypted" }))
 		}
@@ -53,9 +54,9 @@ func renderCommand(s surroundings) *cobra.Command {
 		var out []byte
 		switch output {
 		case outputIntents:
-			out, err = r.IntentsYAML(r.place)
+			out, err = r.IntentsYAML(r.Place)
 		case outputIntentsJSON:
-			out, err = r.IntentsJSON(r.place)
+			out, err = r.IntentsJSON(r.Place)
 		default:
 			if show {
 				_, err = s.open.Write(r.YAML())

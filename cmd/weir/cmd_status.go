@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
@@ -218,15 +219,15 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 	if err != nil {
 		return standing{}, err
 	}
-	defer w.close()
-	found := standing{held: w.gating.held()}
-	for _, r := range w.pass(ctx, reconciler.PlanOnly) {
+	defer w.Close()
+	found := standing{held: w.Held()}
+	for _, r := range w.Pass(ctx, reconciler.PlanOnly) {
 		found.Pools = append(found.Pools, r.Pools...)
 		found.LaunchConfigs = append(found.LaunchConfigs, r.LaunchConfigs...)
 		if r.Plan != nil {
 			found.marks.Add(r.Target, r.Plan.Steps)
 		}
-		t := terminal.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: failing(r) || obstructed(r), Diagnostics: r.Shown().Diagnostics}
+		t := terminal.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: work.Failing(r) || work.Obstructed(r), Diagnostics: r.Shown().Diagnostics}
 		if r.Plan != nil {
 			t.Digest = r.Plan.Digest()
 		}

@@ -6,12 +6,13 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/terminal"
@@ -102,7 +103,7 @@ func validateCommand(s surroundings) *cobra.Command {
 
 // checkAll validates paths beside each other and returns what it found in their
 // order.
-func checkAll(ctx context.Context, s surroundings, paths []string, vars inputs) ([]checked, error) {
+func checkAll(ctx context.Context, s surroundings, paths []string, vars work.Inputs) ([]checked, error) {
 	out := make([]checked, len(paths))
 	p := newProgress(s)
 	defer p.end()
@@ -127,15 +128,15 @@ func checkAll(ctx context.Context, s surroundings, paths []string, vars inputs) 
 	return out, nil
 }
 
-func checkPath(ctx context.Context, s surroundings, path string, vars inputs) (checked, error) {
-	r, err := renderPath(ctx, s, path, vars)
+func checkPath(ctx context.Context, s surroundings, path string, vars work.Inputs) (checked, error) {
+	r, err := work.Render(ctx, s.secrets, path, vars)
 	if err != nil {
 		return checked{}, err
 	}
 	return checked{
-		Path: path, place: r.path, Pools: len(r.Set.Pools), Ignored: append([]intent.Ignored{}, r.Set.Ignored...),
+		Path: path, place: r.Path, Pools: len(r.Set.Pools), Ignored: append([]intent.Ignored{}, r.Set.Ignored...),
 		Errors: r.Diags.Count(diag.Error), Warnings: r.Diags.Count(diag.Warning), diags: r.Diags,
-		unused: r.unused, known: r.known,
+		unused: r.Unused, known: r.Known,
 	}, nil
 }
 
@@ -188,7 +189,7 @@ func (v validation) print(s surroundings, verbose bool) {
 	for _, f := range v.Diagnostics {
 		p.Diagnostics(diag.List{f.Diagnostic})
 		if len(v.Paths) > 1 && len(f.Paths) > 1 {
-			fmt.Fprintf(s.stdout, "    in %s\n", wording.Clean(several(f.Paths)))
+			fmt.Fprintf(s.stdout, "    in %s\n", wording.Clean(advice.Several(f.Paths)))
 		}
 	}
 	if verbose {
@@ -199,15 +200,6 @@ func (v validation) print(s surroundings, verbose bool) {
 		}
 	}
 	v.sumUp(s.stdout)
-}
-
-// several lists paths, of many only the first.
-func several(paths []string) string {
-	const most = 5
-	if len(paths) <= most+1 {
-		return strings.Join(paths, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), len(paths)-most)
 }
 
 func (v validation) sumUp(w io.Writer) {
@@ -224,4 +216,12 @@ func (v validation) sumUp(w io.Writer) {
 		found = "no faults"
 	}
 	fmt.Fprintf(w, "%s, %s: %s\n", plural(len(v.Paths), "path", "paths"), plural(pools, "valid pool", "valid pools"), found)
+}
+
+// plural is a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"os/user"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/client"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -39,7 +39,7 @@ func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r 
 	if f.address != "" && f.config != "" {
 		return gates.Answer{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
 	}
-	r.By = localUser()
+	r.By = client.LocalUser()
 	var cfg *config.Config
 	if f.config != "" {
 		var err error
@@ -51,7 +51,7 @@ func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r 
 	if err != nil {
 		return gates.Answer{}, err
 	}
-	out, err := d.post(ctx, path, r)
+	out, err := d.Post(ctx, path, r)
 	switch {
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return out, err
@@ -108,15 +108,6 @@ func (offline) Approved(gates.Approval) []string { return nil }
 
 // Reconcile has no daemon to wake.
 func (offline) Reconcile([]string, bool) []string { return nil }
-
-// localUser is who asks, as this machine knows them.
-func localUser() string {
-	u, err := user.Current()
-	if err != nil {
-		return ""
-	}
-	return u.Username
-}
 
 // tell prints an answer as JSON or YAML, or in words.
 func (f *commandFlags) tell(s surroundings, out gates.Answer, words func()) error {

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
+	"github.com/weir-gitops/weir/cmd/weir/internal/client"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -15,11 +16,20 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// apiTimeout bounds a question to a daemon, maxAnswer its answer in bytes.
-const (
-	apiTimeout = 10 * time.Second
-	maxAnswer  = 256 << 20
-)
+// serverFlags say which daemon is asked, and who asks.
+type serverFlags struct{ address, tokenFile, caFile string }
+
+func (f *serverFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.address, "server", "", "address of the daemon, such as https://weir.example.com (default: $WEIR_SERVER, else http://"+config.DefaultListen+")")
+	c.Flags().StringVar(&f.address, "address", "", "the same as --server")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "file with the token to show (default: $WEIR_TOKEN_FILE)")
+	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM certificates of authorities to trust beside the system's")
+}
+
+// daemonOf finds the daemon that flags, a configuration or the environment name.
+func (s surroundings) daemonOf(f serverFlags, c *config.Config) (client.Client, error) {
+	return client.Find(client.Options{Address: f.address, TokenFile: f.tokenFile, CAFile: f.caFile, Getenv: s.getenv}, c)
+}
 
 // targetAnswer is what is read of a target at /api/v1/targets. Plan is null
 // where nothing could be planned, and before the first pass.
@@ -48,20 +58,20 @@ func (s surroundings) askServer(ctx context.Context, f serverFlags, c *config.Co
 }
 
 // askDaemon asks a daemon how the named targets stand, or all.
-func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, error) {
+func askDaemon(ctx context.Context, d client.Client, names []string) (standing, error) {
 	var found standing
-	if err := d.ask(ctx, "/api/v1/pools", &found); err != nil {
+	if err := d.Ask(ctx, "/api/v1/pools", &found); err != nil {
 		return standing{}, err
 	}
 	var all struct {
 		Held    string         `json:"held"`
 		Targets []targetAnswer `json:"targets"`
 	}
-	if err := d.ask(ctx, "/api/v1/targets", &all); err != nil {
+	if err := d.Ask(ctx, "/api/v1/targets", &all); err != nil {
 		return standing{}, err
 	}
 	if found.Pools == nil || all.Targets == nil {
-		return standing{}, notWeir(d.address)
+		return standing{}, d.NotWeir()
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(all.Targets, func(t targetAnswer) bool { return t.Name == name }) {
@@ -69,7 +79,7 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 			for _, t := range all.Targets {
 				known = append(known, t.Name)
 			}
-			return standing{}, usage(didYouMean(name, known, "weir status shows them all"), "the daemon knows no target %q", name)
+			return standing{}, usage(advice.DidYouMean(name, known, "weir status shows them all"), "the daemon knows no target %q", name)
 		}
 	}
 	found.held = all.Held
@@ -99,19 +109,4 @@ func askDaemon(ctx context.Context, d daemonClient, names []string) (standing, e
 		found.add(of)
 	}
 	return found, nil
-}
-
-func notWeir(address string) error {
-	return hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", withoutUser(address)), "check --server")
-}
-
-// withoutUser is an address as it is shown: without the name of the user, which
-// concerns no reader.
-func withoutUser(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "--server"
-	}
-	u.User, u.RawQuery, u.Path = nil, "", ""
-	return u.String()
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 )
 
 // The exit codes.
@@ -79,35 +81,24 @@ func withCode(code int) error {
 	return codeError(code)
 }
 
-// hintError is an error that holds the fact and what to do about it separately.
-type hintError struct {
-	err  error
-	hint string
-}
-
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
-
 // hinted adds what to do to an error.
-func hinted(err error, hint string) error { return &hintError{err: err, hint: hint} }
+func hinted(err error, hint string) error { return advice.Hinted(err, hint) }
 
 // usage is an error in how a command was called.
-func usage(hint, format string, args ...any) error {
-	return hinted(fmt.Errorf(format, args...), hint)
-}
+func usage(hint, format string, args ...any) error { return advice.Usage(hint, format, args...) }
 
 // exitCode is the code for the error that a command returned, and what to print
 // of it on standard error.
 func exitCode(err error) (code int, text, hint string) {
 	var done codeError
-	var advice *hintError
+	var hinted *advice.Error
 	switch {
 	case err == nil:
 		return exitOK, "", ""
 	case errors.As(err, &done):
 		return int(done), "", ""
-	case errors.As(err, &advice):
-		hint = advice.hint
+	case errors.As(err, &hinted):
+		hint = hinted.Hint
 	}
 	if errors.Is(err, context.Canceled) {
 		return exitError, "interrupted", ""

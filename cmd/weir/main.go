@@ -5,11 +5,10 @@
 // turns results into text and exit codes.
 //
 // It has more files than other packages because each command has one of its own,
-// cmd_NAME.go, and the wiring that commands share stands beside them: surroundings,
-// flags and output, exit codes, a pass, the daemon with its listener. A package for
-// each command would have to export all of that and would hold one file. What has rules
-// of its own stands elsewhere: wiring that has state below internal, the domain outside
-// of cmd.
+// cmd_NAME.go, and what is of the command line alone stands beside them: surroundings,
+// flags and output, questions, exit codes. A package for each command would have to
+// export all of that and would hold one file. What commands work on is package work, how
+// they ask a daemon package client, and the domain stands outside of cmd.
 package main
 
 import (

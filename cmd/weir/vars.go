@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/target"
-	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 )
@@ -34,19 +34,10 @@ func (v *varFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&v.keyFiles, "age-key-file", nil, "file with age identities that decrypt SOPS files; may be repeated (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY)")
 }
 
-// inputs are what a PATH is rendered with.
-type inputs struct {
-	vars       map[string]string
-	secretVars []string
-	identities []age.Identity
-	kms        sops.KMS
-	kmsKeys    []string
-}
-
 // read returns the values (those of the files, and over them those of the flags)
 // and the keys. The secret ones are kept out of all output from then on.
-func (v *varFlags) read(s surroundings) (inputs, error) {
-	in := inputs{vars: map[string]string{}}
+func (v *varFlags) read(s surroundings) (work.Inputs, error) {
+	in := work.Inputs{Vars: map[string]string{}}
 	var hidden []string
 	for _, file := range []string{v.file, v.secretFile} {
 		if file == "" {
@@ -54,21 +45,21 @@ func (v *varFlags) read(s surroundings) (inputs, error) {
 		}
 		vars, err := target.ReadVars(file)
 		if err != nil {
-			return inputs{}, err
+			return work.Inputs{}, err
 		}
-		maps.Copy(in.vars, vars)
+		maps.Copy(in.Vars, vars)
 		if file == v.secretFile {
-			in.secretVars, hidden = slices.Sorted(maps.Keys(vars)), slices.Collect(maps.Values(vars))
+			in.SecretVars, hidden = slices.Sorted(maps.Keys(vars)), slices.Collect(maps.Values(vars))
 		}
 	}
 	s.secrets.Set("variables", secret.New(hidden...))
 	for _, assignment := range v.values {
 		name, value, ok := strings.Cut(assignment, "=")
 		if !ok || !config.ValidVar(name) {
-			return inputs{}, usage("write it like --var REPLICAS=3", "a --var is not KEY=VALUE")
+			return work.Inputs{}, usage("write it like --var REPLICAS=3", "a --var is not KEY=VALUE")
 		}
-		in.vars[name] = value
-		in.secretVars = slices.DeleteFunc(in.secretVars, func(of string) bool { return of == name })
+		in.Vars[name] = value
+		in.SecretVars = slices.DeleteFunc(in.SecretVars, func(of string) bool { return of == name })
 	}
 	err := v.readKeys(s, &in)
 	return in, err
@@ -76,7 +67,7 @@ func (v *varFlags) read(s surroundings) (inputs, error) {
 
 // readKeys reads the age identities that the flags name or else, as for sops
 // itself, the environment.
-func (v *varFlags) readKeys(s surroundings, in *inputs) error {
+func (v *varFlags) readKeys(s surroundings, in *work.Inputs) error {
 	files, text := v.keyFiles, ""
 	if len(files) == 0 {
 		if file := s.getenv("SOPS_AGE_KEY_FILE"); file != "" {
@@ -90,7 +81,7 @@ func (v *varFlags) readKeys(s surroundings, in *inputs) error {
 		if err != nil {
 			return hinted(fmt.Errorf("read age keys from %s: %w", from, err), "give the file that age-keygen has written")
 		}
-		in.identities = append(in.identities, ids...)
+		in.Identities = append(in.Identities, ids...)
 		hidden = append(hidden, strings.Fields(text)...)
 		return nil
 	}
@@ -113,11 +104,10 @@ func (v *varFlags) readKeys(s surroundings, in *inputs) error {
 	return nil
 }
 
-// options are the options of a render. Where lenient, and with no key at all,
-// encrypted files are read with placeholders; else they are errors.
-func (in inputs) options(lenient bool) render.Options {
-	return render.Options{Vars: in.vars, SecretVars: in.secretVars, GiveValue: fleet.OnCommandLine, Decrypter: sops.New(sops.Options{
-		Identities: in.identities, KMS: in.kms, KMSKeyARNs: in.kmsKeys,
-		Placeholders: lenient && len(in.identities)+len(in.kmsKeys) == 0,
-	})}
+// warnUnused are the warnings of variables that nothing uses.
+func warnUnused(names []string) (out diag.List) {
+	for _, name := range names {
+		out = append(out, fleet.UnusedVariable(name))
+	}
+	return out
 }

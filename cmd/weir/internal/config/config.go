@@ -9,6 +9,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -224,4 +225,14 @@ func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 		return nil, d.faults.Sorted()
 	}
 	return c, d.faults.Sorted()
+}
+
+// Reachable puts the loopback address in the place of "any address", on which one can
+// listen and to which one cannot always connect.
+func Reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return listen
 }

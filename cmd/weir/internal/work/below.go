@@ -1,4 +1,4 @@
-package main
+package work
 
 import (
 	"io/fs"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -24,7 +25,7 @@ func hintBelow(list diag.List, dir string, place string, pools int) diag.List {
 	if len(found) == 0 {
 		return list
 	}
-	detail := "Directories below are not looked into. Those with manifests: " + several(found) + "; give these, one by one."
+	detail := "Directories below are not looked into. Those with manifests: " + advice.Several(found) + "; give these, one by one."
 	if missing >= 0 {
 		list[missing].Detail = detail
 		return list

@@ -1,4 +1,4 @@
-package main
+package work
 
 import (
 	"cmp"
@@ -6,20 +6,18 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -28,16 +26,14 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// proposalFlags say what is planned in place of the commit that a source follows.
-type proposalFlags struct{ path, ref string }
-
-func (f *proposalFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.path, "path", "", "plan the Git work tree around `DIR` as it is on disk, in place of the commit that its source follows")
-	c.Flags().StringVar(&f.ref, "ref", "", "plan the branch, tag or commit `REF`: of the source's repository, or with --path of the one around DIR")
-	_ = c.MarkFlagDirname("path") // it is there
+// Draft is what is planned in place of the commit that a source follows.
+type Draft struct {
+	// Path is in the work tree that is planned as it is on disk, and Ref the branch, tag or
+	// commit: of the repository around Path, or where that is empty of the source's.
+	Path, Ref string
+	// Targets are those to plan, all that it changes where none is named.
+	Targets []string
 }
-
-func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" }
 
 // proposed is a state that the user would like a source to have.
 type proposed struct {
@@ -49,13 +45,13 @@ type proposed struct {
 	lacks func(ctx context.Context, followed string) (bool, error)
 }
 
-// proposalResult is what became of the plan of a proposal.
-type proposalResult struct {
-	reports []*plan.Report
+// Drafted is what became of the plan of a draft.
+type Drafted struct {
+	Reports []*plan.Report
 	// what names the thing planned, against the commit that source follows; unread says
 	// why that is not known.
 	what, source, against, unread string
-	// behind says that the proposal lacks that commit.
+	// behind says that the draft lacks that commit.
 	behind bool
 	// gone are targets that it takes away, unaffected is how many it leaves as they
 	// are, and withheld are those without their secrets.
@@ -64,50 +60,47 @@ type proposalResult struct {
 	withheld   []string
 }
 
-// planProposal plans a work tree or a ref as the daemon of a configuration would if
-// its source followed it. It reads, and neither locks nor needs the state directory.
-func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposalFlags, names []string, log *slog.Logger) (out proposalResult, err error) {
-	c, err := s.loadConfig(p.config)
-	if err != nil {
+// PlanDraft plans a work tree or a ref as the daemon of a configuration would if its
+// source followed it. It reads, and neither locks nor needs the state directory.
+func PlanDraft(ctx context.Context, env Env, c *config.Config, f Draft) (out Drafted, err error) {
+	names := f.Targets
+	if err := apart(env, c, "ask the daemon itself with --server, or give the address of a weir emulator with --endpoint-url"); err != nil {
 		return out, err
 	}
-	if c.AWS.Endpoint == config.EmbeddedEndpoint && p.endpoint == "" {
-		return out, usage("ask the daemon itself with --server, or give the address of a weir emulator with --endpoint-url", "aws.endpoint is \"embedded\": that AWS lives inside of weir run")
-	}
 	var tree *worktree.WorkTree
-	if f.path != "" {
-		if tree, err = openWorkTree(f.path); err != nil {
+	if f.Path != "" {
+		if tree, err = openWorkTree(f.Path); err != nil {
 			return out, err
 		}
 	}
 	from, err := c.SourceOf(names, identities(tree))
 	if wrong := config.AsSourceError(err); wrong != nil {
-		return out, usage(wrong.Hint, "%s", wrong.Message)
+		return out, advice.Usage(wrong.Hint, "%s", wrong.Message)
 	}
 	dir, err := os.MkdirTemp("", "weir-")
 	if err != nil {
 		return out, fmt.Errorf("make mirror directory: %w", err)
 	}
-	w := &work{release: []func(){func() { _ = os.RemoveAll(dir) }}} // the system cleans up the rest
-	defer w.close()
-	views, err := w.readSources(ctx, c, dir, s.secrets.Set, log)
+	w := &Work{release: []func(){func() { _ = os.RemoveAll(dir) }}} // the system cleans up the rest
+	defer w.Close()
+	views, err := w.readSources(ctx, env, c, dir)
 	if err != nil {
 		return out, err
 	}
 	var is proposed
 	switch {
 	case tree != nil:
-		is, err = w.fromWorkTree(ctx, tree, f.ref)
+		is, err = w.fromWorkTree(ctx, tree, f.Ref)
 	default:
-		is, err = w.fromSource(ctx, from, filepath.Join(dir, "ref"), f.ref, s.secrets.Set)
+		is, err = w.fromSource(ctx, from, filepath.Join(dir, "ref"), f.Ref, env.Secrets)
 	}
 	if err != nil {
 		return out, err
 	}
 	key := make([]byte, 32) // of no use: such a plan has no digest
 	_, _ = rand.Read(key)   // never fails
-	aws := accounts.New(accounts.Options{Logger: log, Getenv: s.getenv})
-	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: p.endpoint, DigestKey: key, Secrets: s.secrets, Logger: log})
+	aws := env.accounts()
+	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: env.Endpoint, DigestKey: key, Secrets: env.Secrets, Logger: env.Logger})
 	if _, err := composer.Compose(ctx, views); err != nil {
 		return out, err
 	}
@@ -118,7 +111,7 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 	}
 	for _, name := range names {
 		if !slices.Contains(review.Names, name) {
-			return out, usage(didYouMean(name, review.Names, "the targets are "+strings.Join(review.Names, ", ")), "there is no target %q of source %s", name, from.Name)
+			return out, advice.Usage(advice.DidYouMean(name, review.Names, "the targets are "+strings.Join(review.Names, ", ")), "there is no target %q of source %s", name, from.Name)
 		}
 	}
 	followed := views[from.Name]
@@ -136,20 +129,20 @@ func (p *passFlags) planProposal(ctx context.Context, s surroundings, f proposal
 	if len(names) == 0 {
 		out.unaffected = review.Targets - len(review.Touched)
 	}
-	out.reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return reconciler.RunBatch(ctx, b, reconciler.PlanOnly) })
+	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return reconciler.RunBatch(ctx, b, reconciler.PlanOnly) })
 	return out, ctx.Err()
 }
 
 func openWorkTree(path string) (*worktree.WorkTree, error) {
 	if _, err := os.Stat(path); err != nil {
-		return nil, hinted(fmt.Errorf("open work tree: %w", err), "--path names a Git work tree, or a directory in one")
+		return nil, advice.Hinted(fmt.Errorf("open work tree: %w", err), "--path names a Git work tree, or a directory in one")
 	}
 	tree, err := worktree.OpenWorkTree(path)
 	switch {
 	case errors.Is(err, worktree.ErrNoWorkTree):
-		return nil, hinted(err, "--path names a Git work tree, or a directory in one; weir plan PATH --region REGION plans any directory by itself")
+		return nil, advice.Hinted(err, "--path names a Git work tree, or a directory in one; weir plan PATH --region REGION plans any directory by itself")
 	case err != nil:
-		return nil, hinted(err, "weir reads the work tree as Git does; see whether git status works there")
+		return nil, advice.Hinted(err, "weir reads the work tree as Git does; see whether git status works there")
 	}
 	return tree, nil
 }
@@ -166,7 +159,7 @@ func identities(tree *worktree.WorkTree) (out []string) {
 }
 
 // fromWorkTree is a work tree as it is on disk, or a ref of its repository.
-func (w *work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref string) (p proposed, err error) {
+func (w *Work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref string) (p proposed, err error) {
 	git, err := tree.At(cmp.Or(ref, "HEAD"))
 	if err != nil && ref == "" { // nothing was committed yet
 		p.what = tree.Root + " as it is on disk"
@@ -174,7 +167,7 @@ func (w *work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref st
 		return p, nil
 	}
 	if err != nil {
-		return p, hinted(err, "--ref names a branch, a tag, HEAD, or a commit in full, as git rev-parse prints it")
+		return p, advice.Hinted(err, "--ref names a branch, a tag, HEAD, or a commit in full, as git rev-parse prints it")
 	}
 	w.release = append(w.release, git.Close)
 	head, err := git.Latest(ctx)
@@ -196,8 +189,8 @@ func (w *work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref st
 const onDisk = "on disk"
 
 // fromSource is a ref of a source's own repository.
-func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string, hide app.Hide) (p proposed, err error) {
-	from, _, err := app.SourceConfig(s, dir, hide)
+func (w *Work) fromSource(ctx context.Context, s config.Source, dir, ref string, secrets *redact.Registry) (p proposed, err error) {
+	from, _, err := app.SourceConfig(s, dir, secrets.Set)
 	if err != nil {
 		return p, err
 	}
@@ -228,12 +221,12 @@ func (w *work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 			break
 		}
 	}
-	return p, hinted(fmt.Errorf("plan %s: %w", wording.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
+	return p, advice.Hinted(fmt.Errorf("plan %s: %w", wording.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
 }
 
 // mergeLacks asks the source's history whether a ref lacks what is followed. Where that
 // cannot be read, it reports nothing.
-func (w *work) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
+func (w *Work) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
 	if !strings.HasPrefix(head.Ref, "refs/") {
 		return nil
 	}
@@ -243,9 +236,9 @@ func (w *work) mergeLacks(name string, head snapshot.Snapshot) func(context.Cont
 	}
 }
 
-// tell says on standard error what was planned, and what is not among the plans.
-func (r proposalResult) tell(s surroundings) {
-	say := func(format string, args ...any) { fmt.Fprintln(s.stderr, wording.Clean(fmt.Sprintf(format, args...))) }
+// Notes say what was planned, and what is not among the plans.
+func (r Drafted) Notes() (out []string) {
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	compared := "commit " + r.against[:min(7, len(r.against))] + ", which it follows"
 	if r.against == "" {
 		compared = "nothing, as the commit that it follows cannot be read"
@@ -266,4 +259,5 @@ func (r proposalResult) tell(s surroundings) {
 	if r.unaffected > 0 {
 		say("%s not planned, as nothing of it changes; name a target to plan it all the same", wording.Count(r.unaffected, "target"))
 	}
+	return out
 }

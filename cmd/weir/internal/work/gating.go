@@ -1,4 +1,4 @@
-package main
+package work
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
+	"github.com/weir-gitops/weir/cmd/weir/internal/client"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
@@ -17,7 +19,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/commands"
-	"github.com/weir-gitops/weir/status/wording"
 )
 
 // gating makes one command hold the steps that the daemon would hold: what people
@@ -38,24 +39,24 @@ type gating struct {
 }
 
 // newGating fails where a command that writes cannot know what people asked for.
-func newGating(ctx context.Context, s surroundings, c *config.Config, composed *fleet.Composition, now *clock.Clock, writes bool) (*gating, error) {
+func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.Composition, now *clock.Clock, writes bool) (*gating, error) {
 	g := &gating{clock: now, conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
 	for i := range g.all { // of these none is left out
 		g.all[i].Targets = slices.Clone(g.all[i].Targets)
 	}
 	var err error
-	switch g.records, err = readRecords(ctx, s, c, now); {
+	switch g.records, err = readRecords(ctx, env, c, now); {
 	case err != nil && writes:
-		return nil, hinted(fmt.Errorf("read suspensions and approvals: %w", err), "without them nothing is written")
+		return nil, advice.Hinted(fmt.Errorf("read suspensions and approvals: %w", err), "without them nothing is written")
 	case err != nil:
-		fmt.Fprintf(s.stderr, "suspensions and approvals are not heeded: %s\n", wording.Clean(err.Error()))
+		env.Note("suspensions and approvals are not heeded: " + err.Error())
 	}
 	return g, nil
 }
 
 // readRecords reads what people asked for from the state directory, or from the
 // daemon that has it open.
-func readRecords(ctx context.Context, s surroundings, c *config.Config, now *clock.Clock) (out gates.Records, err error) {
+func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Clock) (out gates.Records, err error) {
 	db, err := state.OpenReadOnly(c.StateDir)
 	var lost *state.UnreadableError
 	switch {
@@ -65,11 +66,11 @@ func readRecords(ctx context.Context, s surroundings, c *config.Config, now *clo
 	case errors.Is(err, fs.ErrNotExist):
 		return out, nil
 	case errors.Is(err, state.ErrInUse):
-		d, err := s.daemonOf(serverFlags{}, c)
+		d, err := client.Find(client.Options{Getenv: env.Getenv}, c)
 		if err != nil {
 			return out, err
 		}
-		return out, d.ask(ctx, commands.RecordsPath, &out)
+		return out, d.Ask(ctx, commands.RecordsPath, &out)
 	case err != nil:
 		return out, err
 	}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// passFlags say what plan, apply and status work on: the targets of a
+// configuration, or one directory.
+type passFlags struct {
+	config   string
+	region   string
+	target   string
+	instance string
+	vars     varFlags
+	// kubeconfig leads to the cluster that the machines of PATH join.
+	kubeconfig string
+	kmsKeys    []string
+	prune      bool
+	endpoint   string
+	// writes says that the command changes AWS.
+	writes bool
+}
+
+func (p *passFlags) add(c *cobra.Command, s surroundings) {
+	p.addReading(c, s)
+	c.Flags().BoolVar(&p.prune, "prune", false, "delete what PATH no longer wants, within the limit of 20 % of the pools")
+}
+
+// addReading adds the flags of a command that changes nothing.
+func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
+	f := c.Flags()
+	f.StringVar(&p.config, "config", "", "configuration file; the arguments are then names of its targets (default: all)")
+	f.StringVar(&p.region, "region", "", "AWS region to apply PATH to (default: AWS_REGION)")
+	f.StringVar(&p.target, "target", "", "name of the target for PATH (default: the directory's name)")
+	f.StringVar(&p.instance, "instance", fleet.PathInstance, "owner of what is made from PATH")
+	p.vars.add(c)
+	f.StringVar(&p.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that the machines of PATH join, for its nodes and to keep join tokens there")
+	f.StringArrayVar(&p.kmsKeys, "kms-key-arn", nil, "key of AWS KMS that may be asked to decrypt SOPS files of PATH; may be repeated")
+	f.StringVar(&p.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
+	c.ValidArgsFunction = completeTargets(s, &p.config)
+}
+
+// pathOnly names a flag that was given and belongs to a PATH, empty if none.
+func (p *passFlags) pathOnly(c *cobra.Command) string {
+	return given(c, "region", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn", "kubeconfig", "prune")
+}
+
+// fits refuses flags of a PATH beside a configuration.
+func (p *passFlags) fits(c *cobra.Command) error {
+	if flag := p.pathOnly(c); p.config != "" && flag != "" {
+		return usage("the configuration says it; leave the flag out", "%s goes with a PATH, not with --config", flag)
+	}
+	return nil
+}
+
+// given names the first of the flags that is on the command line, empty if none.
+func given(c *cobra.Command, names ...string) string {
+	for _, name := range names {
+		if c.Flags().Changed(name) {
+			return "--" + name
+		}
+	}
+	return ""
+}
+
+// env is what work takes from the surroundings.
+func (p *passFlags) env(s surroundings, log *slog.Logger) work.Env {
+	return work.Env{
+		Getenv: s.getenv, Secrets: s.secrets, Logger: log, Endpoint: p.endpoint,
+		Note: func(text string) { fmt.Fprintln(s.stderr, wording.Clean(text)) },
+	}
+}
+
+// open reads the configuration or the directory and opens the accounts.
+func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *slog.Logger) (*work.Work, error) {
+	if p.endpoint != "" {
+		if err := config.CheckEndpoint(p.endpoint); err != nil {
+			return nil, hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
+		}
+	}
+	if err := p.fits(c); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.config != "":
+		cfg, err := s.loadConfig(p.config)
+		if err != nil {
+			return nil, err
+		}
+		return work.OpenConfig(c.Context(), p.env(s, log), cfg, args, p.writes)
+	case len(args) != 1:
+		return nil, usage("weir "+c.Name()+" --config FILE [TARGET…], or weir "+c.Name()+" PATH --region REGION", "give a configuration, or one PATH")
+	}
+	return work.OpenPath(c.Context(), p.env(s, log), work.Path{
+		Path: args[0], Region: p.region, Target: p.target, Instance: p.instance, Kubeconfig: p.kubeconfig, KMSKeys: p.kmsKeys, Prune: p.prune, Writes: p.writes,
+		Inputs: func() (work.Inputs, error) { return p.vars.read(s) },
+	})
+}

@@ -1,0 +1,183 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
+	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/workload"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/worktree"
+)
+
+// Path is one directory that is worked on without a configuration.
+type Path struct {
+	Path string
+	// Region is the environment's where it is empty, and Target named after the directory.
+	Region, Target, Instance string
+	Kubeconfig               string
+	KMSKeys                  []string
+	// Prune deletes what the directory no longer wants. Writes says that AWS is changed:
+	// then nothing is read with placeholders for what is encrypted.
+	Prune, Writes bool
+	// Inputs reads what the directory is rendered with, once all else is in order.
+	Inputs func() (Inputs, error)
+}
+
+// OpenPath opens one directory as a target of its own.
+func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
+	region := p.Region
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+		if region == "" {
+			region = env.Getenv(name)
+		}
+	}
+	switch {
+	case region == "":
+		return nil, advice.Usage("add --region eu-west-1, or set AWS_REGION", "no region is given for PATH %s", p.Path)
+	case !config.ValidRegion(region):
+		return nil, advice.Usage("regions are named like eu-west-1", "%q does not look like a region", region)
+	case !config.ValidInstance(p.Instance):
+		return nil, advice.Usage("use lower-case letters, digits and dashes", "%q cannot be the name of an instance", p.Instance)
+	}
+	if _, err := os.Stat(p.Path); err != nil {
+		return nil, advice.Hinted(fmt.Errorf("open path %s: %w", p.Path, err), "give a directory or a file; names of targets need --config FILE")
+	}
+	target, err := fleet.TargetOf(p.Path, p.Target)
+	if err != nil {
+		return nil, err
+	}
+	if !config.ValidName(target) {
+		return nil, advice.Usage("give it a name of at most 63 letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
+	}
+	in, err := p.Inputs()
+	if err != nil {
+		return nil, err
+	}
+	for _, arn := range p.KMSKeys {
+		if !config.ValidKMSKey(arn) {
+			return nil, advice.Usage("write it like arn:aws:kms:eu-west-1:123456789012:key/ID", "%q is not the ARN of a KMS key", arn)
+		}
+	}
+	aws := env.accounts()
+	in.KMSKeys, in.KMS = p.KMSKeys, aws.KMS(reconciler.ScopeKey{Region: region, Endpoint: env.Endpoint})
+	// Only what changes nothing may look at placeholders.
+	o := in.Options(!p.Writes)
+	tree, root, dir, err := worktree.OpenPath(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	head, closeHead := headOf(ctx, root)
+	defer closeHead()
+	batch, err := fleet.Path(ctx, aws, fleet.PathOptions{
+		Tree: tree, Root: root, Dir: dir, Head: head, Region: region, Target: target, Instance: p.Instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: env.Secrets,
+		Kubeconfig: p.Kubeconfig, Prune: p.Prune, Endpoint: env.Endpoint,
+	})
+	if err != nil {
+		return nil, err
+	}
+	env.Note(fmt.Sprintf("instance %s, target %s", p.Instance, target))
+	w := &Work{batches: []reconciler.Batch{batch}, Quick: env.quick()}
+	if cluster, ok := batch.Targets[0].Workload.(*workload.Cluster); ok {
+		w.release = append(w.release, cluster.Close)
+	}
+	return w, nil
+}
+
+// headOf is the commit that a work tree stands on, to be read until it is closed. It is
+// nil outside of a work tree, and where the repository cannot be read: a version of a
+// launch template then tells less of where it comes from, which does not prevent it.
+func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done func()) {
+	w, err := worktree.OpenWorkTree(root)
+	if err != nil {
+		return nil, func() {}
+	}
+	git, err := w.At("HEAD")
+	if err != nil {
+		return nil, func() {}
+	}
+	if s, err := git.Latest(ctx); err == nil {
+		head = &s
+	}
+	return head, git.Close
+}
+
+// OpenConfig opens targets of a configuration, all where none is named, at the commits
+// that are followed. Where AWS is to be changed, it fails if nobody knows what people
+// asked for.
+func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, writes bool) (w *Work, err error) {
+	if err := apart(env, c, "give the address of a weir emulator with --endpoint-url"); err != nil {
+		return nil, err
+	}
+	key, err := app.DigestKey(c.StateDir)
+	if err != nil {
+		return nil, advice.Hinted(err, "set stateDir to a directory that you may write to")
+	}
+	aws := env.accounts()
+	w, composition, err := compose(ctx, env, c, fleet.Options{Accounts: aws, Endpoint: env.Endpoint, DigestKey: key})
+	if err != nil {
+		return nil, err
+	}
+	opened := w
+	defer func() {
+		if err != nil {
+			opened.Close()
+		}
+	}()
+	aws.Attach(ctx, composition.Batches)
+	if w.gating, err = newGating(ctx, env, c, composition, aws.Clock(), writes); err != nil {
+		return nil, err
+	}
+	return w, w.choose(names, composition.Targets)
+}
+
+// Compose opens targets of a configuration like OpenConfig, and asks AWS nothing. The
+// result has them by name.
+func Compose(ctx context.Context, env Env, c *config.Config, names []string) (*Work, map[string]fleet.Target, error) {
+	w, composition, err := compose(ctx, env, c, fleet.Options{Accounts: env.accounts(), Keyless: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	known := map[string]fleet.Target{}
+	for _, t := range composition.Targets {
+		known[t.Name] = t
+	}
+	if err := w.choose(names, composition.Targets); err != nil {
+		w.Close()
+		return nil, nil, err
+	}
+	return w, known, nil
+}
+
+// apart refuses an AWS that nothing reaches from outside of the daemon.
+func apart(env Env, c *config.Config, hint string) error {
+	if c.AWS.Endpoint == config.EmbeddedEndpoint && env.Endpoint == "" {
+		return advice.Usage(hint, "aws.endpoint is \"embedded\": that AWS lives inside of weir run")
+	}
+	return nil
+}
+
+// compose reads the sources of a configuration and finds what Git wants of its targets.
+func compose(ctx context.Context, env Env, c *config.Config, o fleet.Options) (w *Work, composition *fleet.Composition, err error) {
+	dir, done, err := mirrorDir(c.StateDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	w = &Work{Quick: env.quick() || c.AWS.Endpoint != "", release: []func(){done}}
+	views, err := w.readSources(ctx, env, c, dir)
+	if err == nil {
+		o.Config, o.Secrets, o.Logger = c.Fleet(""), env.Secrets, env.Logger
+		composition, err = fleet.New(o).Compose(ctx, views)
+	}
+	if err != nil {
+		w.Close()
+		return nil, nil, err
+	}
+	w.batches = composition.Batches
+	return w, composition, nil
+}

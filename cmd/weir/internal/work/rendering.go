@@ -1,0 +1,68 @@
+package work
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"filippo.io/age"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/render/sops"
+	"github.com/weir-gitops/weir/source/worktree"
+)
+
+// Rendered is what a path on disk renders to.
+type Rendered struct {
+	*render.Result
+	// Place makes positions readable; those of Diags are so already.
+	Place func(diag.Position) diag.Position
+	// Path is the path as Place has it.
+	Path string
+	// Unused are the variables on the command line that nothing uses, if Known says
+	// that this could be found out.
+	Unused []string
+	Known  bool
+}
+
+// Render renders a directory or file on disk.
+func Render(ctx context.Context, secrets *redact.Registry, path string, in Inputs) (*Rendered, error) {
+	tree, root, rel, err := worktree.OpenPath(path)
+	if err != nil {
+		return nil, advice.Hinted(err, "give a directory with a kustomization, a directory of YAML files, or one file")
+	}
+	r, err := render.Render(ctx, tree, rel, in.Options(true))
+	if err != nil {
+		return nil, err
+	}
+	secrets.Set("path "+path, r.Hidden)
+	place := fleet.Readable(root)
+	r.Diags = fleet.MapPositions(r.Diags, place)
+	at := place(diag.Position{File: rel}).File
+	r.Diags = hintBelow(r.Diags, path, at, len(r.Set.Pools))
+	out := &Rendered{Result: r, Place: place, Path: at}
+	out.Unused, out.Known = r.Unused(slices.Sorted(maps.Keys(in.Vars)))
+	return out, nil
+}
+
+// Inputs are what a directory is rendered with.
+type Inputs struct {
+	Vars       map[string]string
+	SecretVars []string
+	Identities []age.Identity
+	KMS        sops.KMS
+	KMSKeys    []string
+}
+
+// Options are the options of a render. Where lenient, and with no key at all,
+// encrypted files are read with placeholders; else they are errors.
+func (in Inputs) Options(lenient bool) render.Options {
+	return render.Options{Vars: in.Vars, SecretVars: in.SecretVars, GiveValue: fleet.OnCommandLine, Decrypter: sops.New(sops.Options{
+		Identities: in.Identities, KMS: in.KMS, KMSKeyARNs: in.KMSKeys,
+		Placeholders: lenient && len(in.Identities)+len(in.KMSKeys) == 0,
+	})}
+}

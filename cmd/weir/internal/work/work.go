@@ -1,0 +1,194 @@
+// Package work is what one command works on, and what the commands share that plan and
+// apply without a daemon: the targets of a configuration at the commits that are followed
+// (OpenConfig, Compose), one directory (OpenPath), a work tree or a ref in place of what
+// is followed (PlanDraft, and SendDraft where a daemon plans it), and a directory that is
+// only rendered (Render).
+//
+// A Work is opened, makes passes, and is closed; until then its passes may ask the commits
+// where a field was set. It goes by the daemon's own rules, made by the same packages: what
+// the daemon would hold, a command holds (gating), and targets that were not chosen are
+// planned along as suspended, because what they want must not be taken for orphaned. It
+// neither asks anybody nor prints: what the user agreed to is put into it, and what there
+// is to say beside a result goes to Env.Note. Errors carry hints (package advice).
+package work
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
+	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/source"
+)
+
+// Env is what a process contributes to its work.
+type Env struct {
+	Getenv  func(string) string
+	Secrets *redact.Registry
+	Logger  *slog.Logger
+	// Endpoint takes the place of AWS where it is not empty.
+	Endpoint string
+	// Note tells the user what the result does not say.
+	Note func(text string)
+}
+
+func (e Env) accounts() *accounts.Set {
+	return accounts.New(accounts.Options{Logger: e.Logger, Getenv: e.Getenv})
+}
+
+// quick reports whether an emulator stands in for AWS.
+func (e Env) quick() bool { return e.Endpoint != "" || e.Getenv("AWS_ENDPOINT_URL") != "" }
+
+// Work is what one command works on. Its passes look at the same commits.
+type Work struct {
+	batches []reconciler.Batch
+	// chosen holds the targets to show and write; nil for all.
+	chosen map[string]bool
+	// Quick says that no pass goes to AWS itself.
+	Quick bool
+	// gating holds steps as the daemon would; nil in path mode.
+	gating *gating
+	// Agreed is what the user said yes to, by target; nil where there was no question.
+	// Deletions says how to agree to deletions where no user can be asked.
+	Agreed    map[string]*basis.Agreement
+	Deletions string
+	// Decided lets what was adopted roll for the first time.
+	Decided bool
+	// sources are what the commits are read from, and release gives them up.
+	sources map[string]*source.Git
+	release []func()
+}
+
+// Close ends the work. Until then the passes may ask the commits where a field
+// was set.
+func (w *Work) Close() {
+	for i := len(w.release) - 1; i >= 0; i-- {
+		w.release[i]()
+	}
+	w.release = nil
+}
+
+// Each calls f with every target that is worked on, and where it is.
+func (w *Work) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
+	for i := range w.batches {
+		for j := range w.batches[i].Targets {
+			if d := &w.batches[i].Targets[j]; w.chosen == nil || w.chosen[d.Policy.Target] {
+				f(w.batches[i].Key, d)
+			}
+		}
+	}
+}
+
+// Held is why nothing is written at all, empty where something may be.
+func (w *Work) Held() string { return w.gating.held() }
+
+// mirrorDir is where one command keeps its mirrors: not where a daemon on the
+// same state directory has its own, and for a second command at the same time a
+// directory that goes when the command ends.
+func mirrorDir(stateDir string) (dir string, done func(), err error) {
+	if own, err := app.OpenState(filepath.Join(stateDir, "commands")); err == nil {
+		return own.Dir, func() { _ = own.Close() }, nil // the lock goes with the process anyway
+	}
+	dir, err = os.MkdirTemp("", "weir-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make mirror directory: %w", err)
+	}
+	return dir, func() { _ = os.RemoveAll(dir) }, nil // the system cleans up the rest
+}
+
+// readSources fetches every source once. They stay open until the work is closed.
+func (w *Work) readSources(ctx context.Context, env Env, c *config.Config, dir string) (map[string]fleet.View, error) {
+	views := map[string]fleet.View{}
+	w.sources = map[string]*source.Git{}
+	for _, s := range c.Sources {
+		from, _, err := app.SourceConfig(s, dir, env.Secrets.Set)
+		if err != nil {
+			return nil, err
+		}
+		git, err := source.New(from, source.Options{Logger: env.Logger})
+		if err != nil {
+			return nil, err
+		}
+		w.sources[s.Name], w.release = git, append(w.release, git.Close)
+		v := fleet.View{ID: git.ID(), At: git.At}
+		if v.Snapshot, v.Err = git.Latest(ctx); v.Err != nil {
+			v.Snapshot, _ = git.Last()
+		}
+		views[s.Name] = v
+	}
+	return views, ctx.Err()
+}
+
+// choose limits the work to the named targets. The others stay in the batches,
+// suspended: what they want must not be taken for orphaned.
+func (w *Work) choose(names []string, targets []fleet.Target) error {
+	if len(names) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, t := range targets {
+		known[t.Name] = true
+	}
+	w.chosen = map[string]bool{}
+	for _, name := range names {
+		if !known[name] {
+			all := slices.Sorted(maps.Keys(known))
+			return advice.Usage(advice.DidYouMean(name, all, "the targets are "+strings.Join(all, ", ")), "there is no target %q", name)
+		}
+		w.chosen[name] = true
+	}
+	for i := range w.batches {
+		for j := range w.batches[i].Targets {
+			if d := &w.batches[i].Targets[j]; !w.chosen[d.Policy.Target] {
+				d.Policy.Suspended = true
+			}
+		}
+	}
+	w.batches = slices.DeleteFunc(w.batches, func(b reconciler.Batch) bool {
+		return !slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return w.chosen[d.Policy.Target] })
+	})
+	return nil
+}
+
+// Pass makes one pass over all accounts and returns the reports by target name.
+func (w *Work) Pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
+	w.gating.before(ctx, w.batches)
+	w.Each(func(_ reconciler.ScopeKey, d *reconciler.Desired) {
+		g := &d.Policy.Gates
+		g.Agreed, g.Deletions, g.Decided = w.Agreed[d.Policy.Target], w.Deletions, w.Decided
+	})
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var out []*plan.Report
+	for _, b := range w.batches {
+		wg.Go(func() {
+			reports := reconciler.RunBatch(ctx, b, mode)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range reports {
+				chosen := w.chosen == nil || w.chosen[r.Target]
+				w.gating.after(r, chosen)
+				if chosen {
+					out = append(out, r)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(out, func(a, b *plan.Report) int { return strings.Compare(a.Target, b.Target) })
+	return out
+}

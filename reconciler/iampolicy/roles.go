@@ -1,0 +1,147 @@
+package iampolicy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// RolePolicy is the policy of one role, or of the daemon's identity.
+type RolePolicy struct {
+	For Access `json:"for"`
+	// Role is empty for the daemon's own identity.
+	Role    string   `json:"role,omitempty"`
+	Account string   `json:"account,omitempty"`
+	Regions []string `json:"regions,omitempty"`
+	Targets []string `json:"targets,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	Size    int      `json:"size"`
+	Policy  Document `json:"policy"`
+}
+
+// ForRole makes the policy of a role, empty for the daemon's own identity. Notes are for
+// whoever lets it write.
+func ForRole(a Access, role string, scope Scope, targets, notes []string) RolePolicy {
+	doc := Make(a, scope)
+	p := RolePolicy{For: a, Role: role, Account: scope.Account, Regions: scope.Regions, Targets: targets, Policy: doc, Size: doc.Size()}
+	if a != Plan {
+		p.Notes = append(p.Notes, notes...)
+	}
+	switch {
+	case p.Size > InlineLimit:
+		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters and a role's inline policies have at most %d: give regions roles of their own, or split it in two managed policies", p.Size, InlineLimit))
+	case p.Size > ManagedLimit:
+		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters: make it an inline policy of the role (at most %d), for a managed one has at most %d", p.Size, InlineLimit, ManagedLimit))
+	}
+	return p
+}
+
+// Need is what one target needs.
+type Need struct {
+	Target, Account, Region, Instance string
+	// PlanRole is what it is planned with, empty where that is ApplyRole; both are empty
+	// where the daemon's own identity does it. Assume are roles that it may name besides.
+	PlanRole, ApplyRole string
+	Assume              []string
+	// What the configuration says, and the user beside it.
+	KMSKeys, SSMPrefixes, PassRoles []string
+	Adopt                           bool
+	From                            string
+	// Set is what Git wants; nil where that is not known.
+	Set *intent.Set
+}
+
+// Roles collects what targets need by the role that serves them.
+type Roles struct {
+	// Separate gives a policy for plans also to roles that apply.
+	Separate bool
+	list     []*roleNeeds
+	assume   []string
+}
+
+// roleNeeds is what the targets of one role need.
+type roleNeeds struct {
+	access         Access
+	role           string
+	scope          Scope
+	targets, notes []string
+}
+
+// Add adds a target to the roles that serve it.
+func (r *Roles) Add(n Need) {
+	if n.PlanRole != "" || r.Separate {
+		role := n.PlanRole
+		if role == "" {
+			role = n.ApplyRole
+		}
+		r.serve(Plan, role, n)
+	}
+	r.serve(Apply, n.ApplyRole, n)
+	r.assume = append(r.assume, n.Assume...)
+}
+
+// serve adds a target to a role in its account.
+func (r *Roles) serve(a Access, role string, n Need) {
+	i := slices.IndexFunc(r.list, func(of *roleNeeds) bool { return of.access == a && of.role == role && of.scope.Account == n.Account })
+	if i < 0 {
+		i = len(r.list)
+		r.list = append(r.list, &roleNeeds{access: a, role: role, scope: Scope{Partition: PartitionOf(n.Region), Account: n.Account, Instance: n.Instance}})
+	}
+	r.list[i].add(n)
+	if role != "" {
+		r.assume = append(r.assume, role)
+	}
+}
+
+// add adds what one target needs.
+func (r *roleNeeds) add(n Need) {
+	r.targets = append(r.targets, n.Target)
+	r.scope.Regions = append(r.scope.Regions, n.Region)
+	r.scope.KMSKeys = append(r.scope.KMSKeys, n.KMSKeys...)
+	for _, p := range n.SSMPrefixes {
+		if !slices.Contains(r.scope.SSMPrefixes, p) {
+			r.scope.SSMPrefixes = append(r.scope.SSMPrefixes, p)
+		}
+	}
+	r.scope.Adopt = r.scope.Adopt || n.Adopt
+	r.scope.From = n.From
+	for _, arn := range n.PassRoles {
+		r.scope.Pass(arn)
+	}
+	if n.Set == nil {
+		return
+	}
+	for _, note := range r.scope.Collect(n.Set) {
+		if !slices.Contains(r.notes, note) {
+			r.notes = append(r.notes, note)
+		}
+	}
+}
+
+// Policies makes those that are wanted.
+func (r *Roles) Policies(wanted func(Access) bool) (out []RolePolicy) {
+	for _, a := range []Access{Plan, Apply} {
+		for _, of := range r.list {
+			if of.access == a && wanted(a) {
+				slices.Sort(of.targets)
+				of.scope.Regions = slices.Compact(slices.Sorted(slices.Values(of.scope.Regions)))
+				out = append(out, ForRole(a, of.role, of.scope, of.targets, of.notes))
+			}
+		}
+	}
+	if len(r.assume) > 0 && wanted(Daemon) {
+		out = append(out, ForRole(Daemon, "", Scope{AssumeRoles: r.assume}, nil, nil))
+	}
+	return out
+}
+
+// AccountOf is the account in a role's ARN, empty if the ARN names no account.
+func AccountOf(arn string) string {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) < 6 {
+		return ""
+	}
+	return parts[4]
+}
