@@ -123,7 +123,6 @@ type namedCommit struct {
 // pull request, or both.
 type accepted struct {
 	source       string
-	hook         Hook
 	hint         Hint
 	fetch, heard bool
 }
@@ -158,6 +157,15 @@ func (r *Receiver) Set(hooks map[string]Hook) {
 	}
 }
 
+// hook is how deliveries about a source come by now. It is asked for again where time has
+// passed: the hooks may have been replaced meanwhile, and what the replaced ones lead to
+// may do nothing any more.
+func (r *Receiver) hook(source string) Hook {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hooks[source]
+}
+
 // ServeHTTP takes one delivery. The answer does not say why a delivery was refused: the
 // log does.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -169,9 +177,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	name := strings.TrimPrefix(req.URL.Path, Prefix)
-	r.mu.Lock()
-	hook := r.hooks[name]
-	r.mu.Unlock()
+	hook := r.hook(name)
 	result, hint, err := r.take(w, req, name, hook)
 	r.received(hook.Kind, result)
 	r.note(req, name, hook, result, hint, err)
@@ -214,6 +220,9 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, name string, h
 	if err != nil {
 		return Invalid, hint, err
 	}
+	if hook = r.hook(name); hook.Source == nil { // it is gone since the delivery began
+		return Ignored, hint, nil
+	}
 	result, err = r.judge(name, hook, hint)
 	return result, hint, err
 }
@@ -249,7 +258,7 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, Resul
 
 // judge queues a hint that may be news.
 func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
-	a := accepted{source: name, hook: hook, hint: hint}
+	a := accepted{source: name, hint: hint}
 	a.fetch = hint.What == Pushed && hint.Ref == "" || hint.Ref != "" && hook.Source.Follows(hint.Ref)
 	a.heard = hint.Number > 0 && hook.Pulls != nil && !own(hook, hint)
 	switch {
@@ -331,7 +340,6 @@ var again = []time.Duration{3 * time.Second, 10 * time.Second}
 
 // pending is the work that is due for a source.
 type pending struct {
-	hook Hook
 	// nudged is when the source was last nudged, due when it is next.
 	nudged, due time.Time
 	commit      string
@@ -360,31 +368,31 @@ func (r *Receiver) Run(ctx context.Context) error {
 				p = &pending{}
 				sources[a.source] = p
 			}
-			p.hook, p.commit, p.tries = a.hook, a.hint.Commit, 0
+			p.commit, p.tries = a.hint.Commit, 0
 			p.due = p.nudged.Add(spacing)
 		case <-timer.C:
 		}
 		now, next := time.Now(), time.Hour
-		for _, p := range sources {
-			p.act(now)
+		for name, p := range sources {
+			p.act(now, r.hook(name).Source)
 			if !p.due.IsZero() {
 				next = min(next, p.due.Sub(now))
 			}
 		}
-		timer.Reset(min(next, pulls.act(now)))
+		timer.Reset(min(next, pulls.act(now, r.hook)))
 	}
 }
 
 // act nudges the source if it is time to, and says when it is time again.
-func (p *pending) act(now time.Time) {
+func (p *pending) act(now time.Time, source Source) {
 	if p.due.IsZero() || p.due.After(now) {
 		return
 	}
 	p.due = time.Time{}
-	if p.tries > 0 && p.hook.Source.At() == p.commit {
+	if source == nil || p.tries > 0 && source.At() == p.commit {
 		return
 	}
-	p.hook.Source.Nudge()
+	source.Nudge()
 	p.nudged = now
 	if p.commit != "" && p.tries < len(again) {
 		p.due = now.Add(again[p.tries])

@@ -13,7 +13,6 @@ type pull struct {
 type reportedPulls map[pull]*pendingPull
 
 type pendingPull struct {
-	hook Hook
 	// reported is when the watcher last heard of it, due when it hears next; zero for
 	// never.
 	reported, due time.Time
@@ -33,15 +32,17 @@ func (h reportedPulls) add(a accepted) {
 		p = &pendingPull{}
 		h[key] = p
 	}
-	p.hook, p.due = a.hook, p.reported.Add(spacing)
+	p.due = p.reported.Add(spacing)
 }
 
 // act reports those that are due, and returns when there is something to do again.
-func (h reportedPulls) act(now time.Time) time.Duration {
+func (h reportedPulls) act(now time.Time, hook func(source string) Hook) time.Duration {
 	next := time.Hour
 	for key, p := range h {
 		if !p.due.IsZero() && !p.due.After(now) {
-			p.hook.Pulls.Changed(key.number)
+			if pulls := hook(key.source).Pulls; pulls != nil {
+				pulls.Changed(key.number)
+			}
 			p.reported, p.due = now, time.Time{}
 		}
 		switch {

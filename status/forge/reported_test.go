@@ -160,18 +160,19 @@ func TestStormOfPullRequests(t *testing.T) {
 
 func TestHeardIsBounded(t *testing.T) {
 	p := &fakePulls{}
+	hook := func(string) Hook { return Hook{Pulls: p} }
 	h := reportedPulls{}
 	now := time.Now()
 	for i := range 2 * maxReported {
-		h.add(accepted{source: "fleet", hook: Hook{Pulls: p}, hint: Hint{Number: int64(i + 1)}})
+		h.add(accepted{source: "fleet", hint: Hint{Number: int64(i + 1)}})
 	}
 	if len(h) != maxReported {
 		t.Errorf("%d are waited with", len(h))
 	}
-	if next := h.act(now); next != spacing || len(p.counts()) != maxReported {
+	if next := h.act(now, hook); next != spacing || len(p.counts()) != maxReported {
 		t.Errorf("%d heard of, next in %s", len(p.counts()), next)
 	}
-	if next := h.act(now.Add(spacing)); next != time.Hour || len(h) != 0 {
+	if next := h.act(now.Add(spacing), hook); next != time.Hour || len(h) != 0 {
 		t.Errorf("%d are left, next in %s", len(h), next)
 	}
 }
