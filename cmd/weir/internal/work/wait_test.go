@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
+
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
