@@ -12,6 +12,7 @@ package access
 
 import (
 	"context"
+	"net/http"
 	"net/netip"
 	"slices"
 )
@@ -66,6 +67,9 @@ type Caller struct {
 	// bound is what the tokens of this caller's forms are bound to: a session, a
 	// user of the proxy, or a browser that has not logged in.
 	bound string
+	// signed reads a body that the caller may send, and fails where another one was
+	// signed; nil where it was read, or needs no signature.
+	signed func(*http.Request) error
 }
 
 type callerKey struct{}

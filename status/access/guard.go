@@ -46,8 +46,8 @@ type Guard struct {
 	actions  *limiter
 	networks *limiter
 	proofs   proofs
-	// uploads are how much may be sent where; reading bounds how many of them are read
-	// before it is known who sends them.
+	// uploads are how much may be sent where; reading bounds how many of them are held
+	// while they are checked against their signature.
 	uploads map[string]int64
 	reading chan struct{}
 }
@@ -172,6 +172,12 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	}
 	if (need == Operate || sends) && !g.mayAct(p, c, rw, r) {
 		return
+	}
+	if c.signed != nil {
+		if err := c.signed(r); err != nil {
+			g.unknown(rw, r, p, "the token is not known", "give one that the configuration names under access.tokens")
+			return
+		}
 	}
 	if r.URL.Path == "/live" {
 		ctx, cancel := context.WithTimeout(r.Context(), streamFor)

@@ -189,39 +189,46 @@ func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []
 	return key, 0
 }
 
-// byProof finds who signed a request. The role is that of the configuration now.
+// byProof finds who signed a request. The role is that of the configuration now. What is
+// uploaded is read once the caller may send it: until then the session alone says who asks,
+// which its holder has shown to have the key.
 func (g *Guard) byProof(p *Policy, r *http.Request, header string) (Caller, error) {
 	parts := strings.Split(header, ".")
 	if len(parts) != 3 {
 		return Caller{}, errBadToken
 	}
 	key, ok := g.proofs.end(parts[0], g.now())
-	if !ok {
+	user, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if !ok || err != nil || !isName(string(user), maxUser) {
 		return Caller{}, errBadToken
 	}
-	if g.upload(r) > 0 {
+	c := Caller{Name: cmp.Or(string(user), "somebody"), Means: ByState, Role: Operate}
+	if !bytes.Equal(key, g.seals.key) {
+		t, ok, _ := p.find(key)
+		if !ok {
+			return Caller{}, errBadToken // it was taken back in between
+		}
+		c = Caller{Name: t.Name, Means: ByToken, Role: roleOf(t.Role)}
+	}
+	signed := func(r *http.Request) error {
+		body, err := io.ReadAll(r.Body) // Handler has bounded it
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if err != nil || !(seals{key: key}).marks("request", string(asked(parts[0], parts[1], r.Method, r.URL.RequestURI(), body)), parts[2]) {
+			return errBadToken
+		}
+		return nil
+	}
+	if g.upload(r) == 0 {
+		return c, signed(r)
+	}
+	c.signed = func(r *http.Request) error {
 		select {
 		case g.reading <- struct{}{}:
 			defer func() { <-g.reading }()
+			return signed(r)
 		case <-r.Context().Done():
-			return Caller{}, errBadToken
+			return errBadToken
 		}
 	}
-	body, err := io.ReadAll(r.Body) // Handler has bounded it
-	if err != nil {
-		return Caller{}, errBadToken
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	user, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if !(seals{key: key}).marks("request", string(asked(parts[0], parts[1], r.Method, r.URL.RequestURI(), body)), parts[2]) || err != nil || !isName(string(user), maxUser) {
-		return Caller{}, errBadToken
-	}
-	if bytes.Equal(key, g.seals.key) {
-		return Caller{Name: cmp.Or(string(user), "somebody"), Means: ByState, Role: Operate}, nil
-	}
-	t, ok, _ := p.find(key)
-	if !ok {
-		return Caller{}, errBadToken // it was taken back in between
-	}
-	return Caller{Name: t.Name, Means: ByToken, Role: roleOf(t.Role)}, nil
+	return c, nil
 }

@@ -106,3 +106,46 @@ func TestHowMuchMayBeSent(t *testing.T) {
 		}
 	}
 }
+
+// unread fails the test if a body is read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("it was read")
+	return 0, io.EOF
+}
+
+// What is signed as a whole is not read, and keeps no one else waiting, before it is known
+// that its sender may send it, and as often.
+func TestNothingIsReadOfWhoMayNotSend(t *testing.T) {
+	s := newSite(t, nil)
+	read := s.guard.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	send := func(token string, signed []byte, body io.Reader) *httptest.ResponseRecorder {
+		p := TokenProof(token)
+		nonce, hello := p.Hello()
+		authorization, err := p.Sign(nonce, s.ask(http.MethodGet, ProofPath, "127.0.0.1", "", "Authorization: "+hello).Body.Bytes(), http.MethodPost, uploadPath, signed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodPost, uploadPath, body)
+		r.RemoteAddr, r.Host = "127.0.0.1:4000", "weir.example.com"
+		r.Header.Set("X-Weir-Command", "1")
+		r.Header.Set("Authorization", authorization)
+		rec := httptest.NewRecorder()
+		read.ServeHTTP(rec, r)
+		return rec
+	}
+	if rec := send(metricsToken, []byte("x"), unread{t}); rec.Code != http.StatusForbidden || !strings.Contains(rec.Body.String(), "needs read") {
+		t.Errorf("who sees metrics: %d %s", rec.Code, rec.Body)
+	}
+	if rec := send(readerToken, []byte("x"), strings.NewReader("y")); rec.Code != http.StatusUnauthorized {
+		t.Errorf("another body than was signed: %d %s", rec.Code, rec.Body)
+	}
+	codes := map[int]int{}
+	for codes[http.StatusTooManyRequests] == 0 && codes[http.StatusOK] < 100 {
+		codes[send(readerToken, []byte("x"), strings.NewReader("x")).Code]++
+	}
+	if rec := send(readerToken, []byte("x"), unread{t}); rec.Code != http.StatusTooManyRequests || codes[http.StatusOK] == 0 {
+		t.Errorf("too often: %d %s, before that %v", rec.Code, rec.Body, codes)
+	}
+}
