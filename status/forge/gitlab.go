@@ -181,7 +181,7 @@ func (g *gitLab) MergedSince(ctx context.Context, from time.Time) ([]PullRequest
 func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	o := &gitlab.ListMergeRequestNotesOptions{OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc")}
 	var out []Comment
-	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
+	err := thereAndBack(g.size, func(page int, _ bool) (n int, a answer, err error) {
 		o.ListOptions = g.page(page)
 		var in []*gitlab.Note
 		a, err = g.read(ctx, g.aboutPull("read comments", gitlabRead, number), "", func(ctx context.Context) (err error) {
@@ -222,9 +222,9 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 	if was.name != now.name {
 		was.etag = ""
 	}
-	err := eachPage(g.size, func(page int) (int, answer, error) {
+	err := thereAndBack(g.size, func(page int, back bool) (int, answer, error) {
 		etag := ""
-		if page == 1 {
+		if page == 1 && !back {
 			etag = was.etag
 		}
 		list, a, err := g.list(ctx, "opened", since, page, etag)
@@ -233,7 +233,7 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 			return 0, a, nil
 		}
 		now.value = append(now.value, list...)
-		if page == 1 && !a.more {
+		if page == 1 && !a.more && !back {
 			now.etag = a.etag // of the whole answer then
 		}
 		return len(list), a, err

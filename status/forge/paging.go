@@ -51,12 +51,28 @@ func eachPage(size int, read func(page int) (int, answer, error)) error {
 	return nil
 }
 
+// thereAndBack is eachPage for a list of which items may be deleted while it is read. What
+// comes after such a one moves to a page before, of which some was read already: so all
+// pages but the last are read again, the last first, where it is met at the latest.
+// Forges give no other way: a page is the number of a window, and not a place in the list.
+func thereAndBack(size int, read func(page int, back bool) (int, answer, error)) error {
+	last := 0
+	err := eachPage(size, func(page int) (int, answer, error) {
+		last = page
+		return read(page, false)
+	})
+	for page := last - 1; page > 0 && err == nil; page-- {
+		_, _, err = read(page, true)
+	}
+	return err
+}
+
 // conversation reads the comments of one pull request. A list that has no pages comes
 // whole with each.
 func conversation(size int, from time.Time, read func(page int) ([]Comment, answer, error)) ([]Comment, error) {
 	var out []Comment
 	seen := map[int64]bool{}
-	err := eachPage(size, func(page int) (n int, a answer, err error) {
+	err := thereAndBack(size, func(page int, _ bool) (n int, a answer, err error) {
 		list, a, err := read(page)
 		for _, c := range list {
 			if !seen[c.ID] {
@@ -89,9 +105,9 @@ func (s *allComments) read(size int, from time.Time, read func(page int, etag st
 	if was.name != now.name {
 		was = lastAnswer[[]Comment]{}
 	}
-	err := eachPage(size, func(page int) (int, answer, error) {
+	err := thereAndBack(size, func(page int, back bool) (int, answer, error) {
 		etag := ""
-		if page == 1 {
+		if page == 1 && !back {
 			etag = was.etag
 		}
 		list, a, err := read(page, etag)
@@ -104,7 +120,7 @@ func (s *allComments) read(size int, from time.Time, read func(page int, etag st
 				now.value = append(now.value, brief(c))
 			}
 		}
-		if page == 1 && !a.more {
+		if page == 1 && !a.more && !back {
 			now.etag = a.etag // of the whole answer then
 		}
 		return len(list), a, err

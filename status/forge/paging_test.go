@@ -235,3 +235,52 @@ func BenchmarkPollPullRequests(b *testing.B) {
 		})
 	}
 }
+
+// TestWhatIsDeletedHidesNothing: while a list is read, some of it is deleted, more is added
+// at its end, and what was there all the time is found.
+func TestWhatIsDeletedHidesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const size = 3
+		var list []Comment
+		add := func(id int64) {
+			list = append(list, Comment{ID: id, Number: 1, CreatedAt: time.Unix(id, 0), UpdatedAt: time.Unix(id, 0)})
+		}
+		n := rapid.Int64Range(0, 15).Draw(t, "comments")
+		for id := range n {
+			add(id + 1)
+		}
+		asked := 0
+		read := func(page int) ([]Comment, answer, error) {
+			for asked++; asked > 1 && len(list) > 0 && rapid.Bool().Draw(t, "deletes"); {
+				i := rapid.IntRange(0, len(list)-1).Draw(t, "which")
+				list = slices.Delete(slices.Clone(list), i, i+1)
+			}
+			if asked > 1 && rapid.Bool().Draw(t, "adds") {
+				n++
+				add(n)
+			}
+			from, to := min((page-1)*size, len(list)), min(page*size, len(list))
+			return list[from:to], answer{more: to < len(list), total: -1}, nil
+		}
+		first := n
+		one, err := conversation(size, time.Time{}, read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing := func(what string, got []Comment) {
+			for _, c := range list {
+				if c.ID <= first && !slices.ContainsFunc(got, func(other Comment) bool { return other.ID == c.ID }) {
+					t.Errorf("%s: %d was not found", what, c.ID)
+				}
+			}
+		}
+		missing("a conversation", one)
+		first, asked = n, 0
+		var s everySaid
+		all, err := s.read(size, time.Time{}, func(page int, _ string) ([]Comment, answer, error) { return read(page) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing("all conversations", all)
+	})
+}
