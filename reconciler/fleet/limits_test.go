@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,6 +189,35 @@ func TestMoreThanAProposalMayAdd(t *testing.T) {
 	}
 	if touched, refused := say(with(m, map[string]string{"README.md": "x"})); len(touched) != 0 || refused != "" {
 		t.Errorf("a proposal of something else: %v, %s", touched, refused)
+	}
+}
+
+// A target that was too much for the fleet is none of a review's business: it is not
+// rendered for it again and again, though there would be room in the review's own, and it
+// is not said to be touched. One that the proposal makes fit is rendered, and shown.
+func TestAReviewDoesNotRetryWhatWasTooMuch(t *testing.T) {
+	h := newHarness(t, globbed)
+	h.fleet.o.Config.Limits = target.Limits{Pools: 2}
+	h.fleet.budget = newBudget(h.fleet.limits(), render.NewShared(nil))
+	m := pools("o/a", "o/b")
+	h.compose(View{Snapshot: snap("first", m)})
+	m = with(m, pools("o/c"))
+	base := View{Snapshot: snap("base", m)}
+	if _, got := h.compose(base); got["c"].Set != nil || len(got["c"].Diagnostics) != 1 {
+		t.Fatalf("c was not too much: %+v", got["c"])
+	}
+	review := func(changes map[string]string) (touched []string, reads int) {
+		disk := &counted{Tree: with(m, changes)}
+		head := snap("head", nil)
+		head.Tree = disk
+		r := h.review(base, Proposal{Snapshot: head, Owner: "pull 1"})
+		return r.Touched, disk.reads
+	}
+	if touched, reads := review(map[string]string{"README.md": "x"}); len(touched) > 0 || reads > 0 {
+		t.Errorf("a proposal of something else touches %v and reads %d files", touched, reads)
+	}
+	if touched, _ := review(map[string]string{"o/c/pool.yaml": m["o/c/pool.yaml"] + "# changed\n"}); !slices.Equal(touched, []string{"c"}) {
+		t.Errorf("a proposal for it touches %v", touched)
 	}
 }
 

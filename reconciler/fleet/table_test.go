@@ -239,6 +239,40 @@ func TestRowsWithoutADirectoryAreWarnedOf(t *testing.T) {
 	}
 }
 
+// A review says nothing of rows without a directory: that is about the configuration, and
+// who proposes a change cannot mend it. What the proposal adds finds its row all the same.
+func TestAReviewIsSilentAboutRows(t *testing.T) {
+	h := newTabled(t, tabled)
+	m := pools("o/dev", "o/prod")
+	base := View{Snapshot: snap("base", m)}
+	if _, got := h.compose(base); !slices.Equal(codes(got["dev"]), []string{"row-unused"}) {
+		t.Fatalf("before: %v", got["dev"].Diagnostics)
+	}
+	for name, tc := range map[string]struct {
+		changes map[string]string
+		want    []string
+	}{
+		"a change where a row is unused": {map[string]string{"o/dev/pool.yaml": strings.ReplaceAll(m["o/dev/pool.yaml"], "${MAX:=3}", "${MAX:=2}") + "# changed\n"}, []string{"dev"}},
+		"one more of which the row is":   {pools("o/stage"), []string{"stage"}},
+		"one less":                       {map[string]string{"o/prod/pool.yaml": "", "o/dev/pool.yaml": m["o/dev/pool.yaml"] + "# changed\n"}, []string{"dev"}},
+	} {
+		r := h.review(base, Proposal{Snapshot: snap("head", with(m, tc.changes)), Owner: "pull 1"})
+		if !slices.Equal(r.Touched, tc.want) {
+			t.Errorf("%s: %v", name, r.Touched)
+		}
+		for _, b := range r.Batches {
+			for _, d := range b.Targets {
+				if len(d.Diagnostics) > 0 || d.Set == nil {
+					t.Errorf("%s: %s: %v", name, d.Policy.Target, d.Diagnostics)
+				}
+			}
+		}
+	}
+	if _, got := h.compose(base); !slices.Equal(codes(got["dev"]), []string{"row-unused"}) {
+		t.Errorf("the warning went with a review: %v", got["dev"].Diagnostics)
+	}
+}
+
 // While nobody knows which directories there are, nothing is deleted in any place that
 // the table names, and elsewhere all goes on.
 func TestNothingIsDeletedWhereATableMayLead(t *testing.T) {
