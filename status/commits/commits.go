@@ -86,13 +86,21 @@ const RecoveryGrace = 2 * time.Minute
 
 // New reads the journal of an earlier process, if there is one.
 func New(o Options) (*Commits, error) {
-	return NewNamed(o, "commit-statuses.json", maxSuperseded, 1)
+	return NewNamed(o, journalName, maxSuperseded, 1)
+}
+
+const journalName = "commit-statuses.json"
+
+// Check fails where New would not be able to read its journal, and changes nothing.
+func Check(stateDir string) error {
+	_, err := journal{path: filepath.Join(stateDir, journalName)}.text()
+	return err
 }
 
 // NewNamed reads the journal of the given name. keep is how many commits that are
 // not the last of their source may wait, and share the part of what a forge takes in
 // a minute, as one to so many.
-func NewNamed(o Options, journalName string, keep, share int) (*Commits, error) {
+func NewNamed(o Options, journalFile string, keep, share int) (*Commits, error) {
 	if o.Instance == "" || o.StateDir == "" || o.Logger == nil {
 		return nil, errors.New("make commit statuses: instance, state directory and logger are required")
 	}
@@ -101,7 +109,7 @@ func NewNamed(o Options, journalName string, keep, share int) (*Commits, error) 
 	}
 	c := &Commits{
 		o: o, queues: map[string]*queue{}, tracks: map[string][]*track{}, heads: map[string]map[int64]HeadStatus{},
-		journal: journal{path: filepath.Join(o.StateDir, journalName)}, keep: keep,
+		journal: journal{path: filepath.Join(o.StateDir, journalFile)}, keep: keep,
 	}
 	for name, f := range o.Forges {
 		c.queues[name] = newQueue(f, share, o.Now)

@@ -32,12 +32,9 @@ var errUnreadable = errors.New("status journal is unreadable")
 // understood is moved aside (errUnreadable): statuses that it held may stay
 // pending, which is better than a daemon that does not start.
 func (j journal) read() ([]*track, error) {
-	raw, err := os.ReadFile(j.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read status journal: %w", err)
+	raw, err := j.text()
+	if raw == nil || err != nil {
+		return nil, err
 	}
 	tracks, err := parseJournal(raw)
 	if err != nil {
@@ -47,6 +44,18 @@ func (j journal) read() ([]*track, error) {
 		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return tracks, nil
+}
+
+// text is the journal's, nil where there is none.
+func (j journal) text() ([]byte, error) {
+	raw, err := os.ReadFile(j.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read status journal: %w", err)
+	}
+	return raw, nil
 }
 
 func parseJournal(raw []byte) ([]*track, error) {

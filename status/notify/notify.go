@@ -115,7 +115,8 @@ type sender struct {
 	mu      sync.Mutex
 	waiting []*delivery
 	sent    map[subject]lastSent
-	lost    int // since the log last said so
+	lost    int     // since the log last said so
+	heir    *sender // who has what waits since it was handed on
 }
 
 // subject is what an event is about, lastSent what was last sent of it, and when. Kinds with
@@ -161,14 +162,63 @@ func (n *Notifier) Add(events []events.Event) {
 	}
 }
 
-// Run sends until ctx ends, and then for a moment what still waits.
+// Inherit takes over what waits in the notifier before this one, whose Run has ended, for
+// the receivers that both have, and what is still added there. It returns how many events
+// wait for receivers that there are no more.
+func (n *Notifier) Inherit(before *Notifier) (left int) {
+	had := map[*sender]bool{}
+	for _, old := range before.senders {
+		i := slices.IndexFunc(n.senders, func(w *sender) bool { return !had[w] && w.to.URL == old.to.URL })
+		if i < 0 {
+			left += old.left()
+			continue
+		}
+		had[n.senders[i]] = true
+		n.senders[i].inherit(old)
+	}
+	return left
+}
+
+func (w *sender) inherit(old *sender) {
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = append(slices.Clone(old.waiting), w.waiting...)
+	if over := len(w.waiting) - notifyQueue; over > 0 {
+		w.waiting = slices.Delete(w.waiting, 0, over)
+		w.lost += over
+	}
+	for about, last := range old.sent {
+		if w.sent[about].at.Before(last.at) {
+			w.sent[about] = last
+		}
+	}
+	w.lost += old.lost
+	old.waiting, old.heir = nil, w
+	w.box.Nudge()
+}
+
+// Run sends until ctx ends. What waits then is for Close, or for another Notifier to
+// Inherit.
 func (n *Notifier) Run(ctx context.Context) error {
+	n.each(func(w *sender) { outbox.Work(ctx, w.box, false, w.next, w.deliver) })
+	return nil
+}
+
+// Close sends for a moment what still waits. Run must have returned.
+func (n *Notifier) Close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, notifyAtEnd)
+	defer cancel()
+	n.each(func(w *sender) { w.flush(ctx) })
+}
+
+func (n *Notifier) each(f func(*sender)) {
 	var wg sync.WaitGroup
 	for _, w := range n.senders {
-		wg.Go(func() { w.run(ctx) })
+		wg.Go(func() { f(w) })
 	}
 	wg.Wait()
-	return nil
 }
 
 func (w *sender) add(e events.Event) {
@@ -182,6 +232,10 @@ func (w *sender) add(e events.Event) {
 	about, now := subject{thing, e.Source, e.Target, e.Pool, string(e.Resource), e.Name}, lastSent{sha256.Sum256(text), e.Time}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.heir != nil {
+		w.heir.add(e)
+		return
+	}
 	for other, last := range w.sent {
 		if e.Time.Sub(last.at) >= sameEvent {
 			delete(w.sent, other)
@@ -241,13 +295,10 @@ func (w *sender) drop(d *delivery) {
 	}
 }
 
-func (w *sender) run(ctx context.Context) {
-	outbox.Work(ctx, w.box, false, w.next, w.deliver)
-	// Each waiting event gets one try, as long as there is time.
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyAtEnd)
-	defer cancel()
+// flush gives what waits one try each, as long as there is time.
+func (w *sender) flush(ctx context.Context) {
 	for d := w.first(); d != nil; d = w.first() {
-		if err := w.attempt(last, d); err != nil {
+		if err := w.attempt(ctx, d); err != nil {
 			w.o.Sent(w.host, "failed")
 			w.o.Logger.Warn("notifications are not sent any more", "host", w.host, "left", w.left(), "error", err)
 			return

@@ -24,8 +24,8 @@
 // state directory, webhooks and the loops of passes live on. Passes under way end without
 // a new step, each as soon as AWS has answered the calls in flight, and none begins with
 // what was wanted before. Nothing outside notices it: statuses that are wanted wait in
-// their journals, and a push whose webhook came meanwhile is found when each source first
-// reads its repository.
+// their journals, notifications are handed on, and a push whose webhook came meanwhile is
+// found when each source first reads its repository, or by that webhook itself.
 package app
 
 import (
@@ -79,7 +79,7 @@ const (
 	notifyShare     = time.Second             // its own bound is 0.9 s
 	historyShare    = 500 * time.Millisecond
 	tracingShare    = 500 * time.Millisecond
-	reloadStopBound = 10 * time.Second
+	reloadStopBound = 5 * time.Second
 )
 
 // Options of a daemon.

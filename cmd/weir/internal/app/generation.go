@@ -31,6 +31,8 @@ type generation struct {
 	config    *config.Config
 	followers map[string]*follower // by source
 	fleet     *fleet.Fleet
+	// forges take commit statuses, by source.
+	forges map[string]commits.Forge
 	// commits posts statuses, review plans pull requests, notifier sends events; each is
 	// nil where the configuration wants none of it.
 	commits  *commits.Commits
@@ -96,7 +98,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 	g.fleet = fleet.New(fleet.Options{
 		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
 	})
-	return g, g.openNotifier()
+	return g, cmp.Or(g.makeForges(), g.openNotifier())
 }
 
 func (g *generation) newFollower(s config.Source) (*follower, error) {
@@ -187,7 +189,7 @@ func (g *generation) halt(ctx context.Context, parts ...part) error {
 }
 
 // leave ends all but the conductor, for another generation to go on. Statuses that are
-// wanted wait for that one in their journals.
+// wanted wait for that one in their journals, notifications in their notifier.
 func (g *generation) leave(ctx context.Context) error {
 	err := g.halt(ctx, pullsPart, sourcesPart, statusesPart, notifierPart)
 	if g.commits != nil {
@@ -213,6 +215,14 @@ func (g *generation) closePulls(ctx context.Context) error {
 		return nil
 	}
 	return g.review.teller.Close(ctx)
+}
+
+// closeNotifier sends what waits, for a moment.
+func (g *generation) closeNotifier(ctx context.Context) error {
+	if g.notifier != nil {
+		g.notifier.Close(ctx)
+	}
+	return nil
 }
 
 // refText says which ref is followed.
@@ -323,30 +333,39 @@ func (g *generation) patience() time.Duration {
 	}
 }
 
-// openStatuses reads the journal, if there is a forge.
-func (g *generation) openStatuses() error {
-	a := g.app
-	if len(g.config.Forges) == 0 {
-		return nil
-	}
-	forges := map[string]commits.Forge{}
+// makeForges makes the clients of the forges that get commit statuses.
+func (g *generation) makeForges() error {
+	g.forges = map[string]commits.Forge{}
 	for _, f := range g.config.Forges {
 		if f.Type == config.Generic {
 			continue
 		}
 		of := g.followers[f.Source]
-		forge, err := newForge(f, of, cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag), a.metrics)
+		forge, err := newForge(f, of, cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag), g.app.metrics)
 		if err != nil {
 			return err
 		}
-		forges[f.Source] = a.tracing.Forge(forge)
+		g.forges[f.Source] = g.app.tracing.Forge(forge)
 	}
-	if len(forges) == 0 {
+	return nil
+}
+
+// check fails where openStatuses would.
+func (g *generation) check() error {
+	if len(g.forges) == 0 {
 		return nil
 	}
-	var err error
+	return commits.Check(g.app.state.Dir)
+}
+
+// openStatuses reads the journal, if there is a forge.
+func (g *generation) openStatuses() (err error) {
+	a := g.app
+	if len(g.forges) == 0 {
+		return nil
+	}
 	g.commits, err = commits.New(commits.Options{
-		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: forges, StateDir: a.state.Dir, Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
+		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: g.forges, StateDir: a.state.Dir, Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
 	})
 	return err
 }

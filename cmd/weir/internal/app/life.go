@@ -20,7 +20,7 @@ func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	// Stop ends it after everything that sends events.
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
-	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, nil))
+	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, (*generation).closeNotifier))
 	a.showConfiguration(a.o.Config)
 	a.board.Event(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	a.reportLoss(a.book.Read().Lost)
@@ -101,7 +101,7 @@ func (a *App) spawn(ctx context.Context, name string, run func(context.Context) 
 		case <-done:
 			return err
 		case <-bound.Done():
-			return fmt.Errorf("did not stop in time: %w", bound.Err())
+			return fmt.Errorf("%s did not stop in time: %w", name, bound.Err())
 		}
 	}
 }

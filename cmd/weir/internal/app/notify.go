@@ -29,3 +29,18 @@ func (g *generation) openNotifier() (err error) {
 	g.notifier, err = notify.New(o)
 	return err
 }
+
+// takeNotifications takes over those that wait in the generation before.
+func (g *generation) takeNotifications(before *generation) {
+	left := 0
+	switch {
+	case before.notifier == nil:
+	case g.notifier == nil:
+		left = before.notifier.Waiting()
+	default:
+		left = g.notifier.Inherit(before.notifier)
+	}
+	if left > 0 {
+		g.app.log.Warn("notifications are dropped: their receiver is not configured any more", "count", left)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
@@ -53,6 +54,7 @@ func (a *App) reload(ctx context.Context) {
 			a.tellManager(systemd.SdNotifyReady)
 		}
 	}()
+	began := time.Now()
 	c, err := a.o.Load()
 	if err == nil {
 		err = a.swap(ctx, c)
@@ -70,7 +72,7 @@ func (a *App) reload(ctx context.Context) {
 	a.metrics.Reload(true)
 	a.showConfiguration(c)
 	a.board.Event(events.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
-	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets))
+	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets), "took", time.Since(began).Round(time.Millisecond))
 }
 
 // fixed names a key that a running daemon cannot change, empty if c changes none.
@@ -95,9 +97,11 @@ func fixed(old, c *config.Config) string {
 // which the page, the state directory and the passes' loops notice nothing. It waits for no
 // pass: one that is under way ends by itself, and finds then what is wanted anew.
 //
-// weir finds the faults of a configuration before anything stops. If the next generation
-// fails to open all the same, one of the old configuration starts again. Stop ends ctx
-// first: then swap starts nothing, and Stop finds the generation that it has to stop.
+// weir finds the faults of a configuration before anything stops, also whether the next
+// generation can open its journal. If it fails to open all the same, one of the old
+// configuration starts again. What stops ends with its context, whoever does not answer it;
+// swap waits for that, and not for long. Stop ends ctx first: then swap starts nothing, and
+// Stop finds the generation that it has to stop.
 func (a *App) swap(ctx context.Context, c *config.Config) error {
 	old := a.gen.Load()
 	if key := fixed(old.config, c); key != "" {
@@ -108,6 +112,9 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 	}
 	next, err := a.newGeneration(c)
 	if err != nil {
+		return err
+	}
+	if err := next.check(); err != nil {
 		return err
 	}
 	if err := old.halt(ctx, conductorPart); err != nil {
@@ -123,7 +130,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	if left != nil {
-		a.log.Warn("what the old configuration had under way is left", "error", left)
+		a.log.Warn("the old configuration did not stop in order, and the reload goes on", "error", left)
 	}
 	if err = next.openStatuses(); err != nil {
 		again := error(nil)
@@ -146,6 +153,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 		}
 	}
 	a.gen.Store(next)
+	next.takeNotifications(old)
 	a.site.set(next.config)
 	next.setHooks()
 	a.passes.repace()
