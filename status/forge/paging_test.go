@@ -276,7 +276,7 @@ func TestWhatIsDeletedHidesNothing(t *testing.T) {
 		}
 		missing("a conversation", one)
 		first, asked = n, 0
-		var s everySaid
+		var s allComments
 		all, err := s.read(size, time.Time{}, func(page int, _ string) ([]Comment, answer, error) { return read(page) })
 		if err != nil {
 			t.Fatal(err)
