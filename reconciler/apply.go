@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -247,10 +248,14 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.
 	return out
 }
 
+// seenMoments is how long what a pass has observed is recent enough to replace or end
+// machines by it. Limits of calls may keep a step waiting for far longer.
+const seenMoments = 5 * time.Second
+
 // execute does what a step asks for, after it reads again what the step ends and what
 // it relies on.
 func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step.Result, error) {
-	if st.Seen != nil {
+	if st.Seen != nil && (!st.Seen.Moments || s.sinceLook() >= seenMoments) {
 		if err := s.Cloud.Confirm(ctx, *st.Seen); err != nil {
 			return step.Result{}, err
 		}
@@ -266,6 +271,13 @@ func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step
 	res, err := s.Cloud.Execute(ctx, do)
 	s.noteRefresh(do, st.Instances, res, err)
 	return res, err
+}
+
+// sinceLook is how long ago the pass began to look.
+func (s *Scope) sinceLook() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now().Sub(s.queried)
 }
 
 func asError(err error) *observed.Error {

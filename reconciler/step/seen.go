@@ -1,14 +1,16 @@
 package step
 
 import (
+	"maps"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Seen holds the facts that the end of a resource rests on: which one it was, and whose
-// it said to be. It is read once more right before the request, because names are used
-// again, and another may have taken the resource over since the pass observed it.
+// Seen holds the facts that the end of a resource or of machines rests on: which one it
+// was, and whose it said to be. It is read once more right before the request, because
+// names are used again, and another may have taken the resource over since the pass
+// observed it.
 type Seen struct {
 	Resource Resource
 	// Name is a group's or nodegroup's, within Cluster; ID is a launch template's,
@@ -19,6 +21,9 @@ type Seen struct {
 	CreatedAt time.Time
 	// Tags are those that say whose it is, and whether it may go.
 	Tags map[string]string
+	// Moments says that it need not be read again within moments of the pass's look:
+	// machines come back, and a fleet that rolls has no calls to spare.
+	Moments bool
 }
 
 // whose are the tags without which, or with another value of which, nothing is deleted.
@@ -47,6 +52,17 @@ func SeenNodegroup(n observed.Nodegroup) *Seen {
 // SeenTemplate holds the facts of a launch template that weir must see again.
 func SeenTemplate(t observed.Template) *Seen {
 	return &Seen{Resource: LaunchTemplate, Name: t.Name, ID: t.ID, Tags: whoseTags(t.Tags)}
+}
+
+// ToRoll is what weir must see before machines are replaced or ended, which is after a
+// step of the same plan has changed these tags.
+func (s *Seen) ToRoll(put map[string]string, remove []string) *Seen {
+	s.Moments = true
+	for _, k := range remove {
+		delete(s.Tags, k)
+	}
+	maps.Copy(s.Tags, whoseTags(put))
+	return s
 }
 
 // Differs says how the present resource differs, "" if it does not.

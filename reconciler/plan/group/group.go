@@ -198,7 +198,11 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 	changes = append(changes, changedSettings(pool, have, &u)...)
 	if len(changes) > 0 {
 		ends, n := u.EndsMachines(have)
-		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u})
+		s := step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u}
+		if ends {
+			s.Seen = step.SeenGroup(have).ToRoll(nil, nil) // the tags come later
+		}
+		c.Step(pool, s)
 	}
 	c.updateSeparately(pool, have)
 	c.UpdateHooks(pool, have, g.LifecycleHooks)
@@ -213,6 +217,12 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 	}
 	c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "tags differ",
 		Changes: basis.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: step.TagGroup{Group: have.Name, Put: observed.GroupTags(put), Remove: remove}})
+}
+
+// seenToRoll is what a group must be right before machines are replaced, which is after
+// its tags are put right.
+func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
+	return step.SeenGroup(have).ToRoll(basis.MissingTags(groupTags(c.In, pool), observed.GroupTagValues(have.Tags)))
 }
 
 // undone reports whether a group has been rolled to the wanted configuration so

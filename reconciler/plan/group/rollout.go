@@ -130,6 +130,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
 		Reason:  why,
 		Changes: append(changes, preferenceChanges(pool)...), Rollout: version.Refreshed(pool.Group.MixedInstancesPolicy),
+		Seen: c.seenToRoll(pool, have),
 		Do: step.StartRefresh{
 			Group: have.Name, Template: version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
 		},
@@ -156,6 +157,7 @@ func (c Planner) supersede(pool *intent.Pool, have observed.Group, running obser
 		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: versions + types,
 		Reason:  "the running " + what + " to version " + running.Template.Version + " is superseded",
 		Changes: c.launchChanges(pool, have, version),
+		Seen:    c.seenToRoll(pool, have),
 		Do:      step.CancelRefresh{Group: have.Name, RefreshID: running.ID},
 	})
 }

@@ -181,7 +181,8 @@ func (w wantNodegroup) tags(p basis.Policy) map[string]string {
 // this pass.
 func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	pool := w.pool
-	if put, remove := basis.MissingTags(w.tags(c.In.Policy), have.Tags); len(put)+len(remove) > 0 {
+	put, remove := basis.MissingTags(w.tags(c.In.Policy), have.Tags)
+	if len(put)+len(remove) > 0 {
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.ManagedNodegroup, Name: have.Name, Reason: "tags differ",
 			Changes: basis.TagChanges(pool, put, remove, have.Tags),
 			Do:      step.TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Put: put, Remove: remove}})
@@ -215,6 +216,9 @@ func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	}
 	for i := range steps {
 		steps[i].Later = i > 0 && steps[i].Held == ""
+		if steps[i].Disruptive {
+			steps[i].Seen = step.SeenNodegroup(have).ToRoll(put, remove)
+		}
 		c.Step(pool, steps[i])
 	}
 }
