@@ -17,7 +17,7 @@ import (
 // after the effect. What the former owner put and the new one does not want is
 // removed in the end, tags and lifecycle hooks, and the former owner writes nothing.
 func TestMoveCrash(t *testing.T) {
-	foreign := intent.LifecycleHook{Name: "boot", LifecycleTransition: launching, HeartbeatTimeout: 60}
+	foreign := intent.LifecycleHook{Name: "boot", LifecycleTransition: launching, HeartbeatTimeout: 30, DefaultResult: "CONTINUE"}
 	for name, pool := range map[string]func(hooks ...intent.LifecycleHook) intent.Pool{
 		"group": func(hooks ...intent.LifecycleHook) intent.Pool {
 			p := groupPool("web", "m5.large", 1)

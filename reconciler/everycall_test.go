@@ -93,7 +93,7 @@ func chapters(t testing.TB, subnets []string) []chapter {
 		g.Tags = map[string]string{"Name": "full", "team": "platform"}
 		full.LaunchTemplate.Tags = g.Tags
 		g.SuspendedProcesses = []intent.Process{{Name: "AZRebalance"}, {Name: "AlarmNotification", Suspended: true}}
-		g.LifecycleHooks = []intent.LifecycleHook{drainHook(90), {Name: "boot", LifecycleTransition: launching, HeartbeatTimeout: 60}}
+		g.LifecycleHooks = []intent.LifecycleHook{drainHook(90), {Name: "boot", LifecycleTransition: launching, HeartbeatTimeout: 30, DefaultResult: "CONTINUE"}}
 		g.Options.WarmPool = &intent.WarmPool{PoolState: "Stopped", MinSize: 2}
 		g.Options.TargetGroupARNs = []string{fmt.Sprintf(targetGroup, "b")}
 		g.Options.MetricsCollection = &intent.MetricsCollection{Granularity: "1Minute", Metrics: []string{"GroupMaxSize"}}

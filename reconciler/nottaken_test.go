@@ -38,7 +38,7 @@ func tampered() (before, after reconciler.Desired) {
 	full.LaunchTemplate.Tags = g.Tags
 	full.LaunchTemplate.Data.KeyName = "another"
 	g.SuspendedProcesses = []intent.Process{{Name: "AZRebalance"}, {Name: "AlarmNotification", Suspended: true}, {Name: "ScheduledActions", Suspended: true}}
-	g.LifecycleHooks = []intent.LifecycleHook{drainHook(90), {Name: "boot", LifecycleTransition: launching, HeartbeatTimeout: 60}}
+	g.LifecycleHooks = []intent.LifecycleHook{drainHook(90), {Name: "boot", LifecycleTransition: launching, HeartbeatTimeout: 30, DefaultResult: "CONTINUE"}}
 	g.Options.WarmPool = &intent.WarmPool{PoolState: "Hibernated", MinSize: 0}
 	g.Options.TargetGroupARNs = []string{fmt.Sprintf(targetGroup, "b"), fmt.Sprintf(targetGroup, "c")}
 	g.Options.MetricsCollection = &intent.MetricsCollection{Granularity: "1Minute", Metrics: []string{"GroupMaxSize"}}
