@@ -37,7 +37,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 	case unlaunched != "":
 		c.Severity, c.Reason = "Warning", reasonLaunchFailed
 	case !s.InfrastructureReady, moving:
-		c.Reason = "InProgress"
+		c.Reason = ReasonInProgress
 		if text := launch.Pending(in, pool); text != "" {
 			c.Reason, c.Message = launch.ReasonPending, text
 		} else if s.Nodegroup != nil && len(s.Nodegroup.Health) > 0 && left.Failure == "" {
@@ -46,7 +46,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 	case open:
 		c.Severity, c.Reason, c.Message = left.Severity, left.Reason, left.Message
 	case s.ReadyReplicas < s.DesiredReplicas:
-		c.Reason = "InProgress"
+		c.Reason = ReasonInProgress
 	case s.AvailableReplicas < s.DesiredReplicas:
 		c.Reason = ReasonMinReady
 		c.Message = strconv.Itoa(int(s.UnavailableReplicas)) + " of " + strconv.Itoa(int(s.DesiredReplicas)) + " machines have not been ready for minReadySeconds, which is " + strconv.Itoa(int(pool.MinReadySeconds))
@@ -79,6 +79,8 @@ func (s *PoolStatus) failsBeside(c *Condition, reason, cause, text string) {
 
 // Reasons of the condition Ready that others go by.
 const (
+	// ReasonInProgress says that machines or what they come from are on their way.
+	ReasonInProgress   = "InProgress"
 	reasonControlPlane = "WaitingForControlPlane"
 	reasonLaunchFailed = "LaunchFailed"
 	// ReasonMinReady says that the machines are ready, and have to be for some time.

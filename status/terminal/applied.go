@@ -146,6 +146,9 @@ func note(s plan.PoolStatus) string {
 		if c.Type == "Ready" && c.Message != "" {
 			return wording.Clean(c.Message)
 		}
+		if missing := int(s.DesiredReplicas - s.ReadyReplicas); c.Type == "Ready" && c.Reason == plan.ReasonInProgress && missing > 0 {
+			return "waits for " + wording.Count(missing, "machine")
+		}
 		if c.Type == "Ready" && c.Reason != "" {
 			return wording.Clean(c.Reason)
 		}

@@ -199,12 +199,20 @@ func (m Marks) note(s plan.PoolStatus) tableCell {
 		parts = append(parts, "suspended")
 	}
 	if m.Targets[s.Target].Stale {
-		parts, color = append([]string{"as last seen: the target fails now"}, parts...), red
+		color = red
 	}
 	if color == "" && (mark.Held != "" || mark.Drift) {
 		color = yellow
 	}
-	return tableCell{strings.Join(slices.DeleteFunc(parts, func(t string) bool { return t == "" }), "; "), color}
+	text := strings.Join(slices.DeleteFunc(parts, func(t string) bool { return t == "" }), "; ")
+	switch {
+	case !m.Targets[s.Target].Stale:
+	case text == "":
+		text = "not known: the target fails now"
+	default:
+		text = "not known: the target fails now; as last seen: " + text
+	}
+	return tableCell{text, color}
 }
 
 // Ago is a length of time in one unit: 12s, 5m, 3h, 9d.
