@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
@@ -59,6 +62,10 @@ func emulatorCommand(s surroundings) *cobra.Command {
 			return server.Run(c.Context())
 		},
 	}
+	c.SetHelpFunc(func(c *cobra.Command, args []string) {
+		c.Parent().HelpFunc()(c, args)
+		fmt.Fprint(c.OutOrStdout(), emulatorOperations())
+	})
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "", "address to listen on, such as 127.0.0.1:8345; port 0 takes a free one")
 	f.StringVar(&o.State, "state", "", "file to keep the state in (default: in memory only)")
@@ -68,6 +75,25 @@ func emulatorCommand(s surroundings) *cobra.Command {
 	f.BoolVar(&o.Throttle, "throttle", false, "throttle as AWS does")
 	f.StringArrayVar(&quotas, "quota", nil, "override a quota, NAME=N; may be repeated. Names: "+strings.Join(world.QuotaNames(), ", "))
 	return c
+}
+
+// emulatorOperations are the operations that the emulator has, by service.
+func emulatorOperations() string {
+	var b strings.Builder
+	b.WriteString("\nOperations:\n")
+	operations := awsemu.Operations()
+	for _, service := range slices.Sorted(maps.Keys(operations)) {
+		line := "  " + service + ":"
+		for _, name := range operations[service] {
+			if len(line)+1+len(name) > 100 {
+				b.WriteString(line + "\n")
+				line = "   "
+			}
+			line += " " + name
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
 }
 
 func parseQuotas(flags []string) (map[string]int, error) {

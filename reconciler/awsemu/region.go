@@ -1,6 +1,9 @@
 package awsemu
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
@@ -100,6 +103,17 @@ func (s *Server) addServices() {
 	add(s, elb.Service(), nil, func(r *region) *elb.Region { return &r.ELB })
 	add(s, quotas.Service(), nil, func(r *region) *quotas.Region { return &r.quotas })
 	add(s, iam.Service(), nil, func(r *region) *iam.Region { return &r.iam })
+}
+
+// Operations are the names of the operations that the emulator has, sorted, by service.
+func Operations() map[string][]string {
+	s := &Server{services: map[string]*service{}, timers: map[string]func(*region, string){}}
+	s.addServices()
+	out := map[string][]string{}
+	for name, sv := range s.services {
+		out[name] = slices.Sorted(maps.Keys(sv.Ops))
+	}
+	return out
 }
 
 // add gives the server a service whose part of a region is an R.
