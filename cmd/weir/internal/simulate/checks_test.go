@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -104,11 +105,36 @@ func (w *World) writes(c *call, body []byte) {
 			form.Set("LaunchTemplateName", name)
 		}
 	}
+	for _, name := range []string{"", group, form.Get("LaunchTemplateName")} {
+		// A pass may have been under way.
+		if s, ok := m.suspended[name]; ok && time.Since(s.since) > 10*time.Minute && w.aheadOf().Before(s.until) {
+			w.fail("%s of %s writes to %q, which is suspended until %v", c.name, m.name, cmp.Or(group, form.Get("LaunchTemplateName")), s.until)
+		}
+	}
+	if c.name == "DeleteLaunchTemplateVersions" {
+		w.drops(form)
+	}
 	if kind := form.Get("LaunchTemplateData.InstanceType"); kind != "" {
 		w.said(c, form.Get("LaunchTemplateName"), "machines of "+kind, func(p pool) bool { return p.kind == kind })
 	}
 	if size := form.Get("MaxSize"); size != "" {
 		w.said(c, group, "a maximum of "+size, func(p pool) bool { return strconv.Itoa(p.max) == size })
+	}
+}
+
+// drops: no version is deleted that a group or a machine has.
+func (w *World) drops(form url.Values) {
+	for _, g := range w.groups() {
+		for name, values := range form {
+			if g.Template != form.Get("LaunchTemplateId") || !strings.HasPrefix(name, "LaunchTemplateVersion.") {
+				continue
+			}
+			for _, i := range g.Instances {
+				if i.Version == values[0] || g.Version == values[0] {
+					w.fail("version %s of %s is deleted, which it uses", values[0], g.Name)
+				}
+			}
+		}
 	}
 }
 

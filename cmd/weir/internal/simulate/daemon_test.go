@@ -42,7 +42,7 @@ func (m *member) start(dir string) {
 	ctx, cancel := context.WithCancel(context.WithValue(w.t.Context(), callerKey{}, d))
 	d.cancel = cancel
 	a, err := app.New(ctx, app.Options{
-		Config: c, Logger: w.logger(), Version: "simulated", Rand: rand.New(rand.NewPCG(w.o.Seed, uint64(w.step))).Float64, //nolint:gosec // It is repeated on purpose.
+		Config: c, Logger: w.logger(), Version: "simulated", Rand: w.chance,
 		Getenv: func(name string) string {
 			if name == "HOME" {
 				return dir
@@ -61,6 +61,12 @@ func (m *member) start(dir string) {
 	d.app = a
 	go func() { d.done <- a.Run(ctx) }()
 	w.trace("%s started", m.name)
+}
+
+// chance is the same for all that ask at one moment, for the order in which goroutines ask
+// is nobody's.
+func (w *World) chance() float64 {
+	return rand.New(rand.NewPCG(w.o.Seed, uint64(time.Now().UnixNano()))).Float64() //nolint:gosec // It is repeated on purpose.
 }
 
 // stop stops the process as a service manager does.
@@ -122,13 +128,20 @@ func (m *member) command(path string, in gates.Request) {
 	if err != nil {
 		m.w.t.Fatal(err)
 	}
-	m.post(path, body, http.Header{"Content-Type": {"application/json"}, commands.Header: {"1"}})
+	if path == commands.ResumePath {
+		m.suspended = map[string]suspension{}
+	}
+	m.post(path, body, http.Header{"Content-Type": {"application/json"}, commands.Header: {"1"}}, func() {
+		if length, err := time.ParseDuration(in.For); err == nil && path == commands.SuspendPath {
+			m.suspended[in.Pool] = suspension{time.Now(), m.w.aheadOf().Add(length)}
+		}
+	})
 }
 
-// post sends something to what the member serves.
-func (m *member) post(path string, body []byte, header http.Header) {
+// post sends something to what the member serves; then is called once it is accepted.
+func (m *member) post(path string, body []byte, header http.Header, then func()) {
 	w, d := m.w, m.process
-	if d == nil {
+	if d == nil || w.frozen {
 		return
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
@@ -150,6 +163,14 @@ func (m *member) post(path string, body []byte, header http.Header) {
 		}
 		if bytes.Contains(text, []byte(canary)) {
 			w.fail("%s shows a secret: %s", path, text)
+		}
+		select {
+		case <-d.dead: // nobody has heard it
+			return
+		default:
+		}
+		if resp.StatusCode == http.StatusOK {
+			then()
 		}
 	}()
 }

@@ -254,7 +254,10 @@ func (m *member) approve() string {
 func (w *World) schedule() {
 	r := rand.New(rand.NewPCG(w.o.Seed, 1<<41)) //nolint:gosec // It is repeated on purpose.
 	var sum int
-	all := slices.Concat(happenings, pullHappenings)
+	all := slices.Clone(happenings)
+	if !w.o.Alone {
+		all = append(all, pullHappenings...)
+	}
 	if w.o.Reviewed {
 		all = append(all, happening{30, func(w *World, _ *rand.Rand) string { return w.members[0].approve() }})
 		w.at(time.Minute, func() { w.trace("%s", w.members[0].approve()) })

@@ -23,7 +23,12 @@ type member struct {
 	told     []told
 	// allowed are the pools as people have approved them, where that is needed.
 	allowed map[string][]pool
+	// suspended are its pools that are suspended, by name, and "" for all of them.
+	suspended map[string]suspension
 }
+
+// suspension begins by the world's clock, and ends by AWS's.
+type suspension struct{ since, until time.Time }
 
 // told is what Git said the branch was, at a moment.
 type told struct {
@@ -33,7 +38,7 @@ type told struct {
 
 // join adds a member, before the world begins.
 func (w *World) join(i int) {
-	m := &member{w: w, name: "fleet", target: "prod", prefix: "pool-", reviewed: w.o.Reviewed, allowed: map[string][]pool{}}
+	m := &member{w: w, name: "fleet", target: "prod", prefix: "pool-", reviewed: w.o.Reviewed, allowed: map[string][]pool{}, suspended: map[string]suspension{}}
 	if i > 0 {
 		m.name, m.target, m.prefix, m.reviewed = fmt.Sprintf("fleet-%d", i), fmt.Sprintf("prod-%d", i), fmt.Sprintf("m%d-pool-", i), false
 	}
@@ -53,6 +58,7 @@ instance: %[1]s
 stateDir: state
 listen: 127.0.0.1:0
 interval: %[3]v
+keepVersions: 1
 sources:
 - {name: pools, url: http://git.example.com/fleet.git, ref: {branch: main}, interval: %[4]v}
 forges:

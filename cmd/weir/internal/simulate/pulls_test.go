@@ -206,7 +206,7 @@ func (w *World) hook(r *rand.Rand, event string, what map[string]any) {
 	header := http.Header{"X-Gitea-Event": {event}, "X-Gitea-Delivery": {strconv.Itoa(w.hooks)}, "X-Gitea-Signature": {hex.EncodeToString(mac.Sum(nil))}, "Content-Type": {"application/json"}}
 	send := func() {
 		for _, m := range w.members {
-			m.post("/hooks/pools", text, header.Clone())
+			m.post("/hooks/pools", text, header.Clone(), func() {})
 		}
 	}
 	after := time.Duration(r.IntN(3000)) * time.Millisecond

@@ -37,6 +37,8 @@ type Options struct {
 	// applies what people have approved and nothing else. Interval is that of passes.
 	Daemons  int
 	Reviewed bool
+	// Alone has nobody open pull requests.
+	Alone    bool
 	Interval time.Duration
 	// Leave are the decisions that are not carried out, by step.
 	Leave []int
