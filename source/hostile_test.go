@@ -199,15 +199,15 @@ func TestSlowButHonest(t *testing.T) {
 		repo.ServeHTTP(&slowWriter{ResponseWriter: w}, r)
 	}))
 	defer slow.Close()
-	g := open(t, source.Config{URL: slow.URL + strings.TrimPrefix(repo.URL(), repo.URL()[:strings.LastIndex(repo.URL(), "/")])}, source.Options{Timeout: 2 * time.Second})
+	g := open(t, source.Config{URL: slow.URL + strings.TrimPrefix(repo.URL(), repo.URL()[:strings.LastIndex(repo.URL(), "/")])}, source.Options{Timeout: 5 * time.Second})
 	start := time.Now()
 	wantRevision(t, g, one)
-	if took := time.Since(start); took < 3*time.Second {
+	if took := time.Since(start); took < 6*time.Second {
 		t.Errorf("it took %s: the test is not slow enough to show anything", took)
 	}
 }
 
-// slowWriter sends 100 kB in half a second.
+// slowWriter sends 100 kB in a second.
 type slowWriter struct {
 	http.ResponseWriter
 	sent int
@@ -217,7 +217,7 @@ func (s *slowWriter) Write(p []byte) (int, error) {
 	n, err := flusher{s.ResponseWriter}.Write(p)
 	if s.sent += n; s.sent > 100_000 {
 		s.sent = 0
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(time.Second)
 	}
 	return n, err
 }
