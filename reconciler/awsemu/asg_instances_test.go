@@ -279,6 +279,9 @@ func TestLifecycleActions(t *testing.T) {
 			must(e.autoscaling().CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{AutoScalingGroupName: aws.String("web"), LifecycleHookName: &hook, InstanceId: &id, LifecycleActionResult: &result}))(e.t)
 		}
 	}
+	drop := func(e *env, _ string) {
+		must(e.autoscaling().DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: aws.String("web"), LifecycleHookName: aws.String("a")}))(e.t)
+	}
 	heartbeat := func(e *env, id string) {
 		must(e.autoscaling().RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{AutoScalingGroupName: aws.String("web"), LifecycleHookName: aws.String("a"), InstanceId: &id}))(e.t)
 	}
@@ -300,6 +303,8 @@ func TestLifecycleActions(t *testing.T) {
 		"one of two":                       {[]string{"a", "b"}, launching, "ABANDON", []step{complete("b", "CONTINUE")}, "Pending:Wait"},
 		"both of two":                      {[]string{"a", "b"}, launching, "ABANDON", []step{complete("b", "CONTINUE"), complete("a", "CONTINUE")}, "InService"},
 		"one of two abandons":              {[]string{"a", "b"}, launching, "CONTINUE", []step{complete("b", "ABANDON"), after(5 * time.Second)}, ""},
+		"a launch whose hook is deleted":   {[]string{"a"}, launching, "CONTINUE", []step{drop, after(5 * time.Second)}, ""},
+		"an end whose hook is deleted":     {[]string{"a"}, terminating, "ABANDON", []step{drop}, "Terminating:Proceed"},
 		"an end waits":                     {[]string{"a"}, terminating, "CONTINUE", []step{after(4 * time.Minute)}, "Terminating:Wait"},
 		"an end is completed":              {[]string{"a"}, terminating, "CONTINUE", []step{complete("a", "CONTINUE")}, "Terminating:Proceed"},
 		"an end is completed and over":     {[]string{"a"}, terminating, "CONTINUE", []step{complete("a", "CONTINUE"), after(5 * time.Second)}, ""},
@@ -453,6 +458,20 @@ func TestADeadInstanceComesBackFromStandby(t *testing.T) {
 	e.wait(time.Minute)
 	wantStates(t, e.read("web"), map[string]int{"Standby/1": 1})
 	must(e.autoscaling().ExitStandby(ctx, &autoscaling.ExitStandbyInput{AutoScalingGroupName: web, InstanceIds: ids}))(t)
+	e.wait(10 * time.Second)
+	if got := e.members("web"); len(got) != 1 || got[0] == ids[0] {
+		t.Errorf("members %v", got)
+	}
+}
+
+// An instance that is told to be unhealthy and then ends does not keep its grace period.
+func TestADeadInstanceHasNoGrace(t *testing.T) {
+	e := start(t, awsemu.Options{})
+	e.group("web", 1)
+	ids := e.members("web")
+	must(e.autoscaling().UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("web"), HealthCheckGracePeriod: aws.Int32(3600)}))(t)
+	must(e.autoscaling().SetInstanceHealth(ctx, &autoscaling.SetInstanceHealthInput{InstanceId: &ids[0], HealthStatus: aws.String("Unhealthy")}))(t)
+	must(e.ec2().TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids}))(t)
 	e.wait(10 * time.Second)
 	if got := e.members("web"); len(got) != 1 || got[0] == ids[0] {
 		t.Errorf("members %v", got)

@@ -118,5 +118,12 @@ func deleteLifecycleHook(rq *request, in deleteHookInput) error {
 		return invalid("No Lifecycle Hook found for %s", in.LifecycleHookName)
 	}
 	g.Hooks.Remove(in.LifecycleHookName)
+	for _, m := range slices.Concat(g.Members, g.WarmMembers) {
+		for _, a := range m.Actions {
+			if a.Hook == in.LifecycleHookName {
+				(&hooked{rq.Region, g, m}).hookGone(a)
+			}
+		}
+	}
 	return nil
 }

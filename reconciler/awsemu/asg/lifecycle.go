@@ -139,6 +139,16 @@ func (h *hooked) complete(a lifecycleAction, result, why string) {
 	}
 }
 
+// hookGone ends an action of a hook that was deleted: launches are abandoned, and what
+// ends goes on.
+func (h *hooked) hookGone(a lifecycleAction) {
+	result := resultAbandon
+	if strings.HasSuffix(h.m.Lifecycle, memberEndWaiting) {
+		result = resultContinue
+	}
+	h.complete(a, result, "Lifecycle Hook was deleted")
+}
+
 // endProceeds ends the instance of a member whose terminating hooks are through, or
 // keeps it where the group's policy says so for those that were abandoned: beside the
 // capacity, until a call ends it.

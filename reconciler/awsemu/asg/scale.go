@@ -65,7 +65,7 @@ func (r *Region) replaceUnhealthy(g *Group) {
 		if !m.Active() || m.Health == healthy {
 			continue
 		}
-		if r.Now().Before(m.Spared) {
+		if in := r.ec2.Instances.Get(m.ID); in != nil && in.Alive() && r.Now().Before(m.Spared) {
 			continue // a timer comes at the end of its grace period
 		}
 		cause := "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped."
