@@ -19,6 +19,9 @@ func (p *Plan) Digest() string {
 	if p.Secretless {
 		return ""
 	}
+	if p.Digested != "" {
+		return p.Digested
+	}
 	type change struct {
 		Field    string
 		From, To any

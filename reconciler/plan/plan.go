@@ -46,6 +46,9 @@ type Plan struct {
 	reviewed map[string]string
 	// behind are the pools that follow images and leave a newer one to a later plan.
 	behind map[string]bool
+	// Digested is the digest of the plan that this one is a copy of, for who is shown it:
+	// its steps lack what the digest is made of. It is empty for the plan itself.
+	Digested string
 }
 
 // Summary counts pools by their gravest verb.

@@ -33,6 +33,9 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 	out.Diagnostics = f.diagnostics(r.Diagnostics)
 	if r.Plan != nil {
 		p := *r.Plan
+		if len(p.Steps) > 0 {
+			p.Digested = r.Plan.Digest()
+		}
 		p.Diagnostics = f.diagnostics(p.Diagnostics)
 		p.Steps = make([]step.Step, len(r.Plan.Steps))
 		for i, s := range r.Plan.Steps {

@@ -1,0 +1,35 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// What is shown of a plan names the digest that lets the plan run, though the copy lacks
+// the cluster of a nodegroup and says other words for a secret.
+func TestARedactedPlanKeepsItsDigest(t *testing.T) {
+	redact := report.Redact(func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") })
+	r := &plan.Report{Target: "prod", Plan: &plan.Plan{Target: "prod", Steps: []step.Step{
+		{Verb: step.Delete, Resource: step.ManagedNodegroup, Name: "workers", Do: step.DeleteNodegroup{NodegroupName: observed.NodegroupName{Cluster: "prod-eu", Name: "workers"}}},
+		{Verb: step.Update, Resource: step.AutoScalingGroup, Name: "web", Changes: []step.Change{{Field: "tags.a", From: "hunter2", To: "b"}}},
+	}}}
+	shown := redact.Report(r)
+	if got, want := shown.Plan.Digest(), r.Plan.Digest(); got != want {
+		t.Errorf("the shown plan has the digest %s, want %s", got, want)
+	}
+	if again := redact.Report(shown); again.Plan.Digest() != r.Plan.Digest() {
+		t.Error("a copy of a copy has another digest")
+	}
+	if shown.Plan.Steps[1].Changes[0].From != "***" {
+		t.Errorf("the secret is shown: %v", shown.Plan.Steps[1].Changes)
+	}
+	r.Plan.Secretless = true
+	if got := redact.Report(r).Plan.Digest(); got != "" {
+		t.Errorf("a plan without secrets has the digest %s", got)
+	}
+}
