@@ -98,7 +98,7 @@ func (w *World) await(d *daemon) error {
 // kill ends a process in the middle of what it does: no call of it has an effect any more,
 // and the next one finds the files as they are now. It starts again later.
 func (w *World) kill(d *daemon, r *rand.Rand) {
-	if d != d.process {
+	if d != d.process || w.o.Steady {
 		return
 	}
 	next := w.t.TempDir()

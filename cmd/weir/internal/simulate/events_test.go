@@ -153,7 +153,10 @@ var happenings = []happening{
 		m.command(commands.ReconcilePath, gates.Request{Target: m.target, Retry: r.IntN(2) == 0})
 		return "reconcile " + m.target
 	}},
-	// The process, and the machine that it is on.
+}
+
+// processHappenings are what happens to processes.
+var processHappenings = []happening{
 	{2, func(w *World, r *rand.Rand) string {
 		all := w.running()
 		if len(all) == 0 || w.frozen {
@@ -255,6 +258,9 @@ func (w *World) schedule() {
 	r := rand.New(rand.NewPCG(w.o.Seed, 1<<41)) //nolint:gosec // It is repeated on purpose.
 	var sum int
 	all := slices.Clone(happenings)
+	if !w.o.Steady {
+		all = append(all, processHappenings...)
+	}
 	if !w.o.Alone {
 		all = append(all, pullHappenings...)
 	}

@@ -37,9 +37,9 @@ type Options struct {
 	// applies what people have approved and nothing else. Interval is that of passes.
 	Daemons  int
 	Reviewed bool
-	// Alone has nobody open pull requests.
-	Alone    bool
-	Interval time.Duration
+	// Alone has nobody open pull requests, Steady has no process end.
+	Alone, Steady bool
+	Interval      time.Duration
 	// Leave are the decisions that are not carried out, by step.
 	Leave []int
 	// Log gets a line for each step; nil for none.
