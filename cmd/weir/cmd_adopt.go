@@ -20,18 +20,18 @@ const adoptHelp = `Take over launch templates, Auto Scaling groups and nodegroup
 under the names that the manifests want: those that Cluster API Provider AWS made,
 those that nobody has marked, and with --from those of another weir.
 
-Only tags change, and no machine is replaced. What is shown is what would be
-retagged and, as steps of a later pass, what apply does afterwards: nothing, where
-the manifests say what AWS holds. A pool with a KubeadmConfig gets one new version
-of its launch template, whose user data is the only difference; its machines stay.
+Only tags change, and weir replaces no machine. The plan shows the resources that get
+new tags and, as steps of a later pass, what apply does afterwards: nothing, where the
+manifests agree with AWS. A pool with a KubeadmConfig gets one new version of its
+launch template, whose user data is the only difference; its machines stay.
 
-Targets in report mode and suspended ones are adopted too, as only tags change. If
-Git wants other machines than there are, the first rollout afterwards is held until
+Targets in report mode and suspended ones are adopted too, as only tags change. If Git
+wants other machines than there are, weir holds the first rollout afterwards until
 somebody approves it, or a commit changes the pool.
 
-Never adopted is what CloudFormation, Karpenter or EKS has marked as its own, what
-belongs to another cluster, and the group behind a nodegroup, which follows its
-nodegroup. Before this, stop whoever reconciles the resources now: pause the
+weir never adopts resources that CloudFormation, Karpenter or EKS has marked as its
+own, resources of another cluster, or the group behind a nodegroup, which follows its
+nodegroup. Before this, stop the program that reconciles the resources now: pause the
 cluster for Cluster API, suspend the target of the other weir.
 
 Without --yes, the command asks on a terminal and elsewhere changes nothing.

@@ -11,18 +11,18 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-const applyHelp = `Make AWS what the manifests say, in one pass.
+const applyHelp = `Apply the manifests to AWS, in one pass.
 
-What is applied is what plan shows for the same arguments; see weir plan --help for
-the two ways to say it. A second apply makes no write. With --wait, passes follow
-one another until every pool has converged: instances are in service, rollouts are
-finished, nothing is left to do. Targets go in the order of dependsOn, each once
-those before it have converged.
+It applies what weir plan shows for the same arguments; see weir plan --help for the
+two ways to give them. A second apply makes no write. With --wait, passes follow one
+another until every pool has converged: instances are in service, rollouts are
+finished, nothing is left to do. Targets go in the order of dependsOn, each once those
+before it have converged.
 
-On a terminal the plan is shown first, and the answer to one question applies
-exactly that plan; what goes is named, and its number is the answer. --yes asks nothing.
-Without a terminal nobody is asked; nothing is deleted, and nothing that was adopted
-is rolled for the first time, unless --yes is given.
+On a terminal it shows the plan first, asks once, and applies exactly that plan. Where
+the plan deletes something, it names that, and the answer is the number of deletions.
+--yes asks nothing. Without a terminal it asks nobody, and without --yes it then
+deletes nothing and does not roll an adopted pool for the first time.
 `
 
 // defaultTimeout is how long apply --wait waits at most.

@@ -21,10 +21,10 @@ SSM, KMS, STS, reads of IAM, Elastic Load Balancing and Service Quotas over thei
 wire protocols, for weir, the AWS CLI, SDKs and other tools. The account is
 000000000000; every region has a default VPC with three zones, images of both
 architectures with their SSM parameters, Cluster API's roles, and an EKS cluster named
-demo. Any credentials are taken.
+demo. It takes any credentials.
 
-The first line printed is the address. With --state, the state is read from a file
-and saved to it while it changes and when weir is told to stop.
+It prints its address first. With --state it reads its state from a file, and saves it
+there while it changes and when weir stops.
 
 With --faults, what a JSON file says goes wrong, and what is written to the file, or
 that it is removed, counts from the next request on. A selector that is missing fits

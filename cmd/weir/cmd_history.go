@@ -25,8 +25,8 @@ const historyHelp = `Show what happened, the newest first: what was made, change
 found and refused, or with --passes the passes that did something, failed, or
 changed how a target stands.
 
-Without --config a running daemon is asked, at --server. With it the daemon that it
-configures is asked, and where none answers, the state directory is read. The newest
+Without --config it asks a running daemon, at --server. With it, it asks the daemon of
+that configuration and, where none answers, reads the state directory. The newest
 10,000 events and 2,000 passes of the last 30 days are kept.
 `
 

@@ -14,11 +14,11 @@ import (
 
 const planHelp = `Show what apply would do, and change nothing.
 
-With --config, the arguments are names of its targets, and what is planned is the
-commit that each target's source follows. Without it, PATH is planned as it is on
-disk: a kustomization directory, a directory of YAML files, or one file. The
-instance is then "weir" and the target the directory's name; resources of another
-target are refused, and what PATH no longer wants is left alone without --prune.
+With --config, the arguments are names of its targets, and weir plans the commit that
+each target's source follows. Without it, weir plans PATH as it is on disk: a
+kustomization directory, a directory of YAML files, or one file. The instance is then
+"weir" and the target the directory's name; weir then refuses resources of another target,
+and leaves alone what PATH no longer wants, unless --prune is given.
 
 With --path, a Git work tree takes the place of the commit that its source follows,
 as it is on disk: also what is not committed or not tracked yet, without what Git
@@ -33,8 +33,8 @@ of the current directory without --path. A new file is sent once it was added. T
 planned as a pull request from a fork is: with the role for plans, and nothing is
 decrypted.
 
-Each changed field is shown with the file and line that set it. On a terminal
-long values are cut to its width; what is written elsewhere is whole.
+Each changed field is shown with the file and line that set it. On a terminal long
+values are cut to its width; other outputs are whole.
 `
 
 func planCommand(s surroundings) *cobra.Command {

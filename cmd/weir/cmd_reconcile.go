@@ -10,12 +10,13 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const reconcileHelp = `Have a running daemon look at Git and make a pass now.
+const reconcileHelp = `Make a running daemon read Git and start a pass now.
 
-What Git has new starts another pass. A pass looks at all targets; the TARGETs limit what is tried again with --retry:
-rollouts that failed, and steps that AWS refused, which are otherwise left alone
-until Git changes. --override-window lets the TARGETs do outside of their windows
-what else waits for one, until they have converged or an hour has gone by.
+A new commit starts another pass. A pass looks at all targets; the TARGETs limit what
+--retry tries again: rollouts that failed, and steps that AWS refused, which weir
+otherwise leaves alone until Git changes. --override-window lets the TARGETs do
+outside of their windows what else waits for one, until they have converged or an hour
+has gone by.
 
 Where the file with suspensions and approvals is damaged or gone, weir holds all
 writes, and weir status says so. Suspend again what must stay suspended, then say
@@ -26,7 +27,7 @@ func reconcileCommand(s surroundings) *cobra.Command {
 	var retry, override, accept bool
 	c := &cobra.Command{
 		Use:   "reconcile [TARGET…] [flags]",
-		Short: "have the daemon look at Git and make a pass now",
+		Short: "make the daemon read Git and start a pass now",
 		Long:  reconcileHelp + "\n" + exitHelp("reconcile"),
 		Example: `  weir reconcile
   weir reconcile prod --retry

@@ -12,10 +12,10 @@ import (
 
 const resumeHelp = `End what weir suspend began.
 
-Without POOL the suspension of the target ends, and with --all those of its pools
-too. --all without TARGET ends what weir suspend --all began, and leaves the
-suspensions of targets and pools. What stays suspended is named. What is suspended in
-the configuration or paused in Git stays so. It is no error if nothing was suspended.`
+Without POOL the suspension of the target ends, and with --all those of its pools too.
+--all without TARGET ends what weir suspend --all began, and leaves the suspensions of
+targets and pools. weir names what stays suspended. Suspensions in the configuration
+and pauses in Git stay as they are. It is no error if nothing was suspended.`
 
 func resumeCommand(s surroundings) *cobra.Command {
 	var flags commandFlags

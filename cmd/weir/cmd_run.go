@@ -22,11 +22,11 @@ import (
 const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS at
 what Git says, and report as commit statuses, on a page and as metrics.
 
-The address of the page is printed first; everything else goes to the log on
-standard error. SIGTERM or Ctrl-C finishes the call to AWS that is under way, starts
-no other, and leaves no commit status pending; a second one ends at once. SIGHUP or
-a change of the file reloads the configuration, and has all credentials read and
-tried anew; one with a fault is refused as a whole, and the old one stays.
+The address of the page is printed first; everything else goes to the log on standard
+error. SIGTERM or Ctrl-C finishes the call to AWS that is under way, starts no other,
+and leaves no commit status pending; a second one ends at once. SIGHUP or a change of
+the file reloads the configuration, and reads and tries all credentials anew; weir
+refuses one with a fault as a whole, and keeps the old one.
 
 A service manager that has set NOTIFY_SOCKET, such as systemd with Type=notify, is
 told when the page listens and the state is read, which is before the first pass, then

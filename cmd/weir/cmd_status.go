@@ -22,11 +22,11 @@ import (
 
 const statusHelp = `Show how every pool stands.
 
-Without arguments a running daemon is asked, at --server. With --config the daemon
-that it configures is asked, and where none answers, AWS is read directly, as it is
-for a PATH or with --endpoint-url; nothing is changed. TARGETs limit what is shown,
-as --phase and --problems do: the latter shows what has failed, is held, has drifted
-or has not converged.
+Without arguments it asks a running daemon, at --server. With --config it asks the
+daemon of that configuration and, where none answers, reads AWS directly, as for a
+PATH or with --endpoint-url; it changes nothing. TARGETs limit what is shown, as
+--phase and --problems do: the latter shows what has failed, is held, has drifted or
+has not converged.
 
 READY counts instances in service and those that are wanted, BOUNDS are the least
 and the most, SEEN is when the daemon last looked. On a terminal the table fits its

@@ -13,13 +13,13 @@ import (
 const suspendHelp = `Keep weir from changing a target, one of its pools, or with --all
 everything, for a while.
 
-It is looked at and planned as before; its steps are held as "suspended", with who
-asked for it, until when and why. Calls to AWS that are under way are finished. The
-suspension outlives restarts and ends by itself, or with weir resume. A second one
-of the same target or pool takes the place of the first. One of everything holds
-targets that come later too, and leaves those of targets and pools as they are.
+weir observes and plans it as before, and holds its steps as "suspended", with who
+asked for it, until when and why. It finishes the calls to AWS that are under way. The
+suspension outlives restarts and ends by itself, or with weir resume. A second one of
+the same target or pool takes the place of the first. One of everything holds targets
+that come later too, and leaves those of targets and pools as they are.
 
-The daemon is asked on its own machine; where none runs, --config lets the command
+The command asks the daemon on its own machine; where none runs, --config lets it
 write the daemon's state directory.`
 
 func suspendCommand(s surroundings) *cobra.Command {

@@ -19,15 +19,15 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const validateHelp = `Check manifests, offline: each PATH is a kustomization directory, a directory of
-YAML files, or one file. All faults are shown at once, each with the file, line and
-column that it is about, and once however many paths have it. What only AWS can
-tell is checked by weir plan.
+const validateHelp = `Check manifests, offline: each PATH is a kustomization directory, a directory of YAML
+files, or one file. All faults are shown at once, each with the file, line and column
+that it is about, and once however many paths have it. weir plan checks what only AWS
+can tell.
 
-Files are named relative to the root of their Git repository, from whichever
-directory weir is started. -o sarif prints a SARIF 2.1.0 log for code scanning, and
--o github prints workflow commands, which GitHub Actions shows beside the lines of a
-pull request. Every code is explained by weir explain CODE.
+Files are named relative to the root of their Git repository, from whichever directory
+weir is started. -o sarif prints a SARIF 2.1.0 log for code scanning, and -o github
+prints workflow commands, which GitHub Actions shows beside the lines of a pull
+request. weir explain CODE explains a code.
 `
 
 // checked is what validation found in one path.

@@ -200,7 +200,7 @@ func (s *Server) handleStale(rq *wire.Exchange, r *region) error {
 			return err
 		}
 		s.join(&before)
-		s.place(rq, &before)
+		s.setRegion(rq, &before)
 	}
 	return rq.Handle()
 }

@@ -189,12 +189,12 @@ func (s *Server) serve(rq *wire.Exchange, call *Call) answer {
 	call.Time, call.Account = s.world.Now, accountID
 	r := s.region(accountID, call.Region)
 	rq.Caller, _ = r.sts.Caller(rq.AccessKey)
-	s.place(rq, r)
+	s.setRegion(rq, r)
 	return s.run(rq, r, call)
 }
 
-// place gives an exchange the region that it is about.
-func (s *Server) place(rq *wire.Exchange, r *region) {
+// setRegion gives an exchange the region that it is about.
+func (s *Server) setRegion(rq *wire.Exchange, r *region) {
 	rq.World, rq.Part = &r.Region, s.services[rq.Service.Name].part(r)
 }
 

@@ -18,15 +18,15 @@ func (g *Group) launchConfig(r *Region) GroupConfig {
 	return g.Config
 }
 
-// place is a subnet, or a zone of the default VPC, to launch in.
-type place struct {
+// location is a subnet, or a zone of the default VPC, to launch in.
+type location struct {
 	subnet, zone string
 	load         int // active members in the zone
 	own          int // active members in the subnet
 }
 
-// places are where the group may launch, the emptiest zone first.
-func (g *Group) places(r *Region) []place {
+// locations are where the group may launch, the emptiest zone first.
+func (g *Group) locations(r *Region) []location {
 	inZone, inSubnet := map[string]int{}, map[string]int{}
 	for _, m := range g.Members {
 		if m.Active() {
@@ -34,15 +34,15 @@ func (g *Group) places(r *Region) []place {
 			inSubnet[m.SubnetID]++
 		}
 	}
-	var out []place
+	var out []location
 	for _, id := range g.Subnets {
 		if s := r.ec2.Subnets.Get(id); s != nil {
-			out = append(out, place{subnet: id, zone: s.Zone, load: inZone[s.Zone], own: inSubnet[id]})
+			out = append(out, location{subnet: id, zone: s.Zone, load: inZone[s.Zone], own: inSubnet[id]})
 		}
 	}
 	if len(g.Subnets) == 0 {
 		for _, zone := range g.Zones {
-			out = append(out, place{zone: zone, load: inZone[zone]})
+			out = append(out, location{zone: zone, load: inZone[zone]})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool {
@@ -82,7 +82,7 @@ func (r *Region) launched(g *Group, err *wire.Error) bool {
 // that work, and hands it to join; the fault is that of the first attempt.
 func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join func(*Choice, *ec2.Instance)) *wire.Error {
 	var firstErr *wire.Error
-	for _, at := range g.places(r) {
+	for _, at := range g.locations(r) {
 		elsewhere := false
 		for i := range choices {
 			ch := &choices[i]

@@ -127,7 +127,7 @@ func (r *Region) moveOne(g *Group) {
 		return
 	}
 	for _, m := range g.Members {
-		if m.Active() && !g.hasPlace(m) {
+		if m.Active() && !g.inLocation(m) {
 			r.EndMember(g, m, fmt.Sprintf("instances were launched to balance instances in zones %s with other zones resulting in more than desired number of instances in the group. An instance was taken out of service.", strings.Join(g.Zones, " ")))
 			r.Touch(g)
 			return
@@ -135,7 +135,7 @@ func (r *Region) moveOne(g *Group) {
 	}
 }
 
-func (g *Group) hasPlace(m *Member) bool {
+func (g *Group) inLocation(m *Member) bool {
 	if len(g.Subnets) > 0 && !m.Attached {
 		return slices.Contains(g.Subnets, m.SubnetID)
 	}

@@ -120,7 +120,7 @@ func (in *GroupInput) Changed(r *Region, g *Group) (*Group, *wire.Error) {
 	if err := in.applySizes(n, g == nil); err != nil {
 		return nil, err
 	}
-	if err := in.applyPlaces(r, n); err != nil {
+	if err := in.applyLocations(r, n); err != nil {
 		return nil, err
 	}
 	if err := in.applySource(r, n); err != nil {
@@ -198,8 +198,8 @@ func (in *GroupInput) applySizes(n *Group, isNew bool) *wire.Error {
 	return nil
 }
 
-// applyPlaces sets subnets and zones.
-func (in *GroupInput) applyPlaces(r *Region, n *Group) *wire.Error {
+// applyLocations sets subnets and zones.
+func (in *GroupInput) applyLocations(r *Region, n *Group) *wire.Error {
 	if len(in.AvailabilityZones) > 0 && len(in.AvailabilityZoneIDs) > 0 {
 		return invalid("AvailabilityZones and AvailabilityZoneIds cannot both be specified in the same request")
 	}

@@ -73,7 +73,7 @@ func (in *createNodegroupInput) check(r *Region, c *Cluster) *wire.Error {
 	case c.Nodegroups.Len() >= r.Quota("nodegroups-per-cluster"):
 		return wire.Fail("ResourceLimitExceededException", "The maximum number of nodegroups in a cluster is %d", r.Quota("nodegroups-per-cluster"))
 	}
-	for _, check := range []func(*Region, *Cluster) *wire.Error{in.checkPlaces, in.checkSizes, in.checkTemplate, in.checkMachine} {
+	for _, check := range []func(*Region, *Cluster) *wire.Error{in.checkRoleAndSubnets, in.checkSizes, in.checkTemplate, in.checkMachine} {
 		if err := check(r, c); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (in *createNodegroupInput) check(r *Region, c *Cluster) *wire.Error {
 // custom says whether the user's launch template names the image.
 func (in *createNodegroupInput) custom() bool { return in.data.Has("ImageId") }
 
-func (in *createNodegroupInput) checkPlaces(r *Region, c *Cluster) *wire.Error {
+func (in *createNodegroupInput) checkRoleAndSubnets(r *Region, c *Cluster) *wire.Error {
 	if in.NodeRole == "" || !r.iam.Entities.HasRoleARN(in.NodeRole) {
 		return invalid("The role with name %s cannot be found.", in.NodeRole[strings.LastIndex(in.NodeRole, "/")+1:])
 	}

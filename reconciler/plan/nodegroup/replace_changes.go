@@ -30,7 +30,7 @@ func (c Planner) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, dif
 	w.hasTemplate = false // shown above
 	before, after := creationChanges(w, w.comparable(old, ng)), creationChanges(w, w.comparable(ng, ng))
 	before, after = append(before, basis.TagChanges(w.pool, old.Tags, nil, nil)...), append(after, basis.TagChanges(w.pool, ng.Tags, nil, nil)...)
-	told := func(field string) bool {
+	listed := func(field string) bool {
 		switch field {
 		case "scaling.minSize", "scaling.maxSize", "replicas", "amiVersion":
 			return true
@@ -41,7 +41,7 @@ func (c Planner) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, dif
 	}
 	for _, ch := range append(after, before...) {
 		field := ch.Field
-		if told(field) || ownRecord(field) {
+		if listed(field) || ownRecord(field) {
 			continue
 		}
 		if ch.From, ch.To = valueOf(before, field), valueOf(after, field); field == "updateConfig" {

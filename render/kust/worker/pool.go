@@ -118,13 +118,13 @@ type pool struct {
 }
 
 func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
-	places, limits := p.large, p.limits.of(j)
+	slots, limits := p.large, p.limits.of(j)
 	if j.Small {
-		places = p.small
+		slots = p.small
 	}
 	select {
-	case places <- struct{}{}:
-		defer func() { <-places }()
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

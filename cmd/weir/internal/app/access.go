@@ -98,5 +98,5 @@ func (s *site) commanded(d commands.Action) {
 		e.Target = d.Targets[0]
 	}
 	s.app.board.Event(e)
-	s.app.ring()
+	s.app.passAll()
 }

@@ -140,11 +140,11 @@ type App struct {
 	cleanups  []cleanup
 	fatal     chan error
 	reloadDue chan struct{}
-	// rung wakes the conductor; all makes it nudge every scope.
-	rung chan struct{}
-	all  atomic.Bool
-	// lookDue says that a command wants the sources to look at Git.
-	lookDue atomic.Bool
+	// wakeup wakes the conductor; all makes it nudge every scope.
+	wakeup chan struct{}
+	all    atomic.Bool
+	// sourcesDue says that a command wants the sources to look at Git.
+	sourcesDue atomic.Bool
 
 	book     *gates.Book
 	lineages *lineage.Book
@@ -168,7 +168,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Secrets = &redact.Registry{}
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
-	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), reloadDue: make(chan struct{}, 1), rung: make(chan struct{}, 1)}
+	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), reloadDue: make(chan struct{}, 1), wakeup: make(chan struct{}, 1)}
 	a.passes = &passes{app: a, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}
 	a.reporter = &reporter{app: a, log: newPassLog(a.log)}
 	if err := a.open(ctx); err != nil {

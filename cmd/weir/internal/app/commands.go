@@ -57,8 +57,8 @@ func (m *memory) take(c *fleet.Composition) {
 	maps.DeleteFunc(m.fresh, func(name string, _ time.Time) bool { _, is := c.Conditions[name]; return !is })
 }
 
-// places are the scopes that a target is in.
-func (m *memory) places(target string) []reconciler.ScopeKey {
+// scopesOf are the scopes that a target is in.
+func (m *memory) scopesOf(target string) []reconciler.ScopeKey {
 	var out []reconciler.ScopeKey
 	for key, b := range m.batches {
 		if slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) {
@@ -191,7 +191,7 @@ func (p *passes) noted(r *plan.Report) bool {
 				m.fresh = map[string]time.Time{}
 			}
 			m.fresh[name] = fresh
-			p.nudge(m.places(name))
+			p.nudge(m.scopesOf(name))
 		}
 	}
 	done := m.busy[r.Target] && r.Converged()
@@ -239,7 +239,7 @@ func (d daemon) Approved(approval gates.Approval) []string {
 	for _, g := range made {
 		out = append(out, g.Target)
 	}
-	d.app.ring()
+	d.app.passAll()
 	return out
 }
 
@@ -260,8 +260,8 @@ func (d daemon) Reconcile(targets []string, retry bool) []string {
 		}
 		d.app.passes.retry(t.Name, pools)
 	}
-	d.app.lookDue.Store(true)
-	d.app.ring()
+	d.app.sourcesDue.Store(true)
+	d.app.passAll()
 	return out
 }
 

@@ -33,7 +33,7 @@ func (g *generation) conduct(ctx context.Context) error {
 			case <-look.C:
 				g.reportSilence(time.Now())
 				continue
-			case <-g.app.rung:
+			case <-g.app.wakeup:
 			case <-g.fleet.Ended():
 			case <-timer.C:
 			}
@@ -79,8 +79,8 @@ func (g *generation) reportSilence(now time.Time) {
 	g.app.board.Unanswered(since)
 }
 
-// ring starts a pass over every scope now.
-func (a *App) ring() {
+// passAll starts a pass over every scope now.
+func (a *App) passAll() {
 	a.all.Store(true)
 	a.wake()
 }
@@ -89,7 +89,7 @@ func (a *App) ring() {
 // which something else is wanted than before. It never blocks.
 func (a *App) wake() {
 	select {
-	case a.rung <- struct{}{}:
+	case a.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -126,8 +126,8 @@ func (g *generation) compose(ctx context.Context) error {
 	all := g.app.all.Swap(false)
 	g.app.board.Beat(3 * g.config.Interval)
 	g.hideCredentials()
-	if g.app.lookDue.Swap(false) {
-		g.look()
+	if g.app.sourcesDue.Swap(false) {
+		g.nudgeSources()
 	}
 	views, err := g.views(ctx, g.news)
 	if err != nil {

@@ -119,7 +119,7 @@ func (g *generation) newFollower(s config.Source) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	line = a.lineages.Line(git.ID(), s.Name, git, a.ring, time.Now)
+	line = a.lineages.Line(git.ID(), s.Name, git, a.passAll, time.Now)
 	return &follower{config: s, git: git, line: line, app: app, heard: make(chan struct{}), view: fleet.View{
 		ID: git.ID(), At: git.At, Verify: fmt.Sprintf("%+v", c.Verify),
 	}}, nil
@@ -149,7 +149,7 @@ func (g *generation) start(ctx context.Context) {
 		g.spawn(ctx, statusesPart, "statuses", g.commits.Run)
 	}
 	if g.review != nil {
-		g.spawn(ctx, pullsPart, "pull request statuses", g.review.teller.Run)
+		g.spawn(ctx, pullsPart, "pull request statuses", g.review.comments.Run)
 		for name, w := range g.review.watchers {
 			g.spawn(ctx, pullsPart, "pull requests of "+name, w.Run)
 		}
@@ -196,7 +196,7 @@ func (g *generation) leave(ctx context.Context) error {
 		err = errors.Join(err, g.commits.Leave())
 	}
 	if g.review != nil {
-		err = errors.Join(err, g.review.teller.Leave())
+		err = errors.Join(err, g.review.comments.Leave())
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (g *generation) closePulls(ctx context.Context) error {
 	if g.review == nil {
 		return nil
 	}
-	return g.review.teller.Close(ctx)
+	return g.review.comments.Close(ctx)
 }
 
 // closeNotifier sends what waits, for a moment.

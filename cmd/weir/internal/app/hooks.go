@@ -70,8 +70,8 @@ func (f *follower) At() string {
 	return f.view.Snapshot.Revision
 }
 
-// look makes every source look at its repository, and at its pull requests.
-func (g *generation) look() {
+// nudgeSources makes every source look at its repository, and at its pull requests.
+func (g *generation) nudgeSources() {
 	for name, f := range g.followers {
 		f.Nudge()
 		if w := g.watcher(name); w != nil {

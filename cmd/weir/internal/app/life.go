@@ -162,7 +162,7 @@ func (a *App) Run(ctx context.Context) error {
 	case failure = <-a.fatal:
 		a.log.Error("weir stops", "error", failure)
 	}
-	a.tellManager(systemd.SdNotifyStopping)
+	a.notifyManager(systemd.SdNotifyStopping)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	return errors.Join(failure, a.Stop(stop))

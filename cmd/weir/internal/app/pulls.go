@@ -13,7 +13,7 @@ import (
 
 // review is what plans the pull requests of one generation.
 type review struct {
-	teller   *comments.Comments
+	comments *comments.Comments
 	watchers map[string]*pulls.Watcher // by source
 	// known is how many watchers knew their own login at the last pass.
 	known int
@@ -41,7 +41,7 @@ func (g *generation) openPulls() error {
 		return nil
 	}
 	var err error
-	r.teller, err = comments.New(comments.Options{
+	r.comments, err = comments.New(comments.Options{
 		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: commenters, StateDir: a.state.Dir,
 		Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite, WroteComment: a.metrics.CommentWrite,
 	})
@@ -56,7 +56,7 @@ func (g *generation) openPulls() error {
 		follower := g.followers[f.Source]
 		r.watchers[f.Source], err = pulls.New(pulls.Options{
 			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
-			Policy: f.PullRequests, Display: tellers{r.teller, a.board}, Approver: a.book, Approved: a.ring, DB: a.db,
+			Policy: f.PullRequests, Display: display{r.comments, a.board}, Approver: a.book, Approved: a.passAll, DB: a.db,
 			PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
 			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 		})
@@ -76,17 +76,17 @@ func (g *generation) watcher(source string) *pulls.Watcher {
 	return g.review.watchers[source]
 }
 
-// tellers tell the forge and the page.
-type tellers struct {
+// display shows pull requests on the forge and on the page.
+type display struct {
 	forge *comments.Comments
 	board *board.Board
 }
 
 // Begin says that a head was seen.
-func (t tellers) Begin(source string, number int64, sha string) { t.forge.Begin(source, number, sha) }
+func (t display) Begin(source string, number int64, sha string) { t.forge.Begin(source, number, sha) }
 
 // Show says what became of a pull request.
-func (t tellers) Show(p report.Pull) {
+func (t display) Show(p report.Pull) {
 	t.board.Pull(p)
 	t.forge.Show(p)
 }
@@ -94,7 +94,7 @@ func (t tellers) Show(p report.Pull) {
 // retry tries again what a forge refused.
 func (r *review) retry() {
 	if r != nil {
-		r.teller.Retry()
+		r.comments.Retry()
 	}
 }
 

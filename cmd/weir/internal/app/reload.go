@@ -48,10 +48,10 @@ func (a *App) configChanged() {
 // reload puts a new configuration in the place of the old one. One that has a
 // fault, or that changes what only a restart can change, is refused as a whole.
 func (a *App) reload(ctx context.Context) {
-	a.tellManager(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
+	a.notifyManager(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
 	defer func() {
 		if ctx.Err() == nil { // otherwise weir stops
-			a.tellManager(systemd.SdNotifyReady)
+			a.notifyManager(systemd.SdNotifyReady)
 		}
 	}()
 	began := time.Now()

@@ -44,23 +44,23 @@ func watchdog() (time.Duration, error) {
 // starting tells the service manager which step of the start begins. The manager gives
 // it time for that step alone, so that a slow start goes on and one that hangs ends.
 func (a *App) starting(step string) {
-	a.tellManager(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
+	a.notifyManager(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
 }
 
 // supervise tells the service manager that the daemon is ready, which it is before its
 // first pass, and from then on that it is alive, as long as the loop shows signs of life.
 func (a *App) supervise(ctx context.Context) error {
-	started, told := time.Now(), ""
+	started, sent := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
 	for {
 		if _, alive := a.board.Silence(started, 0); a.watchdog > 0 && alive {
 			lines = append(lines, systemd.SdNotifyWatchdog)
 		}
-		if text := standing(a.board.Targets()); text != told {
-			told = text
+		if text := standing(a.board.Targets()); text != sent {
+			sent = text
 			lines = append(lines, "STATUS="+text)
 		}
-		a.tellManager(lines...)
+		a.notifyManager(lines...)
 		lines = nil
 		pace := statusPace
 		if !a.Ready() {
@@ -79,9 +79,9 @@ func (a *App) supervise(ctx context.Context) error {
 	}
 }
 
-// tellManager tells the service manager something. One that does not listen any
+// notifyManager tells the service manager something. One that does not listen any
 // more is no reason to stop.
-func (a *App) tellManager(lines ...string) {
+func (a *App) notifyManager(lines ...string) {
 	if len(lines) == 0 {
 		return
 	}

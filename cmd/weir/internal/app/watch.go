@@ -26,7 +26,7 @@ func (g *generation) watchNamed(ctx context.Context) (stop func()) {
 		tokens = append(tokens, s.Auth.GitHubApp.PrivateKeyFile)
 	}
 	stops := []func(){
-		g.app.watch(ctx, values, g.app.ring),
+		g.app.watch(ctx, values, g.app.passAll),
 		g.app.watch(ctx, certificates, g.app.configChanged),
 		g.app.watch(ctx, tokens, func() {
 			if g.commits != nil {

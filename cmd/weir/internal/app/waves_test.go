@@ -410,7 +410,7 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 	heldBy(t, a, "prod", second, step.HeldSuspended, "incident 17")
 	w.aws.ResetCalls()
 	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=second-web&MaxSize=7")
-	a.ring()
+	a.passAll()
 	eventually(t, "the size is put back", func() string {
 		if got := w.query("autoscaling", "DescribeAutoScalingGroups&AutoScalingGroupNames.member.1=second-web"); !strings.Contains(got, "<MaxSize>3</MaxSize>") {
 			return got

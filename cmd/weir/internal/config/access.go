@@ -106,12 +106,12 @@ func (v *validator) accessProxy() {
 	p := a.Proxy
 	for i, text := range p.Addresses {
 		prefix, err := access.ParsePrefix(text)
-		place := fmt.Sprintf("%s.addresses[%d]", at, i)
+		entry := fmt.Sprintf("%s.addresses[%d]", at, i)
 		switch {
 		case err != nil:
-			v.fault(place, "bad-value", "write it like 10.0.1.7 or 10.0.0.0/16", "%q is no address", text)
+			v.fault(entry, "bad-value", "write it like 10.0.1.7 or 10.0.0.0/16", "%q is no address", text)
 		case prefix.Bits() == 0 && p.SecretFile == "":
-			v.fault(place, "bad-value", "name the proxy's own addresses, or add secretFile", "%q is every address: anybody could say who they are", text)
+			v.fault(entry, "bad-value", "name the proxy's own addresses, or add secretFile", "%q is every address: anybody could say who they are", text)
 		}
 	}
 	for _, h := range []struct{ key, name string }{{"userHeader", p.UserHeader}, {"groupsHeader", p.GroupsHeader}, {"secretHeader", p.SecretHeader}} {

@@ -55,15 +55,15 @@ func (v *validator) planRoles() {
 	if !slices.ContainsFunc(v.config.Forges, v.config.PlansPulls) {
 		return
 	}
-	type place struct{ account, region, role, endpoint string }
+	type scope struct{ account, region, role, endpoint string }
 	type planned struct{ by, as string }
-	first := map[place]planned{}
+	first := map[scope]planned{}
 	for i := range v.config.Targets {
 		for _, t := range v.config.Targets[i].Rows() {
 			if len(t.AllowedRoleARNs) > 0 {
 				continue
 			}
-			p := place{t.AccountID, t.Region, t.RoleARN, t.EndpointURL}
+			p := scope{t.AccountID, t.Region, t.RoleARN, t.EndpointURL}
 			before, known := first[p]
 			if !known {
 				first[p] = planned{t.Name, t.PlanRoleARN}

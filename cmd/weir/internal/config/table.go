@@ -42,7 +42,7 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 		v.fault(at, "bad-value", "", "the key of a row is what %s stands for, which is never empty", t.Key)
 	}
 	own := (&target.Target{}).With(r)
-	v.place(at, own, g)
+	v.accountRegion(at, own, g)
 	whole := t.With(r)
 	switch {
 	case whole.Region == "":
@@ -58,8 +58,8 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 	}
 }
 
-// place checks where a target or a row is applied and how that is reached.
-func (v *validator) place(at string, t *target.Target, g target.Glob) {
+// accountRegion checks where a target or a row is applied and how that is reached.
+func (v *validator) accountRegion(at string, t *target.Target, g target.Glob) {
 	if t.Region != "" && !ValidRegion(t.Region) {
 		v.fault(at+".region", "bad-value", "", "%q does not look like a region", t.Region)
 	}

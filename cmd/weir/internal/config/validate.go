@@ -207,7 +207,7 @@ func (v *validator) targets() {
 			v.fault(at+".region", "missing-key", "", "the AWS region is required")
 		}
 		if g, err := target.ParseGlob(t.Path); err == nil { // else it has been said
-			v.place(at, t, g)
+			v.accountRegion(at, t, g)
 			v.varsFrom(at, t, g)
 		}
 		v.table(at, t)

@@ -15,17 +15,17 @@ import (
 type addresses struct {
 	// text is the file, nil where the file is missing.
 	text      []byte
-	page, aws place
+	page, aws span
 }
 
-// place is an address in a configuration, with where its text begins and ends; empty
+// span is an address in a configuration, with where its text begins and ends; empty
 // where the demo could not have written it.
-type place struct {
+type span struct {
 	address    string
 	start, end int
 }
 
-func (p place) or(preferred string) string {
+func (p span) or(preferred string) string {
 	if p.address == "" {
 		return preferred
 	}
@@ -48,11 +48,11 @@ func readAddresses(file string) (addresses, error) {
 		return a, nil
 	}
 	if n := valueOf(doc.Content[0], "listen"); n != nil && loopback(n.Value) {
-		a.page = placeOf(text, n, n.Value)
+		a.page = spanOf(text, n, n.Value)
 	}
 	if n := valueOf(valueOf(doc.Content[0], "aws"), "endpoint"); n != nil {
 		if u, err := url.Parse(n.Value); err == nil && u.Scheme == "http" && loopback(u.Host) {
-			a.aws = placeOf(text, n, u.Host)
+			a.aws = spanOf(text, n, u.Host)
 		}
 	}
 	return a, nil
@@ -69,7 +69,7 @@ func (a addresses) with(page, aws string) []byte {
 
 // edit is a new text for a place.
 type edit struct {
-	place
+	span
 	text string
 }
 
@@ -93,13 +93,13 @@ func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// placeOf finds a scalar in its text, between its quotes if it has some.
-func placeOf(text []byte, n *yaml.Node, address string) place {
+// spanOf finds a scalar in its text, between its quotes if it has some.
+func spanOf(text []byte, n *yaml.Node, address string) span {
 	start := 0
 	for range n.Line - 1 {
 		next := bytes.IndexByte(text[start:], '\n')
 		if next < 0 {
-			return place{}
+			return span{}
 		}
 		start += next + 1
 	}
@@ -108,9 +108,9 @@ func placeOf(text []byte, n *yaml.Node, address string) place {
 		start++
 	}
 	if start > len(text) || !bytes.HasPrefix(text[start:], []byte(n.Value)) {
-		return place{}
+		return span{}
 	}
-	return place{address: address, start: start, end: start + len(n.Value)}
+	return span{address: address, start: start, end: start + len(n.Value)}
 }
 
 func loopback(address string) bool {

@@ -16,7 +16,7 @@ const deepest = 4
 // hintBelow says of a directory in which nothing was found that directories below it
 // hold manifests: the user gave the parent of the overlays, and "no faults" would be
 // true of nothing.
-func hintBelow(list diag.List, dir string, place string, pools int) diag.List {
+func hintBelow(list diag.List, dir string, shown string, pools int) diag.List {
 	missing := slices.IndexFunc(list, func(d diag.Diagnostic) bool { return d.Code == "kustomization-missing" && d.Line == 0 })
 	if pools > 0 || missing < 0 && list.HasErrors() {
 		return list
@@ -31,7 +31,7 @@ func hintBelow(list diag.List, dir string, place string, pools int) diag.List {
 		return list
 	}
 	return append(list, diag.Diagnostic{
-		Severity: diag.Warning, Code: "manifests-below", Position: diag.Position{File: place},
+		Severity: diag.Warning, Code: "manifests-below", Position: diag.Position{File: shown},
 		Summary: "the directory's own files hold no pool", Detail: detail,
 	})
 }

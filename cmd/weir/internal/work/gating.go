@@ -98,7 +98,7 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 			for i := range b.Targets { // that it waits itself is no news to those after it
 				b.Targets[i].Policy.Gates.Wave = ""
 			}
-			g.look(ctx, b)
+			g.note(ctx, b)
 		}
 		g.ready = map[string]gates.Grant{}
 		for _, a := range g.records.Approvals {
@@ -112,8 +112,8 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 	gates.Gate(batches, g.conditions, g.records, g.known, gates.Pending{Ready: g.ready, Begin: g.begin}, g.clock.Moment())
 }
 
-// look takes in how the targets of a scope stand.
-func (g *gating) look(ctx context.Context, b reconciler.Batch) {
+// note takes in how the targets of a scope stand.
+func (g *gating) note(ctx context.Context, b reconciler.Batch) {
 	for _, r := range reconciler.RunBatch(ctx, b, reconciler.PlanOnly) {
 		g.known.Note(r)
 	}
@@ -139,7 +139,7 @@ func (g *gating) renew(ctx context.Context, batches []reconciler.Batch) {
 			}
 		}
 		if !b.Fresh.IsZero() {
-			g.look(ctx, b)
+			g.note(ctx, b)
 		}
 	}
 }
