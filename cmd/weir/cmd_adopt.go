@@ -111,7 +111,7 @@ func adopt(ctx context.Context, s surroundings, w *work.Work, output string, yes
 		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
 	code := applyCode(applied, false, false) // the user did not ask for the steps that are held from now on
-	w.LookAgain(ctx, applied)
+	w.PlanAgain(ctx, applied)
 	if err := printAdopted(s, output, applied); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func approveCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return flags.tell(s, out, func() {
+		return flags.printAnswer(s, out, func() {
 			fmt.Fprintf(s.stdout, "approved until %s\n", when(out.Approval.Until))
 			if len(out.Plans) > 0 {
 				fmt.Fprintf(s.stdout, "it is the plan of %s\n", wording.Clean(strings.Join(out.Plans, ", ")))

@@ -69,7 +69,7 @@ func explainCommand(s surroundings) *cobra.Command {
 		var out []terminal.Explained
 		if len(args) == 2 {
 			for _, f := range fields {
-				f.Origin = r.Place(f.Origin)
+				f.Origin = r.Readable(f.Origin)
 				out = append(out, terminal.Explained{Field: f})
 			}
 		} else if out, err = chains(r, pool, fields, args[2]); err != nil {
@@ -184,12 +184,12 @@ func chains(r *work.Rendered, pool *intent.Pool, fields []render.Field, name str
 			known[id] = r.Chain(f)
 		}
 		e := terminal.Explained{Field: f, Chain: slices.Clone(known[id])}
-		e.Origin = r.Place(f.Origin)
+		e.Origin = r.Readable(f.Origin)
 		for i := range e.Chain {
 			step := &e.Chain[i]
-			step.Position = r.Place(step.Position)
+			step.Position = r.Readable(step.Position)
 			if step.By != nil {
-				by := r.Place(*step.By)
+				by := r.Readable(*step.By)
 				step.By = &by
 			}
 		}

@@ -55,7 +55,7 @@ func reconcileCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return flags.tell(s, out, func() {
+		return flags.printAnswer(s, out, func() {
 			if out.Accepted != nil {
 				fmt.Fprintln(s.stdout, "weir writes again, with the suspensions and approvals that there are now")
 				return

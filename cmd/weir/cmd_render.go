@@ -54,9 +54,9 @@ func renderCommand(s surroundings) *cobra.Command {
 		var out []byte
 		switch output {
 		case outputIntents:
-			out, err = r.IntentsYAML(r.Place)
+			out, err = r.IntentsYAML(r.Readable)
 		case outputIntentsJSON:
-			out, err = r.IntentsJSON(r.Place)
+			out, err = r.IntentsJSON(r.Readable)
 		default:
 			if show {
 				_, err = s.open.Write(r.YAML())

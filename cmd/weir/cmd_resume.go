@@ -41,7 +41,7 @@ func resumeCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return flags.tell(s, out, func() {
+		return flags.printAnswer(s, out, func() {
 			for _, e := range out.Resumed {
 				fmt.Fprintf(s.stdout, "%s goes on\n", wording.Clean(named(e.Target, e.Pool)))
 			}

@@ -61,7 +61,7 @@ func suspendCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return flags.tell(s, out, func() {
+		return flags.printAnswer(s, out, func() {
 			fmt.Fprintf(s.stdout, "%s suspended until %s\n", wording.Clean(named(out.Suspension.Target, out.Suspension.Pool)), when(out.Suspension.Until))
 		})
 	}

@@ -38,10 +38,10 @@ type checked struct {
 	Warnings int              `json:"warnings"`
 	Ignored  []intent.Ignored `json:"ignored"`
 
-	place  string // the path relative to its repository
-	diags  diag.List
-	unused []string // variables of the command line, if known
-	known  bool
+	inRepository string // the path relative to its repository
+	diags        diag.List
+	unused       []string // variables of the command line, if known
+	known        bool
 }
 
 // validation is the JSON form of all that was found. It counts a fault that several
@@ -80,7 +80,7 @@ func validateCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		tellUnused(paths)
+		addUnused(paths)
 		v := summed(paths)
 		switch output {
 		case outputJSON, outputYAML:
@@ -134,15 +134,15 @@ func checkPath(ctx context.Context, s surroundings, path string, vars work.Input
 		return checked{}, err
 	}
 	return checked{
-		Path: path, place: r.Path, Pools: len(r.Set.Pools), Ignored: append([]intent.Ignored{}, r.Set.Ignored...),
+		Path: path, inRepository: r.Path, Pools: len(r.Set.Pools), Ignored: append([]intent.Ignored{}, r.Set.Ignored...),
 		Errors: r.Diags.Count(diag.Error), Warnings: r.Diags.Count(diag.Warning), diags: r.Diags,
 		unused: r.Unused, known: r.Known,
 	}, nil
 }
 
-// tellUnused adds warnings of the variables of the command line that none of the paths
+// addUnused adds warnings of the variables of the command line that none of the paths
 // uses. A path that could not be built may use any.
-func tellUnused(paths []checked) {
+func addUnused(paths []checked) {
 	left := paths[0].unused
 	for _, c := range paths {
 		if !c.known {
@@ -158,12 +158,12 @@ func tellUnused(paths []checked) {
 
 // findings are the faults of all paths, each once. placed names the paths
 // relative to their repository rather than as they were given.
-func findings(paths []checked, placed bool) []diag.Finding {
+func findings(paths []checked, inRepository bool) []diag.Finding {
 	names, lists := make([]string, len(paths)), make([]diag.List, len(paths))
 	for i, c := range paths {
 		names[i], lists[i] = c.Path, c.diags
-		if placed {
-			names[i] = c.place
+		if inRepository {
+			names[i] = c.inRepository
 		}
 	}
 	return diag.Merge(names, lists)

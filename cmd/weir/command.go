@@ -109,8 +109,8 @@ func (offline) Approved(gates.Approval) []string { return nil }
 // Reconcile has no daemon to wake.
 func (offline) Reconcile([]string, bool) []string { return nil }
 
-// tell prints an answer as JSON or YAML, or in words.
-func (f *commandFlags) tell(s surroundings, out gates.Answer, words func()) error {
+// printAnswer prints an answer as JSON or YAML, or in words.
+func (f *commandFlags) printAnswer(s surroundings, out gates.Answer, words func()) error {
 	if f.output == outputText {
 		words()
 		return nil

@@ -48,9 +48,9 @@ func (w *Work) Adopt(from string, names []string) error {
 	return nil
 }
 
-// LookAgain takes what the pools are now that they are adopted, for a target as it is
+// PlanAgain takes what the pools are now that they are adopted, for a target as it is
 // otherwise: a pass knows only what they were before it, and one that adopts nothing else.
-func (w *Work) LookAgain(ctx context.Context, applied []terminal.Applied) {
+func (w *Work) PlanAgain(ctx context.Context, applied []terminal.Applied) {
 	done := func(o step.Outcome) bool { return o.Status == step.Done }
 	if !slices.ContainsFunc(applied, func(a terminal.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
 		return

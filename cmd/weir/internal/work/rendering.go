@@ -19,9 +19,9 @@ import (
 // Rendered is what a path on disk renders to.
 type Rendered struct {
 	*render.Result
-	// Place makes positions readable; those of Diags are so already.
-	Place func(diag.Position) diag.Position
-	// Path is the path as Place has it.
+	// Readable makes positions readable; those of Diags are so already.
+	Readable func(diag.Position) diag.Position
+	// Path is the path as Readable gives it.
 	Path string
 	// Unused are the variables on the command line that nothing uses, if Known says
 	// that this could be found out.
@@ -40,11 +40,11 @@ func Render(ctx context.Context, secrets *redact.Registry, path string, in Input
 		return nil, err
 	}
 	secrets.Set("path "+path, r.Hidden)
-	place := fleet.Readable(root)
-	r.Diags = fleet.MapPositions(r.Diags, place)
-	at := place(diag.Position{File: rel}).File
+	readable := fleet.Readable(root)
+	r.Diags = fleet.MapPositions(r.Diags, readable)
+	at := readable(diag.Position{File: rel}).File
 	r.Diags = hintBelow(r.Diags, path, at, len(r.Set.Pools))
-	out := &Rendered{Result: r, Place: place, Path: at}
+	out := &Rendered{Result: r, Readable: readable, Path: at}
 	out.Unused, out.Known = r.Unused(slices.Sorted(maps.Keys(in.Vars)))
 	return out, nil
 }
