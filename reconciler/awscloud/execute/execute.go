@@ -68,8 +68,6 @@ func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, err
 		for _, id := range a.About().Subjects() {
 			x.memory.Versions.Forget(id)
 		}
-	}
-	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
 		if u, ok := observed.FindUnknownName(e.Message); ok {
 			return step.Result{}, x.unknownName(e, u)
 		}

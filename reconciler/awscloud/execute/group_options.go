@@ -3,7 +3,6 @@ package execute
 import (
 	"context"
 	"errors"
-	"github.com/weir-gitops/weir/render/intent"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // trafficBatch is how many traffic sources one call takes.

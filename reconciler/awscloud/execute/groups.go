@@ -64,19 +64,11 @@ func (x *Executor) existingGroup(ctx context.Context, a step.CreateGroup, confli
 	case have.Deleting:
 		return busy("autoscaling", "CreateAutoScalingGroup", "the group "+a.Group.Name+" is still being deleted")
 	}
-	if whose := claimOf(tagValues(have.Tags), tagValues(a.Group.Tags)); whose != mine {
+	if whose := claimOf(observed.GroupTagValues(have.Tags), observed.GroupTagValues(a.Group.Tags)); whose != mine {
 		return taken(conflict, whose, "group "+a.Group.Name)
 	}
 	x.memory.Made.Add(step.GroupSubject(a.Group.Name)) // a moment ago, as far as weir knows
 	return nil
-}
-
-func tagValues(tags map[string]observed.GroupTag) map[string]string {
-	out := make(map[string]string, len(tags))
-	for k, t := range tags {
-		out[k] = t.Value
-	}
-	return out
 }
 
 func groupTags(group string, tags map[string]observed.GroupTag) []types.Tag {
