@@ -32,6 +32,7 @@ type Region struct {
 	Images          world.Table[*Image]
 	KeyPairs        world.Table[*KeyPair]
 	PlacementGroups world.Table[*PlacementGroup]
+	Volumes         world.Table[*Volume]
 	NotOffered      map[string][]string `json:",omitempty"` // zones by instance type
 
 	MetadataDefaults metadataDefaults
@@ -54,6 +55,14 @@ func Service() *wire.Service {
 		wire.FormOp("DeleteTags", wire.Writes, deleteTags),
 		wire.FormOp("DescribeTags", wire.Reads, describeTags),
 		wire.FormOp("DescribeInstances", wire.Reads, describeInstances),
+		wire.FormOp("DescribeInstanceStatus", wire.Reads, describeInstanceStatus),
+		wire.FormOp("DescribeInstanceAttribute", wire.Reads, describeInstanceAttribute),
+		wire.FormOp("GetLaunchTemplateData", wire.Reads, getLaunchTemplateData),
+		wire.FormOp("DescribeVolumes", wire.Reads, describeVolumes),
+		wire.FormOp("DescribeSpotPriceHistory", wire.Reads, describeSpotPriceHistory),
+		wire.FormOp("DescribeRegions", wire.Reads, describeRegions),
+		wire.FormOp("DescribeAccountAttributes", wire.Reads, describeAccountAttributes),
+		wire.FormOp("DescribeVpcAttribute", wire.Reads, describeVpcAttribute),
 		wire.FormOp("RunInstances", wire.Writes, runInstances).Rehearsing(),
 		wire.FormOp("TerminateInstances", wire.Writes, terminateInstances),
 		wire.FormOp("ModifyInstanceMetadataDefaults", wire.Writes, modifyInstanceMetadataDefaults),

@@ -134,21 +134,13 @@ func writeInstance(w *wire.XML, r *Region, in *Instance) {
 		w.Text("vpcId", in.VpcID)
 		w.Text("privateIpAddress", in.PrivateIP)
 	}
-	w.Open("groupSet")
-	for _, id := range in.Groups {
-		w.Open("item")
-		w.Text("groupId", id)
-		if g := r.SecurityGroups.Get(id); g != nil {
-			w.Text("groupName", g.Name)
-		}
-		w.Close("item")
-	}
-	w.Close("groupSet")
+	r.writeGroupSet(w, in.Groups)
 	w.Text("architecture", in.Architecture)
 	w.Text("rootDeviceType", "ebs")
 	if im := r.Images.Get(in.ImageID); im != nil {
 		w.Text("rootDeviceName", im.RootDevice)
 	}
+	r.writeDevices(w, in)
 	w.Text("virtualizationType", "hvm")
 	w.Text("hypervisor", "xen")
 	w.Optional("instanceLifecycle", in.Lifecycle)
@@ -161,6 +153,19 @@ func writeInstance(w *wire.XML, r *Region, in *Instance) {
 		w.Close("iamInstanceProfile")
 	}
 	w.WriteTags(in.Tags)
+}
+
+func (r *Region) writeGroupSet(w *wire.XML, ids []string) {
+	w.Open("groupSet")
+	for _, id := range ids {
+		w.Open("item")
+		w.Text("groupId", id)
+		if g := r.SecurityGroups.Get(id); g != nil {
+			w.Text("groupName", g.Name)
+		}
+		w.Close("item")
+	}
+	w.Close("groupSet")
 }
 
 func writeState(w *wire.XML, element, state string) {
@@ -188,6 +193,11 @@ func terminateInstances(rq *request, in terminateInstancesInput) error {
 	for _, id := range in.InstanceIDs {
 		if !r.Instances.Has(id) {
 			return instanceNotFound(id)
+		}
+	}
+	for _, id := range in.InstanceIDs {
+		if machine := r.Instances.Get(id); machine.Alive() && r.launchData(machine).Text("DisableApiTermination") == "true" {
+			return wire.Fail("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", id)
 		}
 	}
 	w := &rq.XML

@@ -80,7 +80,15 @@ func writeInstanceType(w *wire.XML, name string, t instanceType) {
 	w.Texts("supportedRootDeviceTypes", "item", []string{"ebs"})
 	w.Texts("supportedVirtualizationTypes", "item", []string{"hvm"})
 	w.Boolean("bareMetal", false)
-	w.Text("hypervisor", "nitro")
+	w.Text("hypervisor", hypervisor(name))
+	w.Boolean("freeTierEligible", name == "t2.micro" || name == "t3.micro")
+	w.Boolean("instanceStorageSupported", hasDisks(name))
+	w.Boolean("hibernationSupported", false)
+	w.Boolean("dedicatedHostsSupported", !Burstable(name))
+	w.Boolean("autoRecoverySupported", !hasDisks(name))
+	w.Texts("supportedBootModes", "item", []string{"legacy-bios", "uefi"})
+	w.Text("nitroEnclavesSupport", support(enclaves(name, t), "supported", "unsupported"))
+	w.Text("nitroTpmSupport", support(hypervisor(name) == "nitro" && t.Arch == "x86_64", "supported", "unsupported"))
 	w.Open("processorInfo")
 	w.Texts("supportedArchitectures", "item", []string{t.Arch})
 	w.Close("processorInfo")
@@ -97,6 +105,80 @@ func writeInstanceType(w *wire.XML, name string, t instanceType) {
 	w.Integer("sizeInMiB", t.Memory)
 	w.Close("memoryInfo")
 	w.Boolean("burstablePerformanceSupported", Burstable(name))
+	nitro := hypervisor(name) == "nitro"
+	w.Open("ebsInfo")
+	w.Text("ebsOptimizedSupport", support(nitro, "default", "supported"))
+	w.Text("encryptionSupport", "supported")
+	w.Text("nvmeSupport", support(nitro, "required", "unsupported"))
+	w.Close("ebsInfo")
+	cards, addresses := interfaces(t)
+	w.Open("networkInfo")
+	w.Text("networkPerformance", support(t.Vcpus < 48, "Up to 10 Gigabit", "25 Gigabit"))
+	w.Integer("maximumNetworkInterfaces", cards)
+	w.Integer("maximumNetworkCards", 1)
+	w.Integer("defaultNetworkCardIndex", 0)
+	w.Integer("ipv4AddressesPerInterface", addresses)
+	w.Integer("ipv6AddressesPerInterface", addresses)
+	w.Boolean("ipv6Supported", name != "m1.small")
+	w.Text("enaSupport", support(nitro, "required", "supported"))
+	w.Boolean("efaSupported", t.Vcpus >= 96 && nitro)
+	w.Close("networkInfo")
+	w.Open("placementGroupInfo")
+	strategies := []string{"partition", "spread"}
+	if !Burstable(name) {
+		strategies = append([]string{"cluster"}, strategies...)
+	}
+	w.Texts("supportedStrategies", "item", strategies)
+	w.Close("placementGroupInfo")
+}
+
+func support(has bool, yes, no string) string {
+	if has {
+		return yes
+	}
+	return no
+}
+
+// hypervisor is xen for the families before the fifth generation.
+func hypervisor(name string) string {
+	family, _, _ := strings.Cut(name, ".")
+	return support(slices.Contains([]string{"m1", "m4", "c4", "r4", "t2", "i3", "p3"}, family), "xen", "nitro")
+}
+
+// hasDisks says whether a type has disks of its own, which its family's name tells.
+func hasDisks(name string) bool {
+	family, _, _ := strings.Cut(name, ".")
+	attributes := strings.TrimLeft(strings.TrimLeft(family, "abcdefghijklmnopqrstuvwxyz"), "0123456789")
+	return strings.Contains(attributes, "d") || slices.Contains([]string{"i3", "i3en", "i4i", "im4gn", "g5", "g6", "p5", "trn1"}, family)
+}
+
+// enclaves says roughly which types can hold Nitro Enclaves: those of Nitro with a core
+// to spare, without those that burst or flex.
+func enclaves(name string, t instanceType) bool {
+	family, _, _ := strings.Cut(name, ".")
+	if hypervisor(name) != "nitro" || Burstable(name) || strings.HasSuffix(family, "-flex") || slices.Contains([]string{"a1", "g5g", "im4gn"}, family) {
+		return false
+	}
+	return t.Arch == "arm64" && t.Vcpus >= 2 || t.Vcpus >= 4
+}
+
+// interfaces are how many network interfaces a type may have, and addresses on each.
+func interfaces(t instanceType) (cards, addresses int64) {
+	switch {
+	case t.Memory <= 1024:
+		return 2, 2
+	case t.Memory <= 2048 && t.Vcpus <= 2:
+		return 3, 4
+	case t.Memory <= 4096 && t.Vcpus <= 2:
+		return 3, 6
+	case t.Vcpus <= 2:
+		return 3, 10
+	case t.Vcpus <= 8:
+		return 4, 15
+	case t.Vcpus <= 48:
+		return 8, 30
+	}
+	return 15, 50
 }
 
 type describeOfferingsInput struct {

@@ -21,6 +21,7 @@ type Seed struct {
 	KeyPairs       []string     `json:"keyPairs"` // by name
 
 	PlacementGroups []seedPlacementGroup `json:"placementGroups"`
+	Volumes         []seedVolume         `json:"volumes"`
 	NotOffered      map[string][]string  `json:"notOffered"` // zones by instance type
 }
 
@@ -37,6 +38,11 @@ func (r *Region) ApplyEC2(seed *Seed) error {
 	for _, g := range seed.PlacementGroups {
 		if err := r.applyPlacementGroup(g); err != nil {
 			return fmt.Errorf("placement group %q: %w", g.Name, err)
+		}
+	}
+	for _, v := range seed.Volumes {
+		if err := r.applyVolume(v); err != nil {
+			return fmt.Errorf("volume %q: %w", v.ID, err)
 		}
 	}
 	if err := r.applyNotOffered(seed.NotOffered); err != nil {

@@ -44,6 +44,8 @@ type Cluster struct {
 	Updates           []*Update // oldest first
 	NextVersion       string    // while UPDATING
 	SelfManagedAddons bool
+	Addons            map[string]Addon       `json:",omitempty"` // by name
+	Access            map[string]AccessEntry `json:",omitempty"` // by principal
 }
 
 // vpcConfig is where a cluster's control plane is reached.
@@ -207,10 +209,48 @@ func (r *Region) SeedCluster(seed ClusterSeed) error {
 	if v := r.ec2.DefaultVPC(); len(in.Vpc.Subnets) == 0 && v != nil {
 		in.Vpc.Subnets = r.ec2.SubnetsOf(v.ID)
 	}
+	in.Access.Mode = seed.AuthMode
 	if err := in.check(r); err != nil {
 		return err
 	}
-	r.addCluster(&in, active)
+	if err := seed.check(in.Version); err != nil {
+		return err
+	}
+	c := r.addCluster(&in, active)
+	for _, a := range seed.Addons {
+		a.Version = cmp.Or(a.Version, addonVersions(a.Name, in.Version)[0])
+		if c.Addons == nil {
+			c.Addons = map[string]Addon{}
+		}
+		c.Addons[a.Name] = a
+	}
+	for _, e := range seed.Access {
+		e.Type = cmp.Or(e.Type, "STANDARD")
+		if c.Access == nil {
+			c.Access = map[string]AccessEntry{}
+		}
+		c.Access[e.Principal] = e
+	}
+	return nil
+}
+
+// check looks at what a seed has beyond a request.
+func (s *ClusterSeed) check(version string) error {
+	if m := s.AuthMode; m != "" && m != "API" && m != "API_AND_CONFIG_MAP" && m != "CONFIG_MAP" {
+		return fmt.Errorf("authenticationMode %q is none", m)
+	}
+	for _, a := range s.Addons {
+		if _, known := addonNames[a.Name]; !known || a.Version != "" && !slices.Contains(addonVersions(a.Name, version), a.Version) {
+			return fmt.Errorf("add-on %s %s is not one of %v", a.Name, a.Version, addonVersions(a.Name, version))
+		}
+	}
+	for _, e := range s.Access {
+		for _, p := range e.Policies {
+			if !slices.Contains(accessPolicies, p) {
+				return fmt.Errorf("access policy %q is not one of %v", p, accessPolicies)
+			}
+		}
+	}
 	return nil
 }
 
@@ -341,5 +381,8 @@ type ClusterSeed struct {
 	RoleARN          string            `json:"roleArn"` // "": CAPA's default role
 	SubnetIDs        []string          `json:"subnetIds"`
 	SecurityGroupIDs []string          `json:"securityGroupIds"`
+	AuthMode         string            `json:"authenticationMode"` // "": CONFIG_MAP
+	Addons           []Addon           `json:"addons"`
+	Access           []AccessEntry     `json:"accessEntries"`
 	Tags             map[string]string `json:"tags"`
 }

@@ -1,4 +1,5 @@
-// Package iam is the part of IAM that reads roles and instance profiles. They belong
+// Package iam is the part of IAM that reads roles and instance profiles, and attaches
+// AWS's own policies to roles. They belong
 // to an account and are the same in all its regions.
 package iam
 
@@ -100,6 +101,9 @@ type request = wire.Request[*Region]
 func Service() *wire.Service {
 	return wire.NewService("iam", wire.QueryDialect(),
 		wire.FormOp("GetRole", wire.Reads, getRole),
+		wire.FormOp("ListRoles", wire.Reads, listRoles),
+		wire.FormOp("ListRolePolicies", wire.Reads, listRolePolicies),
+		wire.FormOp("ListInstanceProfilesForRole", wire.Reads, listInstanceProfilesForRole),
 		wire.FormOp("AttachRolePolicy", wire.Writes, attachRolePolicy),
 		wire.FormOp("DetachRolePolicy", wire.Writes, detachRolePolicy),
 		wire.FormOp("ListAttachedRolePolicies", wire.Reads, listAttachedRolePolicies),
@@ -164,37 +168,20 @@ func detachRolePolicy(rq *request, in rolePolicyInput) error {
 	return nil
 }
 
-type listPoliciesInput struct {
-	RoleName, Marker string
-	PathPrefix       string // AWS's policies in the emulator have the path /
-	MaxItems         *int64
-}
-
-func listAttachedRolePolicies(rq *request, in listPoliciesInput) error {
-	limit := int64(100)
-	if in.MaxItems != nil {
-		limit = *in.MaxItems
-	}
-	ro := rq.Region.Entities.Roles[in.RoleName]
-	if ro == nil {
-		return wire.Fail("NoSuchEntity", "The role with name %s cannot be found.", in.RoleName)
-	}
-	w := &rq.XML
-	w.Open("AttachedPolicies")
-	next, err := rq.Page(ro.Policies, in.Marker, int(limit), func(name string) bool {
-		w.Open("member")
-		w.Text("PolicyName", name)
-		w.Text("PolicyArn", rq.Region.PolicyARN(name))
-		w.Close("member")
-		return true
-	})
-	if err != nil {
+func listAttachedRolePolicies(rq *request, in struct {
+	ofRole
+	PathPrefix string // AWS's policies in the emulator have the path /
+},
+) error {
+	if err := in.find(rq); err != nil {
 		return err
 	}
-	w.Close("AttachedPolicies")
-	w.Boolean("IsTruncated", next != "")
-	w.Optional("Marker", next)
-	return nil
+	return in.list(rq, "AttachedPolicies", rq.Region.Entities.Roles[in.RoleName].Policies, func(name string) {
+		rq.XML.Open("member")
+		rq.XML.Text("PolicyName", name)
+		rq.XML.Text("PolicyArn", rq.Region.PolicyARN(name))
+		rq.XML.Close("member")
+	})
 }
 
 // PolicyARN is the ARN of one of AWS's policies.
@@ -207,8 +194,14 @@ func getInstanceProfile(rq *request, in struct{ InstanceProfileName string }) er
 	if p == nil {
 		return wire.Fail("NoSuchEntity", "Instance Profile %s cannot be found.", in.InstanceProfileName)
 	}
+	rq.XML.Open("InstanceProfile")
+	writeProfile(rq, p)
+	rq.XML.Close("InstanceProfile")
+	return nil
+}
+
+func writeProfile(rq *request, p *InstanceProfile) {
 	w := &rq.XML
-	w.Open("InstanceProfile")
 	w.Text("Path", p.Path)
 	w.Text("InstanceProfileName", p.Name)
 	w.Text("InstanceProfileId", p.ID)
@@ -221,8 +214,6 @@ func getInstanceProfile(rq *request, in struct{ InstanceProfileName string }) er
 		w.Close("member")
 	}
 	w.Close("Roles")
-	w.Close("InstanceProfile")
-	return nil
 }
 
 func writeRole(w *wire.XML, ro *Role) {

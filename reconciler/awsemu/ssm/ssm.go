@@ -30,17 +30,24 @@ type Parameter struct {
 	Description string            `json:",omitempty"`
 	Key         string            `json:",omitempty"` // of a SecureString
 	Tags        map[string]string `json:",omitempty"`
+
+	Writer string       `json:",omitempty"` // ARN
+	Before []*Parameter `json:",omitempty"` // its versions before, oldest first
 }
 
-// Find returns a parameter by name, or by name:version while that is its version;
-// nil for none.
+// Find returns a parameter by name, or one of its versions by name:version; nil for
+// none.
 func (r *Region) Find(name string) *Parameter {
 	if p := r.Parameters.Get(name); p != nil {
 		return p
 	}
 	base, version, found := strings.Cut(name, ":")
-	if p := r.Parameters.Get(base); found && p != nil && wire.Decimal(p.Version) == version {
-		return p
+	if p := r.Parameters.Get(base); found && p != nil {
+		for _, v := range p.versions() {
+			if wire.Decimal(v.Version) == version {
+				return v
+			}
+		}
 	}
 	return nil
 }
@@ -54,6 +61,7 @@ func Service() *wire.Service {
 		wire.JSONOp("GetParameter", wire.Reads, getParameter),
 		wire.JSONOp("GetParameters", wire.Reads, getParameters),
 		wire.JSONOp("GetParametersByPath", wire.Reads, getParametersByPath),
+		wire.JSONOp("GetParameterHistory", wire.Reads, getParameterHistory),
 		wire.JSONOp("PutParameter", wire.Writes, putParameter),
 		wire.JSONOp("DeleteParameter", wire.Writes, deleteParameter),
 		wire.JSONOp("DescribeParameters", wire.Reads, describeParameters),

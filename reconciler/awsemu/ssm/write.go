@@ -1,6 +1,7 @@
 package ssm
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -15,6 +16,8 @@ const (
 	maxParameterName   = 1011
 	maxParameterLevels = 15
 	maxParameterTags   = 50
+	// maxParameterVersions are kept; an older one goes for each that comes.
+	maxParameterVersions = 100
 	// defaultParameterKey encrypts where no key is named.
 	defaultParameterKey = "alias/aws/ssm"
 )
@@ -55,9 +58,13 @@ func putParameter(rq *request, in putParameterInput) (any, error) {
 	} else {
 		old := *p
 		p = &old
+		p.Before = append(slices.Clone(p.Before), old.alone())
+		if over := len(p.Before) + 1 - maxParameterVersions; over > 0 {
+			p.Before = p.Before[over:]
+		}
 	}
 	// A copy goes into the table: what was read before stays as it was.
-	p.Value, p.Version, p.Modified = in.Value, p.Version+1, r.Now()
+	p.Value, p.Version, p.Modified, p.Writer = in.Value, p.Version+1, r.Now(), rq.Caller
 	if in.Description != "" {
 		p.Description = in.Description
 	}
