@@ -265,7 +265,9 @@ func TestCreateGroupRefuses(t *testing.T) {
 		"policy":        {func(in *autoscaling.CreateAutoScalingGroupInput) { in.TerminationPolicies = []string{"Any"} }, "ValidationError", "Termination policy Any"},
 		"lifetime":      {func(in *autoscaling.CreateAutoScalingGroupInput) { in.MaxInstanceLifetime = aws.Int32(60) }, "ValidationError", "MaxInstanceLifetime"},
 		"load balancer": {func(in *autoscaling.CreateAutoScalingGroupInput) { in.LoadBalancerNames = []string{"l b"} }, "ValidationError", "Provided Load Balancers"},
-		"launch config": {func(in *autoscaling.CreateAutoScalingGroupInput) { in.LaunchTemplate, in.LaunchConfigurationName = nil, aws.String("lc") }, "ValidationError", "Launch configuration name not found"},
+		"launch config": {func(in *autoscaling.CreateAutoScalingGroupInput) {
+			in.LaunchTemplate, in.LaunchConfigurationName = nil, aws.String("lc")
+		}, "ValidationError", "Launch configuration name not found"},
 		"aws tag": {func(in *autoscaling.CreateAutoScalingGroupInput) {
 			in.Tags = []asgtypes.Tag{{Key: aws.String("aws:x")}}
 		}, "ValidationError", "reserved"},
