@@ -3,6 +3,8 @@ package userdata
 import (
 	"fmt"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // document builds text line by line. Each line is begun, not ended, by line.
@@ -96,7 +98,7 @@ func (d *document) users(users []User) {
 		d.flag(4, "lock_passwd", u.LockPassword)
 		d.pair(4, "shell", u.Shell)
 		d.pair(4, "primary_group", u.PrimaryGroup)
-		if value(u.Sudo) != "" {
+		if intent.Value(u.Sudo) != "" {
 			d.line(4, "sudo: ", scalar(*u.Sudo)) // which may be false
 		}
 		if len(u.SSHAuthorizedKeys) > 0 {
@@ -125,7 +127,7 @@ func (d *document) disks(s DiskSetup) {
 		d.line(2, "- label: ", scalar(f.Label))
 		d.line(4, "filesystem: ", scalar(f.Filesystem))
 		d.line(4, "device: ", scalar(f.Device))
-		if value(f.Partition) != "" {
+		if intent.Value(f.Partition) != "" {
 			d.line(4, "partition: ", scalar(*f.Partition)) // which may be a number
 		}
 		d.flag(4, "overwrite", f.Overwrite)

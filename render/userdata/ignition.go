@@ -11,6 +11,8 @@ import (
 	"github.com/coreos/go-systemd/unit"
 	v2 "github.com/flatcar/ignition/config/v2_3/types"
 	"github.com/vincent-petithory/dataurl"
+
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // Ignition says how a KubeadmConfig is written as Ignition.
@@ -147,25 +149,16 @@ func dataURL(content string) string { return "data:," + dataurl.EscapeString(con
 
 func truth() *bool { t := true; return &t }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 func (b *ignitionBuilder) users(users []User) {
 	for i, u := range users {
-		if isTrue(u.Inactive) {
+		if intent.Value(u.Inactive) {
 			b.fail(fmt.Sprintf("users[%d].inactive", i), "Ignition cannot make a user inactive")
 		}
-		out := v2.PasswdUser{Name: u.Name, Gecos: value(u.Gecos), HomeDir: value(u.HomeDir), Shell: value(u.Shell), PrimaryGroup: value(u.PrimaryGroup)}
-		if value(u.Passwd) != "" {
+		out := v2.PasswdUser{Name: u.Name, Gecos: intent.Value(u.Gecos), HomeDir: intent.Value(u.HomeDir), Shell: intent.Value(u.Shell), PrimaryGroup: intent.Value(u.PrimaryGroup)}
+		if intent.Value(u.Passwd) != "" {
 			out.PasswordHash = u.Passwd
 		}
-		for _, g := range strings.Split(value(u.Groups), ",") {
+		for _, g := range strings.Split(intent.Value(u.Groups), ",") {
 			if g = strings.TrimSpace(g); g != "" {
 				out.Groups = append(out.Groups, v2.Group(g))
 			}
@@ -181,11 +174,11 @@ func (b *ignitionBuilder) users(users []User) {
 func (b *ignitionBuilder) userFiles(users []User) {
 	var passwords []string
 	for i, u := range users {
-		if strings.ContainsAny(u.Name, "/ \t\r\n,") && (value(u.Sudo) != "" || u.LockPassword != nil) {
+		if strings.ContainsAny(u.Name, "/ \t\r\n,") && (intent.Value(u.Sudo) != "" || u.LockPassword != nil) {
 			b.fail(fmt.Sprintf("users[%d].name", i), "it holds a character that names of users cannot have")
 			continue
 		}
-		if sudo := value(u.Sudo); sudo != "" {
+		if sudo := intent.Value(u.Sudo); sudo != "" {
 			b.file("/etc/sudoers.d/"+u.Name, 0o600, u.Name+" "+sudo+"\n")
 		}
 		if u.LockPassword != nil && !*u.LockPassword {
@@ -238,13 +231,13 @@ func (b *ignitionBuilder) files(files []File) {
 func (b *ignitionBuilder) disks(s DiskSetup) {
 	for i, p := range s.Partitions {
 		at := fmt.Sprintf("diskSetup.partitions[%d]", i)
-		if t := value(p.TableType); t != "" && t != "gpt" {
+		if t := intent.Value(p.TableType); t != "" && t != "gpt" {
 			b.fail(at+".tableType", "Ignition makes gpt tables only")
 		}
 		if len(p.DiskLayout) > 0 {
 			b.fail(at+".diskLayout", "Ignition has no partitions by percentage; use layout")
 		}
-		disk := v2.Disk{Device: p.Device, WipeTable: isTrue(p.Overwrite)}
+		disk := v2.Disk{Device: p.Device, WipeTable: intent.Value(p.Overwrite)}
 		if p.Layout {
 			disk.Partitions = []v2.Partition{{}}
 		}
@@ -252,14 +245,14 @@ func (b *ignitionBuilder) disks(s DiskSetup) {
 	}
 	for i, f := range s.Filesystems {
 		at := fmt.Sprintf("diskSetup.filesystems[%d]", i)
-		if value(f.Partition) != "" {
+		if intent.Value(f.Partition) != "" {
 			b.fail(at+".partition", "Ignition takes the partition's device instead")
 		}
-		if value(f.ReplaceFS) != "" {
+		if intent.Value(f.ReplaceFS) != "" {
 			b.fail(at+".replaceFS", "Ignition has no such directive")
 		}
 		label := f.Label
-		mount := &v2.Mount{Device: f.Device, Format: f.Filesystem, WipeFilesystem: isTrue(f.Overwrite), Label: &label}
+		mount := &v2.Mount{Device: f.Device, Format: f.Filesystem, WipeFilesystem: intent.Value(f.Overwrite), Label: &label}
 		for _, o := range f.ExtraOpts {
 			mount.Options = append(mount.Options, v2.MountOption(o))
 		}
