@@ -197,11 +197,11 @@ func TestMoreThanAProposalMayAdd(t *testing.T) {
 // is not said to be touched. One that the proposal makes fit is rendered, and shown.
 func TestAReviewDoesNotRetryWhatWasTooMuch(t *testing.T) {
 	h := newHarness(t, globbed)
-	h.fleet.o.Config.Limits = target.Limits{Pools: 2}
+	h.fleet.o.Config.Limits = target.Limits{Nodes: 230}
 	h.fleet.budget = newBudget(h.fleet.limits(), render.NewShared(nil))
-	m := pools("o/a", "o/b")
+	m := boots(50_000, "a", "b")
 	h.compose(View{Snapshot: snap("first", m)})
-	m = with(m, pools("o/c"))
+	m = with(m, boots(50_000, "c"))
 	base := View{Snapshot: snap("base", m)}
 	if _, got := h.compose(base); got["c"].Set != nil || len(got["c"].Diagnostics) != 1 {
 		t.Fatalf("c was not too much: %+v", got["c"])
@@ -216,7 +216,7 @@ func TestAReviewDoesNotRetryWhatWasTooMuch(t *testing.T) {
 	if touched, reads := review(map[string]string{"README.md": "x"}); len(touched) > 0 || reads > 0 {
 		t.Errorf("a proposal of something else touches %v and reads %d files", touched, reads)
 	}
-	if touched, _ := review(map[string]string{"o/c/pool.yaml": m["o/c/pool.yaml"] + "# changed\n"}); !slices.Equal(touched, []string{"c"}) {
+	if touched, _ := review(boots(10_000, "c")); !slices.Equal(touched, []string{"c"}) {
 		t.Errorf("a proposal for it touches %v", touched)
 	}
 }
