@@ -79,7 +79,7 @@ func (s *soak) look(w *World, day int) {
 	}{
 		{"heap", was.Heap, now.Heap, was.Heap*3/2 + 8*mib},
 		{"goroutines", was.Goroutines, now.Goroutines, was.Goroutines + 20},
-		{"open files", was.Files, now.Files, was.Files + 10},
+		{"open files", was.Files, now.Files, 250}, // one for each pack of the mirror, up to 200
 		{"bytes of state", was.State, now.State, was.State*3/2 + 2*mib},
 		{"files of state", was.StateFiles, now.StateFiles, was.StateFiles + 20},
 		{"files of the mirror", was.MirrorFiles, now.MirrorFiles, 600}, // it is made again at 200 packs, of two files or three
