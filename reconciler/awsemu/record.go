@@ -18,7 +18,7 @@ type Call struct {
 	Region    string
 	Service   string // as in the credential scope: ec2, autoscaling, eks, ssm, sts, iam
 	Operation string
-	Write     bool   // the operation can change something
+	Write     bool   // the operation can change something, and is no dry run
 	ErrorCode string // "" for an answer without fault
 	Lost      bool   // a fault cut the connection instead of answering
 	Body      string // the request's body, cut to 8 KiB: a form or JSON

@@ -136,7 +136,7 @@ func (s *Server) identify(r *http.Request, body []byte, call *Call) (*wire.Excha
 	if err := s.findOperation(r, rq, form, body); err != nil {
 		return rq, err
 	}
-	call.Operation, call.Write = rq.Operation.Name, rq.Operation.Effect == wire.Writes
+	call.Operation, call.Write = rq.Operation.Name, rq.Operation.Effect == wire.Writes && form.Get("DryRun") != "true"
 	if !signed || !knownRegion(sc.Region) {
 		return rq, sv.Dialect.MissingAuth()
 	}
