@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/preflight"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload"
@@ -43,6 +44,12 @@ type Resolver interface {
 	// Renew makes the answers that follow be asked for at fresh or later, where they
 	// may have changed.
 	Renew(fresh time.Time)
+}
+
+// Preflight says of plans what AWS would refuse of them, one list for each. It never
+// fails: what AWS does not tell is among the findings.
+type Preflight interface {
+	Findings(ctx context.Context, plans []preflight.Plan) []diag.List
 }
 
 // Workload is the Kubernetes cluster that a target's machines join. Its errors carry a

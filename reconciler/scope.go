@@ -26,6 +26,8 @@ const DefaultConcurrency = 8
 type Scope struct {
 	Cloud    Cloud
 	Resolver Resolver
+	// Preflight asks AWS about plans with changes; nil asks nothing.
+	Preflight Preflight
 	// Parameters is where join tokens are left for machines; nil keeps none.
 	Parameters jointoken.Parameters
 	Logger     *slog.Logger
@@ -136,6 +138,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		return reports, err
 	}
 	s.nameImages(ctx, plans)
+	s.preflight(ctx, targets, inputs, plans)
 	s.keepRefreshes(plans, targets, &state, began)
 	s.retried(inputs, plans)
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)

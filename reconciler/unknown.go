@@ -27,6 +27,10 @@ func addUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
 		return
 	}
 	attachPositions(ctx, found, t)
-	r.Plan.Diagnostics = append(slices.Clone(r.Plan.Diagnostics), found...).Sorted()
+	// What was found before the step says less.
+	before := slices.DeleteFunc(slices.Clone(r.Plan.Diagnostics), func(d diag.Diagnostic) bool {
+		return slices.ContainsFunc(found, func(f diag.Diagnostic) bool { return d.Code == f.Code && d.Object == f.Object && d.Field == f.Field })
+	})
+	r.Plan.Diagnostics = append(before, found...).Sorted()
 	r.Diagnostics = r.Plan.Diagnostics
 }

@@ -212,6 +212,10 @@ func (c *call) asked() asked {
 		a.context["aws:RequestTag/"+k] = v
 	}
 	switch {
+	case c.service == "ec2" && c.does == "RunInstances":
+		if a.resource = c.arn("ec2", "instance/*"); c.form.Get("DryRun") != "true" {
+			c.t.Errorf("weir launches a machine: %v", c.form)
+		}
 	case c.service == "ec2" && a.write:
 		a.resource = c.arn("ec2", "launch-template/*")
 		for _, key := range []string{"LaunchTemplateId", "ResourceId.1"} {
@@ -246,6 +250,13 @@ func (c *call) asked() asked {
 		if names, ok := c.members["Names"].([]any); ok {
 			a.resource = c.parameter(names[0].(string))
 		}
+	case c.service == "servicequotas":
+		code, _ := c.members["QuotaCode"].(string)
+		a.resource = c.arn("servicequotas", "ec2/"+code)
+	case c.service == "kms":
+		a.resource = c.arn("kms", "key/0") // whatever it was named by
+	case c.does == "GetInstanceProfile":
+		a.resource = "arn:aws:iam::000000000000:instance-profile/" + c.form.Get("InstanceProfileName")
 	case c.service == "iam":
 		a.resource = c.iamARN(c.form.Get("RoleName"))
 	case c.service == "sts":

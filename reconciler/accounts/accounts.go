@@ -30,6 +30,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/preflight"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/sops"
@@ -47,6 +48,8 @@ type Options struct {
 	Embedded string
 	// Yields makes reads wait for what others leave of the account's limits.
 	Yields bool
+	// ReadsOnly makes no call that needs more than the permission to read: no dry run.
+	ReadsOnly bool
 	// Round is the time in which each nodegroup at rest is described once; 0 describes
 	// all of them in each pass.
 	Round time.Duration
@@ -98,7 +101,7 @@ func (s *Set) Clock() *clock.Clock { return s.o.Clock }
 // others leave of them.
 func (s *Set) ForPlans() *Set {
 	o := s.o
-	o.Round, o.Yields = 0, true
+	o.Round, o.Yields, o.ReadsOnly = 0, true, true
 	return &Set{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
 }
 
@@ -235,6 +238,11 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 			Cloud: cloud, Resolver: resolve.New(cloud, s.o.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round,
 			Clock: s.o.Clock.Earliest, Now: s.o.Now,
 		}
+		var launcher preflight.Launcher
+		if !s.o.ReadsOnly {
+			launcher = cloud
+		}
+		scope.Preflight = preflight.New(cloud, launcher, time.Now)
 		if key.Endpoint != "" {
 			scope.AskEvery = askEmulator
 		}

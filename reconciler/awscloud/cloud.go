@@ -13,6 +13,7 @@
 //   - execute: the steps of a plan, and the read right before a deletion.
 //   - doctor: what an account answers about what the others take for granted; no pass calls it.
 //   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.
+//   - probe: what AWS would refuse of a plan, for package preflight.
 //
 // observe, fill and memory do not import the SDK. The others list the operations that
 // they call in structs (calls.go). The IAM policy has to allow exactly these
@@ -33,7 +34,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/execute"
@@ -41,6 +45,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/lookup"
 	"github.com/weir-gitops/weir/reconciler/awscloud/memory"
 	"github.com/weir-gitops/weir/reconciler/awscloud/observe"
+	"github.com/weir-gitops/weir/reconciler/awscloud/probe"
 	"github.com/weir-gitops/weir/reconciler/awscloud/read"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
@@ -52,6 +57,7 @@ type Cloud struct {
 	*fill.Filler
 	*execute.Executor
 	*lookup.Lookups
+	*probe.Prober
 	memory *memory.Memory
 }
 
@@ -66,6 +72,9 @@ func Open(ctx context.Context, o sdk.Options) (*Cloud, error) {
 		autoscalingClient = autoscaling.NewFromConfig(client.Config, func(o *autoscaling.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		eksClient         = eks.NewFromConfig(client.Config, func(o *eks.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		iamClient         = iam.NewFromConfig(client.Config, func(o *iam.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+		elbClient         = elb.NewFromConfig(client.Config, func(o *elb.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+		kmsClient         = kms.NewFromConfig(client.Config, func(o *kms.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+		quotasClient      = servicequotas.NewFromConfig(client.Config, func(o *servicequotas.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		ssmClient         = ssm.NewFromConfig(client.Config, func(o *ssm.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 	)
 	reader := &read.Reader{EC2: read.OfEC2(ec2Client), AutoScaling: read.OfAutoScaling(autoscalingClient), EKS: read.OfEKS(eksClient), Now: client.Now, Clock: client.Clock}
@@ -74,6 +83,8 @@ func Open(ctx context.Context, o sdk.Options) (*Cloud, error) {
 	return &Cloud{
 		Client: client, Observer: observer, Filler: fill.New(client, reader, remembered, observer),
 		Executor: execute.New(client, reader, remembered, execute.OfEC2(ec2Client), execute.OfAutoScaling(autoscalingClient), execute.OfEKS(eksClient)),
-		Lookups:  lookup.New(reader, lookup.OfEC2(ec2Client), lookup.OfEKS(eksClient), lookup.OfIAM(iamClient), lookup.OfSSM(ssmClient)), memory: remembered,
+		Lookups:  lookup.New(reader, lookup.OfEC2(ec2Client), lookup.OfEKS(eksClient), lookup.OfIAM(iamClient), lookup.OfSSM(ssmClient)),
+		Prober:   probe.New(probe.OfEC2(ec2Client), probe.OfIAM(iamClient), probe.OfKMS(kmsClient), probe.OfElasticLoadBalancing(elbClient), probe.OfServiceQuotas(quotasClient)),
+		memory:   remembered,
 	}, nil
 }

@@ -14,7 +14,7 @@ func Make(access Access, s Scope) Document {
 	var order []rule
 	actions := map[string][]string{}
 	add := func(r rule, action string) {
-		if !slices.Contains(r.in, access) {
+		if !slices.Contains(r.in, access) || r.on != nil && len(r.on(s)) == 0 {
 			return
 		}
 		if actions[r.sid] == nil {
@@ -38,15 +38,11 @@ func Make(access Access, s Scope) Document {
 			d.Statement = append(d.Statement, passing(s)...)
 			continue
 		}
-		resources := r.on(s)
-		if len(resources) == 0 {
-			continue
-		}
 		var c Condition
 		if r.when != nil {
 			c = r.when(s)
 		}
-		d.Statement = append(d.Statement, allow(r.sid, actions[r.sid], resources, c))
+		d.Statement = append(d.Statement, allow(r.sid, actions[r.sid], r.on(s), c))
 	}
 	slices.SortStableFunc(d.Statement, func(a, b Statement) int { return strings.Compare(weight(a), weight(b)) })
 	return d

@@ -38,14 +38,20 @@ var operations = []operation{
 	{"ec2:DeleteLaunchTemplateVersions", are(ownTemplates)},
 	{"ec2:DeleteTags", are(ownTemplates)},
 	{"ec2:DescribeImages", are(readAll)},
+	{"ec2:DescribeInstanceTypeOfferings", are(readAll)},
 	{"ec2:DescribeInstanceTypes", are(readAll)},
 	{"ec2:DescribeInstances", are(readAll)},
+	{"ec2:DescribeKeyPairs", are(readAll)},
 	{"ec2:DescribeLaunchTemplateVersions", are(readAll)},
 	{"ec2:DescribeLaunchTemplates", are(readAll)},
+	{"ec2:DescribePlacementGroups", are(readAll)},
 	{"ec2:DescribeSecurityGroups", are(readAll)},
 	{"ec2:DescribeSubnets", are(readAll)},
 	{"ec2:DescribeVpcs", are(readAll)},
 	{"ec2:ModifyLaunchTemplate", are(ownTemplates)},
+	// weir calls it as a dry run alone. Auto Scaling and EKS ask whether who gives them a
+	// launch template may launch from it, so who applies has it anyway.
+	{"ec2:RunInstances", are(launch)},
 
 	{"eks:CreateNodegroup", are(makeOwn)},
 	{"eks:DeleteNodegroup", are(ownNodegroups)},
@@ -60,8 +66,14 @@ var operations = []operation{
 	{"eks:UpdateNodegroupConfig", are(ownNodegroups)},
 	{"eks:UpdateNodegroupVersion", are(ownNodegroups)},
 
+	{"elasticloadbalancing:DescribeTargetGroups", are(readAll)},
+
+	{"iam:GetInstanceProfile", are(readRoles)},
 	{"iam:GetRole", are(readRoles)},
 	{"kms:Decrypt", are(decrypt)},
+	{"kms:DescribeKey", are(readAll)},
+
+	{"servicequotas:GetServiceQuota", are(readAll)},
 
 	{"ssm:AddTagsToResource", are(ownParameters)},
 	{"ssm:DeleteParameter", are(ownParameters)},
@@ -82,7 +94,6 @@ var behalf = []struct {
 	rule   rule
 	why    string
 }{
-	{"ec2:RunInstances", launch, "Auto Scaling and EKS ask whether who gives them a launch template may launch from it"},
 	{"ec2:CreateTags", newTags, "a launch template that tags what it launches may be used by who may tag at launch"},
 	{"iam:PassRole", passRoles, "of instance profiles, node roles and lifecycle hooks"},
 	// Assumed of AWS: node-role-policies.

@@ -99,16 +99,17 @@ func where(is func(Scope) bool, on func(Scope) []string) func(Scope) []string {
 func adopts(s Scope) bool { return s.Adopt }
 func takes(s Scope) bool  { return s.From != "" }
 
-// The rules of reading. AWS knows no permissions for single resources for the
-// calls of readAll and listParameters.
+// The rules of reading. AWS knows no permissions for single resources for most calls of
+// readAll and listParameters, which are one statement; the others there read the state of
+// keys and the values of quotas, and statements of their own would be as long as the rest.
 var (
-	readAll      = rule{"ReadWhereAWSKnowsNoResources", reading, everything, inRegions}
-	readClusters = rule{"ReadClustersAndNodegroups", reading, regional("eks", "cluster/*", "nodegroup/*/*/*"), nil}
+	readAll      = rule{"ReadInRegions", reading, everything, inRegions}
+	readClusters = rule{"ReadClusters", reading, regional("eks", "cluster/*", "nodegroup/*/*/*"), nil}
 	readRoles    = rule{"ReadNodeRoles", reading, func(s Scope) []string {
-		return append(nodeRoles(s), s.serviceRole("eks-nodegroup.amazonaws.com")+"/*")
+		return append(nodeRoles(s), s.serviceRole("eks-nodegroup.amazonaws.com")+"/*", s.arn("iam", "", "instance-profile/*"))
 	}, nil}
 	// Assumed of AWS: alarms-asked-for.
-	readAlarms     = rule{"ReadAlarmsThatEndRefreshes", writing, where(func(s Scope) bool { return s.Alarms }, regional("cloudwatch", "alarm:*")), nil}
+	readAlarms     = rule{"ReadAlarms", writing, where(func(s Scope) bool { return s.Alarms }, regional("cloudwatch", "alarm:*")), nil}
 	readParameters = rule{"ReadImageParameters", reading, func(s Scope) []string {
 		var out []string
 		for _, r := range s.Regions {
@@ -120,7 +121,7 @@ var (
 		return out
 	}, nil}
 	readParameterTags = rule{"ReadTagsOfJoinTokens", reading, parameters, nil}
-	listParameters    = rule{"ListParametersWhereAWSKnowsNoResources", reading, where(func(s Scope) bool { return len(s.SSMPrefixes) > 0 }, everything), inRegions}
+	listParameters    = rule{"ReadInRegions", reading, where(func(s Scope) bool { return len(s.SSMPrefixes) > 0 }, everything), inRegions}
 	decrypt           = rule{"DecryptFilesInGit", reading, func(s Scope) []string { return s.KMSKeys }, nil}
 )
 
@@ -142,7 +143,7 @@ var (
 	}}
 
 	ownGroups          = rule{"ChangeOwnGroups", writing, groups, owned}
-	groupsOfNodegroups = rule{"TagGroupsBehindNodegroups", writing, groups, func(s Scope) Condition {
+	groupsOfNodegroups = rule{"TagGroupsOfNodegroups", writing, groups, func(s Scope) Condition {
 		c := unowned(s)
 		c["Null"]["aws:ResourceTag/eks:nodegroup-name"] = []string{"false"}
 		return c
@@ -151,7 +152,7 @@ var (
 	// EKS asks for the permission to tag when a nodegroup is made with tags, and no
 	// condition distinguishes creation from later tagging.
 	// Assumed of AWS: nodegroup-tags-asked-for.
-	newNodegroupTags = rule{"TagNodegroupsWithoutOwner", writing, nodegroups, unowned}
+	newNodegroupTags = rule{"TagNewNodegroups", writing, nodegroups, unowned}
 	ownNodegroups    = rule{"ChangeOwnNodegroups", writing, nodegroups, owned}
 
 	ownParameters = rule{"KeepJoinTokens", writing, parameters, nil}
@@ -166,7 +167,7 @@ var (
 // The rules about roles. passRoles makes a statement for each set of services.
 var (
 	passRoles    = rule{"PassRoles", writing, nil, nil}
-	serviceRoles = rule{"MakeServiceLinkedRoles", writing, func(s Scope) (out []string) {
+	serviceRoles = rule{"MakeServiceRoles", writing, func(s Scope) (out []string) {
 		for _, name := range linkedServices {
 			out = append(out, s.serviceRole(name)+"/*")
 		}

@@ -18,9 +18,9 @@ type UnknownName struct {
 
 // Kinds of what manifests name and weir does not make.
 const (
-	unknownProfile   = "instance profile"
-	unknownKey       = "key pair"
-	unknownGroup     = "security group"
+	UnknownProfile   = "instance profile"
+	UnknownKey       = "key pair"
+	UnknownGroup     = "security group"
 	unknownImage     = "image"
 	unknownSubnet    = "subnet"
 	unknownRole      = "role"
@@ -36,10 +36,10 @@ var unknownTexts = []struct {
 	kind string
 	text *regexp.Regexp
 }{
-	{unknownProfile, regexp.MustCompile(`Value \(([^()]*)\) for parameter iamInstanceProfile\.(?:name|arn) is invalid`)},
-	{unknownKey, regexp.MustCompile(`[Tt]he key pair '([^']*)' does not exist`)},
-	{unknownKey, regexp.MustCompile(`KeyPair +(\S+) not found`)},
-	{unknownGroup, regexp.MustCompile(`[Tt]he security group '([^']*)' does not exist`)},
+	{UnknownProfile, regexp.MustCompile(`Value \(([^()]*)\) for parameter iamInstanceProfile\.(?:name|arn) is invalid`)},
+	{UnknownKey, regexp.MustCompile(`[Tt]he key pair '([^']*)' does not exist`)},
+	{UnknownKey, regexp.MustCompile(`KeyPair +(\S+) not found`)},
+	{UnknownGroup, regexp.MustCompile(`[Tt]he security group '([^']*)' does not exist`)},
 	{unknownImage, regexp.MustCompile(`[Tt]he image id '\[?([^'\]]*)\]?' does not exist`)},
 	{unknownSubnet, regexp.MustCompile(`[Tt]he subnet ID '([^']*)' does not exist`)},
 	{unknownRole, regexp.MustCompile(`[Tt]he role with name (\S+) cannot be found`)},
@@ -87,16 +87,16 @@ func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	}
 	n := pool.Nodegroup
 	switch u.Kind {
-	case unknownProfile:
+	case UnknownProfile:
 		return ofTemplate("iamInstanceProfile")
-	case unknownKey:
+	case UnknownKey:
 		if n != nil && n.RemoteAccess != nil && n.RemoteAccess.EC2SSHKey == u.Name {
 			return pool.Infrastructure, intent.Path{"spec", "remoteAccess", "sshKeyName"}
 		}
 		return ofTemplate("sshKeyName")
 	case unknownImage:
 		return ofTemplate("ami", "id")
-	case unknownGroup:
+	case UnknownGroup:
 		t := pool.LaunchTemplate
 		switch {
 		case n != nil && n.RemoteAccess != nil && slices.Contains(n.RemoteAccess.SourceSecurityGroups, u.Name):

@@ -30,8 +30,10 @@ var lookupRules = []rule{
 
 var planRules = []rule{
 	{"adopted-instances", "i", "machines of a group that was adopted run versions that weir did not make", "Nothing is to be done: they are replaced when the pool's launch configuration changes."},
+	{"capacity-short", "w", "a plan wants more machines than a quota of the account or the free addresses of subnets leave room for", "Ask for a larger quota, name further subnets, or make the pool smaller, as the message says; AWS launches what it can."},
 	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool. A resource that no weir owns can be adopted, or removed. A resource that another weir applies stays its own: weir plan --config FILE --path DIR plans a work tree as that one would."},
 	{"contested-name", "e", "several targets want the same resource", "Give the pools, or the AWSLaunchConfigTemplate that they name, different names, or put them in different accounts or regions."},
+	{"dry-run-refused", "w", "EC2 would launch no machine of the launch template version that a plan makes", "Do what the message of EC2 names before you merge; the plan is applied all the same, and its machines do not come."},
 	{"failed", "e", "the pass failed before there was a plan", "Read the message; weir tries again at the next pass."},
 	{"control-plane-unread", "w", "the EKS cluster of a group cannot be read, so kubelets newer than its API servers are not held back", "Allow eks:DescribeCluster on the cluster, or give the target a kubeconfigFile, which tells the version too."},
 	{"deletion-protected", "e", "nothing in Git wants a group any more, and AWS does not let it be deleted", "Have it drained, or lower its deletion protection, as the message says: weir does neither by itself."},
@@ -57,9 +59,11 @@ var planRules = []rule{
 	{"nodegroup-update-failed", "e", "an update of a nodegroup failed", "Mend what the message of EKS names; a change of the pool tries again, and so does weir reconcile TARGET --retry."},
 	{"nodegroup-version", "e", "EKS makes new nodegroups on the control plane's Kubernetes version only", "Write that version in the MachinePool."},
 	{"nodes-unread", "w", "the nodes of the workload cluster could not be read", "Look at the target's kubeconfigFile: its user needs to list nodes; readiness is that of the instances until then."},
+	{"not-offered", "w", "AWS offers an instance type, or what a pool asks for, in none of the zones that its subnets are in", "Name another instance type, or subnets of zones that have it."},
 	{"not-taken", "ew", "AWS took a change twice and answers as before, so it is not written again", "Write in Git what AWS answers, or find who sets it back; weir writes it again when AWS answers something else, the pool changes in Git, or with weir reconcile TARGET --retry."},
 	{"orphan", "w", "nothing in Git wants a resource any more, and pruning is off", "Delete it by hand, or turn pruning on for the target."},
 	{"orphan-kept", "w", "nothing in Git wants a resource any more, and something keeps it from being deleted", "Do what the message says if it is to go."},
+	{"preflight-unasked", "i", "AWS was not asked, or did not answer, about something that the manifests name", "Nothing has to be done: weir guesses nothing, and the write says what is wrong. weir policy --plan lists the permissions."},
 	{"process-suspended", "w", "a suspended process of an Auto Scaling group keeps machines from being replaced, started or ended", "Have it resumed by whom the message names: Git suspends it, or somebody did outside Git."},
 	{"prune-refused", "e", "more would be deleted than the target's limit allows", "Look whether it is meant; if so, approve the plan or add the trailer Weir-Allow-Prune to the commit."},
 	{"prune-waits", "i", "whether a trailer lifts the limit of deletions is not known yet", "Nothing: it goes on as soon as the forge has answered. An approval is quicker."},
@@ -83,6 +87,7 @@ var planRules = []rule{
 	{"versions-kept", "w", "versions of a launch template are not pruned, because it cannot be read who uses them", "Allow weir the action that the message names, or delete them by hand."},
 	{"waits-for-control-plane", "i", "a pool wants a newer Kubernetes version than its API servers have", "Upgrade the control plane; the pool follows by itself."},
 	{"warm-pool-deleting", "i", "a warm pool is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
+	{"would-be-refused", "w", "AWS would refuse something that a plan asks of it, or launch no machine with it", "Do what the message names before you merge; the plan is applied all the same, and AWS has the last word."},
 }
 
 var configRules = []rule{

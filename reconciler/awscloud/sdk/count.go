@@ -79,7 +79,7 @@ func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, n
 		if at, known := awsmiddleware.GetResponseAt(meta); ok && known {
 			info.AWSTime = serverTime.Add(time.Since(at))
 		}
-		if err != nil {
+		if err != nil && !WouldSucceed(err) {
 			info.Kind = Classify(service, operation, err).Kind
 		}
 		c.onCall(info)
@@ -105,5 +105,5 @@ func (c *callCounter) attempt(ctx context.Context, in middleware.FinalizeInput, 
 // names returns the service as IAM actions name it, and the operation.
 func names(ctx context.Context) (service, operation string) {
 	service = strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))
-	return service, awsmiddleware.GetOperationName(ctx)
+	return strings.TrimSuffix(service, "v2"), awsmiddleware.GetOperationName(ctx)
 }

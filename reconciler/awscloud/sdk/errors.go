@@ -130,6 +130,21 @@ var serviceCodes = map[string]map[string]observed.ErrorKind{
 	"sts": {
 		"RegionDisabledException": observed.Denied,
 	},
+	"kms": {
+		"NotFoundException":          observed.NotFound,
+		"InvalidArnException":        observed.NotFound, // it is no key's
+		"KMSInternalException":       observed.Transient,
+		"DependencyTimeoutException": observed.Transient,
+	},
+	"elasticloadbalancing": {
+		"TargetGroupNotFound":          observed.NotFound,
+		"TargetGroupNotFoundException": observed.NotFound,
+	},
+	"servicequotas": {
+		"NoSuchResourceException":  observed.NotFound,
+		"ServiceException":         observed.Transient,
+		"IllegalArgumentException": observed.Invalid,
+	},
 }
 
 // Classify turns any failure of a call into a *observed.Error, once and by its code.
@@ -181,6 +196,12 @@ func Classify(service, operation string, err error) *observed.Error {
 	}
 	Bounded(out)
 	return out
+}
+
+// WouldSucceed reports whether an error is EC2's answer to a dry run of what it would do.
+func WouldSucceed(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "DryRunOperation"
 }
 
 // Bounded cuts the texts of a failure once, before a log, a page or a history

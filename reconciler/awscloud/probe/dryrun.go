@@ -1,0 +1,53 @@
+package probe
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/preflight"
+)
+
+// DryRun asks EC2 whether it would launch a machine. What EC2 answers is an error in both
+// cases; an answer without one would mean that it has launched a machine although it was
+// told not to, and is said as a failure.
+// Assumed of AWS: dry-run-checks.
+func (p *Prober) DryRun(ctx context.Context, r preflight.DryRun) (refused, err *observed.Error) {
+	in := &ec2.RunInstancesInput{}
+	convert.Carry(convert.TemplateRequest(r.Data), in)
+	in.DryRun, in.MinCount, in.MaxCount = aws.Bool(true), aws.Int32(1), aws.Int32(1)
+	in.InstanceType = types.InstanceType(r.Type)
+	if len(in.NetworkInterfaces) == 0 {
+		in.SubnetId = aws.String(r.Subnet)
+	}
+	for i := range in.NetworkInterfaces {
+		if n := &in.NetworkInterfaces[i]; n.SubnetId == nil {
+			n.SubnetId = aws.String(r.Subnet)
+		}
+	}
+	_, failed := p.ec2.RunInstances(ctx, in)
+	if failed == nil {
+		return nil, &observed.Error{Kind: observed.Unknown, Service: "ec2", Operation: "RunInstances", Code: "NotDry", Message: "the endpoint takes no notice of DryRun"}
+	}
+	if sdk.WouldSucceed(failed) {
+		return nil, nil
+	}
+	e := sdk.Classify("ec2", "RunInstances", failed)
+	var answer smithy.APIError
+	switch e.Kind {
+	case observed.Invalid, observed.NotFound, observed.Quota:
+		return e, nil
+	case observed.Unknown:
+		if errors.As(failed, &answer) {
+			return e, nil
+		}
+	}
+	return nil, e
+}

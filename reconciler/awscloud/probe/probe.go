@@ -1,0 +1,235 @@
+// Package probe asks AWS about what manifests name, for package preflight. What does not
+// exist is an answer and no error: names go into filters, which pass over a missing one
+// where a list of names would fail the call.
+//
+// RunInstances is called as a dry run alone: DryRun is the one function that calls it, and
+// sets the parameter itself.
+package probe
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/preflight"
+)
+
+var (
+	_ preflight.Cloud    = (*Prober)(nil)
+	_ preflight.Launcher = (*Prober)(nil)
+)
+
+// Prober asks one account and region.
+type Prober struct {
+	ec2    EC2Calls
+	iam    IAMCalls
+	kms    KMSCalls
+	elb    ElasticLoadBalancingCalls
+	quotas ServiceQuotasCalls
+}
+
+// New returns a Prober.
+func New(ec2 EC2Calls, iam IAMCalls, kms KMSCalls, elb ElasticLoadBalancingCalls, quotas ServiceQuotasCalls) *Prober {
+	return &Prober{ec2, iam, kms, elb, quotas}
+}
+
+const (
+	filterValues = 200 // values of one EC2 filter
+	typesBatch   = 100 // DescribeInstanceTypes: MaxResults
+	// Assumed of AWS: pages-of-a-thousand.
+	page         = 1000
+	targetsBatch = 20 // DescribeTargetGroups: ARNs that are sure to fit
+)
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: aws.String(name), Values: values}
+}
+
+// Profile reads an instance profile.
+func (p *Prober) Profile(ctx context.Context, name string) (preflight.Profile, bool, error) {
+	out, err := p.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	if e := sdk.Classify("iam", "GetInstanceProfile", err); e != nil {
+		return preflight.Profile{}, false, unlessMissing(e)
+	}
+	if out.InstanceProfile == nil {
+		return preflight.Profile{}, false, sdk.Incomplete("iam", "GetInstanceProfile", "instance profile")
+	}
+	var found preflight.Profile
+	if roles := out.InstanceProfile.Roles; len(roles) > 0 {
+		found.Role = aws.ToString(roles[0].RoleName)
+	}
+	return found, true, nil
+}
+
+// unlessMissing is nil for an error that says that there is no such thing.
+func unlessMissing(e *observed.Error) error {
+	if e.Kind == observed.NotFound {
+		return nil
+	}
+	return e
+}
+
+// KeyPairs reads which key pairs exist.
+func (p *Prober) KeyPairs(ctx context.Context, names []string) (map[string]bool, error) {
+	found := map[string]bool{}
+	for batch := range slices.Chunk(names, filterValues) {
+		out, err := p.ec2.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{Filters: []types.Filter{filter("key-name", escaped(batch)...)}})
+		if err != nil {
+			return nil, sdk.Classify("ec2", "DescribeKeyPairs", err)
+		}
+		for _, k := range out.KeyPairs {
+			found[aws.ToString(k.KeyName)] = true
+		}
+	}
+	return found, nil
+}
+
+// escaped takes the meaning from the wildcards of filters.
+func escaped(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(n)
+	}
+	return out
+}
+
+// GroupsThatExist reads which security groups exist.
+func (p *Prober) GroupsThatExist(ctx context.Context, ids []string) (map[string]bool, error) {
+	found := map[string]bool{}
+	for batch := range slices.Chunk(ids, filterValues) {
+		in := &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("group-id", batch...)}, MaxResults: aws.Int32(page)}
+		err := sdk.EachPage(ctx, "ec2", "DescribeSecurityGroups", func(ctx context.Context, token *string) (*string, error) {
+			in.NextToken = token
+			out, err := p.ec2.DescribeSecurityGroups(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			for _, g := range out.SecurityGroups {
+				found[aws.ToString(g.GroupId)] = true
+			}
+			return out.NextToken, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// SubnetRoom reads the zones of subnets, and their free addresses.
+func (p *Prober) SubnetRoom(ctx context.Context, ids []string) (map[string]preflight.Subnet, error) {
+	found := map[string]preflight.Subnet{}
+	for batch := range slices.Chunk(ids, filterValues) {
+		in := &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("subnet-id", batch...)}, MaxResults: aws.Int32(page)}
+		err := sdk.EachPage(ctx, "ec2", "DescribeSubnets", func(ctx context.Context, token *string) (*string, error) {
+			in.NextToken = token
+			out, err := p.ec2.DescribeSubnets(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range out.Subnets {
+				found[aws.ToString(s.SubnetId)] = preflight.Subnet{Zone: aws.ToString(s.AvailabilityZone), Free: aws.ToInt32(s.AvailableIpAddressCount), NoIPv4: aws.ToBool(s.Ipv6Native)}
+			}
+			return out.NextToken, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// TargetGroups reads target groups. A list of ARNs with one that does not exist fails as a
+// whole, and each is asked for by itself then.
+func (p *Prober) TargetGroups(ctx context.Context, arns []string) (map[string]preflight.TargetGroup, error) {
+	found := map[string]preflight.TargetGroup{}
+	read := func(arns []string) *observed.Error {
+		out, err := p.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: arns})
+		if err != nil {
+			return sdk.Classify("elasticloadbalancing", "DescribeTargetGroups", err)
+		}
+		for _, g := range out.TargetGroups {
+			found[aws.ToString(g.TargetGroupArn)] = preflight.TargetGroup{VPC: aws.ToString(g.VpcId), Type: string(g.TargetType)}
+		}
+		return nil
+	}
+	for batch := range slices.Chunk(arns, targetsBatch) {
+		err := read(batch)
+		if err != nil && err.Kind == observed.NotFound && len(batch) > 1 {
+			for _, arn := range batch {
+				if err = read([]string{arn}); err != nil && err.Kind != observed.NotFound {
+					break
+				}
+			}
+		}
+		if err != nil && err.Kind != observed.NotFound {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// PlacementGroups reads placement groups by name, or by id where that is what it looks like.
+func (p *Prober) PlacementGroups(ctx context.Context, names []string) (map[string]preflight.PlacementGroup, error) {
+	found := map[string]preflight.PlacementGroup{}
+	by := map[string][]string{}
+	for _, n := range names {
+		key := "group-name"
+		if strings.HasPrefix(n, "pg-") {
+			key = "group-id"
+		}
+		by[key] = append(by[key], n)
+	}
+	for _, key := range []string{"group-name", "group-id"} {
+		for batch := range slices.Chunk(by[key], filterValues) {
+			out, err := p.ec2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{filter(key, escaped(batch)...)}})
+			if err != nil {
+				return nil, sdk.Classify("ec2", "DescribePlacementGroups", err)
+			}
+			for _, g := range out.PlacementGroups {
+				name := aws.ToString(g.GroupName)
+				if key == "group-id" {
+					name = aws.ToString(g.GroupId)
+				}
+				found[name] = preflight.PlacementGroup{Strategy: string(g.Strategy), State: string(g.State), Partitions: aws.ToInt32(g.PartitionCount)}
+			}
+		}
+	}
+	return found, nil
+}
+
+// Key reads a KMS key.
+func (p *Prober) Key(ctx context.Context, id string) (preflight.Key, bool, error) {
+	out, err := p.kms.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: aws.String(id)})
+	if e := sdk.Classify("kms", "DescribeKey", err); e != nil {
+		return preflight.Key{}, false, unlessMissing(e)
+	}
+	if out.KeyMetadata == nil {
+		return preflight.Key{}, false, sdk.Incomplete("kms", "DescribeKey", "key")
+	}
+	k := out.KeyMetadata
+	return preflight.Key{State: string(k.KeyState), Symmetric: k.KeySpec == "" || k.KeySpec == kmstypes.KeySpecSymmetricDefault}, true, nil
+}
+
+// Quota reads a quota of EC2.
+func (p *Prober) Quota(ctx context.Context, code string) (float64, bool, error) {
+	out, err := p.quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: aws.String("ec2"), QuotaCode: aws.String(code)})
+	if e := sdk.Classify("servicequotas", "GetServiceQuota", err); e != nil {
+		return 0, false, unlessMissing(e)
+	}
+	if out.Quota == nil || out.Quota.Value == nil {
+		return 0, false, sdk.Incomplete("servicequotas", "GetServiceQuota", "quota")
+	}
+	return *out.Quota.Value, true, nil
+}

@@ -1,0 +1,116 @@
+package preflight
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// How long facts are kept. What does not exist, and what AWS did not say, is asked again
+// sooner: people make what is missing and look whether the finding goes.
+const (
+	negativeTTL = 30 * time.Second
+	// deniedTTL is longer than that: permissions are given seldom, and each plan would
+	// ask in vain.
+	deniedTTL   = 5 * time.Minute
+	nameTTL     = 5 * time.Minute // profiles, key pairs, placement groups, target groups, keys
+	groupTTL    = time.Hour
+	roomTTL     = time.Minute // free addresses, machines that run
+	typeTTL     = 24 * time.Hour
+	offeringTTL = time.Hour
+	quotaTTL    = time.Hour
+	dryRunTTL   = 5 * time.Minute
+)
+
+// fact is an answer of AWS: there is such a thing, there is none, or err says why AWS did
+// not tell.
+type fact[V any] struct {
+	value   V
+	present bool
+	err     *observed.Error
+	expires time.Time
+}
+
+// shelf holds the facts of one kind, and which are wanted next.
+type shelf[V any] struct {
+	ttl    time.Duration
+	facts  map[string]fact[V]
+	wanted map[string]bool
+}
+
+func newShelf[V any](ttl time.Duration) *shelf[V] {
+	return &shelf[V]{ttl: ttl, facts: map[string]fact[V]{}, wanted: map[string]bool{}}
+}
+
+// get returns a fact; one that is not known is wanted from then on.
+func (s *shelf[V]) get(key string) (f fact[V], known bool) {
+	if f, known = s.facts[key]; !known {
+		s.wanted[key] = true
+	}
+	return f, known
+}
+
+// take returns what is wanted, sorted, and forgets the wish.
+func (s *shelf[V]) take() []string {
+	keys := slices.Sorted(maps.Keys(s.wanted))
+	clear(s.wanted)
+	return keys
+}
+
+func (s *shelf[V]) put(key string, v V, present bool, err *observed.Error, now time.Time) {
+	ttl := s.ttl
+	switch {
+	case err != nil && err.Kind == observed.Denied:
+		ttl = min(ttl, deniedTTL)
+	case err != nil || !present:
+		ttl = min(ttl, negativeTTL)
+	}
+	s.facts[key] = fact[V]{value: v, present: present && err == nil, err: err, expires: now.Add(ttl)}
+}
+
+func (s *shelf[V]) expire(now time.Time) {
+	clear(s.wanted)
+	maps.DeleteFunc(s.facts, func(_ string, f fact[V]) bool { return !now.Before(f.expires) })
+}
+
+// facts is all that is known of an account and region.
+type facts struct {
+	profiles   *shelf[Profile] // by name
+	keyPairs   *shelf[bool]
+	groups     *shelf[bool] // by id
+	subnets    *shelf[Subnet]
+	targets    *shelf[TargetGroup]    // by ARN
+	placements *shelf[PlacementGroup] // by name or id
+	keys       *shelf[Key]            // as manifests name them
+	types      *shelf[InstanceType]
+	offerings  *shelf[[]string]   // zones, by instance type
+	quotas     *shelf[float64]    // by code
+	running    *shelf[[]Instance] // by ""
+	dryRuns    *shelf[*observed.Error]
+}
+
+func newFacts() *facts {
+	return &facts{
+		profiles: newShelf[Profile](nameTTL), keyPairs: newShelf[bool](nameTTL), groups: newShelf[bool](groupTTL), subnets: newShelf[Subnet](roomTTL),
+		targets: newShelf[TargetGroup](nameTTL), placements: newShelf[PlacementGroup](nameTTL), keys: newShelf[Key](nameTTL),
+		types: newShelf[InstanceType](typeTTL), offerings: newShelf[[]string](offeringTTL), quotas: newShelf[float64](quotaTTL),
+		running: newShelf[[]Instance](roomTTL), dryRuns: newShelf[*observed.Error](dryRunTTL),
+	}
+}
+
+func (f *facts) expire(now time.Time) {
+	f.profiles.expire(now)
+	f.keyPairs.expire(now)
+	f.groups.expire(now)
+	f.subnets.expire(now)
+	f.targets.expire(now)
+	f.placements.expire(now)
+	f.keys.expire(now)
+	f.types.expire(now)
+	f.offerings.expire(now)
+	f.quotas.expire(now)
+	f.running.expire(now)
+	f.dryRuns.expire(now)
+}

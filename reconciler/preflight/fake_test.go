@@ -1,0 +1,202 @@
+package preflight
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// fake is an account in which everything that pools of tests name is in order. It records
+// the calls.
+type fake struct {
+	mu         sync.Mutex
+	calls      []string
+	fails      map[string]*observed.Error // by operation
+	profiles   map[string]Profile
+	keyPairs   map[string]bool
+	groups     map[string]bool
+	subnets    map[string]Subnet
+	targets    map[string]TargetGroup
+	placements map[string]PlacementGroup
+	keys       map[string]Key
+	types      map[string]InstanceType
+	offerings  map[string][]string
+	quotas     map[string]float64
+	running    []Instance
+	refuses    *observed.Error
+	dry        []DryRun
+}
+
+func newFake() *fake {
+	all := []string{"eu-west-1a", "eu-west-1b"}
+	return &fake{
+		fails: map[string]*observed.Error{}, profiles: map[string]Profile{"nodes": {Role: "nodes"}, "empty": {}}, keyPairs: map[string]bool{"ops": true}, groups: map[string]bool{"sg-1": true},
+		subnets: map[string]Subnet{"subnet-a": {Zone: "eu-west-1a", Free: 100}, "subnet-b": {Zone: "eu-west-1b", Free: 100}, "subnet-w": {Zone: "eu-west-1-wl1-dub-wlz-1", Free: 100}},
+		targets: map[string]TargetGroup{tg("web"): {VPC: "vpc-1", Type: "instance"}, tg("far"): {VPC: "vpc-2", Type: "instance"}, tg("pods"): {VPC: "vpc-1", Type: "ip"}},
+		placements: map[string]PlacementGroup{
+			"tight": {Strategy: "cluster", State: "available"}, "wide": {Strategy: "spread", State: "available"}, "parts": {Strategy: "partition", State: "available", Partitions: 3}, "going": {Strategy: "spread", State: "deleting"},
+		},
+		keys: map[string]Key{"alias/good": {State: "Enabled", Symmetric: true}, "alias/off": {State: "Disabled", Symmetric: true}, "alias/rsa": {State: "Enabled"}},
+		types: map[string]InstanceType{
+			"m5.large":    {VCPUs: 2, Architectures: []string{"x86_64"}, Markets: []string{"on-demand", "spot"}, Strategies: []string{"cluster", "partition", "spread"}, Enclaves: "unsupported", Hibernation: new(true), EFA: new(false), MaxInterfaces: 3, NetworkCards: 1, Cores: []int32{1}, Threads: []int32{1, 2}, Features: []string{"nested-virtualization"}, Weightings: []string{"default"}},
+			"m7g.large":   {VCPUs: 2, Architectures: []string{"arm64"}, Markets: []string{"on-demand", "spot"}, Enclaves: "supported", Hibernation: new(false)},
+			"t3.micro":    {VCPUs: 2, Architectures: []string{"x86_64"}, Strategies: []string{"partition", "spread"}, Markets: []string{"on-demand"}},
+			"p5.48xlarge": {VCPUs: 192, Architectures: []string{"x86_64"}, EFA: new(true), MaxEFAs: 2, NetworkCards: 32, MaxInterfaces: 64},
+		},
+		offerings: map[string][]string{"m5.large": all, "m7g.large": all, "t3.micro": all, "p5.48xlarge": {"eu-west-1b"}},
+		quotas:    map[string]float64{"L-1216C47A": 100, "L-34B43A08": 10, "L-417A185B": 0},
+	}
+}
+
+func tg(name string) string {
+	return "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/" + name + "/0123456789abcdef"
+}
+
+func (f *fake) call(op string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, op)
+	if e := f.fails[op]; e != nil {
+		return e
+	}
+	return nil
+}
+
+func some[V any](all map[string]V, keys []string) map[string]V {
+	out := map[string]V{}
+	for _, k := range keys {
+		if v, ok := all[k]; ok {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func (f *fake) Profile(_ context.Context, name string) (Profile, bool, error) {
+	p, ok := f.profiles[name]
+	return p, ok, f.call("iam:GetInstanceProfile")
+}
+
+func (f *fake) KeyPairs(_ context.Context, names []string) (map[string]bool, error) {
+	return some(f.keyPairs, names), f.call("ec2:DescribeKeyPairs")
+}
+
+func (f *fake) GroupsThatExist(_ context.Context, ids []string) (map[string]bool, error) {
+	return some(f.groups, ids), f.call("ec2:DescribeSecurityGroups")
+}
+
+func (f *fake) SubnetRoom(_ context.Context, ids []string) (map[string]Subnet, error) {
+	return some(f.subnets, ids), f.call("ec2:DescribeSubnets")
+}
+
+func (f *fake) TargetGroups(_ context.Context, arns []string) (map[string]TargetGroup, error) {
+	return some(f.targets, arns), f.call("elasticloadbalancing:DescribeTargetGroups")
+}
+
+func (f *fake) PlacementGroups(_ context.Context, names []string) (map[string]PlacementGroup, error) {
+	return some(f.placements, names), f.call("ec2:DescribePlacementGroups")
+}
+
+func (f *fake) Key(_ context.Context, id string) (Key, bool, error) {
+	k, ok := f.keys[id]
+	return k, ok, f.call("kms:DescribeKey")
+}
+
+func (f *fake) InstanceTypes(_ context.Context, names []string) (map[string]InstanceType, error) {
+	return some(f.types, names), f.call("ec2:DescribeInstanceTypes")
+}
+
+func (f *fake) Offerings(_ context.Context, names []string) (map[string][]string, error) {
+	return some(f.offerings, names), f.call("ec2:DescribeInstanceTypeOfferings")
+}
+
+func (f *fake) Quota(_ context.Context, code string) (float64, bool, error) {
+	q, ok := f.quotas[code]
+	return q, ok, f.call("servicequotas:GetServiceQuota")
+}
+
+func (f *fake) Running(context.Context) ([]Instance, error) {
+	return f.running, f.call("ec2:DescribeInstances")
+}
+
+func (f *fake) DryRun(_ context.Context, r DryRun) (refused, err *observed.Error) {
+	f.dry = append(f.dry, r)
+	if failed := f.call("ec2:RunInstances"); failed != nil {
+		return nil, asError(failed)
+	}
+	return f.refuses, nil
+}
+
+// counts are the calls since the last time, by operation.
+func (f *fake) counts() map[string]int {
+	out := map[string]int{}
+	for _, c := range f.calls {
+		out[c]++
+	}
+	f.calls = nil
+	return out
+}
+
+func ref(kind string) intent.ObjectRef {
+	return intent.ObjectRef{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: kind, Namespace: "default", Name: "web"}
+}
+
+// webPool is a pool about which AWS has nothing to say.
+func webPool() intent.Pool {
+	return intent.Pool{
+		Key: intent.Key{Namespace: "default", Name: "web"}, Kind: intent.GroupPool, MachinePool: ref("MachinePool"), Infrastructure: ref("AWSMachinePool"), Options: ref("PoolOptions"),
+		Replicas: intent.Number{Value: 3, Written: true},
+		LaunchTemplate: &intent.LaunchTemplate{Name: "web", RootDevice: true, Image: intent.Lookup{Kind: intent.ImageByID, Name: "ami-1", InstanceType: "m5.large"}, Data: intent.TemplateData{
+			InstanceType: "m5.large", ImageID: "ami-1", KeyName: "ops", IamInstanceProfile: &intent.InstanceProfile{Name: "nodes"}, SecurityGroupIDs: []string{"sg-1"},
+			BlockDeviceMappings: []intent.BlockDeviceMapping{{DeviceName: "/dev/xvda", Ebs: intent.Ebs{VolumeSize: 20}}}, UserData: "c2VjcmV0",
+		}},
+		Group: &intent.Group{Name: "web", MinSize: 1, MaxSize: 10, Subnets: intent.Lookup{Kind: intent.Subnets}},
+	}
+}
+
+// asNodegroup makes a managed pool of webPool.
+func asNodegroup(p *intent.Pool) {
+	p.Kind, p.Infrastructure, p.Group = intent.NodegroupPool, ref("AWSManagedMachinePool"), nil
+	p.Nodegroup = &intent.Nodegroup{Name: "web", ClusterName: "demo", Subnets: intent.Lookup{Kind: intent.Subnets}, NodegroupSettings: intent.NodegroupSettings{CapacityType: "ON_DEMAND"}}
+}
+
+// creation is the plan that makes pools, as the planner would make it of them.
+func creation(subnets []string, pools ...intent.Pool) Plan {
+	p := &plan.Plan{Target: "blue"}
+	in := basis.Input{Set: &intent.Set{Pools: pools}, State: &observed.State{}, Answers: observed.Answers{
+		{Kind: intent.Subnets}: {Subnets: subnets, VPCs: []string{"vpc-1"}},
+		{Kind: intent.ImageByID, Name: "ami-1", InstanceType: "m5.large"}: {Image: &observed.Image{ID: "ami-1", Architecture: "x86_64", RootDevice: "/dev/xvda", RootSize: 8}},
+	}}
+	for i := range pools {
+		pool := &in.Set.Pools[i]
+		if t := pool.LaunchTemplate; t != nil {
+			p.Steps = append(p.Steps, step.Step{Verb: step.Create, Pool: pool.Key.String(), Do: step.CreateLaunchTemplate{Name: t.Name, Data: t.Data}})
+		}
+		s := step.Step{Verb: step.Create, Pool: pool.Key.String()}
+		if g := pool.Group; g != nil {
+			s.Do = step.CreateGroup{Group: observed.Group{Name: g.Name, MinSize: g.MinSize, DesiredCapacity: pool.Replicas.Value, GroupSettings: g.GroupSettings}}
+		} else {
+			s.Do = step.CreateNodegroup{Nodegroup: observed.Nodegroup{DesiredSize: pool.Replicas.Value}}
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return Plan{Plan: p, Input: in, Followed: true}
+}
+
+// ask returns what a new asker finds about a plan, a line for each finding.
+func ask(f *fake, plans ...Plan) (out []string) {
+	for _, found := range New(f, f, func() time.Time { return time.Unix(0, 0) }).Findings(context.Background(), plans) {
+		for _, d := range found {
+			out = append(out, d.Severity.String()+" "+d.Code+" "+d.Object+" "+d.Field+": "+d.Summary)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,187 @@
+package preflight
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+const (
+	group   = "AWSMachinePool default/web"
+	managed = "AWSManagedMachinePool default/web"
+	options = "PoolOptions default/web"
+)
+
+// TestFindings has one fault in each case, of what a plan would make.
+func TestFindings(t *testing.T) {
+	data := func(set func(*intent.TemplateData)) func(*intent.Pool) {
+		return func(p *intent.Pool) { set(&p.LaunchTemplate.Data) }
+	}
+	overrides := func(types ...string) func(*intent.Pool) {
+		return func(p *intent.Pool) {
+			m := &intent.MixedInstances{OnDemandPercentageAboveBaseCapacity: 100}
+			for _, name := range types {
+				m.Overrides = append(m.Overrides, intent.Override{InstanceType: name})
+			}
+			p.Group.MixedInstancesPolicy = m
+		}
+	}
+	efas := func(n int) func(*intent.Pool) {
+		return data(func(d *intent.TemplateData) {
+			for i := range n {
+				d.NetworkInterfaces = append(d.NetworkInterfaces, intent.NetworkInterface{InterfaceType: "efa", NetworkCardIndex: new(int32(i))})
+			}
+		})
+	}
+	for name, tt := range map[string]struct {
+		pool    func(*intent.Pool)
+		subnets []string
+		fake    func(*fake)
+		want    []string
+	}{
+		"nothing": {pool: func(*intent.Pool) {}},
+		"profile that is missing": {data(func(d *intent.TemplateData) { d.IamInstanceProfile.Name = "gone" }), nil, nil,
+			[]string{"warning unknown-name " + group + " spec.awsLaunchTemplate.iamInstanceProfile: AWS knows no instance profile gone"}},
+		"profile by ARN": {pool: data(func(d *intent.TemplateData) {
+			d.IamInstanceProfile = &intent.InstanceProfile{ARN: "arn:aws:iam::123456789012:instance-profile/path/nodes"}
+		})},
+		"profile without a role": {data(func(d *intent.TemplateData) { d.IamInstanceProfile.Name = "empty" }), nil, nil,
+			[]string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.iamInstanceProfile: the instance profile empty has no role, so AWS launches no machine with it"}},
+		"key pair": {data(func(d *intent.TemplateData) { d.KeyName = "gone" }), nil, nil,
+			[]string{"warning unknown-name " + group + " spec.awsLaunchTemplate.sshKeyName: AWS knows no key pair gone"}},
+		"key pair of a nodegroup": {func(p *intent.Pool) {
+			asNodegroup(p)
+			p.LaunchTemplate.Data.KeyName, p.Nodegroup.RemoteAccess = "", &intent.RemoteAccess{EC2SSHKey: "gone", SourceSecurityGroups: []string{"sg-1", "sg-gone"}}
+		}, nil, nil, []string{
+			"warning unknown-name " + managed + " spec.remoteAccess.sourceSecurityGroups: AWS knows no security group sg-gone",
+			"warning unknown-name " + managed + " spec.remoteAccess.sshKeyName: AWS knows no key pair gone",
+		}},
+		"security group": {data(func(d *intent.TemplateData) { d.SecurityGroupIDs = []string{"sg-1", "sg-gone"} }), nil, nil,
+			[]string{"warning unknown-name " + group + " spec.awsLaunchTemplate.additionalSecurityGroups: AWS knows no security group sg-gone"}},
+		"key that is disabled": {data(func(d *intent.TemplateData) {
+			d.BlockDeviceMappings = append(d.BlockDeviceMappings, intent.BlockDeviceMapping{DeviceName: "/dev/sdb", Ebs: intent.Ebs{KmsKeyID: "alias/off"}})
+		}), nil, nil, []string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.nonRootVolumes[0].encryptionKey: the KMS key alias/off is Disabled, so AWS launches no machine with the volume"}},
+		"key that is missing": {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/gone" }), nil, nil,
+			[]string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.rootVolume.encryptionKey: there is no KMS key alias/gone, so AWS launches no machine with the volume"}},
+		"key that signs":   {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/rsa" }), nil, nil, []string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.rootVolume.encryptionKey: the KMS key alias/rsa is no symmetric key that encrypts, which volumes need"}},
+		"key that is good": {pool: data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/good" })},
+		"volume on the root device": {data(func(d *intent.TemplateData) {
+			d.BlockDeviceMappings = append(d.BlockDeviceMappings, intent.BlockDeviceMapping{DeviceName: "/dev/xvda"})
+		}), nil, nil, []string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.nonRootVolumes[0].deviceName: two volumes have the device name /dev/xvda, the root device of the image ami-1"}},
+		"image of another architecture": {overrides("m5.large", "m7g.large"), nil, nil,
+			[]string{"warning would-be-refused " + group + " spec.mixedInstancesPolicy.overrides[1].instanceType: the image ami-1 is x86_64, and m7g.large is arm64"}},
+		"enclaves": {data(func(d *intent.TemplateData) { d.EnclaveOptions = &intent.EnclaveOptions{Enabled: new(true)} }), nil, nil,
+			[]string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.enclaveOptions.enabled: machines of the type m5.large do not have enclaves, so AWS launches none"}},
+		"enclaves that are off": {pool: data(func(d *intent.TemplateData) { d.EnclaveOptions = &intent.EnclaveOptions{Enabled: new(false)} })},
+		"SEV-SNP and nested virtualization": {data(func(d *intent.TemplateData) {
+			d.CPUOptions = &intent.CPUOptions{AmdSevSnp: "enabled", NestedVirtualization: "enabled", CoreCount: 4, ThreadsPerCore: 2}
+		}), nil, nil, []string{
+			"warning would-be-refused " + options + " spec.launchTemplate.cpuOptions.amdSevSnp: machines of the type m5.large do not have AMD SEV-SNP, so AWS launches none",
+			"warning would-be-refused " + options + " spec.launchTemplate.cpuOptions.coreCount: machines of the type m5.large do not have 4 cores, so AWS launches none",
+		}},
+		"EFA on a type without": {efas(1), nil, nil,
+			[]string{"warning would-be-refused " + options + " spec.launchTemplate.networkInterfaces[0].interfaceType: machines of the type m5.large do not have EFA, so AWS launches none"}},
+		"more EFAs than the type has": {func(p *intent.Pool) { efas(3)(p); overrides("p5.48xlarge")(p) }, []string{"subnet-b"}, func(f *fake) { f.quotas["L-417A185B"] = 10000 },
+			[]string{"warning would-be-refused " + options + " spec.launchTemplate.networkInterfaces[2].interfaceType: machines of the type p5.48xlarge do not have EFA, so AWS launches none: they have 2 at most"}},
+		"what AWS does not tell of a type": {pool: func(p *intent.Pool) {
+			overrides("t3.micro")(p)
+			p.LaunchTemplate.Data.EnclaveOptions, p.LaunchTemplate.Data.HibernationOptions = &intent.EnclaveOptions{Enabled: new(true)}, &intent.HibernationOptions{Configured: new(true)}
+		}},
+		"Spot of a type without": {func(p *intent.Pool) {
+			overrides("m5.large", "t3.micro")(p)
+			p.Group.MixedInstancesPolicy.OnDemandPercentageAboveBaseCapacity = 50
+		}, nil, nil,
+			[]string{"warning would-be-refused " + group + " spec.mixedInstancesPolicy.overrides[1].instanceType: AWS has no Spot machines of the type t3.micro, and the pool's policy asks for some"}},
+		"type that no zone has": {overrides("p5.48xlarge", "m5.large"), []string{"subnet-a"}, nil,
+			[]string{"warning not-offered " + group + " spec.mixedInstancesPolicy.overrides[0].instanceType: AWS offers no p5.48xlarge in eu-west-1a, where the pool's subnets are: it is offered in eu-west-1b"}},
+		"zone that has no type": {overrides("p5.48xlarge"), []string{"subnet-a", "subnet-b"}, func(f *fake) { f.quotas["L-417A185B"] = 10000 },
+			[]string{"warning not-offered " + group + " spec.subnets: in eu-west-1a AWS offers none of the pool's instance types, so no machine starts in the subnets there"}},
+		"type that the region does not have": {data(func(d *intent.TemplateData) { d.InstanceType = "x9.large" }), nil, nil,
+			[]string{"warning not-offered " + group + " spec.awsLaunchTemplate.instanceType: AWS offers no x9.large in eu-west-1a, eu-west-1b, where the pool's subnets are: the region does not offer it"}},
+		"nodegroup in a wavelength zone": {asNodegroup, []string{"subnet-w"}, func(f *fake) { f.offerings["m5.large"] = []string{"eu-west-1-wl1-dub-wlz-1"} },
+			[]string{"warning not-offered " + managed + " spec.subnetIDs: EKS makes no managed nodegroup in a wavelength zone: eu-west-1-wl1-dub-wlz-1"}},
+		"carrier addresses": {data(func(d *intent.TemplateData) {
+			d.NetworkInterfaces = []intent.NetworkInterface{{AssociateCarrierIPAddress: new(true)}}
+		}), nil, nil, []string{"warning would-be-refused " + options + " spec.launchTemplate.networkInterfaces[0].associateCarrierIpAddress: carrier addresses are for machines in wavelength zones, and subnets of the pool are in other zones"}},
+		"target groups": {func(p *intent.Pool) {
+			p.Group.Options.TargetGroupARNs = []string{tg("web"), tg("gone"), tg("far")}
+			p.Group.Options.TrafficSources = []intent.TrafficSource{{Identifier: tg("pods"), Type: "elbv2"}, {Identifier: "classic", Type: "elb"}}
+		}, nil, nil, []string{
+			"warning would-be-refused " + options + " spec.autoScalingGroup.targetGroupARNs[1]: there is no target group gone/0123456789abcdef",
+			"warning would-be-refused " + options + " spec.autoScalingGroup.targetGroupARNs[2]: the target group far/0123456789abcdef is in vpc-2, and the pool's subnets are in vpc-1",
+			"warning would-be-refused " + options + " spec.autoScalingGroup.trafficSources[0].identifier: the target group pods/0123456789abcdef takes targets of the type ip, and machines of a group are of the type instance",
+		}},
+		"placement group that is missing": {data(func(d *intent.TemplateData) { d.Placement = &intent.Placement{GroupName: "gone"} }), nil, nil,
+			[]string{"warning unknown-name " + options + " spec.launchTemplate.placement.groupName: AWS knows no placement group gone"}},
+		"cluster strategy in two zones": {func(p *intent.Pool) { p.Group.Options.PlacementGroup = "tight" }, nil, nil,
+			[]string{"warning would-be-refused " + options + " spec.autoScalingGroup.placementGroup: the placement group tight is in one zone, as its strategy is cluster, and the pool's subnets are in eu-west-1a, eu-west-1b"}},
+		"cluster strategy of a type without": {func(p *intent.Pool) { p.Group.Options.PlacementGroup = "tight"; overrides("t3.micro")(p) }, []string{"subnet-a"}, nil,
+			[]string{"warning would-be-refused " + options + " spec.autoScalingGroup.placementGroup: machines of the type t3.micro cannot be in the placement group tight, whose strategy is cluster"}},
+		"spread strategy of many": {func(p *intent.Pool) { p.Group.Options.PlacementGroup, p.Replicas.Value = "wide", 15 }, nil, nil,
+			[]string{"warning would-be-refused " + options + " spec.autoScalingGroup.placementGroup: the placement group wide takes 7 machines in a zone, as its strategy is spread, and the pool wants 15 in eu-west-1a, eu-west-1b"}},
+		"partition that is missing": {data(func(d *intent.TemplateData) { d.Placement = &intent.Placement{GroupName: "parts", PartitionNumber: 4} }), nil, nil,
+			[]string{"warning would-be-refused " + options + " spec.launchTemplate.placement.groupName: the placement group parts has 3 partitions and no partition 4"}},
+		"placement group that goes": {data(func(d *intent.TemplateData) { d.Placement = &intent.Placement{GroupName: "going"} }), nil, nil,
+			[]string{"warning would-be-refused " + options + " spec.launchTemplate.placement.groupName: the placement group going is deleting"}},
+		"addresses": {func(*intent.Pool) {}, []string{"subnet-a"}, func(f *fake) { f.subnets["subnet-a"] = Subnet{Zone: "eu-west-1a", Free: 2} },
+			[]string{"warning capacity-short " + group + " spec.subnets: the pool's subnets have 2 free addresses, and 3 further machines are to be in them: AWS launches only some"}},
+		"IPv6 alone": {func(*intent.Pool) {}, []string{"subnet-a"}, func(f *fake) { f.subnets["subnet-a"] = Subnet{Zone: "eu-west-1a", NoIPv4: true} }, nil},
+		"quota": {func(*intent.Pool) {}, nil, func(f *fake) {
+			f.running = []Instance{{Type: "c5.large", VCPUs: 94}, {Type: "m5.large"}, {Type: "p5.48xlarge", VCPUs: 192}, {Type: "c5.large", VCPUs: 50, Spot: true}}
+		}, []string{"warning capacity-short MachinePool default/web spec.replicas: the account may run 100 vCPUs of standard (A, C, D, H, I, M, R, T, Z) On-Demand machines and runs 96, and the plan wants 6 more: AWS launches only some"}},
+		"quota of Spot": {func(p *intent.Pool) {
+			overrides("m5.large", "m7g.large")(p)
+			p.LaunchTemplate.Data.ImageID = ""
+			p.Replicas.Value = 12
+			p.Group.MixedInstancesPolicy.OnDemandPercentageAboveBaseCapacity = 50
+		}, nil, nil,
+			[]string{"warning capacity-short MachinePool default/web spec.replicas: the account may run 10 vCPUs of standard (A, C, D, H, I, M, R, T, Z) Spot machines and runs 0, and the plan wants 12 more: AWS launches only some"}},
+		"types of several quotas": {pool: func(p *intent.Pool) { overrides("m5.large", "p5.48xlarge")(p); p.Replicas.Value = 100 }},
+		"weights": {pool: func(p *intent.Pool) {
+			overrides("m5.large")(p)
+			p.Replicas.Value = 80
+			p.Group.MixedInstancesPolicy.Overrides[0].WeightedCapacity = "4"
+		}},
+		"dry run": {func(*intent.Pool) {}, nil, func(f *fake) {
+			f.refuses = &observed.Error{Kind: observed.Invalid, Code: "InvalidParameterCombination", Message: "no"}
+		}, []string{"warning dry-run-refused " + group + " spec.awsLaunchTemplate: EC2 would not launch a machine of the new template version: InvalidParameterCombination: no"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool, f := webPool(), newFake()
+			tt.pool(&pool)
+			if tt.fake != nil {
+				tt.fake(f)
+			}
+			if tt.subnets == nil {
+				tt.subnets = []string{"subnet-a", "subnet-b"}
+			}
+			if d := cmp.Diff(tt.want, ask(f, creation(tt.subnets, pool))); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestPoolsAreCountedTogether: what each has room for alone, all of them may not have.
+func TestPoolsAreCountedTogether(t *testing.T) {
+	var pools []intent.Pool
+	for i := range 30 {
+		p := webPool()
+		p.Key.Name = fmt.Sprintf("web%02d", i)
+		p.MachinePool.Name, p.Infrastructure.Name = p.Key.Name, p.Key.Name
+		pools = append(pools, p)
+	}
+	f := newFake()
+	f.subnets["subnet-a"], f.subnets["subnet-b"] = Subnet{Zone: "eu-west-1a", Free: 30}, Subnet{Zone: "eu-west-1b", Free: 30}
+	want := []string{
+		"warning capacity-short AWSMachinePool default/web20 spec.subnets: the pool's subnets have 60 free addresses, and 63 further machines are to be in them, with the 60 of pools before it: AWS launches only some",
+		"warning capacity-short MachinePool default/web16 spec.replicas: the account may run 100 vCPUs of standard (A, C, D, H, I, M, R, T, Z) On-Demand machines and runs 0, and the plan wants 102 more, with the 96 of pools before it: AWS launches only some",
+	}
+	if d := cmp.Diff(want, ask(f, creation([]string{"subnet-a", "subnet-b"}, pools...))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

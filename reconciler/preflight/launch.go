@@ -1,0 +1,213 @@
+package preflight
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// launch is what a plan asks of AWS for one pool, as far as it changes something.
+type launch struct {
+	pool *intent.Pool
+	// data is that of the machines' launch template, with what AWS answered where the
+	// plan makes a version; image is that of data, nil where it is not known.
+	data  intent.TemplateData
+	image *observed.Image
+	// configures says that machines of another configuration are to start, made that the
+	// plan makes the version for them.
+	configures, made bool
+	// places says that the types or the zones of the machines change.
+	places bool
+	// attaches are the load balancers that the plan attaches.
+	attaches []intent.TrafficSource
+	// more is how many machines there will be at the same time beyond those of now, at
+	// the least; so many of them are at least On-Demand and Spot.
+	more, onDemand, spot int32
+
+	types   []place
+	subnets []string
+	vpc     string
+}
+
+// place is a value and the field that names it.
+type place struct {
+	value  string
+	object intent.ObjectRef
+	path   intent.Path
+}
+
+// launchesOf are the launches of a plan, in order of the pools. What corrects drift and
+// replaces nothing, and what ends something, launches nothing that AWS has not launched
+// before.
+func launchesOf(p *plan.Plan, in basis.Input) []*launch {
+	var out []*launch
+	for i := range in.Set.Pools {
+		pool := &in.Set.Pools[i]
+		if l := newLaunch(pool, in); l.take(p, in) {
+			l.divide()
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func newLaunch(pool *intent.Pool, in basis.Input) *launch {
+	l := &launch{pool: pool}
+	switch {
+	case pool.ForeignTemplate != nil:
+		if t := in.Answers[pool.ForeignTemplate.Lookup].Template; t != nil {
+			l.data, l.image = t.Data, t.Image
+		}
+	case pool.LaunchTemplate != nil:
+		l.data = pool.LaunchTemplate.Data
+	}
+	a := in.Answers[basis.SubnetsOf(pool)]
+	if l.subnets = a.Subnets; len(a.VPCs) == 1 {
+		l.vpc = a.VPCs[0]
+	}
+	return l
+}
+
+// take reads the plan's steps of the pool; false where none asks anything new of AWS.
+func (l *launch) take(p *plan.Plan, in basis.Input) bool {
+	key := l.pool.Key.String()
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.Pool != key && !slices.Contains(s.Pools, key) || s.Do == nil || s.Mends() || waitsLong(s.Held) {
+			continue
+		}
+		l.step(s, in)
+	}
+	if l.made && l.image == nil && l.pool.LaunchTemplate != nil {
+		if im := in.Answers[l.pool.LaunchTemplate.Image].Image; im != nil && im.ID == l.data.ImageID {
+			l.image = im
+		}
+	}
+	l.types = typesOf(l.pool, l.data)
+	return l.configures || l.places || len(l.attaches) > 0 || l.more > 0
+}
+
+// waitsLong holds steps that are not about to run: nobody waits for findings about them,
+// and they may stay in each plan for months.
+func waitsLong(h step.Hold) bool {
+	return slices.Contains([]step.Hold{step.HeldPaused, step.HeldSuspended, step.HeldConflict, step.HeldStopped, step.HeldControlPlane}, h)
+}
+
+// step reads one step.
+func (l *launch) step(s *step.Step, in basis.Input) {
+	switch do := s.Do.(type) {
+	case step.CreateLaunchTemplate:
+		l.version(do.Data)
+	case step.CreateLaunchTemplateVersion:
+		l.version(do.Data)
+	case step.CreateGroup:
+		l.configures, l.places, l.attaches = true, true, do.Group.Options.Sources()
+		l.grow(max(do.Group.DesiredCapacity, do.Group.MinSize))
+	case step.UpdateGroup:
+		l.configures = l.configures || do.Template != nil
+		l.places = l.places || do.SubnetIDs != nil || do.Template != nil
+		have := in.State.Groups[do.Name].DesiredCapacity
+		want := max(intent.Value(do.MinSize), have)
+		if do.DesiredCapacity != nil {
+			want = *do.DesiredCapacity
+		}
+		l.grow(want - have)
+	case step.StartRefresh:
+		l.configures, l.places = true, true
+		most := int32(100)
+		if do.Preferences.MaxHealthyPercentage != nil {
+			most = *do.Preferences.MaxHealthyPercentage
+		}
+		l.grow(in.State.Groups[do.Group].DesiredCapacity * max(0, most-100) / 100)
+	case step.SetTrafficSources:
+		l.attaches = append(l.attaches, do.Attach...)
+	case step.CreateNodegroup:
+		l.configures, l.places = true, true
+		l.grow(max(do.Nodegroup.DesiredSize, do.Nodegroup.MinSize))
+	case step.UpdateNodegroupConfig:
+		l.grow(intent.Value(do.DesiredSize) - in.State.Nodegroups[do.NodegroupName].DesiredSize)
+	case step.UpdateNodegroupVersion:
+		l.configures = true
+		l.grow(l.surge())
+	}
+}
+
+func (l *launch) version(data intent.TemplateData) {
+	l.configures, l.made, l.places = true, true, true
+	l.data = data
+}
+
+// surge is how many machines EKS adds, at the least, before it takes others away: as many
+// as may be unavailable, or up to two for each zone.
+func (l *launch) surge() int32 {
+	u := l.pool.Nodegroup.UpdateConfig
+	if u.UpdateStrategy == "MINIMAL" {
+		return 0
+	}
+	return max(u.MaxUnavailable, 1)
+}
+
+// grow adds further machines. A group that counts in other units than machines grows by
+// at least as many as its heaviest type makes of it.
+func (l *launch) grow(units int32) {
+	g := l.pool.Group
+	if units <= 0 || g != nil && g.Options.DesiredCapacityType != "" && g.Options.DesiredCapacityType != "units" {
+		return
+	}
+	heaviest := int32(1)
+	if g != nil && g.MixedInstancesPolicy != nil {
+		for _, o := range g.MixedInstancesPolicy.Overrides {
+			if n, err := strconv.ParseInt(o.WeightedCapacity, 10, 32); err == nil {
+				heaviest = max(heaviest, int32(n))
+			}
+		}
+	}
+	l.more += (units + heaviest - 1) / heaviest
+}
+
+// divide says how many of the further machines are surely On-Demand and Spot: where a
+// policy mixes both it depends on the machines that run whether its base is there.
+func (l *launch) divide() {
+	switch g, n := l.pool.Group, l.pool.Nodegroup; {
+	case n != nil && n.CapacityType == "SPOT", l.data.InstanceMarketOptions != nil && l.data.InstanceMarketOptions.MarketType == "spot":
+		l.spot = l.more
+	case g != nil && g.MixedInstancesPolicy != nil:
+		m := g.MixedInstancesPolicy
+		l.onDemand = l.more * m.OnDemandPercentageAboveBaseCapacity / 100
+		l.spot = max(0, l.more-m.OnDemandBaseCapacity) * (100 - m.OnDemandPercentageAboveBaseCapacity) / 100
+	default:
+		l.onDemand = l.more
+	}
+}
+
+// typesOf are the instance types that machines of a pool may have, and where each is
+// written.
+func typesOf(pool *intent.Pool, data intent.TemplateData) (out []place) {
+	if g := pool.Group; g != nil && g.MixedInstancesPolicy != nil && len(g.MixedInstancesPolicy.Overrides) > 0 {
+		for i, o := range g.MixedInstancesPolicy.Overrides {
+			if o.InstanceType != "" {
+				out = append(out, place{o.InstanceType, pool.Infrastructure, intent.Path{"spec", "mixedInstancesPolicy", "overrides", intent.Index(i), "instanceType"}})
+			}
+		}
+		return out
+	}
+	if n := pool.Nodegroup; n != nil && data.InstanceType == "" {
+		if n.InstanceType != "" {
+			return []place{{n.InstanceType, pool.Infrastructure, intent.Path{"spec", "instanceType"}}}
+		}
+		for i, t := range n.InstanceTypes {
+			out = append(out, place{t, pool.Options, intent.Path{"spec", "nodegroup", "instanceTypes", intent.Index(i)}})
+		}
+		return out
+	}
+	if data.InstanceType != "" {
+		object, path := fieldOf(pool, "InstanceType")
+		out = append(out, place{data.InstanceType, object, path})
+	}
+	return out
+}

@@ -1,0 +1,186 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// unknown records a name that AWS does not know, as a refused write would say it.
+func (v *verdict) unknown(l *launch, kind, name string) {
+	u := observed.UnknownName{Kind: kind, Name: name}
+	object, path := u.Field(l.pool)
+	v.warn(codeUnknown, object, path, "AWS knows no "+u.String(), "")
+}
+
+// names looks at what a launch names: the instance profile, key pairs and security groups.
+func (v *verdict) names(l *launch) {
+	if name := profileName(l.data.IamInstanceProfile); name != "" {
+		p, ok, absent := know(v, v.facts.profiles, name)
+		switch {
+		case absent:
+			v.unknown(l, observed.UnknownProfile, name)
+		case ok && p.Role == "":
+			v.refused(l, "IamInstanceProfile.Name", "the instance profile "+name+" has no role, so AWS launches no machine with it",
+				"add a role to it: aws iam add-role-to-instance-profile --instance-profile-name "+name+" --role-name ROLE")
+		}
+	}
+	names := []string{l.data.KeyName}
+	if n := l.pool.Nodegroup; n != nil && n.RemoteAccess != nil {
+		names = append(names, n.RemoteAccess.EC2SSHKey)
+	}
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		if _, _, absent := know(v, v.facts.keyPairs, name); absent {
+			v.unknown(l, observed.UnknownKey, name)
+		}
+	}
+	for _, id := range groupsOf(l) {
+		if _, _, absent := know(v, v.facts.groups, id); absent {
+			v.unknown(l, observed.UnknownGroup, id)
+		}
+	}
+}
+
+// profileName is the name in what names an instance profile.
+func profileName(p *intent.InstanceProfile) string {
+	if p == nil {
+		return ""
+	}
+	if p.Name != "" {
+		return p.Name
+	}
+	return p.ARN[strings.LastIndex(p.ARN, "/")+1:]
+}
+
+// groupsOf are the security groups of a launch that manifests name by id: those that AWS
+// was asked for by something else exist.
+func groupsOf(l *launch) []string {
+	var out []string
+	if n := l.pool.Nodegroup; n != nil && n.RemoteAccess != nil {
+		out = append(out, n.RemoteAccess.SourceSecurityGroups...)
+	}
+	if t := l.pool.LaunchTemplate; t != nil {
+		out = append(out, t.Data.SecurityGroupIDs...)
+		for _, n := range t.Data.NetworkInterfaces {
+			out = append(out, n.Groups...)
+		}
+	}
+	if l.pool.ForeignTemplate != nil {
+		out = append(out, l.data.SecurityGroupIDs...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// keys looks at the KMS keys of volumes.
+func (v *verdict) keys(l *launch) {
+	for i, m := range l.data.BlockDeviceMappings {
+		id := m.Ebs.KmsKeyID
+		if id == "" {
+			continue
+		}
+		member := fmt.Sprintf("BlockDeviceMappings[%d].Ebs.KmsKeyId", i)
+		k, ok, absent := know(v, v.facts.keys, id)
+		switch {
+		case absent:
+			v.refused(l, member, "there is no KMS key "+id+", so AWS launches no machine with the volume", "correct it; a key of another account is named by its ARN")
+		case ok && k.State != "Enabled":
+			v.refused(l, member, "the KMS key "+id+" is "+k.State+", so AWS launches no machine with the volume", "enable the key (aws kms enable-key, or cancel-key-deletion before), or name another")
+		case ok && !k.Symmetric:
+			v.refused(l, member, "the KMS key "+id+" is no symmetric key that encrypts, which volumes need", "name another key")
+		}
+	}
+}
+
+// image looks at the image together with what else is written: planning has compared it
+// with the first instance type and the size of the root volume.
+func (v *verdict) image(l *launch) {
+	seen := map[string]bool{}
+	for i, m := range l.data.BlockDeviceMappings {
+		if m.DeviceName == "" {
+			continue
+		}
+		if seen[m.DeviceName] {
+			member := fmt.Sprintf("BlockDeviceMappings[%d].DeviceName", i)
+			what := ""
+			if l.image != nil && l.image.RootDevice == m.DeviceName {
+				what = ", the root device of the image " + l.image.ID
+			}
+			v.refused(l, member, "two volumes have the device name "+m.DeviceName+what, "give the volume another device name")
+		}
+		seen[m.DeviceName] = true
+	}
+}
+
+// placement looks at placement groups.
+func (v *verdict) placement(l *launch) {
+	if p := l.data.Placement; p != nil {
+		name := p.GroupName
+		member := "Placement.GroupName"
+		if name == "" {
+			name, member = p.GroupID, "Placement.GroupId"
+		}
+		object, path := fieldOf(l.pool, member)
+		v.placementGroup(l, place{name, object, path}, p.PartitionNumber)
+	}
+	if g := l.pool.Group; g != nil {
+		v.placementGroup(l, place{g.Options.PlacementGroup, l.pool.Options, intent.Path{"spec", "autoScalingGroup", "placementGroup"}}, 0)
+	}
+}
+
+func (v *verdict) placementGroup(l *launch, at place, partition int32) {
+	name := at.value
+	if name == "" {
+		return
+	}
+	g, ok, absent := know(v, v.facts.placements, name)
+	if absent {
+		v.warn(codeUnknown, at.object, at.path, "AWS knows no placement group "+name, "")
+	}
+	if !ok {
+		return
+	}
+	say := func(summary, detail string) { v.warn(codeRefused, at.object, at.path, summary, detail) }
+	switch {
+	case g.State != "" && g.State != "available":
+		say("the placement group "+name+" is "+g.State, "wait until it is available, or name another")
+	case partition > 0 && g.Strategy != "partition":
+		say(fmt.Sprintf("the placement group %s has the strategy %s and no partition %d", name, g.Strategy, partition), "take partitionNumber out, or name a group of the strategy partition")
+	case g.Strategy == "partition" && partition > g.Partitions:
+		say(fmt.Sprintf("the placement group %s has %d partitions and no partition %d", name, g.Partitions, partition), "write the number of one that it has")
+	}
+	zones := v.zones(l)
+	switch {
+	case g.Strategy == "cluster" && len(zones) > 1:
+		say("the placement group "+name+" is in one zone, as its strategy is cluster, and the pool's subnets are in "+strings.Join(zones, ", "), "name subnets of one zone")
+	case g.Strategy == "spread" && len(zones) > 0 && l.more > int32(perZone*len(zones)):
+		say(fmt.Sprintf("the placement group %s takes %d machines in a zone, as its strategy is spread, and the pool wants %d in %s", name, perZone, l.more, strings.Join(zones, ", ")), "name subnets of further zones, or another group")
+	}
+	for _, t := range l.types {
+		info, ok, _ := know(v, v.facts.types, t.value)
+		if ok && len(info.Strategies) > 0 && g.Strategy != "" && !slices.Contains(info.Strategies, g.Strategy) {
+			say("machines of the type "+t.value+" cannot be in the placement group "+name+", whose strategy is "+g.Strategy, "name another type or group")
+		}
+	}
+}
+
+// perZone is how many machines of a zone a placement group with the strategy spread takes
+// ("Placement groups" in the EC2 user guide).
+const perZone = 7
+
+// zones are those of the launch's subnets, sorted, as far as they are known.
+func (v *verdict) zones(l *launch) (out []string) {
+	for _, id := range l.subnets {
+		if s, ok, _ := know(v, v.facts.subnets, id); ok {
+			out = append(out, s.Zone)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,138 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// subnetsField is the field that names the subnets of a pool, or stands nearest.
+func subnetsField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
+	l := basis.SubnetsOf(pool)
+	switch {
+	case l.Zones != "" && pool.FailureDomains:
+		return pool.MachinePool, intent.Path{"spec", "failureDomains"}
+	case l.Zones != "":
+		return pool.Infrastructure, intent.Path{"spec", "availabilityZones"}
+	case pool.Nodegroup != nil:
+		return pool.Infrastructure, intent.Path{"spec", "subnetIDs"}
+	}
+	return pool.Infrastructure, intent.Path{"spec", "subnets"}
+}
+
+// offerings looks whether the zones of the subnets have the instance types.
+func (v *verdict) offerings(l *launch) {
+	zones := v.zones(l)
+	v.edges(l, zones)
+	if len(zones) == 0 {
+		return
+	}
+	bare := slices.Clone(zones) // zones that offer none of the types
+	known := len(l.types) > 0
+	for _, t := range l.types {
+		offered, ok, absent := know(v, v.facts.offerings, t.value)
+		if !ok && !absent {
+			known = false
+			continue
+		}
+		bare = slices.DeleteFunc(bare, func(z string) bool { return slices.Contains(offered, z) })
+		if !slices.ContainsFunc(zones, func(z string) bool { return slices.Contains(offered, z) }) {
+			where := "it is offered in " + strings.Join(offered, ", ")
+			if len(offered) == 0 {
+				where = "the region does not offer it"
+			}
+			v.warn(codeOffered, t.object, t.path, "AWS offers no "+t.value+" in "+strings.Join(zones, ", ")+", where the pool's subnets are: "+where, "")
+		}
+	}
+	if known && len(bare) > 0 && len(bare) < len(zones) {
+		object, path := subnetsField(l.pool)
+		v.warn(codeOffered, object, path, "in "+strings.Join(bare, ", ")+" AWS offers none of the pool's instance types, so no machine starts in the subnets there", "leave the subnets of the zone out, or name a further type")
+	}
+}
+
+// edges looks for what local and wavelength zones do not have.
+// Assumed of AWS: wavelength-nodegroups.
+func (v *verdict) edges(l *launch, zones []string) {
+	wavelength := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return !strings.Contains(z, "-wlz-") })
+	if l.pool.Nodegroup != nil && len(wavelength) > 0 {
+		object, path := subnetsField(l.pool)
+		v.warn(codeOffered, object, path, "EKS makes no managed nodegroup in a wavelength zone: "+strings.Join(wavelength, ", "), "name subnets of other zones, or use an AWSMachinePool")
+	}
+	for i, n := range l.data.NetworkInterfaces {
+		if intent.Value(n.AssociateCarrierIPAddress) && len(wavelength) < len(zones) {
+			v.refused(l, fmt.Sprintf("NetworkInterfaces[%d].AssociateCarrierIpAddress", i), "carrier addresses are for machines in wavelength zones, and subnets of the pool are in other zones", "take it out, or name subnets of wavelength zones alone")
+		}
+	}
+}
+
+// targetGroups looks at the target groups that a plan attaches.
+func (v *verdict) targetGroups(l *launch) {
+	for _, s := range l.attaches {
+		if s.Type != "elbv2" {
+			continue
+		}
+		object, path := attached(l.pool, s.Identifier)
+		g, ok, absent := know(v, v.facts.targets, s.Identifier)
+		name := s.Identifier[strings.LastIndex(s.Identifier, "targetgroup/")+len("targetgroup/"):]
+		switch {
+		case absent:
+			v.warn(codeRefused, object, path, "there is no target group "+name, "correct the ARN, or make the target group")
+		case ok && g.Type != "" && g.Type != "instance":
+			v.warn(codeRefused, object, path, "the target group "+name+" takes targets of the type "+g.Type+", and machines of a group are of the type instance", "name one of the type instance")
+		case ok && g.VPC != "" && l.vpc != "" && g.VPC != l.vpc:
+			v.warn(codeRefused, object, path, "the target group "+name+" is in "+g.VPC+", and the pool's subnets are in "+l.vpc, "name a target group of that VPC")
+		}
+	}
+}
+
+// attached is the field of PoolOptions that names a load balancer.
+func attached(pool *intent.Pool, identifier string) (intent.ObjectRef, intent.Path) {
+	if pool.Group == nil {
+		return pool.Infrastructure, nil
+	}
+	o := &pool.Group.Options
+	at := intent.Path{"spec", "autoScalingGroup"}
+	if i := slices.Index(o.TargetGroupARNs, identifier); i >= 0 {
+		return pool.Options, at.Join("targetGroupARNs", intent.Index(i))
+	}
+	if i := slices.IndexFunc(o.TrafficSources, func(s intent.TrafficSource) bool { return s.Identifier == identifier }); i >= 0 {
+		return pool.Options, at.Join("trafficSources", intent.Index(i), "identifier")
+	}
+	return pool.Options, at
+}
+
+// addresses looks whether subnets have addresses for the further machines of a plan. Each
+// machine takes one, and more where the cluster's network gives pods addresses of the
+// subnet: that many is sure.
+func (v *verdict) addresses(launches []*launch) {
+	wanted := map[string]int32{} // by the subnets of pools that share all of theirs
+	for _, l := range launches {
+		if l.more == 0 || len(l.subnets) == 0 {
+			continue
+		}
+		free, sure := int32(0), true
+		for _, id := range l.subnets {
+			s, ok, _ := know(v, v.facts.subnets, id)
+			sure = sure && ok && !s.NoIPv4
+			free += s.Free
+		}
+		key := strings.Join(slices.Sorted(slices.Values(l.subnets)), " ")
+		before := wanted[key]
+		wanted[key] += l.more
+		if sure && before <= free && wanted[key] > free {
+			object, path := subnetsField(l.pool)
+			v.warn(codeShort, object, path, fmt.Sprintf("the pool's subnets have %d free addresses, and %d further machines are to be in them%s: AWS launches only some", free, wanted[key], withOthers(before)),
+				"name further subnets, free addresses, or make the pool smaller")
+		}
+	}
+}
+
+func withOthers(before int32) string {
+	if before == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", with the %d of pools before it", before)
+}

@@ -1,0 +1,137 @@
+// Package preflight asks AWS about what a plan names and says what AWS would refuse: a
+// plan that AWS refuses after the merge is half a plan.
+//
+// # Terms
+//
+// A launch is what a plan asks of AWS for one pool, as far as the plan changes it
+// (launchesOf). A fact is one answer of AWS about a thing that manifests name; facts of a
+// kind are on a shelf, each with an expiry. Judging launches by the facts at hand gives
+// findings and names the facts that are missing; the Asker reads these in batches and
+// judges again.
+//
+// # Rules
+//
+// Only what a plan changes is asked about, so a pass at rest asks nothing. What package
+// resolve and the planner have found out already (images, networks of one VPC) is taken
+// from them and not asked again.
+//
+// A finding is a warning at the field that names the thing. It holds no step: AWS may
+// know better than weir, and then the write succeeds; else it fails with AWS's own words,
+// and the pool waits for a change as ever. So a wrong finding costs a line of text, and a
+// question that fails costs a finding.
+//
+// A question that AWS does not answer is no finding. What the role may not ask, and what
+// failed, is said once for a target (preflight-unasked).
+//
+// A dry run of RunInstances is the one question that needs the permission to launch. An
+// Asker without a Launcher makes none: those that plan pull requests have none, and a plan
+// of a commit that is not followed makes none either, whatever Asker it has.
+package preflight
+
+import (
+	"context"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Profile is an instance profile.
+type Profile struct {
+	// Role is the name of its role, empty for none.
+	Role string
+}
+
+// Subnet is a subnet.
+type Subnet struct {
+	Zone string
+	// Free is how many IPv4 addresses are free.
+	Free int32
+	// NoIPv4 says that its machines have IPv6 addresses alone.
+	NoIPv4 bool
+}
+
+// TargetGroup is a target group of a load balancer.
+type TargetGroup struct {
+	VPC string
+	// Type is instance, ip, lambda or alb.
+	Type string
+}
+
+// PlacementGroup is a placement group.
+type PlacementGroup struct {
+	// Strategy is cluster, partition or spread.
+	Strategy   string
+	State      string
+	Partitions int32
+}
+
+// Key is a KMS key.
+type Key struct {
+	// State is Enabled for one that can be used.
+	State string
+	// Symmetric keys that encrypt are those that volumes take.
+	Symmetric bool
+}
+
+// InstanceType is an instance type. Members that AWS did not tell are nil or empty: they
+// are not known, and nothing is concluded from them.
+type InstanceType struct {
+	VCPUs         int32
+	Architectures []string
+	// Markets are on-demand, spot and capacity-block; Strategies those of placement groups.
+	Markets, Strategies []string
+	// Features are those of the processor, such as amd-sev-snp.
+	Features []string
+	// Weightings are those of bandwidth.
+	Weightings                           []string
+	Cores, Threads                       []int32
+	Enclaves, EBSOptimized, Encrypted    string // supported, unsupported or another word
+	Hibernation, EFA, EnaSrd, Hosts      *bool
+	MaxInterfaces, MaxEFAs, NetworkCards int32
+}
+
+// Cloud answers questions about one account and region. What does not exist is left out
+// of the answer and is no error. An error is a *observed.Error.
+type Cloud interface {
+	Profile(ctx context.Context, name string) (p Profile, found bool, err error)
+	// KeyPairs returns which of the key pairs exist.
+	KeyPairs(ctx context.Context, names []string) (map[string]bool, error)
+	// GroupsThatExist returns which of the security groups exist.
+	GroupsThatExist(ctx context.Context, ids []string) (map[string]bool, error)
+	SubnetRoom(ctx context.Context, ids []string) (map[string]Subnet, error)
+	TargetGroups(ctx context.Context, arns []string) (map[string]TargetGroup, error)
+	// PlacementGroups takes names and ids (pg-…).
+	PlacementGroups(ctx context.Context, names []string) (map[string]PlacementGroup, error)
+	// Key takes a key's id, ARN, alias or the ARN of an alias.
+	Key(ctx context.Context, id string) (k Key, found bool, err error)
+	InstanceTypes(ctx context.Context, names []string) (map[string]InstanceType, error)
+	// Offerings returns in which zones instance types are offered.
+	Offerings(ctx context.Context, types []string) (map[string][]string, error)
+	// Quota returns the value of a quota of EC2 by its code.
+	Quota(ctx context.Context, code string) (value float64, found bool, err error)
+	// Running returns the instances of the account that count against quotas.
+	Running(ctx context.Context) ([]Instance, error)
+}
+
+// Instance is an instance of the account, whoever owns it.
+type Instance struct {
+	Type  string
+	VCPUs int32 // 0 where AWS does not tell
+	Spot  bool
+}
+
+// Launcher asks EC2 whether it would launch a machine, without launching it.
+type Launcher interface {
+	// DryRun returns why EC2 would refuse, nil where it would not. err says that it did
+	// not say.
+	DryRun(ctx context.Context, r DryRun) (refused, err *observed.Error)
+}
+
+// DryRun is one machine that is not launched.
+type DryRun struct {
+	// Data is without user data and tags.
+	Data intent.TemplateData
+	// Type takes the place of Data's instance type.
+	Type   string
+	Subnet string
+}

@@ -1,0 +1,157 @@
+package preflight
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// quota is a limit on vCPUs that run at the same time, of which EC2 has one for several
+// families of instance types and for each market.
+type quota struct {
+	families       string // as words: families, and letters that begin the names of others
+	name           string
+	onDemand, spot string // codes in Service Quotas
+}
+
+// quotas are those of "Amazon EC2 On-Demand Instance quotas" and "Spot Instance quotas" in
+// the EC2 user guide. Families that are in none (Mac, and high memory) run on dedicated
+// hosts or have quotas of their own.
+// Assumed of AWS: quota-families.
+var quotas = []quota{
+	{"a c d h i im is m r t z", "standard (A, C, D, H, I, M, R, T, Z)", "L-1216C47A", "L-34B43A08"},
+	{"dl", "DL", "L-6E869C2A", "L-85EED4F7"},
+	{"f", "F", "L-74FC7D96", "L-88CF9481"},
+	{"g vt gr", "G and VT", "L-DB2E81BA", "L-3819A6DF"},
+	{"hpc", "HPC", "L-F7808C92", ""},
+	{"inf", "Inf", "L-1945791B", "L-B5D1601B"},
+	{"p", "P", "L-417A185B", "L-7212CCBC"},
+	{"p5 p5e p5en p6", "P", "L-417A185B", "L-C4BD4855"},
+	{"trn", "Trn", "L-2C3B7624", "L-6B0D517C"},
+	{"x", "X", "L-7295265B", "L-E3A00192"},
+}
+
+var familyLetters = regexp.MustCompile(`^[a-z]+`)
+
+// quotaOf is the quota that an instance type counts against.
+func quotaOf(instanceType string) (quota, bool) {
+	family, _, _ := strings.Cut(instanceType, ".")
+	family, _, _ = strings.Cut(family, "-")
+	for _, name := range []string{family, familyLetters.FindString(family)} {
+		for _, q := range quotas {
+			if slices.Contains(strings.Fields(q.families), name) {
+				return q, true
+			}
+		}
+	}
+	return quota{}, false
+}
+
+// need is how many vCPUs the further machines of a launch have, at the least.
+type need struct {
+	quota quota
+	spot  bool
+	vcpus int32
+}
+
+// code is the quota's in Service Quotas; empty where there is none for the market.
+func (n need) code() string {
+	if n.spot {
+		return n.quota.spot
+	}
+	return n.quota.onDemand
+}
+
+func (n need) String() string {
+	if n.spot {
+		return n.quota.name + " Spot"
+	}
+	return n.quota.name + " On-Demand"
+}
+
+// needs are those of a launch; none where its types count against several quotas, of
+// which AWS chooses.
+func (v *verdict) needs(l *launch) []need {
+	if l.more == 0 || len(l.types) == 0 || l.data.InstanceMarketOptions != nil && l.data.InstanceMarketOptions.MarketType == "capacity-block" ||
+		l.data.Placement != nil && l.data.Placement.Tenancy == "host" {
+		return nil
+	}
+	first, ok := quotaOf(l.types[0].value)
+	least := int32(0)
+	for _, t := range l.types {
+		q, same := quotaOf(t.value)
+		info, known, _ := know(v, v.facts.types, t.value)
+		if !ok || !same || q != first || !known || info.VCPUs == 0 {
+			return nil
+		}
+		n := info.VCPUs
+		if c := l.data.CPUOptions; c != nil && c.CoreCount > 0 {
+			n = c.CoreCount * max(1, c.ThreadsPerCore)
+		}
+		if least == 0 || n < least {
+			least = n
+		}
+	}
+	var out []need
+	if spot := l.spot * least; spot > 0 && first.spot != "" {
+		out = append(out, need{first, true, spot})
+	}
+	if onDemand := l.onDemand * least; onDemand > 0 && first.onDemand != "" {
+		out = append(out, need{first, false, onDemand})
+	}
+	return out
+}
+
+// quotas looks whether the account's quotas have room for the further machines of a plan.
+func (v *verdict) quotas(launches []*launch) {
+	wanted := map[string]int32{}
+	for _, l := range launches {
+		for _, n := range v.needs(l) {
+			limit, ok, _ := know(v, v.facts.quotas, n.code())
+			if !ok {
+				continue
+			}
+			running, ok, _ := know(v, v.facts.running, "")
+			if !ok {
+				continue
+			}
+			used, before := v.inUse(running, n), wanted[n.code()]
+			wanted[n.code()] += n.vcpus
+			if room := int64(limit) - int64(used); int64(before) <= room && int64(wanted[n.code()]) > room {
+				object, path := sizeField(l.pool)
+				v.warn(codeShort, object, path, fmt.Sprintf("the account may run %d vCPUs of %s machines and runs %d, and the plan wants %d more%s: AWS launches only some", int64(limit), n, used, wanted[n.code()], withOthers(before)),
+					"ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code "+n.code()+" --desired-value N")
+			}
+		}
+	}
+}
+
+// inUse is how many vCPUs count against a quota now, at the least.
+func (v *verdict) inUse(running []Instance, n need) (sum int32) {
+	for _, i := range running {
+		if q, ok := quotaOf(i.Type); !ok || i.Spot != n.spot || (need{quota: q, spot: n.spot}).code() != n.code() {
+			continue
+		}
+		vcpus := i.VCPUs
+		if vcpus == 0 {
+			info, _, _ := know(v, v.facts.types, i.Type)
+			vcpus = max(info.VCPUs, 1)
+		}
+		sum += vcpus
+	}
+	return sum
+}
+
+// sizeField is the field that says how many machines a pool has.
+func sizeField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
+	if pool.Replicas.Written {
+		return pool.MachinePool, intent.Path{"spec", "replicas"}
+	}
+	if pool.Nodegroup != nil {
+		return pool.Infrastructure, intent.Path{"spec", "scaling", "minSize"}
+	}
+	return pool.Infrastructure, intent.Path{"spec", "minSize"}
+}
