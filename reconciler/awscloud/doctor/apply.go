@@ -25,7 +25,7 @@ func (v *visit) apply(ctx context.Context) {
 		v.Progress("deleting what this visit made")
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleaning)
 		defer cancel()
-		v.clean(clean, v.Number)
+		cleaner{v}.run(clean, v.Number)
 	}()
 	image, subnet, err := v.ground(ctx)
 	if err != nil {
@@ -37,13 +37,13 @@ func (v *visit) apply(ctx context.Context) {
 		return
 	}
 	if t := v.template(ctx, image); t != "" && ctx.Err() == nil {
-		v.group(ctx, t, subnet)
+		groupChecks{v}.run(ctx, t, subnet)
 		if ctx.Err() == nil {
 			v.tokenAgain(ctx, t)
 		}
 	}
 	if v.Cluster != "" && ctx.Err() == nil {
-		v.nodegroups(ctx)
+		nodegroupChecks{v}.run(ctx)
 	}
 }
 

@@ -27,13 +27,16 @@ func Clean(ctx context.Context, client *sdk.Client, o Options) []string {
 		o.Wait = wait
 	}
 	v := &visit{Options: o, client: client, calls: callsOf(client)}
-	v.clean(ctx, o.Number)
+	cleaner{v}.run(ctx, o.Number)
 	return v.left
 }
 
-// clean deletes what carries a visit's number, or that of any visit where it is empty. What
+// cleaner deletes what visits made.
+type cleaner struct{ *visit }
+
+// run deletes what carries a visit's number, or that of any visit where it is empty. What
 // has the tag and another name is not a visit's.
-func (v *visit) clean(ctx context.Context, number string) {
+func (v cleaner) run(ctx context.Context, number string) {
 	prefix := Prefix
 	if number != "" {
 		prefix += number + "-"
@@ -44,7 +47,7 @@ func (v *visit) clean(ctx context.Context, number string) {
 }
 
 // remains notes what could not be deleted.
-func (v *visit) remains(what, service, operation string, err error) {
+func (v cleaner) remains(what, service, operation string, err error) {
 	v.left = append(v.left, fmt.Sprintf("%s: %s", what, sdk.Classify(service, operation, err).Error()))
 }
 
@@ -53,7 +56,7 @@ func marked(name, prefix, tag, number string) bool {
 	return strings.HasPrefix(name, prefix) && tag != "" && (number == "" || tag == number)
 }
 
-func (v *visit) cleanGroups(ctx context.Context, prefix, number string) {
+func (v cleaner) cleanGroups(ctx context.Context, prefix, number string) {
 	filter := astypes.Filter{Name: aws.String("tag-key"), Values: []string{Tag}}
 	if number != "" {
 		filter = astypes.Filter{Name: aws.String("tag:" + Tag), Values: []string{number}}
@@ -83,7 +86,7 @@ func (v *visit) cleanGroups(ctx context.Context, prefix, number string) {
 	})
 }
 
-func (v *visit) cleanTemplates(ctx context.Context, prefix, number string) {
+func (v cleaner) cleanTemplates(ctx context.Context, prefix, number string) {
 	filter := ec2types.Filter{Name: aws.String("tag-key"), Values: []string{Tag}}
 	if number != "" {
 		filter = ec2types.Filter{Name: aws.String("tag:" + Tag), Values: []string{number}}
@@ -115,7 +118,7 @@ func (v *visit) cleanTemplates(ctx context.Context, prefix, number string) {
 
 // cleanNodegroups looks in the visit's cluster. Where all visits are cleaned and no
 // cluster is named it looks in all of them.
-func (v *visit) cleanNodegroups(ctx context.Context, prefix, number string) {
+func (v cleaner) cleanNodegroups(ctx context.Context, prefix, number string) {
 	clusters := []string{v.Cluster}
 	if v.Cluster == "" {
 		if number != "" {
@@ -162,7 +165,7 @@ func (v *visit) cleanNodegroups(ctx context.Context, prefix, number string) {
 
 // remove deletes what find finds until it finds nothing, and notes what stays. A
 // nodegroup in the middle of a change is refused at first.
-func (v *visit) remove(ctx context.Context, what, service, read string, find func() ([]string, error), write string, drop func(string) error) {
+func (v cleaner) remove(ctx context.Context, what, service, read string, find func() ([]string, error), write string, drop func(string) error) {
 	last := map[string]error{}
 	var found []string
 	gone := v.until(ctx, nodegroupMoves, func() bool {

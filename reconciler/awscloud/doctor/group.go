@@ -26,8 +26,11 @@ const (
 	refusing  = 3 * time.Minute
 )
 
-// group makes a group of one machine, sets and rolls it.
-func (v *visit) group(ctx context.Context, template, subnet string) {
+// groupChecks are the checks of a visit that need a group.
+type groupChecks struct{ *visit }
+
+// run makes a group of one machine, sets and rolls it.
+func (v groupChecks) run(ctx context.Context, template, subnet string) {
 	name := v.name("group")
 	v.unknownNames(ctx, template)
 	v.Progress("making a group of one " + v.InstanceType)
@@ -53,7 +56,7 @@ func (v *visit) group(ctx context.Context, template, subnet string) {
 }
 
 // create makes the group; it wants one machine.
-func (v *visit) create(ctx context.Context, name, subnet, template string) error {
+func (v groupChecks) create(ctx context.Context, name, subnet, template string) error {
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(name), MinSize: aws.Int32(0), MaxSize: aws.Int32(2), DesiredCapacity: aws.Int32(1),
 		VPCZoneIdentifier: aws.String(subnet), MixedInstancesPolicy: policy(template, 1, v.InstanceType),
@@ -94,7 +97,7 @@ func inService(g types.AutoScalingGroup) (n int) {
 }
 
 // lateLaunch says why there was no machine to try anything with.
-func (v *visit) lateLaunch(ctx context.Context, group string) {
+func (v groupChecks) lateLaunch(ctx context.Context, group string) {
 	why := "no machine came into service in " + starting.String()
 	for _, a := range v.activitiesOf(ctx, group) {
 		v.failedLaunch(a)
@@ -110,7 +113,7 @@ func (v *visit) lateLaunch(ctx context.Context, group string) {
 	}
 }
 
-func (v *visit) activitiesOf(ctx context.Context, group string) []types.Activity {
+func (v groupChecks) activitiesOf(ctx context.Context, group string) []types.Activity {
 	out, err := v.calls.activities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(group)})
 	if err != nil {
 		return nil
@@ -119,7 +122,7 @@ func (v *visit) activitiesOf(ctx context.Context, group string) []types.Activity
 }
 
 // unknownNames names a subnet that does not exist.
-func (v *visit) unknownNames(ctx context.Context, template string) {
+func (v groupChecks) unknownNames(ctx context.Context, template string) {
 	const name, missing = "unknown-name-texts", "subnet-0123456789abcdef0"
 	err := v.create(ctx, v.name("nowhere"), missing, template)
 	e := sdk.Classify("autoscaling", "CreateAutoScalingGroup", err)
@@ -135,7 +138,7 @@ func (v *visit) unknownNames(ctx context.Context, template string) {
 }
 
 // metrics enables metrics of a warm pool that the group has not.
-func (v *visit) metrics(ctx context.Context, group string) {
+func (v groupChecks) metrics(ctx context.Context, group string) {
 	const name, metric = "warm-pool-metrics", "WarmPoolDesiredCapacity"
 	_, err := v.calls.enableMetrics(ctx, &autoscaling.EnableMetricsCollectionInput{AutoScalingGroupName: aws.String(group), Granularity: aws.String("1Minute"), Metrics: []string{metric}})
 	if e := sdk.Classify("autoscaling", "EnableMetricsCollection", err); e != nil {
@@ -150,7 +153,7 @@ func (v *visit) metrics(ctx context.Context, group string) {
 }
 
 // refresh rolls the group forth and back, cancels the way back, and exchanges its machine.
-func (v *visit) refresh(ctx context.Context, group, template string) {
+func (v groupChecks) refresh(ctx context.Context, group, template string) {
 	v.Progress("rolling the group, and back, and ending that")
 	want := policy(template, 2, v.InstanceType)
 	if _, err := v.start(ctx, group, want); v.refused("desired-configuration-comes-back", "autoscaling", "StartInstanceRefresh", err) {
@@ -169,7 +172,7 @@ func (v *visit) refresh(ctx context.Context, group, template string) {
 	v.orderOfRefreshes(ctx, group)
 }
 
-func (v *visit) start(ctx context.Context, group string, want *types.MixedInstancesPolicy) (string, error) {
+func (v groupChecks) start(ctx context.Context, group string, want *types.MixedInstancesPolicy) (string, error) {
 	out, err := v.calls.startRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
 		AutoScalingGroupName: aws.String(group), DesiredConfiguration: &types.DesiredConfiguration{MixedInstancesPolicy: want},
 		Preferences: &types.RefreshPreferences{SkipMatching: aws.Bool(true), MinHealthyPercentage: aws.Int32(0), InstanceWarmup: aws.Int32(0)},
@@ -181,7 +184,7 @@ func (v *visit) start(ctx context.Context, group string, want *types.MixedInstan
 }
 
 // newest reads the refresh that began last, whatever the order of the answer is.
-func (v *visit) newest(ctx context.Context, group string) (r types.InstanceRefresh) {
+func (v groupChecks) newest(ctx context.Context, group string) (r types.InstanceRefresh) {
 	out, err := v.calls.refreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String(group)})
 	if err != nil {
 		return r
@@ -195,7 +198,7 @@ func (v *visit) newest(ctx context.Context, group string) (r types.InstanceRefre
 }
 
 // desired compares what a running refresh says of its configuration with what was sent.
-func (v *visit) desired(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
+func (v groupChecks) desired(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
 	const name = "desired-configuration-comes-back"
 	got := v.newest(ctx, group).DesiredConfiguration
 	if got == nil || got.MixedInstancesPolicy == nil {
@@ -219,7 +222,7 @@ func typesOf(p *types.MixedInstancesPolicy) (out []string) {
 }
 
 // cancelRollback rolls the refresh under way back, and cancels that.
-func (v *visit) cancelRollback(ctx context.Context, group string) {
+func (v groupChecks) cancelRollback(ctx context.Context, group string) {
 	const name = "rollback-is-cancelled"
 	var err error
 	v.until(ctx, refusing, func() bool { // one that has not begun yet may be refused
@@ -238,12 +241,12 @@ func (v *visit) cancelRollback(ctx context.Context, group string) {
 }
 
 // ended waits until no refresh runs.
-func (v *visit) ended(ctx context.Context, group string) bool {
+func (v groupChecks) ended(ctx context.Context, group string) bool {
 	return v.until(ctx, replacing, func() bool { return !convert.Refresh(v.newest(ctx, group)).Active() })
 }
 
 // otherType rolls the group to another type in the same version.
-func (v *visit) otherType(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
+func (v groupChecks) otherType(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
 	const name = "skip-matching-types"
 	_, err := v.start(ctx, group, want)
 	if v.refused(name, "autoscaling", "StartInstanceRefresh", err) {
@@ -266,7 +269,7 @@ func (v *visit) otherType(ctx context.Context, group string, want *types.MixedIn
 }
 
 // overrides leaves the overrides out of an update, and then sends none.
-func (v *visit) overrides(ctx context.Context, group, template string) {
+func (v groupChecks) overrides(ctx context.Context, group, template string) {
 	const name = "empty-overrides"
 	for _, empty := range []bool{false, true} {
 		p := policy(template, 2)
@@ -293,7 +296,7 @@ func (v *visit) overrides(ctx context.Context, group, template string) {
 }
 
 // brokenVersions gives the group versions that cannot launch, and reads what AWS says.
-func (v *visit) brokenVersions(ctx context.Context, group, template string) {
+func (v groupChecks) brokenVersions(ctx context.Context, group, template string) {
 	v.Progress("asking for machines that AWS refuses")
 	shows := &ec2types.RequestLaunchTemplateData{MetadataOptions: &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateEnabled}}
 	said := v.refusal(ctx, group, template, "shows", shows, nil)
@@ -308,7 +311,7 @@ func (v *visit) brokenVersions(ctx context.Context, group, template string) {
 
 // refusal sets the group to a new version of the template and asks for one more machine.
 // It returns how AWS refuses that, at once or in an activity; empty if it does not.
-func (v *visit) refusal(ctx context.Context, group, template, suffix string, change *ec2types.RequestLaunchTemplateData, afterwards func(int64)) (said string) {
+func (v groupChecks) refusal(ctx context.Context, group, template, suffix string, change *ec2types.RequestLaunchTemplateData, afterwards func(int64)) (said string) {
 	about := map[string]string{"shows": "metadata-tags-text", "gone": "deleted-version-texts"}[suffix]
 	n, err := v.version(ctx, template, suffix, change)
 	if v.refused(about, "ec2", "CreateLaunchTemplateVersion", err) {

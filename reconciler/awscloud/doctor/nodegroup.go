@@ -25,8 +25,11 @@ const (
 	keptTag = "weir.dev/doctor-kept"
 )
 
-// nodegroups makes two nodegroups without machines, one of them with a launch template.
-func (v *visit) nodegroups(ctx context.Context) {
+// nodegroupChecks are those that need nodegroups.
+type nodegroupChecks struct{ *visit }
+
+// run makes two nodegroups without machines, one of them with a launch template.
+func (v nodegroupChecks) run(ctx context.Context) {
 	cluster, err := v.calls.cluster(ctx, &eks.DescribeClusterInput{Name: aws.String(v.Cluster)})
 	if v.refused("nodegroup-defaults", "eks", "DescribeCluster", err) || cluster.Cluster == nil {
 		return
@@ -43,7 +46,7 @@ func (v *visit) nodegroups(ctx context.Context) {
 	}
 }
 
-func (v *visit) nodegroupInput(name string, subnets []string) *eks.CreateNodegroupInput {
+func (v nodegroupChecks) nodegroupInput(name string, subnets []string) *eks.CreateNodegroupInput {
 	return &eks.CreateNodegroupInput{
 		ClusterName: aws.String(v.Cluster), NodegroupName: aws.String(name), NodeRole: aws.String(v.NodeRole), Subnets: subnets, Tags: v.tags(),
 		ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(0), MaxSize: aws.Int32(1), DesiredSize: aws.Int32(0)},
@@ -51,7 +54,7 @@ func (v *visit) nodegroupInput(name string, subnets []string) *eks.CreateNodegro
 }
 
 // active waits until a nodegroup is ready, and returns it; nil if it does not get there.
-func (v *visit) active(ctx context.Context, about, name string) (n *types.Nodegroup) {
+func (v nodegroupChecks) active(ctx context.Context, about, name string) (n *types.Nodegroup) {
 	v.until(ctx, nodegroupMoves, func() bool {
 		out, err := v.calls.nodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(v.Cluster), NodegroupName: aws.String(name)})
 		if err != nil {
@@ -72,7 +75,7 @@ func (v *visit) active(ctx context.Context, about, name string) (n *types.Nodegr
 }
 
 // plainNodegroup makes a nodegroup of which it says as little as possible.
-func (v *visit) plainNodegroup(ctx context.Context, subnets []string) {
+func (v nodegroupChecks) plainNodegroup(ctx context.Context, subnets []string) {
 	name := v.name("plain")
 	in := v.nodegroupInput(name, subnets)
 	if _, err := v.calls.createNodegroup(ctx, in); v.refused("nodegroup-defaults", "eks", "CreateNodegroup", err) {
@@ -98,7 +101,7 @@ func (v *visit) plainNodegroup(ctx context.Context, subnets []string) {
 }
 
 // groupBehind tags the group behind a nodegroup, and looks at both after an update.
-func (v *visit) groupBehind(ctx context.Context, n *types.Nodegroup) {
+func (v nodegroupChecks) groupBehind(ctx context.Context, n *types.Nodegroup) {
 	const about = "groups-behind-nodegroups"
 	if n.Resources == nil || len(n.Resources.AutoScalingGroups) == 0 {
 		v.note(about, NotSeen, "EKS names no group of the nodegroup")
@@ -129,7 +132,7 @@ func (v *visit) groupBehind(ctx context.Context, n *types.Nodegroup) {
 }
 
 // busy judges how EKS refuses an update while another runs; one that ended at once was taken.
-func (v *visit) busy(err error) {
+func (v nodegroupChecks) busy(err error) {
 	if err != nil {
 		v.kind("eks", "UpdateNodegroupConfig", err, observed.Busy)
 	}
@@ -137,7 +140,7 @@ func (v *visit) busy(err error) {
 
 // nodegroupWarmPool gives a nodegroup a warm pool without a largest capacity, bounds it
 // and takes the bound away.
-func (v *visit) nodegroupWarmPool(ctx context.Context, name string) {
+func (v nodegroupChecks) nodegroupWarmPool(ctx context.Context, name string) {
 	const about = "nodegroup-warm-pool-capacity"
 	for _, bound := range []int32{0, 1, -1} {
 		pool := &types.WarmPoolConfig{Enabled: aws.Bool(true)}
@@ -171,7 +174,7 @@ func (v *visit) nodegroupWarmPool(ctx context.Context, name string) {
 
 // templateNodegroup gives a nodegroup another version of its template, and the version of
 // Kubernetes that it has.
-func (v *visit) templateNodegroup(ctx context.Context, subnets []string) {
+func (v nodegroupChecks) templateNodegroup(ctx context.Context, subnets []string) {
 	const about = "unchanged-version-is-taken"
 	made, err := v.calls.createTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(v.name("nodes")), ClientToken: aws.String(v.name("nodes")), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(true)},
