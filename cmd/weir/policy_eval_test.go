@@ -19,6 +19,10 @@ type asked struct {
 	behalf bool
 }
 
+// takes reports whether the call changes something that there is: a launch that is only
+// tried does not.
+func (a asked) takes() bool { return a.write && a.action != "ec2:RunInstances" }
+
 // allows decides as IAM does where policies only allow: one statement that names
 // the action, the resource and conditions that all hold.
 func allows(t *testing.T, d iampolicy.Document, a asked) bool {

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -107,6 +108,7 @@ func newPolicyRun(t *testing.T) *policyRun {
 	if err := emu.Seed(strings.NewReader(seed)); err != nil {
 		t.Fatal(err)
 	}
+	emu.Faults().Hooks.Add(asg.HookListener{}) // who completes the pools' hooks
 	r := &policyRun{t: t, dir: t.TempDir(), aws: &watcher{t: t, emu: emu}, covered: map[string]bool{}}
 	server := httptest.NewServer(r.aws)
 	t.Cleanup(server.Close)
@@ -254,10 +256,10 @@ func TestPolicyFitsTheCalls(t *testing.T) {
 	taken := r.hold(other, otherPlan)
 	stranger, owned := r.of(iampolicy.Apply, "other"), map[string]bool{}
 	for _, a := range taken {
-		if a.write && a.context["aws:ResourceTag/weir.dev/owner"] == "" {
+		if a.takes() && a.context["aws:ResourceTag/weir.dev/owner"] == "" {
 			t.Errorf("%s on %s: the tags of the resource were not found", a.action, a.resource)
 		}
-		if a.write && !owned[a.resource] && allows(t, stranger, a) {
+		if a.takes() && !owned[a.resource] && allows(t, stranger, a) {
 			t.Errorf("%s on %s: the policy allows to take what another weir owns", a.action, a.resource)
 		}
 		owned[a.resource] = true
@@ -296,7 +298,7 @@ func (r *policyRun) ofOthers() {
 	r.weir("weir", "adopt", "--yes")
 	plan := r.of(iampolicy.Plan, "weir")
 	for _, a := range r.hold(r.of(iampolicy.Apply, "weir", "--adopt"), plan) {
-		if a.write && allows(r.t, r.of(iampolicy.Apply, "weir"), a) {
+		if a.takes() && allows(r.t, r.of(iampolicy.Apply, "weir"), a) {
 			r.t.Errorf("%s on %s: without --adopt the policy allows to take what nobody owns", a.action, a.resource)
 		}
 	}
