@@ -99,7 +99,7 @@ func TestScalingPolicies(t *testing.T) {
 		if want.Enabled == nil {
 			want.Enabled = aws.Bool(true)
 		}
-		if p.Alarms != nil && len(p.Alarms) > 0 && (!strings.HasPrefix(*p.Alarms[0].AlarmName, "TargetTracking-web-AlarmHigh-") || !strings.HasPrefix(*p.Alarms[0].AlarmARN, "arn:aws:cloudwatch:eu-west-1:000000000000:alarm:TargetTracking-web-")) {
+		if len(p.Alarms) > 0 && (!strings.HasPrefix(*p.Alarms[0].AlarmName, "TargetTracking-web-AlarmHigh-") || !strings.HasPrefix(*p.Alarms[0].AlarmARN, "arn:aws:cloudwatch:eu-west-1:000000000000:alarm:TargetTracking-web-")) {
 			t.Errorf("%s: alarms %+v", name, p.Alarms)
 		}
 		p.Alarms = nil

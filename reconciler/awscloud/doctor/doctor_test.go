@@ -33,7 +33,6 @@ type patient struct {
 	aws   *awsemu.Server
 	clock *awsemu.ManualClock
 	url   string
-	front func(next http.Handler) http.Handler
 }
 
 func newPatient(t *testing.T, front func(http.Handler) http.Handler) *patient {

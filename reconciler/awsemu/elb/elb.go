@@ -77,7 +77,7 @@ func (r *Region) Apply(s Seed, knownVPC func(id string) bool) error {
 }
 
 type describeInput struct {
-	LoadBalancerArn, Marker string //nolint:revive // the name on the wire
+	LoadBalancerArn, Marker string
 	TargetGroupArns, Names  []string
 	PageSize                *int64
 }
