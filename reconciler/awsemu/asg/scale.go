@@ -11,6 +11,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
+// scaler brings a group to the size that it wants.
+type scaler struct{ *Region }
+
 // Touch lets the group look at its capacity as soon as the clock is asked again.
 func (r *Region) Touch(g *Group) {
 	if !g.Scheduled {
@@ -22,14 +25,14 @@ func (r *Region) Touch(g *Group) {
 func runScale(r *Region, key string) {
 	if g := r.groupByKey(key); g != nil {
 		g.Scheduled = false
-		r.scale(g)
+		scaler{r}.scale(g)
 	}
 }
 
 // scale moves a group towards its desired capacity: members that are not healthy
 // are replaced, missing ones launched, surplus ones ended, and members in places
 // that the group left are moved, one at a time.
-func (r *Region) scale(g *Group) {
+func (r scaler) scale(g *Group) {
 	if g.Deleting {
 		r.removeEmptyGroup(g)
 		return
@@ -39,14 +42,14 @@ func (r *Region) scale(g *Group) {
 	r.scaleOut(g)
 	r.scaleIn(g)
 	r.moveOne(g)
-	Warm(r, g).fill()
+	Warm(r.Region, g).fill()
 	if g.capacity() == g.Desired {
 		g.Cause = ""
 	}
 }
 
 // checkHealth finds members whose instances were ended by others.
-func (r *Region) checkHealth(g *Group) {
+func (r scaler) checkHealth(g *Group) {
 	if g.suspended("HealthCheck") {
 		return
 	}
@@ -57,7 +60,7 @@ func (r *Region) checkHealth(g *Group) {
 	}
 }
 
-func (r *Region) replaceUnhealthy(g *Group) {
+func (r scaler) replaceUnhealthy(g *Group) {
 	if g.suspended("ReplaceUnhealthy") || g.suspended("Terminate") {
 		return
 	}
@@ -83,12 +86,12 @@ func (r *Region) replaceUnhealthy(g *Group) {
 }
 
 // scaleOut launches the missing instances.
-func (r *Region) scaleOut(g *Group) {
+func (r scaler) scaleOut(g *Group) {
 	if g.suspended("Launch") || r.Now().Before(g.RetryAt) {
 		return
 	}
 	for g.capacity() < g.Desired+g.Surge {
-		if !Warm(r, g).take() && !r.launchMember(g) {
+		if !Warm(r.Region, g).take() && !r.launchMember(g) {
 			return
 		}
 		g.LastScaled = r.Now()
@@ -96,7 +99,7 @@ func (r *Region) scaleOut(g *Group) {
 }
 
 // scaleIn ends surplus members, those first that the termination policies say.
-func (r *Region) scaleIn(g *Group) {
+func (r scaler) scaleIn(g *Group) {
 	if g.suspended("Terminate") {
 		return
 	}
@@ -112,7 +115,7 @@ func (r *Region) scaleIn(g *Group) {
 		}
 		n := g.capacity()
 		m := r.victim(g, candidates)
-		if Warm(r, g).takeBack(m) {
+		if Warm(r.Region, g).takeBack(m) {
 			continue
 		}
 		r.EndMember(g, m, fmt.Sprintf("an instance was taken out of service in response to a difference between desired and actual capacity, shrinking the capacity from %d to %d.", n, n-m.Units))
@@ -122,7 +125,7 @@ func (r *Region) scaleIn(g *Group) {
 
 // moveOne ends a member in a subnet or zone that the group no longer has, once all
 // others are in service, so that it is replaced elsewhere.
-func (r *Region) moveOne(g *Group) {
+func (r scaler) moveOne(g *Group) {
 	if g.suspended("AZRebalance") || g.suspended("Launch") || g.suspended("Terminate") || !g.Settled() || g.activeRefresh() != nil {
 		return
 	}
@@ -143,7 +146,7 @@ func (g *Group) inLocation(m *Member) bool {
 }
 
 // victim picks the member that scale-in ends next.
-func (r *Region) victim(g *Group, candidates []*Member) *Member {
+func (r scaler) victim(g *Group, candidates []*Member) *Member {
 	left := r.fullestZone(g, candidates)
 	for _, policy := range g.Policies {
 		if len(left) == 1 {
@@ -155,7 +158,7 @@ func (r *Region) victim(g *Group, candidates []*Member) *Member {
 }
 
 // fullestZone keeps the candidates in the zone with the most members.
-func (r *Region) fullestZone(g *Group, candidates []*Member) []*Member {
+func (r scaler) fullestZone(g *Group, candidates []*Member) []*Member {
 	counts := map[string]int{}
 	for _, m := range g.Members {
 		if m.Active() {
@@ -183,7 +186,7 @@ func describeTerminationPolicies(rq *request, _ struct{}) error {
 // for what no longer matches the configuration, then for the oldest version, then
 // for the oldest instance; it stands for the policies that need billing hours or
 // prices, too.
-func (r *Region) prefer(g *Group, policy string, candidates []*Member) []*Member {
+func (r scaler) prefer(g *Group, policy string, candidates []*Member) []*Member {
 	switch policy {
 	case "NewestInstance":
 		return candidates[len(candidates)-1:]
@@ -201,8 +204,8 @@ func (r *Region) prefer(g *Group, policy string, candidates []*Member) []*Member
 }
 
 // oldestTemplate keeps the members that are furthest from what the group launches.
-func (r *Region) oldestTemplate(g *Group, candidates []*Member) []*Member {
-	match := MatcherOf(r.ec2, g.launchConfig(r))
+func (r scaler) oldestTemplate(g *Group, candidates []*Member) []*Member {
+	match := MatcherOf(r.ec2, g.launchConfig(r.Region))
 	if old := Keep(candidates, func(m *Member) bool { return !match(m) }); len(old) > 0 {
 		candidates = old
 	}

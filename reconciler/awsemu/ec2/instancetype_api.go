@@ -245,7 +245,7 @@ func (r *Region) offered(name, place string) bool {
 }
 
 // checkOffered refuses an instance of a type that its zone does not have.
-func (r *Region) checkOffered(in *Instance) *wire.Error {
+func (r launcher) checkOffered(in *Instance) *wire.Error {
 	if r.offered(in.Type, in.Zone) {
 		return nil
 	}

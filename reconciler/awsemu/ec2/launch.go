@@ -25,25 +25,29 @@ type LaunchSpec struct {
 	Owner        string
 }
 
+// launcher places a machine that is asked for, and says why it cannot be had.
+type launcher struct{ *Region }
+
 // LaunchInstance starts one instance: pending now, running after the timings'
 // InstancePending. The fault is one of EC2's, such as
 // InsufficientInstanceCapacity or InvalidAMIID.NotFound.
 func (r *Region) LaunchInstance(spec LaunchSpec) (*Instance, *wire.Error) {
+	l := launcher{r}
 	in := newInstance(spec)
 	in.LaunchTime = r.Now()
-	if err := r.locate(in, spec); err != nil {
+	if err := l.locate(in, spec); err != nil {
 		return nil, err
 	}
-	if err := r.strike(in); err != nil {
+	if err := l.strike(in); err != nil {
 		return nil, err
 	}
-	if err := r.room(in, 1); err != nil {
+	if err := l.room(in, 1); err != nil {
 		return nil, err
 	}
-	if err := r.configure(in, spec); err != nil {
+	if err := l.configure(in, spec); err != nil {
 		return nil, err
 	}
-	if err := r.checkVcpus(in, 1); err != nil {
+	if err := l.checkVcpus(in, 1); err != nil {
 		return nil, err
 	}
 	in.PrivateIP, _ = r.Subnets.Get(in.SubnetID).take() // there is room
@@ -57,11 +61,12 @@ func (r *Region) LaunchInstance(spec LaunchSpec) (*Instance, *wire.Error) {
 // Rehearse looks for what would refuse a launch by its configuration, without
 // launching. How many machines there may be is no part of it.
 func (r *Region) Rehearse(spec LaunchSpec) (*Instance, *wire.Error) {
+	l := launcher{r}
 	in := newInstance(spec)
-	if err := r.locate(in, spec); err != nil {
+	if err := l.locate(in, spec); err != nil {
 		return nil, err
 	}
-	if err := r.configure(in, spec); err != nil {
+	if err := l.configure(in, spec); err != nil {
 		return nil, err
 	}
 	return in, nil
@@ -86,7 +91,7 @@ func newInstance(spec LaunchSpec) *Instance {
 }
 
 // locate finds the subnet.
-func (r *Region) locate(in *Instance, spec LaunchSpec) *wire.Error {
+func (r launcher) locate(in *Instance, spec LaunchSpec) *wire.Error {
 	id := cmp.Or(spec.SubnetID, firstInterface(spec.Data).Text("SubnetId"))
 	zone := cmp.Or(spec.Zone, spec.Data.Sub("Placement").Text("AvailabilityZone"))
 	if id == "" {
@@ -109,7 +114,7 @@ func (r *Region) locate(in *Instance, spec LaunchSpec) *wire.Error {
 }
 
 // strike lets a fault that is armed do its harm.
-func (r *Region) strike(in *Instance) *wire.Error {
+func (r launcher) strike(in *Instance) *wire.Error {
 	f := r.launchFault(in.Type, in.Zone, in.ImageID)
 	switch {
 	case f == nil:
@@ -126,7 +131,7 @@ func (r *Region) strike(in *Instance) *wire.Error {
 }
 
 // room says whether the subnet has free addresses for n instances.
-func (r *Region) room(in *Instance, n int) *wire.Error {
+func (r launcher) room(in *Instance, n int) *wire.Error {
 	if r.Subnets.Get(in.SubnetID).available() < n {
 		return wire.Fail("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", in.SubnetID)
 	}
@@ -134,7 +139,7 @@ func (r *Region) room(in *Instance, n int) *wire.Error {
 }
 
 // configure checks what an instance is made of, and where it shall run.
-func (r *Region) configure(in *Instance, spec LaunchSpec) *wire.Error {
+func (r launcher) configure(in *Instance, spec LaunchSpec) *wire.Error {
 	if err := r.EquipInstance(in, spec); err != nil {
 		return err
 	}
@@ -153,6 +158,7 @@ func (r *Region) configure(in *Instance, spec LaunchSpec) *wire.Error {
 
 // EquipInstance checks image, type, profile and groups, and sets the tags.
 func (r *Region) EquipInstance(in *Instance, spec LaunchSpec) *wire.Error {
+	l := launcher{r}
 	imageID, err := r.ResolveImage(in.ImageID)
 	if err != nil {
 		return err
@@ -185,7 +191,7 @@ func (r *Region) EquipInstance(in *Instance, spec LaunchSpec) *wire.Error {
 		return keyNotFound(in.KeyName)
 	}
 	if len(in.Groups) == 0 {
-		if in.Groups, err = r.templateGroups(spec.Data, in.VpcID, in.SubnetID); err != nil {
+		if in.Groups, err = l.templateGroups(spec.Data, in.VpcID, in.SubnetID); err != nil {
 			return err
 		}
 	}
@@ -200,7 +206,7 @@ func (r *Region) EquipInstance(in *Instance, spec LaunchSpec) *wire.Error {
 
 // templateGroups are the ids of the security groups that a version's body names, all
 // of the subnet's VPC; that VPC's default group where it names none.
-func (r *Region) templateGroups(data wire.Data, vpcID, subnetID string) ([]string, *wire.Error) {
+func (r launcher) templateGroups(data wire.Data, vpcID, subnetID string) ([]string, *wire.Error) {
 	ids := data.Texts("SecurityGroupIds")
 	if len(ids) == 0 {
 		ids = firstInterface(data).Texts("Groups")
@@ -225,4 +231,32 @@ func (r *Region) templateGroups(data wire.Data, vpcID, subnetID string) ([]strin
 		ids = append(ids, g.ID)
 	}
 	return ids, nil
+}
+
+// LaunchFault makes launches of instances fail, as AWS does for lack of capacity
+// or a broken image. The zero value of a selector matches every launch.
+type LaunchFault struct {
+	InstanceType     string `json:"instanceType"`
+	AvailabilityZone string `json:"availabilityZone"`
+	ImageID          string `json:"imageId"`
+
+	// Code is such as InsufficientInstanceCapacity. With one that is a state reason, such
+	// as Client.InternalError, EC2 starts the instance and ends it; without any it
+	// launches but stays unhealthy.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	// A Stuck instance stays pending.
+	Stuck bool `json:"stuck"`
+}
+
+// launchFault returns the fault that strikes a launch, nil for none.
+func (r launcher) launchFault(instanceType, zone, image string) *LaunchFault {
+	for _, l := range r.launches.List() {
+		if (l.InstanceType == "" || l.InstanceType == instanceType) &&
+			(l.AvailabilityZone == "" || l.AvailabilityZone == zone) &&
+			(l.ImageID == "" || l.ImageID == image) {
+			return l
+		}
+	}
+	return nil
 }

@@ -30,7 +30,7 @@ func (r *Region) placementGroup(name, id string) *PlacementGroup {
 }
 
 // join puts an instance into the placement group that its placement names.
-func (r *Region) join(in *Instance, placement wire.Data) *wire.Error {
+func (r launcher) join(in *Instance, placement wire.Data) *wire.Error {
 	name, id := placement.Text("GroupName"), placement.Text("GroupId")
 	if name == "" && id == "" {
 		return nil
@@ -181,7 +181,7 @@ type seedPlacementGroup struct {
 	Partitions *int64 `json:"partitions"`
 }
 
-func (r *Region) applyPlacementGroup(s seedPlacementGroup) error {
+func (r seeder) applyPlacementGroup(s seedPlacementGroup) error {
 	if r.placementGroup(s.Name, "") != nil {
 		return nil
 	}

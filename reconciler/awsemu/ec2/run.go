@@ -11,7 +11,7 @@ import (
 // or both. A dry run tells what the configuration has wrong: it looks at neither quotas
 // nor addresses nor capacity, which is why those who wanted to know these by it gave up.
 func runInstances(rq *request, in wire.Data) error {
-	r := rq.Region
+	r := launcher{rq.Region}
 	least, most := in.Integer("MinCount"), in.Integer("MaxCount")
 	switch {
 	case least < 1:
@@ -49,7 +49,7 @@ func runInstances(rq *request, in wire.Data) error {
 		w.Open("instancesSet")
 		for _, one := range made {
 			w.Open("item")
-			writeInstance(w, r, one)
+			writeInstance(w, r.Region, one)
 			w.Close("item")
 		}
 		w.Close("instancesSet")
@@ -58,7 +58,7 @@ func runInstances(rq *request, in wire.Data) error {
 }
 
 // launchMany launches as many as it can, at least some number or none.
-func (r *Region) launchMany(spec LaunchSpec, least, most int64) ([]*Instance, error) {
+func (r launcher) launchMany(spec LaunchSpec, least, most int64) ([]*Instance, error) {
 	var made []*Instance
 	reservation := r.NewID("r")
 	for i := range most {
@@ -81,7 +81,7 @@ func (r *Region) launchMany(spec LaunchSpec, least, most int64) ([]*Instance, er
 
 // runSpec is what a request launches: what the launch template says that it names, and
 // what it says itself, which wins.
-func (r *Region) runSpec(in wire.Data) (LaunchSpec, *wire.Error) {
+func (r launcher) runSpec(in wire.Data) (LaunchSpec, *wire.Error) {
 	data := in.MergedWith(nil)
 	for _, control := range []string{"MinCount", "MaxCount", "DryRun", "ClientToken", "LaunchTemplate"} {
 		delete(data, control)
@@ -111,7 +111,7 @@ func (r *Region) runSpec(in wire.Data) (LaunchSpec, *wire.Error) {
 }
 
 // checkRun applies the rules of what may stand beside each other.
-func (r *Region) checkRun(data wire.Data, subnet string) *wire.Error {
+func (r launcher) checkRun(data wire.Data, subnet string) *wire.Error {
 	if err := checkTemplateData(data); err != nil {
 		return err
 	}

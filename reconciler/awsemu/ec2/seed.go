@@ -25,27 +25,31 @@ type Seed struct {
 	NotOffered      map[string][]string  `json:"notOffered"` // zones by instance type
 }
 
+// seeder adds what a seed names beside what is there.
+type seeder struct{ *Region }
+
 // ApplyEC2 adds what a seed has and the region has not.
 func (r *Region) ApplyEC2(seed *Seed) error {
-	if err := r.applyNetwork(seed); err != nil {
+	add := seeder{r}
+	if err := add.applyNetwork(seed); err != nil {
 		return err
 	}
 	for _, im := range seed.Images {
-		if err := r.applyImage(im); err != nil {
+		if err := add.applyImage(im); err != nil {
 			return err
 		}
 	}
 	for _, g := range seed.PlacementGroups {
-		if err := r.applyPlacementGroup(g); err != nil {
+		if err := add.applyPlacementGroup(g); err != nil {
 			return fmt.Errorf("placement group %q: %w", g.Name, err)
 		}
 	}
 	for _, v := range seed.Volumes {
-		if err := r.applyVolume(v); err != nil {
+		if err := add.applyVolume(v); err != nil {
 			return fmt.Errorf("volume %q: %w", v.ID, err)
 		}
 	}
-	if err := r.applyNotOffered(seed.NotOffered); err != nil {
+	if err := add.applyNotOffered(seed.NotOffered); err != nil {
 		return err
 	}
 	for _, name := range seed.KeyPairs {
@@ -93,7 +97,7 @@ type seedImage struct {
 	Tags         map[string]string `json:"tags"`
 }
 
-func (r *Region) applyNetwork(seed *Seed) error {
+func (r seeder) applyNetwork(seed *Seed) error {
 	for _, v := range seed.Vpcs {
 		if r.Vpcs.Has(v.ID) {
 			continue
@@ -128,7 +132,7 @@ func (r *Region) applyNetwork(seed *Seed) error {
 	return nil
 }
 
-func (r *Region) applySubnet(n seedSubnet) error {
+func (r seeder) applySubnet(n seedSubnet) error {
 	if r.Subnets.Has(n.ID) {
 		return nil
 	}
@@ -155,7 +159,7 @@ func (r *Region) applySubnet(n seedSubnet) error {
 	return fmt.Errorf("zone %q is unknown", n.Zone)
 }
 
-func (r *Region) applyImage(im seedImage) error {
+func (r seeder) applyImage(im seedImage) error {
 	if r.Images.Has(im.ID) {
 		return nil
 	}

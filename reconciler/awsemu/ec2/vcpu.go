@@ -36,7 +36,7 @@ func vcpuQuota(instanceType string, spot bool) string {
 
 // vcpusLeft is how many vCPUs the quota of an instance leaves. Instances that are
 // stopped or end do not count.
-func (r *Region) vcpusLeft(in *Instance) int64 {
+func (r launcher) vcpusLeft(in *Instance) int64 {
 	name := vcpuQuota(in.Type, in.Lifecycle == "spot")
 	left := int64(r.Quota(name))
 	if left > int64(r.Instances.Len()+1)*biggest {
@@ -52,7 +52,7 @@ func (r *Region) vcpusLeft(in *Instance) int64 {
 }
 
 // checkVcpus refuses n instances for which the quota has no vCPUs.
-func (r *Region) checkVcpus(in *Instance, n int) *wire.Error {
+func (r launcher) checkVcpus(in *Instance, n int) *wire.Error {
 	switch {
 	case int64(n)*InstanceTypes()[in.Type].Vcpus <= r.vcpusLeft(in):
 		return nil
@@ -63,7 +63,7 @@ func (r *Region) checkVcpus(in *Instance, n int) *wire.Error {
 }
 
 // applyNotOffered notes where a seed has types not offered.
-func (r *Region) applyNotOffered(zones map[string][]string) error {
+func (r seeder) applyNotOffered(zones map[string][]string) error {
 	for _, name := range slices.Sorted(maps.Keys(zones)) {
 		if _, known := InstanceTypes()[name]; !known {
 			return fmt.Errorf("notOffered: instance type %q is unknown", name)

@@ -201,7 +201,7 @@ type seedVolume struct {
 }
 
 // applyVolume adds a volume that is attached to nothing.
-func (r *Region) applyVolume(s seedVolume) error {
+func (r seeder) applyVolume(s seedVolume) error {
 	kind, size := cmp.Or(s.Type, "gp3"), cmp.Or(s.GiB, 8)
 	rule := volumeRuleOf(kind)
 	switch {
