@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/smithy-go"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -37,6 +38,7 @@ func (v *visit) apply(ctx context.Context) {
 		return
 	}
 	if t := v.template(ctx, image); t != "" && ctx.Err() == nil {
+		v.dryRuns(ctx, t, subnet)
 		groupChecks{v}.run(ctx, t, subnet)
 		if ctx.Err() == nil {
 			v.tokenAgain(ctx, t)
@@ -172,6 +174,34 @@ func (v *visit) descriptions(ctx context.Context, template string) {
 			v.judge(name, 2*length > limit, "a description of %d UTF-16 units: %s", 2*length, e.Error())
 		default:
 			v.note(name, NotSeen, "%s", e.Error())
+		}
+	}
+}
+
+// dryRuns tries a launch that is right, and one of an image that does not exist.
+func (v *visit) dryRuns(ctx context.Context, template, subnet string) {
+	const name, missing = "dry-run-checks", "ami-0123456789abcdef0"
+	for _, image := range []string{"", missing} {
+		in := &ec2.RunInstancesInput{
+			DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: aws.String(subnet),
+			LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(template), Version: aws.String("1")},
+		}
+		what, want := "of what is right", "DryRunOperation"
+		if image != "" {
+			in.ImageId, what, want = aws.String(image), "of an unknown image", "InvalidAMIID.NotFound"
+		}
+		out, err := v.calls.run(ctx, in)
+		var refusal smithy.APIError
+		switch {
+		case err == nil:
+			v.note(name, Differs, "a dry run %s was taken", what)
+			for _, machine := range out.Instances {
+				v.left = append(v.left, "instance "+aws.ToString(machine.InstanceId)+": a dry run started it")
+			}
+		case !errors.As(err, &refusal) || refusal.ErrorCode() == "UnauthorizedOperation":
+			v.refused(name, "ec2", "RunInstances", err)
+		default:
+			v.judge(name, refusal.ErrorCode() == want, "a dry run %s: %s: %s", what, refusal.ErrorCode(), refusal.ErrorMessage())
 		}
 	}
 }

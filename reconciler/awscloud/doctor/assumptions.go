@@ -43,6 +43,9 @@ var assumptions = []assumption{
 	{name: "visible-in-two-minutes", never: "a visit makes no role and no profile, which take longest"},
 	{name: "deleted-version-texts", needs: applies},
 	{name: "unknown-name-texts", needs: applies},
+	{name: "dry-run-checks", needs: applies},
+	{name: "quota-families", never: "a visit uses no quota up"},
+	{name: "wavelength-nodegroups", never: "a visit uses no wavelength zone"},
 
 	{name: "refreshes-newest-first", needs: reads, absent: noRefreshes},
 	{name: "desired-configuration-comes-back", needs: applies},

@@ -120,6 +120,7 @@ var brokenAssumptions = []broken{
 	{name: "launch-failure-texts", operation: regexp.MustCompile(`^DescribeScalingActivities$`), answer: replaced("is not a valid tag key", "cannot be shown")},
 	{name: "deleted-version-texts", operation: regexp.MustCompile(`^DescribeScalingActivities$`), answer: replaced("Could not find the specified version", "Somebody removed it:")},
 	{name: "unknown-name-texts", operation: regexp.MustCompile(`^CreateAutoScalingGroup$`), answer: replaced("The subnet ID", "Subnet")},
+	{name: "dry-run-checks", operation: regexp.MustCompile(`^RunInstances$`), refuse: always(400, "InvalidParameterCombination")},
 	{name: "refreshes-newest-first", operation: regexp.MustCompile(`^DescribeInstanceRefreshes$`), answer: turned},
 	{name: "desired-configuration-comes-back", operation: regexp.MustCompile(`^DescribeInstanceRefreshes$`), answer: replaced("<Version>2</Version>", "<Version>$Latest</Version>")},
 	{name: "rollback-is-cancelled", operation: regexp.MustCompile(`^CancelInstanceRefresh$`), refuse: always(400, "ValidationError")},

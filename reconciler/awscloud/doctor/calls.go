@@ -27,6 +27,7 @@ type calls struct {
 	subnets          call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
 	securityGroups   call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
 	vpcs             call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
+	run              call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
 	instanceTypes    call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
 
 	groups          call[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, autoscaling.Options]
@@ -63,8 +64,8 @@ func callsOf(client *sdk.Client) calls {
 		createTemplate: e.CreateLaunchTemplate, createVersion: e.CreateLaunchTemplateVersion, deleteTemplate: e.DeleteLaunchTemplate,
 		deleteVersions: e.DeleteLaunchTemplateVersions, describeVersions: e.DescribeLaunchTemplateVersions, templates: e.DescribeLaunchTemplates,
 		images: e.DescribeImages, subnets: e.DescribeSubnets, securityGroups: e.DescribeSecurityGroups, vpcs: e.DescribeVpcs,
-		instanceTypes: e.DescribeInstanceTypes,
-		groups:        a.DescribeAutoScalingGroups, activities: a.DescribeScalingActivities, refreshes: a.DescribeInstanceRefreshes,
+		run: e.RunInstances, instanceTypes: e.DescribeInstanceTypes,
+		groups: a.DescribeAutoScalingGroups, activities: a.DescribeScalingActivities, refreshes: a.DescribeInstanceRefreshes,
 		hooks: a.DescribeLifecycleHooks, createGroup: a.CreateAutoScalingGroup, updateGroup: a.UpdateAutoScalingGroup,
 		deleteGroup: a.DeleteAutoScalingGroup, tagGroups: a.CreateOrUpdateTags, enableMetrics: a.EnableMetricsCollection,
 		startRefresh: a.StartInstanceRefresh, rollbackRefresh: a.RollbackInstanceRefresh, cancelRefresh: a.CancelInstanceRefresh,
