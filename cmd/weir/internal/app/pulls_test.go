@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -259,4 +261,52 @@ func TestPullRequestsArePlannedAgainAfterAnotherReload(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// What AWS would refuse of a plan stands on the pull request and on the page, at the line
+// that names it, before anything is merged; nothing is launched to find it out.
+func TestAPullRequestSaysWhatAWSWouldRefuse(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	var launches atomic.Int32
+	door := w.door(func(body string) {
+		if strings.Contains(body, "Action=RunInstances") {
+			launches.Add(1)
+		}
+	})
+	w.extra = fmt.Sprintf("  apply: as-reviewed\n  endpointURL: %q\n", door)
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	eventually(t, "the first plan", func() string {
+		if s, _ := a.board.Target("prod"); s.Last == nil || s.Last.Plan == nil || s.Last.Plan.Empty() {
+			return "there is no plan"
+		}
+		return ""
+	})
+	approveNow(t, a)
+	converged(t, a, first, 1)
+	before := launches.Load()
+
+	named := pool("web", "m5.large,\n    sshKeyName: ops", 3)
+	line := 1 + strings.Count(named[:strings.Index(named, "sshKeyName")], "\n")
+	head := w.propose(1, overlay(map[string]string{"web": named}))
+	eventually(t, "the plan", func() string {
+		told := w.forge.told(1)
+		for _, want := range []string{"AWS knows no key pair ops", fmt.Sprintf("overlays/prod/web.yaml:%d", line)} {
+			if len(told) != 1 || !strings.Contains(told[0], want) {
+				return fmt.Sprintf("%q is not in %q", want, told)
+			}
+		}
+		if state, text := w.forge.last(head, "fleet/plan"); state != "success" {
+			return state + " " + text
+		}
+		return ""
+	})
+	if status, page := w.get(a, "/pulls/pools/1"); status != http.StatusOK || !strings.Contains(page, "AWS knows no key pair ops") {
+		t.Errorf("the page says %d: %s", status, page)
+	}
+	if n := launches.Load() - before; n > 0 {
+		t.Errorf("%d launches were tried for a pull request", n)
+	}
 }
