@@ -25,7 +25,7 @@ func throttledWorld(t testing.TB, share float64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyPairs(t, srv)
+	namedThings(t, srv)
 	w := serve(t, srv, clock)
 	limits := sdk.NewLimits(sdk.LimitOptions{Share: share, Now: clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		clock.Advance(d)

@@ -61,20 +61,25 @@ func newWorldWith(t testing.TB, quotas map[string]int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyPairs(t, srv)
+	namedThings(t, srv)
 	w := serve(t, srv, clock)
 	w.restart()
 	return w
 }
 
-// keyPairs are those that the pools of tests name.
-func keyPairs(t testing.TB, srv *awsemu.Server) {
+// namedThings makes the key pairs and placement groups that the pools of tests name.
+func namedThings(t testing.TB, srv *awsemu.Server) {
 	t.Helper()
 	names := []string{"key", "another", "evil", "ops", "one", "two", "three", "fleet"}
 	for i := range 100 {
 		names = append(names, fmt.Sprint("key-", i), fmt.Sprint("by-hand-", i))
 	}
-	seed := fmt.Sprintf(`{"regions": {%q: {"keyPairs": ["%s"]}}}`, testRegion, strings.Join(names, `", "`))
+	var placement []string
+	for _, name := range []string{"a", "b", "close", "one", "two", "three"} {
+		placement = append(placement, fmt.Sprintf(`{"name": %q, "strategy": "partition"}`, name))
+	}
+	seed := fmt.Sprintf(`{"regions": {%q: {"keyPairs": ["%s"], "placementGroups": [{"id": "pg-0123456789abcdef0", "name": "by-id", "strategy": "partition"}, %s]}}}`,
+		testRegion, strings.Join(names, `", "`), strings.Join(placement, ", "))
 	if err := srv.Seed(strings.NewReader(seed)); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestNewRefuses(t *testing.T) {
 		"auth for a path":    {good(func(c *source.Config) { c.URL, c.Auth = dir, transport.Auth{TokenFile: "a"} }), "for http(s)"},
 		"missing CA":         {good(func(c *source.Config) { c.CAFile = filepath.Join(dir, "nope") }), "read caFile"},
 		"CA without PEM":     {good(func(c *source.Config) { c.CAFile = notPEM }), "no PEM certificate"},
-		"proxy scheme":       {good(func(c *source.Config) { c.Proxy = "ftp://proxy.example" }), "none of http"},
+		"proxy scheme":       {good(func(c *source.Config) { c.Proxy = "ftp://proxy.example" }), "must be http"},
 		"proxy secret":       {good(func(c *source.Config) { c.Proxy = "http://u:hunter2@proxy.example" }), "carries credentials"},
 		"empty url":          {good(func(c *source.Config) { c.URL = "" }), "url is empty"},
 		"dash":               {good(func(c *source.Config) { c.URL = "--upload-pack=touch x" }), "refused-url"},

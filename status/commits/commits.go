@@ -168,6 +168,9 @@ type contextTrack struct {
 	Stays bool `json:"stays,omitempty"`
 
 	entry outbox.Entry // of this process
+	// written says that this process wrote it, and reads it again: an earlier write may
+	// be taken after it.
+	written bool
 }
 
 func (c *contextTrack) open() bool { return !c.Delivered && !c.entry.GaveUp() }
@@ -328,18 +331,25 @@ func (c *Commits) Forget(target string) {
 }
 
 // Pending returns how many contexts wait to be written.
-func (c *Commits) Pending() int {
+func (c *Commits) Pending() int { return c.count((*contextTrack).open) }
+
+func (c *Commits) count(is func(*contextTrack) bool) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := 0
 	for _, list := range c.tracks {
 		for _, t := range list {
 			for _, ct := range t.Contexts {
-				if ct.open() {
+				if is(ct) {
 					n++
 				}
 			}
 		}
 	}
 	return n
+}
+
+// Unwritten is how many wanted statuses were never written: those of Pending without the
+// ones that are only to be read again.
+func (c *Commits) Unwritten() int {
+	return c.count(func(ct *contextTrack) bool { return ct.open() && !ct.written })
 }

@@ -125,7 +125,7 @@ func (c *Commits) Close(ctx context.Context) error {
 	}
 	wg.Wait()
 	err := c.save(true)
-	if n := c.Pending(); n > 0 {
+	if n := c.Unwritten(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("post commit statuses: %d left for the next start", n))
 	}
 	return err

@@ -1,6 +1,8 @@
 package commits
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +47,35 @@ func TestAWriteThatIsTakenLate(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, f.Log()); diff != "" {
 			t.Errorf("posted (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A stop that ends a write leaves nothing for the next start once the last status was
+// written, although that one may yet be taken late: that is read again then.
+func TestAStopWhileAStatusIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir, hung := statustest.NewForge(), t.TempDir(), make(chan struct{})
+		var once sync.Once
+		f.FailWith(func(string, forge.CommitStatus) (err error) {
+			once.Do(func() {
+				<-hung
+				err = &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "context canceled"}
+			})
+			return err
+		})
+		p := start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		synctest.Wait()
+		time.AfterFunc(time.Millisecond, func() { close(hung) })
+		p.kill()
+		last, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := p.Close(last); err != nil {
+			t.Error(err)
+		}
+		if n := p.Pending(); n != 1 {
+			t.Errorf("%d contexts are to be read again", n)
 		}
 	})
 }

@@ -199,6 +199,7 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 		}
 		c.stale = true
 		if late, doubt := q.late[j.id()]; ct != nil && doubt {
+			ct.written = true
 			ct.entry.Delay(late.until)
 		} else if ct != nil {
 			ct.Delivered = true

@@ -176,6 +176,7 @@ func deletePlacementGroup(rq *request, in struct{ GroupName string }) error {
 }
 
 type seedPlacementGroup struct {
+	ID         string `json:"id"` // "": one is made
 	Name       string `json:"name"`
 	Strategy   string `json:"strategy"` // "": cluster
 	Partitions *int64 `json:"partitions"`
@@ -192,6 +193,6 @@ func (r seeder) applyPlacementGroup(s seedPlacementGroup) error {
 	if !slices.Contains([]string{"cluster", "spread", "partition"}, in.Strategy) {
 		return errors.New("its strategy is none of cluster, spread and partition")
 	}
-	r.addPlacementGroup(r.SeedID("pg", s.Name), in)
+	r.addPlacementGroup(cmp.Or(s.ID, r.SeedID("pg", s.Name)), in)
 	return nil
 }

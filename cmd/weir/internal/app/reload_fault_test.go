@@ -64,7 +64,7 @@ func TestAForgeThatDoesNotAnswerHoldsUpNoReload(t *testing.T) {
 			defer answer()
 			w.forge.url = hanging.URL
 			w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
-			w.repo.Commit("first")
+			first := w.repo.Commit("first")
 			w.propose(1, map[string]string{"web": pool("web", "m5.large", 4)})
 			next := w.config()
 			a, stop := w.startConfig(w.config(), func() (*config.Config, error) { return next, nil })
@@ -80,7 +80,13 @@ func TestAForgeThatDoesNotAnswerHoldsUpNoReload(t *testing.T) {
 			if strings.Contains(log.String(), "did not stop in order") {
 				t.Errorf("the forge was waited for:\n%s", log.String())
 			}
-			answer() // the end waits for statuses
+			answer()
+			eventually(t, "the status", func() string { // at its end a daemon says which are left
+				if got := w.forge.states(first, "fleet/apply"); !strings.HasSuffix(got, "success") {
+					return "is " + got
+				}
+				return ""
+			})
 		})
 	}
 }

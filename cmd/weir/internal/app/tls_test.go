@@ -80,11 +80,7 @@ func tellAll(t *testing.T, server *sourcetest.TLSServer) (succeeded []string) {
 		t.Fatal(err)
 	}
 	n.Add([]events.Event{{Kind: "x", Text: "y"}})
-	over, stop := context.WithCancel(ctx)
-	stop() // what waits gets one try
-	if err := n.Run(over); err != nil {
-		t.Fatal(err)
-	}
+	n.Close(ctx) // what waits gets one try
 	if <-sent == "sent" {
 		note("notification", nil)
 	}
