@@ -96,7 +96,7 @@ func TestWhatAWSWouldRefuseHasItsLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.seed(fmt.Sprintf(`{"placementGroups": [{"name": "close", "strategy": "cluster"}], "notOffered": {"c5.large": [%q]}, "quotas": {"vcpus-standard": 1000},
+	w.seed(fmt.Sprintf(`{"placementGroups": [{"name": "tight", "strategy": "cluster"}], "notOffered": {"c5.large": [%q]}, "quotas": {"vcpus-standard": 1000},
 		"targetGroups": [{"name": "web", "vpc": %q}, {"name": "far", "vpc": %q}, {"name": "pods", "vpc": %q, "type": "ip"}]}`, *here.AvailabilityZone, *here.VpcId, *vpc.Vpc.VpcId, *here.VpcId))
 	keys := kms.NewFromConfig(w.sdk)
 	made, err := keys.CreateKey(ctx, &kms.CreateKeyInput{})
@@ -124,7 +124,7 @@ func TestWhatAWSWouldRefuseHasItsLine(t *testing.T) {
 		"enclaves":          {writtenText("web", "", webSpec+"  enclaveOptions:\n    enabled: true"), "would-be-refused", "enabled: true", "enclaves"},
 		"offering":          {strings.ReplaceAll(writtenText("web", "", "subnets: [{id: "+*here.SubnetId+"}]\n"+webSpec), "m5.large", "c5.large"), "not-offered", "instanceType: c5.large", *here.AvailabilityZone},
 		"placement group":   {writtenText("web", "", webSpec) + optionsOfWeb("launchTemplate:\n  placement:\n    groupName: gone"), "unknown-name", "groupName: gone", "placement group gone"},
-		"its strategy":      {writtenText("web", "", webSpec) + optionsOfWeb("autoScalingGroup:\n  placementGroup: close"), "would-be-refused", "placementGroup: close", "strategy is cluster"},
+		"its strategy":      {writtenText("web", "", webSpec) + optionsOfWeb("autoScalingGroup:\n  placementGroup: tight"), "would-be-refused", "placementGroup: tight", "strategy is cluster"},
 		"target group":      {writtenText("web", "", webSpec) + optionsOfWeb("autoScalingGroup:\n  targetGroupARNs:\n  - "+tg("gone/0123456789abcdef")+"\n  - "+arns["web"]), "would-be-refused", "targetgroup/gone", "no target group gone"},
 		"of another VPC":    {writtenText("web", "", webSpec) + optionsOfWeb("autoScalingGroup:\n  targetGroupARNs:\n  - "+arns["web"]+"\n  - "+arns["far"]), "would-be-refused", "targetgroup/far", *vpc.Vpc.VpcId},
 		"of another type":   {writtenText("web", "", webSpec) + optionsOfWeb("autoScalingGroup:\n  trafficSources:\n  - identifier: "+arns["pods"]), "would-be-refused", "targetgroup/pods", "of the type ip"},
