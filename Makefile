@@ -14,7 +14,9 @@ ENDPOINT ?=
 LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedOrReported|FellBehindDoesNotFight|RolloutsOfOneCommitAreBounded|ReadsOfAPassAtRest|CallsOfFiftyRollouts|ParkedPoolIsAtRest|DeletedEachTime|EveryRow|EveryTemplateField
 # One goroutine, and what it holds or compares, or a build that is large so that it is slow: the race detector finds nothing there,
 # and takes minutes. make test runs them.
-ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|AMergeAppliesTheImagesThatItsPlanShowed|RendersOfEarlier
+ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|AMergeAppliesTheImagesThatItsPlanShowed|RendersOfEarlier|AReloadWithoutGit
+# One field, object or rule after the other, over the same goroutines as the tests that are left.
+ALIKE := Option|Fields|Members|Nodegroup|Hook|Adopt|Prune|Zero|Weights|LaunchConfig|Window|Launches|Versions
 # Everything in a release is of this time, so that it can be built again.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
@@ -45,7 +47,7 @@ simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAY
 
 race: ## the concurrent packages under the race detector
 	$(GO) test -race -short -skip '$(ALONE)' ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
-	$(GO) test -race -short -timeout 20m -skip '$(LONGFAULTS)' ./reconciler/
+	$(GO) test -race -short -timeout 20m -skip '$(LONGFAULTS)|$(ALIKE)' ./reconciler/
 	$(GO) test -race -run 'Concurrent|Abandoned|TimeUp|Golden' ./render/...
 
 lint: ## vet, formatting and the linters of .golangci.yml
