@@ -14,7 +14,7 @@ ENDPOINT ?=
 LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedOrReported|FellBehindDoesNotFight|RolloutsOfOneCommitAreBounded|ReadsOfAPassAtRest|CallsOfFiftyRollouts|ParkedPoolIsAtRest|DeletedEachTime|EveryRow|EveryTemplateField
 # One goroutine, and what it holds or compares, or a build that is large so that it is slow: the race detector finds nothing there,
 # and takes minutes. make test runs them.
-ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|AMergeAppliesTheImagesThatItsPlanShowed|RendersOfEarlier|AReloadWithoutGit
+ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|AMergeAppliesTheImagesThatItsPlanShowed|RendersOfEarlier|AReloadWithoutGit|PruneTrailers|HostileTLS|WhyNoMachine|SomebodyActsByTheKeyboard|ADaemonAtAnOldCommit|GoingBack
 # One field, object or rule after the other, over the same goroutines as the tests that are left.
 ALIKE := Option|Fields|Members|Nodegroup|Hook|Adopt|Prune|Zero|Weights|LaunchConfig|Window|Launches|Versions
 # Everything in a release is of this time, so that it can be built again.
@@ -24,7 +24,7 @@ RELEASE  := ./deploy/release -version "$(VERSION)" -commit "$(COMMIT)" -epoch "$
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test soak simulate race lint fuzz cover bench pictures contract oracle release release-check clean
+.PHONY: help run build test soak simulate race race-daemon race-passes lint fuzz cover bench pictures contract oracle release release-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,15 +38,23 @@ build: ## build bin/weir
 test: ## all tests: no network, no credentials
 	$(GO) test -ldflags=-w ./...
 
-soak: ## the tests that take minutes: a daemon that lives for DAYS=2000, large fleets, EC2's own quotas and limits
-	WEIR_SOAK=1 WEIR_SIMULATE_DAYS='$(DAYS)' $(GO) test -count=1 -v -timeout 3h -run TestSoak ./cmd/weir/internal/simulate/
+soak: ## the tests that take minutes: a daemon that lives for DAYS=2000 (RESTART=10 starts it again each ten days, LOG=file), three daemons that are killed for ten minutes over each engine, large fleets, EC2's own quotas and limits
+	WEIR_SOAK=1 WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_RESTART='$(RESTART)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 3h -run TestSoak ./cmd/weir/internal/simulate/
+	WEIR_SEVERAL=10m $(GO) test -count=1 -v -timeout 60m -run TestSeveralProcesses ./cmd/weir/
+	WEIR_SEVERAL=10m WEIR_SEVERAL_ENGINE=dynamodb $(GO) test -count=1 -v -timeout 60m -run TestSeveralProcesses ./cmd/weir/
 	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak|TwoThousandPools' ./reconciler/ ./render/kust/
 
-simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAYS=2, EVENTS=48, FAULTS=1, DAEMONS=1, LEAVE=steps, LOG=file
-	WEIR_SIMULATE_SEEDS='$(SEEDS)' WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_FAULTS='$(FAULTS)' WEIR_SIMULATE_EVENTS='$(EVENTS)' WEIR_SIMULATE_DAEMONS='$(DAEMONS)' WEIR_SIMULATE_LEAVE='$(LEAVE)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 24h -run TestSimulate ./cmd/weir/internal/simulate/
+simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAYS=2, EVENTS=48, FAULTS=1, DAEMONS=1, MEMBERS=3 of one instance for HOURS=2, LEAVE=steps, LOG=file; REPLAYS=20 compares runs of a seed; PLANT=. for planted faults, by name
+	WEIR_SIMULATE_PLANT='$(PLANT)' WEIR_SIMULATE_REPLAYS='$(REPLAYS)' WEIR_SIMULATE_SEEDS='$(SEEDS)' WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_FAULTS='$(FAULTS)' WEIR_SIMULATE_EVENTS='$(EVENTS)' WEIR_SIMULATE_DAEMONS='$(DAEMONS)' WEIR_SIMULATE_MEMBERS='$(MEMBERS)' WEIR_SIMULATE_HOURS='$(HOURS)' WEIR_SIMULATE_LEAVE='$(LEAVE)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 24h -run '$(if $(PLANT),TestPlantedFaultsAreFound/$(PLANT),$(if $(REPLAYS),TestASeedReplays,TestSimulate))' ./cmd/weir/internal/simulate/
 
 race: ## the concurrent packages under the race detector
-	$(GO) test -race -short -skip '$(ALONE)' ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
+	$(GO) build -race ./...
+	@$(MAKE) --no-print-directory -j2 race-daemon race-passes
+
+race-daemon:
+	$(GO) test -race -short -skip '$(ALONE)' ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/coord/... ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
+
+race-passes:
 	$(GO) test -race -short -timeout 20m -skip '$(LONGFAULTS)|$(ALIKE)' ./reconciler/
 	$(GO) test -race -run 'Concurrent|Abandoned|TimeUp|Golden' ./render/...
 
@@ -73,7 +81,7 @@ pictures: ## the pictures of the page in deploy/docs/images, by Chromium
 
 contract: ## the contract suite against ENDPOINT=http://…, or against moto server where it is installed
 	@if [ -n "$(ENDPOINT)" ]; then WEIR_CONTRACT_ENDPOINT=$(ENDPOINT) $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/...; \
-	elif command -v moto_server >/dev/null 2>&1; then WEIR_CONTRACT_MOTO=1 $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/...; \
+	elif command -v moto_server >/dev/null 2>&1; then WEIR_CONTRACT_MOTO=1 $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/... ./reconciler/coord/dynamo; \
 	else echo "contract: moto_server is not installed and no ENDPOINT is given: nothing to run against"; fi
 
 oracle: ## weir's types and rules against Cluster API's and CAPA's, in a module of its own

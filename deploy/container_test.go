@@ -21,8 +21,7 @@ import (
 	"time"
 )
 
-// TestContainerfile: what the image promises stands in it. Whether it builds needs a
-// registry; what it runs is built and run below as in the image.
+// TestContainerfile reads what the image promises. Building the image needs a registry; the tests below build and run its program as the image does.
 func TestContainerfile(t *testing.T) {
 	raw, err := os.ReadFile("container/Containerfile")
 	if err != nil {

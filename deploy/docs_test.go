@@ -281,7 +281,7 @@ func TestTokensNeed(t *testing.T) {
 		t.Fatalf("few permissions are named: %v", named)
 	}
 	for permission := range named {
-		// Who may write may read.
+		// A role that may write may also read.
 		if !strings.Contains(string(page), strings.ReplaceAll(permission, `\"`, "")) {
 			t.Errorf("docs/forges/README.md does not name %q, which an error does", permission)
 		}

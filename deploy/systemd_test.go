@@ -93,8 +93,30 @@ func TestUnitAsSystemdSeesIt(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", file).CombinedOutput(); err != nil || complains(string(out)) {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
-	// The scale goes from 0 to 10; a service without any confinement has 9.6. What is
-	// left is that weir speaks to the network.
+	// So it does with the drop-in for several weirs.
+	dropIn, err := os.ReadFile("systemd/weir.service.d/several.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifies := func(text string) bool {
+		t.Helper()
+		if err := os.MkdirAll(file+".d", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(file+".d", "several.conf"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", file).CombinedOutput()
+		return err == nil && !strings.Contains(string(out), "several.conf") && !complains(string(out))
+	}
+	if verifies(strings.Replace(string(dropIn), "Restart=", "Restrt=", 1)) {
+		t.Error("a misspelt setting of the drop-in passes")
+	}
+	if !verifies(string(dropIn)) {
+		t.Error("systemd complains of the drop-in")
+	}
+	// The scale goes from 0 to 10; a service without any confinement has 9.6. The
+	// points that are left are for speaking to the network.
 	out, err := exec.CommandContext(t.Context(), analyze, "security", "--no-pager", "--offline=true", "--threshold=15", file).CombinedOutput()
 	if err != nil {
 		t.Errorf("security: %v\n%s", err, out)

@@ -14,8 +14,8 @@ import (
 )
 
 // TestMoveCrash stops a move between two weirs at each of its writes, before and
-// after the effect. What the former owner put and the new one does not want is
-// removed in the end, tags and lifecycle hooks, and the former owner writes nothing.
+// after the effect. In the end weir removes the former owner's tags and lifecycle hooks
+// that the new one does not want, and the former owner writes nothing.
 func TestMoveCrash(t *testing.T) {
 	foreign := intent.LifecycleHook{Name: "boot", LifecycleTransition: launching, HeartbeatTimeout: 30, DefaultResult: "CONTINUE"}
 	for name, pool := range map[string]func(hooks ...intent.LifecycleHook) intent.Pool{

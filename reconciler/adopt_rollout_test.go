@@ -164,8 +164,8 @@ func TestTheFirstUpdateAfterAdoption(t *testing.T) {
 }
 
 // TestReportModeShowsWhatIsNotAdopted: a fleet of somebody else's is shown as it is, with
-// its machines and with what differs from Git, and nothing is written. What another tool
-// has marked stays a conflict.
+// its machines and with what differs from Git, and nothing is written. A resource that
+// another tool has marked stays a conflict.
 func TestReportModeShowsWhatIsNotAdopted(t *testing.T) {
 	report := func(d reconciler.Desired) reconciler.Desired {
 		d.Policy.ReportOnly = true

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/weir-gitops/weir/reconciler/look"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
@@ -47,7 +47,7 @@ func (s *Scope) applyAll(ctx context.Context, reports []*plan.Report) {
 func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 	limit := s.Concurrency
 	if limit == 0 {
-		limit = DefaultConcurrency
+		limit = defaultConcurrency
 	}
 	made := make([]step.Made, len(reports))
 	began := s.now()
@@ -232,9 +232,9 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.
 	if err != nil {
 		out.Err = asError(err)
 		out.Status = step.Failed
-		if out.Err.Kind == observed.Busy || ctx.Err() != nil {
-			// Another's change is under way, or the process ends before AWS has
-			// answered: the next pass looks again.
+		if out.Err.Kind == observed.Busy || out.Err.Kind == observed.Fenced || ctx.Err() != nil {
+			// Another's change is under way, another weir may be the owner, or the
+			// process ends before AWS has answered: the next pass looks again.
 			out.Status = step.Skipped
 		}
 		log.Error("step failed", "error", out.Err, "kind", string(out.Err.Kind))
@@ -248,14 +248,10 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.
 	return out
 }
 
-// seenMoments is how long what a pass has observed is recent enough to replace or end
-// machines by it. Limits of calls may keep a step waiting for far longer.
-const seenMoments = 5 * time.Second
-
 // execute does what a step asks for, after it reads again what the step ends and what
 // it relies on.
 func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step.Result, error) {
-	if st.Seen != nil && (!st.Seen.Moments || s.sinceLook() >= seenMoments) {
+	if !s.Shared && st.Seen != nil && (!st.Seen.Moments || s.sinceLook() >= seenMoments) {
 		if err := s.Cloud.Confirm(ctx, *st.Seen); err != nil {
 			return step.Result{}, err
 		}
@@ -265,19 +261,15 @@ func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step
 		d.Patient = true // no machine waits for it, and there are passes to come
 		do = d
 	}
-	if err := s.confirmRefresh(ctx, do); err != nil {
+	if err := s.confirmRefresh(ctx, do, s.knownLongSince(do)); err != nil {
 		return step.Result{}, err
+	}
+	if s.Shared {
+		ctx = look.With(ctx, s.lookAgain(st, do))
 	}
 	res, err := s.Cloud.Execute(ctx, do)
 	s.noteRefresh(do, st.Instances, res, err)
 	return res, err
-}
-
-// sinceLook is how long ago the pass began to look.
-func (s *Scope) sinceLook() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now().Sub(s.queried)
 }
 
 func asError(err error) *observed.Error {
@@ -326,6 +318,7 @@ func (s *Scope) remember(r *plan.Report, st step.Step, res step.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.memory.Wrote(r.Target, st)
+	s.looks.wrote(st.About())
 	if st.Rollout != "" {
 		s.memory.Begun(basis.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())
 	}

@@ -17,7 +17,8 @@ func fleet(n int) reconciler.Desired {
 	for i := range n {
 		name := fmt.Sprintf("p%05d", i)
 		p := groupPool(name, "m5.large", 1)
-		// What Cluster API Provider AWS puts on a group, and two of a team's own.
+		// The tags that Cluster API Provider AWS puts on a group, and two of a team's
+		// own.
 		p.Group.Tags = map[string]string{
 			"Name": name, "sigs.k8s.io/cluster-api-provider-aws/cluster/demo": "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "node",
 			"kubernetes.io/cluster/demo": "owned", "team": "platform", "cost-center": "4711",

@@ -97,7 +97,7 @@ func TestReadsOfAPassAtRestWithNodegroups(t *testing.T) {
 	}
 }
 
-// What is counted apart, each by itself, over a fleet of 130 groups.
+// Over a fleet of 130 groups, weir counts each of these reads by itself.
 func TestReadsThatAreCountedApart(t *testing.T) {
 	const n = 130
 	w := newWorld(t)

@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whoever has a wanted name already keeps it: the pool reports a conflict, nothing
-// of what is there is written, deleted or tagged, and the other pools go on.
+// The owner of a wanted name keeps it: the pool reports a conflict, weir writes,
+// deletes and tags nothing that is there, and the other pools go on.
 func TestACollisionIsReportedAndNothingIsTouched(t *testing.T) {
 	ctx := context.Background()
 	// made is what the pool would make, with other tags.

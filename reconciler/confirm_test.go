@@ -63,7 +63,8 @@ func (w *world) anew(name string) {
 	w.check(w.groups().CreateAutoScalingGroup(ctx, in))
 }
 
-// What changes hands between the look and the deletion is not deleted, whatever it is.
+// weir does not delete a resource that changes hands between the look and the deletion,
+// whatever it is.
 func TestADeletionLooksOnceMore(t *testing.T) {
 	ctx := context.Background()
 	group := func(r step.Resource, a step.Action) bool {

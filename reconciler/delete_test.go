@@ -121,8 +121,7 @@ func TestAGroupIsDeletedAtOnceOrDrainedFirst(t *testing.T) {
 	}
 }
 
-// What stands in the way of a deletion: AWS deletes by force whatever a machine is
-// protected from, and draining waits and says for what.
+// AWS deletes a group by force whatever protects its machines; draining waits and says for what.
 func TestWhatStandsInTheWayOfADeletion(t *testing.T) {
 	ctx := context.Background()
 	protect := func(w *world) {
@@ -258,8 +257,8 @@ func TestDeletionProtectionIsRespected(t *testing.T) {
 	}
 }
 
-// Who approved that an empty group goes has not approved that machines end: by the
-// time there are some, it is another plan.
+// An approval to delete an empty group does not cover machines: with some in it, it is
+// another plan.
 func TestTheDigestTellsWhetherADeletionEndsMachines(t *testing.T) {
 	w := newWorld(t)
 	web, old := groupPool("web", "m5.large", 1), groupPool("old", "m5.large", 0)
@@ -316,7 +315,7 @@ func TestWhatGoesDoesNotCountAgain(t *testing.T) {
 	}
 }
 
-// What is marked to stay does so although its manifest is gone, whatever the
+// A resource that is marked to stay does so although its manifest is gone, whatever the
 // process remembers and whoever allows what.
 func TestAPoolThatIsNotPrunedStaysWithoutItsManifest(t *testing.T) {
 	w := newWorld(t)
@@ -384,8 +383,7 @@ func TestTheOrderInWhichThingsLeaveGitDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Whatever call of a deletion goes wrong, and however: the passes that follow, by a
-// process that remembers nothing, end with nothing left and what stays untouched.
+// Any call of a deletion fails in any way: the next passes, by a process that remembers nothing, delete the rest and touch nothing else.
 func TestADeletionStoppedAtAnyCallGoesOn(t *testing.T) {
 	web := groupPool("web", "m5.large", 1)
 	before := target("blue", web, groupPool("force", "m5.large", 1), drained("drain", 2), nodegroupPool("ng", 1))

@@ -204,7 +204,7 @@ func others() map[string]drifts {
 // nothing says of an action why no change from outside asks for it.
 var nothing = map[string]string{
 	"DeleteGroup": "what Git does not want is an orphan", "DeleteNodegroup": "what Git does not want is an orphan", "DeleteLaunchTemplate": "what Git does not want is an orphan",
-	"DeleteLaunchTemplateVersions": "pruning follows from a number", "CreateLaunchTemplateVersion": "TestDriftOfATemplateIsPutRight has versions deleted", "CancelRefresh": "a refresh of somebody else's is no change of what is wanted",
+	"DeleteLaunchTemplateVersions": "pruning follows from a number", "CreateLaunchTemplateVersion": "TestDriftOfATemplateIsPutRight has versions deleted", "CancelRefresh": "a refresh of somebody else's is no change of what is wanted", "RollbackRefresh": "a stopped change goes back",
 	"DeleteHook": "a hook that Git never declared is left alone",
 }
 
@@ -290,8 +290,8 @@ func actions(t *testing.T) (out []string) {
 	return out
 }
 
-// What somebody changes is shown with what it was, put right by a target that
-// corrects, and only told of by one that reports.
+// The plan shows a change by hand with the value before it. A target that corrects puts
+// it right, one that reports only says so.
 func TestDriftIsCorrectedOrReported(t *testing.T) {
 	all := members()
 	for name, d := range others() {

@@ -86,8 +86,8 @@ func hasCode(r *plan.Report, code string) bool {
 	return false
 }
 
-// What somebody changes about a template is seen at the next pass, by a process
-// that remembers nothing, and put right at the cost of the writes that it takes.
+// The next pass sees a change by hand to a template, in a process that remembers
+// nothing, and puts it right at the cost of the writes that it takes.
 func TestDriftOfATemplateIsPutRight(t *testing.T) {
 	ctx := context.Background()
 	tests := []struct {

@@ -1,5 +1,11 @@
 package reconciler
 
+import (
+	"context"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
 // Remembered counts what the scope remembers of things that have names.
 func (s *Scope) Remembered() map[string]int {
 	s.mu.Lock()
@@ -10,4 +16,9 @@ func (s *Scope) Remembered() map[string]int {
 		"refreshes": len(s.memory.Refreshes), "retry": len(s.memory.Retry), "rollouts": len(s.memory.Rollouts),
 		"written": len(s.memory.Written),
 	}
+}
+
+// PassBatch makes a pass over a batch that applies.
+func (s *Scope) PassBatch(ctx context.Context, b Batch) ([]*plan.Report, error) {
+	return s.pass(ctx, b, Apply)
 }

@@ -49,7 +49,7 @@ func (l line) Relations(_ context.Context, followed string, asked []string) (map
 	return out, nil
 }
 
-// still has everybody asked for what it does not have.
+// still makes everybody ask for what it does not have.
 type still struct{ line }
 
 func (s still) Relations(ctx context.Context, followed string, asked []string) (map[string]basis.Relation, error) {
@@ -260,8 +260,8 @@ func TestAPoolThatIsDeletedEachTimeIsNotMadeForEver(t *testing.T) {
 	}
 }
 
-// What comes from another weir, or from another repository of this one, says nothing
-// of this repository's commits.
+// A resource of another weir, or of another repository of this one, says nothing of
+// this repository's commits.
 func TestCommitsOfOtherRepositoriesDoNotCount(t *testing.T) {
 	c := commits(2)
 	theirs := strings.Repeat("f", 40)

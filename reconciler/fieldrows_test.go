@@ -20,8 +20,8 @@ import (
 )
 
 // TestEveryRowOfATemplateIsHeld: each row of the table of fields is set and then rests.
-// What somebody changes by hand is put right. What Git changes makes a version, and the
-// plan says so by the manifest's field.
+// weir puts a change by hand right. A change in Git makes a version, and the plan names
+// the manifest's field.
 func TestEveryRowOfATemplateIsHeld(t *testing.T) {
 	w := newWorld(t)
 	rows := cloudtest.TemplateFields()

@@ -129,8 +129,8 @@ func TestAClusterIsListedWhileItHasNodegroups(t *testing.T) {
 	}
 }
 
-// What comes and goes leaves nothing behind: targets with tokens, refused pools,
-// nodegroups that were updated, rollouts.
+// Targets with tokens, refused pools, updated nodegroups and rollouts come and go, and
+// leave nothing behind.
 func TestAScopeForgetsWhatIsGone(t *testing.T) {
 	w := newTokenWorld(t)
 	stay := target("stay", groupPool("stay", "m5.large", 1))

@@ -33,8 +33,7 @@ func (g groupWish) pool(name string, subnets []string) intent.Pool {
 	p := groupPool(name, "m5.large", g.size)
 	p.LaunchTemplate.Data.KeyName = g.key
 	p.Group.Subnets = intent.Lookup{Kind: intent.Subnets, Cluster: clusterKey, IDs: intent.JoinList(subnets[:g.subnets])}
-	// What a pool has declared once it keeps declaring: what Git leaves out stays as
-	// it is found.
+	// A pool goes on declaring what it has once declared: weir leaves alone what Git leaves out.
 	p.Group.SuspendedProcesses = []intent.Process{{Name: "AZRebalance", Suspended: g.off}}
 	p.Group.Options.HealthCheckType = g.health
 	p.Group.Options.DeleteWarmPool = g.warm == 0
@@ -72,10 +71,9 @@ func drawWish(rt *rapid.T) groupWish {
 	return g
 }
 
-// Git, the console, the network and a second process of the same instance do what
-// they like with groups, and rollouts fail, are rolled back or cancelled; once all
-// rest, AWS holds what Git says of each group, nothing of those that Git dropped,
-// and what nobody declared is as somebody left it. Then there is silence.
+// Git, the console, the network and a second process of the same instance do what they like with groups, and rollouts fail, are rolled back or
+// cancelled; once all rest, AWS holds what Git says of each group and nothing of groups that Git dropped, and weir has left undeclared settings
+// alone. Then there is silence.
 func TestWhateverHappensToAGroupItEndsAsGitSays(t *testing.T) {
 	checks(t, "12")
 	ctx := context.Background()

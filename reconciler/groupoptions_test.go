@@ -200,8 +200,7 @@ func TestGroupOptionsLater(t *testing.T) {
 	}
 }
 
-// What a rollout would leave alone comes with it: preferences are sent as they
-// were written, and a refresh that was tried with others is tried again.
+// A rollout sends the preferences as Git has them, and weir retries a refresh that was tried with others.
 func TestRefreshOptions(t *testing.T) {
 	w := newWorld(t)
 	w.settle(target("blue", w.withGroupOptions("", "")))
@@ -259,8 +258,8 @@ func TestPoolSettingsAreUpdated(t *testing.T) {
 	w.groupHolds("web", `{"DefaultCooldown": 90, "DefaultInstanceWarmup": 45, "CapacityRebalance": true}`)
 }
 
-// What somebody sets by hand is put right where Git declares it, and left alone
-// where it does not.
+// weir puts a setting by hand right where Git declares it, and leaves it alone where
+// Git does not.
 func TestGroupOptionsDrift(t *testing.T) {
 	w := newWorld(t)
 	blue := target("blue", w.withGroupOptions("", "healthCheckType: ELB\ntargetGroupARNs: [$TA]\nterminationPolicies: [OldestInstance]\nmetricsCollection: {metrics: [GroupMinSize]}\nwarmPool: {minSize: 1}"))

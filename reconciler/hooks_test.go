@@ -227,8 +227,7 @@ func TestAdoptedHooksAreNotMadeAnew(t *testing.T) {
 	}
 }
 
-// Whatever call of a change of hooks goes wrong, and however: the passes that
-// follow end with the same hooks, and a hook of somebody else's survives.
+// Any call of a change of hooks fails in any way: the next passes end with the same hooks, and somebody else's hook survives.
 func TestHooksConvergeWhateverCallIsLost(t *testing.T) {
 	before := hooked(intent.LifecycleHook{Name: "boot", LifecycleTransition: launching, NotificationMetadata: "x"}, drainHook(60))
 	after := hooked(intent.LifecycleHook{Name: "late", LifecycleTransition: launching}, drainHook(90), intent.LifecycleHook{Name: "x", LifecycleTransition: terminating})

@@ -194,7 +194,7 @@ func TestPlanningKeepsNoTokens(t *testing.T) {
 			t.Error(line)
 		}
 	}
-	// What is paused later keeps what it has, also where its time is over.
+	// A pool that is paused later keeps what it has, also where its time is over.
 	w.settle(d)
 	before := w.parameter("web")
 	w.clock.Advance(20 * time.Hour)

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -248,42 +247,7 @@ func TestStoppedAtAnyCallSharedTemplatesConverge(t *testing.T) {
 		w := newWorld(t)
 		w.settle(w.sharing("one", "edge"))
 		w.settle(w.sharing("two", "edge"))
-		w.srv.ResetCalls()
 		return w
 	}
-	calm := start(t)
-	after := calm.sharing("three", "web")
-	calm.srv.ResetCalls()
-	calm.settle(after)
-	all := calm.srv.Calls()
-	want, wantMade := calm.shared(), calm.made()
-	for name, fault := range faultKinds {
-		t.Run(name, func(t *testing.T) {
-			seen := map[string]int{}
-			for _, c := range all {
-				key := c.Service + ":" + c.Operation
-				n := seen[key]
-				seen[key]++
-				if n > 0 && !c.Write {
-					continue // one fault for each kind of read is enough
-				}
-				w := start(t)
-				f := fault
-				f.Service, f.Operation, f.After = c.Service, c.Operation, n
-				w.srv.Faults().Add(f)
-				w.cut = f.Kind == awsemu.CutBefore
-				for range 3 {
-					_, _ = w.pass(reconciler.Apply, after) // may fail: that is the point
-					w.restart()
-				}
-				w.settle(after)
-				if d := cmp.Diff(want, w.shared()); d != "" {
-					t.Errorf("%s %d of %s (-want +got):\n%s", name, n, key, d)
-				}
-				if got := w.made(); got != wantMade {
-					t.Errorf("%s %d of %s: made %s, want %s", name, n, key, got, wantMade)
-				}
-			}
-		})
-	}
+	sameWhateverFails(t, start, start(t).sharing("three", "web"), (*world).shared)
 }

@@ -37,14 +37,20 @@ type Batch struct {
 	// Strays says that these are all targets of the account and region, so that a
 	// resource of any other target is a stray.
 	Strays bool
+	// Witness is told, before anything is written, whether AWS holds something of the
+	// instance. Where it fails, nothing is. nil for nobody.
+	Witness func(holds bool) error
+	// Tries are what owners of the account and region have tried in vain; nil where a process
+	// is alone, and forgets that as it ends.
+	Tries Tries
 }
 
 // Loop makes passes over one scope until its context ends: at once when it is
 // nudged, after a short delay while something moves, and else at every interval.
 // Each scope has its own, so that one in which AWS does not answer delays only itself.
-// There is no bound on how many make a pass at once: passes wait for AWS most of the
-// time, a bound would be filled by those that wait longest, and the memory of all of
-// them together grows with the pools, however these are spread over scopes.
+// Any number of them make a pass at once: passes wait for AWS most of the time, and
+// those that wait longest would fill a bound. The memory of all of them together grows
+// with the pools, however these are spread over scopes.
 type Loop struct {
 	// Desired says what Git wants of the scope now, and what holds it. It may wait
 	// until the account is open. A scope that cannot be reached gives its targets an
@@ -58,6 +64,9 @@ type Loop struct {
 	// completes most changes, and somebody waits for the news.
 	Interval    time.Duration
 	MovingDelay time.Duration
+	// Watchful is for how long after Run began the passes follow each other as while
+	// something moves: a predecessor's last calls may still have their effect.
+	Watchful time.Duration
 	// Tracer makes a span of each pass; nil makes none.
 	Tracer trace.Tracer
 	// Rand gives numbers in [0,1) that spread the passes; nil: those of math/rand.
@@ -128,9 +137,12 @@ func (l *Loop) Run(ctx context.Context) error {
 	l.init()
 	ctx, done := withLastCall(ctx)
 	defer done()
-	before := resting
+	before, began := resting, time.Now()
 	for {
 		now := l.pass(ctx)
+		if now == resting && time.Since(began) < l.Watchful {
+			now = moving
+		}
 		timer := time.NewTimer(l.wait(before, now))
 		before = now
 		select {

@@ -1,7 +1,11 @@
 package reconciler
 
 import (
+	"context"
+	"log/slog"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -74,4 +78,27 @@ func TestPace(t *testing.T) {
 			t.Errorf("%s: %d, want %d", tc.name, got, tc.want)
 		}
 	}
+}
+
+// A weir that takes a scope over looks often for a while, though nothing moves: calls of
+// the weir before may still have their effect.
+func TestASuccessorLooksOftenForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		began := time.Now()
+		l := &Loop{Interval: time.Minute, MovingDelay: 2 * time.Second, Watchful: 10 * time.Second, Logger: slog.New(slog.DiscardHandler), Rand: func() float64 { return 0.5 },
+			Desired: func(context.Context) (Batch, error) {
+				at = append(at, time.Since(began))
+				return Batch{}, nil
+			}}
+		ctx, cancel := context.WithTimeout(t.Context(), 80*time.Second)
+		defer cancel()
+		if err := l.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		want := []time.Duration{0, 2 * time.Second, 4 * time.Second, 6 * time.Second, 8 * time.Second, 10 * time.Second, 70 * time.Second}
+		if !slices.Equal(at, want) {
+			t.Errorf("it looked at %v, want %v", at, want)
+		}
+	})
 }

@@ -131,8 +131,7 @@ var nodegroupDrifts = map[string]func(*eks.UpdateNodegroupConfigInput){
 	},
 }
 
-// Whatever mixture of drifts, one pass after another puts it right, with one update
-// at a time and nothing left to do.
+// Pass after pass puts any mixture of drifts right, with one update at a time, until nothing is left to do.
 func TestNodegroupDrifts(t *testing.T) {
 	names := slices.Sorted(func(yield func(string) bool) {
 		for n := range nodegroupDrifts {

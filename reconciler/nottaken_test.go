@@ -51,8 +51,8 @@ func tampered() (before, after reconciler.Desired) {
 	return before, target("blue", full, ng)
 }
 
-// taken lists the writes that AWS took since the last reset. What it refuses is an
-// error of its own, and told as one.
+// taken lists the writes that AWS took since the last reset. A refusal is an error of
+// its own, and weir says so.
 func (w *world) taken() (out []string) {
 	for _, c := range w.srv.Calls() {
 		if c.Write && c.ErrorCode == "" {
@@ -96,8 +96,7 @@ func (w *world) bounded(t *testing.T, d reconciler.Desired, most int) {
 	}
 }
 
-// Whatever member of whatever request AWS drops, fills in otherwise or puts in another
-// order, weir stops writing and says so.
+// AWS drops, changes or reorders any member of any request: weir stops writing and says so.
 func TestAnyNormalisationEnds(t *testing.T) {
 	before, after := tampered()
 	empty := newWorld(t)
@@ -246,7 +245,7 @@ func (w *world) direct() string {
 	return web.URL
 }
 
-// What somebody changes again and again is put right each time: it reads as written in
+// weir puts repeated changes by hand right each time: the value reads as written in
 // between.
 func TestDriftIsPutRightAsOftenAsItComes(t *testing.T) {
 	w := newWorld(t)
@@ -276,8 +275,8 @@ func TestAnswersThatChangeEachTimeEnd(t *testing.T) {
 	w.bounded(t, target("blue", p), 5)
 }
 
-// What a version of a launch template does not keep is named, and where Git asks for
-// it, the pool is not as Git says.
+// The plan names a member that a version of a launch template does not keep; where Git
+// asks for it, the pool is not as Git says.
 func TestAVersionThatEC2KeepsOtherwiseIsNamed(t *testing.T) {
 	for how, converges := range map[string]bool{"drops": false, "fills": false} {
 		w := newWorld(t)

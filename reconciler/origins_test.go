@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// What is about a pool as a whole, and not about a field of it, is linked to the
-// file as well: to where the object's name stands.
+// A finding about a pool as a whole, and not about a field of it, links to the file as
+// well: to where the object's name stands.
 func TestFindingsAboutAPoolHaveItsPlace(t *testing.T) {
 	w := newWorld(t)
 	theirs := capaGroupTarget(t, secretBootstrap, "", "m5.large")

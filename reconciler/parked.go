@@ -87,6 +87,11 @@ func noteParked(policy basis.Policy, r *plan.Report) {
 		for j := range r.Pools {
 			plan.NoteRefused(&r.Pools[j], o)
 		}
+		for j := range r.Governed {
+			if p := &r.Governed[j]; p.Pool == o.Step.Pool && p.Failed == "" && !o.Step.Stops {
+				p.Failed = "AWS refused to " + string(o.Step.Verb) + " the " + string(o.Step.Resource) + " " + o.Step.Name + ": " + o.Err.Error()
+			}
+		}
 	}
 }
 

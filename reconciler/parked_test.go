@@ -48,8 +48,9 @@ func changed(p intent.Pool, f func(*intent.Pool)) reconciler.Desired {
 	return target("blue", p)
 }
 
-// What AWS will not take, and a rollout that failed, are looked at once an interval
-// like a pool at rest, and not every few seconds: nothing changes by itself.
+// weir looks at a change that AWS will not take, and at a rollout that failed, once an
+// interval like at a pool at rest, and not every few seconds: nothing changes by
+// itself.
 func TestAParkedPoolIsAtRest(t *testing.T) {
 	refuse := func(operation, code string, status int) func(*world) {
 		return func(w *world) {
@@ -139,8 +140,8 @@ func TestAParkedRolloutTakesNoTurn(t *testing.T) {
 	}
 }
 
-// What is left alone says so, and how it is lifted, with the step and of its pools, in
-// what programs read too; once it is lifted and done nothing is said.
+// A parked step says so and how to lift it, with the step and in its pools, in the
+// output for programs too; once it is lifted and done weir says nothing.
 func TestAParkedPoolSaysHowItIsLifted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		operation, code string

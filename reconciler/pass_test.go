@@ -193,57 +193,15 @@ func TestARefusedStepIsNotAskedAgainAtOnce(t *testing.T) {
 	w.settle(blue)
 }
 
-// Whatever single call goes wrong, and however: passes that follow, made by a
-// process that remembers nothing, end in the same state as an undisturbed run.
+// Any single call fails in any way: the next passes, by a process that remembers nothing, end in the same state as an undisturbed run.
 func TestStoppedAtAnyCallTheNextRunConverges(t *testing.T) {
 	before := target("blue", groupPool("web", "m5.large", 2), nodegroupPool("ng", 2), groupPool("old", "m5.large", 1))
 	after := target("blue", groupPool("web", "m5.xlarge", 3), nodegroupPool("ng", 3))
-
-	calm := newWorld(t)
-	calm.settle(before)
-	calm.srv.ResetCalls()
-	calm.settle(after)
-	all := calm.srv.Calls()
-	want := calm.inventory(after)
-	wantCounts := calm.made()
-
-	faults := map[string]awsemu.Fault{
-		"refused":     {Kind: awsemu.FailBefore, Code: "InternalError", Status: 500},
-		"cut before":  {Kind: awsemu.CutBefore},
-		"answer lost": {Kind: awsemu.LoseAnswer},
-		"throttled":   {Kind: awsemu.Throttled},
-	}
-	for name, fault := range faults {
-		t.Run(name, func(t *testing.T) {
-			seen := map[string]int{}
-			for _, c := range all {
-				key := c.Service + ":" + c.Operation
-				n := seen[key]
-				seen[key]++
-				if n > 0 && !c.Write {
-					continue // one fault per kind of read is enough
-				}
-				w := newWorld(t)
-				w.settle(before)
-				w.srv.ResetCalls()
-				f := fault
-				f.Service, f.Operation, f.After = c.Service, c.Operation, n
-				w.srv.Faults().Add(f)
-				w.cut = f.Kind == awsemu.CutBefore
-				for range 3 {
-					_, _ = w.pass(reconciler.Apply, after) // may fail: that is the point
-					w.restart()
-				}
-				w.settle(after)
-				if got := w.inventory(after); got != want {
-					t.Errorf("%s %d of %s:\ngot  %s\nwant %s", name, n, key, got, want)
-				}
-				if got := w.made(); got != wantCounts {
-					t.Errorf("%s %d of %s: made %s, want %s", name, n, key, got, wantCounts)
-				}
-			}
-		})
-	}
+	sameWhateverFails(t, func(t testing.TB) *world {
+		w := newWorld(t)
+		w.settle(before)
+		return w
+	}, after, func(w *world) string { return w.inventory(after) })
 }
 
 // made says how often something was made, refused attempts aside.

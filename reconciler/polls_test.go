@@ -173,8 +173,7 @@ func TestAPushWhileManyPoolsRoll(t *testing.T) {
 	}
 }
 
-// How a refresh ends is known within a minute, and at once where machines show it;
-// meanwhile nobody asks more than once a minute.
+// weir learns within a minute how a refresh ended, and at once if machines show it; meanwhile it asks at most once a minute.
 func TestTheEndOfARefreshIsNoticed(t *testing.T) {
 	ended := func(status string) func(*plan.Report) bool {
 		return func(r *plan.Report) bool { l := r.Pools[0].LastRollout; return l != nil && l.Status == status }
@@ -244,8 +243,8 @@ func TestTheEndOfARefreshIsNoticed(t *testing.T) {
 	}
 }
 
-// What waits for its turn, for a window or for a person costs no question: it is asked
-// right before a step that goes by the answer.
+// A refresh that waits for its turn, for a window or for a person costs no question:
+// weir asks right before a step that goes by the answer.
 func TestRolloutsThatWaitAreNotAskedAbout(t *testing.T) {
 	const n = 20
 	w := realWorld(t, false)
@@ -302,8 +301,8 @@ func TestARefreshOfAnotherBetweenTwoQuestions(t *testing.T) {
 	}
 }
 
-// A commit that is taken back before its refresh has replaced a machine has that
-// refresh cancelled at once, and not when it has replaced the first.
+// If a commit is taken back before its refresh has replaced a machine, weir cancels
+// that refresh at once, and not when it has replaced the first.
 func TestARefreshThatIsNoLongerWantedIsCancelledBeforeItBegins(t *testing.T) {
 	w := realWorld(t, false)
 	web := groupPool("web", "m5.large", 2)

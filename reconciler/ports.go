@@ -67,6 +67,15 @@ type Ancestry interface {
 	Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error)
 }
 
+// Tries keeps what was tried in vain where the next owner of a scope finds it.
+type Tries interface {
+	// Recall is what was kept, by target.
+	Recall() (map[string]Tried, error)
+	// Keep takes the place of what was kept of a target. It fails where somebody else owns
+	// the scope by now.
+	Keep(target string, t Tried) error
+}
+
 // Reporter gets the actions and findings of a pass.
 type Reporter interface {
 	Report(ctx context.Context, r *plan.Report)
@@ -80,6 +89,9 @@ type Desired struct {
 	Source  string
 	Ref     string
 	Commit  content.Commit
+	// Seq counts the commits that the source came to: it goes up with each, also where one
+	// comes back. It is the same for all who follow the source.
+	Seq int64
 	// Workload is the cluster that the target's machines join, nil where weir was
 	// given no access to it.
 	Workload Workload

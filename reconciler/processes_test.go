@@ -48,8 +48,8 @@ func suspending(processes ...string) reconciler.Desired {
 	return target("blue", p)
 }
 
-// What Git drops is resumed where weir suspended it, and what somebody else
-// suspended stays, whether Git once named it as well or never did.
+// A process that Git drops is resumed where weir suspended it; one that somebody else
+// suspended stays so, whether Git once named it as well or never did.
 func TestDroppedProcessesAreResumed(t *testing.T) {
 	w := newWorld(t)
 	w.settle(suspending("AZRebalance", "AlarmNotification"))
@@ -111,8 +111,8 @@ func TestACrashAmongProcesses(t *testing.T) {
 	}
 }
 
-// What Cluster API Provider AWS suspended for the same manifests becomes weir's with
-// the group.
+// Processes that Cluster API Provider AWS suspended for the same manifests become
+// weir's with the group.
 func TestAdoptedSuspensions(t *testing.T) {
 	w := newWorld(t)
 	d := func(processes ...string) reconciler.Desired {

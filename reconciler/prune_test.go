@@ -108,9 +108,8 @@ func TestALowerNumberPrunesAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever uses a version keeps it: weir's group, somebody else's group, an override
-// in one, the refresh of one, a nodegroup of a cluster that no target names, and
-// whoever takes the default or the newest version.
+// Every user of a version keeps it: weir's group, somebody else's group, an override in one, the refresh of one, a nodegroup of a cluster that no
+// target names, and anything that takes the default or the newest version.
 func TestWhatAnybodyUsesIsNotPruned(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t)

@@ -52,12 +52,23 @@ func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *obse
 	s.memory.Refreshes, s.unsure = next, unsure
 }
 
-// confirmRefresh fails unless a group's newest refresh, where an action goes by it,
-// is as it was planned with: weir asks again for an earlier pass's answer right before
-// it acts on it. If it has gone on, the next pass plans anew.
-func (s *Scope) confirmRefresh(ctx context.Context, do step.Action) error {
+// knownLongSince are the refreshes that an action must not go by without a look: those that
+// an earlier pass read, and for what ends one all that were not read moments ago.
+func (s *Scope) knownLongSince(do step.Action) map[string]observed.Refresh {
+	if !do.About().EndsRefresh() || s.sinceLook() < seenMoments {
+		return s.unsure
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looks.state.Refreshes
+}
+
+// confirmRefresh fails unless a group's newest refresh, where an action goes by it and it
+// is among the known, is as it was planned with: weir asks again for an earlier pass's
+// answer right before it acts on it. If it has gone on, the next pass plans anew.
+func (s *Scope) confirmRefresh(ctx context.Context, do step.Action, known map[string]observed.Refresh) error {
 	group := do.About().RefreshOf()
-	was, unsure := s.unsure[group]
+	was, unsure := known[group]
 	if !unsure {
 		return nil
 	}
@@ -95,6 +106,10 @@ func (s *Scope) noteRefresh(do step.Action, instances int, res step.Result, err 
 		}}
 	case step.CancelRefresh:
 		w.Refresh.Status, w.Refresh.ReadAt = "Cancelling", now
+	case step.RollbackRefresh:
+		if known = res.RefreshID != ""; known { // else it is cancelled instead
+			w.Refresh.Status, w.Refresh.ReadAt = "RollbackInProgress", now
+		}
 	default:
 		known = false
 	}

@@ -21,7 +21,7 @@ func TestOnlyTheRecentIsKept(t *testing.T) {
 			t.Fatalf("%d are kept after %d", len(now)+len(before), i)
 		}
 	}
-	// What is set again takes no room.
+	// A value that is set again takes no room.
 	was := len(now)
 	if now, _ = keep(now, before, "94", 7, most); now["94"] != 7 || len(now) != was {
 		t.Errorf("set again: %v", now)

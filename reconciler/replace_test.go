@@ -139,8 +139,7 @@ func TestAReplacementNeedsItsAnnotation(t *testing.T) {
 	}
 }
 
-// Whoever goes back half way gets the old nodegroup back, which never went, and
-// needs no annotation for it: reverting the commit takes that away too.
+// A revert half way returns to the old nodegroup, which weir never deleted, and needs no annotation: the revert removes that too.
 func TestAReplacementTurnsBack(t *testing.T) {
 	for passes := range 4 {
 		t.Run(fmt.Sprint(passes), func(t *testing.T) {
@@ -246,8 +245,7 @@ func TestAReplacementThatFails(t *testing.T) {
 	w.only("ON_DEMAND", "ng")
 }
 
-// Whatever call of a replacement goes wrong, however, and stopped there: what
-// follows ends the same way, with nothing doubled or left over.
+// Any call of a replacement fails in any way, and weir stops there: the next passes end the same way, with nothing doubled or left over.
 func TestAReplacementStoppedAtAnyCall(t *testing.T) {
 	before, after := target("blue", spotPool("ng", "ON_DEMAND", 1)), target("blue", spotPool("ng", "SPOT", 1))
 	calm := newWorld(t)
@@ -342,9 +340,8 @@ func TestAReplacedNodegroupKeepsItsPool(t *testing.T) {
 	}
 }
 
-// Whatever Git wants one after the other, whenever it changes its mind, and however
-// often the process forgets: in the end each pool has one nodegroup, which is what
-// was wanted last, and nothing else is left.
+// Git changes its mind at any moment, and the process forgets as often: in the end each pool has one nodegroup, as Git wanted it last, and nothing
+// else is left.
 func TestReplacementsInAnyOrder(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// DefaultConcurrency is how many pools are applied at once.
-const DefaultConcurrency = 8
+// defaultConcurrency is how many pools are applied at once.
+const defaultConcurrency = 8
 
 // Scope reconciles the targets of one account and region. It remembers between
 // passes only what AWS cannot tell: which attempts were refused.
@@ -35,7 +35,7 @@ type Scope struct {
 	// Clock tells the time where it is compared with what AWS and others say, or is
 	// said to them; nil for Now, which measures how long things take.
 	Clock func() time.Time
-	// Concurrency is how many pools are applied at once, DefaultConcurrency if 0.
+	// Concurrency is how many pools are applied at once, defaultConcurrency if 0.
 	Concurrency int
 	// StepsFor bounds the time in which a pass begins with pools: what it does not
 	// come to, because AWS takes only so many calls a second, is left to the next
@@ -47,6 +47,9 @@ type Scope struct {
 	// Round is the time in which each nodegroup at rest is described once; 0 describes
 	// all of them in each pass.
 	Round time.Duration
+
+	// Shared says that other weirs may own the account and region before or after this one.
+	Shared bool
 
 	// busy is full while a pass is under way. There is one at a time: the memory
 	// between passes, here and in the resolver, is not made for two.
@@ -75,6 +78,10 @@ type Scope struct {
 	planned map[string]string
 	// levels are the answers to the lookups of the last pass; only passes use them.
 	levels map[intent.Lookup]basis.Level
+	// looks is what the steps of this pass go by.
+	looks looks
+	// kept is what Tries has, by target; nil before it was read.
+	kept map[string]Tried
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }
@@ -121,6 +128,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		return reports, fmt.Errorf("wait for the pass before: %w", ctx.Err())
 	}
 	began := s.now()
+	s.recall(b)
 	s.Resolver.Renew(b.Fresh)
 	read := nodes(ctx, targets)
 	inputs, err := s.prepare(ctx, targets)
@@ -151,11 +159,13 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		maps.Copy(inService, basis.InService(inputs[i]))
 		reports[i].Pools = plan.Statuses(inputs[i], p)
 		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], p, reports[i].Pools)
+		reports[i].Governed = p.Governed()
 		reports[i].Levels = plan.Levels(targets[i].Set, s.levels)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
 		attachOrigins(ctx, p, targets[i])
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
+		inputs[i].NoteAlarms(reports[i].Governed)
 	}
 	s.forget(targets, &state)
 	s.keepInService(inService, &state)
@@ -164,15 +174,22 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		strays(targets, reports, &state)
 	}
 	if mode == Apply {
+		if err := b.witness(&state); err != nil {
+			return reports, err
+		}
 		s.taken(reports)
 		s.keepPlanned(reports)
 		s.joinTokens(ctx, targets, inputs, reports)
 		begin(ctx, targets, reports)
+		s.mu.Lock()
+		s.looks.begin(&state, targets)
+		s.mu.Unlock()
 		s.applyAll(ctx, reports)
 		for i, r := range reports {
 			addUnknownNames(ctx, targets[i], r)
 			noteParked(targets[i].Policy, r)
 		}
+		s.keepTried(b)
 	}
 	for _, r := range reports {
 		r.Duration = s.now().Sub(started)
@@ -234,7 +251,7 @@ func (s *Scope) retried(inputs []basis.Input, plans []*plan.Plan) {
 			continue
 		}
 		for _, st := range p.Steps {
-			if st.Held.Passes() {
+			if st.Held.Passes() || st.Held == step.HeldStopped {
 				wait[st.Pool] = true
 			}
 		}
@@ -267,7 +284,7 @@ func (s *Scope) now() time.Time {
 func newReport(t Desired, started time.Time) *plan.Report {
 	return &plan.Report{
 		Target: t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
-		Revision: t.Commit.Revision, Subject: t.Commit.Subject, Ref: t.Ref, Touched: t.Touched,
+		Revision: t.Commit.Revision, Subject: t.Commit.Subject, Ref: t.Ref, Seq: t.Seq, Touched: t.Touched,
 		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,
 		ReportOnly: t.Policy.ReportOnly, Wanted: t.Wanted,
 	}

@@ -52,7 +52,7 @@ func TestWhyMachinesDoNotCome(t *testing.T) {
 	}
 }
 
-// Who may not ask is not asking at each pass.
+// A weir without the permission does not ask at each pass.
 func TestAQuestionThatIsRefusedIsNotRepeated(t *testing.T) {
 	w := newWorld(t)
 	w.srv.Faults().Launches.Add(ec2.LaunchFault{Code: "InsufficientInstanceCapacity"})

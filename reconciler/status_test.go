@@ -1,10 +1,15 @@
 package reconciler_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -42,6 +47,40 @@ func TestAvailableReplicasWaitForMinReadySeconds(t *testing.T) {
 	available(2)
 	if n := w.srv.CallCounts()["ec2:DescribeInstances"]; n != 1 {
 		t.Errorf("a process that has just started asked %d times for the launch, want once", n)
+	}
+}
+
+// Somebody takes a machine out of service to look at it, with a place less for it or
+// with another one in its place: the pool is as Git wants it, and says which it is.
+func TestAMachineOnStandby(t *testing.T) {
+	for name, shrinks := range map[string]bool{"its place goes with it": true, "another takes its place": false} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			w := newWorld(t)
+			pool := groupPool("web", "m5.large", 2)
+			pool.Replicas.Written = false
+			blue := target("blue", pool)
+			w.settle(blue)
+			id := *w.group("web").Instances[0].InstanceId
+			w.check(w.groups().EnterStandby(ctx, &autoscaling.EnterStandbyInput{AutoScalingGroupName: aws.String("web"), InstanceIds: []string{id}, ShouldDecrementDesiredCapacity: &shrinks}))
+			w.settle(blue)
+			r := w.must(reconciler.Apply, blue)[0]
+			want := int32(2)
+			if shrinks {
+				want = 1
+			}
+			if s := r.Pools[0]; !s.Converged || s.Replicas != want || s.DesiredReplicas != want || slices.ContainsFunc(s.ProviderIDList, func(p string) bool { return strings.HasSuffix(p, id) }) {
+				t.Errorf("got %+v", s)
+			}
+			if d := fmt.Sprint(r.Diagnostics); !hasCode(r, "machines-on-standby") || !strings.Contains(d, id) {
+				t.Errorf("nobody is told: %s", d)
+			}
+			w.check(w.groups().ExitStandby(ctx, &autoscaling.ExitStandbyInput{AutoScalingGroupName: aws.String("web"), InstanceIds: []string{id}}))
+			w.settle(blue)
+			if r := w.must(reconciler.Apply, blue)[0]; !r.Pools[0].Converged || hasCode(r, "machines-on-standby") || r.Pools[0].Replicas != want+1 {
+				t.Errorf("it is back: got %+v, %v", r.Pools[0], r.Diagnostics)
+			}
+		})
 	}
 }
 

@@ -27,7 +27,7 @@ func addUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
 		return
 	}
 	attachPositions(ctx, found, t)
-	// What was found before the step says less.
+	// The same diagnostics from before the step say less.
 	before := slices.DeleteFunc(slices.Clone(r.Plan.Diagnostics), func(d diag.Diagnostic) bool {
 		return slices.ContainsFunc(found, func(f diag.Diagnostic) bool { return d.Code == f.Code && d.Object == f.Object && d.Field == f.Field })
 	})

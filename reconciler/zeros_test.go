@@ -29,9 +29,8 @@ func withZero(settings any, r *field.Row, path string) (ok bool) {
 	return true
 }
 
-// What Git writes as 0 or false is no absent member: it wins over AWS's default
-// when the group is made, and over another value in AWS, and then there is nothing left
-// to do.
+// A 0 or false in Git is no absent member. It wins over AWS's default when the group is
+// made, and over another value in AWS, and then nothing is left to do.
 func TestAWrittenZeroOfAGroupIsHeld(t *testing.T) {
 	rows := 0
 	for _, r := range field.Rows(field.Group) {

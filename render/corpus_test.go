@@ -30,7 +30,7 @@ func TestPublishedTemplates(t *testing.T) {
 	if len(names) == 0 {
 		t.Skip("the published templates are not beside the project")
 	}
-	// What is noted of them; nothing blocks them.
+	// The notes about them; nothing blocks them.
 	noted := map[string]string{
 		"cluster-template-machinepool.yaml":         "join-token-fetched",
 		"cluster-template-flatcar-machinepool.yaml": "join-token-fetched",

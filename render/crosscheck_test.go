@@ -164,8 +164,7 @@ func TestLikelyTypes(t *testing.T) {
 	}
 }
 
-// TestPolicyChecks. What holds nothing but an empty list leaves no trace in a
-// build, so that the field above it is shown.
+// An object with nothing but an empty list leaves no trace in a build, so weir names the field above it.
 func TestPolicyChecks(t *testing.T) {
 	policy := func(rest string) string { return byID + "\nmixedInstancesPolicy:\n" + rest }
 	tests := map[string]struct {

@@ -31,7 +31,7 @@ const (
 // sources say which manifest field gives a field of a pool. Each line is the
 // field, the object and the manifest's field. A star stands for one element and
 // is copied; a field below a listed one has the same source. Where several
-// lines fit a field, they are asked in turn.
+// lines fit a field, they are asked in turn, and then those of its row in package field.
 const sources = `
 key.name                                  machine metadata.name
 key.namespace                             machine metadata.namespace
@@ -166,7 +166,6 @@ nodegroup.maxSize                         pool    spec.scaling.maxSize
 nodegroup.version                         machine spec.template.spec.version
 nodegroup.capacityType                    pool    metadata.annotations.node~capacity-type
 nodegroup.capacityType                    pool    metadata.labels.node~capacity-type
-nodegroup.capacityType                    pool    spec.capacityType
 nodegroup.instanceType                    pool    spec.instanceType
 nodegroup.labels.*                        pool    spec.labels.*
 nodegroup.remoteAccess.ec2SshKey          pool    spec.remoteAccess.sshKeyName
@@ -294,10 +293,7 @@ func (r *Result) manifestFields(p *intent.Pool, field intent.Path) []manifestFie
 			out = append(out, manifestField{ref, fill(strings.Split(cells[2], "."), stars)})
 		}
 	}
-	if out == nil {
-		out = rowFields(p, field)
-	}
-	return shared(p, out)
+	return shared(p, append(out, rowFields(p, field)...))
 }
 
 // shared moves fields of a launch template to the object that declares it for

@@ -14,8 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// FuzzRender decodes arbitrary objects. Whatever they hold, they end in intents
-// or in findings with known codes, and asking for positions and text is safe.
+// FuzzRender decodes arbitrary objects. Any object gives intents or findings with known codes, and asking for positions and text is safe.
 func FuzzRender(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {

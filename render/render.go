@@ -235,10 +235,6 @@ func (r *Result) setBlockedPositions() {
 	}
 }
 
-// Whole says that the render has no error, so that whatever is missing from it is
-// gone.
-func (r *Result) Whole() bool { return !r.Diags.HasErrors() }
-
 // Unused are those of the names that no variable of the manifests has. ok is false
 // where that is unknown, because nothing was built.
 func (r *Result) Unused(names []string) (unused []string, ok bool) { return r.built.Unused(names) }
@@ -247,12 +243,6 @@ func (r *Result) Unused(names []string) (unused []string, ok bool) { return r.bu
 // place is not known for sure.
 func (r *Result) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
 	return r.built.Origin(ref, p)
-}
-
-// Near is Origin for a field or, where it is not written or its place is unknown, the
-// nearest field above it.
-func (r *Result) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
-	return r.built.Near(ref, p)
 }
 
 // YAML returns the rendered objects with their variables substituted. It is

@@ -99,8 +99,7 @@ func keepOverlays(t testing.TB, m tree.Map, overlays int, s *render.Shared) []*r
 	return out
 }
 
-// What is kept of overlays grows with what tells them apart, not with their base: it
-// was 66 kB a pool and overlay.
+// The memory kept for overlays grows with their differences, not with their base: it was 66 kB a pool and overlay.
 func TestKeptOverlaysShareWhatTheyHave(t *testing.T) {
 	const overlays, pools = 6, 40
 	for _, c := range []struct {
@@ -168,8 +167,8 @@ func goldenResults(t *testing.T) []*render.Result {
 	return out
 }
 
-// What is shared is equal to what it was made of, for all kinds of pools that the
-// tests have, and equal sets are one.
+// A shared value is equal to what it was made of, for all kinds of pools that the tests
+// have, and equal sets are one.
 func TestSharedIsEqual(t *testing.T) {
 	s := render.NewShared(nil)
 	for _, r := range goldenResults(t) {
@@ -237,7 +236,7 @@ func TestAllTypesCanBeShared(t *testing.T) {
 	}
 }
 
-// What no render holds any more is forgotten, and nothing else.
+// Keep forgets what no render holds any more, and nothing else.
 func TestSweep(t *testing.T) {
 	m := fleetTree(3, 5, true)
 	s := render.NewShared(nil)
@@ -364,8 +363,7 @@ func TestUnionOfReadSets(t *testing.T) {
 	}
 }
 
-// What is more than may be held leaves nothing behind, but what tells whether it
-// would be the same again; what nobody holds makes room for it.
+// A render that is too large to hold leaves only the digest of its reads; entries that nobody holds make room for it.
 func TestAFullTable(t *testing.T) {
 	m := fleetTree(3, 5, true)
 	s := render.NewShared(nil)

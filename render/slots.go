@@ -9,8 +9,9 @@ import (
 
 // The memory of a process that renders is bounded by how many renders it makes at a
 // time, whoever asks for them: a few small ones, and beside them a single large one.
-// Which it is shows when its files are read, before kustomize runs; a large one is
-// then dropped and begun anew in its turn, so that those that wait hold nothing.
+// A render is small or large by its files, which are read before kustomize runs; a
+// large one is then dropped and begun anew in its turn, so that those that wait hold
+// nothing.
 var (
 	smallSlots = make(slots, 2)
 	largeSlots = make(slots, 1)

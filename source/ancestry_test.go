@@ -62,8 +62,7 @@ func TestDescendsIsGits(t *testing.T) {
 	}
 }
 
-// How commits stand to one that is followed, by full and by short names, is what Git
-// says; those that were followed before count as much.
+// weir says as Git does how a commit stands to a followed one, by full and by short names; commits followed earlier count as much.
 func TestStandingsAreGits(t *testing.T) {
 	t.Parallel()
 	repo, all := branchy(t)
@@ -113,7 +112,7 @@ func TestStandingsAreGits(t *testing.T) {
 	}
 }
 
-// What is fetched later is known then, and clocks that lie change nothing.
+// weir knows a commit once it is fetched, and clocks that lie change nothing.
 func TestStandingsOfCommitsThatCome(t *testing.T) {
 	t.Parallel()
 	repo := sourcetest.New(t)

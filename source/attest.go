@@ -51,20 +51,17 @@ func (r repository) attest(p signature.Policy, c candidate, again bool, s *snaps
 		return refuse("commit %s cannot be verified: %v", s.Revision[:12], err)
 	}
 	var why []string
-	if p.Mode != signature.Commit {
-		by, err := r.attestTag(keys, c, again, s.Revision)
-		var f *refusal
-		switch {
-		case err == nil:
-			s.SignedBy = fault.Plain(by)
-			return nil
-		case !errors.As(err, &f):
-			return err
+	for _, one := range []struct {
+		kind   signature.Mode
+		attest func() (by string, err error)
+	}{
+		{signature.Tag, func() (string, error) { return r.attestTag(keys, c, again, s.Revision) }},
+		{signature.Commit, func() (string, error) { return r.attestCommit(keys, plumbing.NewHash(s.Revision), again) }},
+	} {
+		if p.Mode != one.kind && p.Mode != signature.Either {
+			continue
 		}
-		why = append(why, f.Error())
-	}
-	if p.Mode != signature.Tag {
-		by, err := r.attestCommit(keys, plumbing.NewHash(s.Revision), again)
+		by, err := one.attest()
 		var f *refusal
 		switch {
 		case err == nil:

@@ -37,7 +37,7 @@ func (s signers) allow(keys map[string]ssh.Signer) {
 }
 
 func (s signers) policy(mode signature.Mode) signature.Policy {
-	return signature.Policy{Mode: mode, AllowedSignersFile: s.file}
+	return signature.Policy{Mode: mode, SSH: signature.SSH{AllowedSignersFile: s.file}}
 }
 
 // wantUnverified asserts that a revision is refused, by name, for a reason.
@@ -110,7 +110,7 @@ func TestSignedCommits(t *testing.T) {
 			allowed.allow(map[string]ssh.Signer{"alice@example.com": alice, "m@example.com": mallory})
 			wantRevision(t, g, two) // The file changed, the branch did not.
 			overwrite(t, allowed.file, "alice@example.com\n")
-			wantRevision(t, g, two) // What was taken stays.
+			wantRevision(t, g, two) // weir keeps the revision that it took.
 			three := commit("three", repo.SSHSign(alice))
 			wantUnverified(t, g, three, "cannot be verified", allowed.file+":1")
 			if err := os.Remove(allowed.file); err != nil {
@@ -210,7 +210,7 @@ func TestSignedRestart(t *testing.T) {
 			}
 		})
 	}
-	// What an earlier process took without a policy does not count with one.
+	// A revision that an earlier process took without a policy does not count under one.
 	cfg := source.Config{URL: repo.URL(), Dir: t.TempDir(), Ref: source.Ref{Name: "refs/tags/v1.1.0"}}
 	wantRevision(t, open(t, cfg, source.Options{}), plain)
 	cfg.Verify = allowed.policy(signature.Commit)

@@ -50,12 +50,10 @@ func guarded(t *testing.T, repo *sourcetest.Repo, want func() string) string {
 
 func TestBearerToken(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	url := guarded(t, repo, func() string { return "Bearer hunter2-right" })
 	file := filepath.Join(t.TempDir(), "token")
-	g := open(t, source.Config{URL: url, Auth: transport.Auth{BearerTokenFile: file}}, source.Options{})
+	g := open(t, source.Config{URL: url, Settings: transport.Settings{Auth: transport.Auth{BearerTokenFile: file}}}, source.Options{})
 	for text, want := range map[string]string{"hunter2-wrong": "401", "": "is empty", "hunter2\nand more": "several lines"} {
 		overwrite(t, file, text)
 		ue := wantUnavailable(t, g, fault.AuthFailed)
@@ -90,9 +88,7 @@ func (s *tokens) Reject(token string) {
 
 func TestTokensThatExpire(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	var mu sync.Mutex
 	good := "hunter2-0"
 	url := guarded(t, repo, func() string {
@@ -101,7 +97,7 @@ func TestTokensThatExpire(t *testing.T) {
 		return "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+good))
 	})
 	s := &tokens{}
-	g := open(t, source.Config{URL: url, Auth: transport.Auth{Tokens: s}}, source.Options{})
+	g := open(t, source.Config{URL: url, Settings: transport.Settings{Auth: transport.Auth{Tokens: s}}}, source.Options{})
 	wantRevision(t, g, one)
 	mu.Lock()
 	good = "hunter2-1"
@@ -173,9 +169,7 @@ func (a *authority) issue(files transport.ClientCert) {
 
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	ours, theirs := newAuthority(t), newAuthority(t)
 	server := httptest.NewUnstartedServer(repo.Server)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // Refusals are wanted here.
@@ -187,7 +181,7 @@ func TestClientCertificate(t *testing.T) {
 	dir := t.TempDir()
 	ca := filepath.Join(dir, "ca.pem")
 	overwrite(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
-	cfg := source.Config{URL: server.URL + "/" + filepath.Base(repo.Dir()), CAFile: ca}
+	cfg := source.Config{URL: server.URL + "/" + filepath.Base(repo.Dir()), Settings: transport.Settings{CAFile: ca}}
 	if ue := wantUnavailable(t, open(t, cfg, source.Options{}), fault.Unreachable); !strings.Contains(ue.Error(), "clientCert") {
 		t.Errorf("the error does not say what to do: %v", ue)
 	}
@@ -205,16 +199,14 @@ func TestClientCertificate(t *testing.T) {
 		t.Errorf("the error shows the file's content: %v", ue)
 	}
 	cfg.ClientCert.KeyFile = ""
-	if _, err := source.New(source.Config{Name: "f", URL: cfg.URL, Dir: dir, ClientCert: cfg.ClientCert}, source.Options{}); err == nil {
+	if _, err := source.New(source.Config{Name: "f", URL: cfg.URL, Dir: dir, Settings: transport.Settings{ClientCert: cfg.ClientCert}}, source.Options{}); err == nil {
 		t.Error("a certificate without its key is taken")
 	}
 }
 
 func TestProxyCredentials(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	forward := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: &http.Transport{DisableKeepAlives: true}}
 	want := "Basic " + base64.StdEncoding.EncodeToString([]byte("bot:hunter2"))
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -231,8 +223,8 @@ func TestProxyCredentials(t *testing.T) {
 	ca := filepath.Join(dir, "ca.pem")
 	overwrite(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secured.Certificate().Raw})))
 	for kind, cfg := range map[string]source.Config{
-		"http":    {URL: repo.URL(), Proxy: plain.URL},
-		"connect": {URL: secured.URL + "/" + filepath.Base(repo.Dir()), CAFile: ca, Proxy: connectProxy(t, "bot", "hunter2")},
+		"http":    {URL: repo.URL(), Settings: transport.Settings{Proxy: plain.URL}},
+		"connect": {URL: secured.URL + "/" + filepath.Base(repo.Dir()), Settings: transport.Settings{CAFile: ca, Proxy: connectProxy(t, "bot", "hunter2")}},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			bare := wantUnavailable(t, open(t, cfg, source.Options{}), fault.AuthFailed)

@@ -15,8 +15,7 @@ import (
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
-// withFiles runs do with so many file descriptors left and no more. What the test
-// itself needs is there again afterwards.
+// withFiles runs do with so many file descriptors left and no more. Afterwards the test has its own descriptors again.
 func withFiles(t *testing.T, left int, do func()) {
 	t.Helper()
 	var limit syscall.Rlimit
@@ -86,8 +85,7 @@ func TestNoFilesLeftIsNoDamage(t *testing.T) {
 					}
 				}
 				withFiles(t, left, func() {
-					// What else runs in this process may give a descriptor back at any
-					// moment, a server's idle connection for one: then nothing fails.
+					// Something else in this process, such as a server's idle connection, may free a descriptor at any moment: then nothing fails.
 					_, _ = g.Last()
 					_, err := s.Tree.ReadFile("b/g")
 					if left == 0 && !restart && err != nil && !strings.Contains(err.Error(), "too many open files") {

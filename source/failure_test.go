@@ -23,9 +23,7 @@ import (
 
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	repo.RequireAuth("bot", "s3cret-value")
 	file := filepath.Join(t.TempDir(), "password")
 	write := func(text string) {
@@ -37,7 +35,7 @@ func TestCredentials(t *testing.T) {
 
 	var logged bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	g := open(t, source.Config{URL: repo.URL(), Auth: transport.Auth{Username: "bot", PasswordFile: file}}, source.Options{Logger: logger})
+	g := open(t, source.Config{URL: repo.URL(), Settings: transport.Settings{Auth: transport.Auth{Username: "bot", PasswordFile: file}}}, source.Options{Logger: logger})
 	wantUnavailable(t, g, fault.AuthFailed) // No file yet.
 	write("wrong-value")
 	if ue := wantUnavailable(t, g, fault.AuthFailed); strings.Contains(ue.Error(), "wrong-value") {
@@ -51,7 +49,7 @@ func TestCredentials(t *testing.T) {
 
 	repo.RequireAuth("x-access-token", "tok")
 	write("tok")
-	wantRevision(t, open(t, source.Config{URL: repo.URL(), Auth: transport.Auth{TokenFile: file}}, source.Options{}), one)
+	wantRevision(t, open(t, source.Config{URL: repo.URL(), Settings: transport.Settings{Auth: transport.Auth{TokenFile: file}}}, source.Options{}), one)
 }
 
 func TestRedirects(t *testing.T) {
@@ -71,7 +69,7 @@ func TestRedirects(t *testing.T) {
 	if err := os.WriteFile(token, []byte("tok"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g := open(t, source.Config{URL: repo.URL(), Auth: transport.Auth{TokenFile: token}}, source.Options{})
+	g := open(t, source.Config{URL: repo.URL(), Settings: transport.Settings{Auth: transport.Auth{TokenFile: token}}}, source.Options{})
 	repo.Redirect(other.URL)
 	wantUnavailable(t, g, fault.RefusedURL)
 	mu.Lock()
@@ -88,9 +86,7 @@ func TestRedirects(t *testing.T) {
 
 func TestRemoteFailures(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	g := open(t, source.Config{URL: repo.URL()}, source.Options{})
 	wantRevision(t, g, one)
 	repo.Write(map[string]string{"f": "2"})
@@ -149,9 +145,7 @@ func TestSHA256IsRefused(t *testing.T) {
 
 func TestPushesDuringFetch(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	g := open(t, source.Config{URL: repo.URL()}, source.Options{})
 	wantRevision(t, g, one)
 

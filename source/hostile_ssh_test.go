@@ -122,7 +122,7 @@ func TestHostileSSH(t *testing.T) {
 			if tt.slow {
 				wait = 400 * time.Millisecond
 			}
-			err := attack(t, "ssh://"+addr+"/x.git", source.Config{Auth: transport.Auth{SSHKeyFile: key, KnownHostsFile: known}}, wait)
+			err := attack(t, "ssh://"+addr+"/x.git", source.Config{Settings: transport.Settings{Auth: transport.Auth{SSHKeyFile: key, KnownHostsFile: known}}}, wait)
 			var ue *fault.UnavailableError
 			if !errors.As(err, &ue) || ue.Reason != tt.reason || !strings.Contains(err.Error(), tt.text) || len(err.Error()) > 1000 || strings.Contains(err.Error(), "\x1b") {
 				t.Errorf("%v, want %s with %q", err, tt.reason, tt.text)

@@ -20,7 +20,7 @@ func TestHostileTLS(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	overwrite(t, token, "s3cret")
 	for name, server := range sourcetest.HostileTLS(t) {
-		cfg := source.Config{CAFile: server.CAFile, Auth: transport.Auth{TokenFile: token}}
+		cfg := source.Config{Settings: transport.Settings{CAFile: server.CAFile, Auth: transport.Auth{TokenFile: token}}}
 		err := attack(t, server.URL+"/x.git", cfg, time.Minute)
 		if text := err.Error(); !strings.Contains(text, "unreachable") || strings.Contains(text, "s3cret") || len(text) > 500 {
 			t.Errorf("a server %s: %v", name, err)
@@ -35,9 +35,7 @@ func TestHostileTLS(t *testing.T) {
 // the list of refs was fine and the pack is elsewhere.
 func TestDowngrade(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	token := filepath.Join(t.TempDir(), "token")
 	overwrite(t, token, "s3cret")
 	var leaked atomic.Int32
@@ -52,7 +50,7 @@ func TestDowngrade(t *testing.T) {
 		}
 		repo.ServeHTTP(w, r)
 	}))
-	cfg := source.Config{CAFile: server.CAFile, Auth: transport.Auth{TokenFile: token}}
+	cfg := source.Config{Settings: transport.Settings{CAFile: server.CAFile, Auth: transport.Auth{TokenFile: token}}}
 	url := server.URL + "/" + filepath.Base(repo.Dir())
 	for _, where := range []string{plain.URL, strings.Replace(plain.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "127.0.0.1", "localhost", 1), "file://", "ftp://127.0.0.1"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -79,12 +77,12 @@ func TestCAFileOfGarbage(t *testing.T) {
 	} {
 		file := filepath.Join(dir, name)
 		overwrite(t, file, text)
-		_, err := source.New(source.Config{Name: "f", URL: "https://127.0.0.1/x.git", Dir: dir, CAFile: file}, source.Options{})
+		_, err := source.New(source.Config{Name: "f", URL: "https://127.0.0.1/x.git", Dir: dir, Settings: transport.Settings{CAFile: file}}, source.Options{})
 		if err == nil || !strings.Contains(err.Error(), "caFile") || len(err.Error()) > 300 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := source.New(source.Config{Name: "f", URL: "https://127.0.0.1/x.git", Dir: dir, CAFile: os.DevNull + "/x"}, source.Options{}); err == nil {
+	if _, err := source.New(source.Config{Name: "f", URL: "https://127.0.0.1/x.git", Dir: dir, Settings: transport.Settings{CAFile: os.DevNull + "/x"}}, source.Options{}); err == nil {
 		t.Error("a file that is not there is taken")
 	}
 }

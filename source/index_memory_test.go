@@ -69,8 +69,7 @@ func spaces(n int) (part, name string) {
 	return entry(blobKind, n, "") + b.String(), string(h.Sum(nil))
 }
 
-// What a pack takes to be taken in grows neither with what it inflates to nor, by
-// much, with the objects that it has.
+// Indexing a pack takes memory that grows neither with the pack's inflated size nor, by much, with its number of objects.
 func TestTakingAPackInIsBoundedInMemory(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector takes several times the memory")

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 )
 
 // TestTreeThatMultiplies makes a few objects stand for a million files.
@@ -114,9 +115,7 @@ func TestTreesThatGitWouldNotMake(t *testing.T) {
 
 func TestCertificateAuthority(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	server := httptest.NewUnstartedServer(repo.Server)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // A refused certificate is wanted here.
 	server.StartTLS()
@@ -130,19 +129,17 @@ func TestCertificateAuthority(t *testing.T) {
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantRevision(t, open(t, source.Config{URL: url, CAFile: file}, source.Options{}), one)
+	wantRevision(t, open(t, source.Config{URL: url, Settings: transport.Settings{CAFile: file}}, source.Options{}), one)
 }
 
 func TestProxy(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	var passed atomic.Int32
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { passed.Add(1) }}
 	proxy := httptest.NewServer(forward)
 	defer proxy.Close()
-	wantRevision(t, open(t, source.Config{URL: repo.URL(), Proxy: proxy.URL}, source.Options{}), one)
+	wantRevision(t, open(t, source.Config{URL: repo.URL(), Settings: transport.Settings{Proxy: proxy.URL}}, source.Options{}), one)
 	if passed.Load() != 2 {
 		t.Errorf("%d requests went through the proxy, want 2", passed.Load())
 	}

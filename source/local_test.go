@@ -18,9 +18,7 @@ import (
 )
 
 func TestLocalFormsOfRepository(t *testing.T) {
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	dir := t.TempDir()
 	clone, linked := filepath.Join(dir, "clone"), filepath.Join(dir, "linked")
 	repo.GitIn(dir, "clone", "--quiet", repo.Dir(), clone)
@@ -55,9 +53,7 @@ func TestLocalFormsOfRepository(t *testing.T) {
 
 // TestLocalDefaultBranch: what somebody has checked out is not what is followed.
 func TestLocalDefaultBranch(t *testing.T) {
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	switched := func(dir string, args ...string) string {
 		repo.GitIn(dir, append([]string{"switch", "--quiet"}, args...)...)
 		repo.GitIn(dir, "commit", "--quiet", "--allow-empty", "--message", "try")

@@ -47,7 +47,7 @@ func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Has
 	if err != nil {
 		return Merge{}, err
 	}
-	m.Behind = min(behind, MaxBehind)
+	m.Behind = min(behind, maxBehind)
 	if len(bases) > 0 {
 		m.MergeBase = bases[0].String()
 	}

@@ -129,7 +129,7 @@ func (m *mirror) above(times int) bool {
 	}
 	entries, err := os.ReadDir(m.packDir())
 	if err != nil {
-		return false // What uses it will say so.
+		return false // The next reader will say so.
 	}
 	var sum, largest int64
 	for _, e := range entries {

@@ -69,9 +69,7 @@ func TestMirrorOnDisk(t *testing.T) {
 
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	dir := t.TempDir()
 	first := open(t, source.Config{URL: repo.URL(), Dir: dir}, source.Options{})
 	latest(t, first)
@@ -108,9 +106,7 @@ func countPosts(repo *sourcetest.Repo) (n int) {
 
 func TestPackCutInTransfer(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	dir := t.TempDir()
 	g := open(t, source.Config{URL: repo.URL(), Dir: dir}, source.Options{})
 	wantRevision(t, g, one)
@@ -130,11 +126,7 @@ func TestPackCutInTransfer(t *testing.T) {
 // TestKilledDuringFetch leaves what a process killed at the worst moments leaves.
 func TestKilledDuringFetch(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
-	repo.Write(map[string]string{"f": "2"})
-	two := repo.Commit("two")
+	repo, one, two := twoCommits(t)
 	repo.Branch("main", one)
 	tests := map[string]func(t *testing.T, m string){
 		"pack without index":    func(t *testing.T, m string) { put(t, m, "objects/pack/pack-"+strings.Repeat("ab", 20)+".pack", "PACK") },
@@ -361,9 +353,7 @@ func TestMirrorWithManyPacks(t *testing.T) {
 
 func TestPackWithHugeObjectIsRefused(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	g := open(t, source.Config{URL: repo.URL()}, source.Options{})
 	source.SetMirrorLimits(g, 100, 1<<20)
 	wantRevision(t, g, one)
@@ -376,9 +366,7 @@ func TestPackWithHugeObjectIsRefused(t *testing.T) {
 // is down: the former branch's commit must not stand in for it.
 func TestChangedRefForgetsTheFormer(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	repo.Branch("prod", one)
 	repo.Write(map[string]string{"f": noise(50_000)})
 	two := repo.Commit("two")

@@ -42,7 +42,7 @@ type Merge struct {
 	// Conflicts is sorted by path and holds at most MaxConflicts.
 	Conflicts []Conflict
 	// Behind is how many commits of the base the head does not have, at most
-	// MaxBehind. Where committers' clocks lie it can be too high.
+	// maxBehind. Where committers' clocks lie it can be too high.
 	Behind int
 	// FromForge says that the tree is that of the forge's merge commit, which may
 	// have merged inside of files.
@@ -52,8 +52,8 @@ type Merge struct {
 const (
 	// MaxConflicts is how many conflicts of one merge are listed.
 	MaxConflicts = 100
-	// MaxBehind is up to where Merge.Behind counts.
-	MaxBehind = 10_000
+	// maxBehind is up to where Merge.Behind counts.
+	maxBehind = 10_000
 )
 
 // ConflictKind says why a path cannot be merged without looking into files.
@@ -152,10 +152,10 @@ type puller interface {
 	forget(head string) error
 }
 
-// Pull gives what a pull request would give if it were merged now: the tree of the
-// forge's merge commit where its parents are exactly the base and the head, else a
-// merge of the two by path, in which a path that was changed on both sides to
-// different content is a conflict. A renamed file is one deleted and one added.
+// Pull gives what a pull request would give if it were merged now. That is the tree of
+// the forge's merge commit where its parents are exactly the base and the head, else a
+// merge of the two by path: a path that both sides changed to different content is a
+// conflict. A renamed file is one deleted and one added.
 //
 // The head need not be signed: verify has to do with commits that weir applies, and
 // this one is only planned.

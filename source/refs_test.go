@@ -72,11 +72,7 @@ func TestVersions(t *testing.T) {
 
 func TestVersionsMove(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
-	repo.Write(map[string]string{"f": "2"})
-	two := repo.Commit("two")
+	repo, one, two := twoCommits(t)
 	sources := map[string]*source.Git{}
 	for kind, cfg := range ways(t, repo) {
 		cfg.Ref.SemVer = "1.x"
@@ -121,11 +117,7 @@ func TestVersionsMove(t *testing.T) {
 
 func TestRefsByName(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
-	repo.Write(map[string]string{"f": "2"})
-	two := repo.Commit("two")
+	repo, one, two := twoCommits(t)
 	repo.Branch("main", one)
 	repo.Git("update-ref", "refs/merge-requests/1/head", two)
 	repo.AnnotatedTag("v1", two)
@@ -150,11 +142,7 @@ func TestRefsByName(t *testing.T) {
 // TestCommitOnNoBranch pins a commit that nothing leads to any more.
 func TestCommitOnNoBranch(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
-	repo.Write(map[string]string{"f": "2"})
-	two := repo.Commit("two")
+	repo, one, two := twoCommits(t)
 	repo.Branch("main", one)
 	for kind, cfg := range ways(t, repo) {
 		t.Run(kind, func(t *testing.T) {

@@ -19,6 +19,22 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
+// oneCommit is a repository with a commit of the file f.
+func oneCommit(t testing.TB) (repo *sourcetest.Repo, one string) {
+	t.Helper()
+	repo = sourcetest.New(t)
+	repo.Write(map[string]string{"f": "1"})
+	return repo, repo.Commit("one")
+}
+
+// twoCommits adds one that changes it.
+func twoCommits(t testing.TB) (repo *sourcetest.Repo, one, two string) {
+	t.Helper()
+	repo, one = oneCommit(t)
+	repo.Write(map[string]string{"f": "2"})
+	return repo, one, repo.Commit("two")
+}
+
 // open makes a source for a repository and closes it with the test.
 func open(t testing.TB, cfg source.Config, opts source.Options) *source.Git {
 	t.Helper()
@@ -164,11 +180,7 @@ func TestUnchangedRemoteCostsOneRequest(t *testing.T) {
 
 func TestRefKinds(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
-	repo.Write(map[string]string{"f": "2"})
-	two := repo.Commit("two")
+	repo, one, two := twoCommits(t)
 	repo.Switch("side")
 	repo.Branch("side", one)
 	repo.Write(map[string]string{"f": "3"})
@@ -300,9 +312,7 @@ func wantRevision(t *testing.T, g *source.Git, want string) snapshot.Snapshot {
 
 func TestTenThousandRefs(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	var packed strings.Builder
 	packed.WriteString("# pack-refs with: peeled fully-peeled sorted \n")
 	for i := range 10_000 {

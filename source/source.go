@@ -55,19 +55,19 @@ const (
 	defaultTimeout  = 2 * time.Minute
 )
 
-// Ref says what to follow. At most one field may be set; none follows the
-// default branch: the one that HEAD names, in a work tree on this machine the one
-// that origin's HEAD names, else its only branch, else main or master.
+// Ref is what weir follows: at most one field is set, none means the default branch, whatever a work tree on this machine has checked out.
 type Ref struct {
-	// Branch and Tag are short names, without refs/heads/ or refs/tags/.
-	Branch, Tag string
-	// SemVer is a range of versions, such as ">=1.2.0 <2.0.0" or "1.x": of the
-	// tags that are a version, with a leading v or not, the highest in the range.
-	SemVer string
+	Branch string `yaml:"branch"`
+	Tag    string `yaml:"tag"`
+	// SemVer is a range of versions, such as ">=1.2.0 <2.0.0": of the tags that
+	// are a version, with a leading v or not, the highest in the range counts. A
+	// pre-release counts only where the range names one. Tags of equal versions
+	// differ in build metadata: the youngest commit counts.
+	SemVer string `yaml:"semver"`
 	// Commit is a full object name of 40 hex digits.
-	Commit string
+	Commit string `yaml:"commit"`
 	// Name is a ref in full, such as refs/merge-requests/1/head.
-	Name string
+	Name string `yaml:"name"`
 }
 
 // Config describes one source.
@@ -82,16 +82,8 @@ type Config struct {
 	Interval time.Duration
 	// Dir is the directory below which the mirror is kept, in a directory of its
 	// own per source. Not used for a repository on this machine.
-	Dir  string
-	Auth transport.Auth
-	// CAFile holds PEM certificates that are trusted beside the system's.
-	CAFile string
-	// ClientCert is shown to servers that ask for a certificate.
-	ClientCert transport.ClientCert
-	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy. Default: as the
-	// environment says; over SSH, none.
-	Proxy     string
-	ProxyAuth transport.ProxyAuth
+	Dir string
+	transport.Settings
 	// Verify says which signatures a revision needs. Default: none.
 	Verify signature.Policy
 }
@@ -116,11 +108,6 @@ type Options struct {
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-
-// Access says how the source's server is reached, and as whom.
-func (c Config) Access() transport.Settings {
-	return transport.Settings{Name: c.Name, Auth: c.Auth, CAFile: c.CAFile, ClientCert: c.ClientCert, Proxy: c.Proxy, ProxyAuth: c.ProxyAuth}
-}
 
 // New makes a source. It does no input or output beyond reading CAFile. A URL
 // that will never work is refused with an *UnavailableError.
@@ -162,7 +149,7 @@ func New(cfg Config, opts Options) (*Git, error) {
 		nudges: make(chan struct{}, 1),
 	}
 	if loc.Local != "" {
-		if cfg.Auth.IsSet() || cfg.CAFile != "" || cfg.Proxy != "" || cfg.ClientCert != (transport.ClientCert{}) || cfg.ProxyAuth != (transport.ProxyAuth{}) {
+		if cfg.Settings != (transport.Settings{}) {
 			return nil, fmt.Errorf("configure source %s: auth, caFile, clientCert and proxy are for http(s) and ssh, not for a repository on this machine", cfg.Name)
 		}
 		g.backend = newLocalBackend(loc.Local, cfg.Ref, cfg.Verify)
@@ -171,9 +158,9 @@ func New(cfg Config, opts Options) (*Git, error) {
 	if cfg.Dir == "" {
 		return nil, fmt.Errorf("configure source %s: a mirror directory is required for a remote repository", cfg.Name)
 	}
-	r, err := transport.New(loc, cfg.Access())
+	r, err := transport.New(loc, cfg.Settings)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
 	}
 	dir := filepath.Join(cfg.Dir, g.id+"-"+cfg.Name+".git")
 	g.backend = &mirrorBackend{

@@ -30,7 +30,7 @@ func TestSSHHostKeys(t *testing.T) {
 			t.Errorf("the error lacks %q: %v", want, ue)
 		}
 	}
-	overwrite(t, r.known, line) // What the error says works.
+	overwrite(t, r.known, line) // The line that the error prints works.
 	wantRevision(t, g, one)
 
 	old := strings.Fields(line)[2]

@@ -45,7 +45,7 @@ func overwrite(t testing.TB, file, text string) {
 
 func (r *sshRepo) config(t testing.TB) source.Config {
 	t.Helper()
-	return source.Config{URL: r.ssh.URL(), Dir: t.TempDir(), Auth: transport.Auth{SSHKeyFile: r.key, KnownHostsFile: r.known}}
+	return source.Config{URL: r.ssh.URL(), Dir: t.TempDir(), Settings: transport.Settings{Auth: transport.Auth{SSHKeyFile: r.key, KnownHostsFile: r.known}}}
 }
 
 func TestSSH(t *testing.T) {
@@ -281,14 +281,14 @@ func TestSSHConfiguration(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := source.New(source.Config{Name: "f", URL: tt.url, Dir: "unused", Auth: tt.auth}, source.Options{})
+			_, err := source.New(source.Config{Name: "f", URL: tt.url, Dir: "unused", Settings: transport.Settings{Auth: tt.auth}}, source.Options{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("New gave %v, want an error with %q", err, tt.want)
 			}
 		})
 	}
 	for _, url := range []string{"git@h:owner/x.git", "h:x", "ssh://git@[::1]:2222/~me/x", "git@[::1]:x"} {
-		if _, err := source.New(source.Config{Name: "f", URL: url, Dir: "unused", Auth: full}, source.Options{}); err != nil {
+		if _, err := source.New(source.Config{Name: "f", URL: url, Dir: "unused", Settings: transport.Settings{Auth: full}}, source.Options{}); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

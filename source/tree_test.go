@@ -120,9 +120,7 @@ func TestTreeIsSafeForConcurrentReaders(t *testing.T) {
 // TestMethodsTogether calls everything at once, for the race detector.
 func TestMethodsTogether(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	for _, url := range []string{repo.URL(), repo.Dir()} {
 		g := open(t, source.Config{URL: url}, source.Options{})
 		var wg sync.WaitGroup

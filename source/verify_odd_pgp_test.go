@@ -199,7 +199,7 @@ func TestKeyExpires(t *testing.T) {
 	repo.Branch("main", one)
 	file := filepath.Join(t.TempDir(), "keys")
 	overwrite(t, file, string(serialized(t, e)))
-	cfg := source.Config{URL: repo.URL(), Dir: t.TempDir(), Verify: signature.Policy{Mode: signature.Commit, PGPKeyFiles: []string{file}}}
+	cfg := source.Config{URL: repo.URL(), Dir: t.TempDir(), Verify: signature.Policy{Mode: signature.Commit, PGP: signature.PGP{KeyFiles: []string{file}}}}
 	wantRevision(t, open(t, cfg, source.Options{}), one)
 
 	day := uint32(24 * 3600)

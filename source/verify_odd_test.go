@@ -74,9 +74,9 @@ func (j *judges) trust(public []byte) {
 // weir and git tell whether they take an object.
 func (j *judges) weir(kind, name string) error {
 	j.t.Helper()
-	cfg := source.Config{URL: j.repo.Dir(), Verify: signature.Policy{Mode: signature.Mode(kind), PGPKeyFiles: j.pgp}}
+	cfg := source.Config{URL: j.repo.Dir(), Verify: signature.Policy{Mode: signature.Mode(kind), PGP: signature.PGP{KeyFiles: j.pgp}}}
 	if _, err := os.Stat(j.ssh); err == nil {
-		cfg.Verify.AllowedSignersFile = j.ssh
+		cfg.Verify.SSH.AllowedSignersFile = j.ssh
 	}
 	if kind == "tag" {
 		cfg.Ref = source.Ref{Tag: "v1"}
@@ -97,7 +97,7 @@ func (j *judges) git(kind, name string) error {
 	return nil
 }
 
-// check stores an object and asks both. What git refuses, weir must refuse.
+// check stores an object and asks both. weir must refuse all that git refuses.
 func (j *judges) check(t *testing.T, kind, raw string, want bool) {
 	t.Helper()
 	name := j.repo.GitInput([]byte(raw), "hash-object", "--literally", "-t", kind, "-w", "--stdin")

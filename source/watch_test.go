@@ -11,7 +11,6 @@ import (
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/snapshot"
-	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
 type event struct {
@@ -59,9 +58,7 @@ func nextRevision(t *testing.T, events <-chan event, want string) {
 
 func TestWatchSeesLocalCommits(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	dir := t.TempDir()
 	clone, linked := filepath.Join(dir, "clone"), filepath.Join(dir, "linked")
 	repo.GitIn(dir, "clone", "--quiet", repo.Dir(), clone)
@@ -96,9 +93,7 @@ func TestWatchSeesLocalCommits(t *testing.T) {
 
 func TestWatchRemote(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	g := open(t, source.Config{URL: repo.URL(), Interval: time.Hour}, source.Options{})
 	events := watch(t, g)
 	nextRevision(t, events, one)
@@ -119,9 +114,7 @@ func TestWatchRemote(t *testing.T) {
 
 func TestWatchPolls(t *testing.T) {
 	t.Parallel()
-	repo := sourcetest.New(t)
-	repo.Write(map[string]string{"f": "1"})
-	one := repo.Commit("one")
+	repo, one := oneCommit(t)
 	events := watch(t, open(t, source.Config{URL: repo.URL(), Interval: 20 * time.Millisecond}, source.Options{}))
 	nextRevision(t, events, one)
 	repo.Write(map[string]string{"f": "2"})

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 )
 
-// What an attack on weir was found to do, from a repository or a pull request, under
-// the memory that a unit or a pod of it has.
+// Attacks on weir that worked once, from a repository or a pull request, under the
+// memory that a unit or a pod of it has.
 
 // besiegedTargets is a target that stands by itself, and those of a path with a
 // wildcard.

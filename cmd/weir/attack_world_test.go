@@ -25,8 +25,7 @@ import (
 )
 
 // besieged is a daemon of the real program in a process of its own, below the memory
-// limits that are shipped, with a repository, a forge and an AWS that are none of its
-// process.
+// limits that are shipped. Its repository, forge and AWS are outside of that process.
 type besieged struct {
 	t       *testing.T
 	repo    *sourcetest.Repo

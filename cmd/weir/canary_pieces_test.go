@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/render/sops/sopstest"
@@ -291,45 +287,19 @@ func (w *canaryWorld) checkout(t *testing.T, tree map[string]string) string {
 // watchPieces has the daemon follow the overlays, and reads all that it shows.
 func (w *canaryWorld) watchPieces(t *testing.T, config string, overlays []string) {
 	t.Helper()
-	var page, log lockedBuffer
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	env := map[string]string{"HOME": w.dir, "AWS_EC2_METADATA_DISABLED": "true"}
-	go func() {
-		done <- run(ctx, []string{"run", "--config", config, "--log-level", "debug", "--log-format", "json"},
-			surroundings{stdin: strings.NewReader(""), stdout: &page, stderr: &log, getenv: func(name string) string { return env[name] }})
-	}()
-	defer func() { cancel(); <-done }()
-	deadline := time.Now().Add(4 * time.Minute)
-	told := func() bool {
-		return strings.Contains(page.String(), "http") && strings.Count(fetched(page.String(), "/api/v1/targets"), "secret value") > len(overlays)/2 && w.forge.got() != ""
-	}
-	for !told() {
-		if time.Now().After(deadline) {
-			t.Fatalf("the daemon tells of no refusal:\n%s", problems(log.String()))
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	d := w.start(t, config)
+	d.await("a refusal of most targets", func() bool {
+		return strings.Count(d.get("/api/v1/targets"), "secret value") > len(overlays)/2 && w.forge.got() != ""
+	})
 	paths := []string{"/", "/pools", "/activity", "/activity?show=passes", "/configuration", "/api/v1/pools", "/api/v1/targets", "/api/v1/events", "/api/v1/history", "/api/v1/plans", "/metrics", "/readyz"}
 	for _, name := range overlays {
 		paths = append(paths, "/targets/"+name, "/targets/"+name+"/plan")
 	}
 	for _, path := range paths {
-		quiet(t, path, fetched(page.String(), path))
+		quiet(t, path, d.get(path))
 	}
-	quiet(t, "the log", log.String())
+	quiet(t, "the log", d.log.String())
 	quiet(t, "the forge", w.forge.got())
-}
-
-// fetched is a page of the daemon that has printed its address.
-func fetched(printed, path string) string {
-	resp, err := http.Get(strings.TrimSpace(printed) + path)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, _ := io.ReadAll(resp.Body)
-	return string(body)
 }
 
 // TestPhoneticForms holds what is looked for to what can be shown.

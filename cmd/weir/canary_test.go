@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -23,6 +22,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/render/sops/sopstest"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/status/statustest"
 )
 
 // The canaries: one for each way in which a secret comes in, each with
@@ -241,28 +241,10 @@ func (f *echoForge) got() string {
 	return f.bodies.String()
 }
 
-// lockedBuffer is written by one goroutine and read by another.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // command runs weir in this process.
 func (w *canaryWorld) command(t *testing.T, args ...string) (code int, output string) {
 	t.Helper()
-	var out lockedBuffer
+	var out statustest.Log
 	env := map[string]string{"HOME": w.dir, "AWS_EC2_METADATA_DISABLED": "true"}
 	code = run(t.Context(), args, surroundings{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(name string) string { return env[name] }})
 	return code, out.String()
@@ -303,7 +285,7 @@ func TestCanaryInCommands(t *testing.T) {
 			}
 			sing(t, fmt.Sprint("weir ", args[0], " broken ", broken), out)
 		}
-		// What is in the manifests in plain text is what render is for.
+		// render shows the plain text of the manifests; that is its purpose.
 		_, out := w.command(t, append([]string{"render", path}, in...)...)
 		sing(t, "weir render", out, canaryFile)
 		if broken {
@@ -360,58 +342,19 @@ func TestCanaryInDaemon(t *testing.T) {
 	parameter := base64.StdEncoding.EncodeToString([]byte("#!/bin/bash\npassword: " + canarySOPS + "\n" + strings.Repeat(canaryFile, 4)))
 	w.aws.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "CreateLaunchTemplate", Times: 3, Code: "InternalError",
 		Message: "Value " + parameter + " " + canaryDotenv + " is invalid", Status: http.StatusInternalServerError})
-	var page, log lockedBuffer
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	env := map[string]string{"HOME": w.dir, "AWS_EC2_METADATA_DISABLED": "true"}
-	go func() {
-		done <- run(ctx, []string{"run", "--config", w.config(t), "--log-level", "debug", "--log-format", "json"},
-			surroundings{stdin: strings.NewReader(""), stdout: &page, stderr: &log, getenv: func(name string) string { return env[name] }})
-	}()
-	stopped := false
-	stop := func() {
-		if !stopped {
-			stopped = true
-			cancel()
-			<-done
-		}
-	}
-	defer stop()
-	get := func(path string) string {
-		resp, err := http.Get(strings.TrimSpace(page.String()) + path)
-		if err != nil {
-			return ""
-		}
-		defer func() { _ = resp.Body.Close() }()
-		body, _ := io.ReadAll(resp.Body)
-		return string(body)
-	}
-	await := func(what string, ok func() bool) {
-		t.Helper()
-		deadline := time.Now().Add(90 * time.Second)
-		for !ok() {
-			if time.Now().After(deadline) {
-				t.Fatalf("waited in vain for %s\n%s", what, problems(log.String()))
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
+	d := w.start(t, w.config(t))
 	look := func(when string) {
 		t.Helper()
-		for _, path := range []string{"/", "/pools", "/activity", "/activity?show=passes", "/configuration", "/pulls", "/targets/prod", "/targets/prod/plan", "/api/v1/pulls", "/api/v1/pools", "/api/v1/targets", "/api/v1/events", "/api/v1/history", "/api/v1/plans", "/metrics", "/healthz", "/readyz"} {
-			sing(t, path+" "+when, get(path))
-		}
-		sing(t, "the log "+when, log.String())
+		d.everyPage(func(where, shown string) { sing(t, where+" "+when, shown) })
 		sing(t, "the forge "+when, w.forge.got())
 	}
-	await("the page", func() bool { return strings.Contains(page.String(), "http") })
-	await("the pools", func() bool {
-		return strings.Count(get("/api/v1/pools"), `"phase": "Running"`)+strings.Count(get("/api/v1/pools"), `"phase":"Running"`) >= 4
+	d.await("the pools", func() bool {
+		return strings.Count(d.get("/api/v1/pools"), `"phase": "Running"`)+strings.Count(d.get("/api/v1/pools"), `"phase":"Running"`) >= 4
 	})
-	await("a status", func() bool { return w.forge.got() != "" })
+	d.await("a status", func() bool { return w.forge.got() != "" })
 	for _, signature := range []string{canaryWebhook, "sha256=" + canaryWebhook} {
 		// A careless forge sends the secret where its signature belongs.
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSpace(page.String())+"/hooks/pools", strings.NewReader(`{"ref":"`+canaryWebhook+`"}`))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSpace(d.page.String())+"/hooks/pools", strings.NewReader(`{"ref":"`+canaryWebhook+`"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -427,15 +370,15 @@ func TestCanaryInDaemon(t *testing.T) {
 			t.Errorf("an unsigned webhook gets %d", resp.StatusCode)
 		}
 	}
-	await("a notification", func() bool { return strings.Contains(w.forge.got(), "weir.dev/event/v1") })
+	d.await("a notification", func() bool { return strings.Contains(w.forge.got(), "weir.dev/event/v1") })
 	look("once all is well")
-	if !strings.Contains(get("/targets/prod")+get("/"), "add pools with (redacted)") {
+	if !strings.Contains(d.get("/targets/prod")+d.get("/"), "add pools with (redacted)") {
 		t.Error("the subject of the commit is not on the page")
 	}
 
 	w.repo.Write(w.tree(t, "b", true))
 	w.repo.Commit("leak " + canaryPlain)
-	await("the refusal", func() bool { return strings.Contains(get("/targets/prod"), "holds a secret value") })
+	d.await("the refusal", func() bool { return strings.Contains(d.get("/targets/prod"), "holds a secret value") })
 	look("after a leak")
 
 	files := w.tree(t, "c", false)
@@ -443,14 +386,14 @@ func TestCanaryInDaemon(t *testing.T) {
 	files["overlays/prod/plain.yaml"] += "x: {" + canarySecret + "\n"
 	w.repo.Write(files)
 	w.repo.Commit("break it")
-	await("the fault", func() bool { return strings.Contains(get("/targets/prod"), "not valid YAML") })
+	d.await("the fault", func() bool { return strings.Contains(d.get("/targets/prod"), "not valid YAML") })
 	look("after a fault")
 
 	w.repo.Answer(http.StatusInternalServerError)
-	await("the source to fail", func() bool { return strings.Contains(log.String(), "source cannot be read") })
+	d.await("the source to fail", func() bool { return strings.Contains(d.log.String(), "source cannot be read") })
 	look("without a source")
-	stop()
-	sing(t, "the log at the end", log.String())
+	d.stop()
+	sing(t, "the log at the end", d.log.String())
 	err := filepath.WalkDir(filepath.Join(w.dir, "state"), func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() && e.Name() == "mirrors" { // the repository itself, as it was pushed
 			if err == nil {
@@ -468,6 +411,59 @@ func TestCanaryInDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// canaryDaemon is a daemon in this process, and what it has printed.
+type canaryDaemon struct {
+	t         *testing.T
+	page, log statustest.Log
+	stop      func()
+}
+
+// start runs weir with a configuration until the test ends, or stop is called; it returns
+// once there is a page.
+func (w *canaryWorld) start(t *testing.T, config string) *canaryDaemon {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	d := &canaryDaemon{t: t, stop: func() { cancel(); <-done }}
+	env := map[string]string{"HOME": w.dir, "AWS_EC2_METADATA_DISABLED": "true"}
+	go func() {
+		defer close(done)
+		run(ctx, []string{"run", "--config", config, "--log-level", "debug", "--log-format", "json"},
+			surroundings{stdin: strings.NewReader(""), stdout: &d.page, stderr: &d.log, getenv: func(name string) string { return env[name] }})
+	}()
+	t.Cleanup(d.stop)
+	d.await("the page", func() bool { return strings.Contains(d.page.String(), "http") })
+	return d
+}
+
+func (d *canaryDaemon) get(path string) string {
+	resp, err := http.Get(strings.TrimSpace(d.page.String()) + path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, _ := io.ReadAll(resp.Body)
+	return string(body)
+}
+
+func (d *canaryDaemon) await(what string, ok func() bool) {
+	d.t.Helper()
+	for deadline := time.Now().Add(4 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			d.t.Fatalf("waited in vain for %s\n%s", what, problems(d.log.String()))
+		}
+	}
+}
+
+// everyPage gives all that the daemon shows of the target prod, and its log.
+func (d *canaryDaemon) everyPage(see func(where, shown string)) {
+	d.t.Helper()
+	for _, path := range []string{"/", "/pools", "/activity", "/activity?show=passes", "/configuration", "/pulls", "/targets/prod", "/targets/prod/plan", "/api/v1/pulls", "/api/v1/pools", "/api/v1/targets", "/api/v1/events", "/api/v1/history", "/api/v1/plans", "/metrics", "/healthz", "/readyz"} {
+		see(path, d.get(path))
+	}
+	see("the log", d.log.String())
 }
 
 // problems are the lines of a log that say more than that a pass went by.

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 )
@@ -38,9 +34,6 @@ func TestCanaryJoinTokens(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"HOME": w.dir, "AWS_EC2_METADATA_DISABLED": "true"}
-	getenv := func(name string) string { return env[name] }
-
 	// Looking makes nothing.
 	if _, out := w.command(t, "plan", "--config", file); !strings.Contains(out, "joins") || strings.Contains(out, "join-token-not-kept") {
 		t.Errorf("weir plan says\n%s", out)
@@ -49,41 +42,7 @@ func TestCanaryJoinTokens(t *testing.T) {
 		t.Fatalf("weir plan made %d Secrets", n)
 	}
 
-	var page, log lockedBuffer
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	go func() {
-		done <- run(ctx, []string{"run", "--config", file, "--log-level", "debug", "--log-format", "json"},
-			surroundings{stdin: strings.NewReader(""), stdout: &page, stderr: &log, getenv: getenv})
-	}()
-	stopped := false
-	stop := func() {
-		if !stopped {
-			stopped = true
-			cancel()
-			<-done
-		}
-	}
-	defer stop()
-	get := func(path string) string {
-		resp, err := http.Get(strings.TrimSpace(page.String()) + path)
-		if err != nil {
-			return ""
-		}
-		defer func() { _ = resp.Body.Close() }()
-		body, _ := io.ReadAll(resp.Body)
-		return string(body)
-	}
-	await := func(what string, ok func() bool) {
-		t.Helper()
-		deadline := time.Now().Add(90 * time.Second)
-		for !ok() {
-			if time.Now().After(deadline) {
-				t.Fatalf("waited in vain for %s\n%s", what, problems(log.String()))
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
+	d := w.start(t, file)
 	secrets := func() []string {
 		out := []string{workloadtest.Token}
 		for _, s := range cluster.Secrets() {
@@ -101,18 +60,14 @@ func TestCanaryJoinTokens(t *testing.T) {
 	}
 	look := func(when string) {
 		t.Helper()
-		for _, path := range []string{"/", "/pools", "/activity", "/activity?show=passes", "/configuration", "/pulls", "/targets/prod", "/targets/prod/plan", "/api/v1/pulls", "/api/v1/pools", "/api/v1/targets", "/api/v1/events", "/api/v1/history", "/api/v1/plans", "/metrics"} {
-			silent(path+" "+when, get(path))
-		}
-		silent("the log "+when, log.String())
+		d.everyPage(func(where, shown string) { silent(where+" "+when, shown) })
 		silent("the forge "+when, w.forge.got())
 	}
-	await("the page", func() bool { return strings.Contains(page.String(), "http") })
-	await("the group", func() bool { return w.called("CreateAutoScalingGroup") })
+	d.await("the group", func() bool { return w.called("CreateAutoScalingGroup") })
 	if len(secrets()) != 2 || !w.called("PutParameter") {
 		t.Errorf("%d Secrets", len(secrets())-1)
 	}
-	await("a status", func() bool { return w.forge.got() != "" })
+	d.await("a status", func() bool { return w.forge.got() != "" })
 	look("once all is well")
 	for _, data := range w.userData(t) {
 		silent("user data", data)
@@ -125,10 +80,10 @@ func TestCanaryJoinTokens(t *testing.T) {
 	if err := os.WriteFile(kubeconfig, []byte(broken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	await("the fault", func() bool { return strings.Contains(get("/targets/prod"), "has a password") })
+	d.await("the fault", func() bool { return strings.Contains(d.get("/targets/prod"), "has a password") })
 	look("after a fault")
-	stop()
-	silent("the log at the end", log.String())
+	d.stop()
+	silent("the log at the end", d.log.String())
 	err = filepath.WalkDir(filepath.Join(w.dir, "state"), func(name string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
 			silent("the state file "+e.Name(), read(t, name))

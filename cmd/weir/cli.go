@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/status/terminal"
@@ -36,6 +37,9 @@ type surroundings struct {
 	open io.Writer
 	// color is auto, always or never. run makes it.
 	color *string
+	// clock and member are those of a daemon among others; nil and empty for this machine's.
+	clock  coord.Clock
+	member string
 }
 
 // guarded keeps secrets out of everything that is written.
@@ -104,11 +108,14 @@ func newRoot(s surroundings) *cobra.Command {
 	complete(root, "color", func(string) []string { return []string{"auto", "always", "never"} })
 	root.AddCommand(
 		runCommand(s), demoCommand(s), planCommand(s), applyCommand(s), adoptCommand(s), renderCommand(s), validateCommand(s), explainCommand(s),
-		statusCommand(s), reconcileCommand(s), suspendCommand(s), resumeCommand(s), approveCommand(s), historyCommand(s), policyCommand(s), doctorCommand(s), emulatorCommand(s), schemaCommand(s), versionCommand(s), completionCommand(s),
+		statusCommand(s), reconcileCommand(s), suspendCommand(s), resumeCommand(s), approveCommand(s), historyCommand(s), rolloutCommand(s), membersCommand(s), drainCommand(s), takeCommand(s), stateCommand(s), policyCommand(s), doctorCommand(s), emulatorCommand(s), schemaCommand(s), versionCommand(s), completionCommand(s),
 	)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true
 		c.Args = withHint(c)
+		for _, below := range c.Commands() {
+			below.DisableFlagsInUseLine, below.Args = true, withHint(below)
+		}
 	}
 	root.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -103,7 +103,7 @@ func adopt(ctx context.Context, s surroundings, w *work.Work, output string, yes
 			fmt.Fprintln(s.stderr, "weir: nothing was changed: add --yes to adopt what is shown")
 			return withCode(gravest(code, exitRefused))
 		}
-		// What has appeared since was not shown.
+		// Nobody has seen a resource that has appeared since.
 		w.Only(reports)
 	}
 	var applied []terminal.Applied

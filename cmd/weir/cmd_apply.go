@@ -19,10 +19,10 @@ another until every pool has converged: instances are in service, rollouts are
 finished, nothing is left to do. Targets go in the order of dependsOn, each once those
 before it have converged.
 
-On a terminal it shows the plan first, asks once, and applies exactly that plan. Where
-the plan deletes something, it names that, and the answer is the number of deletions.
---yes asks nothing. Without a terminal it asks nobody, and without --yes it then
-deletes nothing and does not roll an adopted pool for the first time.
+On a terminal it shows the plan first, asks once, and applies exactly that plan. Before
+deletions it names them, and you answer with their number. --yes asks nothing. Without a
+terminal it asks nobody, and without --yes it then deletes nothing and does not roll an
+adopted pool for the first time.
 `
 
 // defaultTimeout is how long apply --wait waits at most.

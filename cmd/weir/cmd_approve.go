@@ -11,21 +11,21 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const approveHelp = `Let a plan run that is held for somebody to look at it.
+const approveHelp = `Approve a held plan, so that it runs.
 
 DIGEST is that of one target's plan, or of all plans of a pull request together;
-weir plan -o json, the page and held steps show it. The approval lets run the steps
-that are held as "approval", in a target with apply: as-reviewed, and as
-"prune-limit", where a plan deletes more than the target's limit. It holds for this
-plan alone and for what must follow for the same pools, such as the template that
-goes after its group: where AWS or Git has moved on, the plan has another digest
-and is held again. An approval that is not used ends after seven days.`
+weir plan -o json, the page and held steps show it. The approval releases steps
+held as "approval", in a target with apply: as-reviewed, and as "prune-limit", if a plan
+deletes more than the target's limit. It holds for this plan alone and for what must
+follow for the same pools, such as deleting the template after its group: if AWS or Git
+moves on, the plan has another digest and is held again. An unused approval ends after
+seven days.`
 
 func approveCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
 	c := &cobra.Command{
 		Use:     "approve DIGEST [flags]",
-		Short:   "let a plan run that is held for approval or by the prune limit",
+		Short:   "approve a plan that is held for approval or by the prune limit",
 		Long:    approveHelp + "\n" + exitHelp("approve"),
 		Example: "  weir approve 7d1f0c2b9a7e4f6e8a5b3c1d0e9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f",
 		Args:    cobra.ExactArgs(1),

@@ -23,21 +23,27 @@ import (
 
 const demoHelp = `Run everything on this machine, without an account: an embedded AWS with a fast
 clock, a Git repository made from the example fleet, and the daemon that follows it,
-with its page. The page's address is printed first, then what to try next.
+with its page. It prints the page's address first, then what to try next.
 
 Everything is in one directory: the repository, the configuration, the state of AWS.
-It goes when the demo ends, unless --keep or --dir is given; a kept one goes on where
-it was.`
+The demo deletes it at its end, unless --keep or --dir is given; it goes on in a kept one.
+
+--members 3 runs three daemons that share the work over an embedded etcd, and prints how
+to kill one: the page of another shows who takes over.`
+
+// mostMembers bounds how many processes a demo starts.
+const mostMembers = 9
 
 func demoCommand(s surroundings) *cobra.Command {
 	var dir string
 	var keep bool
+	var several int
 	logs := logFlags{}
 	c := &cobra.Command{
 		Use:     "demo [flags]",
 		Short:   "everything on this machine, with a page to look at",
 		Long:    demoHelp,
-		Example: "  weir demo\n  weir demo --dir ~/weir-demo",
+		Example: "  weir demo\n  weir demo --dir ~/weir-demo\n  weir demo --members 3",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
@@ -50,10 +56,17 @@ func demoCommand(s surroundings) *cobra.Command {
 					defer func() { _ = os.RemoveAll(made) }() // the system cleans up the rest
 				}
 			}
-			return runDemo(c.Context(), s, dir, &logs)
+			switch {
+			case several == 1:
+				return runDemo(c.Context(), s, dir, &logs)
+			case several < 1 || several > mostMembers:
+				return usage("write --members 3", "--members cannot be %d: it is 1 to %d", several, mostMembers)
+			}
+			return runMembers(c.Context(), s, dir, several)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "directory to set the demo up in (default: a temporary one)")
+	c.Flags().IntVar(&several, "members", 1, "how many daemons share the work")
 	c.Flags().BoolVar(&keep, "keep", false, "keep the temporary directory")
 	logs.add(c)
 	logs.level = "warn"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,23 +19,24 @@ import (
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud/doctor"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const doctorHelp = `Ask an account of AWS about what weir takes for granted, and report what it answers.
+const doctorHelp = `Check weir's assumptions about AWS in an account, and report the answers.
 
 weir was made against an emulator, and the page reference/assumptions.md lists what
 nobody has seen in a real account. The report says of each row whether AWS does as
 assumed, does something else, or could not be asked, with AWS's own words. It names no
-account, so that it can be attached to an issue (-o markdown).
+account, so you can attach it to an issue (-o markdown).
 
-Without --apply nothing is changed. With it, a launch template and an Auto Scaling group
-of one t3.micro are made, rolled and deleted again, which takes some ten minutes and
-cents; with --cluster and --node-role two nodegroups without machines, too. What is made
-is called weir-doctor-… and carries the tags weir.dev/doctor and weir.dev/owner, so the
-policy that weir policy prints for the instance weir-doctor is enough, with
-autoscaling:RollbackInstanceRefresh beside it. Ctrl-C ends the checks and deletes what
-was made. --clean deletes what an earlier visit could not.
+Without --apply it changes nothing. With it, it makes, rolls and deletes a launch template
+and an Auto Scaling group of one t3.micro, which takes some ten minutes and cents; with
+--cluster and --node-role two nodegroups without machines, too. Their names begin with
+weir-doctor-, and they carry the tags weir.dev/doctor and weir.dev/owner, so the policy
+that weir policy prints for the instance weir-doctor is enough. Ctrl-C ends the checks and
+deletes these resources. --clean deletes those that earlier visits left, unless they are
+younger than three hours, as a visit may be under way: --visit NUMBER names it.
 `
 
 // doctorFlags say which account is visited, and what may be done there.
@@ -48,7 +50,7 @@ func doctorCommand(s surroundings) *cobra.Command {
 	var flags doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor --region REGION [flags]",
-		Short: "check what weir takes for granted of AWS",
+		Short: "check weir's assumptions about AWS",
 		Long:  doctorHelp + exitHelp("doctor"),
 		Example: `  weir doctor --region eu-west-1
   weir doctor --region eu-west-1 --apply --cluster test --node-role arn:aws:iam::123456789012:role/nodes -o markdown
@@ -68,6 +70,7 @@ func doctorCommand(s surroundings) *cobra.Command {
 	f.StringVar(&flags.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
 	f.BoolVar(&flags.visit.Apply, "apply", false, "make, roll and delete a small group of its own")
 	f.BoolVar(&flags.clean, "clean", false, "only delete what earlier visits left")
+	f.StringVar(&flags.visit.Number, "visit", "", "number of the visit to clean up after, however young (default: all older ones)")
 	f.StringVar(&flags.visit.Subnet, "subnet", "", "subnet of what is made (default: a default subnet; for nodegroups those of the cluster)")
 	f.StringVar(&flags.visit.InstanceType, "instance-type", "t3.micro", "type of the machine")
 	f.StringVar(&flags.visit.OtherType, "other-type", "t3.small", "type that the machine is exchanged for")
@@ -89,6 +92,10 @@ func (f *doctorFlags) check(c *cobra.Command) error {
 		return usage("an account has twelve digits", "%q is no AWS account", f.account)
 	case f.clean && v.Apply:
 		return usage("clean first, then visit again", "--clean and --apply exclude each other")
+	case v.Number != "" && !f.clean:
+		return usage("add --clean", "--visit is for what an earlier visit left")
+	case v.Number != "" && !doctor.ValidNumber(v.Number):
+		return usage("what it made is called weir-doctor-NUMBER-…", "%q is no number of a visit", v.Number)
 	case f.clean && f.output == outputMarkdown:
 		return usage("use -o text, json or yaml", "--clean makes no report")
 	case !f.clean && !v.Apply && given(c, "subnet", "cluster", "node-role", "instance-type", "other-type") != "":
@@ -112,7 +119,12 @@ func (f *doctorFlags) run(ctx context.Context, s surroundings) error {
 	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
 	o.OnCall = clock.OnCall
 	client, err := sdk.Open(ctx, o)
-	if err != nil {
+	switch e := (*observed.Error)(nil); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &e) && e.Kind == observed.Transient:
+		return hinted(err, "look whether this machine reaches AWS in the region, or --endpoint-url")
+	case err != nil:
 		return hinted(err, "give credentials of the account as the AWS CLI takes them, or --role-arn; aws sts get-caller-identity tells whose they are")
 	}
 	defer client.Close()
@@ -204,7 +216,7 @@ func (s surroundings) diagnosis(r *doctor.Report) {
 	}
 	fmt.Fprintf(s.stdout, "%d as assumed, %d not, %d not seen; %d calls in %s.\n", r.Count(doctor.AsAssumed), r.Count(doctor.Differs), r.Count(doctor.NotSeen), calls(r), r.Ended.Sub(r.Began).Round(time.Second))
 	if r.Count(doctor.Differs) > 0 {
-		fmt.Fprintln(s.stdout, "What follows from each is on the page reference/assumptions.md; please attach the report to an issue (-o markdown).")
+		fmt.Fprintln(s.stdout, "The page reference/assumptions.md says what follows from each; please attach the report to an issue (-o markdown).")
 	}
 }
 

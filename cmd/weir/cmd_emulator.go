@@ -17,18 +17,18 @@ import (
 )
 
 const emulatorHelp = `Run the embedded AWS by itself: EC2 launch templates and instances, Auto Scaling, EKS,
-SSM, KMS, STS, reads of IAM, Elastic Load Balancing and Service Quotas over their own
-wire protocols, for weir, the AWS CLI, SDKs and other tools. The account is
-000000000000; every region has a default VPC with three zones, images of both
-architectures with their SSM parameters, Cluster API's roles, and an EKS cluster named
-demo. It takes any credentials.
+SSM, KMS, STS, DynamoDB tables and items, CloudWatch alarms, reads of IAM, Elastic Load
+Balancing and Service Quotas over their own wire protocols, for weir, the AWS CLI, SDKs
+and other tools. The account is 000000000000; every region has a default VPC with three
+zones, images of both architectures with their SSM parameters, Cluster API's roles, and
+an EKS cluster named demo. It takes any credentials.
 
 It prints its address first. With --state it reads its state from a file, and saves it
 there while it changes and when weir stops.
 
-With --faults, what a JSON file says goes wrong, and what is written to the file, or
-that it is removed, counts from the next request on. A selector that is missing fits
-all; a code such as Client.InternalError ends machines that have started.
+With --faults, requests fail as a JSON file says; a change of the file, or its removal,
+counts from the next request on. A missing selector fits all; a code such as
+Client.InternalError ends machines that have started.
 
   {"launches":   [{"instanceType": "m5.large", "availabilityZone": "eu-west-1a", "imageId": "ami-…",
                    "code": "VcpuLimitExceeded", "message": "…"}, {"stuck": true}],

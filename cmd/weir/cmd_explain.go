@@ -21,14 +21,13 @@ import (
 const explainHelp = `Show where the values of a pool come from, offline.
 
 PATH is a kustomization directory, a directory of YAML files, or one file. POOL is a
-pool's name, or namespace/name where several have it. Without FIELD every field is
-listed with its value and the file, line and column that set it, or whose default it
-is. FIELD is a field as plans name it (awsLaunchTemplate.instanceType) or as weir
+pool's name, or namespace/name where several have it. Without FIELD it lists
+every field with its value and the file, line and column that set it, or whose default
+it is. FIELD is a field as plans name it (awsLaunchTemplate.instanceType) or as weir
 render -o intents prints it (launchTemplate.data.InstanceType); a field that holds
-others stands for all of them. With it the whole way of the value is shown: what the
-base says, each patch, component, replacement, prefix and label that changed it, and
-the values of variables. A value whose origin is not certain is shown as unknown. Of
-user data it shows the size alone.
+others stands for all of them. With it, it shows the whole way of the value: the base,
+each patch, component, replacement, prefix and label that changed it, and the values of
+variables. An uncertain origin is shown as unknown. Of user data it shows the size alone.
 
 With a code alone, such as unknown-field, it prints what that diagnostic means and
 what to do; render/diag/DIAGNOSTICS.md in the sources lists them all.

@@ -21,13 +21,12 @@ import (
 	"github.com/weir-gitops/weir/status/history"
 )
 
-const historyHelp = `Show what happened, the newest first: what was made, changed, started, finished,
-found and refused, or with --passes the passes that did something, failed, or
-changed how a target stands.
+const historyHelp = `Show events, the newest first, or with --passes the passes that did something,
+failed, or changed how a target stands.
 
 Without --config it asks a running daemon, at --server. With it, it asks the daemon of
-that configuration and, where none answers, reads the state directory. The newest
-10,000 events and 2,000 passes of the last 30 days are kept.
+that configuration and, if none answers, reads the state directory. weir keeps the
+newest 10,000 events and 2,000 passes of the last 30 days.
 `
 
 // historyFlags say what of the history is wanted, and from whom.

@@ -21,20 +21,19 @@ kustomization directory, a directory of YAML files, or one file. The instance is
 and leaves alone what PATH no longer wants, unless --prune is given.
 
 With --path, a Git work tree takes the place of the commit that its source follows,
-as it is on disk: also what is not committed or not tracked yet, without what Git
-ignores. With --ref it is a branch, tag or commit. Names, variables, roles and the
-owner are the configuration's, and nothing is written: not to AWS, and not to the
-state directory, which need not be there. Targets that the change leaves as they are
-are planned only if they are named. Such a plan has no digest, as nobody can approve it.
+as it is on disk, with uncommitted and untracked files but without those that Git
+ignores. With --ref a branch, tag or commit does. Names, variables, roles and the
+owner are the configuration's, and weir writes nothing: not to AWS, and not to the
+state directory, which need not exist. It plans targets that the change leaves as they
+are only if you name them. Such a plan has no digest, as nobody can approve it.
 
 With --server a running daemon plans it, with its own configuration and credentials,
-for whoever may read: the files that Git tracks are sent there as they are on disk, those
-of the current directory without --path. A new file is sent once it was added. They are
-planned as a pull request from a fork is: with the role for plans, and nothing is
-decrypted.
+for any reader: the command sends the files that Git tracks as they are on disk, those of
+the current directory without --path, and new files once you have added them. The daemon
+plans them as a pull request from a fork: with the role for plans, decrypting nothing.
 
-Each changed field is shown with the file and line that set it. On a terminal long
-values are cut to its width; other outputs are whole.
+Each changed field has the file and line that set it. On a terminal weir cuts long
+values to its width; other outputs are whole.
 `
 
 func planCommand(s surroundings) *cobra.Command {
@@ -152,7 +151,7 @@ func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal propos
 	return reports, c.Context().Err()
 }
 
-// planDraft plans a draft with a configuration, or where none is given has a daemon do it.
+// planDraft plans a draft with a configuration, or asks a daemon to where none is given.
 func planDraft(ctx context.Context, s surroundings, env work.Env, file string, server serverFlags, draft work.Draft) (work.Drafted, error) {
 	if file == "" {
 		d, err := s.daemonOf(server, nil)

@@ -20,20 +20,21 @@ import (
 )
 
 const policyHelp = `Print the least IAM policies with which weir works: for the role that applies, for
-the one that plans only, and for the daemon's own identity, which assumes them.
+the one that plans only, and for the daemon's own identity, which assumes them and
+uses the table of DynamoDB and the keys of KMS that coordination names.
 
-With --config the targets are rendered at the commit that their source follows, and
-there is one policy for each account and role. iam:PassRole is limited to the roles
-that pools, nodegroups and hooks name. AWS is not asked, and nothing is changed.
+With --config it renders the targets at the commit that their source follows, and
+prints one policy for each account and role. iam:PassRole is limited to the roles that
+pools, nodegroups and hooks name. It neither asks AWS nor changes anything.
 Without it, --account, --region and --instance say what the policy is for.
 
-Writes are limited to what carries the tag weir.dev/owner of the instance. Where AWS
+The policies limit writes to resources with the instance's tag weir.dev/owner. If AWS
 knows no permissions for single resources, the Sid says so.
 
-A single policy is printed with -o json as IAM takes it; several are printed as
-weir.dev/policies/v1. --plan, --apply and --daemon choose some. --trust prints the
-trust policy of a role instead: for a machine (instance), for another role (its ARN),
-or for a service account in Kubernetes (the ARN of the cluster's OIDC provider).
+-o json prints a single policy as IAM takes it, and several as weir.dev/policies/v1.
+--plan, --apply and --daemon choose some. --trust prints the trust policy of a role
+instead: for a machine (instance), for another role (its ARN), or for a service account
+in Kubernetes (the ARN of the cluster's OIDC provider).
 `
 
 // policyFlags say what policies are made of.
@@ -171,8 +172,8 @@ func (f *policyFlags) printTrust(c *cobra.Command, s surroundings, output string
 }
 
 // ofConfig makes the policies of a configuration's targets, one for each account
-// and role. What it made is returned beside the error where a target could not be
-// rendered, for its roles are then missing.
+// and role. Where it cannot render a target it returns an error beside the policies
+// that it made, as the roles of that target are missing.
 func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []string) ([]iampolicy.RolePolicy, error) {
 	c, err := s.loadConfig(f.config)
 	if err != nil {
@@ -183,7 +184,8 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 		return nil, err
 	}
 	defer w.Close()
-	roles := iampolicy.Roles{Separate: f.plan}
+	roles := iampolicy.Roles{Separate: f.plan, Table: c.Coordination.DynamoDB.Table, TableRegion: c.Coordination.DynamoDB.Region,
+		Instance: c.Instance, SharedKeys: c.Coordination.KMSKeyARNs}
 	var blind []string
 	w.Each(func(key reconciler.ScopeKey, d *reconciler.Desired) {
 		t := targets[d.Policy.Target]
@@ -283,11 +285,22 @@ func printPolicies(s surroundings, output string, list []iampolicy.RolePolicy) e
 
 // titleOf says whose policy it is.
 func titleOf(r iampolicy.RolePolicy) string {
-	what := map[iampolicy.Access]string{iampolicy.Plan: "To plan", iampolicy.Apply: "To apply", iampolicy.Daemon: "To assume the roles of the targets"}[r.For]
+	what := map[iampolicy.Access]string{iampolicy.Plan: "To plan", iampolicy.Apply: "To apply"}[r.For]
+	if r.For == iampolicy.Daemon {
+		purposes := map[string]string{
+			iampolicy.AssumedRoles: "assume the roles of the targets", iampolicy.SharedTable: "share the table", iampolicy.SharedKeys: "encrypt the keys that it shares",
+		}
+		var all []string
+		for _, of := range r.Policy.Statement {
+			all = append(all, purposes[of.Sid])
+		}
+		slices.Sort(all)
+		what = "To " + strings.Join(all, " and to ")
+	}
 	switch {
 	case r.Role != "":
 		return what + ": role " + wording.Clean(r.Role)
-	case r.For == iampolicy.Daemon || len(r.Targets) > 0:
+	case r.For == iampolicy.Daemon, len(r.Targets) > 0:
 		return what + ": the daemon's own identity"
 	}
 	return what

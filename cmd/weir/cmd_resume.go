@@ -12,40 +12,52 @@ import (
 
 const resumeHelp = `End what weir suspend began.
 
-Without POOL the suspension of the target ends, and with --all those of its pools too.
+Without POOL it ends the suspension of the target, and with --all those of its pools too.
 --all without TARGET ends what weir suspend --all began, and leaves the suspensions of
 targets and pools. weir names what stays suspended. Suspensions in the configuration
-and pauses in Git stay as they are. It is no error if nothing was suspended.`
+and pauses in Git stay as they are. It is no error if nothing was suspended.
+
+If the records of suspensions and approvals are damaged or gone, weir holds all writes,
+and weir status says so. Suspend again what must stay suspended, then use --all
+--after-loss: weir goes on with the records that there are, and ends none.`
 
 func resumeCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
-	var all bool
+	var all, afterLoss bool
 	c := &cobra.Command{
 		Use:   "resume {TARGET [POOL] | --all} [flags]",
 		Short: "end a suspension",
 		Long:  resumeHelp + "\n" + exitHelp("resume"),
 		Example: `  weir resume prod
   weir resume prod --all
-  weir resume --all`,
+  weir resume --all
+  weir resume --all --after-loss`,
 		Args: cobra.MaximumNArgs(2),
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
 	c.Flags().BoolVar(&all, "all", false, "end the suspensions of all pools of the target too; without a target, the one of everything")
+	c.Flags().BoolVar(&afterLoss, "after-loss", false, "write again, though suspensions and approvals were lost; with --all")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, err := subjectOf(args, all, true)
 		if err != nil {
 			return err
+		}
+		if r.AfterLoss = afterLoss; afterLoss && (!all || len(args) > 0) {
+			return usage("say weir resume --all --after-loss", "--after-loss is for all targets at once")
 		}
 		out, err := flags.send(c.Context(), s, commands.ResumePath, r, gates.Resume)
 		if err != nil {
 			return err
 		}
 		return flags.printAnswer(s, out, func() {
+			if out.Accepted != nil {
+				fmt.Fprintln(s.stdout, "weir writes again, with the suspensions and approvals that there are now")
+			}
 			for _, e := range out.Resumed {
 				fmt.Fprintf(s.stdout, "%s goes on\n", wording.Clean(named(e.Target, e.Pool)))
 			}
-			if len(out.Resumed) == 0 {
+			if len(out.Resumed) == 0 && !afterLoss {
 				fmt.Fprintf(s.stderr, "%s was not suspended\n", wording.Clean(named(r.Target, r.Pool)))
 			}
 			for _, e := range out.Stays {

@@ -22,15 +22,15 @@ import (
 const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS at
 what Git says, and report as commit statuses, on a page and as metrics.
 
-The address of the page is printed first; everything else goes to the log on standard
+It prints the address of the page first; everything else goes to the log on standard
 error. SIGTERM or Ctrl-C finishes the call to AWS that is under way, starts no other,
 and leaves no commit status pending; a second one ends at once. SIGHUP or a change of
 the file reloads the configuration, and reads and tries all credentials anew; weir
 refuses one with a fault as a whole, and keeps the old one.
 
-A service manager that has set NOTIFY_SOCKET, such as systemd with Type=notify, is
-told when the page listens and the state is read, which is before the first pass, then
-how far that is, and where it set WATCHDOG_USEC, that the loop shows signs of life.
+weir tells a service manager that has set NOTIFY_SOCKET, such as systemd with
+Type=notify, when the page listens and the state is read, which is before the first
+pass, then how far that is, and with WATCHDOG_USEC that the loop is alive.
 /readyz says when every target had its first pass.`
 
 func runCommand(s surroundings) *cobra.Command {
@@ -65,6 +65,7 @@ func runCommand(s surroundings) *cobra.Command {
 			a, err := app.New(c.Context(), app.Options{
 				Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(file, env, log) },
 				Reload: hangups, Logger: log, Secrets: s.secrets, Getenv: s.getenv, Version: buildOf().Version,
+				Member: s.member, LeaseClock: s.clock,
 			})
 			if err != nil {
 				return startHint(err)

@@ -15,8 +15,8 @@ import (
 
 const schemaHelp = `Print the JSON Schema (draft-07) of the manifests that weir reads, for editors and
 other validators: of all kinds in one, of the KINDs, or of weir's own configuration
-with the word config. Objects of other kinds are accepted, and so is a text with
-${VAR} in it wherever a value is wanted.
+with the word config. It accepts objects of other kinds, and a text with ${VAR}
+in it for any value.
 
 With -o each kind and version gets a file of its own below a directory, named as in
 GROUP/KIND_VERSION.json, beside all.json for all of them and the configuration's

@@ -23,18 +23,18 @@ import (
 const statusHelp = `Show how every pool stands.
 
 Without arguments it asks a running daemon, at --server. With --config it asks the
-daemon of that configuration and, where none answers, reads AWS directly, as for a
-PATH or with --endpoint-url; it changes nothing. TARGETs limit what is shown, as
---phase and --problems do: the latter shows what has failed, is held, has drifted or
-has not converged.
+daemon of that configuration and, if none answers, reads AWS directly, as for a
+PATH or with --endpoint-url; it changes nothing. TARGETs limit the table, as
+--phase and --problems do: the latter shows pools that have failed, are held, have
+drifted or have not converged.
 
-READY counts instances in service and those that are wanted, BOUNDS are the least
-and the most, SEEN is when the daemon last looked. On a terminal the table fits its
-width; what is left out is in -o json, and there every target has the digest of its
-plan, which weir approve takes.
+READY counts instances in service and wanted ones, BOUNDS are the least and the most,
+SEEN is when the daemon last looked. On a terminal the table fits its width; what is
+left out is in -o json, and there every target has the digest of its plan, which weir
+approve takes.
 
-With --watch the table is drawn again every --interval until Ctrl-C; where the output
-is no terminal, a line is added for each pool that has changed.
+With --watch it draws the table again every --interval until Ctrl-C; if the output is no
+terminal, it adds a line for each pool that has changed.
 `
 
 // statusFlags say what of the pools is shown, and how often.

@@ -16,11 +16,11 @@ everything, for a while.
 weir observes and plans it as before, and holds its steps as "suspended", with who
 asked for it, until when and why. It finishes the calls to AWS that are under way. The
 suspension outlives restarts and ends by itself, or with weir resume. A second one of
-the same target or pool takes the place of the first. One of everything holds targets
-that come later too, and leaves those of targets and pools as they are.
+the same target or pool replaces the first. --all also holds targets that come later,
+and leaves suspensions of targets and pools as they are.
 
-The command asks the daemon on its own machine; where none runs, --config lets it
-write the daemon's state directory.`
+The command asks the daemon on its own machine; if none runs, --config lets it write the
+daemon's state directory.`
 
 func suspendCommand(s surroundings) *cobra.Command {
 	var flags commandFlags

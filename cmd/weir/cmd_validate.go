@@ -20,9 +20,8 @@ import (
 )
 
 const validateHelp = `Check manifests, offline: each PATH is a kustomization directory, a directory of YAML
-files, or one file. All faults are shown at once, each with the file, line and column
-that it is about, and once however many paths have it. weir plan checks what only AWS
-can tell.
+files, or one file. It shows all faults at once, each with its file, line and column, and
+once for all paths that have it. weir plan checks what only AWS can tell.
 
 Files are named relative to the root of their Git repository, from whichever directory
 weir is started. -o sarif prints a SARIF 2.1.0 log for code scanning, and -o github

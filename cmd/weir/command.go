@@ -3,17 +3,19 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/client"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/records"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // commandFlags say which daemon is asked.
@@ -58,32 +60,36 @@ func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r 
 	case alone == nil:
 		return out, hinted(err, "this needs a daemon: start weir run, or name one with --server or --config")
 	case cfg == nil:
-		return out, hinted(err, "start weir run, name a daemon with --server, or give --config to write its state directory")
+		return out, hinted(err, "start weir run, name a daemon with --server, or give --config to write its records")
 	}
-	return onRecord(cfg, r, alone)
+	return onRecord(ctx, cfg, r, alone)
 }
 
-// onRecord does a command in the state directory of a daemon that does not run.
-func onRecord(cfg *config.Config, r gates.Request, alone direct) (out gates.Answer, err error) {
-	dir, err := app.OpenState(cfg.StateDir)
-	if err != nil {
-		return out, hinted(err, "a daemon that has it open does not answer at "+cfg.Listen+"; look at its log")
+// onRecord does a command on the records of daemons that do not run.
+func onRecord(ctx context.Context, cfg *config.Config, r gates.Request, alone direct) (out gates.Answer, err error) {
+	db, done, err := records.Open(ctx, cfg)
+	if err != nil && cfg.Several() {
+		return out, hinted(fmt.Errorf("no daemon answers at %s, and nothing is stored: %w", cfg.Listen, err), "any daemon of the instance takes it: name one that runs with --server; weir members --config shows them")
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	db, err := state.Open(dir.Dir)
-	if err != nil {
+	if errors.Is(err, state.ErrInUse) {
+		return out, hinted(err, "a daemon that has it open does not answer at "+cfg.Listen+"; look at its log")
+	} else if err != nil {
 		return out, err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, done()) }()
 	out, err = alone(gates.NewBook(db, clock.New().Moment), offline{cfg}, r)
+	out.Stored = err == nil && cfg.Several()
 	var wrong *gates.Fault
 	if errors.As(err, &wrong) && wrong.Hint != "" {
 		err = hinted(err, wrong.Hint)
 	}
-	if r.AcceptLostState {
+	if r.AfterLoss {
 		return out, err
 	}
-	return out, errors.Join(err, db.Lost())
+	if file, is := db.(*state.DB); is {
+		err = errors.Join(err, file.Lost())
+	}
+	return out, err
 }
 
 // offline is a daemon that does not run.
@@ -107,12 +113,15 @@ func (o offline) Pools(string) []string { return nil }
 func (offline) Approved(gates.Approval) []string { return nil }
 
 // Reconcile has no daemon to wake.
-func (offline) Reconcile([]string, bool) []string { return nil }
+func (offline) Reconcile([]string, bool) ([]string, error) { return nil, nil }
 
 // printAnswer prints an answer as JSON or YAML, or in words.
 func (f *commandFlags) printAnswer(s surroundings, out gates.Answer, words func()) error {
 	if f.output == outputText {
 		words()
+		for _, line := range out.Heed() {
+			fmt.Fprintln(s.stdout, wording.Clean(line))
+		}
 		return nil
 	}
 	return s.value(f.output, out)

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/status/statustest"
 )
 
 const deployDir = "../../deploy"
@@ -117,7 +118,7 @@ func TestTrialWithGitea(t *testing.T) {
 	clone.Git("fetch", "--quiet", "origin", "main")
 	clone.Git("checkout", "--quiet", "-B", "main", "FETCH_HEAD")
 	awaitStatus(t, repo, clone.Git("rev-parse", "HEAD"), "trial/apply")
-	// What compose.yaml asks for the daemon's health.
+	// The health check of compose.yaml.
 	if code := run(t.Context(), []string{"status", "--address", "http://" + listen}, surroundings{stdout: io.Discard, stderr: io.Discard, getenv: os.Getenv}); code != 0 {
 		t.Errorf("weir status ends with %d", code)
 	}
@@ -151,7 +152,7 @@ func runDaemon(t *testing.T, args ...string) {
 	for name, value := range map[string]string{"HOME": t.TempDir(), "AWS_ACCESS_KEY_ID": "trial", "AWS_SECRET_ACCESS_KEY": "trial", "AWS_EC2_METADATA_DISABLED": "true"} {
 		t.Setenv(name, value)
 	}
-	var log lockedBuffer
+	var log statustest.Log
 	go func() {
 		done <- run(ctx, args, surroundings{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &log, getenv: os.Getenv})
 	}()

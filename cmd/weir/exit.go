@@ -28,11 +28,14 @@ var exitCodes = []struct {
 	{exitOK, "done", ""},
 	{exitError, "error", ""},
 	{exitError, "a target fails", "status"},
+	{exitError, "nobody has owned something for a minute", "members"},
 	{exitError, "the plan has an error or a conflict", "plan"},
 	{exitError, "something that was made could not be deleted", "doctor"},
 	{exitChanges, "AWS does something else than weir assumes", "doctor"},
 	{exitChanges, "the plan has changes (with --detailed-exitcode)", "plan"},
 	{exitNotConverged, "not converged within --timeout (with --wait)", "apply"},
+	{exitNotConverged, "it is stored, and the member has not heeded it yet", "drain"},
+	{exitNotConverged, "it is stored, and the member does not own it yet", "take"},
 	{exitRefused, "a conflict, a limit or a hold kept a step from running, or the answer was no", "apply"},
 	{exitRefused, "a conflict or a hold kept something from being adopted, or --yes was not given", "adopt"},
 }
@@ -67,7 +70,7 @@ func exitHelp(command string) string {
 	return b.String()
 }
 
-// codeError ends the command with a code. What there is to say has been said.
+// codeError ends the command with a code. The command has printed its message already.
 type codeError int
 
 // Error says the code, for tests.

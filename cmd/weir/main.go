@@ -7,8 +7,8 @@
 // It has more files than other packages because each command has one of its own,
 // cmd_NAME.go, and what is of the command line alone stands beside them: surroundings,
 // flags and output, questions, exit codes. A package for each command would have to
-// export all of that and would hold one file. What commands work on is package work, how
-// they ask a daemon package client, and the domain stands outside of cmd.
+// export all of that and would hold one file. Package work holds what commands work on,
+// package client asks a daemon, and the domain stands outside of cmd.
 package main
 
 import (
@@ -23,11 +23,12 @@ import (
 // version and commit are set by the linker.
 var version, commit string
 
-func main() { os.Exit(process()) }
+func main() {
+	os.Exit(process(surroundings{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}))
+}
 
-// process runs weir with the process's own surroundings, or runs kustomize for another
-// weir. The first signal ends the context; a second one ends the process at once.
-func process() int {
+// process runs weir, or runs kustomize for another weir. The first signal ends the context; a second one ends the process at once.
+func process(s surroundings) int {
 	if worker.Asked() {
 		return worker.Serve()
 	}
@@ -35,7 +36,5 @@ func process() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return run(ctx, os.Args[1:], surroundings{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
-	})
+	return run(ctx, os.Args[1:], s)
 }

@@ -79,9 +79,8 @@ func (c *call) nodegroupLaunch() []asked {
 	return c.launch("LaunchTemplateId", id, version)
 }
 
-// launch is what IAM is asked about who gives a launch template to AWS: whether
-// they may launch from it. Whether the condition key with the template is filled
-// then is not known, so both must be allowed.
+// launch is what AWS asks IAM about a caller that hands it a launch template: may they launch from it? Nobody knows whether AWS then fills the
+// condition key with the template, so both must be allowed.
 func (c *call) launch(key, template, version string) []asked {
 	text := c.look("ec2", http.MethodPost, "/", url.Values{"Action": {"DescribeLaunchTemplateVersions"}, "Version": {"2016-11-15"}, key: {template}, "LaunchTemplateVersion.1": {version}})
 	id, _, ok := between(text, "launchTemplateId")

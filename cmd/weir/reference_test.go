@@ -177,7 +177,7 @@ func TestEveryErrorSaysWhatToDo(t *testing.T) {
 		"approve":    {{}, {"a", "b"}, {"x", "--address", "http://127.0.0.1:1", "--config", "y"}, {"x", "--address", "http://127.0.0.1:1"}},
 		"completion": {{}, {"tcsh"}},
 		"demo":       {{"x"}},
-		"doctor":     {{}, {"--region", "x"}, {"--region", "eu-west-1", "--cluster", "c"}, {"--region", "eu-west-1", "--apply", "--clean"}, {"--region", "eu-west-1", "--apply", "--cluster", "c"}, {"--region", "eu-west-1", "--endpoint-url", "x"}},
+		"doctor":     {{}, {"--region", "x"}, {"--region", "eu-west-1", "--cluster", "c"}, {"--region", "eu-west-1", "--apply", "--clean"}, {"--region", "eu-west-1", "--apply", "--cluster", "c"}, {"--region", "eu-west-1", "--endpoint-url", "x"}, {"--region", "eu-west-1", "--visit", "n1"}, {"--region", "eu-west-1", "--clean", "--visit", "a-b"}},
 		"emulator":   {{}, {"--listen", "127.0.0.1:0", "--quota", "x"}},
 		"explain":    {{"no-such-code"}, {}},
 		"history":    {{"--limit", "0"}, {"--since", "x"}, {"--address", "a", "--config", "b"}, {"--passes", "--kind", "x"}, {"--config", "nowhere.yaml"}, {"--address", "http://127.0.0.1:1"}},
@@ -188,10 +188,15 @@ func TestEveryErrorSaysWhatToDo(t *testing.T) {
 		"resume":     {{}, {"t", "p", "--all"}, {"t", "--address", "http://127.0.0.1:1"}},
 		"run":        {{}, {"--config", "nowhere.yaml"}, {"x"}},
 		"schema":     {{"NoSuchKind"}, {"--all", "config"}},
+		"state":      {{}, {"x"}, {"move"}, {"move", "--config", "nowhere.yaml", "--to", "nowhere.yaml"}},
 		"status":     {{"--address", "http://127.0.0.1:1"}, {"--phase", "x"}, {"--watch", "-o", "json"}, {"--interval", "5s"}, {"--config", "nowhere.yaml"}, {".", "--region", "x"}},
 		"suspend":    {{}, {"t"}, {"t", "--reason", "r"}, {"t", "--reason", "r", "--for", "1h", "--address", "http://127.0.0.1:1"}},
 		"validate":   {{}, {"nowhere"}},
 		"version":    {{"x"}},
+		"rollout":    {{}, {"x"}, {"list", "x"}, {"list", "--address", "http://127.0.0.1:1"}, {"show"}, {"pause"}, {"abort", "n", "--address", "http://127.0.0.1:1"}},
+		"take":       {{}, {"s", "--address", "http://127.0.0.1:1"}},
+		"members":    {{"x"}, {"--address", "http://127.0.0.1:1"}},
+		"drain":      {{"x"}, {"--address", "http://127.0.0.1:1"}},
 	}
 	for _, c := range commandTree().Commands() {
 		if c.Hidden {

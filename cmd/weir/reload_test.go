@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 )
 
-// What is told of a refused configuration goes where the log is not read, and must be
-// enough to mend the file.
+// A person sees the message about a refused configuration outside of the log, and it
+// must be enough to mend the file.
 func TestRefusedReloadNamesTheFirstFault(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "weir.yaml")
 	if err := os.WriteFile(file, []byte("apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: lab\nsources: [{name: fleet, url: /srv/fleet}]\ntargets: [{name: lab, source: fleet, path: ., region: eu-central-1}]\nintervall: 5s\nlistenn: here\n"), 0o600); err != nil {

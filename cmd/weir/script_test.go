@@ -28,7 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"weir": main})
+	testscript.Main(m, map[string]func(){"weir": main, "skewed-weir": skewedMain})
 }
 
 // TestScripts runs the command lines in testdata/script on the real main. Each

@@ -118,7 +118,7 @@ func TestBill(t *testing.T) {
 	if c := b.Metadata.Component; c.PURL != "pkg:golang/github.com/weir-gitops/weir@v1.2.3" || c.Type != "application" || len(c.Hashes[0].Content) != 64 || len(c.Properties) != 1 {
 		t.Errorf("itself %+v", c)
 	}
-	// What the schema of CycloneDX wants of a serial number.
+	// The form of a serial number in CycloneDX's schema.
 	if !regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(b.SerialNumber) {
 		t.Errorf("serial number %s", b.SerialNumber)
 	}

@@ -13,6 +13,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -55,6 +56,8 @@ type Options struct {
 	Round time.Duration
 	// StepsFor bounds the time in which a pass begins with pools; 0 is no bound.
 	StepsFor time.Duration
+	// Fence gives what each call that may change a scope asks first; nil: none asks.
+	Fence func(reconciler.ScopeKey) sdk.Fence
 	// Now tells how old answers are, and when to ask again; nil for time.Now.
 	Now func() time.Time
 }
@@ -69,6 +72,9 @@ type Set struct {
 	open map[reconciler.ScopeKey]*opened
 	// answered is when AWS last answered a call of a scope.
 	answered map[reconciler.ScopeKey]time.Time
+	// known are the accounts as AWS said last, also of scopes that were forgotten: whose
+	// lease a scope needs is known before it is opened again.
+	known map[reconciler.ScopeKey]string
 }
 
 // opened is a scope, or one that is being opened by who holds its turn.
@@ -91,7 +97,7 @@ func New(o Options) *Set {
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
-	return &Set{o: o, limits: sdk.NewLimits(sdk.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
+	return &Set{o: o, limits: sdk.NewLimits(sdk.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
 }
 
 // Clock is the time according to the answers of all accounts.
@@ -102,7 +108,7 @@ func (s *Set) Clock() *clock.Clock { return s.o.Clock }
 func (s *Set) ForPlans() *Set {
 	o := s.o
 	o.Round, o.Yields, o.ReadsOnly = 0, true, true
-	return &Set{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}}
+	return &Set{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
 }
 
 // Attach opens the accounts of the batches, one beside the other, and guards what
@@ -162,7 +168,7 @@ func (s *Set) Guard(b *reconciler.Batch, others []reconciler.Batch) {
 			}
 			d.Diagnostics = append(slices.Clone(d.Diagnostics), diag.Diagnostic{
 				Severity: diag.Warning, Code: "roles-differ",
-				Summary: fmt.Sprintf("targets reach account %s, region %s by different roles, so nothing is deleted there", s.probably(b.Key), b.Key.Region),
+				Summary: fmt.Sprintf("targets reach account %s, region %s by different roles, so nothing is deleted there", s.Probably(b.Key), b.Key.Region),
 				Detail:  "Give all targets of an account and region the same roleARN.",
 			})
 		}
@@ -178,14 +184,14 @@ func (s *Set) Meet(a, b reconciler.ScopeKey) (meet, sure bool) {
 	if a.Region != b.Region || a.Endpoint != b.Endpoint {
 		return false, true
 	}
-	x, y := s.probably(a), s.probably(b)
+	x, y := s.Probably(a), s.Probably(b)
 	sure = x != "" && y != ""
 	return !sure || x == y, sure
 }
 
-// probably is the account of a scope: as AWS said, as it is configured, or as the role's
+// Probably is the account of a scope: as AWS said, as it is configured, or as the role's
 // name says; empty where it is not given.
-func (s *Set) probably(key reconciler.ScopeKey) string {
+func (s *Set) Probably(key reconciler.ScopeKey) string {
 	account := s.Account(key)
 	if role := strings.Split(key.RoleARN, ":"); account == "" && len(role) > 4 {
 		account = role[4] // arn:aws:iam::ACCOUNT:role/NAME
@@ -193,14 +199,14 @@ func (s *Set) probably(key reconciler.ScopeKey) string {
 	return account
 }
 
-// Account is that of a scope, empty before it was opened where none is configured.
+// Account is that of a scope, empty before it was first opened where none is configured.
 func (s *Set) Account(key reconciler.ScopeKey) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.open[key]; have != nil && have.scope != nil {
 		return have.account
 	}
-	return key.Account
+	return cmp.Or(key.Account, s.known[key])
 }
 
 // Open opens a scope, or gives the one that is open. It asks AWS whose account it is,
@@ -236,7 +242,7 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		}
 		scope := &reconciler.Scope{
 			Cloud: cloud, Resolver: resolve.New(cloud, s.o.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round,
-			Clock: s.o.Clock.Earliest, Now: s.o.Now,
+			Clock: s.o.Clock.Earliest, Now: s.o.Now, Shared: s.o.Fence != nil,
 		}
 		var launcher preflight.Launcher
 		if !s.o.ReadsOnly {
@@ -248,6 +254,7 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		}
 		s.mu.Lock()
 		have.scope, have.account, have.cloud = scope, cloud.Account(), cloud
+		s.known[key] = have.account
 		s.mu.Unlock()
 	}
 	return Access{Scope: have.scope, Account: have.account}
@@ -343,6 +350,9 @@ func (s *Set) Options(key reconciler.ScopeKey) sdk.Options {
 	}
 	if !o.Embedded {
 		o.Limits = s.limits
+	}
+	if s.o.Fence != nil {
+		o.Fence = s.o.Fence(key)
 	}
 	return o
 }

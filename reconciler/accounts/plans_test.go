@@ -16,8 +16,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Whatever is planned for a pull request, and whatever is said of its commit: the set that
-// plans it cannot try a launch, and asks all else.
+// The set that plans pull requests cannot try a launch, whatever is said of the commit, and asks AWS everything else.
 func TestPlansOfPullRequestsHaveNoMeansToTryALaunch(t *testing.T) {
 	emu, err := awsemu.New(awsemu.Options{})
 	if err != nil {

@@ -32,6 +32,7 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -71,13 +72,14 @@ func Open(ctx context.Context, o sdk.Options) (*Cloud, error) {
 		ec2Client         = ec2.NewFromConfig(client.Config, func(o *ec2.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		autoscalingClient = autoscaling.NewFromConfig(client.Config, func(o *autoscaling.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		eksClient         = eks.NewFromConfig(client.Config, func(o *eks.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+		cloudwatchClient  = cloudwatch.NewFromConfig(client.Config, func(o *cloudwatch.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		iamClient         = iam.NewFromConfig(client.Config, func(o *iam.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		elbClient         = elb.NewFromConfig(client.Config, func(o *elb.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		kmsClient         = kms.NewFromConfig(client.Config, func(o *kms.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		quotasClient      = servicequotas.NewFromConfig(client.Config, func(o *servicequotas.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 		ssmClient         = ssm.NewFromConfig(client.Config, func(o *ssm.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 	)
-	reader := &read.Reader{EC2: read.OfEC2(ec2Client), AutoScaling: read.OfAutoScaling(autoscalingClient), EKS: read.OfEKS(eksClient), Now: client.Now, Clock: client.Clock}
+	reader := &read.Reader{EC2: read.OfEC2(ec2Client), AutoScaling: read.OfAutoScaling(autoscalingClient), EKS: read.OfEKS(eksClient), CloudWatch: read.OfCloudWatch(cloudwatchClient), Now: client.Now, Clock: client.Clock}
 	remembered := memory.New(client.Now)
 	observer := observe.New(client, reader, remembered)
 	return &Cloud{

@@ -76,8 +76,7 @@ func (e *env) group(name string) observed.Group {
 	return g
 }
 
-// What is detached once more is detached: also where the answer to the first was lost, and
-// where somebody else was faster with some of it. AWS refuses both.
+// Detaching twice succeeds, also if the first answer was lost or somebody else was faster with some of it. AWS refuses both.
 func TestDetachedTwiceIsDetached(t *testing.T) {
 	e := start(t)
 	e.group("web")
@@ -100,8 +99,8 @@ func TestDetachedTwiceIsDetached(t *testing.T) {
 	}
 }
 
-// What an earlier attempt made, whose answer was lost, is as new as if the answer had
-// come: that another service does not know it yet passes by itself, and parks no pool.
+// A resource of an earlier attempt, whose answer was lost, is as new as if the answer
+// had come: another service that does not know it yet will soon, and no pool is parked.
 func TestWhatALostAnswerMadeIsNew(t *testing.T) {
 	e := start(t)
 	made := e.do(step.CreateLaunchTemplate{Name: "web", Data: e.data(), Tags: tags("web")})

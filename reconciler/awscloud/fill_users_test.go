@@ -54,7 +54,7 @@ func TestVersionsSayWhatTheyHold(t *testing.T) {
 	e := start(t)
 	e.templates("web", "prod", 1)
 	ref := observed.TemplateRef{Name: "web-000"}
-	e.do(step.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: content.Description("0123456789abcdef", "fedcba9876543210", content.Commit{Revision: "abcdef0", Subject: "why"})})
+	e.do(step.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: content.Describe("0123456789abcdef:fedcba9876543210", content.Commit{Revision: "abcdef0", Subject: "why"})})
 	e.do(step.CreateLaunchTemplateVersion{Template: ref, Data: e.data(), Description: "by hand"})
 	needs := observed.Needs{Numbers: []string{"web-000"}}
 	have := e.fill(e.observe(query()), needs).Templates["web-000"]

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// What was made, looked at and deleted leaves nothing behind, also where its cluster is
-// not even asked about any more.
+// A resource that was made, looked at and deleted leaves nothing behind, also where
+// nobody asks about its cluster any more.
 func TestWhatIsGoneIsForgotten(t *testing.T) {
 	e := start(t)
 	cfg, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(region), config.WithBaseEndpoint(e.url),

@@ -15,11 +15,12 @@ import (
 
 // KMSCalls are the calls of KMS, held as functions as the other services' are.
 type KMSCalls struct {
+	Encrypt func(context.Context, *kms.EncryptInput, ...func(*kms.Options)) (*kms.EncryptOutput, error)
 	Decrypt func(context.Context, *kms.DecryptInput, ...func(*kms.Options)) (*kms.DecryptOutput, error)
 }
 
-// KMS decrypts data keys with the credentials of an account. Nothing is read or
-// asked before the first use. It is safe for concurrent use.
+// KMS encrypts and decrypts small texts, such as data keys, with the credentials of an
+// account. Nothing is read or asked before the first use. It is safe for concurrent use.
 type KMS struct {
 	o sdk.Options
 
@@ -35,20 +36,38 @@ func NewKMS(o sdk.Options) *KMS { return &KMS{o: o} }
 // Decrypt decrypts a blob of at most 6 KiB that the key with an ARN has encrypted
 // under an encryption context. Its error is an *observed.Error.
 func (k *KMS) Decrypt(ctx context.Context, keyARN string, blob []byte, encryptionContext map[string]string) ([]byte, error) {
-	parts := strings.SplitN(keyARN, ":", 6)
-	if len(parts) < 6 || parts[2] != "kms" || parts[3] == "" {
-		return nil, &observed.Error{Kind: observed.Invalid, Service: "kms", Operation: "Decrypt", Code: "InvalidArn", Message: fmt.Sprintf("%q is not the ARN of a key", keyARN)}
-	}
-	calls, err := k.open(ctx, parts[3])
+	calls, in, err := k.reach(ctx, "Decrypt", keyARN)
 	if err != nil {
 		return nil, err
 	}
-	out, err := calls.Decrypt(ctx, &kms.DecryptInput{KeyId: aws.String(keyARN), CiphertextBlob: blob, EncryptionContext: encryptionContext},
-		func(o *kms.Options) { o.Region = parts[3] })
+	out, err := calls.Decrypt(ctx, &kms.DecryptInput{KeyId: aws.String(keyARN), CiphertextBlob: blob, EncryptionContext: encryptionContext}, in)
 	if err != nil {
 		return nil, sdk.Classify("kms", "Decrypt", err)
 	}
 	return out.Plaintext, nil
+}
+
+// Encrypt encrypts a text of at most 4 KiB with the key with an ARN, as Decrypt decrypts it.
+func (k *KMS) Encrypt(ctx context.Context, keyARN string, plain []byte, encryptionContext map[string]string) ([]byte, error) {
+	calls, in, err := k.reach(ctx, "Encrypt", keyARN)
+	if err != nil {
+		return nil, err
+	}
+	out, err := calls.Encrypt(ctx, &kms.EncryptInput{KeyId: aws.String(keyARN), Plaintext: plain, EncryptionContext: encryptionContext}, in)
+	if err != nil {
+		return nil, sdk.Classify("kms", "Encrypt", err)
+	}
+	return out.CiphertextBlob, nil
+}
+
+// reach gives the calls for a key, and its region.
+func (k *KMS) reach(ctx context.Context, operation, keyARN string) (KMSCalls, func(*kms.Options), error) {
+	parts := strings.SplitN(keyARN, ":", 6)
+	if len(parts) < 6 || parts[2] != "kms" || parts[3] == "" {
+		return KMSCalls{}, nil, &observed.Error{Kind: observed.Invalid, Service: "kms", Operation: operation, Code: "InvalidArn", Message: fmt.Sprintf("%q is not the ARN of a key", keyARN)}
+	}
+	calls, err := k.open(ctx, parts[3])
+	return calls, func(o *kms.Options) { o.Region = parts[3] }, err
 }
 
 // open reads the SDK's configuration, once it succeeds.
@@ -67,7 +86,8 @@ func (k *KMS) open(ctx context.Context, region string) (KMSCalls, error) {
 		return KMSCalls{}, err
 	}
 	k.client = client
-	k.calls.Decrypt = kms.NewFromConfig(client.Config, func(o *kms.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) }).Decrypt
+	of := kms.NewFromConfig(client.Config, func(o *kms.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+	k.calls = KMSCalls{Encrypt: of.Encrypt, Decrypt: of.Decrypt}
 	return k.calls, nil
 }
 

@@ -61,7 +61,7 @@ func TestTemplatesOfOthersAreRead(t *testing.T) {
 	}
 }
 
-// What AWS does not let weir see is told apart from what does not exist.
+// weir tells a template that AWS does not let it see from one that does not exist.
 func TestTemplatesOfOthersThatMayNotBeRead(t *testing.T) {
 	for op, read := range map[string]func(e *env) error{
 		"DescribeLaunchTemplates": func(e *env) error {

@@ -56,7 +56,7 @@ func TestPollsLeaveCallsForOthers(t *testing.T) {
 			t.Errorf("%s was asked about %v", name, r.ReadAt)
 		}
 	}
-	// What a step needs is read at once all the same.
+	// All the same weir reads at once what a step needs.
 	must := observed.Needs{Polls: needs.Polls}
 	for i := range 25 {
 		must.Refreshes = append(must.Refreshes, fmt.Sprintf("new%d", i))

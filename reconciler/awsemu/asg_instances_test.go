@@ -215,7 +215,7 @@ func TestDetachAndAttach(t *testing.T) {
 	}
 }
 
-// Scale-in ends what is not protected, and what no longer is.
+// Scale-in ends machines that are not, or no longer, protected.
 func TestInstanceProtection(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	e.group("web", 3)
@@ -240,7 +240,8 @@ func TestInstanceProtection(t *testing.T) {
 	}
 }
 
-// What is told to be unhealthy is replaced: at once, or after its grace period.
+// The group replaces an instance that is said to be unhealthy: at once, or after its
+// grace period.
 func TestInstanceHealth(t *testing.T) {
 	for name, tc := range map[string]struct {
 		respect *bool
@@ -373,7 +374,7 @@ func TestTheGlobalTimeout(t *testing.T) {
 	wantStates(t, e.read("web"), map[string]int{"InService/1": 1})
 }
 
-// Whatever hooks say, a group that is deleted by force does not wait for them.
+// A forced deletion of a group waits for no hook.
 func TestForcedDeletionDoesNotWaitForHooks(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	e.group("web", 2)

@@ -40,7 +40,7 @@ func (e *env) byConfig(group string) map[string]int {
 	return out
 }
 
-// What a launch configuration was made of is told, with AWS's defaults.
+// A launch configuration is described as it was created, with AWS's defaults.
 func TestLaunchConfigurations(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	group := must(e.ec2().DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{}))(t).SecurityGroups[0].GroupId

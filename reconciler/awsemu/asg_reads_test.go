@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
-// What groups can be made with is listed as in AWS's API reference.
+// The Describe…Types calls list the values of AWS's API reference.
 func TestTypesOfAutoScaling(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	c := e.autoscaling()

@@ -84,8 +84,8 @@ func TestClusterAutoscaler(t *testing.T) {
 	}
 }
 
-// TestEksctl makes the calls with which eksctl looks at a cluster and at where a new
-// nodegroup of it can be. What it makes, it makes through CloudFormation.
+// TestEksctl makes the calls with which eksctl looks at a cluster and at where a new nodegroup of it can be. eksctl creates resources through
+// CloudFormation.
 func TestEksctl(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	must(e.sts().GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}))(t)

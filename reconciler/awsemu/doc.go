@@ -1,6 +1,7 @@
 // Package awsemu is an embedded AWS: the parts of EC2, Auto Scaling, EKS, SSM, KMS,
-// STS, IAM, Elastic Load Balancing and Service Quotas that a keeper of machine pools
-// talks to, in one HTTP handler that speaks the services' own wire protocols to unmodified SDKs and the AWS CLI.
+// DynamoDB, STS, IAM, Elastic Load Balancing, CloudWatch and Service Quotas that a keeper
+// of machine pools talks to, in one HTTP handler that speaks the services' own wire protocols to
+// unmodified SDKs and the AWS CLI.
 //
 // It does not only answer, it behaves. Launch templates have immutable versions and
 // quotas, instances and nodegroups pass through their states on an injected [Clock],
@@ -11,11 +12,10 @@
 //
 // # It imitates AWS, not its callers
 //
-// The emulator imports nothing of the program that is tested against it. What AWS
-// accepts comes from AWS's own service models (package model); what AWS does comes
-// from its documentation and from what was observed, and stands in the service that
-// does it. A mistake in the program's idea of a field can so never hide behind the
-// same mistake here.
+// The emulator imports nothing of the program that is tested against it. AWS's own
+// service models (package model) say what AWS accepts; AWS's documentation and
+// observations say what it does, which stands in the service that does it. A mistake in
+// the program's idea of a field can so never hide behind the same mistake here.
 //
 // # Rooms
 //
@@ -27,10 +27,12 @@
 //   - world: what the services of a region share: time, ids, timers, quotas, tags
 //   - model: AWS's service models, and the check of requests and answers against them
 //   - wire: the protocols: operations, forms and JSON, XML, errors, pages
-//   - quotas (the region's), elb (target groups)
+//   - quotas (the region's), elb (target groups), dynamodb; below it attr, for values,
+//     and expression
 //   - iam, kms, ssm (names keys of kms), sts (leads into accounts of iam)
 //   - ec2: asks iam for instance profiles and ssm for images by parameter
-//   - asg: launches instances of ec2; below it policy and schedule, for what moves groups
+//   - cloudwatch (alarms)
+//   - asg: launches instances of ec2, ends refreshes by alarms; below it policy and schedule, for what moves groups
 //   - eks: makes its nodes with ec2, asg and iam
 //
 // A room's type Region is its part of one account's region: exported fields are

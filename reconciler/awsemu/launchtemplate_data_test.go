@@ -22,7 +22,7 @@ func TestDataRoundTrip(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	data := &types.RequestLaunchTemplateData{}
 	fillStruct(reflect.ValueOf(data).Elem(), "")
-	// What excludes each other goes in two templates.
+	// Members that exclude each other go into two templates.
 	second := *data
 	data.InstanceRequirements, data.SecurityGroupIds, data.SecurityGroups = nil, nil, nil
 	second.InstanceType, second.NetworkInterfaces = "", nil

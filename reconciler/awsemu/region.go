@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
+	"github.com/weir-gitops/weir/reconciler/awsemu/cloudwatch"
+	"github.com/weir-gitops/weir/reconciler/awsemu/dynamodb"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
 	"github.com/weir-gitops/weir/reconciler/awsemu/elb"
@@ -39,6 +41,8 @@ type region struct {
 	AutoScaling asg.Region
 	EKS         eks.Region
 	ELB         elb.Region
+	DynamoDB    dynamodb.Region
+	CloudWatch  cloudwatch.Region
 
 	iam iam.Region // of the account
 	sts sts.Region // of all accounts
@@ -56,9 +60,11 @@ func (s *Server) join(r *region) {
 	r.quotas = quotas.Region{Region: base}
 	r.KMS.Join(base)
 	r.ELB.Join(base)
+	r.DynamoDB.Join(base, s.throttle)
 	r.SSM.Join(base, &r.KMS)
 	r.EC2.Join(base, &r.iam, &r.SSM, &faults.Launches, r.AutoScaling.InstanceChanged)
-	r.AutoScaling.Join(base, &r.EC2, &faults.Hooks)
+	r.CloudWatch.Join(base, r.AutoScaling.AlarmChanged)
+	r.AutoScaling.Join(base, &r.EC2, &r.CloudWatch, &faults.Hooks)
 	r.EKS.Join(base, &r.iam, &r.SSM, &r.EC2, &r.AutoScaling, &faults.Nodegroups)
 }
 
@@ -101,6 +107,8 @@ func (s *Server) addServices() {
 	add(s, eks.Service(), eks.Timers(), func(r *region) *eks.Region { return &r.EKS })
 	add(s, sts.Service(), sts.Timers(), func(r *region) *sts.Region { return &r.sts })
 	add(s, elb.Service(), nil, func(r *region) *elb.Region { return &r.ELB })
+	add(s, dynamodb.Service(), dynamodb.Timers(), func(r *region) *dynamodb.Region { return &r.DynamoDB })
+	add(s, cloudwatch.Service(), nil, func(r *region) *cloudwatch.Region { return &r.CloudWatch })
 	add(s, quotas.Service(), nil, func(r *region) *quotas.Region { return &r.quotas })
 	add(s, iam.Service(), nil, func(r *region) *iam.Region { return &r.iam })
 }

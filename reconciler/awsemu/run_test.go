@@ -55,8 +55,7 @@ func (e *env) launch() *ec2.RunInstancesInput {
 	}
 }
 
-// TestRunInstancesRefused: what a launch is refused for, in a dry run and in earnest. How
-// many there may be is not looked at in a dry run.
+// TestRunInstancesRefused lists the reasons to refuse a launch, in a dry run and in earnest. A dry run does not look at quotas.
 func TestRunInstancesRefused(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	e.seed(runSeed)

@@ -33,8 +33,8 @@ func (s *Server) Save(w io.Writer) error {
 	return nil
 }
 
-// Load replaces the whole state by a saved one. What became due in between
-// happens at the next request. On an error the state stays as it was.
+// Load replaces the whole state by a saved one. Changes that became due in between
+// happen at the next request. On an error the state stays as it was.
 func (s *Server) Load(r io.Reader) error {
 	dec := json.NewDecoder(r)
 	dec.DisallowUnknownFields()

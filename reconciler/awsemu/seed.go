@@ -49,9 +49,9 @@ type seedRegion struct {
 //	  "quotas": {"vcpus-standard": 32},
 //	  "clusters": [{"name": "prod", "version": "1.33", "subnetIds": ["subnet-0123456789abcdef0"]}]}}}
 //
-// What exists already under an id or name stays as it is, so that a seed can be
-// given again to an emulator that was loaded from saved state; the quotas that it
-// names are set again. An unknown member or a seed that does not fit together is an error and changes nothing.
+// A thing that exists already under its id or name stays as it is, so that a seed can be given again to an
+// emulator that was loaded from saved state. The quotas that a seed names are set again. An unknown member or
+// a seed that does not fit together is an error and changes nothing.
 func (s *Server) Seed(r io.Reader) error {
 	dec := json.NewDecoder(r)
 	dec.DisallowUnknownFields()

@@ -1,12 +1,15 @@
 package awsemu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,8 +20,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// maxBody is the largest request body that is read, in bytes.
-const maxBody = 1 << 20
+// maxBody is the largest body of a request, in bytes, where a service has no limit of its
+// own; none has one above maxRead.
+const (
+	maxBody = 1 << 20
+	maxRead = 16 << 20
+)
 
 // Options configure an emulator. The zero value is usable.
 type Options struct {
@@ -78,7 +85,7 @@ func New(o Options) (*Server, error) {
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, readErr := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	body, readErr := io.ReadAll(io.LimitReader(r.Body, maxRead+1))
 	if readErr != nil {
 		panic(http.ErrAbortHandler) // the client is gone; the client is gone
 	}
@@ -130,7 +137,7 @@ func (s *Server) identify(r *http.Request, body []byte, call *Call) (*wire.Excha
 	}
 	rq := &wire.Exchange{Service: sv.Service, Operation: &wire.Operation{}, Body: body, AccessKey: sc.Key, Query: r.URL.Query()}
 	call.Service, call.Region = sv.Name, sc.Region
-	if len(body) > maxBody {
+	if len(body) > cmp.Or(sv.MaxBody, maxBody) {
 		return rq, sv.Dialect.TooLarge()
 	}
 	if err := s.findOperation(r, rq, form, body); err != nil {
@@ -155,7 +162,15 @@ func (s *Server) findOperation(r *http.Request, rq *wire.Exchange, form url.Valu
 		name, rq.Labels = op.Name, labels
 	case "json":
 		rq.Query = nil
-		name, _ = strings.CutPrefix(r.Header.Get("X-Amz-Target"), sv.Target+".")
+		if name, rq.CBOR = sv.CBOROperation(r); !rq.CBOR {
+			name, _ = strings.CutPrefix(r.Header.Get("X-Amz-Target"), sv.Target+".")
+			break
+		}
+		plain, err := model.JSONOfCBOR(body)
+		if err != nil {
+			return sv.Dialect.Malformed(err.Error())
+		}
+		rq.Body = plain
 	default:
 		f, err := wire.ParseForm(string(body), sv.Dialect)
 		if err != nil {
@@ -207,6 +222,8 @@ func (s *Server) run(rq *wire.Exchange, r *region, call *Call) answer {
 		a.err = &wire.Error{Code: f.Code, Message: f.message(), Status: f.Status}
 	case f.is(CutBefore):
 		a.cut = true
+	case f.is(Conflict):
+		a.err = rq.Service.Conflict(rq, f.Resource)
 	case f.is(Throttled) || s.throttle && !s.spend(rq):
 		a.err = rq.Service.Dialect.Throttled(rq.Operation.Name)
 	case f.is(StaleRead) && rq.Operation.Effect == wire.Reads:
@@ -215,6 +232,7 @@ func (s *Server) run(rq *wire.Exchange, r *region, call *Call) answer {
 		if rq.Operation.Effect == wire.Writes && s.faults.wantsSnapshots() {
 			s.keepSnapshot(r)
 		}
+		rq.Partly = f.is(Partly)
 		a.err = rq.Handle()
 		a.cut = f.is(LoseAnswer)
 	}
@@ -253,10 +271,13 @@ func (s *Server) write(w http.ResponseWriter, rq *wire.Exchange, err error) {
 	var body []byte
 	if err != nil {
 		e := wire.AsError(err, rq.Service.Dialect)
-		status = e.HTTPStatus()
+		status = rq.Service.Status(e)
 		body = rq.ErrorBody(w.Header(), e)
 	} else {
 		body = rq.AnswerBody(w.Header())
+	}
+	if rq.Service.Checksums {
+		w.Header().Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
 	}
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {

@@ -42,7 +42,8 @@ func (s *Server) spend(rq *wire.Exchange) bool {
 // bucket names the bucket that a call draws from, and its size. EC2 publishes its
 // sizes and gives each action a bucket of its own. Auto Scaling has one allowance
 // over all its actions and EKS limits each action; their sizes are not published,
-// so these are cautious. SSM and STS document 40 and 600 calls a second.
+// so these are cautious. SSM and STS document 40 and 600 calls a second,
+// CloudWatch 9 to read alarms and 3 to change them.
 func bucket(rq *wire.Exchange) (string, allowance) {
 	switch rq.Service.Name {
 	case "ec2":
@@ -56,6 +57,13 @@ func bucket(rq *wire.Exchange) (string, allowance) {
 		return rq.Operation.Name, allowance{burst: 50, refill: 10}
 	case "ssm":
 		return "all", allowance{burst: 40, refill: 40}
+	case "dynamodb": // an account's; what a table has is package dynamodb's
+		return "all", allowance{burst: 40000, refill: 40000}
+	case "monitoring":
+		if rq.Operation.Name == "DescribeAlarms" {
+			return rq.Operation.Name, allowance{burst: 9, refill: 9}
+		}
+		return rq.Operation.Name, allowance{burst: 3, refill: 3}
 	case "iam":
 		return rq.Operation.Name, allowance{burst: 50, refill: 15}
 	}

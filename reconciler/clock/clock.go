@@ -25,13 +25,19 @@ type Moment struct {
 	Earliest, Latest time.Time
 	// Heard says that this process has heard the time from AWS.
 	Heard bool
+	// Ticks is how long this process has run, but for the time that the machine slept or
+	// stood still. HeardAt is Ticks as AWS was heard last.
+	Ticks, HeardAt time.Duration
+	// Wall is the time by this machine's own clock.
+	Wall time.Time
 }
 
 // At makes moments of a clock that is right.
 func At(now func() time.Time) func() Moment {
 	return func() Moment {
 		t := now()
-		return Moment{Earliest: t, Latest: t, Heard: true}
+		ticks := t.Sub(time.Unix(0, 0))
+		return Moment{Earliest: t, Latest: t, Heard: true, Ticks: ticks, HeardAt: ticks, Wall: t}
 	}
 }
 
@@ -52,9 +58,12 @@ type Clock struct {
 }
 
 // New makes a clock that goes as this machine's until it hears of AWS's.
-func New() *Clock {
+func New() *Clock { return By(time.Now) }
+
+// By is New on a machine whose clock, which may be set at any time, is wall.
+func By(wall func() time.Time) *Clock {
 	start := time.Now()
-	return &Clock{wall: time.Now, ticks: func() time.Duration { return time.Since(start) }}
+	return &Clock{wall: wall, ticks: func() time.Duration { return time.Since(start) }}
 }
 
 // Hear takes in what time it is by AWS.
@@ -88,10 +97,10 @@ func (c *Clock) Moment() Moment {
 	defer c.mu.Unlock()
 	now := sample{time.Time{}, c.wall().Round(0), c.ticks()}
 	if c.last.aws.IsZero() {
-		return Moment{Earliest: now.wall, Latest: now.wall}
+		return Moment{Earliest: now.wall, Latest: now.wall, Ticks: now.ticks, Wall: now.wall}
 	}
 	byTicks, byWall := c.last.carriedTo(now)
-	m := Moment{Earliest: byTicks, Latest: byTicks, Heard: true}
+	m := Moment{Earliest: byTicks, Latest: byTicks, Heard: true, Ticks: now.ticks, HeardAt: c.last.ticks, Wall: now.wall}
 	if differ(byTicks, byWall) {
 		m.include(byWall)
 	}

@@ -45,7 +45,7 @@ func (e *env) pool(c *awscloud.Cloud, owner, suffix string, size int32) observed
 	name := e.name(suffix)
 	ref := e.run(c, e.templateAction(owner, suffix)).Template
 	e.Cleanup(func() {
-		// What the case deleted itself is deleted once more, which is no error.
+		// Some the case has deleted itself: to delete them once more is no error.
 		_, _ = c.Execute(e.background(), step.DeleteGroup{Name: name, Force: true})
 		_, _ = c.Execute(e.background(), step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	})

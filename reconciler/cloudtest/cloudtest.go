@@ -1,7 +1,8 @@
 // Package cloudtest is the contract between weir and AWS, as a suite of tests.
 // It says what weir relies on, over the wire and with the real SDK clients, and
 // it is run against the embedded AWS, and by hand against any other endpoint
-// that claims to be AWS. What passes it may stand in for AWS in other tests.
+// that claims to be AWS. An endpoint that passes the suite may stand in for AWS in
+// other tests.
 //
 // An endpoint that lacks something declares it (Harness.Lacks): the cases that
 // need it are then skipped with the reason, so that nobody takes a gap for a

@@ -16,7 +16,7 @@ func kmsContracts() []contract {
 		{"a data key comes plain and encrypted", nil, kmsDataKey},
 		{"a key is named by its id, its ARN or an alias", nil, kmsNames},
 		{"what is not there or disabled is refused", []Capability{KMSRefusals}, kmsRefusals},
-		{"the adapter decrypts by ARN", nil, kmsAdapter},
+		{"the adapter encrypts and decrypts by ARN", nil, kmsAdapter},
 	}
 }
 
@@ -114,11 +114,19 @@ func kmsAdapter(e *env) {
 	plain, err := adapter.Decrypt(e.ctx, aws.ToString(k.Arn), enc.CiphertextBlob, context)
 	e.must(err)
 	e.equal("text", "text", string(plain))
+	blob, err := adapter.Encrypt(e.ctx, aws.ToString(k.Arn), []byte("another"), context)
+	e.must(err)
+	plain, err = adapter.Decrypt(e.ctx, aws.ToString(k.Arn), blob, context)
+	e.must(err)
+	e.equal("text", "another", string(plain))
+	if _, err := adapter.Encrypt(e.ctx, "alias/x", nil, nil); err == nil {
+		e.Error("what is no ARN encrypts")
+	}
 	if _, err := adapter.Decrypt(e.ctx, aws.ToString(k.Arn), enc.CiphertextBlob, nil); err == nil {
 		e.Error("a wrong context decrypts")
 	}
 	if _, err := adapter.Decrypt(e.ctx, "alias/x", enc.CiphertextBlob, nil); err == nil {
 		e.Error("what is no ARN decrypts")
 	}
-	e.equal("calls", 2, calls)
+	e.equal("calls", 4, calls)
 }

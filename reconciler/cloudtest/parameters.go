@@ -28,7 +28,7 @@ func (e *env) parameter(suffix string) string {
 	e.Helper()
 	name := "/" + e.mark + "/" + suffix
 	e.Cleanup(func() {
-		// What the case deleted itself is gone already.
+		// The case may have deleted it itself.
 		_, _ = e.ssm.DeleteParameter(e.background(), &ssm.DeleteParameterInput{Name: aws.String(name)})
 	})
 	return name

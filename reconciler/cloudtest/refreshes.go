@@ -17,6 +17,7 @@ func refreshContracts() []contract {
 		{"one refresh at a time, and it can be cancelled", needs, refreshOnlyOne},
 		{"rollback needs a pinned version", needs, rollbackNeedsNumber},
 		{"a rollback is cancelled", needs, rollbackIsCancelled},
+		{"a rollback brings back what the group is set to", needs, rollbackBringsBack},
 		{"an instance type that the policy lost does not match", needs, refreshReplacesLostTypes},
 		{"a group without a refresh has an empty history", needs, noRefreshes},
 	}
@@ -138,6 +139,38 @@ func rollbackIsCancelled(e *env) {
 	_, err = e.startRefresh(name, second)
 	e.must(err)
 	e.ended(name, types.InstanceRefreshStatusSuccessful)
+}
+
+// rollbackBringsBack: machines that a refresh has launched go, and only a refresh that is
+// under way, and has a desired configuration, can be turned around.
+func rollbackBringsBack(e *env) {
+	name, second, before := e.rolling()
+	rollback := func() error {
+		_, err := e.asg.RollbackInstanceRefresh(e.ctx, &autoscaling.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String(name)})
+		return err
+	}
+	e.refused(rollback(), "ActiveInstanceRefreshNotFound")
+	id, err := e.startRefresh(name, second)
+	e.must(err)
+	e.eventually("a machine of the new version", func() bool {
+		return slices.ContainsFunc(e.describe(name).Instances, func(i types.Instance) bool {
+			return i.LaunchTemplate != nil && aws.ToString(i.LaunchTemplate.Version) == "2"
+		})
+	})
+	e.must(rollback())
+	r := e.refresh(name)
+	e.equal("the refresh", id, aws.ToString(r.InstanceRefreshId))
+	e.equal("meanwhile", types.InstanceRefreshStatusRollbackInProgress, r.Status)
+	e.refused(rollback(), "IrreversibleInstanceRefresh")
+	e.ended(name, types.InstanceRefreshStatusRollbackSuccessful)
+	g := e.inService(name, len(before))
+	e.equal("the group's version", "1", aws.ToString(g.LaunchTemplate.Version))
+	for _, in := range g.Instances {
+		e.equal("the version of "+aws.ToString(in.InstanceId), "1", aws.ToString(in.LaunchTemplate.Version))
+	}
+	_, err = e.asg.StartInstanceRefresh(e.ctx, &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: aws.String(name)})
+	e.must(err)
+	e.refused(rollback(), "IrreversibleInstanceRefresh")
 }
 
 // refreshReplacesLostTypes: what matches has an instance type that the policy still

@@ -89,11 +89,8 @@ func HashOfSource(data intent.TemplateData, image []byte) string {
 	return ShortHash(BodyJSON(&data), image)
 }
 
-// Description is the text that weir writes as a version's description: the hashes, then
-// the commit, so that the console reads like a log.
-func Description(body, source string, c Commit) string { return Describe(body+":"+source, c) }
-
-// Describe puts the commit behind what the hashes say.
+// Describe is the text that weir writes as a version's description: the hashes (the body's and
+// the source's, with a colon between them), then the commit, so that the console reads like a log.
 func Describe(hashes string, c Commit) string {
 	text := descriptionPrefix + hashes
 	if c.Revision != "" {

@@ -19,7 +19,7 @@ func conditions(items []*item) map[string]gates.Conditions {
 	}
 	out := make(map[string]gates.Conditions, len(items))
 	for _, it := range items {
-		c := gates.Conditions{Rendered: it.wanted(), DependsOn: order.before(it.name)}
+		c := gates.Conditions{Rendered: it.wanted(), DependsOn: order.before(it.name), Seq: it.desired.Seq}
 		c.Wanted = c.Rendered + it.configured()
 		// Zones were found when the configuration was read.
 		c.Windows, _ = it.target.Calendar()

@@ -32,7 +32,7 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 			Prune: basis.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
-		Source:  t.Source, Ref: snap.Ref, Commit: content.Commit{Revision: snap.Revision, Subject: snap.Subject},
+		Source:  t.Source, Ref: snap.Ref, Seq: it.view.Seq, Commit: content.Commit{Revision: snap.Revision, Subject: snap.Subject},
 		Touched:  snap.Revision != "" && it.render.touchedBy == snap.Revision,
 		Proposed: it.proposed,
 		Err:      it.err, Diagnostics: it.diags,
@@ -90,9 +90,9 @@ func (f *Fleet) endpoint(t *target.Target) string {
 	case f.o.Endpoint != "":
 		return f.o.Endpoint
 	case t.EndpointURL != "":
-		return t.EndpointURL
+		return target.Endpoint(t.EndpointURL)
 	default:
-		return f.o.Config.Endpoint
+		return target.Endpoint(f.o.Config.Endpoint)
 	}
 }
 

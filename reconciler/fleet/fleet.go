@@ -42,6 +42,8 @@ type View struct {
 	// Snapshot has no tree before the first good one.
 	Snapshot snapshot.Snapshot
 	Err      error
+	// Seq is Desired.Seq.
+	Seq int64
 	// At gives another commit of the source.
 	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
 	// Verify stands for the signatures that are asked for of the source's commits:

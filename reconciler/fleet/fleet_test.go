@@ -244,7 +244,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// What a target wants is told apart by all that it comes from, and by nothing else.
+// All that a target's wish comes from tells it from another, and nothing else does.
 func TestWhatATargetWants(t *testing.T) {
 	const one = "- {name: one, path: o/one, region: eu-west-1, varsFrom: [{file: vars}]"
 	wants := func(targets, revision, vars string, tr tree.Map) string {
@@ -314,7 +314,7 @@ func TestAllowedPrunes(t *testing.T) {
 		"s\n\nWeir-Allow-Prune: a b":                        {"a b"},
 		"s\n\nWeir-Allow-Prune: a\nSome prose":              nil,
 	} {
-		if diff := cmp.Diff(want, AllowedPrunes(message)); diff != "" {
+		if diff := cmp.Diff(want, allowedPrunes(message)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", message, diff)
 		}
 	}

@@ -97,8 +97,8 @@ func expandTarget(t *target.Target, v View, limits target.Limits, room int) []*i
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
 	}
 	if v.Snapshot.Tree == nil {
-		// Which targets a wildcard stands for is unknown. One that stands for
-		// them all keeps the account from being taken for complete.
+		// Nobody knows which targets a wildcard stands for. One that stands for them
+		// all keeps the account from being taken for complete.
 		err := v.Err
 		if err == nil {
 			err = fmt.Errorf("read source %s: not read yet", t.Source)

@@ -30,8 +30,8 @@ func TestAKeptRenderStandsForItsOwnPathOnly(t *testing.T) {
 	}
 }
 
-// What earlier commits wanted is forgotten, however many there were, and targets that
-// are gone leave nothing behind.
+// The fleet forgets what earlier commits wanted, however many there were, and targets
+// that are gone leave nothing behind.
 func TestRendersOfEarlierCommitsAreForgotten(t *testing.T) {
 	h := newHarness(t, globbed)
 	big := func(n int) string {

@@ -96,8 +96,7 @@ func boots(bytes int, names ...string) tree.Map {
 	return m
 }
 
-// A target that is more than there may be of all is refused by itself, and stays so
-// without being rendered again until there is room. Nothing of it may be deleted.
+// weir refuses the one target that exceeds the common limit, and does not render it again until there is room. It deletes nothing of that target.
 func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limits       target.Limits
@@ -192,9 +191,9 @@ func TestMoreThanAProposalMayAdd(t *testing.T) {
 	}
 }
 
-// A target that was too much for the fleet is none of a review's business: it is not
-// rendered for it again and again, though there would be room in the review's own, and it
-// is not said to be touched. One that the proposal makes fit is rendered, and shown.
+// A review passes over a target that was too much for the fleet. It does not render it
+// again and again, though there would be room in the review's own, and does not say that
+// it is touched. One that the proposal makes fit is rendered, and shown.
 func TestAReviewDoesNotRetryWhatWasTooMuch(t *testing.T) {
 	h := newHarness(t, globbed)
 	h.fleet.o.Config.Limits = target.Limits{Nodes: 230}
@@ -236,8 +235,7 @@ func TestDefaultLimits(t *testing.T) {
 	}
 }
 
-// What was made and has not taken the place of its target's last render yet counts in
-// place of that one.
+// A new render counts in place of its target's last one before it takes its place.
 func TestRoomCountsWhatWillBe(t *testing.T) {
 	kept := func(pools int) *render.Kept { return &render.Kept{Set: intent.Set{Pools: make([]intent.Pool, pools)}} }
 	o := newBudget(target.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))

@@ -218,7 +218,7 @@ func missing(t tree.Tree, p string) (bool, error) {
 // allows reports whether a trailer of the commit has still to be looked into.
 func (it *item) allows() bool {
 	r, snap := it.render, it.view.Snapshot
-	if r.allowedBy == snap.Revision || slices.Contains(AllowedPrunes(snap.Message), it.name) {
+	if r.allowedBy == snap.Revision || slices.Contains(allowedPrunes(snap.Message), it.name) {
 		return r.allowedBy != snap.Revision
 	}
 	r.allowed, r.allowedBy = nil, snap.Revision
@@ -234,7 +234,7 @@ func (it *item) allow(ctx context.Context) error {
 		return nil
 	}
 	it.render.allowed = nil
-	if !slices.Contains(AllowedPrunes(snap.Message), it.name) {
+	if !slices.Contains(allowedPrunes(snap.Message), it.name) {
 		it.render.allowedBy = snap.Revision
 		return nil
 	}
@@ -277,8 +277,8 @@ func (it *item) allow(ctx context.Context) error {
 // pruneTrailer is the Git trailer that lets a target delete more than its limit.
 const pruneTrailer = "Weir-Allow-Prune"
 
-// AllowedPrunes are the targets that a commit message's trailers name, one each.
-func AllowedPrunes(message string) []string {
+// allowedPrunes are the targets that a commit message's trailers name, one each.
+func allowedPrunes(message string) []string {
 	var out []string
 	for _, t := range snapshot.Trailers(message) {
 		if strings.EqualFold(t.Key, pruneTrailer) {

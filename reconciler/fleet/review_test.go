@@ -93,7 +93,7 @@ func TestAProposalTouchesWhatItChanges(t *testing.T) {
 			t.Errorf("%s touches %v", revision, r.Touched)
 		}
 	}
-	// Nothing of it stays.
+	// The reviews have left nothing behind.
 	if c, _ := h.compose(base); len(c.Revisions[0].Touched) != 3 || len(c.Revisions[0].Removed) != 0 {
 		t.Errorf("after reviews: %+v", c.Revisions)
 	}
@@ -178,7 +178,7 @@ func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
 			}
 		}
 	}
-	// What is not touched is not rendered anew without its secrets.
+	// weir does not render an untouched target again without its secrets.
 	if r = h.review(base, Proposal{Snapshot: snap("head", with(m, map[string]string{"o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n"})), Untrusted: true}); !slices.Equal(r.Touched, []string{"u"}) {
 		t.Errorf("touched: %v", r.Touched)
 	}
@@ -247,8 +247,7 @@ func TestProposalsHideOnlyWhatTheyChange(t *testing.T) {
 	}
 }
 
-// What a proposal with a registry of its own calls secret is masked for who made it, and
-// for nobody else.
+// weir masks the secrets of a proposal with its own registry for its sender alone.
 func TestADraftHidesNothingFromOthers(t *testing.T) {
 	h := newHarness(t, globbed)
 	h.fleet.o.Secrets = &redact.Registry{}

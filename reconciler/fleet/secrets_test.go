@@ -18,8 +18,8 @@ func secretsAt(revision string, t tree.Tree) View {
 	return View{Snapshot: snapshot.Snapshot{Source: "s", Revision: revision, Tree: t}}
 }
 
-// What is encrypted costs one more build, without a second walk over the files, and
-// only where it is. Allocations are counted: time says nothing on a busy machine.
+// Only a target with encrypted values costs one more build, without a second walk over the files. The test counts allocations: time says nothing on a
+// busy machine.
 func TestSecretsCostOneMoreBuild(t *testing.T) {
 	key := sopstest.Age(t)
 	file := filepath.Join(t.TempDir(), "vars.yaml")
@@ -57,7 +57,7 @@ func TestSecretsCostOneMoreBuild(t *testing.T) {
 	}
 }
 
-// What targets that have gone had to hide is forgotten, and the memory is what it was.
+// weir forgets the secrets of removed targets, and its memory falls back.
 func TestSecretsOfGoneTargetsAreForgotten(t *testing.T) {
 	key := sopstest.Age(t)
 	h := newHarness(t, fmt.Sprintf("- {name: '{1}', path: 'o/*', region: eu-west-1, ageKeyFiles: [%q]}\n", key.IdentityFile(t)))

@@ -239,8 +239,8 @@ func TestRowsWithoutADirectoryAreWarnedOf(t *testing.T) {
 	}
 }
 
-// A review says nothing of rows without a directory: that is about the configuration, and
-// who proposes a change cannot mend it. What the proposal adds finds its row all the same.
+// A review says nothing of rows without a directory: that is about the configuration, and who proposes a change cannot mend it. Targets that the
+// proposal adds still find their rows.
 func TestAReviewIsSilentAboutRows(t *testing.T) {
 	h := newTabled(t, tabled)
 	m := pools("o/dev", "o/prod")
@@ -334,8 +334,8 @@ func TestValuesOfEachDirectory(t *testing.T) {
 	}
 }
 
-// Values beside a directory are part of what its target read: a commit that changes
-// them renders that target again, and no other. What the configuration fixes stays.
+// Values beside a directory are part of what its target read: a commit that changes them renders that target again, and no other. Values that the
+// configuration fixes stay.
 func TestValuesOfTheRepository(t *testing.T) {
 	h := newHarness(t, "- {name: '{1}', path: 'o/*', region: eu-west-1, vars: {NAME: '{1}'}, varsFrom: [{path: values.env}]}\n")
 	m := pools("o/one", "o/two")
@@ -382,7 +382,7 @@ func TestValuesOfTheRepository(t *testing.T) {
 	}
 }
 
-// What the configuration keeps secret, no file of the repository takes the place of.
+// No file of the repository replaces a secret value of the configuration.
 func TestASecretValueIsNotTheRepositorys(t *testing.T) {
 	h := newHarness(t, "- {name: one, path: o/one, region: eu-west-1, varsFrom: [{file: secret.env, secret: true}, {path: values.env}]}\n")
 	if err := os.WriteFile(filepath.Join(h.dir, "secret.env"), []byte("TOKEN=hunter2hunter2\n"), 0o600); err != nil {

@@ -10,8 +10,8 @@
 //
 // Everything that a person asks for ends by itself, by AWS's clock: a hold lasts until
 // that clock is surely past its end, and a permission ends when the clock may be. An
-// approval is for one digest. It is used up by becoming a grant, on record before the
-// first step runs, and the grant holds for as long as the target wants the same, so
+// approval is for one digest. It becomes a grant, on record before the first step runs,
+// and is then used up. The grant holds for as long as the target wants the same, so
 // that neither a crash nor a newer commit lets anything run that no person saw.
 package gates
 
@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/clock"
@@ -29,8 +30,8 @@ import (
 
 // How long what people ask for holds.
 const (
-	ApprovalFor = 7 * 24 * time.Hour
-	OverrideFor = time.Hour
+	approvalFor = 7 * 24 * time.Hour
+	overrideFor = time.Hour
 	// LongestSuspension bounds a suspension: one that is forgotten ends.
 	LongestSuspension = 90 * 24 * time.Hour
 )
@@ -45,6 +46,9 @@ type Suspension struct {
 	By     string    `json:"by"`
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
+	// Unsure is how long it lasts, until AWS has said what time it was as it was asked for.
+	// A machine that has stood still does not know, and its clock would end it early.
+	Unsure time.Duration `json:"unsure,omitempty"`
 }
 
 // Text says who suspended, until when, and why.
@@ -91,12 +95,18 @@ var (
 
 // Book is the record of all of it.
 type Book struct {
-	db  *state.DB
+	db  state.Store
 	now func() clock.Moment
+
+	mu sync.Mutex
+	// asked is when suspensions that are unsure were asked for of this process.
+	asked map[string]asking
 }
 
 // NewBook keeps its record in db.
-func NewBook(db *state.DB, now func() clock.Moment) *Book { return &Book{db: db, now: now} }
+func NewBook(db state.Store, now func() clock.Moment) *Book {
+	return &Book{db: db, now: now, asked: map[string]asking{}}
+}
 
 // Records are the records in force at one moment, sorted.
 type Records struct {
@@ -112,13 +122,20 @@ type Records struct {
 // Read returns what holds now. A record that cannot be read counts as lost: it may have
 // been a suspension.
 func (b *Book) Read() Records {
-	r := Records{Suspensions: []Suspension{}, Approvals: []Approval{}, Overrides: []Override{}, Grants: []Grant{}}
+	var r Records
 	now := b.now()
+	var unsure []Suspension
 	err := b.db.View(func(tx *state.Tx) (err error) {
+		r, unsure = Records{Suspensions: []Suspension{}, Approvals: []Approval{}, Overrides: []Override{}, Grants: []Grant{}}, nil
 		r.Lost, err = state.LossOf(tx)
 		return errors.Join(
 			err,
-			suspensions.ForEach(tx, "", func(_ string, s Suspension) error { return keep(&r.Suspensions, s, now.Earliest.Before(s.Until)) }),
+			suspensions.ForEach(tx, "", func(_ string, s Suspension) error {
+				if s.Unsure > 0 && b.dated(&s, now) {
+					unsure = append(unsure, s)
+				}
+				return keep(&r.Suspensions, s, b.suspends(s, now))
+			}),
 			approvals.ForEach(tx, "", func(_ string, a Approval) error { return keep(&r.Approvals, a, allows(now, a.Since, a.Until)) }),
 			overrides.ForEach(tx, "", func(_ string, o Override) error { return keep(&r.Overrides, o, allows(now, o.Since, o.Until)) }),
 			grants.ForEach(tx, "", func(_ string, g Grant) error { return keep(&r.Grants, g, allows(now, g.Since, g.Until)) }),
@@ -127,6 +144,7 @@ func (b *Book) Read() Records {
 	if err != nil {
 		r.Lost = &state.Loss{Why: err.Error()}
 	}
+	b.keepDates(unsure)
 	return r
 }
 
@@ -169,7 +187,10 @@ func (s Suspension) key() string { return s.Target + "\x00" + s.Pool }
 // Suspend suspends for a time; an earlier suspension of the same is replaced.
 func (b *Book) Suspend(s Suspension, length time.Duration) (Suspension, error) {
 	now := b.now()
-	s.Since, s.Until = now.Latest, now.Latest.Add(length)
+	s.Since, s.Until, s.Unsure = now.Latest, now.Latest.Add(length), length
+	b.mu.Lock()
+	b.asked[s.key()] = asking{s.Since, now.Ticks}
+	b.mu.Unlock()
 	return s, b.db.Update(func(tx *state.Tx) error {
 		if err := b.tidy(tx); err != nil {
 			return err
@@ -208,7 +229,7 @@ func (b *Book) Resume(target, pool string, all bool) (ended []Suspension, err er
 // Approve lets plans with the digest run.
 func (b *Book) Approve(digest, by string) (Approval, error) {
 	a := Approval{Digest: digest, By: by, Since: b.now().Earliest}
-	a.Until = a.Since.Add(ApprovalFor)
+	a.Until = a.Since.Add(approvalFor)
 	return a, b.db.Update(func(tx *state.Tx) error {
 		if err := b.tidy(tx); err != nil {
 			return err
@@ -220,7 +241,7 @@ func (b *Book) Approve(digest, by string) (Approval, error) {
 // Override opens the windows of a target.
 func (b *Book) Override(target, by string) (Override, error) {
 	o := Override{Target: target, By: by, Since: b.now().Earliest}
-	o.Until = o.Since.Add(OverrideFor)
+	o.Until = o.Since.Add(overrideFor)
 	return o, b.db.Update(func(tx *state.Tx) error { return overrides.Put(tx, target, o) })
 }
 
@@ -242,8 +263,23 @@ func (b *Book) Split(a Approval, ready []Grant) error {
 }
 
 // Begin turns the approval of a plan, whose first step is about to run, into a grant.
+// It fails where somebody suspended the target meanwhile: of both, the suspension wins,
+// whichever member stored it.
 func (b *Book) Begin(g Grant) error {
+	now := b.now()
 	return b.db.Update(func(tx *state.Tx) error {
+		var held *Suspension
+		if err := suspensions.ForEach(tx, "", func(_ string, s Suspension) error {
+			if (s.Target == "" || s.Target == g.Target && s.Pool == "") && b.suspends(s, now) {
+				held = &s
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if held != nil {
+			return errors.New(held.Text())
+		}
 		return errors.Join(grants.Put(tx, g.Target, g), approvals.Delete(tx, g.Digest))
 	})
 }
@@ -257,12 +293,13 @@ func (b *Book) Done(target string) error {
 
 // tidy removes what has ended by AWS's clock: what a wrong one removes is gone.
 func (b *Book) tidy(tx *state.Tx) error {
-	if !b.now().Heard {
+	moment := b.now()
+	if !moment.Heard {
 		return nil
 	}
-	now := b.now().Earliest
+	now := moment.Earliest
 	return errors.Join(
-		expire(tx, suspensions, func(s Suspension) time.Time { return s.Until }, now),
+		suspensions.Remove(tx, func(s Suspension, err error) bool { return err == nil && !b.suspends(s, moment) }),
 		expire(tx, approvals, func(a Approval) time.Time { return a.Until }, now),
 		expire(tx, overrides, func(o Override) time.Time { return o.Until }, now),
 		expire(tx, grants, func(g Grant) time.Time { return g.Until }, now),

@@ -16,16 +16,20 @@ func TestClocksThatAreSet(t *testing.T) {
 	b, c := newBook(t)
 	made, d := c.at, known{"prod"}
 	for _, do := range []func() error{
-		func() error { _, err := Suspend(b, d, Request{Target: "prod", Reason: "x", For: "2h"}); return err },
 		func() error { _, err := b.Approve("d", "ann"); return err },
 		func() error { _, err := b.Override("prod", "ann"); return err },
 		func() error {
-			return b.Begin(Grant{Approval: Approval{Digest: "g", Since: made, Until: made.Add(ApprovalFor)}, Target: "prod"})
+			return b.Begin(Grant{Approval: Approval{Digest: "g", Since: made, Until: made.Add(approvalFor)}, Target: "prod"})
 		},
+		func() error { _, err := Suspend(b, d, Request{Target: "prod", Reason: "x", For: "2h"}); return err },
 	} {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	c.at = made.Add(2 * early) // AWS is heard once more, and says that the clock was right
+	if r := read(t, b); r.Suspensions[0].Unsure != 0 || !r.Suspensions[0].Until.Equal(made.Add(2*time.Hour)) {
+		t.Errorf("by a clock that is right: %+v", r.Suspensions)
 	}
 	for name, tt := range map[string]struct {
 		earliest, latest                           time.Duration // since it was asked for
@@ -71,7 +75,7 @@ func TestClocksThatAreSet(t *testing.T) {
 		t.Errorf("suspended until %s, %v", s.Until, err)
 	}
 	a, err := b.Approve("e", "ann")
-	if err != nil || !a.Until.Equal(made.Add(ApprovalFor)) {
+	if err != nil || !a.Until.Equal(made.Add(approvalFor)) {
 		t.Errorf("approved until %s, %v", a.Until, err)
 	}
 }
@@ -95,6 +99,50 @@ func TestWindowsInDoubt(t *testing.T) {
 		text := windowText(windows, clock.Moment{Earliest: noon.Add(tt.earliest), Latest: noon.Add(tt.latest)})
 		if (text == "") != tt.open {
 			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
+// TestSuspendedByAClockThatIsBehind asks for a suspension of two hours when the clock is
+// five behind, as after a machine has stood still: it lasts two hours.
+func TestSuspendedByAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	const behind = 5 * time.Hour
+	for name, tt := range map[string]struct {
+		heard   bool // AWS, before the machine stood still
+		restart time.Duration
+	}{"heard before": {true, 0}, "not heard before": {false, 0}, "restarted": {true, time.Minute}, "asked while nothing ran": {false, time.Hour}} {
+		b, c := newBook(t)
+		began := c.at
+		heardAt, seen := time.Duration(0), -behind // how wrong what it heard last is
+		b.now = func() clock.Moment {
+			ticks := c.at.Sub(began)
+			at := c.at.Add(seen)
+			return clock.Moment{Earliest: at, Latest: at, Wall: c.at.Add(-behind), Ticks: ticks, HeardAt: heardAt, Heard: tt.heard}
+		}
+		if _, err := Suspend(b, known{"prod"}, Request{Target: "prod", Reason: "x", For: "2h"}); err != nil {
+			t.Fatal(err)
+		}
+		suspended := func(when string, after time.Duration, want int) {
+			t.Helper()
+			c.at = began.Add(after)
+			if r := read(t, b); len(r.Suspensions) != want {
+				t.Errorf("%s, %s after %v: %+v", name, when, after, r)
+			}
+		}
+		suspended("nothing heard", time.Minute, 1)
+		heardAt = time.Minute // an answer that was on its way
+		suspended("old answer", time.Minute, 1)
+		if tt.restart > 0 {
+			b, tt.heard = NewBook(b.db, b.now), false
+			suspended("restarted", tt.restart, 1)
+		}
+		tt.heard, heardAt, seen = true, 7*time.Minute+tt.restart, 0
+		suspended("heard", 7*time.Minute+tt.restart, 1)
+		suspended("heard", 119*time.Minute, 1)
+		suspended("heard", 2*time.Hour+2*time.Minute, 0)
+		if _, err := b.Resume("else", "", true); err != nil { // It tidies.
+			t.Fatal(err)
 		}
 	}
 }

@@ -29,8 +29,8 @@ type Request struct {
 	Digest         string `json:"digest,omitempty"`
 	Retry          bool   `json:"retry,omitempty"`
 	OverrideWindow bool   `json:"overrideWindow,omitempty"`
-	// AcceptLostState makes weir write again after suspensions and approvals were lost.
-	AcceptLostState bool `json:"acceptLostState,omitempty"`
+	// AfterLoss makes weir write again after suspensions and approvals were lost.
+	AfterLoss bool `json:"afterLoss,omitempty"`
 }
 
 // Answer is the result of a request.
@@ -47,6 +47,22 @@ type Answer struct {
 	Overrides  []Override `json:"overrides,omitempty"`
 	// Accepted is the loss with which weir goes on.
 	Accepted *state.Loss `json:"accepted,omitempty"`
+	// HeededBy names the daemons that own what it is about and have read it, where several
+	// share the work: no write that begins later is against it. Stored says that there are
+	// others, or that nobody owns it now: who does reads it first.
+	HeededBy []string `json:"heededBy,omitempty"`
+	Stored   bool     `json:"stored,omitempty"`
+}
+
+// Heed says who has read the request, in sentences; nothing where one daemon is alone.
+func (a Answer) Heed() (out []string) {
+	if len(a.HeededBy) > 0 {
+		out = append(out, "It is heeded by "+strings.Join(a.HeededBy, ", ")+".")
+	}
+	if a.Stored {
+		out = append(out, "It is stored, and who owns what it is about reads it before the next write.")
+	}
+	return out
 }
 
 // Fault is an error in a request, with what to do.
@@ -74,7 +90,7 @@ type Daemon interface {
 	Approved(a Approval) []string
 	// Reconcile starts a pass now, which tries again the parked steps of the targets
 	// where retry is set; no targets stand for all. It returns them.
-	Reconcile(targets []string, retry bool) []string
+	Reconcile(targets []string, retry bool) ([]string, error)
 }
 
 var (
@@ -109,6 +125,9 @@ func Resume(b *Book, d Daemon, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if r.AfterLoss {
+		return resumeAfterLoss(b, d, r)
+	}
 	ended, err := b.Resume(s.Target, s.Pool, r.All)
 	out := Answer{Resumed: ended}
 	for _, have := range b.Read().Suspensions {
@@ -116,6 +135,23 @@ func Resume(b *Book, d Daemon, r Request) (Answer, error) {
 			out.Stays = append(out.Stays, have)
 		}
 	}
+	return out, err
+}
+
+// resumeAfterLoss goes on with the records that there are. It ends no suspension: those
+// that there are were made, or made again, for what comes now.
+func resumeAfterLoss(b *Book, d Daemon, r Request) (out Answer, err error) {
+	if r.Target != "" || !r.All {
+		return out, fault("say weir resume --all --after-loss", "going on after a loss is for all targets at once")
+	}
+	switch out.Accepted, err = b.AcceptLoss(); {
+	case err != nil:
+		return Answer{}, err
+	case out.Accepted == nil:
+		return Answer{}, fault("leave --after-loss out", "nothing was lost")
+	}
+	out.Stays = b.Read().Suspensions
+	out.Reconciled, err = d.Reconcile(nil, false)
 	return out, err
 }
 
@@ -140,18 +176,6 @@ func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 		}
 	}
 	var out Answer
-	if r.AcceptLostState {
-		if len(r.Targets) > 0 {
-			return Answer{}, fault("leave the targets out", "accepting a loss holds for all targets at once")
-		}
-		var err error
-		switch out.Accepted, err = b.AcceptLoss(); {
-		case err != nil:
-			return Answer{}, err
-		case out.Accepted == nil:
-			return Answer{}, fault("leave --accept-lost-state out", "nothing was lost")
-		}
-	}
 	if r.OverrideWindow {
 		if len(r.Targets) == 0 {
 			return Answer{}, fault("name the targets", "a window is overridden for named targets only")
@@ -164,8 +188,9 @@ func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 			out.Overrides = append(out.Overrides, o)
 		}
 	}
-	out.Reconciled = d.Reconcile(r.Targets, r.Retry)
-	return out, nil
+	var err error
+	out.Reconciled, err = d.Reconcile(r.Targets, r.Retry)
+	return out, err
 }
 
 func unknown(d Daemon, target string) error {
@@ -215,7 +240,7 @@ func noPool(target, name string, pools []string) error {
 	return fault("its pools are "+strings.Join(pools, ", ")+more, "target %q has not exactly one pool %q", Line(target, 80), Line(name, 80))
 }
 
-// Who is a user's name as it is kept.
+// Who returns a user's name as weir stores it.
 func Who(name string) string {
 	if name = Line(name, 64); name == "" {
 		return "somebody"

@@ -24,6 +24,8 @@ type Conditions struct {
 	// that want the same have the same, in whatever process. It is empty where
 	// nothing is known to be wanted.
 	Rendered string
+	// Seq is Desired.Seq of the target.
+	Seq int64
 	// Wanted is Rendered with what the configuration says of the target beside it.
 	Wanted string
 }
@@ -114,7 +116,7 @@ func LossText(lost state.Loss) string {
 	if !lost.Since.IsZero() {
 		since = " since " + lost.Since.UTC().Format("2 Jan 2006 15:04 MST")
 	}
-	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay, then weir reconcile --accept-lost-state"
+	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay, then weir resume --all --after-loss"
 }
 
 func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {

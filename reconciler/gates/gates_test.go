@@ -52,11 +52,11 @@ func read(t *testing.T, b *Book) Records {
 // known is a daemon with the targets that it names.
 type known []string
 
-func (k known) Knows(target string) bool              { return slices.Contains(k, target) }
-func (k known) Targets() []string                     { return k }
-func (known) Pools(string) []string                   { return nil }
-func (known) Approved(Approval) []string              { return nil }
-func (k known) Reconcile(t []string, _ bool) []string { return t }
+func (k known) Knows(target string) bool                       { return slices.Contains(k, target) }
+func (k known) Targets() []string                              { return k }
+func (known) Pools(string) []string                            { return nil }
+func (known) Approved(Approval) []string                       { return nil }
+func (k known) Reconcile(t []string, _ bool) ([]string, error) { return t, nil }
 
 func TestWhatIsAskedForEndsByItself(t *testing.T) {
 	b, c := newBook(t)
@@ -87,18 +87,18 @@ func TestWhatIsAskedForEndsByItself(t *testing.T) {
 	for _, step := range []struct {
 		after                             time.Duration
 		suspensions, approvals, overrides int
-	}{{time.Hour - time.Second, 3, 1, 1}, {time.Hour, 2, 1, 0}, {2 * time.Hour, 1, 1, 0}, {ApprovalFor - time.Second, 0, 1, 0}, {ApprovalFor, 0, 0, 0}} {
+	}{{time.Hour - time.Second, 3, 1, 1}, {time.Hour, 2, 1, 0}, {2 * time.Hour, 1, 1, 0}, {approvalFor - time.Second, 0, 1, 0}, {approvalFor, 0, 0, 0}} {
 		c.at = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC).Add(step.after)
 		r := read(t, b)
 		if len(r.Suspensions) != step.suspensions || len(r.Approvals) != step.approvals || len(r.Overrides) != step.overrides {
 			t.Errorf("after %s: %+v", step.after, r)
 		}
 	}
-	// What has ended is removed by the next change.
+	// The next change removes a suspension that has ended.
 	if _, err := Suspend(b, d, Request{Target: "prod", Reason: "again", For: "1h"}); err != nil {
 		t.Fatal(err)
 	}
-	c.at = c.at.Add(-ApprovalFor)
+	c.at = c.at.Add(-approvalFor)
 	if r := read(t, b); len(r.Suspensions) != 1 || len(r.Approvals) != 0 {
 		t.Errorf("kept: %+v", r)
 	}
@@ -307,7 +307,7 @@ func TestALossHoldsEverything(t *testing.T) {
 			if err := b.db.Update(spoil); err != nil {
 				t.Fatal(err)
 			}
-			// What must stay can be suspended again before that.
+			// A target that must stay can be suspended again before that.
 			if _, err := b.Suspend(Suspension{Target: "again", Reason: "r", By: "ann"}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
@@ -319,23 +319,23 @@ func TestALossHoldsEverything(t *testing.T) {
 			pending := Pending{Ready: map[string]Grant{"prod": {Approval: Approval{Digest: "d"}, Target: "prod"}}, Begin: func(Grant) error { return nil }}
 			Gate(batches, nil, r, Before{}, pending, clock.At(time.Now)())
 			d := batches[0].Targets[0]
-			if !d.Policy.Suspended || d.Policy.Gates.Grant != nil || d.Begin != nil || !strings.Contains(d.Policy.Gates.Suspended, "weir reconcile --accept-lost-state") ||
+			if !d.Policy.Suspended || d.Policy.Gates.Grant != nil || d.Begin != nil || !strings.Contains(d.Policy.Gates.Suspended, "weir resume --all --after-loss") ||
 				len(d.Diagnostics) != 1 || d.Diagnostics[0].Code != "state-lost" {
 				t.Errorf("the target may do %+v, begin %t, says %v", d.Policy.Gates, d.Begin != nil, d.Diagnostics)
 			}
 
 			var wrong *Fault
-			if _, err := Reconcile(b, pooled{"prod": {"a/b"}}, Request{AcceptLostState: true, Targets: []string{"prod"}}); !errors.As(err, &wrong) {
+			if _, err := Resume(b, pooled{"prod": {"a/b"}}, Request{AfterLoss: true, Target: "prod"}); !errors.As(err, &wrong) {
 				t.Errorf("for one target: %v", err)
 			}
-			out, err := Reconcile(b, pooled{}, Request{AcceptLostState: true})
+			out, err := Resume(b, pooled{}, Request{AfterLoss: true, All: true})
 			if err != nil || out.Accepted == nil {
 				t.Fatalf("accepted %+v, %v", out.Accepted, err)
 			}
 			if r = b.Read(); r.Lost != nil || len(r.Suspensions) != 2 {
 				t.Errorf("after that: %+v", r)
 			}
-			if _, err := Reconcile(b, pooled{}, Request{AcceptLostState: true}); !errors.As(err, &wrong) || wrong.Message != "nothing was lost" {
+			if _, err := Resume(b, pooled{}, Request{AfterLoss: true, All: true}); !errors.As(err, &wrong) || wrong.Message != "nothing was lost" {
 				t.Errorf("a second time: %v", err)
 			}
 		})
@@ -345,11 +345,11 @@ func TestALossHoldsEverything(t *testing.T) {
 // pooled is a daemon whose targets have pools.
 type pooled map[string][]string
 
-func (p pooled) Knows(target string) bool            { return p[target] != nil }
-func (p pooled) Targets() []string                   { return slices.Collect(maps.Keys(p)) }
-func (p pooled) Pools(target string) []string        { return p[target] }
-func (pooled) Approved(Approval) []string            { return nil }
-func (pooled) Reconcile(t []string, _ bool) []string { return t }
+func (p pooled) Knows(target string) bool                     { return p[target] != nil }
+func (p pooled) Targets() []string                            { return slices.Collect(maps.Keys(p)) }
+func (p pooled) Pools(target string) []string                 { return p[target] }
+func (pooled) Approved(Approval) []string                     { return nil }
+func (pooled) Reconcile(t []string, _ bool) ([]string, error) { return t, nil }
 
 // A pool that a target does not have cannot be suspended; a name without a namespace
 // stands for the one pool that has it.
@@ -378,7 +378,7 @@ func TestSuspendedPoolsExist(t *testing.T) {
 			t.Errorf("%s: %+v, %v", tc.name, out.Suspension, err)
 		}
 	}
-	// What was suspended and is gone can be resumed.
+	// A suspended pool that is gone can be resumed.
 	b, _ := newBook(t)
 	if _, err := Resume(b, d, Request{Target: "prod", Pool: "apps/gone"}); err != nil {
 		t.Errorf("a pool that is gone: %v", err)

@@ -47,7 +47,7 @@ func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier [
 	for _, name := range on {
 		wants, there := w.conditions[name]
 		stands := w.before.Standings[name]
-		switch why := plan.WaitFor(d.Source, d.Commit.Revision, name, wants.Wanted, stands); {
+		switch why := plan.WaitFor(d.Source, d.Commit.Revision, name, wants.Wanted, wants.Seq, stands); {
 		case !there:
 			return plan.WaitText(name, "is not there: a commit has to bring it, or dependsOn to name another"), nil
 		case why == "":

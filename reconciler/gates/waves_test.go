@@ -72,8 +72,7 @@ func TestATargetNamesWhomItWaitsForAndWhoEndsIt(t *testing.T) {
 	}
 }
 
-// What a later target knows of and earlier ones do not has AWS asked anew for these,
-// once.
+// An image that only a later target knows makes weir ask AWS anew for the earlier ones, once.
 func TestEarlierTargetsAreAskedAnew(t *testing.T) {
 	t0 := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	at := func(target, image string, since, fresh time.Time) *plan.Report {

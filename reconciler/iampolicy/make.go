@@ -32,6 +32,9 @@ func Make(access Access, s Scope) Document {
 			add(b.rule, b.action)
 		}
 	}
+	for _, action := range tableActions {
+		add(shareTable, action)
+	}
 	d := Document{Version: Version, Statement: []Statement{}}
 	for _, r := range order {
 		if r.sid == passRoles.sid {
@@ -63,7 +66,7 @@ func passing(s Scope) (out []Statement) {
 	for _, p := range s.PassRoles {
 		services := make([]string, len(p.Services))
 		for i, name := range p.Services {
-			services[i] = ServiceIn(s.Partition, name)
+			services[i] = serviceIn(s.Partition, name)
 		}
 		slices.Sort(services)
 		key := strings.Join(slices.Compact(services), " ")
@@ -90,7 +93,7 @@ func TrustRole(principal string) Document {
 // TrustInstances returns the trust policy of a role for the machine that the daemon
 // runs on.
 func TrustInstances(partition string) Document {
-	return trust("TheMachineOfTheDaemon", map[string]string{"Service": ServiceIn(partition, EC2)}, "sts:AssumeRole", nil)
+	return trust("TheMachineOfTheDaemon", map[string]string{"Service": serviceIn(partition, EC2)}, "sts:AssumeRole", nil)
 }
 
 // TrustServiceAccount returns the trust policy of a role for the daemon in a Kubernetes

@@ -27,9 +27,12 @@ var operations = []operation{
 	{"autoscaling:PutLifecycleHook", are(ownGroups)},
 	{"autoscaling:PutWarmPool", are(ownGroups)},
 	{"autoscaling:ResumeProcesses", are(ownGroups)},
+	{"autoscaling:RollbackInstanceRefresh", are(ownGroups)},
 	{"autoscaling:StartInstanceRefresh", are(ownGroups)},
 	{"autoscaling:SuspendProcesses", are(ownGroups)},
 	{"autoscaling:UpdateAutoScalingGroup", are(ownGroups)},
+
+	{"cloudwatch:DescribeAlarms", are(readAlarms)},
 
 	{"ec2:CreateLaunchTemplate", are(makeOwn)},
 	{"ec2:CreateLaunchTemplateVersion", are(ownTemplates)},
@@ -70,8 +73,9 @@ var operations = []operation{
 
 	{"iam:GetInstanceProfile", are(readRoles)},
 	{"iam:GetRole", are(readRoles)},
-	{"kms:Decrypt", are(decrypt)},
+	{"kms:Decrypt", are(decrypt, shareKeys)},
 	{"kms:DescribeKey", are(readAll)},
+	{"kms:Encrypt", are(shareKeys)},
 
 	{"servicequotas:GetServiceQuota", are(readAll)},
 
@@ -98,7 +102,6 @@ var behalf = []struct {
 	{"iam:PassRole", passRoles, "of instance profiles, node roles and lifecycle hooks"},
 	// Assumed of AWS: node-role-policies.
 	{"iam:ListAttachedRolePolicies", readRoles, "EKS looks for the policies that a node role must have with the permissions of who makes a nodegroup"},
-	{"cloudwatch:DescribeAlarms", readAlarms, "a refresh that alarms end is refused to who may not look at them"},
 	{"iam:CreateServiceLinkedRole", serviceRoles, "the first group, nodegroup and spot instance of an account make the service's role"},
 }
 

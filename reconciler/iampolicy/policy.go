@@ -1,10 +1,10 @@
 // Package iampolicy makes the least IAM policies with which weir works: for the
 // role that applies, for the one that only plans, and for the daemon's own
-// identity, which assumes them.
+// identity, which assumes them and uses the table and the keys that several daemons share.
 //
-// Every call that weir makes stands in one table, operations, with the rules under
-// which it is allowed; the statements follow from it. Which resources and
-// conditions an action takes is that of the Service Authorization Reference of AWS.
+// Every call that weir makes for a target stands in one table, operations, with the rules
+// under which it is allowed; the statements follow from it. The Service Authorization
+// Reference of AWS says which resources and conditions an action takes.
 package iampolicy
 
 import (
@@ -20,8 +20,8 @@ const Version = "2012-10-17"
 // The most characters that a policy may have, white space aside: of a managed
 // policy, and of all inline policies of a role together.
 const (
-	ManagedLimit = 6144
-	InlineLimit  = 10240
+	managedLimit = 6144
+	inlineLimit  = 10240
 )
 
 // Document is a policy as IAM takes it.
@@ -77,7 +77,8 @@ const (
 	Plan Access = "plan"
 	// Apply reads and writes.
 	Apply Access = "apply"
-	// Daemon is for the identity under which the daemon runs where targets have roles.
+	// Daemon is for the identity under which the daemon runs, where targets have roles or
+	// several daemons share a table or keys.
 	Daemon Access = "daemon"
 )
 
@@ -107,6 +108,11 @@ type Scope struct {
 	From string
 	// AssumeRoles are the roles that the daemon takes.
 	AssumeRoles []string
+	// Table is the ARN of the table that the daemons of an instance share, empty for none.
+	Table string
+	// SharedKeys are ARNs of keys of KMS that encrypt the keys that the daemons of the
+	// instance share.
+	SharedKeys []string
 }
 
 // PassRole is a role that AWS is to use.
@@ -134,8 +140,8 @@ const (
 	AutoScaling = "autoscaling.amazonaws.com"
 )
 
-// ServiceIn is a service's principal as a partition names it.
-func ServiceIn(partition, service string) string {
+// serviceIn is a service's principal as a partition names it.
+func serviceIn(partition, service string) string {
 	if partition == "aws-cn" && service == EC2 {
 		return service + ".cn"
 	}

@@ -30,10 +30,10 @@ func ForRole(a Access, role string, scope Scope, targets, notes []string) RolePo
 		p.Notes = append(p.Notes, notes...)
 	}
 	switch {
-	case p.Size > InlineLimit:
-		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters and a role's inline policies have at most %d: give regions roles of their own, or split it in two managed policies", p.Size, InlineLimit))
-	case p.Size > ManagedLimit:
-		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters: make it an inline policy of the role (at most %d), for a managed one has at most %d", p.Size, InlineLimit, ManagedLimit))
+	case p.Size > inlineLimit:
+		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters and a role's inline policies have at most %d: give regions roles of their own, or split it in two managed policies", p.Size, inlineLimit))
+	case p.Size > managedLimit:
+		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters: make it an inline policy of the role (at most %d), for a managed one has at most %d", p.Size, inlineLimit, managedLimit))
 	}
 	return p
 }
@@ -45,7 +45,7 @@ type Need struct {
 	// where the daemon's own identity does it. Assume are roles that it may name besides.
 	PlanRole, ApplyRole string
 	Assume              []string
-	// What the configuration says, and the user beside it.
+	// The configuration's settings, and the user beside them.
 	KMSKeys, SSMPrefixes, PassRoles []string
 	Adopt                           bool
 	From                            string
@@ -57,8 +57,15 @@ type Need struct {
 type Roles struct {
 	// Separate gives a policy for plans also to roles that apply.
 	Separate bool
-	list     []*roleNeeds
-	assume   []string
+	// Table and TableRegion are what the daemons of the instance share, if they do. They
+	// reach it with their own identity.
+	Table, TableRegion string
+	// Instance is whose keys SharedKeys encrypt, which are ARNs of KMS.
+	Instance   string
+	SharedKeys []string
+
+	list   []*roleNeeds
+	assume []string
 }
 
 // roleNeeds is what the targets of one role need.
@@ -131,10 +138,26 @@ func (r *Roles) Policies(wanted func(Access) bool) (out []RolePolicy) {
 			}
 		}
 	}
-	if len(r.assume) > 0 && wanted(Daemon) {
-		out = append(out, ForRole(Daemon, "", Scope{AssumeRoles: r.assume}, nil, nil))
+	if (len(r.assume) > 0 || r.Table != "" || len(r.SharedKeys) > 0) && wanted(Daemon) {
+		table, notes := r.table()
+		out = append(out, ForRole(Daemon, "", Scope{AssumeRoles: r.assume, Table: table, Instance: r.Instance, SharedKeys: r.SharedKeys}, nil, notes))
 	}
 	return out
+}
+
+// table is the ARN of the table. Its account is the daemon's own, which a target without a
+// role tells.
+func (r *Roles) table() (arn string, notes []string) {
+	if r.Table == "" {
+		return "", nil
+	}
+	in := Scope{Partition: PartitionOf(r.TableRegion), Account: "*"}
+	if i := slices.IndexFunc(r.list, func(of *roleNeeds) bool { return of.access == Apply && of.role == "" }); i >= 0 {
+		in.Account = r.list[i].scope.Account
+	} else {
+		notes = append(notes, "no target tells the account of the table: write it in place of the * in the table's ARN")
+	}
+	return in.arn("dynamodb", r.TableRegion, "table/"+r.Table), notes
 }
 
 // AccountOf is the account in a role's ARN, empty if the ARN names no account.

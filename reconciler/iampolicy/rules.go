@@ -101,15 +101,16 @@ func takes(s Scope) bool  { return s.From != "" }
 
 // The rules of reading. AWS knows no permissions for single resources for most calls of
 // readAll and listParameters, which are one statement; the others there read the state of
-// keys and the values of quotas, and statements of their own would be as long as the rest.
+// keys and alarms and the values of quotas, and statements of their own would be as long as the rest.
 var (
 	readAll      = rule{"ReadInRegions", reading, everything, inRegions}
 	readClusters = rule{"ReadClusters", reading, regional("eks", "cluster/*", "nodegroup/*/*/*"), nil}
 	readRoles    = rule{"ReadNodeRoles", reading, func(s Scope) []string {
 		return append(nodeRoles(s), s.serviceRole("eks-nodegroup.amazonaws.com")+"/*", s.arn("iam", "", "instance-profile/*"))
 	}, nil}
+	// AWS shows composite alarms only to who may read all alarms.
 	// Assumed of AWS: alarms-asked-for.
-	readAlarms     = rule{"ReadAlarms", writing, where(func(s Scope) bool { return s.Alarms }, regional("cloudwatch", "alarm:*")), nil}
+	readAlarms     = rule{"ReadInRegions", reading, where(func(s Scope) bool { return s.Alarms }, everything), inRegions}
 	readParameters = rule{"ReadImageParameters", reading, func(s Scope) []string {
 		var out []string
 		for _, r := range s.Regions {
@@ -166,15 +167,34 @@ var (
 
 // The rules about roles. passRoles makes a statement for each set of services.
 var (
-	passRoles    = rule{"PassRoles", writing, nil, nil}
-	serviceRoles = rule{"MakeServiceRoles", writing, func(s Scope) (out []string) {
-		for _, name := range linkedServices {
-			out = append(out, s.serviceRole(name)+"/*")
-		}
-		return out
-	}, func(Scope) Condition { return equals("iam:AWSServiceName", linkedServices...) }}
-	assume = rule{"AssumeRolesOfTargets", []Access{Daemon}, func(s Scope) []string { return s.AssumeRoles }, nil}
+	passRoles = rule{"PassRoles", writing, nil, nil}
+	// The condition says for which services; their names again in the resources would take
+	// the characters that IAM leaves a policy.
+	serviceRoles = rule{"MakeServiceRoles", writing, func(s Scope) []string { return []string{s.serviceRole("*")} }, func(Scope) Condition { return equals("iam:AWSServiceName", linkedServices...) }}
+	assume       = rule{AssumedRoles, []Access{Daemon}, func(s Scope) []string { return s.AssumeRoles }, nil}
+
+	// shareTable is of no target: the daemon's own identity meets the others there.
+	shareTable = rule{SharedTable, []Access{Daemon}, where(func(s Scope) bool { return s.Table != "" }, func(s Scope) []string { return []string{s.Table} }), nil}
+	// shareKeys is for what is encrypted about this instance alone.
+	// Assumed of AWS: encryption-context-key.
+	shareKeys = rule{SharedKeys, []Access{Daemon}, func(s Scope) []string { return s.SharedKeys }, func(s Scope) Condition {
+		return equals("kms:EncryptionContext:weir.dev/instance", s.Instance)
+	}}
 )
+
+// The Sids of the statements of a daemon's own identity: about the roles that it takes, and
+// about the table and the keys that encrypt theirs, which daemons share.
+const (
+	AssumedRoles = "AssumeRolesOfTargets"
+	SharedTable  = "ShareTheTable"
+	SharedKeys   = "EncryptSharedKeys"
+)
+
+// tableActions are what a daemon does with the table that it shares.
+var tableActions = []string{
+	"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:DescribeTable", "dynamodb:GetItem",
+	"dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",
+}
 
 var linkedServices = []string{AutoScaling, "eks-nodegroup.amazonaws.com", "spot.amazonaws.com"}
 

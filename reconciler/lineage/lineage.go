@@ -1,7 +1,7 @@
 // Package lineage says how commits that AWS names stand to those that weir follows.
-// Which of two commits is the newer one, Git says; what Git cannot say is remembered
-// here: where branches were before they were reset, and which commits a person has
-// decided to overwrite.
+// Git says which of two commits is the newer one; this package remembers what Git
+// cannot say: where branches were before they were reset, and which commits a person
+// has decided to overwrite.
 package lineage
 
 import (
@@ -12,7 +12,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
@@ -52,16 +51,16 @@ var records = state.Bucket[record]{Name: "lineage"}
 
 // Book keeps the lineages of all repositories.
 type Book struct {
-	db  *state.DB
+	db  state.Store
 	log *slog.Logger
 
-	mu    sync.Mutex
-	known map[string]record
+	mu    state.Turn
+	known map[string]record           // those that could not be written
 	lines map[string]map[string]*Line // by repository, then source
 }
 
 // Open reads nothing yet.
-func Open(db *state.DB, log *slog.Logger) *Book {
+func Open(db state.Store, log *slog.Logger) *Book {
 	return &Book{db: db, log: log, known: map[string]record{}, lines: map[string]map[string]*Line{}}
 }
 
@@ -138,23 +137,23 @@ func (b *Book) Follow(lines []*Line) {
 // of returns the record of a repository; mu is held. A record that cannot be read
 // counts as empty: then pools are stopped that need not be.
 func (b *Book) of(id string) record {
-	r, known := b.known[id]
-	if known {
+	r, unwritten := b.known[id]
+	if unwritten {
 		return r
 	}
 	err := b.db.View(func(tx *state.Tx) (err error) { r, _, err = records.Get(tx, id); return err })
 	if err != nil {
 		b.log.Error("where sources were before cannot be read", "error", err)
 	}
-	b.known[id] = r
 	return r
 }
 
 // set keeps a record; mu is held.
 func (b *Book) set(id string, r record) {
-	b.known[id] = r
+	delete(b.known, id)
 	if err := b.db.Update(func(tx *state.Tx) error { return records.Put(tx, id, r) }); err != nil {
 		b.log.Error("state cannot be written", "error", err)
+		b.known[id] = r
 	}
 }
 

@@ -197,8 +197,9 @@ func TestAResetBranch(t *testing.T) {
 	}
 }
 
-// What a branch had between where it was reset from and to, is found as long as the
-// mirror has it. A branch that comes back is forgotten to have been left.
+// lineage finds the commits that a branch had between where it was reset from and to,
+// as long as the mirror has them. A branch that comes back is forgotten to have been
+// left.
 func TestWhatWasLeft(t *testing.T) {
 	b := newBench(t)
 	one, two, three := b.commit("one"), b.commit("two"), b.commit("three")
@@ -241,8 +242,7 @@ func TestTwoBranchesOfOneRepository(t *testing.T) {
 	}
 }
 
-// What a source that is gone had come to is no newer commit of somebody else's, and
-// repositories that nobody follows are forgotten.
+// The last commit of a removed source counts as nobody's newer commit, and weir forgets repositories that nobody follows.
 func TestSourcesThatAreGone(t *testing.T) {
 	b := newBench(t)
 	one := b.commit("one")
@@ -267,7 +267,7 @@ func TestSourcesThatAreGone(t *testing.T) {
 		b.book.Lift(other.ID(), []string{two})
 	}
 	b.book.Follow([]*Line{dev})
-	if n := len(b.book.known) + len(b.book.lines); n != 2 {
+	if n := len(b.book.known) + len(b.book.lines); n != 1 {
 		t.Errorf("%d repositories are remembered, one is followed", n)
 	}
 	kept := map[string]record{}

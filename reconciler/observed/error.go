@@ -21,6 +21,7 @@ const (
 	Quota        ErrorKind = "quota"
 	Invalid      ErrorKind = "invalid"
 	Cancelled    ErrorKind = "cancelled"
+	Fenced       ErrorKind = "fenced" // not sent: another weir may be the owner now
 	Unknown      ErrorKind = "unknown"
 )
 

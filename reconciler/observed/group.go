@@ -28,13 +28,13 @@ func (i Instance) Coming() bool { return strings.HasPrefix(i.LifecycleState, "Pe
 // AwaitsHook reports whether a lifecycle hook keeps the instance out of service.
 func (i Instance) AwaitsHook() bool { return i.LifecycleState == "Pending:Wait" }
 
-// Lacks reports whether the group has fewer instances, in whatever state, than it wants.
+// Lacks reports whether the group has fewer instances, on their way or in service, than it wants.
 func (g Group) Lacks() bool {
-	return g.count(func(i Instance) bool { return !i.Leaving() }) < g.DesiredInstances()
+	return g.count(Instance.Counts) < g.DesiredInstances()
 }
 
 func (g Group) Short() bool {
-	return g.count(func(i Instance) bool { return !i.Leaving() && !i.Coming() }) < g.DesiredInstances()
+	return g.count(func(i Instance) bool { return i.Counts() && !i.Coming() }) < g.DesiredInstances()
 }
 
 func (g Group) count(which func(Instance) bool) (n int32) {
@@ -66,7 +66,7 @@ func (g Group) DesiredInstances() int32 {
 	}
 	n, units := int32(0), int32(0)
 	for _, i := range g.Instances {
-		if i.Leaving() {
+		if !i.Counts() {
 			continue
 		}
 		n++
@@ -94,6 +94,15 @@ func (i Instance) Leaving() bool {
 // (InstanceLifecyclePolicy in the API reference).
 // Assumed of AWS: retained-states.
 func (i Instance) Retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
+
+// StandsBy reports whether somebody took the instance out of service for a while: it is
+// no part of the capacity, and Auto Scaling leaves it alone.
+func (i Instance) StandsBy() bool {
+	return i.LifecycleState == "Standby" || i.LifecycleState == "EnteringStandby"
+}
+
+// Counts reports whether the instance is part of its group's capacity, or will be.
+func (i Instance) Counts() bool { return !i.Leaving() && !i.StandsBy() }
 
 // Ready reports whether Auto Scaling counts on the instance.
 func (i Instance) Ready() bool { return i.LifecycleState == "InService" && i.Health == "Healthy" }
@@ -131,10 +140,11 @@ type Activities struct {
 // AWS tells of one group's instance refreshes in a call, so that asking at each pass
 // about each of many that move would use up the account's limit on reads, and a new
 // commit would wait behind it. How far a refresh has come the machines tell, which
-// are in the pages that a pass reads anyway. AWS itself is asked when these show that
-// it must have more to say (the group is set to the new configuration, machines went
-// back to the old one, what was being cancelled has settled), when they have not
-// moved for AskEvery, and, by the reconciler, before a step that goes by the answer.
+// are in the pages that a pass reads anyway. weir asks AWS itself when these show that
+// it must have more to say: the group is set to the new configuration, machines went
+// back to the old one, or what was being cancelled has settled. It also asks when they
+// have not moved for AskEvery, and the reconciler asks before a step that goes by the
+// answer.
 
 // DefaultAskEvery is for how long AWS is not asked about a refresh whose machines
 // show nothing new.

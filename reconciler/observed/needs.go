@@ -55,6 +55,9 @@ type Needs struct {
 	VersionUsers []string
 	// Launched are instances of which the launch time is needed.
 	Launched []string
+	// Alarms are alarms of CloudWatch of which the state is needed, as far as spare calls
+	// allow: State.Alarms and State.AlarmsUnknown.
+	Alarms []string
 	// Commits are those of which it is to be known how they stand to the one that is
 	// followed: Input.Relations.
 	Commits []string
@@ -62,7 +65,7 @@ type Needs struct {
 
 // Empty reports whether nothing is needed of AWS.
 func (n Needs) Empty() bool {
-	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched) == 0 && !n.TemplateUsers
+	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched)+len(n.Alarms) == 0 && !n.TemplateUsers
 }
 
 func (n *Needs) Sort() {
@@ -71,6 +74,7 @@ func (n *Needs) Sort() {
 	n.GroupNames = sortedUnique(n.GroupNames)
 	n.Refreshes, n.Polls = sortedUnique(n.Refreshes), sortedUnique(n.Polls)
 	n.Hooks = sortedUnique(n.Hooks)
+	n.Alarms = sortedUnique(n.Alarms)
 	n.Numbers, n.VersionUsers, n.Launched = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers), sortedUnique(n.Launched)
 	byName := func(a, b NodegroupName) int {
 		if a.String() < b.String() {
@@ -114,6 +118,6 @@ func (n *Needs) Append(o Needs) {
 	n.Updates = append(n.Updates, o.Updates...)
 	n.Numbers = append(n.Numbers, o.Numbers...)
 	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)
-	n.Launched = append(n.Launched, o.Launched...)
+	n.Launched, n.Alarms = append(n.Launched, o.Launched...), append(n.Alarms, o.Alarms...)
 	n.TemplateUsers = n.TemplateUsers || o.TemplateUsers
 }

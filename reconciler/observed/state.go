@@ -1,13 +1,13 @@
-// Package observed holds what AWS says: the resources of an account and region (State),
-// the answers to what only AWS knows (Answers), what was asked for in vain and what AWS
-// refused to show (Absent, Unread, Error), the tags that say whose a resource is, and the
-// names of what planning still lacks (Needs).
+// Package observed holds what AWS says. State is the resources of an account and region,
+// and Answers what only AWS knows. Absent, Unread and Error are what was asked for in
+// vain and what AWS refused to show. Tags say whose a resource is, and Needs names what
+// planning still lacks.
 //
 // Everything here is a value: whoever reads AWS makes it, planning compares it with what
 // Git wants, and neither changes it afterwards. Three states of a resource are distinct,
 // because nothing may be deleted or made on a guess: it is there, it was asked for and is
-// not there (Absent), and it was not asked for, which is neither. What AWS would not show
-// (Unread) is a fourth: it is not known, and never taken for absent.
+// not there (Absent), and it was not asked for, which is neither. A resource that AWS
+// would not show (Unread) is a fourth: it is not known, and never taken for absent.
 package observed
 
 import (
@@ -58,6 +58,11 @@ type State struct {
 	// Launched holds when instances were launched, of those that were asked for;
 	// one that no longer exists gives a zero time.
 	Launched map[string]time.Time
+	// Alarms holds the states of those alarms of CloudWatch that were asked for, "" for one
+	// that does not exist; AlarmsUnknown says why others of them are not in it. Both are
+	// empty until alarms were asked for.
+	Alarms        map[string]string
+	AlarmsUnknown string
 }
 
 // VersionUser is something that uses a template's version.

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// What launches machines from a version takes one that is yet to be made, what writes
-// tags takes another, and what ends something waits for nothing to be seen.
+// An action that launches machines takes a version that is yet to be made, one that writes tags takes other tags, and one that ends something waits
+// to see nothing.
 func TestAnActionKeepsWhatItSaysOfItself(t *testing.T) {
 	there, ref, tags := observed.TemplateRef{ID: "lt-1", Name: "web"}, observed.TemplateRef{Name: "web", Content: "c"}, map[string]string{"k": "v"}
 	group, name := map[string]observed.GroupTag{"k": {Value: "v"}}, observed.NodegroupName{Cluster: "c", Name: "n"}
@@ -18,7 +18,7 @@ func TestAnActionKeepsWhatItSaysOfItself(t *testing.T) {
 		step.CreateLaunchTemplate{Tags: tags}, step.CreateLaunchTemplateVersion{Template: observed.TemplateRef{Name: "web"}}, step.TagLaunchTemplate{Template: there, Put: tags},
 		step.SetDefaultVersion{Template: there}, step.DeleteLaunchTemplate{Template: there}, step.DeleteLaunchTemplateVersions{Template: there},
 		step.CreateGroup{Group: observed.Group{Template: ref, Tags: group}}, step.UpdateGroup{Name: "g", Template: &ref}, step.UpdateGroup{Name: "g"},
-		step.StartRefresh{Group: "g", Template: ref}, step.CancelRefresh{Group: "g"}, step.TagGroup{Group: "g", Put: group}, step.DeleteGroup{Name: "g"},
+		step.StartRefresh{Group: "g", Template: ref}, step.CancelRefresh{Group: "g"}, step.RollbackRefresh{Group: "g"}, step.TagGroup{Group: "g", Put: group}, step.DeleteGroup{Name: "g"},
 		step.SetProcesses{Group: "g"}, step.SetTrafficSources{Group: "g"}, step.PutWarmPool{Group: "g"}, step.DeleteWarmPool{Group: "g"}, step.SetMetrics{Group: "g"},
 		step.PutHook{Group: "g"}, step.DeleteHook{Group: "g"}, step.CreateNodegroup{Nodegroup: observed.Nodegroup{Template: ref, Tags: tags}},
 		step.UpdateNodegroupConfig{NodegroupName: name}, step.UpdateNodegroupVersion{NodegroupName: name, Template: &ref}, step.TagNodegroup{NodegroupName: name, Put: tags},

@@ -7,8 +7,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// What a commit changes of a pool's machines decides about the rollout that an adoption
-// left; how many there are does not.
+// A commit that changes a pool's machines decides about the rollout that an adoption left; one that changes their number does not.
 func TestWhatDecidesAboutAnAdoptedPool(t *testing.T) {
 	fresh := func() intent.Pool { return groupPool("web", "m5.large", 2) }
 	pool := fresh()

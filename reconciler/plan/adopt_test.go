@@ -103,8 +103,8 @@ func TestAnAdoptedGroupsReference(t *testing.T) {
 }
 
 // Adopting changes tags alone, so a target that is suspended or in report mode is adopted
-// where somebody asks for it, and an annotation that stands there is not heeded. What
-// Git itself pauses is left alone.
+// where somebody asks for it, and an annotation that stands there is not heeded. weir
+// leaves alone a pool that Git itself pauses.
 func TestAdoptingWhatIsHeld(t *testing.T) {
 	key := groupPool("web", "m5.large", 2).Key.String()
 	for name, c := range map[string]struct {

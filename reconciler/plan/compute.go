@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
 	"github.com/weir-gitops/weir/reconciler/plan/orphan"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -41,6 +42,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	}
 	c.launchConfigDefaults()
 	c.needLaunchTimes()
+	c.Needs.Alarms = in.UnreadAlarms()
 	c.nodesUnread()
 	if !in.Policy.Adoption.Asked {
 		c.Take(orphan.Plan(in, c.stuck, c.matching))
@@ -56,8 +58,28 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	}
 	p.matching, p.watched, p.outstanding, p.wants, p.Summary = c.matching, c.Watched, c.outstanding, c.sharedWants(), c.summary()
 	p.wantedImages, p.resolved, p.reviewed, p.behind = c.wantedImages, c.Resolved, c.Reviewed, c.Behind
-	p.Ahead = ahead
+	p.Ahead, p.governed = ahead, c.governed()
 	return p, c.Needs
+}
+
+// governed are the pools that FleetRollouts govern. One that could not be planned has no
+// hash, and so rolls to nothing.
+func (c *computation) governed() []rollout.Pool {
+	var out []rollout.Pool
+	for i := range c.in.Set.Pools {
+		pool := &c.in.Set.Pools[i]
+		key := pool.Key.String()
+		if _, is := c.in.Policy.Gates.Rollouts[key]; !is {
+			continue
+		}
+		n := slices.IndexFunc(c.Governed, func(p rollout.Pool) bool { return p.Pool == key })
+		if n < 0 {
+			out = append(out, basis.NewGoverned(c.in, pool))
+			continue
+		}
+		out = append(out, c.Governed[n])
+	}
+	return out
 }
 
 // computation joins the results of a target's pools.

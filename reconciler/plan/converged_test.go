@@ -61,8 +61,8 @@ func (m *model) behind() {
 	}
 }
 
-// Whatever Git asks for that waits for the control plane is held, is no fault and no
-// drift, has the target not converged, and runs once the control plane is there.
+// A step that waits for the control plane is held, is no fault and no drift, keeps the
+// target from having converged, and runs once the control plane is there.
 func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 	bigger := func(p intent.Pool) intent.Pool {
 		p.Replicas.Value = 3
@@ -123,7 +123,7 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 			}
 			r := &Report{Source: "fleet", Revision: "abc", Plan: p, Pools: []PoolStatus{s}, Diagnostics: p.Diagnostics}
 			stands := Standing{}.After(r)
-			if why := WaitFor("fleet", "abc", "first", "", stands); !strings.Contains(why, "is held (control-plane)") {
+			if why := WaitFor("fleet", "abc", "first", "", 0, stands); !strings.Contains(why, "is held (control-plane)") {
 				t.Errorf("the next wave: %q", why)
 			}
 

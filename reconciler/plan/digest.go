@@ -86,6 +86,9 @@ func (p *Plan) Waits() bool {
 // Holding is which steps are held. Conditions of the moment when steps are to run (an
 // approval, a window, a wave, a turn), and a process's memory, are no part of it.
 func (p *Plan) Holding() Holding {
+	if p.held != nil {
+		return *p.held
+	}
 	var h Holding
 	sum := sha256.New()
 	enc := json.NewEncoder(sum)

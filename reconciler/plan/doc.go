@@ -33,7 +33,7 @@
 // # Whose a resource is
 //
 // weir changes only resources that carry its tags. The tags in AWS are the only record:
-// there is no state file that could be lost, or be wrong.
+// weir keeps no state file that could be lost, or be wrong.
 //
 //  1. A resource belongs to the instance that weir.dev/owner names, for one of its
 //     sources and one of its targets (Policy.Owns in package basis). weir knows no owner

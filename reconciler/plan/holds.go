@@ -112,7 +112,7 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 			s.HeldReason = approve
 		case s.Held == step.HeldWaiting && s.HeldReason == "":
 			s.HeldReason = in.Policy.Prune.Waits + "; " + approve
-		case s.Held != "":
+		case s.Held != "", s.Stops:
 		case !lets(gates.Agreed, p, *s):
 			s.Held, s.HeldReason = step.HeldApproval, "it is not what was shown and agreed to: apply again"
 		case gates.Deletions != "" && s.Verb == step.Delete && (!granted || !allows(grant, *s)):

@@ -179,8 +179,7 @@ func TestATemplateChangesHandsBetweenPoolAndLaunchConfig(t *testing.T) {
 	}
 }
 
-// Whatever is edited, drifts and is dropped: at the end every pool runs the newest
-// wanted content from one template, whose default version it is.
+// After any edits, drift and removals, every pool runs the newest wanted content from one template, as its default version.
 func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()

@@ -155,8 +155,7 @@ func TestAVersionThatOnlySaysItIsTheWantedOneIsNotTaken(t *testing.T) {
 	}
 }
 
-// What a pool runs or wants stays, however old; what only a pool ran that is gone
-// is deleted in its turn.
+// weir keeps versions that a pool runs or wants, however old, and deletes in turn those that only a deleted pool ran.
 func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 	m := newModel()
 	pools := func(step int, stuck bool) basis.Input {
@@ -197,8 +196,7 @@ func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 	}
 }
 
-// What one pool waits for holds up that pool alone, and no version is made for one
-// that is paused.
+// A pool that waits holds up no other, and weir makes no version for a paused pool.
 func TestWhatOnePoolWaitsForHoldsUpNoOther(t *testing.T) {
 	m := newModel()
 	list := wanting(0, "a=1", "b=2", "c=3")
@@ -291,9 +289,8 @@ func TestAGroupOnAnAliasKeepsItsVersionWhenAnotherPoolGetsOne(t *testing.T) {
 	}
 }
 
-// Whatever is edited, dropped and held, and wherever weir stops: at the end each
-// pool runs what it wants, equal content is one version, and nothing runs what is
-// gone.
+// After any edits, removals and holds, and stops at any step, each pool runs the content that it wants, equal content is one version, and nothing
+// runs a deleted version.
 func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()

@@ -259,6 +259,10 @@ func (m *model) doGroup(a step.Action) {
 		r := m.state.Refreshes[a.Group]
 		r.Status = "Cancelled"
 		m.state.Refreshes[a.Group] = r
+	case step.RollbackRefresh:
+		r := m.state.Refreshes[a.Group]
+		r.Status = "RollbackSuccessful"
+		m.state.Refreshes[a.Group] = r
 	case step.SetProcesses:
 		g := m.state.Groups[a.Group]
 		s := slices.DeleteFunc(append(slices.Clone(g.SuspendedProcesses), a.Suspend...), func(p string) bool { return slices.Contains(a.Resume, p) })

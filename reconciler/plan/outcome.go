@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -128,6 +129,8 @@ type Report struct {
 	Revision string // full commit hash; empty in path mode
 	Subject  string
 	Ref      string
+	// Seq is Desired.Seq.
+	Seq int64 `json:",omitempty"`
 	// Touched says that the commit changed what this target renders, compared
 	// with the commit before; false for a pass that was due by time alone.
 	Touched bool
@@ -135,6 +138,8 @@ type Report struct {
 	Plan     *Plan // nil for none: Diagnostics or Err say why
 	Outcomes []step.Outcome
 	Pools    []PoolStatus
+	// Governed are the pools of Gates.Rollouts, as a conductor of rollouts must know them.
+	Governed []rollout.Pool `json:",omitempty"`
 	// LaunchConfigs are the AWSLaunchConfigs of the target, in order.
 	LaunchConfigs []LaunchConfigStatus
 	// Milestones are the events beside the steps.

@@ -39,7 +39,7 @@ func TestAPoolThatBringsItsTemplate(t *testing.T) {
 	m, pool := newModel(), brings(groupPool("web", "", 3), intent.LatestVersion)
 	m.state.Templates["golden"] = observed.Template{ID: "lt-golden", Name: "golden", DefaultVersion: 1, LatestVersion: 4, Tags: map[string]string{observed.TagOwner: "prod", observed.TagTarget: "blue", observed.TagSource: "0123456789ab"}}
 	in := answering(testInput(pool), golden(3))
-	// That its tags say that it is ours changes nothing.
+	// Tags that say that it is ours change nothing.
 	if n := converge(t, m, in); n != 1 || m.state.Groups["web"].Template != (observed.TemplateRef{ID: "lt-golden", Name: "golden", Version: "3"}) {
 		t.Fatalf("%d passes, group %+v", n, m.state.Groups["web"].Template)
 	}
@@ -172,7 +172,7 @@ func TestANodegroupWithAForeignTemplate(t *testing.T) {
 	}
 }
 
-// What the template holds must go with the pool; else nothing of the pool runs.
+// The template's content must fit the pool; else weir holds the whole pool.
 func TestForeignTemplatesThatCannotBeUsed(t *testing.T) {
 	yes := true
 	group := func(change func(*intent.Group)) intent.Pool {

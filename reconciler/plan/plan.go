@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -37,6 +38,8 @@ type Plan struct {
 	wantedImages map[string]string
 	// watched are the instance refreshes that its pools wait for, by group.
 	watched map[string]basis.Watched
+	// governed is the result of Governed.
+	governed []rollout.Pool
 	// wants are the numbers of the versions that pools want of the templates that
 	// they share, those that exist.
 	wants map[intent.Key]int64
@@ -49,6 +52,8 @@ type Plan struct {
 	// Digested is the digest of the plan that this one is a copy of, for who is shown it:
 	// its steps lack what the digest is made of. It is empty for the plan itself.
 	Digested string
+	// held is the result of Holding where the plan is such a copy of another weir's.
+	held *Holding
 }
 
 // Summary counts pools by their gravest verb.
@@ -124,6 +129,9 @@ func (p *Plan) Realized(pools []PoolStatus) []string {
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(out)), func(source string) bool { return !out[source] })
 }
+
+// Governed are the pools that FleetRollouts govern, as their conductor must know them.
+func (p *Plan) Governed() []rollout.Pool { return p.governed }
 
 // Watched are the instance refreshes that the plan's pools wait for, by group.
 func (p *Plan) Watched() map[string]basis.Watched { return p.watched }

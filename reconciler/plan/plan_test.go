@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -363,6 +364,46 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 	}
 }
 
+// The limit is a share of the pools that have groups: those of which a template alone is
+// left, or whose group is going, would let more go than it says.
+func TestWhatIsGoneRaisesNoLimit(t *testing.T) {
+	for name, gone := range map[string]func(m *model, pool string){
+		"a template alone is left": func(m *model, pool string) { delete(m.state.Groups, pool) },
+		"the group is going": func(m *model, pool string) {
+			g := m.state.Groups[pool]
+			g.Deleting = true
+			m.state.Groups[pool] = g
+		},
+		"the group is drained": func(m *model, pool string) {
+			g := m.state.Groups[pool]
+			g.MinSize, g.MaxSize, g.DesiredCapacity = 0, 0, 0
+			g.Tags[observed.TagDelete] = observed.GroupTag{Value: basis.DeleteDrain}
+			m.state.Groups[pool] = g
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pools []intent.Pool
+			for i := range 20 {
+				pools = append(pools, groupPool(fmt.Sprintf("p%02d", i), "m5.large", 1))
+			}
+			m := newModel()
+			converge(t, m, testInput(pools...))
+			for _, p := range pools[10:] {
+				gone(m, p.Group.Name)
+			}
+			p, _ := m.pass(t, testInput(pools[:7]...)) // three of ten, and 20 % is the limit
+			for _, s := range p.Steps {
+				if s.Resource == step.AutoScalingGroup && s.Verb == step.Delete && slices.ContainsFunc(pools[7:10], func(p intent.Pool) bool { return p.Group.Name == s.Name }) && s.Held != step.HeldPruneLimit {
+					t.Errorf("%s is deleted", s.Name)
+				}
+			}
+			if !strings.Contains(fmt.Sprint(p.Diagnostics), "3 of 10 pools would be deleted, more than the limit of 2") {
+				t.Errorf("got %v, want prune-refused", p.Diagnostics)
+			}
+		})
+	}
+}
+
 func TestAPoolThatMovesToAnotherTargetIsRetagged(t *testing.T) {
 	m := newModel()
 	converge(t, m, testInput(groupPool("web", "m5.large", 2)))
@@ -590,14 +631,14 @@ func TestUserDataNeverAppearsInAPlan(t *testing.T) {
 }
 
 func TestDescriptionsFitAndReadBack(t *testing.T) {
-	d := content.Description("0123456789abcdef", "fedcba9876543210", content.Commit{Revision: "abcdef0123", Subject: strings.Repeat("ü\n", 400)})
+	d := content.Describe("0123456789abcdef:fedcba9876543210", content.Commit{Revision: "abcdef0123", Subject: strings.Repeat("ü\n", 400)})
 	if n := len([]rune(d)); n > 255 {
 		t.Errorf("length: got %d", n)
 	}
-	if odd := content.Description("0123456789abcdef", "fedcba9876543210", content.Commit{Subject: "say\u202eesaercni\x1b\u200b more"}); !strings.HasSuffix(odd, " say esaercni more") {
+	if odd := content.Describe("0123456789abcdef:fedcba9876543210", content.Commit{Subject: "say\u202eesaercni\x1b\u200b more"}); !strings.HasSuffix(odd, " say esaercni more") {
 		t.Errorf("the console is given %q", odd)
 	}
-	rockets := content.Description("0123456789abcdef", "fedcba9876543210", content.Commit{Revision: "abcdef0123", Subject: strings.Repeat("🚀", 255)})
+	rockets := content.Describe("0123456789abcdef:fedcba9876543210", content.Commit{Revision: "abcdef0123", Subject: strings.Repeat("🚀", 255)})
 	if n := len(utf16.Encode([]rune(rockets))); n < 254 || n > 255 || !utf8.ValidString(rockets) {
 		t.Errorf("UTF-16 units: got %d of %q", n, rockets)
 	}

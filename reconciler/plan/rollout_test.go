@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -61,7 +62,7 @@ func TestMachinesOfTypesThatAreNoLongerWantedAreStale(t *testing.T) {
 	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" || p.Steps[0].Instances != 1 {
 		t.Errorf("one of a lost type (-want +got):\n%s", d)
 	}
-	// Which types AWS picks by attributes is not known.
+	// weir does not know which types AWS picks by attributes.
 	byAttributes := mixed()
 	byAttributes.Group.MixedInstancesPolicy.Overrides = []intent.Override{{InstanceRequirements: &intent.InstanceRequirements{}}}
 	in = testInput(byAttributes)
@@ -98,25 +99,41 @@ func TestARollbackIsSupersededByWhatElseIsWanted(t *testing.T) {
 	}
 }
 
-// A machine that Auto Scaling retains counts no more and stays until somebody ends
-// it: it neither keeps a pool from converging nor is it waited for, and it is told.
-func TestRetainedMachinesCountNoMore(t *testing.T) {
-	for _, state := range []string{"Terminating:Retained", "Warmed:Terminating:Retained", "Warmed:Pending:Retained"} {
+// A machine that Auto Scaling retains or that somebody put on standby counts no more:
+// it neither keeps a pool from converging nor is it waited for, and it is told.
+func TestMachinesBesideTheirGroupCountNoMore(t *testing.T) {
+	for state, code := range map[string]string{
+		"Terminating:Retained": "machines-retained", "Warmed:Terminating:Retained": "machines-retained", "Warmed:Pending:Retained": "machines-retained",
+		"Standby": "machines-on-standby", "EnteringStandby": "machines-on-standby",
+	} {
 		m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
 		converge(t, m, in)
 		g := m.state.Groups["web"]
-		g.Instances = append(slices.Clone(g.Instances), observed.Instance{ID: "i-kept", Type: "m5.large", Zone: "eu-west-1a", LifecycleState: state, Health: "Unhealthy",
-			Template: observed.TemplateRef{ID: g.Template.ID, Version: "77"}})
+		beside := observed.Instance{ID: "i-beside", Type: "m5.large", Zone: "eu-west-1a", LifecycleState: state, Health: "Healthy", Template: g.Instances[0].Template}
+		if code == "machines-retained" {
+			beside.Health, beside.Template.Version = "Unhealthy", "77"
+		}
+		g.Instances = append(slices.Clone(g.Instances), beside)
 		m.state.Groups["web"] = g
 		p, full := m.pass(t, in)
 		if !p.Empty() {
 			t.Errorf("%s: got %v", state, verbs(p))
 		}
-		if s := Statuses(full, p)[0]; !s.Converged || s.Replicas != 2 || len(s.ProviderIDList) != 2 {
+		if s := Statuses(full, p)[0]; !s.Converged || s.Replicas != 2 || s.ReadyReplicas != 2 || len(s.ProviderIDList) != 2 {
 			t.Errorf("%s: got %+v", state, s)
 		}
-		if !slices.Contains(codes(p), "machines-retained") {
+		if !slices.ContainsFunc(p.Diagnostics, func(d diag.Diagnostic) bool { return d.Code == code && strings.Contains(d.Summary, "i-beside") }) {
 			t.Errorf("%s: nobody is told: %v", state, p.Diagnostics)
+		}
+		// Nor does it fill a place that is empty, also where places are counted by weight.
+		g.Instances = g.Instances[1:]
+		m.state.Groups["web"] = g
+		if p, full = m.pass(t, in); Statuses(full, p)[0].Converged || !g.Lacks() || !g.Short() {
+			t.Errorf("%s: a machine too few makes the group complete", state)
+		}
+		g.DesiredCapacity, g.MixedInstancesPolicy = 4, &intent.MixedInstances{Overrides: []intent.Override{{InstanceType: "m5.large", WeightedCapacity: "2"}}}
+		if n := g.DesiredInstances(); n != 2 || !g.Lacks() {
+			t.Errorf("%s: a group of 4 with a machine of weight 2 wants %d machines", state, n)
 		}
 	}
 }

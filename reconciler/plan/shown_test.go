@@ -165,10 +165,8 @@ func clusterInput(pools ...intent.Pool) basis.Input {
 	return in
 }
 
-// Whatever of a manifest a step sends is in its changes, and so in the digest: who
-// approves a plan approves all of it, and a pool that AWS refused is tried again once
-// Git has changed what it refused. Here every member of a pool is changed by itself,
-// in every kind of plan.
+// A step's changes, and so the digest, hold all that the step sends: an approval covers the whole plan, and weir retries a pool that AWS refused once
+// Git has changed the refused value. The test changes every member of a pool by itself, in every kind of plan.
 func TestTheDigestCoversWhatIsSent(t *testing.T) {
 	group := func() intent.Pool { return groupPool("web", "m5.large", 3) }
 	larger := func() intent.Pool { return groupPool("web", "m5.xlarge", 3) }

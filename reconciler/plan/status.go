@@ -154,8 +154,8 @@ func (s *PoolStatus) fromGroup(in basis.Input, pool *intent.Pool, watched basis.
 func (s *PoolStatus) count(in basis.Input, pool *intent.Pool, instances []observed.Instance) {
 	for _, i := range instances {
 		s.countAlike(i)
-		if i.Retained() {
-			continue // AWS has launched a replacement
+		if i.Retained() || i.StandsBy() {
+			continue // AWS fills the capacity without it
 		}
 		s.Replicas++
 		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)

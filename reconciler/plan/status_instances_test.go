@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// What a status tells of a pool's instances does not depend on AWS's order.
+// A pool's status does not depend on AWS's order of instances.
 func TestStatusTellsBoundsInstancesAndVersions(t *testing.T) {
 	pool := groupPool("web", "m5.large", 3)
 	in := testInput(pool)

@@ -165,7 +165,7 @@ func TestMachinesThatGoBackAskAtOnce(t *testing.T) {
 	}
 }
 
-// What is being ended is asked about when the machines have come to rest.
+// weir asks about a refresh that is being ended once the machines have come to rest.
 func TestARefreshThatIsBeingEnded(t *testing.T) {
 	for status, steps := range map[string][][]string{
 		"Cancelling":         {{"1InService", "2Pending"}, {"1InService", "2InService"}},

@@ -37,6 +37,9 @@ type Standing struct {
 // Ground is the basis of a pass over a target.
 type Ground struct {
 	Revision string
+	// Seq tells two times apart at which the source came to one revision: what was applied
+	// between them need not be undone yet.
+	Seq int64
 	// Wanted stands for what Git and the configuration want, as Desired says it.
 	Wanted string
 	// Levels are AWS's answers, which change without a commit.
@@ -44,13 +47,13 @@ type Ground struct {
 }
 
 func (g Ground) is(o Ground) bool {
-	return g.Revision == o.Revision && g.Wanted == o.Wanted && slices.EqualFunc(g.Levels, o.Levels, func(a, b basis.Level) bool { return a.ID == b.ID })
+	return g.Revision == o.Revision && g.Seq == o.Seq && g.Wanted == o.Wanted && slices.EqualFunc(g.Levels, o.Levels, func(a, b basis.Level) bool { return a.ID == b.ID })
 }
 
 // After is how the target stands after another pass.
 func (s Standing) After(r *Report) Standing {
 	next := Standing{
-		Seen: true, Source: r.Source, Ground: Ground{Revision: r.Revision, Wanted: r.Wanted, Levels: r.Levels}, Reached: s.Reached, Converged: r.Converged(),
+		Seen: true, Source: r.Source, Ground: Ground{Revision: r.Revision, Seq: r.Seq, Wanted: r.Wanted, Levels: r.Levels}, Reached: s.Reached, Converged: r.Converged(),
 		account: r.Account, region: r.Region, fresh: s.fresh,
 	}
 	if r.Fresh.After(s.fresh) {
@@ -162,14 +165,14 @@ func firstTrouble(r *Report) string {
 // WaitFor says why a target that follows a revision of a source waits for another one,
 // which stands so; empty if it does not. A target of the same source must have
 // converged at the same revision, one of another source at its own, and each with what
-// is wanted of it now.
-func WaitFor(source, revision, on, wanted string, s Standing) string {
+// is wanted of it now, and since its source came to that: seq or later.
+func WaitFor(source, revision, on, wanted string, seq int64, s Standing) string {
 	switch {
 	case !s.Seen:
 		return WaitText(on, "has not been looked at yet")
 	case s.Source == source && s.Ground.Revision != revision:
 		return WaitText(on, "is not at "+cmp.Or(short(revision), "this revision")+" yet")
-	case s.Ground.Wanted != wanted:
+	case s.Ground.Wanted != wanted || s.Ground.Seq < seq:
 		return WaitText(on, "has not been looked at since something else is wanted of it")
 	case s.Lets():
 		return ""

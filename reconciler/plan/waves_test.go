@@ -18,13 +18,14 @@ import (
 
 func TestWavesFollowOneAnother(t *testing.T) {
 	report := func(change ...func(*Report)) *Report {
-		r := &Report{Target: "canary", Source: "s", Revision: "2", Wanted: "w", Plan: &Plan{}}
+		r := &Report{Target: "canary", Source: "s", Revision: "2", Wanted: "w", Seq: 7, Plan: &Plan{}}
 		for _, c := range change {
 			c(r)
 		}
 		return r
 	}
 	at := func(revision string) func(*Report) { return func(r *Report) { r.Revision = revision } }
+	seq := func(n int64) func(*Report) { return func(r *Report) { r.Seq = n } }
 	of := func(source string) func(*Report) { return func(r *Report) { r.Source = source } }
 	wants := func(sum string) func(*Report) { return func(r *Report) { r.Wanted = sum } }
 	level := func(id string) func(*Report) { return func(r *Report) { r.Levels = []basis.Level{{ID: id}} } }
@@ -65,6 +66,9 @@ func TestWavesFollowOneAnother(t *testing.T) {
 		"scaling, never seen done":     {[]*Report{report(at("1")), report(scaling)}, "is not converged yet"},
 		"scaling, seen done":           {[]*Report{report(), report(scaling)}, ""},
 		"scaling, done elsewhere":      {[]*Report{report(wants("v")), report(scaling)}, "is not converged yet"},
+		"before a commit came back":    {[]*Report{report(seq(6))}, "has not been looked at since something else is wanted of it"},
+		"since a later one came back":  {[]*Report{report(seq(8))}, ""},
+		"scaling, done before that":    {[]*Report{report(seq(6)), report(scaling)}, "is not converged yet"},
 		"scaling, done with the image": {[]*Report{report(level("ami-1")), report(level("ami-1"), scaling)}, ""},
 		"scaling, a newer image":       {[]*Report{report(level("ami-1")), report(level("ami-2"), scaling)}, "is not converged yet"},
 		"machines left, a newer image": {[]*Report{report(level("ami-1")), report(level("ami-2"), left)}, "is not converged yet: x/web: 1 instance is left"},
@@ -85,7 +89,7 @@ func TestWavesFollowOneAnother(t *testing.T) {
 		if want != "" {
 			want = "waits for the target canary, which " + want
 		}
-		if got := WaitFor("s", "2", "canary", "w", s); got != want {
+		if got := WaitFor("s", "2", "canary", "w", 7, s); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
@@ -95,6 +99,8 @@ func TestThoseThatComeAfterAreToldOfChangesAlone(t *testing.T) {
 	done := &Report{Revision: "1", Plan: &Plan{}, Levels: []basis.Level{{ID: "ami-1"}}}
 	fresh := *done
 	fresh.Fresh = time.Unix(1, 0)
+	back := *done
+	back.Seq = 2
 	moved := *done
 	moved.Levels = []basis.Level{{ID: "ami-2"}}
 	busy := *done
@@ -107,6 +113,7 @@ func TestThoseThatComeAfterAreToldOfChangesAlone(t *testing.T) {
 		"asked anew":        {done, &fresh, true},
 		"asked before":      {&fresh, done, false},
 		"another image":     {done, &moved, true},
+		"the commit back":   {done, &back, true},
 		"done after work":   {&busy, done, true},
 		"work after done":   {done, &busy, false},
 		"still with work":   {&busy, &busy, false},

@@ -3,10 +3,9 @@ package preflight
 import (
 	"context"
 	"errors"
-	"slices"
+	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/render/diag"
@@ -16,16 +15,20 @@ const (
 	// maxRounds bounds how often facts may lead to further facts: the longest chain is a
 	// quota's, whose machines and their types follow one another, and then a dry run.
 	maxRounds = 5
-	// patience is how long a plan waits for answers: what is not answered by then is
-	// said, and asked again by the next plan.
-	patience = 10 * time.Second
+	// patience is how long a plan waits for answers, and onePatience for those about one kind of thing, so that a call which hangs leaves time for
+	// questions that follow from the others. The plan says which questions had no answer by then.
+	patience    = 10 * time.Second
+	onePatience = 5 * time.Second
 )
 
-// Plan is a plan to ask about, with what it was made from.
+// errPatience distinguishes these ends of a call from those of the plan's caller.
+var errPatience = errors.New("AWS takes too long")
+
+// Plan is a plan to ask about, with its input.
 type Plan struct {
 	*plan.Plan
 	Input basis.Input
-	// Followed says that the commit is followed, and that whoever plans it may apply it.
+	// Followed says that weir follows the commit, and that its planner may apply it.
 	Followed bool
 }
 
@@ -49,8 +52,7 @@ func New(cloud Cloud, launcher Launcher, now func() time.Time) *Asker {
 	return a
 }
 
-// Findings says of each plan what AWS would refuse of it. It never fails: what AWS does
-// not tell is among the findings. A plan that is nil has none.
+// Findings says of each plan what AWS would refuse. It never fails: unanswered questions are among the findings. A nil plan has none.
 func (a *Asker) Findings(ctx context.Context, plans []Plan) []diag.List {
 	out := make([]diag.List, len(plans))
 	launches := make([][]*launch, len(plans))
@@ -64,21 +66,28 @@ func (a *Asker) Findings(ctx context.Context, plans []Plan) []diag.List {
 	if !asks {
 		return out
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	asked := ctx
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
 	select {
 	case <-a.turn:
 	case <-ctx.Done():
+		for i := range plans {
+			if len(launches[i]) > 0 && asked.Err() == nil {
+				out[i] = diag.List{unasked("another plan still waits for AWS's answers")}
+			}
+		}
 		return out
 	}
 	defer func() { a.turn <- struct{}{} }()
 	a.facts.expire(a.now())
+	tries := a.launcher != nil
 	for range maxRounds {
 		lacks := false
 		for i := range plans {
 			if len(launches[i]) > 0 {
 				var more bool
-				out[i], more = judge(launches[i], a.facts, plans[i].Followed && a.launcher != nil)
+				out[i], more = judge(launches[i], a.facts, plans[i].Followed && tries)
 				lacks = lacks || more
 			}
 		}
@@ -86,75 +95,37 @@ func (a *Asker) Findings(ctx context.Context, plans []Plan) []diag.List {
 			break
 		}
 		a.read(ctx)
+		if asked.Err() != nil {
+			return make([]diag.List, len(plans)) // nobody waits for them any more
+		}
 	}
 	return out
 }
 
-// read reads all facts that are wanted, in as few calls as AWS allows.
+// read reads all wanted facts, in as few calls as AWS allows: different kinds at the same time, so that an unanswered one delays no other.
 func (a *Asker) read(ctx context.Context) {
-	now, f := a.now(), a.facts
-	readEach(ctx, f.profiles, now, "iam", "GetInstanceProfile", a.cloud.Profile)
-	readBatch(ctx, f.keyPairs, now, a.cloud.KeyPairs)
-	readBatch(ctx, f.groups, now, a.cloud.GroupsThatExist)
-	readBatch(ctx, f.subnets, now, a.cloud.SubnetRoom)
-	readBatch(ctx, f.targets, now, a.cloud.TargetGroups)
-	readBatch(ctx, f.placements, now, a.cloud.PlacementGroups)
-	readEach(ctx, f.keys, now, "kms", "DescribeKey", a.cloud.Key)
-	readBatch(ctx, f.types, now, a.cloud.InstanceTypes)
-	readBatch(ctx, f.offerings, now, a.cloud.Offerings)
-	readEach(ctx, f.quotas, now, "servicequotas", "GetServiceQuota", a.cloud.Quota)
-	readEach(ctx, f.running, now, "ec2", "DescribeInstances", func(ctx context.Context, _ string) ([]Instance, bool, error) {
-		all, err := a.cloud.Running(ctx)
-		return all, true, err
-	})
-	a.readDryRuns(ctx, now)
-}
-
-// readBatch reads keys with one call.
-func readBatch[V any](ctx context.Context, s *shelf[V], now time.Time, call func(context.Context, []string) (map[string]V, error)) {
-	keys := s.take()
-	if len(keys) == 0 {
-		return
+	r, f := reading{ctx, a.now()}, a.facts
+	var kinds sync.WaitGroup
+	for _, kind := range []func(){
+		func() { readEach(r, f.profiles, "iam", "GetInstanceProfile", a.cloud.Profile) },
+		func() { readBatch(r, f.keyPairs, "ec2", "DescribeKeyPairs", a.cloud.KeyPairs) },
+		func() { readBatch(r, f.groups, "ec2", "DescribeSecurityGroups", a.cloud.GroupsThatExist) },
+		func() { readBatch(r, f.subnets, "ec2", "DescribeSubnets", a.cloud.SubnetRoom) },
+		func() { readBatch(r, f.targets, "elasticloadbalancing", "DescribeTargetGroups", a.cloud.TargetGroups) },
+		func() { readBatch(r, f.placements, "ec2", "DescribePlacementGroups", a.cloud.PlacementGroups) },
+		func() { readEach(r, f.keys, "kms", "DescribeKey", a.cloud.Key) },
+		func() { readBatch(r, f.types, "ec2", "DescribeInstanceTypes", a.cloud.InstanceTypes) },
+		func() { readBatch(r, f.offerings, "ec2", "DescribeInstanceTypeOfferings", a.cloud.Offerings) },
+		func() { readEach(r, f.quotas, "servicequotas", "GetServiceQuota", a.cloud.Quota) },
+		func() {
+			readEach(r, f.running, "ec2", "DescribeInstances", func(ctx context.Context, _ string) ([]Instance, bool, error) {
+				all, err := a.cloud.Running(ctx)
+				return all, true, err
+			})
+		},
+		func() { readEach(r, f.dryRuns, "ec2", "RunInstances", a.tryLaunch) },
+	} {
+		kinds.Go(kind)
 	}
-	found, err := call(ctx, keys)
-	for _, k := range keys {
-		v, ok := found[k]
-		s.put(k, v, ok, asError(err), now)
-	}
-}
-
-// mostEach is how many things of a kind are asked about one at a time for a plan.
-const mostEach = 25
-
-// readEach reads keys one at a time, with the operation of a service. Where AWS refuses
-// more calls it makes no more.
-func readEach[V any](ctx context.Context, s *shelf[V], now time.Time, service, operation string, call func(context.Context, string) (V, bool, error)) {
-	var ends *observed.Error
-	for i, k := range s.take() {
-		if i == mostEach && ends == nil {
-			ends = &observed.Error{Kind: observed.Cancelled, Service: service, Operation: operation, Code: "TooMany", Message: "the plan names very many"}
-		}
-		var v V
-		var found bool
-		err := ends
-		if err == nil {
-			var failed error
-			v, found, failed = call(ctx, k)
-			if err = asError(failed); err != nil && slices.Contains([]observed.ErrorKind{observed.Throttled, observed.Credentials, observed.Cancelled}, err.Kind) {
-				ends = err
-			}
-		}
-		s.put(k, v, found, err, now)
-	}
-}
-
-func asError(err error) *observed.Error {
-	if err == nil {
-		return nil
-	}
-	var e *observed.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return &observed.Error{Kind: observed.Unknown, Code: "Unknown", Message: err.Error(), Err: err}
+	kinds.Wait()
 }

@@ -3,18 +3,16 @@ package preflight
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// mostDryRuns is how many launches are tried for one plan. EC2 gives RunInstances a small
-// bucket of calls, from which launches draw too; pools that differ in nothing that EC2
-// looks at share a dry run.
+// mostDryRuns bounds the dry runs of one plan. EC2 gives RunInstances a small bucket of calls, which launches use too; pools that differ in nothing
+// that EC2 looks at share a dry run.
 const mostDryRuns = 5
 
-// launch tries launches that nothing else was found about: EC2 knows more rules than weir.
+// launch tries launches without another finding: EC2 knows more rules than weir.
 func (v *verdict) launch(launches []*launch) {
 	tried := map[string]bool{}
 	for _, l := range launches {
@@ -28,10 +26,14 @@ func (v *verdict) launch(launches []*launch) {
 		}
 		tried[key] = true
 		refused, ok, _ := know(v, v.facts.dryRuns, key)
+		object, path := l.pool.Infrastructure, intent.Path{"spec", "awsLaunchTemplate"}
+		if f := v.facts.dryRuns.facts[key]; f.err != nil && f.err.Code == CodeNotDry {
+			v.warn(codeDryRun, object, path, "a dry run was none: "+f.err.Message, "end the machine; weir makes no further dry run there")
+		}
 		if !ok || refused == nil {
 			continue
 		}
-		object, path := l.pool.Infrastructure, intent.Path{"spec", "awsLaunchTemplate"}
+		v.facts.dryRuns.doubt(key)
 		if u, found := observed.FindUnknownName(refused.Message); found {
 			object, path = u.Field(l.pool)
 		} else if c := l.pool.LaunchConfig; c != nil {
@@ -41,7 +43,7 @@ func (v *verdict) launch(launches []*launch) {
 	}
 }
 
-// dryRunOf is the dry run for a launch whose template version is made by the plan.
+// dryRunOf is the dry run for a launch whose template version the plan makes.
 func dryRunOf(l *launch) (DryRun, bool) {
 	if !l.made || l.data.ImageID == "" || len(l.types) == 0 || len(l.subnets) == 0 {
 		return DryRun{}, false // EKS chooses the image, or AWS the type
@@ -62,14 +64,18 @@ func (r DryRun) key() string {
 	return string(text)
 }
 
-// readDryRuns tries the launches that are wanted.
-func (a *Asker) readDryRuns(ctx context.Context, now time.Time) {
-	for _, key := range a.facts.dryRuns.take() {
-		var r DryRun
-		if err := json.Unmarshal([]byte(key), &r); err != nil {
-			panic("dry run of a key: " + err.Error())
-		}
-		refused, err := a.launcher.DryRun(ctx, r)
-		a.facts.dryRuns.put(key, refused, true, err, now)
+// tryLaunch makes the dry run of a key.
+func (a *Asker) tryLaunch(ctx context.Context, key string) (refused *observed.Error, answered bool, err error) {
+	var r DryRun
+	if err := json.Unmarshal([]byte(key), &r); err != nil {
+		panic("dry run of a key: " + err.Error())
 	}
+	refused, failed := a.launcher.DryRun(ctx, r)
+	if failed != nil && failed.Code == CodeNotDry {
+		a.launcher = nil
+	}
+	if failed != nil {
+		return nil, false, failed
+	}
+	return refused, true, nil
 }

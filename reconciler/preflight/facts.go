@@ -8,13 +8,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// How long facts are kept. What does not exist, and what AWS did not say, is asked again
-// sooner: people make what is missing and look whether the finding goes.
+// The times for which facts are kept. Facts that a thing does not exist, or that AWS did not answer, expire sooner: people make what is missing and
+// look whether the finding goes.
 const (
 	negativeTTL = 30 * time.Second
-	// deniedTTL is longer than that: permissions are given seldom, and each plan would
-	// ask in vain.
+	// deniedTTL is longer: people give permissions seldom, and each plan would ask in vain. lateTTL is, so that an AWS which hangs holds up one pass
+	// and not each.
 	deniedTTL   = 5 * time.Minute
+	lateTTL     = 5 * time.Minute
 	nameTTL     = 5 * time.Minute // profiles, key pairs, placement groups, target groups, keys
 	groupTTL    = time.Hour
 	roomTTL     = time.Minute // free addresses, machines that run
@@ -24,16 +25,17 @@ const (
 	dryRunTTL   = 5 * time.Minute
 )
 
-// fact is an answer of AWS: there is such a thing, there is none, or err says why AWS did
-// not tell.
+// fact is an answer of AWS: the thing exists, it does not, or err says why AWS did not
+// tell.
 type fact[V any] struct {
 	value   V
 	present bool
 	err     *observed.Error
+	asked   time.Time
 	expires time.Time
 }
 
-// shelf holds the facts of one kind, and which are wanted next.
+// shelf holds the facts of one kind, and the keys wanted next.
 type shelf[V any] struct {
 	ttl    time.Duration
 	facts  map[string]fact[V]
@@ -44,7 +46,7 @@ func newShelf[V any](ttl time.Duration) *shelf[V] {
 	return &shelf[V]{ttl: ttl, facts: map[string]fact[V]{}, wanted: map[string]bool{}}
 }
 
-// get returns a fact; one that is not known is wanted from then on.
+// get returns a fact, and wants an unknown one from then on.
 func (s *shelf[V]) get(key string) (f fact[V], known bool) {
 	if f, known = s.facts[key]; !known {
 		s.wanted[key] = true
@@ -59,15 +61,38 @@ func (s *shelf[V]) take() []string {
 	return keys
 }
 
-func (s *shelf[V]) put(key string, v V, present bool, err *observed.Error, now time.Time) {
-	ttl := s.ttl
-	switch {
-	case err != nil && err.Kind == observed.Denied:
-		ttl = min(ttl, deniedTTL)
-	case err != nil || !present:
-		ttl = min(ttl, negativeTTL)
+// put keeps AWS's answers.
+func (s *shelf[V]) put(key string, v V, present bool, now time.Time) {
+	s.facts[key] = fact[V]{value: v, present: present, asked: now, expires: now.Add(s.ttl)}
+	if !present {
+		s.doubt(key)
 	}
-	s.facts[key] = fact[V]{value: v, present: present && err == nil, err: err, expires: now.Add(ttl)}
+}
+
+// fail keeps that AWS did not answer, and why.
+func (s *shelf[V]) fail(key string, err *observed.Error, now time.Time) {
+	ttl := negativeTTL
+	switch {
+	case err.Kind == observed.Denied:
+		ttl = deniedTTL
+	case err.Code == codeLate:
+		ttl = lateTTL
+	case err.Code == CodeNotDry:
+		ttl = s.ttl // it is said for as long, and not tried again
+	case err.Code == codeMany:
+		ttl = 0 // another plan names less
+	}
+	s.facts[key] = fact[V]{err: err, asked: now, expires: now.Add(ttl)}
+}
+
+// doubt makes a fact with a problem expire soon: somebody mends it and looks whether the
+// finding goes.
+func (s *shelf[V]) doubt(key string) {
+	f := s.facts[key]
+	if soon := f.asked.Add(negativeTTL); soon.Before(f.expires) {
+		f.expires = soon
+		s.facts[key] = f
+	}
 }
 
 func (s *shelf[V]) expire(now time.Time) {
@@ -75,7 +100,7 @@ func (s *shelf[V]) expire(now time.Time) {
 	maps.DeleteFunc(s.facts, func(_ string, f fact[V]) bool { return !now.Before(f.expires) })
 }
 
-// facts is all that is known of an account and region.
+// facts are all that the Asker knows of an account and region.
 type facts struct {
 	profiles   *shelf[Profile] // by name
 	keyPairs   *shelf[bool]

@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ type fake struct {
 	mu         sync.Mutex
 	calls      []string
 	fails      map[string]*observed.Error // by operation
+	most       map[string]int             // names of a call, by operation
+	hangs      string                     // the operation that is not answered
 	profiles   map[string]Profile
 	keyPairs   map[string]bool
 	groups     map[string]bool
@@ -59,7 +62,15 @@ func tg(name string) string {
 	return "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/" + name + "/0123456789abcdef"
 }
 
-func (f *fake) call(op string) error {
+func (f *fake) call(ctx context.Context, op string) error {
+	if f.hangs == op {
+		<-ctx.Done()
+		service, operation, _ := strings.Cut(op, ":")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.calls = append(f.calls, op)
+		return &observed.Error{Kind: observed.Cancelled, Service: service, Operation: operation, Code: "Cancelled"}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, op)
@@ -69,66 +80,74 @@ func (f *fake) call(op string) error {
 	return nil
 }
 
-func some[V any](all map[string]V, keys []string) map[string]V {
+func some[V any](ctx context.Context, f *fake, op string, all map[string]V, keys []string) (map[string]V, error) {
+	if err := f.call(ctx, op); err != nil {
+		return nil, err
+	}
+	if f.most != nil {
+		f.mu.Lock()
+		f.most[op] = max(f.most[op], len(keys))
+		f.mu.Unlock()
+	}
 	out := map[string]V{}
 	for _, k := range keys {
 		if v, ok := all[k]; ok {
 			out[k] = v
 		}
 	}
-	return out
+	return out, nil
 }
 
-func (f *fake) Profile(_ context.Context, name string) (Profile, bool, error) {
+func (f *fake) Profile(ctx context.Context, name string) (Profile, bool, error) {
 	p, ok := f.profiles[name]
-	return p, ok, f.call("iam:GetInstanceProfile")
+	return p, ok, f.call(ctx, "iam:GetInstanceProfile")
 }
 
-func (f *fake) KeyPairs(_ context.Context, names []string) (map[string]bool, error) {
-	return some(f.keyPairs, names), f.call("ec2:DescribeKeyPairs")
+func (f *fake) KeyPairs(ctx context.Context, names []string) (map[string]bool, error) {
+	return some(ctx, f, "ec2:DescribeKeyPairs", f.keyPairs, names)
 }
 
-func (f *fake) GroupsThatExist(_ context.Context, ids []string) (map[string]bool, error) {
-	return some(f.groups, ids), f.call("ec2:DescribeSecurityGroups")
+func (f *fake) GroupsThatExist(ctx context.Context, ids []string) (map[string]bool, error) {
+	return some(ctx, f, "ec2:DescribeSecurityGroups", f.groups, ids)
 }
 
-func (f *fake) SubnetRoom(_ context.Context, ids []string) (map[string]Subnet, error) {
-	return some(f.subnets, ids), f.call("ec2:DescribeSubnets")
+func (f *fake) SubnetRoom(ctx context.Context, ids []string) (map[string]Subnet, error) {
+	return some(ctx, f, "ec2:DescribeSubnets", f.subnets, ids)
 }
 
-func (f *fake) TargetGroups(_ context.Context, arns []string) (map[string]TargetGroup, error) {
-	return some(f.targets, arns), f.call("elasticloadbalancing:DescribeTargetGroups")
+func (f *fake) TargetGroups(ctx context.Context, arns []string) (map[string]TargetGroup, error) {
+	return some(ctx, f, "elasticloadbalancing:DescribeTargetGroups", f.targets, arns)
 }
 
-func (f *fake) PlacementGroups(_ context.Context, names []string) (map[string]PlacementGroup, error) {
-	return some(f.placements, names), f.call("ec2:DescribePlacementGroups")
+func (f *fake) PlacementGroups(ctx context.Context, names []string) (map[string]PlacementGroup, error) {
+	return some(ctx, f, "ec2:DescribePlacementGroups", f.placements, names)
 }
 
-func (f *fake) Key(_ context.Context, id string) (Key, bool, error) {
+func (f *fake) Key(ctx context.Context, id string) (Key, bool, error) {
 	k, ok := f.keys[id]
-	return k, ok, f.call("kms:DescribeKey")
+	return k, ok, f.call(ctx, "kms:DescribeKey")
 }
 
-func (f *fake) InstanceTypes(_ context.Context, names []string) (map[string]InstanceType, error) {
-	return some(f.types, names), f.call("ec2:DescribeInstanceTypes")
+func (f *fake) InstanceTypes(ctx context.Context, names []string) (map[string]InstanceType, error) {
+	return some(ctx, f, "ec2:DescribeInstanceTypes", f.types, names)
 }
 
-func (f *fake) Offerings(_ context.Context, names []string) (map[string][]string, error) {
-	return some(f.offerings, names), f.call("ec2:DescribeInstanceTypeOfferings")
+func (f *fake) Offerings(ctx context.Context, names []string) (map[string][]string, error) {
+	return some(ctx, f, "ec2:DescribeInstanceTypeOfferings", f.offerings, names)
 }
 
-func (f *fake) Quota(_ context.Context, code string) (float64, bool, error) {
+func (f *fake) Quota(ctx context.Context, code string) (float64, bool, error) {
 	q, ok := f.quotas[code]
-	return q, ok, f.call("servicequotas:GetServiceQuota")
+	return q, ok, f.call(ctx, "servicequotas:GetServiceQuota")
 }
 
-func (f *fake) Running(context.Context) ([]Instance, error) {
-	return f.running, f.call("ec2:DescribeInstances")
+func (f *fake) Running(ctx context.Context) ([]Instance, error) {
+	return f.running, f.call(ctx, "ec2:DescribeInstances")
 }
 
-func (f *fake) DryRun(_ context.Context, r DryRun) (refused, err *observed.Error) {
+func (f *fake) DryRun(ctx context.Context, r DryRun) (refused, err *observed.Error) {
 	f.dry = append(f.dry, r)
-	if failed := f.call("ec2:RunInstances"); failed != nil {
+	if failed := f.call(ctx, "ec2:RunInstances"); failed != nil {
 		return nil, asError(failed)
 	}
 	return f.refuses, nil

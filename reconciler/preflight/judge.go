@@ -26,18 +26,19 @@ const (
 type verdict struct {
 	facts *facts
 	found diag.List
-	// unasked says what AWS did not tell, by the call that would have.
+	said  map[[3]string]bool // objects, fields and summaries of findings
+	used  map[string]int64   // vCPUs that count against a quota now, by its code
+	// unasked has the unanswered questions, by the call that would answer.
 	unasked map[string]*observed.Error
-	// lacks says that facts were wanted: what was found means nothing then.
+	// lacks says that facts are missing: then the findings mean nothing.
 	lacks bool
-	// dryRuns says that dry runs may be made.
+	// dryRuns allows dry runs.
 	dryRuns bool
 }
 
-// judge gives the findings about launches. lacks is true where facts are missing, which
-// are then wanted of the shelves.
+// judge gives the findings about launches. lacks is true if facts are missing, which the shelves then want.
 func judge(launches []*launch, f *facts, dryRuns bool) (found diag.List, lacks bool) {
-	v := &verdict{facts: f, unasked: map[string]*observed.Error{}, dryRuns: dryRuns}
+	v := &verdict{facts: f, said: map[[3]string]bool{}, used: map[string]int64{}, unasked: map[string]*observed.Error{}, dryRuns: dryRuns}
 	for _, l := range launches {
 		if l.configures {
 			v.names(l)
@@ -51,8 +52,8 @@ func judge(launches []*launch, f *facts, dryRuns bool) (found diag.List, lacks b
 		}
 		v.targetGroups(l)
 	}
-	v.addresses(launches)
 	v.quotas(launches)
+	v.addresses(launches)
 	if dryRuns && !v.lacks && v.found.Count(diag.Warning) == 0 {
 		v.launch(launches)
 	}
@@ -60,8 +61,7 @@ func judge(launches []*launch, f *facts, dryRuns bool) (found diag.List, lacks b
 	return v.found, v.lacks
 }
 
-// know looks at a fact. There is a value where ok is true; where AWS says that there is
-// none, absent is.
+// know looks up a fact. ok says that the answer has a value; absent, that the thing does not exist.
 func know[V any](v *verdict, s *shelf[V], key string) (value V, ok, absent bool) {
 	f, known := s.get(key)
 	switch {
@@ -80,14 +80,13 @@ func (v *verdict) warn(code string, object intent.ObjectRef, path intent.Path, s
 	d := diag.Diagnostic{
 		Severity: diag.Warning, Code: code, Summary: summary, Detail: cmp.Or(detail, diag.Hint(code)), Object: object.String(), Field: path.String(),
 	}
-	if !slices.ContainsFunc(v.found, func(o diag.Diagnostic) bool {
-		return o.Summary == d.Summary && o.Object == d.Object && o.Field == d.Field
-	}) {
+	if key := [3]string{d.Object, d.Field, d.Summary}; !v.said[key] {
+		v.said[key] = true
 		v.found = append(v.found, d) // pools that share a launch template share what is wrong with it
 	}
 }
 
-// refused records that AWS would refuse what a member of the launch template says.
+// refused records that AWS would refuse a member of the launch template.
 func (v *verdict) refused(l *launch, member, summary, detail string) {
 	object, path := fieldOf(l.pool, member)
 	v.warn(codeRefused, object, path, summary, detail)
@@ -120,7 +119,7 @@ func fieldOf(pool *intent.Pool, member string) (intent.ObjectRef, intent.Path) {
 	return object, path
 }
 
-// sayUnasked says once what AWS did not tell. Which of it matters is not known.
+// sayUnasked reports the unanswered questions once. It cannot know which of them matter.
 func (v *verdict) sayUnasked() {
 	if len(v.unasked) == 0 {
 		return
@@ -136,15 +135,19 @@ func (v *verdict) sayUnasked() {
 	slices.Sort(denied)
 	slices.Sort(failed)
 	var said []string
-	detail := diag.Hint(codeUnasked)
 	if len(denied) > 0 {
 		said = append(said, "the role may not call "+strings.Join(denied, ", "))
 	}
 	if len(failed) > 0 {
 		said = append(said, "AWS did not answer "+strings.Join(failed, ", "))
 	}
-	v.found = append(v.found, diag.Diagnostic{
-		Severity: diag.Info, Code: codeUnasked, Detail: detail,
-		Summary: "it is not known of all that the manifests name whether AWS takes it: " + strings.Join(said, "; "),
-	})
+	v.found = append(v.found, unasked(strings.Join(said, "; ")))
+}
+
+// unasked is the note about unanswered questions, with the reasons.
+func unasked(why string) diag.Diagnostic {
+	return diag.Diagnostic{
+		Severity: diag.Info, Code: codeUnasked, Detail: diag.Hint(codeUnasked),
+		Summary: "it is not known of all that the manifests name whether AWS takes it: " + why,
+	}
 }

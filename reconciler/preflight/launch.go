@@ -11,27 +11,46 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// launch is what a plan asks of AWS for one pool, as far as it changes something.
+// launch is the part of a plan for one pool that changes something.
 type launch struct {
 	pool *intent.Pool
-	// data is that of the machines' launch template, with what AWS answered where the
-	// plan makes a version; image is that of data, nil where it is not known.
+	// data is the machines' launch template's, with AWS's answers if the plan makes a version; image is data's, nil if unknown.
 	data  intent.TemplateData
 	image *observed.Image
-	// configures says that machines of another configuration are to start, made that the
-	// plan makes the version for them.
+	// configures says that machines of another configuration start, made that the plan makes their version.
 	configures, made bool
 	// places says that the types or the zones of the machines change.
 	places bool
 	// attaches are the load balancers that the plan attaches.
 	attaches []intent.TrafficSource
-	// more is how many machines there will be at the same time beyond those of now, at
-	// the least; so many of them are at least On-Demand and Spot.
-	more, onDemand, spot int32
+	// before and after are the group's sizes now and by the plan.
+	before, after size
+	// more is how many more machines than now will run at the same time, at the least; so
+	// many of them are at least On-Demand and Spot. addresses is how many more there will
+	// be, with the ones that wait in a warm pool.
+	more, onDemand, spot, addresses int64
 
 	types   []place
 	subnets []string
 	vpc     string
+}
+
+// size is what a group holds, in the units in which it counts.
+type size struct {
+	desired, most int32
+	warm          *intent.WarmPool
+}
+
+// prepared is the capacity with a full warm pool ("Warm pools for applications with long boot times" in the user guide of Auto Scaling).
+func (s size) prepared() int64 {
+	if s.warm == nil {
+		return int64(s.desired)
+	}
+	most := s.warm.MaxGroupPreparedCapacity
+	if most < 0 {
+		most = s.most
+	}
+	return max(int64(most), int64(s.desired)+int64(s.warm.MinSize))
 }
 
 // place is a value and the field that names it.
@@ -41,9 +60,9 @@ type place struct {
 	path   intent.Path
 }
 
-// launchesOf are the launches of a plan, in order of the pools. What corrects drift and
-// replaces nothing, and what ends something, launches nothing that AWS has not launched
-// before.
+// launchesOf are the launches of a plan, in order of the pools. A step that corrects
+// drift without replacing, or that ends something, launches nothing that AWS has not
+// launched before.
 func launchesOf(p *plan.Plan, in basis.Input) []*launch {
 	var out []*launch
 	for i := range in.Set.Pools {
@@ -73,9 +92,14 @@ func newLaunch(pool *intent.Pool, in basis.Input) *launch {
 	return l
 }
 
-// take reads the plan's steps of the pool; false where none asks anything new of AWS.
+// take reads the plan's steps of the pool; false if none asks anything new of AWS.
 func (l *launch) take(p *plan.Plan, in basis.Input) bool {
 	key := l.pool.Key.String()
+	if l.pool.Group != nil {
+		have := in.State.Groups[l.pool.Group.Name]
+		l.before = size{have.DesiredCapacity, have.MaxSize, have.Options.WarmPool}
+		l.after = l.before
+	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if s.Pool != key && !slices.Contains(s.Pools, key) || s.Do == nil || s.Mends() || waitsLong(s.Held) {
@@ -83,13 +107,14 @@ func (l *launch) take(p *plan.Plan, in basis.Input) bool {
 		}
 		l.step(s, in)
 	}
+	l.growGroup()
 	if l.made && l.image == nil && l.pool.LaunchTemplate != nil {
 		if im := in.Answers[l.pool.LaunchTemplate.Image].Image; im != nil && im.ID == l.data.ImageID {
 			l.image = im
 		}
 	}
 	l.types = typesOf(l.pool, l.data)
-	return l.configures || l.places || len(l.attaches) > 0 || l.more > 0
+	return l.configures || l.places || len(l.attaches) > 0 || l.more > 0 || l.addresses > 0
 }
 
 // waitsLong holds steps that are not about to run: nobody waits for findings about them,
@@ -107,33 +132,38 @@ func (l *launch) step(s *step.Step, in basis.Input) {
 		l.version(do.Data)
 	case step.CreateGroup:
 		l.configures, l.places, l.attaches = true, true, do.Group.Options.Sources()
-		l.grow(max(do.Group.DesiredCapacity, do.Group.MinSize))
+		l.after.desired, l.after.most = max(do.Group.DesiredCapacity, do.Group.MinSize), do.Group.MaxSize
 	case step.UpdateGroup:
 		l.configures = l.configures || do.Template != nil
 		l.places = l.places || do.SubnetIDs != nil || do.Template != nil
-		have := in.State.Groups[do.Name].DesiredCapacity
-		want := max(intent.Value(do.MinSize), have)
+		l.after.desired = max(intent.Value(do.MinSize), l.after.desired)
 		if do.DesiredCapacity != nil {
-			want = *do.DesiredCapacity
+			l.after.desired = *do.DesiredCapacity
 		}
-		l.grow(want - have)
+		if do.MaxSize != nil {
+			l.after.most = *do.MaxSize
+		}
+	case step.PutWarmPool:
+		l.after.warm = &do.WarmPool
+	case step.DeleteWarmPool:
+		l.after.warm = nil
 	case step.StartRefresh:
 		l.configures, l.places = true, true
-		most := int32(100)
+		most := int64(100)
 		if do.Preferences.MaxHealthyPercentage != nil {
-			most = *do.Preferences.MaxHealthyPercentage
+			most = int64(*do.Preferences.MaxHealthyPercentage)
 		}
-		l.grow(in.State.Groups[do.Group].DesiredCapacity * max(0, most-100) / 100)
+		l.grow(int64(l.before.desired) * max(0, most-100) / 100)
 	case step.SetTrafficSources:
 		l.attaches = append(l.attaches, do.Attach...)
 	case step.CreateNodegroup:
 		l.configures, l.places = true, true
-		l.grow(max(do.Nodegroup.DesiredSize, do.Nodegroup.MinSize))
+		l.grow(int64(max(do.Nodegroup.DesiredSize, do.Nodegroup.MinSize)))
 	case step.UpdateNodegroupConfig:
-		l.grow(intent.Value(do.DesiredSize) - in.State.Nodegroups[do.NodegroupName].DesiredSize)
+		l.grow(int64(intent.Value(do.DesiredSize)) - int64(in.State.Nodegroups[do.NodegroupName].DesiredSize))
 	case step.UpdateNodegroupVersion:
 		l.configures = true
-		l.grow(l.surge())
+		l.grow(int64(l.surge()))
 	}
 }
 
@@ -152,22 +182,40 @@ func (l *launch) surge() int32 {
 	return max(u.MaxUnavailable, 1)
 }
 
-// grow adds further machines. A group that counts in other units than machines grows by
-// at least as many as its heaviest type makes of it.
-func (l *launch) grow(units int32) {
+// growGroup adds what the group gets. Machines of a warm pool have their addresses
+// already, and run only where they wait running.
+func (l *launch) growGroup() {
+	prepares := l.after.prepared() - l.before.prepared()
+	runs := int64(l.after.desired) - int64(l.before.desired)
+	if w := l.after.warm; w != nil && w.PoolState == "Running" {
+		runs = prepares
+	}
+	l.more += l.machines(runs)
+	l.addresses += l.machines(prepares)
+}
+
+// grow adds machines beyond what the group holds afterwards.
+func (l *launch) grow(units int64) {
+	l.more += l.machines(units)
+	l.addresses += l.machines(units)
+}
+
+// machines is how many machines make up a capacity, at the least: a group that counts in
+// other units has as many as its heaviest type makes of it.
+func (l *launch) machines(units int64) int64 {
 	g := l.pool.Group
 	if units <= 0 || g != nil && g.Options.DesiredCapacityType != "" && g.Options.DesiredCapacityType != "units" {
-		return
+		return 0
 	}
-	heaviest := int32(1)
+	heaviest := int64(1)
 	if g != nil && g.MixedInstancesPolicy != nil {
 		for _, o := range g.MixedInstancesPolicy.Overrides {
 			if n, err := strconv.ParseInt(o.WeightedCapacity, 10, 32); err == nil {
-				heaviest = max(heaviest, int32(n))
+				heaviest = max(heaviest, n)
 			}
 		}
 	}
-	l.more += (units + heaviest - 1) / heaviest
+	return (units + heaviest - 1) / heaviest
 }
 
 // divide says how many of the further machines are surely On-Demand and Spot: where a
@@ -178,8 +226,9 @@ func (l *launch) divide() {
 		l.spot = l.more
 	case g != nil && g.MixedInstancesPolicy != nil:
 		m := g.MixedInstancesPolicy
-		l.onDemand = l.more * m.OnDemandPercentageAboveBaseCapacity / 100
-		l.spot = max(0, l.more-m.OnDemandBaseCapacity) * (100 - m.OnDemandPercentageAboveBaseCapacity) / 100
+		onDemand := int64(m.OnDemandPercentageAboveBaseCapacity)
+		l.onDemand = l.more * onDemand / 100
+		l.spot = max(0, l.more-int64(m.OnDemandBaseCapacity)) * (100 - onDemand) / 100
 	default:
 		l.onDemand = l.more
 	}

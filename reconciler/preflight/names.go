@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// unknown records a name that AWS does not know, as a refused write would say it.
+// unknown records a name that AWS does not know, in the words of a refused write.
 func (v *verdict) unknown(l *launch, kind, name string) {
 	u := observed.UnknownName{Kind: kind, Name: name}
 	object, path := u.Field(l.pool)
@@ -24,6 +24,7 @@ func (v *verdict) names(l *launch) {
 		case absent:
 			v.unknown(l, observed.UnknownProfile, name)
 		case ok && p.Role == "":
+			v.facts.profiles.doubt(name)
 			v.refused(l, "IamInstanceProfile.Name", "the instance profile "+name+" has no role, so AWS launches no machine with it",
 				"add a role to it: aws iam add-role-to-instance-profile --instance-profile-name "+name+" --role-name ROLE")
 		}
@@ -47,7 +48,7 @@ func (v *verdict) names(l *launch) {
 	}
 }
 
-// profileName is the name in what names an instance profile.
+// profileName is the name in an instance profile's name or ARN.
 func profileName(p *intent.InstanceProfile) string {
 	if p == nil {
 		return ""
@@ -58,8 +59,7 @@ func profileName(p *intent.InstanceProfile) string {
 	return p.ARN[strings.LastIndex(p.ARN, "/")+1:]
 }
 
-// groupsOf are the security groups of a launch that manifests name by id: those that AWS
-// was asked for by something else exist.
+// groupsOf are the security groups of a launch that manifests name by id: those found by a lookup exist.
 func groupsOf(l *launch) []string {
 	var out []string
 	if n := l.pool.Nodegroup; n != nil && n.RemoteAccess != nil {
@@ -91,6 +91,7 @@ func (v *verdict) keys(l *launch) {
 		case absent:
 			v.refused(l, member, "there is no KMS key "+id+", so AWS launches no machine with the volume", "correct it; a key of another account is named by its ARN")
 		case ok && k.State != "Enabled":
+			v.facts.keys.doubt(id)
 			v.refused(l, member, "the KMS key "+id+" is "+k.State+", so AWS launches no machine with the volume", "enable the key (aws kms enable-key, or cancel-key-deletion before), or name another")
 		case ok && !k.Symmetric:
 			v.refused(l, member, "the KMS key "+id+" is no symmetric key that encrypts, which volumes need", "name another key")
@@ -146,7 +147,10 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 	if !ok {
 		return
 	}
-	say := func(summary, detail string) { v.warn(codeRefused, at.object, at.path, summary, detail) }
+	say := func(summary, detail string) {
+		v.facts.placements.doubt(name)
+		v.warn(codeRefused, at.object, at.path, summary, detail)
+	}
 	switch {
 	case g.State != "" && g.State != "available":
 		say("the placement group "+name+" is "+g.State, "wait until it is available, or name another")
@@ -159,7 +163,7 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 	switch {
 	case g.Strategy == "cluster" && len(zones) > 1:
 		say("the placement group "+name+" is in one zone, as its strategy is cluster, and the pool's subnets are in "+strings.Join(zones, ", "), "name subnets of one zone")
-	case g.Strategy == "spread" && len(zones) > 0 && l.more > int32(perZone*len(zones)):
+	case g.Strategy == "spread" && len(zones) > 0 && l.more > int64(perZone*len(zones)):
 		say(fmt.Sprintf("the placement group %s takes %d machines in a zone, as its strategy is spread, and the pool wants %d in %s", name, perZone, l.more, strings.Join(zones, ", ")), "name subnets of further zones, or another group")
 	}
 	for _, t := range l.types {
@@ -174,7 +178,7 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 // ("Placement groups" in the EC2 user guide).
 const perZone = 7
 
-// zones are those of the launch's subnets, sorted, as far as they are known.
+// zones are the known ones of the launch's subnets, sorted.
 func (v *verdict) zones(l *launch) (out []string) {
 	for _, id := range l.subnets {
 		if s, ok, _ := know(v, v.facts.subnets, id); ok {

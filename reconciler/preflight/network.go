@@ -53,7 +53,7 @@ func (v *verdict) offerings(l *launch) {
 	}
 }
 
-// edges looks for what local and wavelength zones do not have.
+// edges looks for features that local and wavelength zones lack.
 // Assumed of AWS: wavelength-nodegroups.
 func (v *verdict) edges(l *launch, zones []string) {
 	wavelength := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return !strings.Contains(z, "-wlz-") })
@@ -76,13 +76,15 @@ func (v *verdict) targetGroups(l *launch) {
 		}
 		object, path := attached(l.pool, s.Identifier)
 		g, ok, absent := know(v, v.facts.targets, s.Identifier)
-		name := s.Identifier[strings.LastIndex(s.Identifier, "targetgroup/")+len("targetgroup/"):]
+		_, name, _ := strings.Cut(s.Identifier, "targetgroup/")
 		switch {
 		case absent:
 			v.warn(codeRefused, object, path, "there is no target group "+name, "correct the ARN, or make the target group")
 		case ok && g.Type != "" && g.Type != "instance":
+			v.facts.targets.doubt(s.Identifier)
 			v.warn(codeRefused, object, path, "the target group "+name+" takes targets of the type "+g.Type+", and machines of a group are of the type instance", "name one of the type instance")
 		case ok && g.VPC != "" && l.vpc != "" && g.VPC != l.vpc:
+			v.facts.targets.doubt(s.Identifier)
 			v.warn(codeRefused, object, path, "the target group "+name+" is in "+g.VPC+", and the pool's subnets are in "+l.vpc, "name a target group of that VPC")
 		}
 	}
@@ -106,31 +108,72 @@ func attached(pool *intent.Pool, identifier string) (intent.ObjectRef, intent.Pa
 
 // addresses looks whether subnets have addresses for the further machines of a plan. Each
 // machine takes one, and more where the cluster's network gives pods addresses of the
-// subnet: that many is sure.
+// subnet: that many is sure. Pools that share some of their subnets are counted together
+// in each set of subnets that one of them has and that holds all of theirs.
 func (v *verdict) addresses(launches []*launch) {
-	wanted := map[string]int32{} // by the subnets of pools that share all of theirs
+	sets := map[string]*room{}
+	in := map[string][]*room{} // by subnet
+	launches = slices.DeleteFunc(slices.Clone(launches), func(l *launch) bool { return l.addresses == 0 || len(l.subnets) == 0 })
 	for _, l := range launches {
-		if l.more == 0 || len(l.subnets) == 0 {
-			continue
+		if key := strings.Join(slices.Sorted(slices.Values(l.subnets)), " "); sets[key] == nil {
+			r := v.room(l.subnets)
+			sets[key] = r
+			for id := range r.ids {
+				in[id] = append(in[id], r)
+			}
 		}
-		free, sure := int32(0), true
-		for _, id := range l.subnets {
-			s, ok, _ := know(v, v.facts.subnets, id)
-			sure = sure && ok && !s.NoIPv4
-			free += s.Free
-		}
-		key := strings.Join(slices.Sorted(slices.Values(l.subnets)), " ")
-		before := wanted[key]
-		wanted[key] += l.more
-		if sure && before <= free && wanted[key] > free {
+	}
+	if v.lacks {
+		return // count once all is known
+	}
+	for _, l := range launches {
+		for _, r := range in[l.subnets[0]] {
+			if slices.ContainsFunc(l.subnets, func(id string) bool { return !r.ids[id] }) {
+				continue
+			}
+			before := r.wanted
+			r.wanted += l.addresses
+			if !r.sure || before > r.free || r.wanted <= r.free || r.short {
+				continue
+			}
+			r.short = true
+			for id := range r.ids {
+				v.facts.subnets.doubt(id)
+			}
 			object, path := subnetsField(l.pool)
-			v.warn(codeShort, object, path, fmt.Sprintf("the pool's subnets have %d free addresses, and %d further machines are to be in them%s: AWS launches only some", free, wanted[key], withOthers(before)),
+			which := "the pool's subnets have"
+			if len(r.ids) > len(l.subnets) {
+				which = "the pool's subnets, with others that another pool has beside them, have"
+			}
+			v.warn(codeShort, object, path, fmt.Sprintf("%s %d free addresses, and %d further machines are to be in them%s: AWS launches only some", which, r.free, r.wanted, withOthers(before)),
 				"name further subnets, free addresses, or make the pool smaller")
 		}
 	}
 }
 
-func withOthers(before int32) string {
+// room is a set of subnets, and how many further machines are to be in them.
+type room struct {
+	ids map[string]bool
+	// free are its addresses; sure says that each machine takes one of them.
+	free   int64
+	sure   bool
+	wanted int64
+	short  bool // and reported
+}
+
+func (v *verdict) room(subnets []string) *room {
+	r := &room{ids: map[string]bool{}, sure: true}
+	for _, id := range subnets {
+		s, ok, _ := know(v, v.facts.subnets, id)
+		r.sure = r.sure && ok && !s.NoIPv4
+		if !r.ids[id] {
+			r.ids[id], r.free = true, r.free+int64(s.Free)
+		}
+	}
+	return r
+}
+
+func withOthers(before int64) string {
 	if before == 0 {
 		return ""
 	}

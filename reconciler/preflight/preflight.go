@@ -3,25 +3,23 @@
 //
 // # Terms
 //
-// A launch is what a plan asks of AWS for one pool, as far as the plan changes it
-// (launchesOf). A fact is one answer of AWS about a thing that manifests name; facts of a
-// kind are on a shelf, each with an expiry. Judging launches by the facts at hand gives
-// findings and names the facts that are missing; the Asker reads these in batches and
-// judges again.
+// A launch is the part of a plan for one pool that changes something (launchesOf). A fact is one answer of AWS about a thing that manifests name;
+// facts of a kind are on a shelf, each with an expiry. Judging launches by the facts at hand gives findings and names the facts that are missing; the
+// Asker reads these in batches and judges again.
 //
 // # Rules
 //
-// Only what a plan changes is asked about, so a pass at rest asks nothing. What package
-// resolve and the planner have found out already (images, networks of one VPC) is taken
-// from them and not asked again.
+// The Asker asks only about changes, so a pass at rest asks nothing. It takes known answers from package resolve and the planner (images, networks of
+// one VPC), and does not ask again.
 //
 // A finding is a warning at the field that names the thing. It holds no step: AWS may
 // know better than weir, and then the write succeeds; else it fails with AWS's own words,
 // and the pool waits for a change as ever. So a wrong finding costs a line of text, and a
 // question that fails costs a finding.
 //
-// A question that AWS does not answer is no finding. What the role may not ask, and what
-// failed, is said once for a target (preflight-unasked).
+// A question that AWS does not answer is no finding. One diagnostic for a target
+// (preflight-unasked) names the questions that the role may not ask, and those that
+// failed.
 //
 // A dry run of RunInstances is the one question that needs the permission to launch. An
 // Asker without a Launcher makes none: those that plan pull requests have none, and a plan
@@ -44,9 +42,9 @@ type Profile struct {
 // Subnet is a subnet.
 type Subnet struct {
 	Zone string
-	// Free is how many IPv4 addresses are free.
+	// Free counts free IPv4 addresses.
 	Free int32
-	// NoIPv4 says that its machines have IPv6 addresses alone.
+	// NoIPv4 says that its machines have only IPv6 addresses.
 	NoIPv4 bool
 }
 
@@ -67,14 +65,13 @@ type PlacementGroup struct {
 
 // Key is a KMS key.
 type Key struct {
-	// State is Enabled for one that can be used.
+	// State is Enabled for a usable one.
 	State string
 	// Symmetric keys that encrypt are those that volumes take.
 	Symmetric bool
 }
 
-// InstanceType is an instance type. Members that AWS did not tell are nil or empty: they
-// are not known, and nothing is concluded from them.
+// InstanceType is an instance type. Members that AWS did not tell are nil or empty: weir concludes nothing from them.
 type InstanceType struct {
 	VCPUs         int32
 	Architectures []string
@@ -90,9 +87,11 @@ type InstanceType struct {
 	MaxInterfaces, MaxEFAs, NetworkCards int32
 }
 
-// Cloud answers questions about one account and region. What does not exist is left out
-// of the answer and is no error. An error is a *observed.Error.
+// Cloud answers questions about one account and region. An answer leaves out things
+// that do not exist, which is no error. An error is a *observed.Error.
 type Cloud interface {
+	// A method that takes several names may return some answers with an error: each of them is whole.
+
 	Profile(ctx context.Context, name string) (p Profile, found bool, err error)
 	// KeyPairs returns which of the key pairs exist.
 	KeyPairs(ctx context.Context, names []string) (map[string]bool, error)
@@ -116,18 +115,20 @@ type Cloud interface {
 // Instance is an instance of the account, whoever owns it.
 type Instance struct {
 	Type  string
-	VCPUs int32 // 0 where AWS does not tell
+	VCPUs int32 // 0 if AWS does not tell
 	Spot  bool
 }
 
+// CodeNotDry is the code of the error that a dry run was none: weir makes no further one there.
+const CodeNotDry = "NotDry"
+
 // Launcher asks EC2 whether it would launch a machine, without launching it.
 type Launcher interface {
-	// DryRun returns why EC2 would refuse, nil where it would not. err says that it did
-	// not say.
+	// DryRun returns why EC2 would refuse, nil if it would not. err says that EC2 did not answer.
 	DryRun(ctx context.Context, r DryRun) (refused, err *observed.Error)
 }
 
-// DryRun is one machine that is not launched.
+// DryRun is one machine to ask about.
 type DryRun struct {
 	// Data is without user data and tags.
 	Data intent.TemplateData

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// quota is a limit on vCPUs that run at the same time, of which EC2 has one for several
-// families of instance types and for each market.
+// quota is a limit on vCPUs that run at the same time. EC2 has one for several families
+// of instance types and for each market.
 type quota struct {
 	families       string // as words: families, and letters that begin the names of others
 	name           string
@@ -50,14 +50,14 @@ func quotaOf(instanceType string) (quota, bool) {
 	return quota{}, false
 }
 
-// need is how many vCPUs the further machines of a launch have, at the least.
+// need is the least number of vCPUs of a launch's further machines.
 type need struct {
 	quota quota
 	spot  bool
-	vcpus int32
+	vcpus int64
 }
 
-// code is the quota's in Service Quotas; empty where there is none for the market.
+// code is the quota's in Service Quotas, empty for a market without one.
 func (n need) code() string {
 	if n.spot {
 		return n.quota.spot
@@ -72,8 +72,8 @@ func (n need) String() string {
 	return n.quota.name + " On-Demand"
 }
 
-// needs are those of a launch; none where its types count against several quotas, of
-// which AWS chooses.
+// needs are those of a launch; none where AWS may choose among types that count against
+// several quotas.
 func (v *verdict) needs(l *launch) []need {
 	if l.more == 0 || len(l.types) == 0 || l.data.InstanceMarketOptions != nil && l.data.InstanceMarketOptions.MarketType == "capacity-block" ||
 		l.data.Placement != nil && l.data.Placement.Tenancy == "host" {
@@ -96,10 +96,10 @@ func (v *verdict) needs(l *launch) []need {
 		}
 	}
 	var out []need
-	if spot := l.spot * least; spot > 0 && first.spot != "" {
+	if spot := l.spot * int64(least); spot > 0 && first.spot != "" {
 		out = append(out, need{first, true, spot})
 	}
-	if onDemand := l.onDemand * least; onDemand > 0 && first.onDemand != "" {
+	if onDemand := l.onDemand * int64(least); onDemand > 0 && first.onDemand != "" {
 		out = append(out, need{first, false, onDemand})
 	}
 	return out
@@ -107,10 +107,11 @@ func (v *verdict) needs(l *launch) []need {
 
 // quotas looks whether the account's quotas have room for the further machines of a plan.
 func (v *verdict) quotas(launches []*launch) {
-	wanted := map[string]int32{}
+	wanted := map[string]int64{}
 	for _, l := range launches {
 		for _, n := range v.needs(l) {
-			limit, ok, _ := know(v, v.facts.quotas, n.code())
+			code := n.code()
+			limit, ok, _ := know(v, v.facts.quotas, code)
 			if !ok {
 				continue
 			}
@@ -118,21 +119,34 @@ func (v *verdict) quotas(launches []*launch) {
 			if !ok {
 				continue
 			}
-			used, before := v.inUse(running, n), wanted[n.code()]
-			wanted[n.code()] += n.vcpus
-			if room := int64(limit) - int64(used); int64(before) <= room && int64(wanted[n.code()]) > room {
+			used, counted := v.used[code]
+			if !counted {
+				used = v.inUse(running, n)
+				v.used[code] = used
+			}
+			before := wanted[code]
+			wanted[code] += n.vcpus
+			if room := int64(limit) - used; before <= room && wanted[code] > room {
+				v.facts.quotas.doubt(code)
 				object, path := sizeField(l.pool)
-				v.warn(codeShort, object, path, fmt.Sprintf("the account may run %d vCPUs of %s machines and runs %d, and the plan wants %d more%s: AWS launches only some", int64(limit), n, used, wanted[n.code()], withOthers(before)),
-					"ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code "+n.code()+" --desired-value N")
+				v.warn(codeShort, object, path, fmt.Sprintf("the account may run %d vCPUs of %s machines and runs %d, and the plan wants %d more%s: AWS launches only some", int64(limit), n, used, wanted[code], withOthers(before)),
+					"ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code "+code+" --desired-value N")
 			}
 		}
 	}
 }
 
-// inUse is how many vCPUs count against a quota now, at the least.
-func (v *verdict) inUse(running []Instance, n need) (sum int32) {
+// inUse is the least number of vCPUs that count against a quota now.
+func (v *verdict) inUse(running []Instance, n need) (sum int64) {
+	counts := map[string]bool{} // whether a type counts against it
 	for _, i := range running {
-		if q, ok := quotaOf(i.Type); !ok || i.Spot != n.spot || (need{quota: q, spot: n.spot}).code() != n.code() {
+		counted, known := counts[i.Type]
+		if !known {
+			q, ok := quotaOf(i.Type)
+			counted = ok && (need{quota: q, spot: n.spot}).code() == n.code()
+			counts[i.Type] = counted
+		}
+		if !counted || i.Spot != n.spot {
 			continue
 		}
 		vcpus := i.VCPUs
@@ -140,7 +154,7 @@ func (v *verdict) inUse(running []Instance, n need) (sum int32) {
 			info, _, _ := know(v, v.facts.types, i.Type)
 			vcpus = max(info.VCPUs, 1)
 		}
-		sum += vcpus
+		sum += int64(vcpus)
 	}
 	return sum
 }

@@ -8,24 +8,23 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// feature is what a launch template asks of an instance type, and whether the type has it.
-// What AWS does not tell of a type is taken as it is.
+// feature is something that a launch template asks of an instance type, and whether the type has it. weir assumes that a type has a feature that AWS
+// does not mention.
 type feature struct {
-	// member is that of the launch template which asks.
+	// member is the launch template's that asks.
 	member string
 	// what is asked for, in words.
 	what string
-	// lacks says that the type does not have it, and why in words, where there is more to
-	// say than that.
+	// lacks says that the type does not have it, and why, if there is more to say.
 	lacks func(t *InstanceType) (bool, string)
 }
 
 func no(b *bool) bool { return b != nil && !*b }
 
-// without is for features that AWS tells with a list.
+// without is for features that AWS gives as a list.
 func without(list []string, name string) bool { return len(list) > 0 && !slices.Contains(list, name) }
 
-// features are those that a launch asks for.
+// features returns those that a launch asks for.
 func features(l *launch) (out []feature) {
 	d := &l.data
 	ask := func(asked bool, member, what string, lacks func(t *InstanceType) bool) {
@@ -38,7 +37,7 @@ func features(l *launch) (out []feature) {
 	ask(intent.Value(d.EbsOptimized), "EbsOptimized", "EBS optimization", func(t *InstanceType) bool { return t.EBSOptimized == "unsupported" })
 	ask(d.Placement != nil && d.Placement.Tenancy == "host", "Placement.Tenancy", "dedicated hosts", func(t *InstanceType) bool { return no(t.Hosts) })
 	if c := d.CPUOptions; c != nil {
-		// An empty list is one that AWS did not tell, or one of a processor without any.
+		// An empty list is unknown, or of a processor without any.
 		ask(c.AmdSevSnp == "enabled", "CpuOptions.AmdSevSnp", "AMD SEV-SNP", func(t *InstanceType) bool { return without(t.Features, "amd-sev-snp") })
 		ask(c.NestedVirtualization == "enabled", "CpuOptions.NestedVirtualization", "nested virtualization", func(t *InstanceType) bool { return without(t.Features, "nested-virtualization") })
 		ask(c.CoreCount > 0, "CpuOptions.CoreCount", fmt.Sprintf("%d cores", c.CoreCount), func(t *InstanceType) bool { return len(t.Cores) > 0 && !slices.Contains(t.Cores, c.CoreCount) })
@@ -56,7 +55,7 @@ func features(l *launch) (out []feature) {
 	return append(out, interfaceFeatures(d)...)
 }
 
-// interfaceFeatures are those of network interfaces.
+// interfaceFeatures returns those of network interfaces.
 func interfaceFeatures(d *intent.TemplateData) (out []feature) {
 	efas := int32(0)
 	for i, n := range d.NetworkInterfaces {
@@ -126,7 +125,7 @@ func (v *verdict) types(l *launch) {
 	}
 }
 
-// mixesMarkets says that some machines of the pool are to be Spot by its policy.
+// mixesMarkets says that the pool's policy makes some machines Spot.
 func (l *launch) mixesMarkets() bool {
 	switch g, n := l.pool.Group, l.pool.Nodegroup; {
 	case n != nil:

@@ -248,9 +248,8 @@ func TestASecondVPCLeavesTheAnswerOfOld(t *testing.T) {
 	}
 }
 
-// TestGroupsGivenByIDAreReadTogether: in one call for all pools, whichever way they are
-// named, and not again while a group cannot have moved. What AWS does not tell of a
-// group is no problem of the pool.
+// TestGroupsGivenByIDAreReadTogether: in one call for all pools, whichever way they are named, and not again while a group cannot have moved. The
+// pool has no problem because AWS leaves out a group.
 func TestGroupsGivenByIDAreReadTogether(t *testing.T) {
 	f, clock := world(), newClock()
 	f.groups = append(f.groups, resolve.SecurityGroup{ID: "sg-1", VPCID: "vpc-1"}, resolve.SecurityGroup{ID: "sg-2", VPCID: "vpc-2"})
@@ -348,7 +347,7 @@ func TestAbsenceIsForgottenSoon(t *testing.T) {
 	}
 }
 
-// What is on its way is asked about soon again, what stands once a minute.
+// The resolver asks soon again about a cluster that is being made, and once a minute about one that stands.
 func TestAClusterThatIsBeingMadeIsAskedAboutSoon(t *testing.T) {
 	f, clock := world(), newClock()
 	r := resolve.New(f, clock.now)
@@ -481,8 +480,7 @@ func (b *blocking) Role(ctx context.Context, _ string) (string, bool, error) {
 	return "", false, ctx.Err()
 }
 
-// What may be answered otherwise tomorrow is asked again on demand, and only where it
-// was asked before then.
+// Renew has the resolver ask again for answers that can change, if they are older than the given time.
 func TestWhatMovesIsAskedAnew(t *testing.T) {
 	f, clock := world(), newClock()
 	r := resolve.New(f, clock.now)

@@ -59,7 +59,7 @@ func TestAReviewedImageIsHeldAgainstItsLookup(t *testing.T) {
 	}
 }
 
-// What a review has seen is not answered from before it.
+// The resolver gives a reviewed pool no answer from before its review.
 func TestAnAnswerIsNoOlderThanItsReview(t *testing.T) {
 	c := newClock()
 	f := &fakeCloud{

@@ -157,7 +157,8 @@ func TestAForeignTemplateThatCannotBeReadNowFailsThePass(t *testing.T) {
 	}
 }
 
-// What nobody asks for any more is forgotten, also where nothing is asked for at all.
+// The resolver forgets what nobody asks for any more, also where nobody asks for
+// anything.
 func TestFactsThatNobodyAsksForAreForgotten(t *testing.T) {
 	f, c := templates(), newClock()
 	r := resolve.New(f, c.now)

@@ -12,8 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/span"
 )
 
-// What a span took is told once, whether or not somebody traces, and tracing does
-// not change for it.
+// Watch tells the time of each span once, traced or not, and leaves tracing as it is.
 func TestWatch(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer(span.Scope)

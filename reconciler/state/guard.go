@@ -16,10 +16,10 @@ import (
 )
 
 // guarded is the one way into the library, which reads the file through memory that
-// the file is mapped to. Where another process shortens the file under a running
-// daemon, a read is a fault of the processor, which ends a process that is not
-// prepared; and where the file then grows again, there are pages of zeros, at which the
-// library panics. Both become a damage here.
+// the file is mapped to. If another process shortens the file under a running daemon, a
+// read is a fault of the processor, which ends a process that is not prepared. If the
+// file then grows again, the new pages hold zeros, at which the library panics. Both
+// become a damage here.
 func guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,13 +11,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// MarkerFile stands beside File from the first start on: a directory with it and
+// markerFile stands beside File from the first start on: a directory with it and
 // without the other has lost the requests of people. To begin anew on purpose, the
 // whole directory is emptied.
-const MarkerFile = "weir.db.begun"
+const markerFile = "weir.db.begun"
 
 const markerText = "weir keeps suspensions and approvals in " + File + ". Where that is gone and this file is not, weir holds all\n" +
-	"writes until somebody says: weir reconcile --accept-lost-state\n"
+	"writes until somebody says: weir resume --all --after-loss\n"
 
 var errGone = errors.New("it is gone, though an earlier weir had one here")
 
@@ -36,17 +37,130 @@ var losses = Bucket[Loss]{aboutBucket}
 func LossOf(tx *Tx) (*Loss, error) {
 	l, ok, err := losses.Get(tx, lossKey)
 	if err != nil || !ok {
-		return nil, err
+		return elsewhere(tx), err
 	}
 	return &l, nil
 }
 
+// Lose puts a loss on record, unless there is one.
+func Lose(s Store, why string) error {
+	return s.Update(func(tx *Tx) error {
+		if _, ok, err := losses.Get(tx, lossKey); err != nil || ok {
+			return err
+		}
+		return losses.Put(tx, lossKey, Loss{time.Now(), why})
+	})
+}
+
+// engines has the id of the engine in which records are written: where they are found in
+// another one, that was restored from a backup or copied, and what people said since is not
+// among them. Nobody can say then whether an approval was used, or what was suspended.
+var engines = Bucket[string]{aboutBucket}
+
+const engineKey = "engine"
+
+// elsewhere is the loss where the records are another engine's, or were wiped since this
+// process read them.
+func elsewhere(tx *Tx) *Loss {
+	id := engineOf(tx)
+	if id == "" {
+		return nil
+	}
+	was, known, err := engines.Get(tx, engineKey)
+	switch {
+	case err != nil:
+		return &Loss{Why: err.Error()}
+	case !known:
+		return &Loss{Why: "the coordination engine has no records any more"}
+	case was != id:
+		return &Loss{Why: fmt.Sprintf("the coordination engine, %s, has the records of another one, %s: it was restored from a backup, or copied", id, was)}
+	}
+	return nil
+}
+
+// engineOf is the id of the engine that has the records, empty for a file.
+func engineOf(tx *Tx) string {
+	if t, is := tx.table.(*sharedTx); is {
+		return t.replica.EngineID()
+	}
+	return ""
+}
+
+// adopt makes the records those of the engine that has them.
+func adopt(tx *Tx) error {
+	err := Bucket[int]{aboutBucket}.Put(tx, formatKey, format)
+	if id := engineOf(tx); id != "" {
+		err = errors.Join(err, engines.Put(tx, engineKey, id))
+	}
+	return err
+}
+
 // AcceptLoss forgets that something was lost.
-func AcceptLoss(tx *Tx) error { return losses.Delete(tx, lossKey) }
+func AcceptLoss(tx *Tx) error {
+	return errors.Join(losses.Delete(tx, lossKey), fresh.Delete(tx, freshKey), adopt(tx))
+}
+
+// A store that several weirs share begins empty, also where an engine lost what it had.
+// So one that is new believes nothing of a scope until AWS has shown that it holds
+// nothing of this instance there, or a person says so.
+var (
+	fresh       = Bucket[time.Time]{aboutBucket}
+	begunScopes = Bucket[time.Time]{"begun"}
+)
+
+const freshKey = "new"
+
+// Witness takes in, before anything is written in a scope, whether AWS holds something of
+// this instance there. Where a new store has not heard of the scope, that is a loss, which
+// is on record when Witness fails with a LossError.
+func Witness(s Store, scope string, holds bool) error {
+	settled := false
+	err := s.View(func(tx *Tx) error {
+		_, isNew, err := fresh.Get(tx, freshKey)
+		if err != nil || !isNew {
+			settled = err == nil
+			return err
+		}
+		_, settled, err = begunScopes.Get(tx, scope)
+		return err
+	})
+	if err != nil || settled {
+		return err
+	}
+	var lost *Loss
+	err = s.Update(func(tx *Tx) error {
+		lost = nil
+		since, isNew, err := fresh.Get(tx, freshKey)
+		if err != nil || !isNew {
+			return err
+		}
+		if _, known, err := begunScopes.Get(tx, scope); err != nil || known {
+			return err
+		}
+		if !holds {
+			return begunScopes.Put(tx, scope, time.Now())
+		}
+		if lost, err = LossOf(tx); err != nil || lost != nil {
+			return err
+		}
+		lost = &Loss{Since: since, Why: "the coordination engine had no records, though AWS holds resources of this instance in " + scope}
+		return losses.Put(tx, lossKey, *lost)
+	})
+	if err == nil && lost != nil {
+		err = &LossError{lost}
+	}
+	return err
+}
+
+// LossError says that something was lost.
+type LossError struct{ Loss *Loss }
+
+// Error says what.
+func (e *LossError) Error() string { return "suspensions and approvals may be lost: " + e.Loss.Why }
 
 // begun reports whether an earlier weir made a file in the directory.
 func begun(dir string) (bool, error) {
-	_, err := os.Lstat(filepath.Join(dir, MarkerFile))
+	_, err := os.Lstat(filepath.Join(dir, markerFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -58,5 +172,5 @@ func markBegun(dir string) error {
 	if is, err := begun(dir); err != nil || is {
 		return err
 	}
-	return files.Write(filepath.Join(dir, MarkerFile), []byte(markerText))
+	return files.Write(filepath.Join(dir, markerFile), []byte(markerText))
 }

@@ -95,7 +95,7 @@ func TestLossIsRememberedUntilItIsAccepted(t *testing.T) {
 func TestEmptyDirectoryIsAFirstStart(t *testing.T) {
 	dir := t.TempDir()
 	mustClose(t, mustOpen(t, dir))
-	if err := errors.Join(os.Remove(filepath.Join(dir, File)), os.Remove(filepath.Join(dir, MarkerFile))); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(dir, File)), os.Remove(filepath.Join(dir, markerFile))); err != nil {
 		t.Fatal(err)
 	}
 	db := mustOpen(t, dir)

@@ -9,11 +9,11 @@ import (
 )
 
 // Action is the request of a step, one of the types below. An executor does it
-// with one call to AWS (tags that are set and removed aside). A new one is a type
-// that says what it is about, with the case that does it in the adapter's Execute; one
-// that launches machines from a template version also knows how to take it
-// (versioned), one that writes tags how to take another (tagging), and one for which
-// AWS's scaling activities may give a reason which of them does (explained).
+// with one call to AWS (tags that are set and removed aside). A new one is a type that
+// says what it is about, with the case that does it in the adapter's Execute. An action
+// that launches machines from a template version also knows how to take it (versioned),
+// and one that writes tags how to take another (tagging). One that AWS's scaling
+// activities may explain knows which of them does (explained).
 type Action interface {
 	About() About
 }
@@ -52,8 +52,12 @@ type RefreshUse string
 const (
 	StartsRefresh  RefreshUse = "starts"
 	CancelsRefresh RefreshUse = "cancels"
+	RollsBack      RefreshUse = "rolls-back"
 	GoesByRefresh  RefreshUse = "goes-by"
 )
+
+// EndsRefresh reports whether the action ends the refresh that runs.
+func (a About) EndsRefresh() bool { return a.Refresh == CancelsRefresh || a.Refresh == RollsBack }
 
 // Subjects are the names and ids that AWS has to see before the action can be done.
 func (a About) Subjects() []string {
@@ -191,6 +195,9 @@ type UpdateGroup struct {
 	MixedInstancesPolicy *intent.MixedInstances // sent with Template
 }
 
+// LongestDelay is for how long, in seconds, AWS can be told to wait at a checkpoint.
+const LongestDelay int32 = 172800
+
 // StartRefresh starts an instance refresh with SkipMatching and the desired configuration.
 type StartRefresh struct {
 	Group                string
@@ -203,6 +210,14 @@ type StartRefresh struct {
 type CancelRefresh struct {
 	Group string
 	// RefreshID is the refresh that was observed, for weir's memory.
+	RefreshID string
+}
+
+// RollbackRefresh turns the group's running instance refresh around: AWS replaces the
+// machines that it has launched by ones of the configuration that the group is set to.
+type RollbackRefresh struct {
+	Group string
+	// RefreshID is the refresh that was observed: no other one is taken for it.
 	RefreshID string
 }
 

@@ -58,6 +58,11 @@ func (a CancelRefresh) About() About {
 	return About{Group: a.Group, Ends: true, Configures: true, Refresh: CancelsRefresh}
 }
 
+// About is the group whose refresh goes back.
+func (a RollbackRefresh) About() About {
+	return About{Group: a.Group, Configures: true, Refresh: RollsBack}
+}
+
 // About is the group with the processes.
 func (a SetProcesses) About() About { return About{Group: a.Group} }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // EndsMachines reports whether the update of a group makes Auto Scaling end machines
-// that run, and how many, 0 where that is unknown: with a smaller size at once; with
-// fewer subnets, another share of on-demand capacity or a shorter life of machines
-// little by little, each replaced by another (InstancesDistribution and
+// that run, and how many, 0 where that is unknown. A smaller size ends them at once.
+// Fewer subnets, another share of on-demand capacity or a shorter life of machines end
+// them little by little, each replaced by another (InstancesDistribution and
 // MaxInstanceLifetime in the API reference, "Add and remove Availability Zones" in the
 // user guide). Such an update waits for a window as a rollout does.
 func (u UpdateGroup) EndsMachines(have observed.Group) (ends bool, instances int) {

@@ -24,6 +24,8 @@ type Seen struct {
 	// Moments says that it need not be read again within moments of the pass's look:
 	// machines come back, and a fleet that rolls has no calls to spare.
 	Moments bool
+	// Made says that weir made it a moment ago: only whose it is can be compared.
+	Made bool
 }
 
 // whose are the tags without which, or with another value of which, nothing is deleted.
@@ -54,6 +56,23 @@ func SeenTemplate(t observed.Template) *Seen {
 	return &Seen{Resource: LaunchTemplate, Name: t.Name, ID: t.ID, Tags: whoseTags(t.Tags)}
 }
 
+// Made is what weir must see of a resource that the same plan made; nil where an action is
+// about none.
+func (a About) Made(owner string) *Seen {
+	seen := &Seen{Moments: true, Made: true, Tags: map[string]string{observed.TagOwner: owner}}
+	switch {
+	case a.Group != "":
+		seen.Resource, seen.Name = AutoScalingGroup, a.Group
+	case a.Nodegroup.Name != "":
+		seen.Resource, seen.Name, seen.Cluster = ManagedNodegroup, a.Nodegroup.Name, a.Nodegroup.Cluster
+	case a.Template.ID != "":
+		seen.Resource, seen.Name, seen.ID = LaunchTemplate, a.Template.Name, a.Template.ID
+	default:
+		return nil
+	}
+	return seen
+}
+
 // ToRoll is what weir must see before machines are replaced or ended, which is after a
 // step of the same plan has changed these tags.
 func (s *Seen) ToRoll(put map[string]string, remove []string) *Seen {
@@ -67,6 +86,12 @@ func (s *Seen) ToRoll(put map[string]string, remove []string) *Seen {
 
 // Differs says how the present resource differs, "" if it does not.
 func (s *Seen) Differs(now *Seen) string {
+	if was, is := s.Tags[observed.TagOwner], now.Tags[observed.TagOwner]; s.Made {
+		if was == is {
+			return ""
+		}
+		return "its tag " + observed.TagOwner + " is " + observed.Quote(is) + ", not " + observed.Quote(was)
+	}
 	switch {
 	case now.ID != s.ID || now.ARN != s.ARN || !now.CreatedAt.Equal(s.CreatedAt):
 		return "it is another one of the same name"

@@ -95,6 +95,9 @@ type Step struct {
 	// First says that the step would be the first to replace machines since the pool
 	// was taken over, or goes along with that.
 	First bool `json:"-"`
+	// Stops says that the step ends a rollout that was found bad, or takes it back: it
+	// waits for no window, approval, wave or turn.
+	Stops bool `json:"-"`
 	// Wanted is the step's pool, for a shared template the first of its pools.
 	Wanted *intent.Pool `json:"-"`
 }
@@ -131,7 +134,7 @@ func (s Step) Disrupts() bool {
 
 // StartsRollout reports whether the step would begin to replace instances.
 func (s Step) StartsRollout() bool {
-	return s.Held == "" && !s.Later && (s.Verb == Rollout || s.Verb == Replace) && s.About().Refresh != CancelsRefresh
+	return s.Held == "" && !s.Later && !s.Stops && (s.Verb == Rollout || s.Verb == Replace) && !s.About().EndsRefresh()
 }
 
 // Passes reports whether a hold ends without a change of the plan: a window opens, an
@@ -153,8 +156,8 @@ func (s Step) LaunchesNewer(decides bool) bool {
 	return a.Starts || a.Configures && decides
 }
 
-// HeldStopped steps are not this process's to do: another weir is ahead of it, or AWS
-// takes them and does not keep them.
+// HeldStopped steps are not this process's to do: another weir is ahead of it, AWS takes
+// them and does not keep them, or what they bring machines to was found bad.
 const HeldStopped Hold = "stopped"
 
 // MovesLevel reports whether the step makes machines run something else, or makes what

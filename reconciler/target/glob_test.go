@@ -78,8 +78,7 @@ func (w *wide) ReadDir(string) ([]tree.Entry, error) {
 	return out, nil
 }
 
-// What a path stands for is counted and not kept beyond what was asked for, and a
-// tree that has no end is given up.
+// Expand counts all matches, keeps as many as were asked for, and gives up on an endless tree.
 func TestGlobExpandOfAHostileTree(t *testing.T) {
 	expand := func(p string) ([]Match, int, *wide, error) {
 		g, err := ParseGlob(p)

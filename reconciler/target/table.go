@@ -25,8 +25,8 @@ type Row struct {
 	KubeconfigFile  string            `yaml:"kubeconfigFile"`
 }
 
-// DefaultKey is the key of a directory's row where the target has none.
-const DefaultKey = "{1}"
+// defaultKey is the key of a directory's row where the target has none.
+const defaultKey = "{1}"
 
 // KeyFor is the key of the row for a directory: exactly what the wildcards stand for,
 // so that no other directory's name comes to the same.

@@ -132,7 +132,7 @@ type VarsFrom struct {
 	At diag.Position `yaml:"-"`
 }
 
-// Prune says whether what Git no longer wants is deleted.
+// Prune says whether weir deletes what Git no longer wants.
 type Prune struct {
 	Enabled bool `yaml:"enabled"`
 	// Limit bounds what one pass may delete.
@@ -186,9 +186,9 @@ func (r *Rollouts) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// DefaultPrunePercent is how much of its pools a pass may delete of a target that says
+// defaultPrunePercent is how much of its pools a pass may delete of a target that says
 // nothing else.
-const DefaultPrunePercent = 20
+const defaultPrunePercent = 20
 
 // SetDefaults fills in open members, and makes names of files absolute, which are
 // relative to base.
@@ -201,7 +201,7 @@ func (t *Target) SetDefaults(base string) {
 		t.Windows[j].Timezone = cmp.Or(t.Windows[j].Timezone, "UTC")
 	}
 	if t.Prune.Limit == (Limit{}) {
-		t.Prune.Limit.Percent = DefaultPrunePercent
+		t.Prune.Limit.Percent = defaultPrunePercent
 	}
 	for j := range t.VarsFrom {
 		Absolute(base, &t.VarsFrom[j].File)
@@ -214,7 +214,7 @@ func (t *Target) SetDefaults(base string) {
 		t.Table[key] = row
 	}
 	if len(t.Table) > 0 {
-		t.Key = cmp.Or(t.Key, DefaultKey)
+		t.Key = cmp.Or(t.Key, defaultKey)
 	}
 	Absolute(base, &t.KubeconfigFile)
 	if t.KubeconfigFile != "" && len(t.SSMPrefixes) == 0 {

@@ -18,7 +18,7 @@ func TestOverlap(t *testing.T) {
 			t.Errorf("%q and %q: want %v", tc.a, tc.b, tc.want)
 		}
 	}
-	// Whatever both patterns stand for, they overlap.
+	// Patterns that match a common text overlap.
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.StringMatching(`[ab]{0,6}`).Draw(rt, "text")
 		blur := func(label string) string {

@@ -3,14 +3,14 @@
 // A build with decoys in the place of all secrets shows what depends on a secret: all
 // that is not the same as in the build with the secrets themselves.
 //
-// Whatever a build needs to go the same way stays. Digits stay digits and letters
+// A decoy keeps all that decides which way a build goes. Digits stay digits and letters
 // letters, of their case; white space stays; JSON, YAML, lines of KEY=VALUE and base64
 // of any of them stay what they are, and are changed leaf by leaf; numbers and booleans
 // keep their type. The same text always has the same decoy, so that what is equal stays
 // equal, and a render is as pure as it was. Only those who know the text can compute
 // it, and weir never shows it.
 //
-// Which other texts are kept is up to the build; see Maker.
+// The build decides which other texts are kept; see Maker.
 package decoy
 
 import (
@@ -45,7 +45,7 @@ func (m *Maker) text(text string, depth int) string {
 		return flipped
 	}
 	if number.MatchString(text) {
-		return Digits(text)
+		return otherDigits(text)
 	}
 	if depth < deepest {
 		for _, structured := range []func(string, int) (string, bool){m.base64, m.json, m.yaml} {
@@ -69,8 +69,8 @@ func boolean(text string) (string, bool) {
 // number matches what is a number in JSON and YAML, as far as a decoy has to be one.
 var number = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?$`)
 
-// Digits is the decoy of a number or a date: its digits are others, the rest stays.
-func Digits(text string) string {
+// otherDigits is the decoy of a number or a date: its digits are others, the rest stays.
+func otherDigits(text string) string {
 	s := newSource(text)
 	out := []byte(text)
 	for i, c := range out {

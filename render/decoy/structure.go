@@ -109,7 +109,7 @@ func (m *Maker) json(text string, depth int) (string, bool) {
 				literal = quoted(m.text(t, depth))
 			}
 		case json.Number:
-			literal = Digits(t.String())
+			literal = otherDigits(t.String())
 		case bool:
 			literal = map[bool]string{true: "false", false: "true"}[t]
 		case nil:
@@ -193,7 +193,7 @@ func (m *Maker) node(n *yaml.Node, depth int) {
 		switch n.ShortTag() {
 		case "!!null":
 		case "!!timestamp":
-			n.Value = Digits(n.Value)
+			n.Value = otherDigits(n.Value)
 		default:
 			n.Value = m.text(n.Value, depth)
 		}

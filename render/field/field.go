@@ -11,7 +11,7 @@
 // Rules. A row says what is true of one field by itself and nothing else: there are no
 // conditions, no expressions and no functions in it. A field that depends on another
 // one, on an answer of AWS or on the order of calls is code, and its row says so in
-// Special: it is then in the documentation, in origins and in changes as any other, and
+// Special. It is then in the documentation, in origins and in changes as any other, and
 // the code that Special names converts it.
 //
 // The table is not the emulator's: that imitates AWS, and would agree with a mistake.

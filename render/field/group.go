@@ -1,7 +1,7 @@
 package field
 
 // group are the members of an Auto Scaling group that its pool sets: intent.GroupSettings.
-// What AWS takes an absent member for is in its API reference of CreateAutoScalingGroup.
+// AWS's API reference of CreateAutoScalingGroup says what an absent member comes to.
 var group = []Row{
 	{AWS: "DefaultCooldown", Pool: "defaultCoolDown", Default: "300", Absent: "300", Doc: "in seconds"},
 	{AWS: "DefaultInstanceWarmup", Pool: "defaultInstanceWarmup", Default: "300", Absent: "-1", Doc: "in seconds"},
@@ -31,7 +31,7 @@ var groupOptions = []Row{
 	{AWS: "NewInstancesProtectedFromScaleIn", Absent: "false"},
 	{AWS: "PlacementGroup"},
 	{AWS: "ServiceLinkedRoleARN"},
-	{AWS: "SkipZonalShiftValidation", By: CreateGroup, Special: "plan: it goes with requests that shift zones or traffic; groups have none"},
+	{AWS: "SkipZonalShiftValidation", By: createGroup, Special: "plan: it goes with requests that shift zones or traffic; groups have none"},
 	{AWS: "TargetGroupARNs", By: "AttachTrafficSources", Special: attached},
 	{AWS: "TerminationPolicies"},
 	{AWS: "TrafficSources[].Identifier", By: "AttachTrafficSources", Required: true, Special: attached},

@@ -13,7 +13,7 @@ import (
 
 // Operations that send most members of their kind.
 const (
-	CreateGroup = "CreateAutoScalingGroup"
+	createGroup = "CreateAutoScalingGroup"
 	UpdateGroup = "UpdateAutoScalingGroup"
 )
 
@@ -61,7 +61,7 @@ func (m *Member) Of(settings any) reflect.Value {
 // OfCreation reports whether the call that makes the resource sends the member.
 func (m *Member) OfCreation() bool {
 	switch m.Call {
-	case UpdateGroup, CreateGroup, "AttachTrafficSources":
+	case UpdateGroup, createGroup, "AttachTrafficSources":
 		return true
 	}
 	return false

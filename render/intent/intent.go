@@ -18,6 +18,8 @@ type Set struct {
 	// Clusters are sorted by Key. A pool's cluster may be missing here: its
 	// manifest can live in another directory.
 	Clusters []Cluster
+	// Rollouts are sorted by Key.
+	Rollouts []FleetRollout `json:",omitempty"`
 	// Ignored counts the objects of kinds that are not weir's.
 	Ignored []Ignored
 }
@@ -198,6 +200,9 @@ type Pool struct {
 	// FailureDomains says that the zones of the pool's subnets are written in its
 	// MachinePool's failureDomains.
 	FailureDomains bool `json:"-"`
+
+	// Labels are those of its MachinePool, which FleetRollouts select by.
+	Labels map[string]string `json:"-"`
 
 	// Blocked says why the pool cannot be planned although its manifests are
 	// valid, a missing join token for example. Validation shows these as

@@ -92,7 +92,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// What a patch that came after needs cannot be left out to look below it.
+// weir cannot look below a patch by leaving out something that the next patch needs.
 func TestChainThatCannotBeTold(t *testing.T) {
 	m := tree.Map{
 		"pool.yaml": poolHead + "spec: {}\n",

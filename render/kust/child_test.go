@@ -25,8 +25,8 @@ import (
 
 const childVariable = "WEIR_BUILD_CHILD"
 
-// What one hostile tree may take: of the process that stands for weir as a whole, the
-// start of the test program and the tree itself included, and of all its workers.
+// The bounds for one hostile tree: on the process that stands for weir, including the start of the test program and the tree itself, and on all its
+// workers.
 const (
 	childCPU    = 2 * time.Second
 	childMemory = 256 << 20

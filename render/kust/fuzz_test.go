@@ -13,9 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// FuzzBuild builds arbitrary small trees: a kustomization, one that it can use
-// as a base or component, a file of objects and a patch. Whatever they hold, a
-// build ends soon, in objects or in diagnostics, and its origins answer.
+// FuzzBuild builds arbitrary small trees: a kustomization, one that it can use as a base or component, a file of objects and a patch. Every build
+// ends soon, in objects or in diagnostics, and its origins answer.
 func FuzzBuild(f *testing.F) {
 	pool := poolHead + "spec:\n  n: ${N}\n  list: [{name: a, v: 1}, {name: b}]\n"
 	for _, kustomization := range []string{

@@ -56,8 +56,8 @@ import (
 //     take no longer than one build may.
 //
 // Chain goes further down: it leaves out what set the field last, builds again, and
-// asks the same of that build, until it stands at the base. That build is an Origins of
-// its own (without), with what is left out in cuts.
+// asks the same of that build, until it stands at the base. This build is an Origins of
+// its own (without), whose cuts say what is left out.
 //
 // Origins stay in this package: they walk, feed and run the same plan as the build, and
 // the diagnostics of the substitution need them while the build is still under way.

@@ -100,8 +100,7 @@ func drawStack(t *rapid.T) stack {
 	return s
 }
 
-// Whatever the pile, the origin of a field is the file that the model says, the
-// text there is the field's value, and changing it changes the field.
+// In any pile of overlays a field's origin is the file that the model names, the text there is the field's value, and changing it changes the field.
 func TestOriginProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawStack(t)

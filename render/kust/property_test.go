@@ -235,8 +235,7 @@ func edit(content string, at diag.Position) (string, bool) {
 	return strings.Join(lines, ""), true
 }
 
-// Whatever the tree of overlays, changing what stands at a field's origin changes
-// the field; and few origins are unknown.
+// In any tree of overlays, changing the text at a field's origin changes the field; and few origins are unknown.
 func TestOriginIsWhatToChange(t *testing.T) {
 	vars := map[string]string{"TYPE": "m6i.large"}
 	for _, v := range []string{"V1", "V2", "V3", "Vv1", "Vv2", "Vv3"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// What is not small says so, and with the same limits else is built.
+// Small builds small trees and returns ErrLarge for others, which build without it.
 func TestSmallBuilds(t *testing.T) {
 	data := func(bytes int) string {
 		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata: {a: " + strings.Repeat("x", bytes) + "}\n"
@@ -64,7 +64,7 @@ func TestNodesAreLimited(t *testing.T) {
 	}
 }
 
-// What is large and takes kustomize some time is built: its own limits alone end it.
+// A build that is large and slow succeeds: only its own limits end it.
 func TestLargeIsNoFault(t *testing.T) {
 	for name, m := range map[string]tree.Map{
 		"many keys":          {"kustomization.yaml": "configMapGenerator:\n- name: a\n  literals:\n" + numbered(6000, "  - a%d=b\n")},

@@ -297,8 +297,8 @@ func (r *Result) YAML() []byte {
 	return printObjects(nodes)
 }
 
-// printObjects prints as kustomize does: by way of JSON, with sorted keys. What
-// JSON cannot hold, an infinite number, is printed from its node.
+// printObjects prints as kustomize does: by way of JSON, with sorted keys. It prints an
+// infinite number, which JSON cannot hold, from its node.
 func printObjects(nodes []*yaml.Node) []byte {
 	var out bytes.Buffer
 	for i, n := range nodes {

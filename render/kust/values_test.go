@@ -94,7 +94,7 @@ func TestFaultsOfValuesOfTheTree(t *testing.T) {
 	}
 }
 
-// What no value reaches is told in the same way, and with the words of who asks.
+// The finding about an unset variable says in the caller's words where to give it a value.
 func TestAnUnsetVariableSaysWhereItsValueIsWritten(t *testing.T) {
 	m := tree.Map{"o/one/m.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: \"${A}\"}\n"}
 	r := strictly(t, m, Options{GiveValue: "in this place"})

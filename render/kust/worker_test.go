@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/render/kust/worker"
 )
 
-// What a build was killed for may be over at the next try, though nothing was committed.
+// The cause that killed a build may be gone at the next try, though nothing was committed.
 func TestAKilledBuildIsTriedAgain(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
 		t.Skip("there is no list of children here")

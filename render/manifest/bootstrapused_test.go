@@ -10,10 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// TestBootstrapNotUsedIsSaidWhereItIsSo goes through what pools launch from, which image
-// they have and what they boot with: machines get the data, or it is said that they do
-// not, and never both; there is nothing to say of data that is not there. What the
-// warning advises leads to machines that get the data.
+// TestBootstrapNotUsedIsSaidWhereItIsSo tries all templates, images and boot methods of pools: machines get the data, or weir warns that they do not,
+// never both, and never about data that is not there. Following the warning's advice gives machines the data.
 func TestBootstrapNotUsedIsSaidWhereItIsSo(t *testing.T) {
 	const ownKey = "annotations: {node.k8s.aws/launch-template-name: golden}"
 	kubeadm := "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: KubeadmConfig\nmetadata: {name: b}\nspec: {joinConfiguration: {discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: e, unsafeSkipCAVerification: true}}}}"

@@ -26,8 +26,8 @@
 //     and what AWS's documentation says that AWS refuses. An error marks the object as
 //     broken.
 //  4. derive reads the clusters, then each pool whose objects are not broken: its group
-//     or nodegroup, its launch template, its user data. What PoolOptions says comes
-//     last, because it may add to anything but may not repeat it.
+//     or nodegroup, its launch template, its user data. PoolOptions comes last,
+//     because it may add to anything but may not repeat it.
 //  5. rules checks the derived pool against its cluster, its image and its bootstrap
 //     configuration.
 //  6. derive moves faults about a shared launch template to the object that declares it.

@@ -85,7 +85,7 @@ func TestALaunchConfigThatABuildRenamedGetsAHint(t *testing.T) {
 	t.Errorf("no hint: %v", faults)
 }
 
-// What EKS forbids is left out for managed pools alone.
+// Only a managed pool's template lacks the members that EKS forbids.
 func TestAManagedPoolGetsWhatEKSTakes(t *testing.T) {
 	set, faults := manifest.Intents(objects(t, stream(configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-1}, iamInstanceProfile: nodes, marketType: Spot"),
 		user("web", "AWSMachinePool", "AWSLaunchConfigTemplate", ""), user("nodes", "AWSManagedMachinePool", "AWSLaunchConfigTemplate", ", amiType: CUSTOM"), eksCluster)), manifest.Options{})
@@ -103,8 +103,7 @@ func TestAManagedPoolGetsWhatEKSTakes(t *testing.T) {
 	}
 }
 
-// Whatever of the pools differs but cluster and kind, they share one template, and
-// each has in it what it says itself.
+// Pools of one cluster and kind share one template however else they differ, and each finds its own settings in it.
 func TestPoolsOfOneClusterAndKindShareATemplate(t *testing.T) {
 	const kind = "AWSLaunchConfigTemplate"
 	of := func(version, name, poolKind, spec string) string {
@@ -189,8 +188,7 @@ func TestPoolOptionsOfWhatPoolsShareFaults(t *testing.T) {
 	}
 }
 
-// Whatever the names are: the launch template's name is one that EC2 takes, it
-// does not depend on the other pools, and an edit of the declaration leaves it.
+// For any names, EC2 takes the launch template's name; the name does not depend on the other pools, and an edit of the declaration keeps it.
 func TestDerivedNames(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		long := strings.Repeat("a", rapid.IntRange(1, 200).Draw(rt, "length"))

@@ -177,7 +177,7 @@ func TestCapacityType(t *testing.T) {
 	}
 }
 
-// What the template brings itself, and keys where nobody reads them, are said.
+// weir notes settings that the template brings itself, and keys that nobody reads.
 func TestOwnLaunchTemplateNotes(t *testing.T) {
 	const key = "node.k8s.aws/launch-template-"
 	notes := func(docs ...string) (out []string) {

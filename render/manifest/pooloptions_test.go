@@ -90,8 +90,7 @@ func TestPoolOptionsRules(t *testing.T) {
 	}
 }
 
-// What is wrong with the reference leaves out every pool that it may mean: such a
-// pool would be rolled without its options.
+// A wrong reference leaves out every pool that it may mean: weir would roll such a pool without its options.
 func TestPoolOptionsFindTheirPool(t *testing.T) {
 	pool := stream(machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"))
 	good := options("extra", "AWSMachinePool", "launchTemplate: {ebsOptimized: true}")

@@ -124,7 +124,7 @@ func compareSchemas(found findings, s subject, path string, theirs *spec.Schema,
 	for name, property := range theirs.Properties {
 		if weir := own.Properties[name]; weir != nil {
 			at := path + "." + name
-			// What has a default is never missing.
+			// A field with a default is never missing.
 			required := slices.Contains(theirs.Required, name) && property.Default == nil
 			if own := slices.Contains(own.Required, name); own && !required {
 				found.add(finding{"schema", s.name(), at, "weir requires it, they do not"}, "")

@@ -22,7 +22,7 @@ type finding struct {
 	Check, Subject string
 	// Path is the field, with [] for a position and {} for a key of a mapping.
 	Path string
-	// What is how the two differ.
+	// What says how the two differ.
 	What string
 }
 

@@ -109,7 +109,7 @@ func TestPassingOwnersAreBounded(t *testing.T) {
 	}
 }
 
-// What belongs to targets that have gone is forgotten, and a change costs no more than
+// Redact forgets the secrets of targets that have gone, and a change costs no more than
 // what it changes, however many others there are.
 func TestOwnersThatHaveGoneAreForgotten(t *testing.T) {
 	var r Registry

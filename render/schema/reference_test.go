@@ -21,9 +21,8 @@ var updateReference = flag.Bool("update", false, "write the reference of kinds a
 
 const referenceDir = "../../deploy/docs/reference/kinds"
 
-// TestReference keeps deploy/docs/reference/kinds at what decoding takes: a page
-// for each kind, with a line for each field. What becomes of a field in AWS is
-// said in testdata/aws.txt, and every field must have a line there that fits.
+// TestReference keeps deploy/docs/reference/kinds at what decoding takes: a page for each kind, with a line for each field. testdata/aws.txt says
+// what becomes of a field in AWS, and every field must have a line there that fits.
 func TestReference(t *testing.T) {
 	text, err := comments.Table("json", "../manifest/kinds", "../userdata")
 	if err != nil {

@@ -2,10 +2,10 @@
 // and to keep them out of whatever is shown. It imports only packages that import
 // nothing else of weir, and every package may import it.
 //
-// Which values count. A value is looked for without the white space around it, and only
-// if it has at least 6 bytes and is neither a boolean nor null: anything shorter is in
-// too many texts by chance, and too easy to guess to be protected by silence. Of a
-// value with several lines, each line with at least 16 bytes counts too, and what
+// The values that count. A value is looked for without the white space around it, and
+// only if it has at least 6 bytes and is neither a boolean nor null: anything shorter
+// is in too many texts by chance, and too easy to guess to be protected by silence. Of
+// a value with several lines, each line with at least 16 bytes counts too, and what
 // follows the colon or equals sign of a line.
 //
 // It is found as it is; in base64 of both alphabets, also as a part of something

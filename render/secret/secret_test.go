@@ -96,8 +96,7 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// What sets have in common stays found until the last of them is taken out, and
-// nothing is left then.
+// The finder finds a value that sets share until the last of them is taken out, and then holds nothing.
 func TestFinderForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.StringMatching(`[ab]{5,8}(\n[ab=]{20}|)`)

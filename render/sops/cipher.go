@@ -25,7 +25,7 @@ var sealed = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]*),iv:([A-
 // unsealed are the parts of an encrypted value: data, iv, tag and type, as sealed has
 // them, but for the characters of base64, which decoding looks at.
 func unsealed(text string) (parts [4]string, ok bool) {
-	rest, ok := strings.CutPrefix(text, Marker+"data:")
+	rest, ok := strings.CutPrefix(text, marker+"data:")
 	for i, mark := range []string{",iv:", ",tag:", ",type:", "]"} {
 		if !ok {
 			return parts, false

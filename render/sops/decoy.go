@@ -74,7 +74,7 @@ func (d *dotenvDocument) decoy(other func(text string) string) ([]byte, error) {
 				return nil, &lineError{l.line, err.Error()}
 			}
 			out.WriteString(l.key + "=" + strings.ReplaceAll(text, "\n", `\n`))
-		} else if !strings.HasPrefix(l.comment, "#"+Marker) {
+		} else if !strings.HasPrefix(l.comment, "#"+marker) {
 			out.WriteString(l.comment)
 		}
 		out.WriteByte('\n')

@@ -217,7 +217,7 @@ func (d *dotenvDocument) plain(comment func(string) (string, bool)) ([]byte, err
 				return nil, &lineError{l.line, err.Error()}
 			}
 			out.WriteString(l.key + "=" + strings.ReplaceAll(text, "\n", `\n`))
-		case strings.HasPrefix(l.comment, "#"+Marker):
+		case strings.HasPrefix(l.comment, "#"+marker):
 			if text, ok := comment(l.comment[1:]); ok {
 				out.WriteString("#" + text)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// Whatever sealed matches has the parts that it says.
+// Each text that sealed matches has the parts that it names.
 func TestUnsealed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(
@@ -47,7 +47,7 @@ func (kmsParts) Decrypt(_ context.Context, _ string, blob []byte, _ map[string]s
 	return blob, nil
 }
 
-// Whatever parts groups hold, a key or a fault comes of them.
+// Any parts of groups give a key or a fault.
 func TestPartsOfADataKey(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, keySize)
 	whole, err := shamir.Split(key, 3, 2)

@@ -9,7 +9,7 @@
 //
 // It is code of its own for two reasons. The SOPS library links the clients of every
 // key service that it knows, 800 packages with gRPC and four more clouds, into a
-// process that may write to AWS; and it writes the YAML anew, so that no fault and no
+// process that may write to AWS. It also writes the YAML anew, so that no fault and no
 // origin could name the line of the file. The values that stand there are used: putting
 // a split data key together. Test vectors made by the library hold the rest to the
 // format.
@@ -122,13 +122,13 @@ func (f *File) Decoy(other func(text string) string) ([]byte, error) {
 	return f.doc.decoy(other)
 }
 
-// Marker is in every file that SOPS has encrypted.
-const Marker = "ENC[AES256_GCM,"
+// marker is in every file that SOPS has encrypted.
+const marker = "ENC[AES256_GCM,"
 
 // Mentioned reports whether a text holds a value that SOPS has encrypted, as it is
 // or in base64.
 func Mentioned(text string) bool {
-	if strings.Contains(text, Marker) {
+	if strings.Contains(text, marker) {
 		return true
 	}
 	for _, form := range markerForms {
@@ -143,15 +143,15 @@ func Mentioned(text string) bool {
 // characters that hold bits of what stands around it.
 var markerForms = func() (out []string) {
 	for before := range 3 {
-		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), Marker...))
-		out = append(out, text[[]int{0, 2, 3}[before]:(before+len(Marker))*8/6])
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), marker...))
+		out = append(out, text[[]int{0, 2, 3}[before]:(before+len(marker))*8/6])
 	}
 	return out
 }()
 
 // Encrypted reports whether a file is one that SOPS has encrypted.
 func Encrypted(path string, content []byte) bool {
-	if !bytes.Contains(content, []byte(Marker)) {
+	if !bytes.Contains(content, []byte(marker)) {
 		return false
 	}
 	_, err := load(path, content)
@@ -185,7 +185,7 @@ type value struct {
 
 // Open decrypts a file of a tree. ok is false if it is not encrypted.
 func (d *Decrypter) Open(ctx context.Context, path string, content []byte) (f File, ok bool) {
-	if !bytes.Contains(content, []byte(Marker)) {
+	if !bytes.Contains(content, []byte(marker)) {
 		return File{}, false
 	}
 	if d == nil {
@@ -226,7 +226,7 @@ func (d *Decrypter) Open(ctx context.Context, path string, content []byte) (f Fi
 func (f File) placeholders(doc document) File {
 	f.Placeholders = true
 	err := doc.walk(func(_ []string, v *value) error {
-		if text, ok := v.typed.(string); ok && strings.HasPrefix(text, Marker) {
+		if text, ok := v.typed.(string); ok && strings.HasPrefix(text, marker) {
 			v.typed = placeholderFor(text)
 		}
 		return nil

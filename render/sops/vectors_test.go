@@ -168,7 +168,7 @@ func TestNoKey(t *testing.T) {
 					t.Errorf("%q does not say %q", d.Summary, want)
 				}
 			}
-			if !strings.Contains(string(f.Content), tc.content) || strings.Contains(string(f.Content), Marker) {
+			if !strings.Contains(string(f.Content), tc.content) || strings.Contains(string(f.Content), marker) {
 				t.Errorf("content is\n%s", f.Content)
 			}
 		})

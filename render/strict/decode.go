@@ -16,8 +16,8 @@ import (
 // Bounds of one document: how deep it may nest, and how many nodes it may have with its
 // aliases expanded.
 const (
-	MaxDepth = 100
-	MaxNodes = 200_000
+	maxDepth = 100
+	maxNodes = 200_000
 )
 
 // Decode reads a document into the value that v points to, which is empty before.
@@ -51,7 +51,7 @@ func (d *Decoder) resolve(n *yaml.Node, p intent.Path) *yaml.Node {
 // value reads a resolved node into v and checks it against the limits of v's field and
 // against those of the schema.
 func (d *Decoder) value(n *yaml.Node, v reflect.Value, p intent.Path, own *Limit) {
-	if d.depth >= MaxDepth {
+	if d.depth >= maxDepth {
 		d.Error(n, p, "wrong-type", d.named(p)+" is nested too deeply", "")
 		return
 	}
@@ -286,7 +286,7 @@ func (d *Decoder) free(n *yaml.Node, p intent.Path) (out any) {
 // Resolve follows aliases. It returns nil for a chain without an end.
 func Resolve(n *yaml.Node) *yaml.Node {
 	for i := 0; n != nil && n.Kind == yaml.AliasNode; i++ {
-		if i > MaxDepth {
+		if i > maxDepth {
 			return nil
 		}
 		n = n.Alias

@@ -17,7 +17,7 @@
 //     for a number, an empty item of a list
 //   - what is outside of a limit, and a required field that is missing
 //   - a document that is empty, too large, nested too deeply or one of several, more
-//     nodes than MaxNodes once its aliases are followed, and an alias without an end
+//     nodes than maxNodes once its aliases are followed, and an alias without an end
 //
 // It goes on after a fault. One value has one fault at most from its type and its limits,
 // and a field that is null is a field that is not written.
@@ -26,9 +26,9 @@
 // are booleans there, 3.0 is a whole number, and the API server refuses a number where a
 // field is text. A manifest is read so, for what weir takes must be what a management
 // cluster would take. kustomize has resolved its anchors, mostly; those that are left are
-// followed. A configuration is written for weir alone: any single value is text, as it
+// followed. A configuration is written for weir alone. Any single value is text, as it
 // is written, so that an account may stand without quotes and keep its zeros; true and
-// false are the only booleans; an anchor is refused, as what a program may do should
+// false are the only booleans. An anchor is refused, as what a program may do should
 // stand where it is read.
 //
 // Secrets. A value may have come out of an encrypted file or a variable. The decoder says

@@ -13,7 +13,7 @@ import (
 //	enum:"a|b"                   the only values
 //	default:"x"                  the value where the field is not written
 //	check:"required,min=1,max=9,minlen=2"; required=v1beta1 is so in that version
-//	in:"v1beta1,v1beta2"         the versions that have the field; all without the tag
+//	in:"v1beta1,v1beta2"         the versions that have the field, or those of an embedded struct; all without the tag
 //	later:"true"                 known, but refused by this version of weir
 type Field struct {
 	Name  string
@@ -48,11 +48,13 @@ func (l *Language) Fields(t reflect.Type) []Field {
 		if sf.Anonymous || name == "" || name == "-" {
 			continue
 		}
-		owner := t
+		f, owner := newField(sf, name), t
 		if n := len(sf.Index); n > 1 {
-			owner = t.FieldByIndex(sf.Index[:n-1]).Type
+			embedded := t.FieldByIndex(sf.Index[:n-1])
+			if owner = embedded.Type; f.Versions == nil {
+				f.Versions = versions(embedded)
+			}
 		}
-		f := newField(sf, name)
 		if l.Refine == nil || l.Refine(owner, sf, &f) {
 			table = append(table, f)
 		}
@@ -62,15 +64,12 @@ func (l *Language) Fields(t reflect.Type) []Field {
 }
 
 func newField(sf reflect.StructField, name string) Field {
-	f := Field{Name: name, Index: sf.Index, Later: sf.Tag.Get("later") == "true"}
+	f := Field{Name: name, Index: sf.Index, Versions: versions(sf), Later: sf.Tag.Get("later") == "true"}
 	if e := sf.Tag.Get("enum"); e != "" {
 		f.Enum = strings.Split(e, "|")
 	}
 	if text, ok := sf.Tag.Lookup("default"); ok {
 		f.Default = &text
-	}
-	if in := sf.Tag.Get("in"); in != "" {
-		f.Versions = strings.Split(in, ",")
 	}
 	for c := range strings.SplitSeq(sf.Tag.Get("check"), ",") {
 		key, value, _ := strings.Cut(c, "=")
@@ -83,6 +82,14 @@ func newField(sf reflect.StructField, name string) Field {
 		}
 	}
 	return f
+}
+
+// versions are those that a tag names, nil for all.
+func versions(sf reflect.StructField) []string {
+	if in := sf.Tag.Get("in"); in != "" {
+		return strings.Split(in, ",")
+	}
+	return nil
 }
 
 // setDefault writes a default, which is text in the tag, into a field.

@@ -105,7 +105,7 @@ func (d *Decoder) spend(n *yaml.Node, nodes int) bool {
 	return !d.spent()
 }
 
-func (d *Decoder) spent() bool { return d.nodes > MaxNodes }
+func (d *Decoder) spent() bool { return d.nodes > maxNodes }
 
 // quoted is a value for a message, with a space before it; "" where it may be a secret.
 func (d *Decoder) quoted(before string, value any) string {

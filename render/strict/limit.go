@@ -145,7 +145,7 @@ func (d *Decoder) worded(l *Limit, text string, n *yaml.Node, p intent.Path) {
 	d.atLeast(l.MinLength, length, n, p, "character")
 	d.atMost(l.MaxLength, length, n, p, "character")
 	if d.faults == before && l.Enum != nil && !slices.Contains(l.Enum, text) {
-		detail := "it must be " + OneOf(l.Enum)
+		detail := "it must be " + oneOf(l.Enum)
 		if near := nearest.Word(text, l.Enum); near != "" && len(l.Enum) > 4 {
 			detail = fmt.Sprintf("did you mean %q? %s", near, detail)
 		}
@@ -190,8 +190,8 @@ func count(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// OneOf lists words for a sentence: "a, b or c".
-func OneOf(words []string) string {
+// oneOf lists words for a sentence: "a, b or c".
+func oneOf(words []string) string {
 	var quoted []string
 	for _, w := range words {
 		if w != "" { // which is as good as to leave the field out

@@ -239,7 +239,7 @@ texts: {a: b, c: }
 			}
 		}
 	}
-	// What only one of them takes.
+	// Scalars that only one of the two languages takes.
 	if got, faults, _ := read(t, false, "text: ab\ninner: {need: 007}\ntexts: {a: yes, b: 1.0}"); faults != nil || got.Inner.Need != "007" || got.Texts["a"] != "yes" || got.Texts["b"] != "1.0" {
 		t.Errorf("any scalar is text: %+v %q", got, faults)
 	}

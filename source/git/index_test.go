@@ -92,8 +92,7 @@ func TestIndexIsThatOfGit(t *testing.T) {
 	}
 }
 
-// What has to be in memory at a time is bounded, and is little where families of
-// deltas are large.
+// The index holds a bounded amount in memory at a time, and little even for large families of deltas.
 func TestIndexHoldsLittle(t *testing.T) {
 	t.Parallel()
 	r := manyVersions(t)

@@ -8,10 +8,10 @@
 //	History    commits and their parents: merge bases, what reaches what
 //	Dirs       where a repository on this machine keeps these things
 //
-// Rules: an object that differs from what its name says is damage and never absence; a
-// tree is given out only after Verifier saw all of it; a pack from a server is indexed
-// here within PackLimits before anything reads it; work over a history ends after a
-// counted number of commits.
+// Rules: an object that differs from what its name says is damage and never absence.
+// The Store gives out a tree only after Verifier saw all of it. It indexes a pack from
+// a server here, within PackLimits, before anything reads it. Work over a history ends
+// after a counted number of commits.
 package git
 
 import (

@@ -140,7 +140,7 @@ func (a *App) Token(ctx context.Context) (string, error) {
 	now := a.o.Now()
 	a.mu.Lock()
 	if sum != a.key {
-		a.token = "" // Whoever replaces the key wants the old one's tokens gone.
+		a.token = "" // A person who replaces the key wants the old one's tokens gone.
 	}
 	token, left, installation := a.token, a.expires.Sub(now), a.installation
 	a.mu.Unlock()

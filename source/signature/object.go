@@ -21,7 +21,7 @@ type Object struct {
 	Payload []byte
 	// Signature is armored, empty without one.
 	Signature []byte
-	// Who is the committer or tagger, with the address.
+	// Who names the committer or tagger, with the address.
 	Who string
 	// When is the time that the committer or tagger gave, the zero time where none
 	// can be read.

@@ -161,7 +161,7 @@ func record(t *testing.T, dir string) {
 
 // check verifies all objects in dir, and each with a byte changed.
 func check(t *testing.T, dir string) {
-	keys, err := Policy{Mode: Either, PGPKeyFiles: []string{filepath.Join(dir, "keys.asc")}, AllowedSignersFile: filepath.Join(dir, "allowed_signers")}.Load()
+	keys, err := Policy{Mode: Either, PGP: PGP{KeyFiles: []string{filepath.Join(dir, "keys.asc")}}, SSH: SSH{AllowedSignersFile: filepath.Join(dir, "allowed_signers")}}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestKeysThatDoNotCount(t *testing.T) {
 		if err := os.WriteFile(file, exported, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		keys, err := Policy{Mode: Commit, PGPKeyFiles: []string{file}}.Load()
+		keys, err := Policy{Mode: Commit, PGP: PGP{KeyFiles: []string{file}}}.Load()
 		if err != nil {
 			t.Fatal(err)
 		}

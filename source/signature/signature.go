@@ -31,15 +31,29 @@ const (
 // maxFileBytes bounds the size of a file with keys.
 const maxFileBytes = 4 << 20
 
-// Policy says which signatures are asked for. The zero value asks for none.
+// Policy says which signatures a revision needs. The zero value asks for none.
 type Policy struct {
-	Mode Mode
-	// PGPKeyFiles hold public keys, armored or not, several in a file or one.
-	PGPKeyFiles []string
-	// AllowedSignersFile lists SSH keys in the form of ssh-keygen's
-	// ALLOWED SIGNERS, as Git's gpg.ssh.allowedSignersFile does.
-	AllowedSignersFile string
+	// Mode is commit (the default), tag, or either. For tag the ref must name one.
+	Mode Mode `yaml:"mode"`
+	PGP  PGP  `yaml:"pgp"`
+	SSH  SSH  `yaml:"ssh"`
 }
+
+// PGP are those who may sign with PGP.
+type PGP struct {
+	// KeyFiles hold public keys, as gpg --export --armor writes them.
+	KeyFiles []string `yaml:"keyFiles"`
+}
+
+// SSH are those who may sign with SSH.
+type SSH struct {
+	// AllowedSignersFile has the form of ssh-keygen's ALLOWED SIGNERS, as Git's
+	// gpg.ssh.allowedSignersFile. Lines with cert-authority are left out.
+	AllowedSignersFile string `yaml:"allowedSignersFile"`
+}
+
+// HasKeys reports whether anybody may sign.
+func (p Policy) HasKeys() bool { return len(p.PGP.KeyFiles) > 0 || p.SSH.AllowedSignersFile != "" }
 
 // IsZero reports whether no signature is asked for.
 func (p Policy) IsZero() bool { return p.Mode == "" }
@@ -47,11 +61,11 @@ func (p Policy) IsZero() bool { return p.Mode == "" }
 // Validate names the mistake in a policy; it reads no file.
 func (p Policy) Validate() error {
 	switch {
-	case p.Mode == "" && len(p.PGPKeyFiles) == 0 && p.AllowedSignersFile == "":
+	case p.Mode == "" && !p.HasKeys():
 		return nil
 	case p.Mode != Commit && p.Mode != Tag && p.Mode != Either:
 		return fmt.Errorf("verify.mode %q must be %s, %s or %s", p.Mode, Commit, Tag, Either)
-	case len(p.PGPKeyFiles) == 0 && p.AllowedSignersFile == "":
+	case !p.HasKeys():
 		return errors.New("verify needs pgp.keyFiles or ssh.allowedSignersFile, else nobody may sign")
 	}
 	return nil
@@ -66,7 +80,7 @@ type Keys struct {
 // Load reads the files of a policy.
 func (p Policy) Load() (*Keys, error) {
 	k := &Keys{}
-	for _, file := range p.PGPKeyFiles {
+	for _, file := range p.PGP.KeyFiles {
 		data, err := readKeys(file)
 		if err != nil {
 			return nil, fmt.Errorf("verify.pgp.keyFiles: %w", err)
@@ -75,12 +89,12 @@ func (p Policy) Load() (*Keys, error) {
 			return nil, fmt.Errorf("verify.pgp.keyFiles: %s: %w", file, err)
 		}
 	}
-	if p.AllowedSignersFile != "" {
-		data, err := readKeys(p.AllowedSignersFile)
+	if p.SSH.AllowedSignersFile != "" {
+		data, err := readKeys(p.SSH.AllowedSignersFile)
 		if err != nil {
 			return nil, fmt.Errorf("verify.ssh.allowedSignersFile: %w", err)
 		}
-		if k.ssh, err = parseAllowedSigners(p.AllowedSignersFile, data, time.Local); err != nil {
+		if k.ssh, err = parseAllowedSigners(p.SSH.AllowedSignersFile, data, time.Local); err != nil {
 			return nil, fmt.Errorf("verify.ssh.allowedSignersFile: %w", err)
 		}
 	}

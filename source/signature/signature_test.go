@@ -173,22 +173,22 @@ func TestPolicies(t *testing.T) {
 		want string
 	}{
 		"none":        {Policy{}, ""},
-		"mode":        {Policy{Mode: "both", AllowedSignersFile: "x"}, "must be commit"},
+		"mode":        {Policy{Mode: "both", SSH: SSH{AllowedSignersFile: "x"}}, "must be commit"},
 		"nobody":      {Policy{Mode: Commit}, "nobody may sign"},
-		"keys alone":  {Policy{AllowedSignersFile: "x"}, "must be commit"},
-		"as it is to": {Policy{Mode: Tag, PGPKeyFiles: []string{"x"}}, ""},
+		"keys alone":  {Policy{SSH: SSH{AllowedSignersFile: "x"}}, "must be commit"},
+		"as it is to": {Policy{Mode: Tag, PGP: PGP{KeyFiles: []string{"x"}}}, ""},
 	} {
 		if err := tt.p.Validate(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
 	for name, p := range map[string]Policy{
-		"verify.pgp.keyFiles":            {Mode: Commit, PGPKeyFiles: []string{filepath.Join(dir, "gone")}},
-		"no public key that can be read": {Mode: Commit, PGPKeyFiles: []string{file("text", "hello")}},
-		"no public key":                  {Mode: Commit, PGPKeyFiles: []string{file("empty", "")}},
-		"PGP SIGNATURE":                  {Mode: Commit, PGPKeyFiles: []string{file("sig", "-----BEGIN PGP SIGNATURE-----\n\nwsA=\n=AAAA\n-----END PGP SIGNATURE-----\n")}},
-		"verify.ssh.allowedSignersFile":  {Mode: Commit, AllowedSignersFile: filepath.Join(dir, "gone")},
-		"more than":                      {Mode: Commit, AllowedSignersFile: file("large", strings.Repeat("#\n", maxFileBytes))},
+		"verify.pgp.keyFiles":            {Mode: Commit, PGP: PGP{KeyFiles: []string{filepath.Join(dir, "gone")}}},
+		"no public key that can be read": {Mode: Commit, PGP: PGP{KeyFiles: []string{file("text", "hello")}}},
+		"no public key":                  {Mode: Commit, PGP: PGP{KeyFiles: []string{file("empty", "")}}},
+		"PGP SIGNATURE":                  {Mode: Commit, PGP: PGP{KeyFiles: []string{file("sig", "-----BEGIN PGP SIGNATURE-----\n\nwsA=\n=AAAA\n-----END PGP SIGNATURE-----\n")}}},
+		"verify.ssh.allowedSignersFile":  {Mode: Commit, SSH: SSH{AllowedSignersFile: filepath.Join(dir, "gone")}},
+		"more than":                      {Mode: Commit, SSH: SSH{AllowedSignersFile: file("large", strings.Repeat("#\n", maxFileBytes))}},
 	} {
 		if _, err := p.Load(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)

@@ -13,9 +13,9 @@ type Trailer struct {
 // Trailers reads the trailers of a commit message as Git 2.39 does in
 // `git log --format=%(trailers:only,unfold)` and in
 // `git interpret-trailers --parse --no-divider`, which is for commit messages: a
-// line of dashes ends the message in a mail only. go-git has no such reader. What
-// Git's configuration can change (separators, the comment character, keys) has its
-// default here, whatever the machine says: a message means the same everywhere.
+// line of dashes ends the message in a mail only. go-git has no such reader. Settings
+// of Git's configuration (separators, the comment character, keys) have their defaults
+// here, whatever the machine says: a message means the same everywhere.
 func Trailers(message string) []Trailer {
 	message, _, _ = strings.Cut(message, "\x00") // where a text of C ends
 	for message != "" && blankLine(message) {

@@ -99,7 +99,7 @@ func TestTrailers(t *testing.T) {
 		messages = append(messages, message)
 	}
 	for i, got := range gitsTrailers(t, messages) {
-		// What Git prints last is cut at its end, also where that is the space before no value.
+		// Git trims the end of its output, even the space before an empty value.
 		if diff := cmp.Diff(strings.TrimRight(trailerTable[messages[i]], " \n"), strings.TrimRight(got, " ")); diff != "" {
 			t.Errorf("Git reads %q otherwise (-table +git):\n%s", messages[i], diff)
 		}

@@ -47,7 +47,7 @@ func newServer(t testing.TB, root string, env []string) *Server {
 		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
 		Root: "/",
 		Env:  append(env, "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=test"),
-		// What git says of misbehaviour on purpose is noise.
+		// git's complaints about misbehaviour on purpose are noise.
 		Stderr: io.Discard, Logger: log.New(io.Discard, "", 0),
 	}}
 	s.http = httptest.NewServer(s)

@@ -26,27 +26,37 @@ type TokenSource interface {
 	Reject(token string)
 }
 
-// Auth names the files that hold credentials. They are read at each fetch, so
-// that a rotated file works, and never logged.
+// Auth names the files that hold a source's credentials. They are read at each
+// use, so that a new value is taken at once.
 type Auth struct {
-	// TokenFile holds an access token, sent as the password of basic
-	// authentication.
-	TokenFile string
-	// Username is the user name. Default: x-access-token, which forges take
-	// beside a token; required beside PasswordFile.
-	Username string
-	// PasswordFile holds a password. It excludes TokenFile.
-	PasswordFile string
+	// TokenFile holds an access token, sent as a password.
+	TokenFile string `yaml:"tokenFile"`
+	// Username goes with passwordFile, or with tokenFile where the forge wants a certain one.
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"passwordFile"`
 	// BearerTokenFile holds a token that is sent in a Bearer header.
-	BearerTokenFile string
-	// Tokens gives tokens that are sent as the password of basic
-	// authentication.
-	Tokens TokenSource
+	BearerTokenFile string `yaml:"bearerTokenFile"`
+	// SSHKeyFile holds a private key in OpenSSH's form. Neither an agent nor
+	// ~/.ssh is used.
+	SSHKeyFile string `yaml:"sshKeyFile"`
+	// PassphraseFile holds what decrypts the key in sshKeyFile.
+	PassphraseFile string `yaml:"passphraseFile"`
+	// KnownHostsFile holds the host keys that are trusted, as ssh-keyscan prints
+	// them. It is required over SSH.
+	KnownHostsFile string    `yaml:"knownHostsFile"`
+	GitHubApp      GitHubApp `yaml:"githubApp"`
+	// Tokens gives the App's tokens, sent as a password.
+	Tokens TokenSource `yaml:"-"`
+}
 
-	// SSHKeyFile holds a private key, PassphraseFile what decrypts it, and
-	// KnownHostsFile the host keys that are trusted, all in OpenSSH's formats.
-	// A repository over SSH needs the first and the last.
-	SSHKeyFile, PassphraseFile, KnownHostsFile string
+// GitHubApp is an App that is installed on the repository. Its tokens serve Git,
+// and commit statuses where the forge has no tokenFile.
+type GitHubApp struct {
+	// AppID is the App's number or its client id.
+	AppID string `yaml:"appID"`
+	// InstallationID is found by the repository where it is left out.
+	InstallationID string `yaml:"installationID"`
+	PrivateKeyFile string `yaml:"privateKeyFile"`
 }
 
 func (a Auth) IsSet() bool { return a != Auth{} }
@@ -134,9 +144,12 @@ func readSecret(file string) (string, error) {
 	return secret, nil
 }
 
-// ClientCert names the files with the certificate and the private key that the
-// client shows in TLS, both in PEM. They are read at each new connection.
-type ClientCert struct{ CertFile, KeyFile string }
+// ClientCert names a certificate and its private key, both in PEM. They are read at
+// each new connection.
+type ClientCert struct {
+	CertFile string `yaml:"certFile"`
+	KeyFile  string `yaml:"keyFile"`
+}
 
 func (c ClientCert) validate() error {
 	if (c.CertFile == "") != (c.KeyFile == "") {

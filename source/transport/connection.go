@@ -40,19 +40,18 @@ const (
 	maxCAFileBytes = 4 << 20
 )
 
-// Settings says how one source's server is reached, and as whom.
+// Settings says how one source's server is reached, and as whom. The keys of the
+// configuration are in the tags.
 type Settings struct {
-	// Name is the source's, for errors.
-	Name string
-	Auth Auth
-	// CAFile holds PEM certificates that are trusted beside the system's.
-	CAFile string
+	Auth Auth `yaml:"auth"`
+	// CAFile holds PEM certificates of authorities that are trusted beside the system's.
+	CAFile string `yaml:"caFile"`
 	// ClientCert is shown to servers that ask for a certificate.
-	ClientCert ClientCert
-	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy. Default: as the
-	// environment says; over SSH, none.
-	Proxy     string
-	ProxyAuth ProxyAuth
+	ClientCert ClientCert `yaml:"clientCert"`
+	// Proxy is an http, https or socks5 URL without credentials. Without it the
+	// environment decides, and over SSH there is none.
+	Proxy     string    `yaml:"proxy"`
+	ProxyAuth ProxyAuth `yaml:"proxyAuth"`
 }
 
 // Dial makes the connections of every HTTP client that is made after it was set.

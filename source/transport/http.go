@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 
@@ -26,11 +25,11 @@ type httpRemote struct {
 
 func newHTTPRemote(loc Location, cfg Settings) (*httpRemote, error) {
 	if err := cfg.Auth.validateHTTP(); err != nil {
-		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+		return nil, err
 	}
 	rt, err := NewHTTP(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+		return nil, err
 	}
 	return &httpRemote{url: loc.http.String(), host: displayURL(loc.http), auth: cfg.Auth, rt: rt}, nil
 }

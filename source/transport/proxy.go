@@ -19,7 +19,10 @@ import (
 )
 
 // ProxyAuth are the credentials of a proxy. The file is read at each use.
-type ProxyAuth struct{ Username, PasswordFile string }
+type ProxyAuth struct {
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"passwordFile"`
+}
 
 // proxySettings say how connections leave; the zero value: directly.
 type proxySettings struct {
@@ -125,7 +128,7 @@ func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_
 	// first: what was read too far belongs to the connection.
 	head := &io.LimitedReader{R: conn, N: maxProxyHead}
 	r := bufio.NewReader(head)
-	resp, err := http.ReadResponse(r, req) //nolint:bodyclose // What follows the head of this answer is the tunnel.
+	resp, err := http.ReadResponse(r, req) //nolint:bodyclose // The tunnel follows the head of this answer.
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (f *refFilter) pass(line []byte) error {
 		f.to.Shallow = true
 		return nil
 	case ok && (bytes.HasSuffix(name, []byte("^{}")) || !f.keep(string(name), f.to.Caps)):
-		return nil // What a tag leads to shows in the tag.
+		return nil // The tag itself shows what it leads to.
 	default:
 		if f.kept++; f.kept > maxRefs {
 			return fault.New(fault.Unsupported, "the server lists more than %d branches and tags", maxRefs)

@@ -105,7 +105,7 @@ func (s *Session) Pack(ctx context.Context, wants, haves []plumbing.Hash, w io.W
 	req.Wants, req.Haves = wants, haves
 	resp, err := s.up.UploadPack(ctx, req)
 	if s.overhead.left < 0 {
-		err = errOverhead // What comes through go-git is text alone.
+		err = errOverhead // go-git passes on only text here.
 	}
 	if err != nil {
 		return s.up.explain(ctx, err)

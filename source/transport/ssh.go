@@ -41,14 +41,14 @@ type sshLocation struct {
 
 func newSSHRemote(loc Location, cfg Settings) (*sshRemote, error) {
 	if err := cfg.Auth.validateSSH(); err != nil {
-		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+		return nil, err
 	}
 	if cfg.CAFile != "" || cfg.ClientCert != (ClientCert{}) {
-		return nil, fmt.Errorf("configure source %s: caFile and clientCert are for https; over SSH auth.knownHostsFile says which server is trusted", cfg.Name)
+		return nil, errors.New("caFile and clientCert are for https; over SSH auth.knownHostsFile says which server is trusted")
 	}
 	p, err := newProxySettings(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("configure source %s: %w", cfg.Name, err)
+		return nil, err
 	}
 	return &sshRemote{loc: *loc.ssh, host: loc.ssh.display(), auth: cfg.Auth, proxy: p}, nil
 }

@@ -21,16 +21,16 @@ import (
 
 // The limits of one work tree.
 const (
-	// MaxPacked bounds the archive, and MaxBytes what all files hold, in bytes.
+	// MaxPacked bounds the archive, and maxBytes what all files hold, in bytes.
 	MaxPacked = 8 << 20
-	MaxBytes  = 32 << 20
-	// MaxFiles bounds how many there are, and how many directories they are in.
-	MaxFiles = 20_000
+	maxBytes  = 32 << 20
+	// maxFiles bounds how many there are, and how many directories they are in.
+	maxFiles = 20_000
 	// maxPath bounds a path, in bytes, maxDepth how many directories it goes through, and
 	// maxStream an archive that was unpacked.
 	maxPath   = 1024
 	maxDepth  = 128
-	maxStream = MaxBytes + MaxFiles*2048
+	maxStream = maxBytes + maxFiles*2048
 )
 
 // ContentType is that of an archive.
@@ -92,10 +92,10 @@ func Pack(t tree.Tree) (*Archive, error) {
 		a.Files++
 		held += len(data)
 		switch {
-		case a.Files > MaxFiles:
-			return tooMuch(fmt.Sprintf("it has more than %d files", MaxFiles))
-		case held > MaxBytes:
-			return tooMuch(fmt.Sprintf("its files hold more than %d MiB", MaxBytes>>20))
+		case a.Files > maxFiles:
+			return tooMuch(fmt.Sprintf("it has more than %d files", maxFiles))
+		case held > maxBytes:
+			return tooMuch(fmt.Sprintf("its files hold more than %d MiB", maxBytes>>20))
 		case len(p) > maxPath || strings.Count(p, "/") > maxDepth:
 			return tooMuch(fmt.Sprintf("a path has more than %d bytes, or goes through more than %d directories", maxPath, maxDepth))
 		}
@@ -202,8 +202,8 @@ func Unpack(r io.Reader) (tree.Tree, error) {
 		default:
 			return nil, refuse(sameVersion, "the archive holds something other than files and symlinks")
 		}
-		if held += len(data); held > MaxBytes {
-			return nil, tooMuch(fmt.Sprintf("its files hold more than %d MiB", MaxBytes>>20))
+		if held += len(data); held > maxBytes {
+			return nil, tooMuch(fmt.Sprintf("its files hold more than %d MiB", maxBytes>>20))
 		}
 		if err := m.add(h.Name, e, data); err != nil {
 			return nil, err
@@ -230,8 +230,8 @@ func (m *memory) add(p string, e tree.Entry, data []byte) error {
 	switch {
 	case err != nil || clean != p || p == "." || len(p) > maxPath || strings.Count(p, "/") > maxDepth || strings.ContainsRune(p, 0):
 		return refuse(sameVersion, "the archive holds a path that none of Git's is like")
-	case len(m.files) >= MaxFiles:
-		return tooMuch(fmt.Sprintf("it has more than %d files", MaxFiles))
+	case len(m.files) >= maxFiles:
+		return tooMuch(fmt.Sprintf("it has more than %d files", maxFiles))
 	}
 	for name := range strings.SplitSeq(p, "/") {
 		if strings.EqualFold(name, ".git") {
@@ -258,8 +258,8 @@ func (m *memory) within(dir string) error {
 		return refuse(sameVersion, "the archive holds a file where it has a directory")
 	case known:
 		return nil
-	case len(m.lists) > MaxFiles:
-		return tooMuch(fmt.Sprintf("it has more than %d directories", MaxFiles))
+	case len(m.lists) > maxFiles:
+		return tooMuch(fmt.Sprintf("it has more than %d directories", maxFiles))
 	}
 	if err := m.within(path.Dir(dir)); err != nil {
 		return err

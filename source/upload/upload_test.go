@@ -19,7 +19,7 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// What is packed is what is unpacked, with the names that Git has for it.
+// Unpacking gives the files that were packed, with the names that Git has for them.
 func TestATreeArrivesAsItWasSent(t *testing.T) {
 	sent := tree.Map{"base/pool.yaml": "a: b\n", "overlays/prod/kustomization.yaml": "resources: [../../base]\n", "overlays/link": "symlink:prod", "README": "", "ä/x y": "1"}
 	a, err := Pack(sent)
@@ -82,7 +82,7 @@ func TestWhatIsNotSent(t *testing.T) {
 		"a link out":      {tree.Map{"a/b": "symlink:../../etc/passwd"}, "the symlink a/b leads out of the work tree"},
 		"an absolute one": {tree.Map{"b": "symlink:/etc/passwd"}, "the symlink b leads out"},
 		"to the root":     {tree.Map{"a/b": "symlink:.."}, ""},
-		"many files":      {crowd{many, MaxFiles + 1}, "more than 20000 files"},
+		"many files":      {crowd{many, maxFiles + 1}, "more than 20000 files"},
 		"large files":     {big, "its files hold more than 32 MiB"},
 		"noise":           {loud, "MiB compressed, and 8 MiB are taken"},
 		"a long path":     {tree.Map{strings.Repeat("a/", 600) + "b": "x"}, "a path has more than 1024 bytes"},
@@ -157,7 +157,7 @@ func TestHostileArchives(t *testing.T) {
 		return tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: size}
 	}
 	var bomb, files, dirs []tar.Header
-	for i := range MaxFiles + 1 {
+	for i := range maxFiles + 1 {
 		files = append(files, file(fmt.Sprint(i), 0))
 		dirs = append(dirs, file(fmt.Sprintf("%d/%d/x", i, i), 0))
 		if i < 40 {

@@ -103,7 +103,7 @@ func TestOpenPathInWorkTree(t *testing.T) {
 		sourcetest.WantDamage(t, err)
 	}
 
-	// What was read stays as it was.
+	// A file that was read keeps its content.
 	writeFiles(t, dir, map[string]string{"base/pool.yaml": "changed", "base/new.yaml": "new"})
 	if data, err := tr.ReadFile("base/pool.yaml"); err != nil || string(data) != "pool" {
 		t.Errorf("ReadFile after a change = %q, %v", data, err)

@@ -83,8 +83,8 @@ func (w *WorkTree) Untracked() ([]string, error) {
 }
 
 // Filtered is the first line that makes Git store a file otherwise than it is on disk,
-// such as encrypted, with the file that holds the line; empty without one. What Git LFS
-// keeps is not meant.
+// such as encrypted, with the file that holds the line; empty without one. It passes
+// over lines for Git LFS.
 func (w *WorkTree) Filtered() (line, file string) {
 	files := []string{filepath.Join(w.dirs.Common, "info", "attributes")}
 	for p := range w.tracked {

@@ -180,7 +180,8 @@ func TestNamesInAWorkTree(t *testing.T) {
 	}
 }
 
-// What is sent elsewhere is what somebody has added, and no clean filter is passed by.
+// Only files that somebody has added are sent elsewhere, and no clean filter is passed
+// by.
 func TestWhatOfAWorkTreeIsSent(t *testing.T) {
 	dir := t.TempDir()
 	home := t.TempDir()

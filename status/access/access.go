@@ -118,7 +118,7 @@ func NewPolicy(a Access, secure, loopback bool) *Policy {
 	return p
 }
 
-// Local reports whether programs on weir's own machine command without a login.
+// local reports whether programs on weir's own machine command without a login.
 func (p *Policy) Local() bool { return p.local }
 
 // roleOf is the role of a user whom the proxy names: that of the first rule that fits.

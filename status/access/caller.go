@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// SessionFor is how long a login lasts.
-const SessionFor = 12 * time.Hour
+// sessionFor is how long a login lasts.
+const sessionFor = 12 * time.Hour
 
 var (
 	errBadToken = errors.New("the token is not known")
@@ -89,7 +89,7 @@ func (g *Guard) bySession(p *Policy, r *http.Request) (Caller, bool) {
 // than any does was made by a clock that was ahead.
 func (g *Guard) runs(s session) bool {
 	left := time.Unix(s.Expires, 0).Sub(g.now())
-	return left > 0 && left <= SessionFor+time.Minute
+	return left > 0 && left <= sessionFor+time.Minute
 }
 
 // cookie is the name of a cookie. Over TLS no other host may set it.

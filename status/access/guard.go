@@ -24,11 +24,11 @@ const (
 	maxBody = 64 << 10
 	// streamFor bounds answers that go on: whoever asks is then looked at anew.
 	streamFor = 15 * time.Minute
-	// CommandHeader is what each request to the API that changes something must
+	// commandHeader is what each request to the API that changes something must
 	// have: no form of a page can send it, and no script of another origin may.
-	CommandHeader = "X-Weir-Command"
-	// ActionPrefix is where the forms of the page go.
-	ActionPrefix = "/actions/"
+	commandHeader = "X-Weir-Command"
+	// actionPrefix is where the forms of the page go.
+	actionPrefix = "/actions/"
 	loginPath    = "/login"
 	logoutPath   = "/logout"
 )
@@ -194,12 +194,12 @@ func (g *Guard) mayAct(p *Policy, c Caller, rw http.ResponseWriter, r *http.Requ
 		g.refuse(rw, r, http.StatusForbidden, "the request comes from a page that is not weir's", "use weir's own page")
 		return false
 	}
-	if strings.HasPrefix(r.URL.Path, ActionPrefix) {
+	if strings.HasPrefix(r.URL.Path, actionPrefix) {
 		if !g.formOf(c, rw, r) {
 			return false
 		}
-	} else if r.Header.Get(CommandHeader) == "" {
-		g.refuse(rw, r, http.StatusForbidden, "commands are taken from programs, not from pages", "send the header "+CommandHeader+": 1")
+	} else if r.Header.Get(commandHeader) == "" {
+		g.refuse(rw, r, http.StatusForbidden, "commands are taken from programs, not from pages", "send the header "+commandHeader+": 1")
 		return false
 	}
 	for _, wait := range []time.Duration{g.networks.try(network(p.origin(r))), g.actions.try(string(c.Means) + "\x00" + c.Name)} {

@@ -146,7 +146,7 @@ func TestAnonymousMayReadWhereItIsWritten(t *testing.T) {
 
 func TestTooManyTries(t *testing.T) {
 	s := newSite(t, nil)
-	bad := "Authorization: Bearer " + strings.Repeat("x", LeastToken)
+	bad := "Authorization: Bearer " + strings.Repeat("x", leastToken)
 	for range failedLimit.burst {
 		if rec := s.ask("GET", "/", "192.0.2.7", "", bad); rec.Code != 401 {
 			t.Fatalf("%d", rec.Code)
@@ -184,7 +184,7 @@ func TestTooManyTries(t *testing.T) {
 // hears nobody else tell one.
 func TestWhoIsBehindTheProxy(t *testing.T) {
 	s := newSite(t, nil)
-	bad := "Authorization: Bearer " + strings.Repeat("x", LeastToken)
+	bad := "Authorization: Bearer " + strings.Repeat("x", leastToken)
 	for range failedLimit.burst {
 		s.ask("GET", "/", "10.0.0.1", "", bad, "X-Forwarded-For: 198.51.100.1, 203.0.113.9")
 	}

@@ -19,10 +19,10 @@ import (
 
 // Tokens of the configuration in tests, one for each role.
 var (
-	opsToken     = strings.Repeat("o", LeastToken)
-	readerToken  = strings.Repeat("r", LeastToken)
-	metricsToken = strings.Repeat("m", LeastToken)
-	proxySecret  = strings.Repeat("p", LeastToken)
+	opsToken     = strings.Repeat("o", leastToken)
+	readerToken  = strings.Repeat("r", leastToken)
+	metricsToken = strings.Repeat("m", leastToken)
+	proxySecret  = strings.Repeat("p", leastToken)
 )
 
 // uploadPath is where those who may read send something.
@@ -113,7 +113,7 @@ func openSite(t *testing.T) *site {
 func (s *site) behind() http.Handler {
 	return s.guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, v := CallerOf(r.Context()), Viewer(r)
-		if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, ActionPrefix) {
+		if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, actionPrefix) {
 			s.guard.Say(w, c.Name+" did it")
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			return

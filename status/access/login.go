@@ -18,8 +18,8 @@ func loginAddress(back *url.URL) string {
 	return loginPath + "?" + url.Values{"back": {back.RequestURI()}}.Encode()
 }
 
-// Local is an address below weir's own, or / for any other text.
-func Local(text string) string {
+// local is an address below weir's own, or / for any other text.
+func local(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(text, "/") ||
 		strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") || len(text) > 2048 {
@@ -36,7 +36,7 @@ func (g *Guard) login(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reque
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		g.showLogin(p, c, rw, http.StatusOK, Local(r.URL.Query().Get("back")), "")
+		g.showLogin(p, c, rw, http.StatusOK, local(r.URL.Query().Get("back")), "")
 	case http.MethodPost:
 		g.takeLogin(p, c, rw, r)
 	default:
@@ -48,7 +48,7 @@ func (g *Guard) login(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reque
 func (g *Guard) showLogin(p *Policy, c Caller, rw http.ResponseWriter, code int, back, problem string) {
 	if c.bound == "" {
 		visit := random()
-		p.set(rw, "visit", visit, SessionFor)
+		p.set(rw, "visit", visit, sessionFor)
 		c.bound = "visit\x00" + visit
 	}
 	g.notices.SignIn(rw, code, page.SignIn{Back: back, Form: g.seals.form(c.bound, 0), Problem: problem, Name: c.Name})
@@ -62,7 +62,7 @@ func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.R
 	if !g.formOf(c, rw, r) {
 		return
 	}
-	back := Local(r.PostForm.Get("back"))
+	back := local(r.PostForm.Get("back"))
 	token := strings.TrimSpace(r.PostForm.Get("token"))
 	found, wait, err := g.byToken(p, r, token)
 	switch {
@@ -73,8 +73,8 @@ func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.R
 	case found.Role < Read:
 		g.showLogin(p, c, rw, http.StatusForbidden, back, "The token has the role "+found.Role.String()+", which may not see the page.")
 	default:
-		until := g.now().Add(SessionFor)
-		p.set(rw, "", g.seals.seal("session", session{ID: random(), Name: found.Name, Expires: until.Unix(), Mark: g.seals.mark([]byte(token))}), SessionFor)
+		until := g.now().Add(sessionFor)
+		p.set(rw, "", g.seals.seal("session", session{ID: random(), Name: found.Name, Expires: until.Unix(), Mark: g.seals.mark([]byte(token))}), sessionFor)
 		p.set(rw, "visit", "", -1)
 		g.log.Info("login", "by", found.Name, "role", found.Role.String(), "address", network(p.origin(r)))
 		http.Redirect(rw, r, back, http.StatusSeeOther)
@@ -99,7 +99,7 @@ func (g *Guard) logout(p *Policy, c Caller, rw http.ResponseWriter, r *http.Requ
 	if !g.formOf(c, rw, r) {
 		return
 	}
-	g.ended.add(strings.TrimPrefix(c.bound, "session\x00"), g.now().Add(SessionFor), g.now())
+	g.ended.add(strings.TrimPrefix(c.bound, "session\x00"), g.now().Add(sessionFor), g.now())
 	p.set(rw, "", "", -1)
 	g.log.Info("logout", "by", c.Name)
 	http.Redirect(rw, r, loginPath, http.StatusSeeOther)

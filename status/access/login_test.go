@@ -53,9 +53,9 @@ func TestLoginAndLogout(t *testing.T) {
 
 func TestSessionsEnd(t *testing.T) {
 	for name, end := range map[string]func(*site){
-		"after half a day":      func(s *site) { s.clock.move(SessionFor) },
+		"after half a day":      func(s *site) { s.clock.move(sessionFor) },
 		"with a clock set back": func(s *site) { s.clock.move(-time.Hour) },
-		"with another token":    func(s *site) { s.file("ops", readerToken[:LeastToken-1]+"x") },
+		"with another token":    func(s *site) { s.file("ops", readerToken[:leastToken-1]+"x") },
 		"with the file":         func(s *site) { _ = os.Remove(filepath.Join(s.dir, "ops")) },
 		"with a name":           func(s *site) { s.cfg.Access.Tokens[0].Name = "others"; s.guard.Set(s.cfg.policy()) },
 		"with the key":          func(s *site) { s.guard.seals.key = []byte(strings.Repeat("z", files.KeyBytes)) },
@@ -65,11 +65,11 @@ func TestSessionsEnd(t *testing.T) {
 		s := newSite(t, nil)
 		b := s.browser()
 		b.login(opsToken)
-		s.clock.move(SessionFor - time.Second)
+		s.clock.move(sessionFor - time.Second)
 		if rec := b.ask("GET", "/api/v1/pools", ""); rec.Code != 200 {
 			t.Fatalf("%s: before it %d", name, rec.Code)
 		}
-		s.clock.move(time.Second - SessionFor)
+		s.clock.move(time.Second - sessionFor)
 		end(s)
 		if rec := b.ask("GET", "/api/v1/pools", ""); rec.Code != 401 {
 			t.Errorf("%s: %d", name, rec.Code)
@@ -94,7 +94,7 @@ func TestARoleIsThatOfNow(t *testing.T) {
 
 func TestAReplacedTokenCountsAtOnce(t *testing.T) {
 	s := newSite(t, nil)
-	next := strings.Repeat("n", LeastToken)
+	next := strings.Repeat("n", leastToken)
 	ask := func(token string) int {
 		return s.ask("GET", "/", "192.0.2.7", "", "Authorization: Bearer "+token).Code
 	}
@@ -189,7 +189,7 @@ func TestNobodyIsLedElsewhere(t *testing.T) {
 		"/targets/a%2Fb?x=1": "/targets/a%2Fb?x=1", "": "/", "//evil.example.com": "/", "https://evil.example.com/": "/", "javascript:alert(1)": "/", "/\\evil.example.com": "/",
 		"\\/evil": "/", "/\n/evil": "/", "/%0d%0aSet-Cookie:a": "/%0d%0aSet-Cookie:a", "///evil": "/", "pools": "/", "/" + strings.Repeat("a", 3000): "/",
 	} {
-		if got := Local(text); got != want {
+		if got := local(text); got != want {
 			t.Errorf("%q gives %q, want %q", text, got, want)
 		}
 	}

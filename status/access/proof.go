@@ -35,8 +35,8 @@ const (
 	mostProofs = 100
 )
 
-// ErrUnproven says that a daemon did not prove that it has the key.
-var ErrUnproven = errors.New("it does not prove that it is the daemon that was meant, so it was sent nothing")
+// errUnproven says that a daemon did not prove that it has the key.
+var errUnproven = errors.New("it does not prove that it is the daemon that was meant, so it was sent nothing")
 
 // Proof shows a daemon who asks, without showing the key.
 type Proof struct {
@@ -72,7 +72,7 @@ type welcome struct {
 func (p Proof) Sign(nonce string, answer []byte, method, uri string, body []byte) (header string, err error) {
 	var w welcome
 	if json.Unmarshal(answer, &w) != nil || !p.key.marks("welcome", nonce+"\x00"+w.Session, w.Proof) {
-		return "", ErrUnproven
+		return "", errUnproven
 	}
 	user := text([]byte(p.user))
 	return proofScheme + " " + w.Session + "." + user + "." + text(p.key.mac("request", asked(w.Session, user, method, uri, body))), nil
@@ -189,9 +189,9 @@ func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []
 	return key, 0
 }
 
-// byProof finds who signed a request. The role is that of the configuration now. What is
-// uploaded is read once the caller may send it: until then the session alone says who asks,
-// which its holder has shown to have the key.
+// byProof finds who signed a request. The role is that of the configuration now. The server
+// reads an upload once the caller may send it: until then the session alone says who asks,
+// and its holder has shown that they have the key.
 func (g *Guard) byProof(p *Policy, r *http.Request, header string) (Caller, error) {
 	parts := strings.Split(header, ".")
 	if len(parts) != 3 {

@@ -108,7 +108,7 @@ func TestProofOfBothSides(t *testing.T) {
 		},
 		"a token that was taken back": func() *httptest.ResponseRecorder {
 			header := s.mustSign(TokenProof(readerToken))
-			s.file("reader", strings.Repeat("n", LeastToken))
+			s.file("reader", strings.Repeat("n", leastToken))
 			return s.signed(header)
 		},
 		"a user that is no name": func() *httptest.ResponseRecorder {
@@ -130,7 +130,7 @@ func TestProofOfBothSides(t *testing.T) {
 func TestHelloGuessesNothing(t *testing.T) {
 	s, dir := proven(t)
 	for range failedLimit.burst {
-		if _, err := s.sign(TokenProof(strings.Repeat("x", LeastToken)), "192.0.2.7"); err == nil || !strings.Contains(err.Error(), "the token is not known") {
+		if _, err := s.sign(TokenProof(strings.Repeat("x", leastToken)), "192.0.2.7"); err == nil || !strings.Contains(err.Error(), "the token is not known") {
 			t.Fatalf("a wrong token: %v", err)
 		}
 	}

@@ -77,7 +77,7 @@ type session struct {
 func (s seals) mark(token []byte) []byte { return s.mac("token", token) }
 
 // formFor is how long a form may stay open.
-const formFor = SessionFor
+const formFor = sessionFor
 
 // form is the token of a form: bound to whose page it is on, and good until the
 // end of the next half day. It is the same in each answer for hours, so a page that

@@ -40,7 +40,7 @@ type Access struct {
 
 // Token is a user or program that shows a token.
 type Token struct {
-	// Name is what they are called on the page, in the history and in the log.
+	// Name is the caller's on the page, in the history and in the log.
 	Name string `yaml:"name"`
 	// Role is metrics (/metrics alone), read, or operate: reconcile, suspend, resume
 	// and approve as well.

@@ -10,10 +10,10 @@ import (
 	"os"
 )
 
-// Limits of files with tokens. LeastToken is the least length of a token in bytes:
+// Limits of files with tokens. leastToken is the least length of a token in bytes:
 // so many cannot be guessed, nor remembered either.
 const (
-	LeastToken    = 32
+	leastToken    = 32
 	mostToken     = 1024
 	maxTokenFile  = 64 << 10
 	tokensPerFile = 16
@@ -36,8 +36,8 @@ func secretsOf(file string) ([][]byte, error) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) == 0:
-		case len(line) < LeastToken || len(line) > mostToken:
-			return nil, fmt.Errorf("%s: a line has %d characters; a token has %d to %d: openssl rand -hex 32 makes a good one", file, len(line), LeastToken, mostToken)
+		case len(line) < leastToken || len(line) > mostToken:
+			return nil, fmt.Errorf("%s: a line has %d characters; a token has %d to %d: openssl rand -hex 32 makes a good one", file, len(line), leastToken, mostToken)
 		default:
 			out = append(out, line)
 		}

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Who may read may send what is to be looked at, if they say who they are: by a
-// program, as often as commands, and no more than there may be.
+// A reader who is not anonymous may send a work tree: by a program, as often as commands, and within the limit of size.
 func TestWhoMaySendSomething(t *testing.T) {
 	const elsewhere = "192.0.2.7"
 	token := func(t string) []string {
@@ -115,8 +114,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// What is signed as a whole is not read, and keeps no one else waiting, before it is known
-// that its sender may send it, and as often.
+// weir reads a signed upload, and makes others wait for it, only once it knows that its sender may send it now.
 func TestNothingIsReadOfWhoMayNotSend(t *testing.T) {
 	s := newSite(t, nil)
 	read := s.guard.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

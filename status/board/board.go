@@ -251,7 +251,13 @@ func (b *Board) Subject(source, revision, subject string) {
 }
 
 // Report takes in what a pass did and found.
-func (b *Board) Report(_ context.Context, whole *plan.Report) {
+func (b *Board) Report(_ context.Context, whole *plan.Report) { b.report(whole, true) }
+
+// Take shows a report of another weir's pass. What is new in it that one has told: here it
+// becomes no event, and no history.
+func (b *Board) Take(r *plan.Report) { b.report(r, false) }
+
+func (b *Board) report(whole *plan.Report, own bool) {
 	r := b.redact.Report(whole)
 	at := r.StartedAt.Add(r.Duration)
 	b.mu.Lock()
@@ -277,6 +283,11 @@ func (b *Board) Report(_ context.Context, whole *plan.Report) {
 	b.targets[r.Target] = next
 	// The whole report says what a step did; its events are redacted after.
 	known, list := events.Between(before, whole, at, old.Last == nil)
+	if !own {
+		b.known[key] = known
+		b.watchers.Changed(r.Target)
+		return
+	}
 	var runs []history.Run
 	// A pass that finds what the one before it found is no news.
 	if run.Steps.Done > 0 || before.Phase != known.Phase || before.Revision != known.Revision || before.Fault != known.Fault {

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-// What was told of targets and sources that are gone is forgotten after a while, on the
-// disk too; of one that is away for a moment it is not.
+// The board forgets after a while what it said of targets and sources that are gone, on
+// the disk too; it keeps that of one that is away for a moment.
 func TestWhatWasToldOfTheGoneIsForgotten(t *testing.T) {
 	now := statustest.Noon
 	db, err := state.Open(t.TempDir())

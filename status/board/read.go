@@ -67,3 +67,10 @@ func (b *Board) LaunchConfigs() []plan.LaunchConfigStatus {
 	})
 	return out
 }
+
+// Configured reports whether the board knows which sources and targets there are.
+func (b *Board) Configured() bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.configured
+}

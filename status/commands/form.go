@@ -10,11 +10,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
-// FormPrefix is where the forms of the page go: suspend, resume, approve, reconcile.
-const FormPrefix = "/actions/"
+// formPrefix is where the forms of the page go: suspend, resume, approve, reconcile.
+const formPrefix = "/actions/"
 
-// form does what a form of the page asks for, and leads back to the page. Whoever
-// passes requests on has checked who asks and that the form is weir's.
+// form does what a form of the page asks for, and leads back to the page. The caller
+// has checked who asks and that the form is weir's.
 func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	back := below(r.PostFormValue("back"))
 	by := h.Who(r)
@@ -35,7 +35,7 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	if name == "reconcile" && in.Target != "" {
 		in.Targets, in.Target = []string{in.Target}, ""
 	}
-	_, done, err := h.do(name, do, in)
+	out, done, err := h.do(r.Context(), name, do, in)
 	var wrong *gates.Fault
 	switch {
 	case errors.As(err, &wrong):
@@ -43,7 +43,7 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		h.Refuse(w, http.StatusInternalServerError, &gates.Fault{Message: "the action could not be done", Hint: "look at weir's log"}, back)
 	default:
-		h.Say(w, done.Text+".")
+		h.Say(w, strings.Join(append([]string{done.Text + "."}, out.Heed()...), " "))
 		http.Redirect(w, r, back, http.StatusSeeOther)
 	}
 }
@@ -85,7 +85,7 @@ func action(name string, in gates.Request, out gates.Answer) string {
 			text += ", without waiting for windows"
 		}
 		if out.Accepted != nil {
-			text = "has weir write again, with the suspensions and approvals that there are now: " + out.Accepted.Why
+			text = "lets weir write again, with the suspensions and approvals that there are now: " + out.Accepted.Why
 		}
 		return text
 	}

@@ -61,7 +61,7 @@ func TestFormsOfThePage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newBook(t)
 			h, a := handlerFor(b, tc.by)
-			r := httptest.NewRequest(http.MethodPost, FormPrefix+tc.path, strings.NewReader(tc.form.Encode()))
+			r := httptest.NewRequest(http.MethodPost, formPrefix+tc.path, strings.NewReader(tc.form.Encode()))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, r)

@@ -40,10 +40,14 @@ func fault(hint, format string, args ...any) error {
 type Options struct {
 	Book   *gates.Book
 	Daemon gates.Daemon
-	Logger *slog.Logger
+	// Crew are the members that share the work; nil where a daemon is alone.
+	Crew Crew
+	// Rollouts are those of FleetRollouts; nil takes no command about them.
+	Rollouts Rollouts
+	Logger   *slog.Logger
 	// Redact takes secrets out of what people wrote.
 	Redact func(string) string
-	// Who names the caller, where the caller has proved who they are and that they may. An
+	// Who returns the name of a caller who has proved who they are and that they may. An
 	// empty name stands for an unknown caller; of these, only programs on this machine may
 	// command. Nil knows no caller.
 	Who func(*http.Request) string
@@ -59,7 +63,7 @@ type Options struct {
 
 // Action is a command that was done.
 type Action struct {
-	// Command is suspend, resume, approve or reconcile.
+	// Command is suspend, resume, approve, reconcile, drain or take.
 	Command string
 	By      string
 	Request gates.Request
@@ -86,12 +90,21 @@ func Handler(o Options, next http.Handler) http.Handler {
 	for path, do := range commands {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h.api(w, r, strings.TrimPrefix(path, "/api/v1/"), do) })
 	}
+	if h.Crew == nil {
+		h.Crew = alone{}
+	}
+	mux.HandleFunc("POST "+DrainPath, func(w http.ResponseWriter, r *http.Request) { h.move(w, r, "drain", h.Crew.Drain) })
+	mux.HandleFunc("POST "+TakePath, func(w http.ResponseWriter, r *http.Request) { h.move(w, r, "take", h.Crew.Take) })
 	mux.HandleFunc("GET "+RecordsPath, h.records)
+	if o.Rollouts != nil {
+		mux.HandleFunc("GET "+RolloutsPath, h.rollouts)
+		mux.HandleFunc("POST "+RolloutPath, h.rollout)
+	}
 	if o.Plan != nil {
 		mux.HandleFunc("POST "+PlanPath, h.plan)
 	}
 	if o.Say != nil {
-		mux.HandleFunc("POST "+FormPrefix+"{command}", h.form)
+		mux.HandleFunc("POST "+formPrefix+"{command}", h.form)
 	}
 	return mux
 }
@@ -103,27 +116,20 @@ var commands = map[string]command{SuspendPath: gates.Suspend, ResumePath: gates.
 // api answers a program.
 func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do command) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	by := h.Who(r)
-	if by == "" {
-		if err := local(r, jsonType); err != nil {
-			answer(w, http.StatusForbidden, err)
-			return
-		}
-	} else if err := program(r, jsonType); err != nil {
+	by, err := h.speaker(r)
+	if err != nil {
 		answer(w, http.StatusForbidden, err)
 		return
 	}
 	var in gates.Request
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil || dec.More() {
-		answer(w, http.StatusBadRequest, fault("use the weir command of the same version", "the request cannot be read"))
+	if err := request(w, r, &in); err != nil {
+		answer(w, http.StatusBadRequest, err)
 		return
 	}
 	if by != "" {
 		in.By = by // what the request says of itself is not heard
 	}
-	out, _, err := h.do(name, do, in)
+	out, _, err := h.do(r.Context(), name, do, in)
 	var wrong *gates.Fault
 	switch {
 	case errors.As(err, &wrong):
@@ -136,7 +142,7 @@ func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do com
 }
 
 // do does a command, and reports who did it.
-func (h handler) do(name string, do command, in gates.Request) (gates.Answer, Action, error) {
+func (h handler) do(ctx context.Context, name string, do command, in gates.Request) (gates.Answer, Action, error) {
 	in.Reason = h.Redact(in.Reason)
 	out, err := do(h.Book, h.Daemon, in)
 	var wrong *gates.Fault
@@ -154,7 +160,23 @@ func (h handler) do(name string, do command, in gates.Request) (gates.Answer, Ac
 	h.Logger.Info("command", "command", name, "by", d.By, "target", gates.Line(in.Target, 80), "targets", in.Targets,
 		"pool", in.Pool, "for", in.For, "reason", gates.Line(in.Reason, 500), "digest", gates.Line(in.Digest, 80))
 	h.Done(d)
+	if h.Crew != Crew(alone{}) {
+		out.HeededBy, out.Stored = h.heeded(ctx, name, in, out)
+	}
 	return out, d, nil
+}
+
+// heeded says which owners have read a command, and whether it is only stored for others.
+func (h handler) heeded(ctx context.Context, name string, in gates.Request, out gates.Answer) (by []string, stored bool) {
+	targets := append(append([]string{}, out.Plans...), out.Reconciled...)
+	if in.Target != "" {
+		targets = append(targets, in.Target)
+	}
+	if name == "approve" && len(targets) == 0 {
+		return nil, true // of no plan that is known: its owner finds it once there is one
+	}
+	by, all := h.Crew.Heeded(ctx, targets)
+	return by, !all
 }
 
 func (h handler) records(w http.ResponseWriter, _ *http.Request) {

@@ -49,11 +49,11 @@ func read(t *testing.T, b *gates.Book) gates.Records {
 // known is a daemon with the targets that it names.
 type known []string
 
-func (k known) Knows(target string) bool              { return slices.Contains(k, target) }
-func (k known) Targets() []string                     { return k }
-func (known) Pools(string) []string                   { return nil }
-func (known) Approved(gates.Approval) []string        { return nil }
-func (k known) Reconcile(t []string, _ bool) []string { return t }
+func (k known) Knows(target string) bool                       { return slices.Contains(k, target) }
+func (k known) Targets() []string                              { return k }
+func (known) Pools(string) []string                            { return nil }
+func (known) Approved(gates.Approval) []string                 { return nil }
+func (k known) Reconcile(t []string, _ bool) ([]string, error) { return t, nil }
 
 func TestCommandsComeFromThisMachineOnly(t *testing.T) {
 	b, _ := newBook(t)

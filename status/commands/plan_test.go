@@ -14,9 +14,8 @@ import (
 	"github.com/weir-gitops/weir/source/upload"
 )
 
-// What somebody sends is planned for programs alone: those that have shown who they
-// are, or that run on this machine. What is wrong with it is told, and what is wrong
-// here is told without what must not be shown.
+// weir plans work trees only for programs that have proved who they are or run on this machine. It reports faults of the tree, and its own failures
+// without secrets.
 func TestWorkTreesThatAreSent(t *testing.T) {
 	b, _ := newBook(t)
 	var got Draft

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/outbox"
@@ -46,10 +47,11 @@ type Options struct {
 	PageURL string
 	// Forges holds the forge of each source whose pull requests are reported.
 	Forges map[string]PullForge
-	// StateDir holds the journal. It must exist.
-	StateDir string
-	Redact   report.Redact
-	Logger   *slog.Logger
+	// Store and Held are as commits.Options has them.
+	Store  state.Store
+	Held   func(source string) state.Store
+	Redact report.Redact
+	Logger *slog.Logger
 	// Wrote is called after each write of a commit status, WroteComment of a
 	// comment, as commits.Options.Wrote is; both may be nil.
 	Wrote        func(forge string, state forge.CommitState, result string)
@@ -77,8 +79,8 @@ func New(o Options) (*Comments, error) {
 		forges[name] = f
 	}
 	statuses, err := commits.NewNamed(commits.Options{
-		Instance: o.Instance, PageURL: o.PageURL, Forges: forges, StateDir: o.StateDir, Redact: o.Redact, Logger: o.Logger, Wrote: o.Wrote, Now: o.Now,
-	}, "pull-statuses.json", maxHeads, pullShare)
+		Instance: o.Instance, PageURL: o.PageURL, Forges: forges, Store: o.Store, Held: o.Held, Redact: o.Redact, Logger: o.Logger, Wrote: o.Wrote, Now: o.Now,
+	}, "pull-statuses", maxHeads, pullShare)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +120,20 @@ func (p *Comments) Show(pull report.Pull) {
 		})
 	}
 	d.take(pull)
+}
+
+// TakeOver goes on with the statuses that the weir that spoke for a source before wanted.
+// Comments are written as their pull requests are planned.
+func (p *Comments) TakeOver(source string) error { return p.statuses.TakeOver(source) }
+
+// Rest forgets the comments that are to be written for a source: another weir speaks for it,
+// and writes others.
+func (p *Comments) Rest(source string) {
+	if w := p.writers[source]; w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		clear(w.pulls)
+	}
 }
 
 // page is where weir's page shows a pull request.
@@ -171,7 +187,7 @@ func (p *Comments) Pending() int {
 	return n
 }
 
-// Retry has everything tried again now that was refused or given up.
+// Retry makes the writer try again now all that was refused or given up.
 func (p *Comments) Retry() {
 	p.statuses.Retry()
 	for _, d := range p.writers {
@@ -184,6 +200,7 @@ func (p *Comments) Retry() {
 func newWriter(p *Comments, source string, f PullForge, box *outbox.Outbox) *writer {
 	return &writer{
 		source: source, forge: f, box: box, pulls: map[int64]*pullComment{}, longest: Limit(f.Kind()),
+		speaks:   func() bool { return p.o.Held == nil || p.o.Held(source) != nil },
 		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", string(f.Kind())), wrote: p.o.WroteComment, redact: p.o.Redact,
 	}
 }

@@ -122,7 +122,7 @@ type pullProcess struct {
 
 func startPulls(t *testing.T, dir string, f PullForge, change ...func(*Options)) *pullProcess {
 	t.Helper()
-	o := Options{Instance: "weir", PageURL: "https://weir.example.com/", Forges: map[string]PullForge{"fleet": f}, StateDir: dir, Logger: slog.New(slog.DiscardHandler)}
+	o := Options{Instance: "weir", PageURL: "https://weir.example.com/", Forges: map[string]PullForge{"fleet": f}, Store: statustest.StoreIn(t, dir), Logger: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&o)
 	}
@@ -234,7 +234,7 @@ func TestHeadsThatMove(t *testing.T) {
 		statustest.Settle()
 		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "error: " + commits.Interrupted})
 
-		// What waits for a person waits on, until it is closed.
+		// A pull request that waits for a person waits until it is closed.
 		p.Show(small(report.PullWaiting, "a draft"))
 		statustest.Settle()
 		if err := p.stop(t); err != nil {

@@ -25,6 +25,8 @@ type writer struct {
 	log              *slog.Logger
 	wrote            func(forge, result string)
 	redact           report.Redact
+	// speaks says that no other weir speaks for the source.
+	speaks func() bool
 	// login is the token's, once it was read. Only the worker uses it.
 	login string
 
@@ -55,6 +57,9 @@ type pullComment struct {
 // with the plans of each: where the forge takes no comment, their number would grow
 // for ever.
 const mostEnded = 50
+
+// errNotOurs says that another weir speaks for the source by now.
+var errNotOurs = errors.New("another weir speaks for the source")
 
 // leastComment is the shortest limit that is tried where a forge refuses a text for
 // its length.
@@ -128,7 +133,7 @@ type draft struct {
 // work writes until ctx ends; when draining, until nothing is left.
 func (w *writer) work(ctx context.Context, drain bool) {
 	outbox.Work(ctx, w.box, drain, w.next, func(ctx context.Context, c draft) {
-		if result, err := w.write(ctx, c.pullComment, c.pull); err == nil || ctx.Err() == nil {
+		if result, err := w.write(ctx, c.pullComment, c.pull); (err == nil || ctx.Err() == nil) && !errors.Is(err, errNotOurs) {
 			w.done(c, result, err)
 		}
 	})
@@ -137,6 +142,9 @@ func (w *writer) work(ctx context.Context, drain bool) {
 // next is the comment to write now. Without one, wait says when there will be, 0 if
 // there is nothing to write.
 func (w *writer) next() (found draft, wait time.Duration, ok bool) {
+	if !w.speaks() {
+		return draft{}, 0, false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return outbox.Pick(w.box, func(yield func(*outbox.Entry, draft) bool) {
@@ -256,6 +264,9 @@ func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error 
 func (w *writer) call(ctx context.Context, do func(context.Context) error) error {
 	if err := w.box.Wait(ctx); err != nil {
 		return err
+	}
+	if !w.speaks() { // the call before may have taken its time
+		return errNotOurs
 	}
 	ctx, cancel := context.WithTimeout(ctx, commits.RequestTimeout)
 	defer cancel()

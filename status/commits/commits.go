@@ -2,14 +2,15 @@ package commits
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/outbox"
@@ -33,11 +34,11 @@ type Commits struct {
 	o      Options
 	queues map[string]*queue // by source
 
-	saving sync.Mutex // held while the journal is written, taken before mu
-
-	mu      sync.Mutex
-	tracks  map[string][]*track // by source, the current one last
 	journal journal
+
+	mu     sync.Mutex
+	tracks map[string][]*track // by source, the current one last
+	turn   int                 // the last one that a track was given
 	// heads is what open pull requests want of their heads, by source and number.
 	heads map[string]map[int64]HeadStatus
 	// waiting are commits of sources that have no forge now: the journal keeps them
@@ -57,10 +58,13 @@ type Options struct {
 	PageURL string
 	// Forges holds the forge of each source that has one, by the source's name.
 	Forges map[string]Forge
-	// StateDir holds the journal. It must exist.
-	StateDir string
-	Redact   report.Redact
-	Logger   *slog.Logger
+	// Store holds the journal.
+	Store state.Store
+	// Held is where the journal of a source is written, nil where another weir speaks for
+	// the source: nothing is posted then. Without it this one speaks for all.
+	Held   func(source string) state.Store
+	Redact report.Redact
+	Logger *slog.Logger
 	// Wrote is called after each write, for metrics; it may be nil. Result is
 	// "written", "unchanged", or a Fault.
 	Wrote func(forge string, state forge.CommitState, result string)
@@ -86,66 +90,99 @@ const RecoveryGrace = 2 * time.Minute
 
 // New reads the journal of an earlier process, if there is one.
 func New(o Options) (*Commits, error) {
-	return NewNamed(o, journalName, maxSuperseded, 1)
+	return NewNamed(o, journalBucket, maxSuperseded, 1)
 }
 
-const journalName = "commit-statuses.json"
+const journalBucket = "commit-statuses"
 
 // Check fails where New would not be able to read its journal, and changes nothing.
-func Check(stateDir string) error {
-	_, err := journal{path: filepath.Join(stateDir, journalName)}.text()
-	return err
+func Check(store state.Store) error {
+	return store.View(func(tx *state.Tx) error {
+		return state.Bucket[json.RawMessage]{Name: journalBucket}.ForEach(tx, "", func(string, json.RawMessage) error { return nil })
+	})
 }
 
 // NewNamed reads the journal of the given name. keep is how many commits that are
 // not the last of their source may wait, and share the part of what a forge takes in
 // a minute, as one to so many.
-func NewNamed(o Options, journalFile string, keep, share int) (*Commits, error) {
-	if o.Instance == "" || o.StateDir == "" || o.Logger == nil {
-		return nil, errors.New("make commit statuses: instance, state directory and logger are required")
+func NewNamed(o Options, bucket string, keep, share int) (*Commits, error) {
+	if o.Instance == "" || o.Store == nil || o.Logger == nil {
+		return nil, errors.New("make commit statuses: instance, store and logger are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	c := &Commits{
 		o: o, queues: map[string]*queue{}, tracks: map[string][]*track{}, heads: map[string]map[int64]HeadStatus{},
-		journal: journal{path: filepath.Join(o.StateDir, journalFile)}, keep: keep,
+		journal: journal{bucket: bucket, written: map[string]uint64{}}, keep: keep,
 	}
 	for name, f := range o.Forges {
 		c.queues[name] = newQueue(f, share, o.Now)
 	}
-	tracks, err := c.journal.read()
-	if errors.Is(err, errUnreadable) {
-		o.Logger.Error("status journal is put aside; statuses of earlier commits may stay pending", "error", err)
-	} else if err != nil {
+	if err := c.read(""); err != nil {
 		return nil, err
 	}
-	now := o.Now()
+	c.waiting = c.waiting[max(0, len(c.waiting)-maxTracks):]
+	return c, nil
+}
+
+// TakeOver goes on with what the weir that spoke for a source before has left in the
+// journal: what this one knew of the source is older.
+func (c *Commits) TakeOver(source string) error {
+	if c.queues[source] == nil {
+		return nil
+	}
+	defer c.queues[source].box.Nudge()
+	c.queues[source].doubted.Store(true)
+	return c.read(source)
+}
+
+// read reads the journal of a source, or of all.
+func (c *Commits) read(source string) error {
+	tracks, broken, err := c.journal.read(c.o.Store, source)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if broken != nil {
+		c.o.Logger.Error("part of the status journal is left out; statuses of earlier commits may stay pending", "error", broken)
+		c.stale = true
+	}
+	delete(c.tracks, source)
+	now := c.o.Now()
 	for _, t := range tracks {
+		c.turn = max(c.turn, t.Turn)
 		if _, ok := c.queues[t.Source]; !ok {
 			if !t.finished() {
-				o.Logger.Warn("commit statuses are left pending: their source has no forge any more", "source", t.Source, "revision", t.SHA)
+				c.o.Logger.Warn("commit statuses are left pending: their source has no forge any more", "source", t.Source, "revision", t.SHA)
 				c.waiting = append(c.waiting, t)
 			}
 			continue
 		}
 		t.recovered = now
 		for _, ct := range t.Contexts {
-			// What was written after the journal is not in it.
+			// The journal lacks what was written after it.
 			ct.Shown = ct.Shown || ct.Want.State == forge.Pending
+			if !ct.Delivered { // the process before may have ended while it wrote
+				ct.late = lateUntil(now)
+			}
 		}
 		c.tracks[t.Source] = append(c.tracks[t.Source], t)
 	}
-	c.waiting = c.waiting[max(0, len(c.waiting)-maxTracks):]
-	return c, nil
+	return nil
 }
 
 // track is a commit with the statuses that it should have.
 type track struct {
 	Source   string                   `json:"source"`
 	SHA      string                   `json:"sha"`
-	Targets  map[string]*targetTrack  `json:"targets,omitempty"`
-	Contexts map[string]*contextTrack `json:"contexts"`
+	Targets  map[string]*targetTrack  `json:"-"`
+	Contexts map[string]*contextTrack `json:"-"`
+	// Turn orders the commits of a source, Parts says how many parts the journal has of
+	// this one.
+	Turn  int `json:"turn"`
+	Parts int `json:"parts"`
 	// Fault is why the commit as a whole cannot be rendered.
 	Fault string `json:"fault,omitempty"`
 	// Pull is the number of the pull request that its head's status is about, 0 for
@@ -171,6 +208,8 @@ type contextTrack struct {
 	// written says that this process wrote it, and reads it again: an earlier write may
 	// be taken after it.
 	written bool
+	// late is until when a write of an earlier process may be taken; zero for none.
+	late time.Time
 }
 
 func (c *contextTrack) open() bool { return !c.Delivered && !c.entry.GaveUp() }
@@ -272,19 +311,25 @@ func drop(list []*track, sha string) (rest []*track, dropped *track) {
 	return rest, dropped
 }
 
-// Report takes in what a pass did. Reports of other
-// than a source's current revision, and of targets that it does not touch, say
-// nothing about the commit.
+// Report takes in what a pass did. Reports of targets that the source's current revision
+// does not touch say nothing about the commit, and those of another revision only which
+// pools it answers for: that pass began before, and what it changed moves still.
 func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, ok := c.queues[r.Source]
 	cur := c.current(r.Source)
-	if !ok || cur == nil || cur.SHA != r.Revision || cur.Targets[r.Target] == nil {
+	if !ok || cur == nil || cur.Targets[r.Target] == nil {
+		return
+	}
+	t := cur.Targets[r.Target]
+	if cur.SHA != r.Revision {
+		if t.State != forge.Success {
+			t.touch(r)
+		}
 		return
 	}
 	cur.recovered = time.Time{}
-	t := cur.Targets[r.Target]
 	if t.State == forge.Success {
 		return
 	}

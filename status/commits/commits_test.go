@@ -145,6 +145,35 @@ func TestNewerCommitSupersedes(t *testing.T) {
 	})
 }
 
+// A pass that began at an older commit, and took long, changes a pool once the newer commit
+// has begun: that one answers for it.
+func TestAPassOfAnOlderCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := statustest.NewForge()
+		p := start(t, t.TempDir(), f)
+		for _, sha := range []string{statustest.ShaOld, statustest.ShaNew} {
+			p.Begin(Revision{Source: "fleet", SHA: sha, Touched: []string{"prod"}})
+		}
+		late := statustest.Created()
+		late.Revision = statustest.ShaOld
+		p.Report(t.Context(), late)
+		statustest.Settle()
+		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "pending: prod: planning" {
+			t.Errorf("after a report of the commit before: %q", got)
+		}
+		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseProvisioning))))
+		statustest.Settle()
+		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "pending: prod: 0 of 1 pool converged; default/web is Provisioning" {
+			t.Errorf("while its pool is made: %q", got)
+		}
+		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		statustest.Settle()
+		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "success: prod: 1 pool created" {
+			t.Errorf("once it is there: %q", got)
+		}
+	})
+}
+
 func TestCrashLeavesNothingPending(t *testing.T) {
 	for name, c := range map[string]struct {
 		next  string // the revision that the next process comes to; "" for none

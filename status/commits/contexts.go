@@ -59,8 +59,16 @@ func (c *Commits) wantStatus(t *track, status forge.CommitStatus) {
 	if old != nil && old.Want == status {
 		return
 	}
-	t.Contexts[name] = &contextTrack{Want: status, Shown: old != nil && old.Shown}
+	t.Contexts[name] = old.next(status)
 	c.changed = true
+}
+
+// next is the context with another status; nil is one that had none.
+func (c *contextTrack) next(want forge.CommitStatus) *contextTrack {
+	if c == nil {
+		return &contextTrack{Want: want}
+	}
+	return &contextTrack{Want: want, Shown: c.Shown, late: c.late}
 }
 
 func (c *Commits) link(target string) string {
@@ -85,7 +93,7 @@ func (c *Commits) close(t *track, why string) {
 		if ct.Want.State == forge.Pending && (!ct.Stays || why != Interrupted) {
 			s := ct.Want
 			s.State, s.Description = forge.Errored, visible.Clip(visible.Line(why), c.queues[t.Source].forge.Limits().Description)
-			*ct = contextTrack{Want: s, Shown: ct.Shown}
+			*ct = *ct.next(s)
 			c.changed = true
 		}
 	}

@@ -3,8 +3,6 @@ package commits
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,9 +50,12 @@ func TestATokenThatExpiresLosesNothing(t *testing.T) {
 				if restart {
 					p.kill()
 				}
-				journal, err := os.Stat(filepath.Join(dir, "commit-statuses.json"))
-				if err != nil || journal.Size() > 64<<10 {
-					t.Errorf("journal: %v, %d bytes", err, journal.Size())
+				size := 0
+				for _, value := range journalOf(t, statustest.StoreIn(t, dir)) {
+					size += len(value)
+				}
+				if size > 64<<10 {
+					t.Errorf("the journal has %d bytes", size)
 				}
 				f.FailWith(nil)
 				if restart {
@@ -64,7 +65,7 @@ func TestATokenThatExpiresLosesNothing(t *testing.T) {
 				r := statustest.Report("prod", statustest.Pool("prod", "web"))
 				r.Revision = last
 				p.Report(t.Context(), r)
-				time.Sleep(2 * ForgeDelays.Slow)
+				time.Sleep(2 * forgeDelays.Slow)
 				synctest.Wait()
 				closed := map[string]string{"weir/apply": "error: superseded by 0000000", "weir/apply/prod": "error: superseded by 0000000"}
 				statustest.WantShown(t, f, statustest.ShaNew, closed)
@@ -180,7 +181,7 @@ func TestAPendingWithALostAnswerIsClosed(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		f.FailWith(nil)
-		time.Sleep(2 * ForgeDelays.Slow)
+		time.Sleep(2 * forgeDelays.Slow)
 		synctest.Wait()
 		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "error: superseded by 0000000" {
 			t.Errorf("the commit shows %q", got)
@@ -211,7 +212,7 @@ func TestABranchThatIsMovedBackClosesWhatItLeft(t *testing.T) {
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
 		statustest.Settle()
 		f.FailWith(nil)
-		time.Sleep(ForgeDelays.Slow)
+		time.Sleep(forgeDelays.Slow)
 		synctest.Wait()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "success: prod: nothing to change in AWS",

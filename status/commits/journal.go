@@ -4,137 +4,246 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"hash/fnv"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// journal is a file with the commits whose statuses are not finished, and the last
-// commit of each source. It is small (one or two commits a source), so each write
-// is a whole new file and a rename.
+// journal has the commits whose statuses are not finished, and the last commit of each
+// source: a record for each commit, and parts with its targets and contexts, so that what
+// is written is about what has changed.
+//
+//	SOURCE 0 SHA       the commit, and how many parts it has
+//	SOURCE 0 SHA 0 NN  those of its targets and contexts whose names have this number
 type journal struct {
-	path string
+	bucket string
+
+	mu state.Turn // held while it is written, taken before that of Commits
+	// written are the hashes of the records, as they were read or written last.
+	written map[string]uint64
 }
 
-type journalFile struct {
-	Version int      `json:"version"`
-	Commits []*track `json:"commits"`
+// part is a part of a track.
+type part struct {
+	Targets  map[string]*targetTrack  `json:"targets,omitempty"`
+	Contexts map[string]*contextTrack `json:"contexts,omitempty"`
 }
 
-const journalVersion = 1
+const (
+	// wholeUpTo is how many targets and contexts a commit has in one part; one with more has
+	// partsOfMany.
+	wholeUpTo, partsOfMany = 64, 32
+	// atOnce is how many records are written in one transaction.
+	atOnce = 40
+)
 
-// errUnreadable says that the journal was not understood and moved aside.
-var errUnreadable = errors.New("status journal is unreadable")
+func trackKey(source, sha string) string { return source + "\x00" + sha }
 
-// read returns nothing where there is no journal. A journal that cannot be
-// understood is moved aside (errUnreadable): statuses that it held may stay
-// pending, which is better than a daemon that does not start.
-func (j journal) read() ([]*track, error) {
-	raw, err := j.text()
-	if raw == nil || err != nil {
+// read returns the tracks of a source, of all sources without one, in their order. It
+// leaves out a record that it cannot understand, and broken says so: statuses that it
+// held may stay pending, which is better than a daemon that does not start.
+func (j *journal) read(store state.Store, source string) (tracks []*track, broken, err error) {
+	records := map[string]json.RawMessage{}
+	err = store.View(func(tx *state.Tx) error {
+		clear(records)
+		from := ""
+		if source != "" {
+			from = source + "\x00"
+		}
+		return (state.Bucket[json.RawMessage]{Name: j.bucket}).ForEach(tx, from, func(key string, value json.RawMessage) error {
+			if !strings.HasPrefix(key, from) {
+				return state.ErrStop
+			}
+			records[key] = slices.Clone(value)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read status journal: %w", err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.written, func(key string, _ uint64) bool { return source == "" || strings.HasPrefix(key, source+"\x00") })
+	for key, value := range records { // also what is broken: the next write removes it
+		j.written[key] = sum(value)
+	}
+	for key, value := range records {
+		if strings.Count(key, "\x00") != 1 {
+			continue
+		}
+		t, err := parse(key, value, records)
+		if err != nil {
+			broken = errors.Join(broken, fmt.Errorf("status journal: %q: %w", key, err))
+			continue
+		}
+		tracks = append(tracks, t)
+	}
+	slices.SortFunc(tracks, func(a, b *track) int { return a.Turn - b.Turn })
+	return tracks, broken, nil
+}
+
+func parse(key string, value json.RawMessage, records map[string]json.RawMessage) (*track, error) {
+	t := &track{Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
+	if err := json.Unmarshal(value, t); err != nil {
 		return nil, err
 	}
-	tracks, err := parseJournal(raw)
-	if err != nil {
-		if err := os.Rename(j.path, j.path+".unreadable"); err != nil {
-			return nil, fmt.Errorf("put unreadable status journal aside: %w", err)
-		}
-		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
+	if t.Source == "" || t.SHA == "" || trackKey(t.Source, t.SHA) != key || t.Parts < 0 || t.Parts > partsOfMany {
+		return nil, errors.New("it is of no commit")
 	}
-	return tracks, nil
+	for n := range t.Parts {
+		var p part
+		if raw, there := records[partKey(key, n)]; !there {
+			continue
+		} else if err := json.Unmarshal(raw, &p); err != nil {
+			return nil, err
+		}
+		maps.Copy(t.Targets, p.Targets)
+		maps.Copy(t.Contexts, p.Contexts)
+	}
+	for name, ct := range t.Contexts {
+		if ct == nil || ct.Want.Context != name {
+			return nil, fmt.Errorf("context %q is broken", name)
+		}
+	}
+	for name, target := range t.Targets {
+		if target == nil {
+			return nil, fmt.Errorf("target %q is broken", name)
+		}
+	}
+	return t, nil
 }
 
-// text is the journal's, nil where there is none.
-func (j journal) text() ([]byte, error) {
-	raw, err := os.ReadFile(j.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func partKey(key string, n int) string { return fmt.Sprintf("%s\x00%02d", key, n) }
+
+// records are what the journal should have of a track.
+func (t *track) records(into map[string]json.RawMessage) error {
+	key := trackKey(t.Source, t.SHA)
+	if t.Parts = 1; len(t.Targets)+len(t.Contexts) > wholeUpTo {
+		t.Parts = partsOfMany
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read status journal: %w", err)
+	parts := make([]part, t.Parts)
+	for i := range parts {
+		parts[i] = part{map[string]*targetTrack{}, map[string]*contextTrack{}}
 	}
-	return raw, nil
+	for name, target := range t.Targets {
+		parts[numberOf(name)%t.Parts].Targets[name] = target
+	}
+	for name, ct := range t.Contexts {
+		parts[numberOf(name)%t.Parts].Contexts[name] = ct
+	}
+	head, err := json.Marshal(t)
+	for i := range parts {
+		if err == nil && len(parts[i].Targets)+len(parts[i].Contexts) > 0 {
+			into[partKey(key, i)], err = json.Marshal(parts[i])
+		}
+	}
+	into[key] = head
+	return err
 }
 
-func parseJournal(raw []byte) ([]*track, error) {
-	var file journalFile
-	if err := json.Unmarshal(raw, &file); err != nil {
-		return nil, fmt.Errorf("parse status journal: %w", err)
-	}
-	if file.Version != journalVersion {
-		return nil, fmt.Errorf("parse status journal: version %d is not known", file.Version)
-	}
-	for _, t := range file.Commits {
-		if t == nil || t.Source == "" || t.SHA == "" {
-			return nil, errors.New("parse status journal: a commit without source or hash")
+func numberOf(name string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return int(h.Sum32() >> 1)
+}
+
+func sum(value []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(value) // never fails
+	return h.Sum64()
+}
+
+// write brings the records of the sources that have a store to what they should be.
+func (j *journal) write(should map[string]json.RawMessage, storeOf func(source string) state.Store) error {
+	stores, changed := map[string]state.Store{}, map[string][]string{}
+	add := func(key string) {
+		source, _, _ := strings.Cut(key, "\x00")
+		if _, known := stores[source]; !known {
+			stores[source] = storeOf(source)
 		}
-		for name, ct := range t.Contexts {
-			if ct == nil || ct.Want.Context != name {
-				return nil, fmt.Errorf("parse status journal: context %q is broken", name)
+		if stores[source] != nil {
+			changed[source] = append(changed[source], key)
+		}
+	}
+	for key, value := range should {
+		if was, there := j.written[key]; !there || was != sum(value) {
+			add(key)
+		}
+	}
+	for key := range j.written {
+		if should[key] == nil {
+			add(key)
+		}
+	}
+	for _, source := range slices.Sorted(maps.Keys(changed)) {
+		keys := changed[source]
+		slices.Sort(keys) // a commit goes before its parts, which say nothing without it
+		for some := range slices.Chunk(keys, atOnce) {
+			if err := j.writeSome(stores[source], some, should); err != nil {
+				return fmt.Errorf("write status journal: %w", err)
 			}
 		}
-		for name, target := range t.Targets {
-			if target == nil {
-				return nil, fmt.Errorf("parse status journal: target %q is broken", name)
-			}
-		}
-		if t.Contexts == nil {
-			t.Contexts = map[string]*contextTrack{}
-		}
-		if t.Targets == nil {
-			t.Targets = map[string]*targetTrack{}
-		}
 	}
-	return file.Commits, nil
+	return nil
 }
 
-// write replaces the journal. It is on disk when write returns.
-func (j journal) write(raw []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(j.path), filepath.Base(j.path)+".*")
-	if err != nil {
-		return fmt.Errorf("write status journal: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write status journal: %w", err), tmp.Close(), os.Remove(tmp.Name()))
+func (j *journal) writeSome(store state.Store, keys []string, should map[string]json.RawMessage) error {
+	bucket := state.Bucket[json.RawMessage]{Name: j.bucket}
+	err := store.Update(func(tx *state.Tx) error {
+		for _, key := range keys {
+			err := bucket.Delete(tx, key)
+			if value := should[key]; value != nil {
+				err = bucket.Put(tx, key, value)
+			}
+			if err != nil {
+				return err
+			}
 		}
-	}()
-	if _, err = tmp.Write(raw); err != nil {
-		return err
+		return nil
+	})
+	for _, key := range keys {
+		switch value := should[key]; {
+		case err != nil:
+			delete(j.written, key) // whether it is there is not known
+			if value == nil {
+				j.written[key] = 0
+			}
+		case value == nil:
+			delete(j.written, key)
+		default:
+			j.written[key] = sum(value)
+		}
 	}
-	if err = tmp.Sync(); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp.Name(), j.path); err != nil {
-		return err
-	}
-	return tmp.Close()
+	return err
 }
 
 // save writes the journal if it lacks something that must precede a write to a
 // forge, or with all if it lacks anything. Several workers may call it.
 func (c *Commits) save(all bool) error {
-	c.saving.Lock()
-	defer c.saving.Unlock()
+	c.journal.mu.Lock()
+	defer c.journal.mu.Unlock()
 	c.mu.Lock()
 	if !c.changed && (!all || !c.stale) {
 		c.mu.Unlock()
 		return nil
 	}
-	file := journalFile{Version: journalVersion, Commits: slices.Clone(c.waiting)}
-	if file.Commits == nil {
-		file.Commits = []*track{}
+	should, err := map[string]json.RawMessage{}, error(nil)
+	for _, list := range append(slices.Collect(maps.Values(c.tracks)), c.waiting) {
+		for i, t := range list {
+			if t.Turn == 0 || i > 0 && t.Turn <= list[i-1].Turn {
+				c.turn++
+				t.Turn = c.turn
+			}
+			err = errors.Join(err, t.records(should))
+		}
 	}
-	for _, source := range slices.Sorted(maps.Keys(c.tracks)) {
-		file.Commits = slices.Concat(file.Commits, c.tracks[source])
-	}
-	raw, err := json.Marshal(file)
 	c.changed, c.stale = false, false
 	c.mu.Unlock()
 	if err == nil {
-		err = c.journal.write(raw)
+		err = c.journal.write(should, c.storeOf)
 	}
 	if err != nil {
 		c.mu.Lock()
@@ -142,4 +251,12 @@ func (c *Commits) save(all bool) error {
 		c.mu.Unlock()
 	}
 	return err
+}
+
+// storeOf is where the journal of a source is written, nil where another weir writes it.
+func (c *Commits) storeOf(source string) state.Store {
+	if c.o.Held == nil {
+		return c.o.Store
+	}
+	return c.o.Held(source)
 }

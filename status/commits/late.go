@@ -45,7 +45,11 @@ func mayBeLate(err error) bool {
 // add notes a write. Times are the same for all of a minute, so that one reading settles
 // them.
 func (l lateWrites) add(j job, now time.Time) {
-	l[j.id()] = lateWrite{j.want, now.Add(lateAfter).Truncate(time.Minute).Add(time.Minute)}
+	l[j.id()] = lateWrite{j.want, lateUntil(now)}
+}
+
+func lateUntil(now time.Time) time.Time {
+	return now.Add(lateAfter).Truncate(time.Minute).Add(time.Minute)
 }
 
 // read forgets the writes of a commit that were taken.

@@ -79,3 +79,37 @@ func TestAStopWhileAStatusIsWritten(t *testing.T) {
 		}
 	})
 }
+
+// A process that is killed while it writes leaves a write that the forge may take late,
+// after the next process has written the last word.
+func TestAKilledProcessLeavesALateWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, dir, hung := statustest.NewForge(), t.TempDir(), false
+		f.FailWith(func(sha string, s forge.CommitStatus) error {
+			if hung || s.Context != "weir/apply" {
+				return nil
+			}
+			hung = true
+			go func() {
+				time.Sleep(40 * time.Second)
+				_ = f.SetStatus(t.Context(), sha, s)
+			}()
+			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "context canceled"}
+		})
+		p := start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		synctest.Wait()
+		p.kill()
+		p = start(t, dir, f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
+			"weir/apply": "success: prod: nothing to change in AWS", "weir/apply/prod": "success: nothing to change in AWS",
+		})
+		if n := p.Pending(); n != 0 {
+			t.Errorf("%d contexts wait", n)
+		}
+	})
+}

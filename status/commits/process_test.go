@@ -2,9 +2,13 @@ package commits
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/status/statustest"
 )
 
 // process is a Commits that runs, as a daemon holds it.
@@ -13,11 +17,23 @@ type process struct {
 	kill func() // as kill -9 does: nothing is drained
 }
 
+// journalOf are the records of a journal.
+func journalOf(t *testing.T, s state.Store) map[string]json.RawMessage {
+	t.Helper()
+	out := map[string]json.RawMessage{}
+	if err := s.View(func(tx *state.Tx) error {
+		return state.Bucket[json.RawMessage]{Name: journalBucket}.ForEach(tx, "", func(key string, value json.RawMessage) error { out[key] = value; return nil })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func start(t *testing.T, dir string, f Forge, change ...func(*Options)) *process {
 	t.Helper()
 	o := Options{
 		Instance: "weir", PageURL: "https://weir.example.com/", Forges: map[string]Forge{"fleet": f},
-		StateDir: dir, Logger: slog.New(slog.DiscardHandler),
+		Store: statustest.StoreIn(t, dir), Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, c := range change {
 		c(&o)

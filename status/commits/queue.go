@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-gitops/weir/status/forge"
@@ -22,10 +23,12 @@ type queue struct {
 	// first write to a commit is preceded by a reading.
 	known map[string]map[string]forge.CommitStatus
 	late  lateWrites
+	// doubted says that another weir may have written since known was read.
+	doubted atomic.Bool
 }
 
 func newQueue(f Forge, share int, now func() time.Time) *queue {
-	return &queue{forge: f, box: outbox.New(ForgeDelays, f.Limits().PerMinute/share, now), known: map[string]map[string]forge.CommitStatus{}, late: lateWrites{}}
+	return &queue{forge: f, box: outbox.New(forgeDelays, f.Limits().PerMinute/share, now), known: map[string]map[string]forge.CommitStatus{}, late: lateWrites{}}
 }
 
 // forget lets go of a commit.
@@ -34,9 +37,9 @@ func (q *queue) forget(sha string) {
 	maps.DeleteFunc(q.late, func(id contextID, _ lateWrite) bool { return id.sha == sha })
 }
 
-// ForgeDelays are the times between tries of a write to a forge: about half an hour,
+// forgeDelays are the times between tries of a write to a forge: about half an hour,
 // then each quarter of an hour.
-var ForgeDelays = outbox.Delays{First: 500 * time.Millisecond, Longest: 5 * time.Minute, Many: 15, Slow: 15 * time.Minute}
+var forgeDelays = outbox.Delays{First: 500 * time.Millisecond, Longest: 5 * time.Minute, Many: 15, Slow: 15 * time.Minute}
 
 // Beside is another way to the forge of a source, which shares the limit.
 func (c *Commits) Beside(source string) *outbox.Outbox { return c.queues[source].box.Beside() }
@@ -49,7 +52,7 @@ const (
 	// push, GitHub at times for longer.
 	MissingTries = 7
 	// LastingTries is the same for verdicts and for what must not stay pending: a day
-	// of tries once ForgeDelays are slow.
+	// of tries once forgeDelays are slow.
 	LastingTries = 15 + 96
 )
 
@@ -72,11 +75,16 @@ func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool)
 			q.box.Failed(nil, outbox.Failure{After: 10 * time.Second})
 			return
 		}
-		if q.box.Wait(ctx) == nil {
+		if q.box.Wait(ctx) == nil && c.storeOf(source) != nil {
 			if q.late.over(j, c.o.Now()) {
 				delete(q.known, j.sha) // what the forge shows by now is to be read
 			}
-			c.done(source, q, j, c.post(ctx, q, j))
+			if q.doubted.Swap(false) {
+				clear(q.known)
+			}
+			if err := c.post(ctx, source, q, j); !errors.Is(err, errNotOurs) {
+				c.done(source, q, j, err)
+			}
 		}
 	})
 }
@@ -85,6 +93,9 @@ func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool)
 // nothing is wanted. Verdicts go before pending, the aggregate before targets;
 // pending that was not posted in time is never posted.
 func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, ok bool) {
+	if c.storeOf(source) == nil {
+		return job{}, 0, false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tidy(source, q, c.o.Now())
@@ -118,9 +129,12 @@ var errUnchanged = errors.New("status is unchanged")
 // errKept says that a verdict stays until there is the next one.
 var errKept = errors.New("status is kept")
 
+// errNotOurs says that another weir speaks for the source by now.
+var errNotOurs = errors.New("another weir speaks for the source")
+
 // post reads what the commit has, once, and writes what differs. After a write that
 // may or may not have taken effect the next one reads again.
-func (c *Commits) post(ctx context.Context, q *queue, j job) error {
+func (c *Commits) post(ctx context.Context, source string, q *queue, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	known, read := q.known[j.sha]
@@ -145,6 +159,9 @@ func (c *Commits) post(ctx context.Context, q *queue, j job) error {
 	}
 	if j.keep && (has.State == forge.Success || has.State == forge.Failure) {
 		return errKept
+	}
+	if c.storeOf(source) == nil { // the forge may have taken its time
+		return errNotOurs
 	}
 	if err := q.forge.SetStatus(ctx, j.sha, j.want); err != nil {
 		if Unclear(err) {
@@ -198,6 +215,10 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", string(q.forge.Kind()))
 		}
 		c.stale = true
+		if ct != nil && c.o.Now().Before(ct.late) {
+			q.late[j.id()] = lateWrite{forge.CommitStatus{Context: j.want.Context}, ct.late}
+			ct.late = time.Time{}
+		}
 		if late, doubt := q.late[j.id()]; ct != nil && doubt {
 			ct.written = true
 			ct.entry.Delay(late.until)

@@ -1,17 +1,22 @@
 package commits
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 	"github.com/weir-gitops/weir/status/statustest"
@@ -135,18 +140,30 @@ func TestReportNeverWaits(t *testing.T) {
 	})
 }
 
+// failing is a store that does not write.
+type failing struct {
+	state.Store
+	fails *atomic.Bool
+}
+
+func (f failing) Update(fn func(*state.Tx) error) error {
+	if f.fails.Load() {
+		return errors.New("no space left on device")
+	}
+	return f.Store.Update(fn)
+}
+
 func TestJournalThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, dir := statustest.NewForge(), filepath.Join(t.TempDir(), "gone")
-		p := start(t, dir, f)
+		f, fails := statustest.NewForge(), &atomic.Bool{}
+		fails.Store(true)
+		p := start(t, t.TempDir(), f, func(o *Options) { o.Store = failing{o.Store, fails} })
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
 		statustest.Settle()
 		if len(f.Log()) > 0 {
 			t.Errorf("posted without a journal: %v", f.Log())
 		}
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		fails.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if len(f.Log()) != 2 {
@@ -155,36 +172,223 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 	})
 }
 
+// TestJournalThatIsUnreadable leaves out what cannot be understood, and removes it.
 func TestJournalThatIsUnreadable(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "commit-statuses.json")
-	if err := os.WriteFile(path, []byte(`{"version":1,"commits":[{"sou`), 0o600); err != nil {
+	store := statustest.StoreIn(t, t.TempDir())
+	bucket := state.Bucket[any]{Name: journalBucket}
+	if err := store.Update(func(tx *state.Tx) error {
+		return errors.Join(
+			bucket.Put(tx, "fleet\x00a", []string{"?"}), bucket.Put(tx, "fleet\x00b", map[string]any{"source": "other", "sha": "b"}),
+			bucket.Put(tx, "fleet\x00c", map[string]any{"source": "fleet", "sha": "c", "parts": 1}), bucket.Put(tx, "fleet\x00c\x0000", map[string]any{"contexts": map[string]any{"x": nil}}),
+			bucket.Put(tx, "fleet\x00d", map[string]any{"source": "fleet", "sha": "d", "turn": 7, "parts": 1}), bucket.Put(tx, "fleet\x00e\x0000", part{}),
+		)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	c, err := New(Options{Instance: "weir", StateDir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil || c.Pending() != 0 {
-		t.Fatalf("start over an unreadable journal: %v", err)
+	c, err := New(Options{Instance: "weir", Store: store, Forges: map[string]Forge{"fleet": statustest.NewForge()}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil || c.current("fleet") == nil || c.current("fleet").SHA != "d" || !strings.Contains(log.String(), "left out") {
+		t.Fatalf("start over an unreadable journal: %v, log %q", err, log.String())
 	}
-	if _, err := os.Stat(path + ".unreadable"); err != nil || !strings.Contains(log.String(), "put aside") {
-		t.Errorf("the journal is not put aside: %v; log %q", err, log.String())
+	if err := c.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if left := journalOf(t, store); len(left) != 1 || left["fleet\x00d"] == nil {
+		t.Errorf("the journal has %q", left)
 	}
 }
 
 func FuzzParseJournal(f *testing.F) {
-	f.Add([]byte(`{"version":1,"commits":[{"source":"fleet","sha":"4be9","targets":{"prod":{"state":"pending"}},"contexts":{"c":{"want":{"context":"c","state":"pending"}}}}]}`))
-	f.Add([]byte(`{"version":1,"commits":[null]}`))
-	f.Add([]byte(`{"version":2}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		tracks, err := parseJournal(raw)
+	f.Add([]byte(`{"source":"fleet","sha":"4be9","turn":1,"parts":1}`), []byte(`{"targets":{"prod":{"state":"pending"}},"contexts":{"c":{"want":{"context":"c","state":"pending"}}}}`))
+	f.Add([]byte(`null`), []byte(`null`))
+	f.Add([]byte(`{"source":"fleet","sha":"4be9","parts":-1}`), []byte(`{"targets":{"a":null}}`))
+	f.Fuzz(func(t *testing.T, head, first []byte) {
+		key := trackKey("fleet", "4be9")
+		tr, err := parse(key, head, map[string]json.RawMessage{partKey(key, 0): first})
 		if err != nil {
 			return
 		}
-		for _, tr := range tracks {
-			if tr.Targets == nil || tr.Contexts == nil || tr.SHA == "" {
-				t.Errorf("a broken track passed: %+v", tr)
-			}
-			aggregate(tr.Targets)
+		if tr.Targets == nil || tr.Contexts == nil || tr.SHA == "" {
+			t.Errorf("a broken track passed: %+v", tr)
+		}
+		aggregate(tr.Targets)
+	})
+}
+
+// TestOnlyWhatChangedIsWritten: a report on one of a thousand targets does not write the
+// journal anew.
+func TestOnlyWhatChangedIsWritten(t *testing.T) {
+	store, f := statustest.StoreIn(t, t.TempDir()), statustest.NewForge()
+	c, err := New(Options{Instance: "weir", Store: store, Forges: map[string]Forge{"fleet": f}, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("prod-%03d", i))
+	}
+	r := Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: names}
+	if c.Begin(r); c.save(false) != nil {
+		t.Fatal("not saved")
+	}
+	before := journalOf(t, store)
+	c.Report(t.Context(), statustest.Report("prod-500", statustest.Pool("prod-500", "web")))
+	if err := c.save(false); err != nil {
+		t.Fatal(err)
+	}
+	changed, whole, longest := 0, 0, 0
+	for key, value := range journalOf(t, store) {
+		whole += len(value)
+		if longest = max(longest, len(value)); string(before[key]) != string(value) {
+			changed += len(value)
+		}
+	}
+	if changed == 0 || changed > whole/8 || longest > 64<<10 {
+		t.Errorf("%d of %d bytes were written, the longest record has %d", changed, whole, longest)
+	}
+	again, err := New(Options{Instance: "weir", Store: store, Forges: map[string]Forge{"fleet": f}, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil || len(again.Unfinished()) != 999 || again.Pending() != c.Pending() {
+		t.Errorf("read: %d targets, %d contexts, %v", len(again.Unfinished()), again.Pending(), err)
+	}
+}
+
+// TestAnotherWeirGoesOn: who takes a source over posts what the one before wanted, and that
+// one posts and writes nothing more.
+func TestAnotherWeirGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, store := statustest.NewForge(), statustest.StoreIn(t, t.TempDir())
+		var speaker atomic.Int32
+		one, two := start(t, t.TempDir(), f, heldBy(store, &speaker, 0)), start(t, t.TempDir(), f, heldBy(store, &speaker, 1))
+		r := Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}}
+		one.Begin(r)
+		statustest.Settle()
+		if len(f.AnyPending()) != 2 {
+			t.Fatalf("pending: %v", f.AnyPending())
+		}
+		f.FailWith(func(string, forge.CommitStatus) error {
+			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Status: 503, Message: "busy"}
+		})
+		one.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		statustest.Settle()
+		speaker.Store(1)
+		f.FailWith(nil)
+		if err := two.TakeOver("fleet"); err != nil {
+			t.Fatal(err)
+		}
+		statustest.Settle()
+		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "success: prod: nothing to change in AWS", "weir/apply/prod": "success: nothing to change in AWS"})
+		posted, journal := len(f.Log()), fmt.Sprint(journalOf(t, store))
+		one.Begin(Revision{Source: "fleet", SHA: strings.Repeat("a", 40), Touched: []string{"prod"}})
+		time.Sleep(time.Hour)
+		if len(f.Log()) != posted || fmt.Sprint(journalOf(t, store)) != journal {
+			t.Errorf("who does not speak for the source posted %v", f.Log()[posted:])
 		}
 	})
+}
+
+// heldBy makes a weir speak for sources while speaker is n.
+func heldBy(store state.Store, speaker *atomic.Int32, n int32) func(*Options) {
+	return func(o *Options) {
+		o.Store = store
+		o.Held = func(string) state.Store {
+			if speaker.Load() == n {
+				return store
+			}
+			return nil
+		}
+	}
+}
+
+// TestNothingIsWrittenBehindALookThatHung: who no longer speaks for a source when the forge
+// answers at last what the commit has, writes nothing on it.
+func TestNothingIsWrittenBehindALookThatHung(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, store := statustest.NewForge(), statustest.StoreIn(t, t.TempDir())
+		var speaker atomic.Int32
+		slow := &slowForge{Forge: f, took: 15 * time.Second}
+		one := start(t, t.TempDir(), slow, heldBy(store, &speaker, 0))
+		two := start(t, t.TempDir(), f, heldBy(store, &speaker, 1))
+		one.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		time.Sleep(5 * time.Second) // the forge is asked, and hangs
+		speaker.Store(1)
+		if err := two.TakeOver("fleet"); err != nil {
+			t.Fatal(err)
+		}
+		two.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		time.Sleep(5 * time.Second)
+		posted := len(f.Log())
+		time.Sleep(20 * time.Second)
+		if posted == 0 || len(f.Log()) != posted {
+			t.Errorf("%d statuses were posted, and then %v", posted, f.Log()[posted:])
+		}
+	})
+}
+
+// slowForge takes long to say what a commit has.
+type slowForge struct {
+	Forge
+	took time.Duration
+}
+
+func (s *slowForge) Statuses(ctx context.Context, sha string) (map[string]forge.CommitStatus, error) {
+	time.Sleep(s.took)
+	return s.Forge.Statuses(ctx, sha)
+}
+
+// TestWhoSpeaksAgainLooksAgain: what a weir once wrote on a commit is not what the commit has
+// when it speaks for the source again.
+func TestWhoSpeaksAgainLooksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, store := statustest.NewForge(), statustest.StoreIn(t, t.TempDir())
+		var speaker atomic.Int32
+		one := start(t, t.TempDir(), f, heldBy(store, &speaker, 0))
+		two := start(t, t.TempDir(), f, heldBy(store, &speaker, 1))
+		first := Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}}
+		failing := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Failed, statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web"))
+		one.Begin(first)
+		one.Report(t.Context(), failing)
+		statustest.Settle()
+		want := maps.Clone(f.Now[statustest.ShaNew])
+		if want["weir/apply"].State != forge.Failure {
+			t.Fatalf("shown: %v", want)
+		}
+		speaker.Store(1)
+		if err := two.TakeOver("fleet"); err != nil {
+			t.Fatal(err)
+		}
+		two.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if f.Now[statustest.ShaNew]["weir/apply"].State != forge.Success {
+			t.Fatalf("shown: %v", f.Now[statustest.ShaNew])
+		}
+		// The branch moves on and back, and fails again where it failed before.
+		two.Begin(Revision{Source: "fleet", SHA: strings.Repeat("a", 40), Touched: []string{"prod"}})
+		two.Begin(first)
+		speaker.Store(0)
+		if err := one.TakeOver("fleet"); err != nil {
+			t.Fatal(err)
+		}
+		one.Begin(Revision{Source: "fleet", SHA: strings.Repeat("a", 40), Touched: []string{"prod"}})
+		one.Begin(first)
+		one.Report(t.Context(), failing)
+		statustest.Settle()
+		if got := f.Now[statustest.ShaNew]; got["weir/apply"].State != forge.Failure {
+			t.Errorf("the forge shows %v", got)
+		}
+	})
+}
+
+// BenchmarkJournal is what precedes a status: the record on the disk that it is wanted.
+func BenchmarkJournal(b *testing.B) {
+	c, err := New(Options{Instance: "weir", Store: statustest.StoreIn(b, b.TempDir()), Forges: map[string]Forge{"fleet": statustest.NewForge()}, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; b.Loop(); i++ {
+		c.Begin(Revision{Source: "fleet", SHA: fmt.Sprintf("%040x", i%20), Touched: []string{"prod"}})
+		if err := c.save(false); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

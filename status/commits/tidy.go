@@ -69,8 +69,8 @@ func (c *Commits) noteShown(source string, j job, shown bool) {
 	}
 }
 
-// Retry has everything tried again now that was refused or given up: the token,
-// the permissions or the way to the forge may have changed.
+// Retry makes weir post again now all that was refused or given up: the token, the
+// permissions or the way to the forge may have changed.
 func (c *Commits) Retry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,7 @@
 package commits
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ const (
 type targetTrack struct {
 	State       forge.CommitState `json:"state"`
 	Description string            `json:"description"`
-	// Pools are those that the commit changed, with their gravest verb.
+	// Pools are those that the commit changed, with the gravest verb of what was done
+	// about each, empty where steps were held so far.
 	Pools map[string]step.Verb `json:"pools,omitempty"`
 	// Removed says that the commit took the target away.
 	Removed bool `json:"removed,omitempty"`
@@ -105,11 +107,18 @@ func (t *targetTrack) touch(r *plan.Report) {
 		if s.Held == step.HeldPaused {
 			continue
 		}
+		verb := s.Verb
+		if s.Held != "" {
+			verb = "" // nothing is done about the pool so far
+		}
 		if s.Pool != "" {
-			t.touchPool(s.Pool, s.Verb)
+			t.touchPool(s.Pool, verb)
 		}
 		for _, pool := range s.Pools { // they launch from what the step changes
-			t.touchPool(pool, step.Update)
+			if verb != "" {
+				verb = step.Update
+			}
+			t.touchPool(pool, verb)
 		}
 	}
 }
@@ -127,7 +136,7 @@ func (t *targetTrack) touchPool(pool string, v step.Verb) {
 // passing are failures that go away by themselves.
 func passing(e *observed.Error) bool {
 	switch e.Kind {
-	case observed.Throttled, observed.Transient, observed.Busy, observed.TokenClash, observed.Cancelled:
+	case observed.Throttled, observed.Transient, observed.Busy, observed.TokenClash, observed.Cancelled, observed.Fenced:
 		return true
 	case observed.NotFound, observed.AlreadyThere, observed.Denied, observed.Credentials, observed.Quota, observed.Invalid, observed.Unknown:
 	}
@@ -242,17 +251,26 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState
 		pools[report.PoolKey(p)] = p
 	}
 	var waiting []string
+	said := ""       // by AWS of a rollout that does not go on
 	soaking := false // for as long as minReadySeconds say, nothing has to move
 	mark := fmt.Sprintf("%d steps", due)
 	for _, key := range slices.Sorted(maps.Keys(t.Pools)) {
 		p, there := pools[key]
+		if v := t.Pools[key]; !there && !steps[key] && v != step.Delete && v != step.PruneVersion {
+			delete(t.Pools, key) // an earlier commit's, which Git has no more and nothing deletes
+			continue
+		}
 		if !steps[key] && (!there || p.Converged) {
+			if there && t.Pools[key] == step.Delete {
+				t.Pools[key] = step.Replace // what it had under another name is gone
+			}
 			continue
 		}
 		waiting = append(waiting, poolWords(key, p, there))
 		soaking = soaking || p.Ready().Reason == plan.ReasonMinReady
 		mark += fmt.Sprintf("; %s %d/%d/%d %v", key, p.Replicas, p.ReadyReplicas, p.DesiredReplicas, p.Phase)
 		if p.Rollout != nil {
+			said = cmp.Or(said, p.Rollout.Message)
 			mark += fmt.Sprintf(" %s %d", p.Rollout.Status, p.Rollout.Percentage)
 		}
 	}
@@ -266,6 +284,9 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState
 	if mark != t.mark || soaking {
 		t.mark, t.markAt = mark, now
 	} else if now.Sub(t.markAt) >= stalledAfter {
+		if said != "" {
+			text += ": " + said
+		}
 		return forge.Failure, fmt.Sprintf("nothing has moved for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
 	}
 	return forge.Pending, text

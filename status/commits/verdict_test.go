@@ -194,3 +194,44 @@ func TestVerdictWithoutTheSource(t *testing.T) {
 		})
 	}
 }
+
+// A commit answers for the pools that the one before was changing, and not for one that
+// never came to be and that Git has no more.
+func TestAPoolThatNeverCameToBeIsNotCounted(t *testing.T) {
+	tt, now := &targetTrack{State: forge.Pending, Pools: map[string]step.Verb{"default/api": step.Create, "default/old": step.Delete, "default/web": step.Rollout}}, time.Unix(0, 0)
+	rolls := statustest.Report("prod", statustest.Pool("prod", "web", statustest.Rolling(10, 3)))
+	rolls.Pools[0].Rollout.Message = "Waiting for instances that are in standby."
+	tt.observe(rolls, now)
+	if want := "1 of 2 pools converged; default/web is rolling"; tt.State != forge.Pending || tt.Description != want {
+		t.Errorf("got %s %q, want %q", tt.State, tt.Description, want)
+	}
+	tt.observe(rolls, now.Add(stalledAfter))
+	if want := "nothing has moved for 30 minutes: 1 of 2 pools converged; default/web is rolling: Waiting for instances that are in standby."; tt.State != forge.Failure || tt.Description != want {
+		t.Errorf("got %s %q, want %q", tt.State, tt.Description, want)
+	}
+	tt.observe(statustest.Report("prod", statustest.Pool("prod", "web")), now)
+	if want := "1 pool rolled, 1 deleted"; tt.State != forge.Success || tt.Description != want {
+		t.Errorf("got %s %q, want %q", tt.State, tt.Description, want)
+	}
+}
+
+// A step that was held and never run does not count as done: the commit that reverts it deleted and adopted nothing.
+func TestWhatWasHeldWasNotDone(t *testing.T) {
+	refused := statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldPruneLimit))
+	tt, now := &targetTrack{State: forge.Pending}, time.Unix(0, 0)
+	tt.observe(refused, now)
+	if tt.State != forge.Failure {
+		t.Fatalf("got %s", tt.State)
+	}
+	next := &targetTrack{State: forge.Pending, Pools: unfinished(&track{Targets: map[string]*targetTrack{"prod": tt}}, "prod")}
+	next.observe(statustest.Report("prod", statustest.Pool("prod", "web")), now)
+	if want := "nothing to change in AWS"; next.State != forge.Success || next.Description != want {
+		t.Errorf("got %s %q, want %q", next.State, next.Description, want)
+	}
+	// A pool of which something went, and which Git still has, is not deleted.
+	renamed := &targetTrack{State: forge.Pending, Pools: map[string]step.Verb{"default/web": step.Delete}}
+	renamed.observe(statustest.Report("prod", statustest.Pool("prod", "web")), now)
+	if want := "1 pool replaced"; renamed.Description != want {
+		t.Errorf("got %q, want %q", renamed.Description, want)
+	}
+}

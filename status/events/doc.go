@@ -7,5 +7,5 @@
 // restarts: whoever calls it keeps Known on the disk. A fact that still holds stands in
 // Known.Standing and is not announced again; one that went and comes back is.
 //
-// Which event a step, a hold or a diagnostic becomes is in the tables of package kinds.
+// The tables of package kinds say which event a step, a hold or a diagnostic becomes.
 package events

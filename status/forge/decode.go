@@ -48,7 +48,7 @@ type Hint struct {
 // The subjects of deliveries.
 type What string
 
-// What there is. A pull request that changed may also have moved its ref.
+// The kinds of change. A pull request that changed may also have moved its ref.
 const (
 	Pushed    What = "push"
 	Changed   What = "pull"
@@ -80,8 +80,8 @@ func first(h http.Header, names []string) string {
 // maxWord bounds the texts of a hint: longer ones are no names of anything.
 const maxWord = 512
 
-// Decode reads a delivery whose signature was checked.
-func Decode(kind Kind, h http.Header, body []byte) (Hint, error) {
+// decode reads a delivery whose signature was checked.
+func decode(kind Kind, h http.Header, body []byte) (Hint, error) {
 	hint := Hint{Event: clip(first(h, eventHeaders[kind])), Delivery: clip(first(h, deliveryHeaders[kind]))}
 	decode, known := decoders[kind]
 	if !known {
@@ -275,10 +275,10 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), 128)], "")
 }
 
-// Names reports whether a repository that a hint names is the one at an address,
+// names reports whether a repository that a hint names is the one at an address,
 // which may be a URL or of the form user@host:path. The hosts are not compared: a
 // forge may be known under several names.
-func Names(repository, address string) bool {
+func names(repository, address string) bool {
 	if repository == "" {
 		return true
 	}

@@ -133,7 +133,7 @@ var deliveries = map[string]struct {
 func TestDecode(t *testing.T) {
 	for name, tt := range deliveries {
 		t.Run(name, func(t *testing.T) {
-			got, err := Decode(tt.kind, tt.h, []byte(tt.body))
+			got, err := decode(tt.kind, tt.h, []byte(tt.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"another kind":     {"svn", header(), `{}`, "no kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Decode(tt.kind, tt.h, []byte(tt.body))
+			_, err := decode(tt.kind, tt.h, []byte(tt.body))
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret{") {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -178,7 +178,7 @@ func FuzzDecode(f *testing.F) {
 		for _, names := range eventHeaders {
 			h.Set(names[0], event)
 		}
-		hint, err := Decode(Kind(kind), h, body)
+		hint, err := decode(Kind(kind), h, body)
 		if err != nil && hint.What != "" && len(hint.Ref) > maxWord {
 			t.Errorf("%v and %+v", err, hint)
 		}
@@ -191,7 +191,7 @@ func FuzzDecode(f *testing.F) {
 		if err == nil && hint.Number != 0 && hint.What != Changed && hint.What != Commented {
 			t.Errorf("a number of nothing: %+v", hint)
 		}
-		Names(hint.Repository, "https://git.example.com/platform/fleet.git")
+		names(hint.Repository, "https://git.example.com/platform/fleet.git")
 	})
 }
 
@@ -213,7 +213,7 @@ func TestNames(t *testing.T) {
 		{"other/platform/fleet", "https://git.example.com/platform/fleet", false},
 		{"/", "https://git.example.com/platform/fleet", false},
 	} {
-		if got := Names(tt.repository, tt.address); got != tt.want {
+		if got := names(tt.repository, tt.address); got != tt.want {
 			t.Errorf("Names(%q, %q) = %v", tt.repository, tt.address, got)
 		}
 	}

@@ -2,7 +2,7 @@ package forge
 
 import "testing"
 
-// What the tests of package forge_test use of those beside.
+// Helpers of the tests here, for the tests of package forge_test.
 
 // NewStatusServer is a forge with GitHub's and Gitea's statuses.
 func NewStatusServer(t *testing.T) (*forgeServer, func(kind string) Client) {

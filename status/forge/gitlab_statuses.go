@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// gitlabCommit is the jobs of a commit, as far as weir knows them. What GitLab calls a
-// commit status is a job of an external pipeline, with a job's states and transitions.
+// gitlabCommit is the jobs of a commit, as far as weir knows them. GitLab's commit
+// status is a job of an external pipeline, with a job's states and transitions.
 // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
 type gitlabCommit struct {
 	// pipeline is the one that the statuses are in, 0 if that is not known.

@@ -51,10 +51,11 @@ func eachPage(size int, read func(page int) (int, answer, error)) error {
 	return nil
 }
 
-// thereAndBack is eachPage for a list of which items may be deleted while it is read. What
-// comes after such a one moves to a page before, of which some was read already: so all
-// pages but the last are read again, the last first, where it is met at the latest.
-// Forges give no other way: a page is the number of a window, and not a place in the list.
+// thereAndBack is eachPage for a list of which items may be deleted while it is read. A
+// deletion moves the items after it to the page before, of which some was read already. So
+// it reads all pages but the last again, the last of them first: there it meets such an
+// item at the latest. Forges give no other way: a page is the number of a window, and not
+// a place in the list.
 func thereAndBack(size int, read func(page int, back bool) (int, answer, error)) error {
 	last := 0
 	err := eachPage(size, func(page int) (int, answer, error) {

@@ -63,8 +63,7 @@ func TestPollingCosts(t *testing.T) {
 	})
 }
 
-// What was merged since a time costs the pages that changed since then, and is cut off
-// after a thousand.
+// Asking for merges since a time costs the pages that changed since then, and stops after a thousand.
 func TestMergedSince(t *testing.T) {
 	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
 		size := map[Kind]int{GitHub: 100, GitLab: 100, Gitea: 50}[f.kind]
@@ -165,7 +164,7 @@ func TestAForeignCursorReadsEverything(t *testing.T) {
 	})
 }
 
-// TestEndlessPages: a forge that always has another page is left at some time.
+// TestEndlessPages: weir gives up at some time on a forge that always has another page.
 func TestEndlessPages(t *testing.T) {
 	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
 		f.fill(250)

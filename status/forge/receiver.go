@@ -208,7 +208,7 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, name string, h
 	if result != "" {
 		return result, Hint{}, err
 	}
-	secrets, err := ReadSecrets(hook.SecretFile)
+	secrets, err := readSecrets(hook.SecretFile)
 	if err != nil {
 		return Misconfigured, Hint{}, err
 	}
@@ -216,7 +216,7 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, name string, h
 		r.visitors.failed(from, time.Now())
 		return Unsigned, Hint{}, err
 	}
-	hint, err := Decode(hook.Kind, req.Header, body)
+	hint, err := decode(hook.Kind, req.Header, body)
 	if err != nil {
 		return Invalid, hint, err
 	}
@@ -264,7 +264,7 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	switch {
 	case hint.What == "":
 		return Ignored, nil
-	case hook.Address != "" && !Names(hint.Repository, hook.Address):
+	case hook.Address != "" && !names(hint.Repository, hook.Address):
 		return Ignored, errors.New("the delivery is about another repository than the source's")
 	case !a.fetch && !a.heard:
 		return Ignored, nil

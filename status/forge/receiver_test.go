@@ -292,7 +292,7 @@ func TestReceiverIsBusyWhenTheQueueIsFull(t *testing.T) {
 			t.Fatalf("delivery %d: %d, want %d", i, rec.Code, want)
 		}
 	}
-	// What was refused is taken when it is sent again.
+	// A refused delivery is taken when it is sent again.
 	<-b.r.queue
 	body := push(fmt.Sprintf("%040d", waiting+1))
 	if rec := b.send("github", signed(body, "X-GitHub-Delivery", fmt.Sprint(waiting)), body, somewhere); rec.Code != 202 {

@@ -93,7 +93,7 @@ func TestPullRequestsAreHeardOf(t *testing.T) {
 			{"issue_comment", "2", said(8, "ada"), Accepted},
 			{"issue_comment", "3", said(9, "weir-bot"), Ignored},
 			{"issue_comment", "4", said(9, "Weir-Bot"), Ignored},
-			// Whoever shares weir's login may still push.
+			// People who share weir's login may still push.
 			{"pull_request", "5", changed(10, "weir-bot"), Accepted},
 			{"issue_comment", "6", said(0, "ada"), Ignored},
 			{"issue_comment", "7", said(-1, "ada"), Ignored},
@@ -149,7 +149,7 @@ func TestStormOfPullRequests(t *testing.T) {
 		if diff := cmp.Diff(map[int64][]time.Time{7: {began, began.Add(spacing)}, 8: {began}}, p.heard); diff != "" {
 			t.Errorf("after a minute (-want +got):\n%s", diff)
 		}
-		// What was forgotten meanwhile is heard of at once again.
+		// A pull request that was forgotten meanwhile is heard of at once again.
 		b.tell("issue_comment", "c", said(7, "ada"))
 		synctest.Wait()
 		if n := p.counts()[7]; n != 3 {

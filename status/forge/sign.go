@@ -18,17 +18,17 @@ import (
 type Secrets [][]byte
 
 const (
-	// MinSecret is the length of the shortest secret that is taken, in bytes: a
+	// minSecret is the length of the shortest secret that is taken, in bytes: a
 	// shorter one can be tried out against one recorded delivery.
-	MinSecret = 16
+	minSecret = 16
 	// maxSecrets bounds what each delivery is compared with.
 	maxSecrets    = 4
 	maxSecretFile = 16 << 10
 )
 
-// ReadSecrets reads a file with one secret a line. It is called for each delivery,
+// readSecrets reads a file with one secret a line. It is called for each delivery,
 // so that a new secret holds at once.
-func ReadSecrets(file string) (Secrets, error) {
+func readSecrets(file string) (Secrets, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read webhook secret: %w", err)
@@ -47,8 +47,8 @@ func ReadSecrets(file string) (Secrets, error) {
 		switch {
 		case line == "":
 			continue
-		case len(line) < MinSecret:
-			return nil, fmt.Errorf("read webhook secret: line in %s has fewer than %d characters; openssl rand -hex 32 makes a good one", file, MinSecret)
+		case len(line) < minSecret:
+			return nil, fmt.Errorf("read webhook secret: line in %s has fewer than %d characters; openssl rand -hex 32 makes a good one", file, minSecret)
 		case len(out) == maxSecrets:
 			return nil, fmt.Errorf("read webhook secret: %s holds more than %d secrets", file, maxSecrets)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/statustest"
 )
 
 const sha = "4be91a7730c2d9f1e8a7b6c5d4e3f2a1908f7e6d"
@@ -23,7 +24,7 @@ func start(t *testing.T, f commits.Forge) (c *commits.Commits, stop func()) {
 	t.Helper()
 	c, err := commits.New(commits.Options{
 		Instance: "weir", PageURL: "https://weir.example.com/", Forges: map[string]commits.Forge{"fleet": f},
-		StateDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
+		Store: statustest.StoreIn(t, t.TempDir()), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

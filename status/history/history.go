@@ -1,13 +1,10 @@
 // Package history keeps the past: passes as runs, the filter that finds some of them
-// and of the events, and the archive that keeps both in the state directory's file, the
-// newest of them, bounded by age and by number.
+// and of the events, and the archive that keeps both, the newest of them, bounded by
+// age and by number, and what was told of each target.
 package history
 
 import (
-	"encoding/json"
-	"fmt"
 	"reflect"
-	"strconv"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -24,36 +21,37 @@ type Options struct {
 
 // The defaults of Options.
 const (
-	DefaultMaxAge    = 30 * 24 * time.Hour
-	DefaultMaxEvents = 10_000
-	DefaultMaxPasses = 2_000
+	defaultMaxAge    = 30 * 24 * time.Hour
+	defaultMaxEvents = 10_000
+	defaultMaxPasses = 2_000
 )
 
-// The buckets. Events and passes are in the order in which they were added, what is
-// known is by target or source.
 var (
-	eventBucket = state.Bucket[events.Event]{Name: "events"}
-	passBucket  = state.Bucket[Run]{Name: "passes"}
+	eventLog = state.Log[events.Event]{Name: "events", At: func(e events.Event) time.Time { return e.Time }}
+	runLog   = state.Log[Run]{Name: "passes", At: func(r Run) time.Time { return r.Time }}
+	// knownBucket is by target or source.
 	knownBucket = state.Bucket[events.Known]{Name: "told"}
 )
 
-// Archive is a board.Archive in an open file.
+// Logs are the names of what is kept as logs.
+var Logs = []string{eventLog.Name, runLog.Name}
+
+// Archive is a board.Archive in a store.
 type Archive struct {
-	db *state.DB
+	db state.Store
 	o  Options
 }
 
-// New keeps history in db, which the caller closes. A file that was opened to be
-// read gives an archive that can be asked and not added to.
-func New(db *state.DB, o Options) *Archive {
+// New keeps history in db. A file that was opened to be read gives an archive that can be asked and not added to.
+func New(db state.Store, o Options) *Archive {
 	if o.MaxAge <= 0 {
-		o.MaxAge = DefaultMaxAge
+		o.MaxAge = defaultMaxAge
 	}
 	if o.MaxEvents <= 0 {
-		o.MaxEvents = DefaultMaxEvents
+		o.MaxEvents = defaultMaxEvents
 	}
 	if o.MaxPasses <= 0 {
-		o.MaxPasses = DefaultMaxPasses
+		o.MaxPasses = defaultMaxPasses
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -66,10 +64,10 @@ func New(db *state.DB, o Options) *Archive {
 func (a *Archive) Append(r Record) error {
 	return a.db.Update(func(tx *state.Tx) error {
 		oldest := a.o.Now().Add(-a.o.MaxAge)
-		if err := add(tx, eventBucket, r.Events, a.o.MaxEvents, oldest, func(e events.Event) time.Time { return e.Time }); err != nil {
+		if err := eventLog.Add(tx, r.Events, state.Keep{Most: a.o.MaxEvents, Since: oldest}); err != nil {
 			return err
 		}
-		if err := add(tx, passBucket, r.Runs, a.o.MaxPasses, oldest, func(p Run) time.Time { return p.Time }); err != nil {
+		if err := runLog.Add(tx, r.Runs, state.Keep{Most: a.o.MaxPasses, Since: oldest}); err != nil {
 			return err
 		}
 		for about, t := range r.Known {
@@ -87,83 +85,26 @@ func (a *Archive) Append(r Record) error {
 	})
 }
 
-// add puts values behind those of a bucket. Their keys are consecutive numbers, so
-// the first and the last tell how many there are.
-func add[T any](tx *state.Tx, b state.Bucket[T], values []T, most int, oldest time.Time, at func(T) time.Time) error {
-	if len(values) == 0 {
-		return nil
-	}
-	raw := state.Bucket[json.RawMessage](b)
-	last := uint64(0)
-	err := raw.Backwards(tx, func(key string, _ json.RawMessage) (err error) {
-		if last, err = parseKey(key); err == nil {
-			err = state.ErrStop
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, v := range values {
-		last++
-		if err := b.Put(tx, formatKey(last), v); err != nil {
-			return err
-		}
-	}
-	// The entries that must go are always at the front.
-	var gone []string
-	err = b.ForEach(tx, "", func(key string, v T) error {
-		n, err := parseKey(key)
-		if err != nil {
-			return err
-		}
-		if last-n < uint64(most) && !at(v).Before(oldest) { //nolint:gosec // most is positive
-			return state.ErrStop
-		}
-		gone = append(gone, key)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, key := range gone {
-		if err := b.Delete(tx, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// formatKey keeps the order of numbers in the order of texts.
-func formatKey(n uint64) string { return fmt.Sprintf("%016x", n) }
-
-func parseKey(key string) (uint64, error) {
-	n, err := strconv.ParseUint(key, 16, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read history: %w", err)
-	}
-	return n, nil
-}
-
 // Events implements board.Archive.
 func (a *Archive) Events(f Filter) ([]events.Event, error) {
-	return read(a.db, eventBucket, f, f.WantsEvent, func(e events.Event) time.Time { return e.Time })
+	return read(a.db, eventLog, f, f.WantsEvent)
 }
 
 // Runs implements board.Archive.
 func (a *Archive) Runs(f Filter) ([]Run, error) {
-	return read(a.db, passBucket, f, f.WantsRun, func(r Run) time.Time { return r.Time })
+	return read(a.db, runLog, f, f.WantsRun)
 }
 
 // slack is how far the order in which things were added may be from that of their
 // times: passes over several accounts end beside each other, and clocks are set.
 const slack = time.Hour
 
-func read[T any](db *state.DB, b state.Bucket[T], f Filter, wanted func(T) bool, at func(T) time.Time) ([]T, error) {
-	out, skip := []T{}, f.Skip
-	err := db.View(func(tx *state.Tx) error {
-		return b.Backwards(tx, func(_ string, v T) error {
-			if len(out) == f.Most() || at(v).Before(f.Since.Add(-slack)) {
+func read[T any](db state.Store, log state.Log[T], f Filter, wanted func(T) bool) (out []T, err error) {
+	err = db.View(func(tx *state.Tx) error {
+		skip := f.Skip
+		out = []T{}
+		return log.Newest(tx, func(v T) error {
+			if len(out) == f.Most() || log.At(v).Before(f.Since.Add(-slack)) {
 				return state.ErrStop
 			}
 			if !wanted(v) {
@@ -183,8 +124,9 @@ func read[T any](db *state.DB, b state.Bucket[T], f Filter, wanted func(T) bool,
 
 // Known implements board.Archive.
 func (a *Archive) Known() (map[string]events.Known, error) {
-	out := map[string]events.Known{}
+	var out map[string]events.Known
 	err := a.db.View(func(tx *state.Tx) error {
+		out = map[string]events.Known{}
 		return knownBucket.ForEach(tx, "", func(about string, t events.Known) error {
 			out[about] = t
 			return nil

@@ -143,8 +143,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestKilled has a process killed while it writes without end: what it said to
-// have written is there, and nothing is broken.
+// TestKilled kills a process while it writes without end: what it said to have written
+// is there, and nothing is broken.
 func TestKilled(t *testing.T) {
 	const variable = "WEIR_TEST_HISTORY_DIR"
 	if dir := os.Getenv(variable); dir != "" {
@@ -186,7 +186,7 @@ func TestKilled(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	a, closed := open(t, dir, Options{})
 	defer closed()
-	if err := a.db.Lost(); err != nil {
+	if err := a.db.(*state.DB).Lost(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := a.Events(Filter{})

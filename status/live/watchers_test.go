@@ -11,8 +11,7 @@ import (
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-// What many changes become is bounded, and reporting them never waits for a page
-// that does not read.
+// Many changes become few messages, and reporting them never waits for a page that does not read.
 func TestASlowPageHoldsUpNothing(t *testing.T) {
 	var w Watchers
 	url := streaming(t, &w, pace{gap: time.Hour, beat: time.Hour}, nil)
@@ -90,7 +89,7 @@ func TestNoMessageIsEmpty(t *testing.T) {
 	}
 }
 
-// Whoever closes the page is forgotten.
+// A page that is closed is forgotten.
 func TestClosedPagesAreForgotten(t *testing.T) {
 	var w Watchers
 	url := streaming(t, &w, pace{gap: time.Millisecond, beat: time.Millisecond}, nil)

@@ -67,8 +67,9 @@ type Metrics struct {
 	httpSeconds   *prometheus.HistogramVec
 	httpStreams   prometheus.Gauge
 
-	gauges     *askedGauges
-	eventKinds map[string]bool
+	gauges       *askedGauges
+	coordination *coordination
+	eventKinds   map[string]bool
 
 	mu sync.Mutex
 	// series are the values of a second label beside a target's, by metric and
@@ -188,7 +189,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.stateLost = d.gauge("state_lost", "Whether suspensions and approvals may be lost and nothing is written until somebody accepts that: 1 or 0.").WithLabelValues()
 	m.httpStreams = d.gauge("http_streams", "Streams of events that are open.").WithLabelValues()
 	d.gauge("build_info", "Always 1; the labels say which weir this is.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
-	m.gauges = newAskedGauges(m, d)
+	m.gauges, m.coordination = newAskedGauges(m, d), newCoordination(d)
 	for _, kind := range kinds.All() {
 		m.eventKinds[kind] = true
 	}

@@ -94,7 +94,7 @@ weir_target_converged{target="prod"} 0
 	}
 }
 
-// How much still rolls is there to see by target, and 0 when it is over.
+// A metric says by target how much still rolls, and 0 when it is over.
 func TestMetricsOfRollouts(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "v1.2.3")
@@ -151,7 +151,7 @@ weir_rollouts_started_total{target="prod"} 2
 	}
 }
 
-// What is held, found and drifted is counted by target, and gone when it is over.
+// Holds, findings and drift are counted by target, and gone when they are over.
 func TestMetricsOfAPlan(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "v1.2.3")
@@ -278,7 +278,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	}
 }
 
-// What goes to a forge is counted, with what the forge says of its rate limit.
+// Requests to a forge are counted, with what the forge says of its rate limit.
 func TestForgeTransport(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "v1.2.3")

@@ -50,8 +50,8 @@ type Options struct {
 	Transport http.RoundTripper
 }
 
-// MessageSchema names the form of a Message.
-const MessageSchema = "weir.dev/event/v1"
+// messageSchema names the form of a Message.
+const messageSchema = "weir.dev/event/v1"
 
 // Message is the body of a notification, as JSON.
 type Message struct {
@@ -65,7 +65,7 @@ type Message struct {
 // sent again; the timestamp, in Unix seconds, does not.
 const (
 	HeaderEvent     = "X-Weir-Event"
-	HeaderDelivery  = "X-Weir-Delivery"
+	headerDelivery  = "X-Weir-Delivery"
 	HeaderTimestamp = "X-Weir-Timestamp"
 	HeaderSignature = "X-Weir-Signature-256"
 )
@@ -199,7 +199,7 @@ func (w *sender) inherit(old *sender) {
 	w.box.Nudge()
 }
 
-// Run sends until ctx ends. What waits then is for Close, or for another Notifier to
+// Run sends until ctx ends. It leaves the rest to Close, or to another Notifier's
 // Inherit.
 func (n *Notifier) Run(ctx context.Context) error {
 	n.each(func(w *sender) { outbox.Work(ctx, w.box, false, w.next, w.deliver) })
@@ -241,7 +241,7 @@ func (w *sender) add(e events.Event) {
 			delete(w.sent, other)
 		}
 	}
-	// What fails, recovers and fails again is no repetition: the last word must be true.
+	// A failure after a recovery is no repetition: the last word must be true.
 	if last, ok := w.sent[about]; ok && last.text == now.text {
 		w.o.Sent(w.host, "repeated")
 		return
@@ -383,7 +383,7 @@ func (w *sender) attempt(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(Message{Schema: MessageSchema, Instance: w.o.Instance, Event: d.Event})
+	body, err := json.Marshal(Message{Schema: messageSchema, Instance: w.o.Instance, Event: d.Event})
 	if err != nil {
 		return fmt.Errorf("encode notification: %w", err)
 	}
@@ -393,7 +393,7 @@ func (w *sender) attempt(ctx context.Context, d *delivery) error {
 	}
 	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
 	for key, value := range map[string]string{
-		"Content-Type": "application/json", "User-Agent": "weir/" + w.o.Version, HeaderEvent: d.Kind, HeaderDelivery: d.id,
+		"Content-Type": "application/json", "User-Agent": "weir/" + w.o.Version, HeaderEvent: d.Kind, headerDelivery: d.id,
 		HeaderTimestamp: timestamp, HeaderSignature: Sign(secret, timestamp, body),
 	} {
 		req.Header.Set(key, value)

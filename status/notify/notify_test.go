@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"encoding/json"
@@ -62,7 +61,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	b.deliveries = append(b.deliveries, r.Header.Get(HeaderDelivery))
+	b.deliveries = append(b.deliveries, r.Header.Get(headerDelivery))
 	if b.answer != nil {
 		code, h := b.answer(b.n)
 		for k, v := range h {
@@ -74,7 +73,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var n Message
-	if err := json.Unmarshal(body, &n); err != nil || n.Event.Kind != r.Header.Get(HeaderEvent) || n.Schema != MessageSchema {
+	if err := json.Unmarshal(body, &n); err != nil || n.Event.Kind != r.Header.Get(HeaderEvent) || n.Schema != messageSchema {
 		b.t.Errorf("got %s: %v", body, err)
 	}
 	b.got = append(b.got, n)
@@ -87,28 +86,10 @@ func (b *inbox) count() (got, requests int) {
 	return len(b.got), b.n
 }
 
-// lockedLog is written to by many.
-type lockedLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // post is a Notifier that runs.
 type post struct {
 	*Notifier
-	log     lockedLog
+	log     statustest.Log
 	mu      sync.Mutex
 	results map[string]int
 	// leave ends it and keeps what waits, stop ends it for good.
@@ -179,7 +160,7 @@ func TestNotificationsArrive(t *testing.T) {
 	}
 }
 
-// What fails, recovers and fails again has failed, for a receiver too.
+// After a failure, a recovery and another failure a receiver hears of a failure last.
 func TestTheLastWordArrives(t *testing.T) {
 	b := newInbox(t)
 	rt := &http.Transport{}
@@ -242,7 +223,7 @@ func TestNotificationsAreTriedAgain(t *testing.T) {
 				p := newPost(t, roundTrip(func(r *http.Request) (*http.Response, error) {
 					mu.Lock()
 					defer mu.Unlock()
-					ids[r.Header.Get(HeaderDelivery)]++
+					ids[r.Header.Get(headerDelivery)]++
 					stamps[r.Header.Get(HeaderTimestamp)]++
 					hosts[r.URL.Host]++
 					code := tt.answers[min(n, len(tt.answers)-1)]

@@ -149,7 +149,7 @@ type Entry struct {
 // Reset makes an entry one that was never tried.
 func (e *Entry) Reset() { *e = Entry{} }
 
-// Delay has it tried not before a time.
+// Delay puts off the next try until a time.
 func (e *Entry) Delay(until time.Time) { *e = Entry{notBefore: until} }
 
 // Tries is how often it was tried without success.

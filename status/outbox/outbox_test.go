@@ -140,7 +140,8 @@ func TestOrderIsTheOwners(t *testing.T) {
 	})
 }
 
-// What fails is tried after 1, 2, 4, 8 and 8 s, then each minute, and holds up nothing else.
+// A failed entry is tried again after 1, 2, 4, 8 and 8 s, then each minute, and holds up
+// nothing else.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOwner(0)
@@ -276,7 +277,7 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// What changes while it is written is written again, and its tries begin anew.
+// An entry that changes while it is written is written again, and its tries begin anew.
 func TestTheLastWordCounts(t *testing.T) {
 	for _, err := range []error{nil, errBusy, errFinal} {
 		synctest.Test(t, func(t *testing.T) {

@@ -261,7 +261,7 @@ const soundness = `(() => {
 		const size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
 		if (ratio < (large ? 3 : 4.5)) say('a contrast of ' + ratio.toFixed(2) + ' (' + style.color + ')', el);
 	}
-	// What pictures tell by colour must stand out from what is beside it.
+	// Colours that carry meaning must stand out from those beside them.
 	for (const el of document.querySelectorAll('.level .ready, .rollout .done, .shares rect')) {
 		const [x, y] = [light(parse(getComputedStyle(el).fill)), light(ground(el.closest('svg').parentElement))];
 		const ratio = (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);

@@ -135,7 +135,7 @@ func foreignMarkup(page []byte) (out []string) {
 	}
 }
 
-// Whatever comes from outside, every page can be rendered and lets no markup through.
+// Every page renders any text from outside and lets no markup through.
 func TestNoTextBreaksAPage(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		evil := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("ab \u202e\u2066\u2069\u200b\u200f\u061c\ufeff\u00ad\u0085")))).Draw(rt, "text")
@@ -277,7 +277,7 @@ func TestNoSecretIsOnAPage(t *testing.T) {
 	b := board.New(board.Options{Now: func() time.Time { return statustest.Noon }, Redact: func(s string) string { return strings.ReplaceAll(s, secret, "(redacted)") }})
 	seen, _ := hostile(t, secret).Target(secret)
 	r := seen.Last
-	// Names stand in Git in the open, and are none of what is redacted.
+	// Names stand in Git in the open, and redaction leaves them.
 	plain := *r
 	plain.Target = "prod"
 	plain.Pools[0].Name, plain.Pools[0].Namespace, plain.Pools[0].Target, plain.Pools[0].Cluster, plain.Pools[0].Kind = "web", "default", "prod", "", ""

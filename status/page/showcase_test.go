@@ -199,7 +199,7 @@ func fewColours(t *testing.T, raw []byte) []byte {
 			count[at(x, y)]++
 		}
 	}
-	// A colour that is none of the greys counts for more: there are few of it, and they are seen.
+	// Any colour but the greys counts for more: there are few of it, and they are seen.
 	weight := func(c color.RGBA) int { return count[c] * (1 + int(max(c.R, c.G, c.B)-min(c.R, c.G, c.B))/8) }
 	often := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return weight(b) - weight(a) })
 	colours := color.Palette{}

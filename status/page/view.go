@@ -31,6 +31,7 @@ type layout struct {
 	HasMetrics bool
 	HasConfig  bool
 	HasPulls   bool
+	HasMembers bool
 	// About are the targets that the page shows, whose changes it hears of; an
 	// empty list stands for all.
 	About string
@@ -46,9 +47,10 @@ type layout struct {
 
 func (w *views) layout(section, title string) layout {
 	f := w.board.Facts()
+	_, several := w.crew()
 	return layout{
 		Title: title, Instance: f.Instance, Section: section, Now: w.moment(w.board.Now()), HasMetrics: w.o.Metrics != nil,
-		HasConfig: f.Configuration != "", HasPulls: f.HasPulls, Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
+		HasConfig: f.Configuration != "", HasPulls: f.HasPulls, HasMembers: several, Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
 	}
 }
 

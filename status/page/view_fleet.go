@@ -356,12 +356,13 @@ type targetView struct {
 	Held               int
 	Holds              []holdView
 	Read               bool // a pass has been over it
+	Owner              *ownerView
 }
 
 func (w *views) targetView(t board.TargetState) targetView {
 	v := targetView{
 		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: w.moment(t.NextDue),
-		AccountRegion: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t),
+		AccountRegion: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t), Owner: w.ownerOf(t.Name),
 	}
 	r := t.Last
 	if r == nil {

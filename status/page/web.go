@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/members"
 )
 
 //go:embed assets
@@ -28,6 +29,8 @@ type Options struct {
 	// minutes.
 	StaleAfter time.Duration
 	Logger     *slog.Logger
+	// Members are who shares the work of the instance; nil for a daemon that is alone.
+	Members func() members.View
 	// Viewer says who reads a page; nil shows it to everybody alike.
 	Viewer func(*http.Request) Viewer
 }
@@ -37,7 +40,8 @@ type Options struct {
 // at /targets/NAME with its plan at /targets/NAME/plan, for each pool at
 // /targets/NAME/pools/NAMESPACE/NAME, for pull requests at /pulls and
 // /pulls/SOURCE/NUMBER, what happened at /activity, and the configuration at
-// /configuration; /live sends changes to open pages. It answers GET and HEAD only
+// /configuration; /members is who shares the work, and /status all of that for programs;
+// /live sends changes to open pages. It answers GET and HEAD only
 // and changes nothing. Timeouts are the server's, except that /live lasts as long
 // as a page is open, or until EndStreams.
 func Handler(b *board.Board, o Options) http.Handler {
@@ -70,6 +74,7 @@ func (w *web) handler() http.Handler {
 		"/{$}": w.index, "/pools": w.pools, "/activity": w.activity, "/configuration": w.configuration,
 		"/targets/{name}": w.target, "/targets/{name}/plan": w.targetPlan, "/targets/{target}/pools/{namespace}/{name}": w.pool,
 		"/pulls": w.pulls, "/pulls/{source}/{number}": w.pull, "/api/v1/pulls": w.apiPulls,
+		"/members": w.members, "/api/v1/members": w.apiMembers, "/status": w.status,
 		"/live":         w.board.Live().ServeHTTP,
 		"/api/v1/pools": w.apiPools, "/api/v1/targets": w.apiTargets, "/api/v1/events": w.apiEvents, "/api/v1/history": w.apiHistory,
 		"/healthz": w.healthz, "/readyz": w.readyz,
@@ -189,7 +194,7 @@ func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
 // nothing answers for every address that has no page.
 func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
-		plain(rw, http.StatusNotFound, "there is nothing here: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/events and /api/v1/history")
+		plain(rw, http.StatusNotFound, "there is nothing here: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/members, /api/v1/events and /api/v1/history")
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, "/assets/") {
@@ -228,7 +233,12 @@ func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
 }
 
 func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
-	if missing := w.board.Missing(); len(missing) > 0 {
+	missing := w.board.Missing()
+	if _, several := w.crew(); several && w.board.Configured() {
+		// Others may own what is missed, or nobody for a while: any member can serve.
+		missing = nil
+	}
+	if len(missing) > 0 {
 		plain(rw, http.StatusServiceUnavailable, "not ready: waiting for "+strings.Join(missing, ", "))
 		return
 	}

@@ -231,7 +231,8 @@ func TestReadiness(t *testing.T) {
 	check(b, 200, "ready")
 }
 
-// What is slow is told as that, on the page, by the API and to who waits for readiness.
+// weir says that something is slow, on the page, by the API and to a caller that waits
+// for readiness.
 func TestWhatIsSlowIsTold(t *testing.T) {
 	b := board.New(board.Options{Now: func() time.Time { return statustest.Noon }})
 	b.Configure(nil, []board.Target{{Name: "prod"}, {Name: "dev"}})

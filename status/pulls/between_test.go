@@ -17,8 +17,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// What comes between two things that weir does: pushes, comments, passes, restarts
-// and new configurations.
+// Tests of pushes, comments, passes, restarts and new configurations between any two things that weir does.
 
 // meanwhile is Git, with something that happens while it is asked.
 type meanwhile struct {
@@ -230,7 +229,7 @@ func TestAPullRequestThatIsGone(t *testing.T) {
 	}
 }
 
-// What could not be approved before a restart cannot be after it.
+// A plan that nobody could approve before a restart, nobody can approve after it.
 func TestARestartMakesNothingFitToBeApproved(t *testing.T) {
 	refused := func(t *testing.T, b *bench) {
 		t.Helper()

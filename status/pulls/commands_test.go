@@ -231,7 +231,7 @@ func TestALabelAllowsTheCommitItWasSetFor(t *testing.T) {
 	wants("a restart", report.PullWaiting)
 }
 
-// What the forge cannot answer is asked again; what it refuses holds up nobody.
+// weir asks again if the forge cannot answer; a command that the forge refuses holds up nobody.
 func TestACommandIsNotLost(t *testing.T) {
 	b, _ := started(t, "", ", apply: as-reviewed")
 	b.round()

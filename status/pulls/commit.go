@@ -280,11 +280,11 @@ func (l *commits) save() {
 	})
 }
 
-// read reads what an earlier process knew of commits. Of what it did not see the
-// plans of, it may have applied a part.
+// read reads what an earlier process knew of commits. It may have applied a part of the
+// changes whose plans it did not see.
 func (l *commits) read() error {
-	l.known = map[string]*commit{}
 	return l.DB.View(func(tx *state.Tx) error {
+		l.known, l.order = map[string]*commit{}, nil
 		return each(tx, l.records, keptCommits, func(key string, k keptCommit) error {
 			c := &commit{keptCommit: k, seen: l.Now(), unsure: true}
 			if _, err := fmt.Sscanf(key[len(l.Source)+1:], "%d", &c.number); err != nil {

@@ -48,8 +48,8 @@ func TestADraftIsPlannedAsAFork(t *testing.T) {
 	}
 }
 
-// Who sends drafts has one planned at a time, and all together two; pull requests that
-// hold much come before drafts that do.
+// weir plans one draft of a sender at a time, and two in all; pull requests that hold
+// much come before drafts that do.
 func TestDraftsWaitForEachOther(t *testing.T) {
 	d := &Drafts{}
 	ann, err := d.Begin("ann")
@@ -104,7 +104,7 @@ func TestADraftNeedsARoleForPlans(t *testing.T) {
 	if !errors.Is(err, ErrRoleless) || review != nil || reports != nil {
 		t.Errorf("%v, %v, %v", review, reports, err)
 	}
-	// What is not there is told before that.
+	// weir reports unknown targets before that.
 	p := b.draft(large(2, 7))
 	p.Only = []string{"nothing"}
 	if review, reports, err = b.drafts().Plan(t.Context(), b.base, p); err != nil || len(review.Names) == 0 || reports != nil {

@@ -36,7 +36,7 @@ func pool(name string, changes ...string) string {
 	return strings.NewReplacer(changes...).Replace(fleettest.Pool(name, "${MAX:=3}", "3"))
 }
 
-// memForge is a forge in memory. What it is asked for is counted.
+// memForge is a forge in memory. It counts requests.
 type memForge struct {
 	pulls    map[int64]*forge.PullRequest
 	comments []forge.Comment
@@ -371,7 +371,7 @@ func (b *bench) round() {
 	b.finish()
 }
 
-// finish waits for the plans under way, and has them told.
+// finish waits for the plans under way and tells their results.
 func (b *bench) finish() {
 	b.t.Helper()
 	for b.w.under > 0 {

@@ -77,7 +77,7 @@ func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageReco
 type images struct {
 	records
 	// changing is held by whoever changes them and the state directory together.
-	changing sync.Mutex
+	changing state.Turn
 
 	mu     sync.Mutex // guards what follows
 	byPull map[int64]imageRecord
@@ -173,10 +173,18 @@ func (m *images) merge(number int64) {
 
 // read reads what an earlier process kept.
 func (m *images) read() error {
-	m.byPull = map[int64]imageRecord{}
-	return m.DB.View(func(tx *state.Tx) error {
-		return each(tx, m.records, imageRecords, func(_ string, r imageRecord) error { m.byPull[r.Number] = r; return nil })
+	var read map[int64]imageRecord
+	err := m.DB.View(func(tx *state.Tx) error {
+		read = map[int64]imageRecord{}
+		return each(tx, m.records, imageRecords, func(_ string, r imageRecord) error { read[r.Number] = r; return nil })
 	})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.byPull = read
+	return nil
 }
 
 // give gives a target the images that plans of its source's pull requests showed: of

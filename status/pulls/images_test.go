@@ -148,7 +148,7 @@ func TestAMergeAppliesTheImagesThatItsPlanShowed(t *testing.T) {
 			if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) > 0 {
 				t.Errorf("told of the merge: %v %s", p.Differs, p.State)
 			}
-			// What was published since is followed afterwards, and by who follows it.
+			// Afterwards the pools that follow images take those published since.
 			later := map[string]string{}
 			b.free = true
 			for range 80 {
@@ -183,7 +183,7 @@ func (b *bench) proposed() (head string) {
 	return head
 }
 
-// What was shown and cannot be had any more is said, and looked up anew.
+// If a shown image cannot be had any more, weir says so and looks it up anew.
 func TestAReviewedImageThatCannotBeTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*bench)
@@ -323,7 +323,7 @@ func TestWhoseImagesAreApplied(t *testing.T) {
 	if got := of(); got != "ami-reviewed" {
 		t.Errorf("once the forge told of the merge: %s", got)
 	}
-	// What was noted is durable.
+	// A note is durable.
 	if err := b.w.images.read(); err != nil || !b.w.images.byPull[1].Merged {
 		t.Errorf("after a restart: %+v, %v", b.w.images.byPull, err)
 	}
@@ -382,7 +382,7 @@ func TestTheMergedPullRequestsImagesAreApplied(t *testing.T) {
 	}
 }
 
-// What an older merge left behind does not count before the plan of a newer one.
+// A newer merge's plan counts before the rest of an older merge.
 func TestANewerReviewCountsBeforeAnOlderMerge(t *testing.T) {
 	b, first, _ := withImages(t, "")
 	b.again()
@@ -426,8 +426,7 @@ func TestImagesOfAForkAreNotKept(t *testing.T) {
 	}
 }
 
-// What the process has cached from before the review is no reason to take another image,
-// nor to go back to an older one afterwards.
+// A cached answer from before the review makes weir neither take another image nor go back to an older one afterwards.
 func TestAReviewIsNewerThanWhatIsCached(t *testing.T) {
 	b, first, second := withImages(t, "")
 	b.restart() // plans are made with caches of their own

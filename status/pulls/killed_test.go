@@ -56,7 +56,7 @@ func TestDoomed(t *testing.T) {
 	b.round()
 }
 
-// kill has a process killed that renders a pull request with this state directory.
+// kill kills a process that renders a pull request with this state directory.
 func (b *bench) kill(number int64) {
 	b.t.Helper()
 	if err := b.db.Close(); err != nil {

@@ -30,8 +30,8 @@ func large(n, size int) map[string]string {
 	return files
 }
 
-// What is kept of open pull requests does not grow with their number: the plans that were
-// made last are shown, of the others what approvals and merges need.
+// The memory for open pull requests does not grow with their number: weir keeps the latest plans to show, and of others what approvals and merges
+// need.
 func TestKeptPlansAreBounded(t *testing.T) {
 	b, _ := started(t, "", ", apply: as-reviewed")
 	const pools = 60

@@ -88,8 +88,7 @@ func permutations(letters string) (out []string) {
 	return out
 }
 
-// Whatever comes first, a merge of what was reviewed is told of as that, once, and
-// nothing else is said on the way.
+// In any order of events, weir says once that a merge is what was reviewed, and nothing else on the way.
 func TestTheOrderInWhichAMergeIsSeenDoesNotMatter(t *testing.T) {
 	kinds := slices.Sorted(maps.Keys(ways))
 	for i, order := range permutations("FPLR") {
@@ -112,7 +111,7 @@ func TestTheOrderInWhichAMergeIsSeenDoesNotMatter(t *testing.T) {
 }
 
 // oneVerdict fails unless the pull request was told of as merged, and as reviewed, and
-// as nothing else since it was reviewed. A forge that is late may have it told first that
+// as nothing else since it was reviewed. If a forge is late, weir may first say that
 // nothing is left to do.
 func (b *bench) oneVerdict(reviewed report.Pull, late bool) {
 	b.t.Helper()
@@ -163,7 +162,7 @@ func TestAForgeThatReportsAMergeLate(t *testing.T) {
 	}
 }
 
-// What comes along with a merge, or goes before it, is told apart from it.
+// weir tells a merge apart from commits that come with it or before it.
 func TestWhatComesWithAMerge(t *testing.T) {
 	two := map[string]string{"o/two/pool.yaml": pool("two", "maxSize: 3", "maxSize: 9")}
 	for name, tc := range map[string]struct {
@@ -430,8 +429,7 @@ func (b *bench) renew() {
 	b.fleet = fleet.New(fleet.Options{Config: b.config, Accounts: b.accounts, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// What a merge is compared by outlives the process, and what a process that begins takes
-// for changed is no difference.
+// The reviewed plan outlives the process, and targets that a new process takes for changed are no difference.
 func TestAMergeWhileWeirIsAway(t *testing.T) {
 	for name, do := range map[string]func(b *bench, head string){
 		"away when it is merged": func(b *bench, head string) {

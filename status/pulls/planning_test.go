@@ -28,6 +28,7 @@ type hanging struct {
 	heads map[string]chan struct{}
 	asked map[string]int
 	ended map[string]error
+	hangs int // how many do so now
 }
 
 func (b *bench) hang(heads ...string) *hanging {
@@ -43,6 +44,10 @@ func (h *hanging) Pull(ctx context.Context, p source.PullRef) (source.Merge, err
 	h.mu.Lock()
 	h.asked[p.HeadSHA]++
 	hangs := h.heads[p.HeadSHA]
+	if hangs != nil {
+		h.hangs++
+		defer func() { h.mu.Lock(); defer h.mu.Unlock(); h.hangs-- }()
+	}
 	h.mu.Unlock()
 	if hangs == nil {
 		return h.Git.Pull(ctx, p)
@@ -78,12 +83,29 @@ func (b *bench) finishBut(n int) {
 	}
 }
 
-// looks has time pass, the forge looked at and all planned but n.
+// come waits until n plans hang in Git.
+func (h *hanging) come(t *testing.T, n int) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		h.mu.Lock()
+		hangs := h.hangs
+		h.mu.Unlock()
+		if hangs >= n {
+			return
+		}
+	}
+	t.Fatalf("fewer than %d plans have come to Git", n)
+}
+
+// looks has time pass, the forge looked at and all planned but n, which hang in Git.
 func (b *bench) looks(n int) {
 	b.t.Helper()
 	b.clock = b.clock.Add(31 * time.Second)
 	b.w.round(b.t.Context())
 	b.finishBut(n)
+	if h, ok := b.w.o.Git.(*hanging); ok {
+		h.come(b.t, n)
+	}
 }
 
 // planned is for which heads the pull requests were told to be planned, the last time.
@@ -122,7 +144,7 @@ func TestAPlanThatTakesLongHoldsUpItself(t *testing.T) {
 	if n := h.times(slow); n != 1 {
 		t.Errorf("it was begun %d times", n)
 	}
-	// Who asks for a plan while one is made gets another.
+	// Asking for a plan while weir makes one gives another.
 	b.forge.say(1, "writer", "weir plan")
 	b.looks(1)
 	close(h.heads[slow])
@@ -135,7 +157,7 @@ func TestAPlanThatTakesLongHoldsUpItself(t *testing.T) {
 	}
 }
 
-// What becomes of a pull request ends the plan of what it was.
+// A change of a pull request ends the plan of its former state.
 func TestAPlanOfWhatIsNoLongerSoEnds(t *testing.T) {
 	for name, change := range map[string]func(b *bench) (head string){
 		"a push":      func(b *bench) string { return b.propose(1, wider(7)) },
@@ -175,14 +197,16 @@ func TestPlansBesideEachOther(t *testing.T) {
 	}
 	h := b.hang(heads...)
 	b.w.beside = 2
-	b.looks(2)
-	b.looks(2)
-	begun := 0
-	for _, head := range heads {
-		begun += h.times(head)
+	begun := func() (n int) {
+		for _, head := range heads {
+			n += h.times(head)
+		}
+		return n
 	}
-	if begun != 2 {
-		t.Errorf("%d were begun", begun)
+	b.looks(2)
+	b.looks(2)
+	if n := begun(); n != 2 {
+		t.Errorf("%d were begun", n)
 	}
 	for _, head := range heads {
 		close(h.heads[head])
@@ -240,7 +264,7 @@ func TestSlowReviewsLeaveTurns(t *testing.T) {
 	}
 	began := make(chan struct{})
 	wg.Go(func() { _, _ = turns.render(t.Context(), true, hang(began)) })
-	// What is known to be slow waits for what is; what is quick does not.
+	// A slow render waits for other slow ones; a quick one does not.
 	if slow, err := turns.render(t.Context(), false, func(context.Context) error { return nil }); slow || err != nil {
 		t.Errorf("slow %t, %v", slow, err)
 	}
@@ -256,8 +280,7 @@ func TestSlowReviewsLeaveTurns(t *testing.T) {
 	}
 }
 
-// Who waits for an account waits as long as the plans before it get to their ends, and
-// gives up where they do not.
+// A plan waits for its account as long as the plans before it finish, and gives up if they do not.
 func TestPlansOfOneAccountWaitForEachOther(t *testing.T) {
 	turns := NewTurns()
 	turns.answering = time.Second

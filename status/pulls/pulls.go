@@ -14,6 +14,7 @@ package pulls
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -91,7 +92,11 @@ type Options struct {
 	// Approved is called after approvals, and after trailers that take effect, so that
 	// a pass may use them.
 	Approved func()
-	DB       *state.DB
+	DB       state.Store
+	// Passive says that another weir speaks for the source, so that nothing is asked of the
+	// forge and nothing is written: Rule and Images go by what that one found out, as Reread
+	// has read it. Run is not called.
+	Passive bool
 	// PageURL is the address of weir's page, empty for none.
 	PageURL string
 	// Marker is in every comment that shows a plan.
@@ -203,18 +208,20 @@ func New(o Options) (*Watcher, error) {
 		commits: commits{records: mine}, trailers: trailers{records: mine}, images: images{records: mine},
 	}
 	w.trailers.listen = func() { w.Changed(0) }
-	known, err := mine.all()
+	if o.Passive {
+		return w, w.Reread()
+	}
+	return w, w.read()
+}
+
+// read reads all records, and takes them over: what a process before began has ended.
+func (w *Watcher) read() error {
+	known, err := w.records.all()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := w.commits.read(); err != nil {
-		return nil, err
-	}
-	if err := o.DB.View(func(tx *state.Tx) (err error) { w.trailers.ruling, _, err = rulings.Get(tx, o.Source); return err }); err != nil {
-		return nil, err
-	}
-	if err := w.images.read(); err != nil {
-		return nil, err
+	if err := errors.Join(w.commits.read(), w.Reread()); err != nil {
+		return err
 	}
 	for _, r := range known {
 		if r.Left {
@@ -223,7 +230,12 @@ func New(o Options) (*Watcher, error) {
 		}
 		w.open[r.Number] = &work{pr: forge.PullRequest{Number: r.Number, HeadSHA: r.Seen}, record: r}
 	}
-	return w, nil
+	return nil
+}
+
+// Reread reads what decides on the steps of targets: which another weir may have found out.
+func (w *Watcher) Reread() error {
+	return errors.Join(w.trailers.read(), w.images.read())
 }
 
 // Run polls and plans until ctx ends.
@@ -263,7 +275,7 @@ func (w *Watcher) Changed(int64) {
 // Moved informs the watcher that the source came to another commit. It is called
 // before anything of that commit is reported.
 func (w *Watcher) Moved() {
-	if base := w.o.Base(); base != nil && w.commits.follow(base) {
+	if base := w.o.Base(); base != nil && !w.o.Passive && w.commits.follow(base) {
 		w.commits.save() // before anything of it is applied
 	}
 	w.pollSoon()
@@ -272,7 +284,7 @@ func (w *Watcher) Moved() {
 // Reported takes in what a pass found: whether AWS or the followed commit moved
 // under a plan, and the first plan at a commit.
 func (w *Watcher) Reported(r *plan.Report) {
-	if r.Source != w.o.Source {
+	if r.Source != w.o.Source || w.o.Passive {
 		return
 	}
 	w.images.realized(r)

@@ -73,7 +73,7 @@ func TestAPullRequestIsPlanned(t *testing.T) {
 	}
 }
 
-// What was shown is what is applied: the plan after the merge has its digest.
+// weir applies the plan that it showed: the plan after the merge has its digest.
 func TestTheReviewedPlanIsApplied(t *testing.T) {
 	b, head := started(t, "", "")
 	b.round()
@@ -272,7 +272,7 @@ func TestAWSMovesUnderAPlan(t *testing.T) {
 	}
 }
 
-// What a pull request's plan cannot be made for in a moment is tried again.
+// weir tries again to plan a pull request after a failure that passes.
 func TestAPlanThatFailsIsTriedAgain(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.repo.Git("update-ref", "refs/pull/1/head", b.repo.Tip("main"))

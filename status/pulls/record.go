@@ -87,6 +87,7 @@ func (r records) write(change func(*state.Tx) error) bool {
 // process before.
 func (r records) all() (out []record, err error) {
 	err = r.DB.Update(func(tx *state.Tx) error {
+		out = nil
 		killed := map[string]string{}
 		err := each(tx, r, reviewing, func(key, head string) error { killed[key] = head; return nil })
 		if err != nil {

@@ -62,8 +62,7 @@ func (b *bench) query(service, version, action string, fields ...string) {
 	}
 }
 
-// What was shown is what is applied: whatever a pull request does, the plan after
-// the merge has the digest of the one that was shown.
+// weir applies the plan that it showed: whatever a pull request does, the plan after the merge has the shown digest.
 func TestTheShownDigestIsThatOfTheMerge(t *testing.T) {
 	const kind = "  awsLaunchTemplate: {instanceType: m5.large, ami: {eksLookupType: AmazonLinux2023}}\n"
 	shared := pool("one", kind, "  launchConfigRef: {kind: AWSLaunchConfigTemplate, name: shared}\n")

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// What a merge changes besides is said, whichever target is reported first.
+// weir names the other changes of a merge, whichever target reports first.
 func TestAMergeIsComparedOnceAllOfItIsKnown(t *testing.T) {
 	b, head := started(t, "", "")
 	b.round()
@@ -41,7 +41,7 @@ func TestAMergeIsComparedOnceAllOfItIsKnown(t *testing.T) {
 	}
 }
 
-// What was shown to change nothing, or was not planned, is compared too.
+// weir also compares a merge whose plan showed no change, or was never made.
 func TestAMergeOfWhatWasNotPlanned(t *testing.T) {
 	change := map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")}
 	broken := map[string]string{"o/one/pool.yaml": "a: [\n"}

@@ -18,8 +18,8 @@ import (
 // message of a merge is the forge's, or of whoever pressed the button: no reader of
 // the pull request has seen it. So on a commit that merges one, the trailer allows
 // only the deletions that the plan on the pull request showed as allowed, by the
-// trailer of its head commit. On any other commit it allows what it says. Which of the
-// two a commit is, the forge knows, maybe a moment after Git does.
+// trailer of its head commit. On any other commit it allows what it says. Only the
+// forge knows which of the two a commit is, maybe a moment after Git has it.
 
 const (
 	// late is how long after a commit was seen first a forge is not believed that
@@ -114,6 +114,18 @@ func (t *trailers) ruled(commit snapshot.Snapshot) (ruling, bool) {
 		t.listen()
 	}
 	return ruling{}, false
+}
+
+// read reads the ruling that was found last.
+func (t *trailers) read() error {
+	var r ruling
+	if err := t.DB.View(func(tx *state.Tx) (err error) { r, _, err = rulings.Get(tx, t.Source); return err }); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ruling = r
+	return nil
 }
 
 // asked is the commit to be asked about, and whether now is the time.

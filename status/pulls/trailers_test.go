@@ -147,8 +147,7 @@ func TestATrailerCountsForWhatWasShown(t *testing.T) {
 	}
 }
 
-// What the plan showed of some pools says nothing of others that the same commit takes
-// away in the end.
+// A plan that showed the deletion of some pools allows no deletion of others that the same commit removes.
 func TestATrailerCountsForThePoolsThatWereShown(t *testing.T) {
 	b, most := six(t)
 	b.proposal = "less" + allowOne

@@ -48,7 +48,7 @@ func TestWebLinks(t *testing.T) {
 	}
 }
 
-// Whatever is in Git, a link leads to the repository's own host and nowhere else.
+// A link leads to the repository's own host and nowhere else, whatever is in Git.
 func TestWebLinksStayOnTheirHost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := diag.Position{File: rapid.String().Draw(t, "file"), Line: rapid.Int().Draw(t, "line")}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -57,6 +58,7 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 	for i, s := range r.LaunchConfigs {
 		out.LaunchConfigs[i] = f.launchConfig(s)
 	}
+	out.Governed = f.governed(r.Governed)
 	if r.Err != nil {
 		out.Err = f.err(r.Err)
 	}
@@ -86,6 +88,23 @@ func (f Redact) Pull(p Pull) Pull {
 	out.Reports = make([]*plan.Report, len(p.Reports))
 	for i, r := range p.Reports {
 		out.Reports[i] = f.Report(r)
+	}
+	return out
+}
+
+// governed are pools without what must not be shown of why they fail.
+func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
+	out := slices.Clone(list)
+	for i := range out {
+		p := &out[i]
+		p.Failed, p.Facts.NodesUnknown = f.Text(p.Failed), f.Text(p.Facts.NodesUnknown)
+		p.Facts.Waiting, p.Facts.Activities = slices.Clone(p.Facts.Waiting), slices.Clone(p.Facts.Activities)
+		for k := range p.Facts.Waiting {
+			p.Facts.Waiting[k].Why = f.Text(p.Facts.Waiting[k].Why)
+		}
+		for k := range p.Facts.Activities {
+			p.Facts.Activities[k].Cause = f.Text(p.Facts.Activities[k].Cause)
+		}
 	}
 	return out
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// What is shown of a plan names the digest that lets the plan run, though the copy lacks
-// the cluster of a nodegroup and says other words for a secret.
+// The shown copy of a plan has the digest that lets the plan run, though it lacks a nodegroup's cluster and masks secrets.
 func TestARedactedPlanKeepsItsDigest(t *testing.T) {
 	redact := report.Redact(func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") })
 	r := &plan.Report{Target: "prod", Plan: &plan.Plan{Target: "prod", Steps: []step.Step{

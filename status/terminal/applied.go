@@ -37,7 +37,7 @@ func (p Printer) Applied(a Applied) {
 		}
 		p.line("  ", text, ".")
 	}
-	if moving := Unsettled(a.Last); len(moving) > 0 {
+	if moving := unsettled(a.Last); len(moving) > 0 {
 		p.line("  Not converged yet: ", strings.Join(moving, ", "), ".")
 	} else if a.Last.Converged() {
 		p.line("  Converged: ", wording.Count(len(a.Last.Pools), "pool"), ".")
@@ -54,8 +54,8 @@ func count(outcomes []step.Outcome, status step.OutcomeStatus) int {
 	return n
 }
 
-// Unsettled names the pools that have not converged, with how they stand.
-func Unsettled(r *plan.Report) []string {
+// unsettled names the pools that have not converged, with how they stand.
+func unsettled(r *plan.Report) []string {
 	var out []string
 	for _, s := range r.Pools {
 		if !s.Converged {

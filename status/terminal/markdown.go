@@ -52,7 +52,7 @@ func planMarkdown(b *strings.Builder, r *plan.Report) {
 	remarksMarkdown(b, p)
 	switch {
 	case !p.Empty():
-		b.WriteString(wording.Escape(Summary(p)) + "\n")
+		b.WriteString(wording.Escape(summary(p)) + "\n")
 	case p.Diagnostics.HasErrors():
 		fmt.Fprintf(b, "%s: %s.\n", nothing(p), CountDiagnostics(p.Diagnostics))
 	default:
@@ -90,7 +90,7 @@ func AppliedMarkdown(w io.Writer, targets []Applied) error {
 		case !last.Diagnostics.HasErrors():
 			b.WriteString(emptyPlan(last) + "\n")
 		}
-		if moving := Unsettled(a.Last); len(moving) > 0 {
+		if moving := unsettled(a.Last); len(moving) > 0 {
 			fmt.Fprintf(&b, "\nNot converged yet: %s.\n", wording.Escape(strings.Join(moving, ", ")))
 		}
 	}

@@ -84,7 +84,7 @@ func (p Printer) changes(s step.Step) {
 		if p.Width > 0 && !p.Full {
 			room[i] = max(narrowest, p.Width-fieldWidth-len("       ")-originWidth(c))
 			if !wording.HasARN(rows[i][1]) { // who approves one sees all of it
-				rows[i][1] = Cut(rows[i][1], room[i])
+				rows[i][1] = cut(rows[i][1], room[i])
 			}
 		}
 		// A row without an origin pushes no other origin aside.
@@ -155,7 +155,7 @@ func (p Printer) Errors(reports []*plan.Report) {
 // summary is the last line of a target's plan.
 func (p Printer) summary(pl *plan.Plan) {
 	if !pl.Empty() {
-		p.line("  ", Summary(pl))
+		p.line("  ", summary(pl))
 		return
 	}
 	if pl.Diagnostics.HasErrors() {
@@ -178,8 +178,8 @@ func emptyPlan(pl *plan.Plan) string {
 	return "Nothing to do. Nothing changes: " + wording.Count(pl.Summary.Unchanged, "pool") + " as wanted."
 }
 
-// Summary describes a plan's numbers of pools, and how many steps are held.
-func Summary(pl *plan.Plan) string {
+// summary describes a plan's numbers of pools, and how many steps are held.
+func summary(pl *plan.Plan) string {
 	s := pl.Summary
 	var parts []string
 	for _, c := range []struct {

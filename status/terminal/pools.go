@@ -162,7 +162,7 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 		bounds = fmt.Sprintf("%d-%d", s.MinReplicas, s.MaxReplicas)
 	}
 	if at := m.Seen[s.Target]; !at.IsZero() {
-		seen = Ago(m.Now.Sub(at))
+		seen = ago(m.Now.Sub(at))
 	}
 	phase := tableCell{string(s.Phase), yellow}
 	switch {
@@ -215,8 +215,8 @@ func (m Marks) note(s plan.PoolStatus) tableCell {
 	return tableCell{text, color}
 }
 
-// Ago is a length of time in one unit: 12s, 5m, 3h, 9d.
-func Ago(d time.Duration) string {
+// ago is a length of time in one unit: 12s, 5m, 3h, 9d.
+func ago(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", d/time.Second)

@@ -47,7 +47,7 @@ func (p Printer) table(columns []column, rows [][]tableCell) {
 		parts := make([]string, 0, len(shown))
 		for _, i := range shown {
 			c := cells(i)
-			text := Cut(c.text, widths[i])
+			text := cut(c.text, widths[i])
 			gap := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text)))
 			parts = append(parts, p.paint(c.color, text)+gap)
 		}
@@ -98,8 +98,8 @@ func fitting(columns []column, shown, widths []int, width int) []int {
 	return shown
 }
 
-// Cut shortens a text to a width in characters; the end becomes "…".
-func Cut(s string, width int) string {
+// cut shortens a text to a width in characters; the end becomes "…".
+func cut(s string, width int) string {
 	if width < 1 || utf8.RuneCountInString(s) <= width {
 		return s
 	}

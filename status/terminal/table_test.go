@@ -77,7 +77,7 @@ func TestPlanOnATerminal(t *testing.T) {
 
 func TestAgo(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 59 * time.Second: "59s", 90 * time.Second: "1m", 47 * time.Hour: "47h", 50 * time.Hour: "2d"} {
-		if got := Ago(d); got != want {
+		if got := ago(d); got != want {
 			t.Errorf("%s: want %s, got %s", d, want, got)
 		}
 	}

@@ -114,8 +114,8 @@ func TestEveryMemberIsKnownOrUnknown(t *testing.T) {
 		if shows := !reflect.DeepEqual(got, empty) && holdsLeaf(got); !shows && !unknown && !ignored[path] {
 			t.Errorf("%s is neither read nor unknown: %+v", path, got)
 		}
-		// What is read must come back when it is sent again, or a known member
-		// would be lost without a word.
+		// A member that was read must come back when it is sent again, or a known
+		// member would be lost without a word.
 		if back, _ := TemplateData(stored(t, TemplateRequest(got))); !unknown && !ignored[path] && !reflect.DeepEqual(back, got) {
 			t.Errorf("%s does not survive the way back: %+v, %+v", path, got, back)
 		}

@@ -3,9 +3,9 @@
 // A member that is one field of the intent needs no code: Carry takes it over by its name,
 // which the intent has in its JSON and the table of render/field as its row. Tests hold the
 // members of both sides against each other, so that one which the SDK brings is a decision.
-// What AWS treats specially is code here, and the row says so in Special: a structure that
-// the intent does without, a default that AWS fills in, an order that means nothing, a value
-// that clears another.
+// A member that AWS treats specially is code here, and its row says so in Special. Such are
+// a structure that the intent does without, a default that AWS fills in, an order that means
+// nothing, and a value that clears another.
 //
 // A request holds exactly what weir says: absent members stay absent, for AWS keeps or
 // stores exactly what is sent. An answer is in canonical order, and says that it is

@@ -14,8 +14,8 @@ import (
 // InstancesDistribution). Intents hold them filled in, so observed policies do too.
 const (
 	defaultOnDemandStrategy   = "prioritized"
-	UsualSpotStrategy         = "lowest-price"
-	UsualSpotPools            = 2
+	usualSpotStrategy         = "lowest-price"
+	usualSpotPools            = 2
 	defaultOnDemandPercentage = 100
 )
 
@@ -39,7 +39,7 @@ func Policy(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref observ
 // does not say.
 func UsualPolicy() *intent.MixedInstances {
 	return &intent.MixedInstances{
-		OnDemandAllocationStrategy: defaultOnDemandStrategy, SpotAllocationStrategy: UsualSpotStrategy,
+		OnDemandAllocationStrategy: defaultOnDemandStrategy, SpotAllocationStrategy: usualSpotStrategy,
 		OnDemandPercentageAboveBaseCapacity: defaultOnDemandPercentage,
 	}
 }
@@ -50,9 +50,9 @@ func TidyPolicy(m *intent.MixedInstances) {
 		m.OnDemandAllocationStrategy = defaultOnDemandStrategy
 	}
 	if m.SpotAllocationStrategy == "" {
-		m.SpotAllocationStrategy = UsualSpotStrategy
+		m.SpotAllocationStrategy = usualSpotStrategy
 	}
-	if m.SpotAllocationStrategy != UsualSpotStrategy || m.SpotInstancePools == UsualSpotPools {
+	if m.SpotAllocationStrategy != usualSpotStrategy || m.SpotInstancePools == usualSpotPools {
 		m.SpotInstancePools = 0
 	}
 }
@@ -75,8 +75,8 @@ func PolicyRequest(m *intent.MixedInstances, ref observed.TemplateRef, change bo
 	if change && m.SpotMaxPrice == "" {
 		d.SpotMaxPrice = aws.String("")
 	}
-	if m.SpotAllocationStrategy == UsualSpotStrategy {
-		d.SpotInstancePools = aws.Int32(cmp.Or(m.SpotInstancePools, UsualSpotPools))
+	if m.SpotAllocationStrategy == usualSpotStrategy {
+		d.SpotInstancePools = aws.Int32(cmp.Or(m.SpotInstancePools, usualSpotPools))
 	}
 	// Assumed of AWS: empty-overrides.
 	if change {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -17,17 +16,22 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// cleaning bounds the time in which a visit deletes what it made, after its checks.
-const cleaning = 15 * time.Minute
-
 // apply makes, rolls and deletes.
 func (v *visit) apply(ctx context.Context) {
 	defer func() {
-		v.Progress("deleting what this visit made")
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleaning)
-		defer cancel()
-		cleaner{v}.run(clean, v.Number)
+		what := "deleting what this visit made"
+		if ctx.Err() != nil {
+			what = "interrupted: " + what + "; who ends that too deletes it with --clean --visit " + v.Number
+		}
+		v.Progress(what)
+		clean, before := context.WithoutCancel(ctx), len(v.left)
+		cleaner{v}.run(clean)
+		if v.Wait(clean, settling) == nil {
+			v.left = v.left[:before]
+			cleaner{v}.run(clean)
+		}
 	}()
+	v.Progress("this is visit " + v.Number)
 	image, subnet, err := v.ground(ctx)
 	if err != nil {
 		for _, a := range assumptions {

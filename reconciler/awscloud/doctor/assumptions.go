@@ -30,6 +30,7 @@ var assumptions = []assumption{
 	{name: "nodegroup-tags-asked-for", never: byPolicy},
 	{name: "group-tags-asked-for", never: byPolicy},
 	{name: "node-role-policies", never: byPolicy},
+	{name: "encryption-context-key", never: "a visit uses no key of KMS"},
 	{name: "alarms-asked-for", never: byPolicy},
 
 	{name: "aliases-in-one-list", needs: reads, absent: "the account has no launch template"},
@@ -51,6 +52,8 @@ var assumptions = []assumption{
 	{name: "desired-configuration-comes-back", needs: applies},
 	{name: "rollback-is-cancelled", needs: applies},
 	{name: "skip-matching-types", needs: applies},
+	{name: "refresh-ends-at-its-last-checkpoint", never: "it takes a group of several machines"},
+	{name: "checkpoints-count-the-group", never: "it takes a group of several machines"},
 	{name: "refresh-batches", never: "it takes a group of several machines"},
 	{name: "empty-overrides", needs: applies},
 	{name: "warm-pool-metrics", needs: applies},

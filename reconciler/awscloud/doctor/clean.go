@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,51 +18,68 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Clean deletes what earlier visits left: all of them, or one number. It returns what could
-// not be deleted, with the reason.
+// Clean deletes what earlier visits left: all of them, or the one of a number. Without a
+// number it leaves alone what a visit that is under way elsewhere may have made. It returns
+// what was not deleted, with the reason.
 func Clean(ctx context.Context, client *sdk.Client, o Options) []string {
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
-	if o.Wait == nil {
-		o.Wait = wait
-	}
+	o = o.withDefaults()
 	v := &visit{Options: o, client: client, calls: callsOf(client)}
-	cleaner{v}.run(ctx, o.Number)
+	cleaner{v}.run(ctx)
 	return v.left
 }
+
+const (
+	// cleaning bounds the time for each kind of thing.
+	cleaning = nodegroupMoves + time.Minute
+	// visitLasts is the time in which a visit surely has ended.
+	visitLasts = 3 * time.Hour
+	// settling is after how long a visit looks once more for what it made: a read may be
+	// older than the creation, and a creation whose call was given up may yet have its
+	// effect.
+	settling = 15 * time.Second
+)
 
 // cleaner deletes what visits made.
 type cleaner struct{ *visit }
 
-// run deletes what carries a visit's number, or that of any visit where it is empty. What
-// has the tag and another name is not a visit's.
-func (v cleaner) run(ctx context.Context, number string) {
-	prefix := Prefix
-	if number != "" {
-		prefix += number + "-"
+// thing is something that a visit made.
+type thing struct {
+	name, id string
+	made     time.Time
+}
+
+// run deletes what carries the visit's number, or that of any visit where it has none.
+// The group, which costs most, goes before the nodegroups, which take longest.
+func (v cleaner) run(ctx context.Context) {
+	for _, clean := range []func(context.Context){v.cleanGroups, v.cleanNodegroups, v.cleanTemplates} {
+		one, cancel := context.WithTimeout(ctx, cleaning)
+		clean(one)
+		cancel()
 	}
-	v.cleanNodegroups(ctx, prefix, number)
-	v.cleanGroups(ctx, prefix, number)
-	v.cleanTemplates(ctx, prefix, number)
 }
 
 // remains notes what could not be deleted.
 func (v cleaner) remains(what, service, operation string, err error) {
-	v.left = append(v.left, fmt.Sprintf("%s: %s", what, sdk.Classify(service, operation, err).Error()))
+	v.left = append(v.left, v.told("%s: %s", what, sdk.Classify(service, operation, err).Error()))
 }
 
-// marked reports whether a resource is of the visit that is cleaned.
-func marked(name, prefix, tag, number string) bool {
-	return strings.HasPrefix(name, prefix) && tag != "" && (number == "" || tag == number)
+// suffixes end the names of what a visit makes.
+var suffixes = []string{"template", "nodes", "group", "plain", "templated"}
+
+// marked reports whether a resource is of the visit that is cleaned. A copy that somebody
+// made of it has its tags, and another name.
+func (v cleaner) marked(name string, tags map[string]string) bool {
+	number := tags[Tag]
+	return number != "" && (v.Number == "" || v.Number == number) && tags[observed.TagOwner] == Instance &&
+		slices.ContainsFunc(suffixes, func(suffix string) bool { return name == Prefix+number+"-"+suffix })
 }
 
-func (v cleaner) cleanGroups(ctx context.Context, prefix, number string) {
+func (v cleaner) cleanGroups(ctx context.Context) {
 	filter := astypes.Filter{Name: aws.String("tag-key"), Values: []string{Tag}}
-	if number != "" {
-		filter = astypes.Filter{Name: aws.String("tag:" + Tag), Values: []string{number}}
+	if v.Number != "" {
+		filter = astypes.Filter{Name: aws.String("tag:" + Tag), Values: []string{v.Number}}
 	}
-	find := func() (found []string, err error) {
+	find := func() (found []thing, err error) {
 		in := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []astypes.Filter{filter}}
 		err = sdk.EachPage(ctx, "autoscaling", "DescribeAutoScalingGroups", func(ctx context.Context, token *string) (*string, error) {
 			in.NextToken = token
@@ -70,28 +88,30 @@ func (v cleaner) cleanGroups(ctx context.Context, prefix, number string) {
 				return nil, err
 			}
 			for _, g := range out.AutoScalingGroups {
+				tags := map[string]string{}
 				for _, t := range g.Tags {
-					if aws.ToString(t.Key) == Tag && marked(aws.ToString(g.AutoScalingGroupName), prefix, aws.ToString(t.Value), number) {
-						found = append(found, aws.ToString(g.AutoScalingGroupName))
-					}
+					tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+				}
+				if name := aws.ToString(g.AutoScalingGroupName); v.marked(name, tags) {
+					found = append(found, thing{name, name, aws.ToTime(g.CreatedTime)})
 				}
 			}
 			return out.NextToken, nil
 		})
 		return found, err
 	}
-	v.remove(ctx, "Auto Scaling groups", "autoscaling", "DescribeAutoScalingGroups", find, "DeleteAutoScalingGroup", func(name string) error {
+	v.remove(ctx, "Auto Scaling group", "autoscaling", "DescribeAutoScalingGroups", find, "DeleteAutoScalingGroup", func(name string) error {
 		_, err := v.calls.deleteGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(name), ForceDelete: aws.Bool(true)})
 		return err
 	})
 }
 
-func (v cleaner) cleanTemplates(ctx context.Context, prefix, number string) {
+func (v cleaner) cleanTemplates(ctx context.Context) {
 	filter := ec2types.Filter{Name: aws.String("tag-key"), Values: []string{Tag}}
-	if number != "" {
-		filter = ec2types.Filter{Name: aws.String("tag:" + Tag), Values: []string{number}}
+	if v.Number != "" {
+		filter = ec2types.Filter{Name: aws.String("tag:" + Tag), Values: []string{v.Number}}
 	}
-	find := func() (found []string, err error) {
+	find := func() (found []thing, err error) {
 		in := &ec2.DescribeLaunchTemplatesInput{Filters: []ec2types.Filter{filter}}
 		err = sdk.EachPage(ctx, "ec2", "DescribeLaunchTemplates", func(ctx context.Context, token *string) (*string, error) {
 			in.NextToken = token
@@ -100,39 +120,49 @@ func (v cleaner) cleanTemplates(ctx context.Context, prefix, number string) {
 				return nil, err
 			}
 			for _, t := range out.LaunchTemplates {
+				tags := map[string]string{}
 				for _, tag := range t.Tags {
-					if aws.ToString(tag.Key) == Tag && marked(aws.ToString(t.LaunchTemplateName), prefix, aws.ToString(tag.Value), number) {
-						found = append(found, aws.ToString(t.LaunchTemplateId))
-					}
+					tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+				}
+				if name := aws.ToString(t.LaunchTemplateName); v.marked(name, tags) {
+					found = append(found, thing{name, aws.ToString(t.LaunchTemplateId), aws.ToTime(t.CreateTime)})
 				}
 			}
 			return out.NextToken, nil
 		})
 		return found, err
 	}
-	v.remove(ctx, "launch templates", "ec2", "DescribeLaunchTemplates", find, "DeleteLaunchTemplate", func(id string) error {
+	v.remove(ctx, "launch template", "ec2", "DescribeLaunchTemplates", find, "DeleteLaunchTemplate", func(id string) error {
 		_, err := v.calls.deleteTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: aws.String(id)})
 		return err
 	})
 }
 
-// cleanNodegroups looks in the visit's cluster. Where all visits are cleaned and no
+// cleanNodegroups looks in the visit's cluster. Where earlier visits are cleaned and no
 // cluster is named it looks in all of them.
-func (v cleaner) cleanNodegroups(ctx context.Context, prefix, number string) {
+func (v cleaner) cleanNodegroups(ctx context.Context) {
 	clusters := []string{v.Cluster}
 	if v.Cluster == "" {
-		if number != "" {
+		if v.Apply {
 			return
 		}
-		out, err := v.calls.clusters(ctx, &eks.ListClustersInput{})
+		clusters = nil
+		in := &eks.ListClustersInput{}
+		err := sdk.EachPage(ctx, "eks", "ListClusters", func(ctx context.Context, token *string) (*string, error) {
+			in.NextToken = token
+			out, err := v.calls.clusters(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			clusters = append(clusters, out.Clusters...)
+			return out.NextToken, nil
+		})
 		if err != nil {
 			v.remains("nodegroups could not be looked for", "eks", "ListClusters", err)
-			return
 		}
-		clusters = out.Clusters
 	}
 	for _, cluster := range clusters {
-		find := func() (found []string, err error) {
+		find := func() (found []thing, err error) {
 			in := &eks.ListNodegroupsInput{ClusterName: aws.String(cluster)}
 			err = sdk.EachPage(ctx, "eks", "ListNodegroups", func(ctx context.Context, token *string) (*string, error) {
 				in.NextToken = token
@@ -141,62 +171,76 @@ func (v cleaner) cleanNodegroups(ctx context.Context, prefix, number string) {
 					return nil, err
 				}
 				for _, name := range out.Nodegroups {
-					if !strings.HasPrefix(name, prefix) {
+					if !strings.HasPrefix(name, Prefix+v.Number) {
 						continue
 					}
 					n, err := v.calls.nodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(cluster), NodegroupName: aws.String(name)})
 					if e := sdk.Classify("eks", "DescribeNodegroup", err); e != nil && e.Kind != observed.NotFound {
 						return nil, err
 					}
-					if err == nil && marked(name, prefix, n.Nodegroup.Tags[Tag], number) {
-						found = append(found, name)
+					if err == nil && v.marked(name, n.Nodegroup.Tags) {
+						found = append(found, thing{name, name, aws.ToTime(n.Nodegroup.CreatedAt)})
 					}
 				}
 				return out.NextToken, nil
 			})
 			return found, err
 		}
-		v.remove(ctx, "nodegroups of cluster "+cluster, "eks", "ListNodegroups", find, "DeleteNodegroup", func(name string) error {
+		v.remove(ctx, "nodegroup of cluster "+cluster, "eks", "ListNodegroups", find, "DeleteNodegroup", func(name string) error {
 			_, err := v.calls.deleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: aws.String(cluster), NodegroupName: aws.String(name)})
 			return err
 		})
 	}
 }
 
+// mayRun says that the visit which made a thing may be under way, elsewhere.
+func (v cleaner) mayRun(t thing) bool { return v.Number == "" && v.Now().Sub(t.made) < visitLasts }
+
 // remove deletes what find finds until it finds nothing, and notes what stays. A
 // nodegroup in the middle of a change is refused at first.
-func (v cleaner) remove(ctx context.Context, what, service, read string, find func() ([]string, error), write string, drop func(string) error) {
+func (v cleaner) remove(ctx context.Context, what, service, read string, find func() ([]thing, error), write string, drop func(id string) error) {
 	last := map[string]error{}
-	var found []string
+	var found, young []thing
+	began := v.Now()
 	gone := v.until(ctx, nodegroupMoves, func() bool {
-		var err error
-		if found, err = find(); err != nil {
+		all, err := find()
+		if err != nil {
 			last[""] = err
 			return sdk.Classify(service, read, err).Kind == observed.Denied
 		}
 		delete(last, "")
-		for _, name := range found {
-			v.Progress("deleting of the " + what + ": " + name)
-			if err := drop(name); err != nil && sdk.Classify(service, write, err).Kind != observed.NotFound {
-				last[name] = err
+		found, young = nil, nil
+		for _, t := range all {
+			if v.mayRun(t) {
+				young = append(young, t)
+				continue
+			}
+			found = append(found, t)
+			v.Progress("deleting " + what + " " + t.name)
+			if err := drop(t.id); err != nil && sdk.Classify(service, write, err).Kind != observed.NotFound {
+				last[t.name] = err
 			} else {
-				delete(last, name)
+				delete(last, t.name)
 			}
 		}
 		return len(found) == 0
 	})
 	if err := last[""]; err != nil {
-		v.remains(what+" could not be looked for", service, read, err)
+		v.remains(what+" "+Prefix+v.Number+"…: could not be looked for", service, read, err)
 		return
+	}
+	for _, t := range young {
+		number, _, _ := strings.Cut(strings.TrimPrefix(t.name, Prefix), "-")
+		v.left = append(v.left, fmt.Sprintf("%s %s: it was made %s ago, and the visit %s may be under way; --clean --visit %s deletes it", what, t.name, v.Now().Sub(t.made).Round(time.Second), number, number))
 	}
 	if gone {
 		return
 	}
-	for _, name := range found {
-		if err := last[name]; err != nil {
-			v.remains(what+": "+name, service, write, err)
+	for _, t := range found {
+		if err := last[t.name]; err != nil {
+			v.remains(what+" "+t.name, service, write, err)
 		} else {
-			v.left = append(v.left, fmt.Sprintf("%s: %s: its deletion had not ended after %s", what, name, nodegroupMoves.Round(time.Minute)))
+			v.left = append(v.left, fmt.Sprintf("%s %s: its deletion had not ended after %s", what, t.name, v.Now().Sub(began).Round(time.Second)))
 		}
 	}
 }

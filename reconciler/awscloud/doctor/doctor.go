@@ -10,7 +10,7 @@
 // A visit reads. Only where it may apply does it make things: launch templates, one
 // Auto Scaling group of the smallest machines and, where a cluster is named, two
 // nodegroups without machines. Everything that it makes has a name of its own
-// (Prefix and the visit's number) and carries Tag and the owner's tag of the instance
+// (Prefix, the visit's number and what it is) and carries Tag and the owner's tag of the instance
 // Instance, so that the policy that weir prints for that instance is enough. It deletes
 // what carries its own number and nothing else, also when it is interrupted and when
 // the answer to a creation was lost; what it could not delete stands in the report.
@@ -132,12 +132,30 @@ func (c *Clock) OnCall(info sdk.CallInfo) {
 	c.calls, c.at = append(c.calls, info), append(c.at, time.Now())
 }
 
+// ValidNumber reports whether a text may be a visit's number.
+func ValidNumber(s string) bool {
+	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
 // Visit asks about every assumption. The error is for a visit that could not begin; ctx
 // that ends stops the checks, and what was made is deleted even so.
 func Visit(ctx context.Context, client *sdk.Client, clock *Clock, o Options) (*Report, error) {
-	if o.Number == "" || strings.Trim(strings.ToLower(o.Number), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+	if !ValidNumber(o.Number) {
 		return nil, fmt.Errorf("the number of a visit is letters and digits, not %q", o.Number)
 	}
+	o = o.withDefaults()
+	v := &visit{Options: o, client: client, calls: callsOf(client), found: map[string]*Finding{}, left: []string{}}
+	report := &Report{Schema: "weir.dev/doctor/v1", Region: client.Region(), Applied: o.Apply, Began: o.Now()}
+	v.read(ctx)
+	if o.Apply {
+		v.apply(ctx)
+	}
+	v.times(clock)
+	report.Findings, report.Left, report.Calls, report.Ended = v.findings(ctx), v.left, client.CallCounts(), o.Now()
+	return report, nil
+}
+
+func (o Options) withDefaults() Options {
 	o.InstanceType, o.OtherType = cmp.Or(o.InstanceType, "t3.micro"), cmp.Or(o.OtherType, "t3.small")
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -148,15 +166,7 @@ func Visit(ctx context.Context, client *sdk.Client, clock *Clock, o Options) (*R
 	if o.Wait == nil {
 		o.Wait = wait
 	}
-	v := &visit{Options: o, client: client, calls: callsOf(client), found: map[string]*Finding{}, left: []string{}}
-	report := &Report{Schema: "weir.dev/doctor/v1", Region: client.Region(), Applied: o.Apply, Began: o.Now()}
-	v.read(ctx)
-	if o.Apply {
-		v.apply(ctx)
-	}
-	v.times(clock)
-	report.Findings, report.Left, report.Calls, report.Ended = v.findings(ctx), v.left, client.CallCounts(), o.Now()
-	return report, nil
+	return o
 }
 
 // wait lets time pass.
@@ -175,9 +185,6 @@ func (v *visit) findings(ctx context.Context) (out []Finding) {
 		f := v.found[a.name]
 		if f == nil {
 			f = &Finding{Name: a.name, Verdict: NotSeen, Evidence: []string{v.whyNot(ctx, a)}}
-		}
-		for i, text := range f.Evidence {
-			f.Evidence[i] = strings.ReplaceAll(text, v.client.Account(), "ACCOUNT")
 		}
 		out = append(out, *f)
 	}
@@ -199,12 +206,21 @@ func (v *visit) whyNot(ctx context.Context, a assumption) string {
 	return cmp.Or(a.absent, "the check was not reached: see what differs or was refused above")
 }
 
+// told is a text for a report, which names no account.
+func (v *visit) told(format string, args ...any) string {
+	text := fmt.Sprintf(format, args...)
+	if account := v.client.Account(); account != "" {
+		text = strings.ReplaceAll(text, account, "ACCOUNT")
+	}
+	return text
+}
+
 // note takes down what a check found.
 func (v *visit) note(name string, verdict Verdict, format string, args ...any) {
 	if !slices.ContainsFunc(assumptions, func(a assumption) bool { return a.name == name }) {
 		panic("doctor: no assumption is called " + name)
 	}
-	text := fmt.Sprintf(format, args...)
+	text := v.told(format, args...)
 	if runes := []rune(text); len(runes) > evidence {
 		text = string(runes[:evidence]) + "…"
 	}

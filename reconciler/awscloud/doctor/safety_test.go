@@ -9,12 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
 	"github.com/weir-gitops/weir/reconciler/awscloud/doctor"
 )
 
@@ -123,59 +117,6 @@ func accounted(p *patient, r *doctor.Report) {
 		if !strings.Contains(said, name) && !strings.Contains(said, "could not be looked for") && !strings.Contains(said, "lt-") {
 			p.t.Errorf("%s is left, and the report says %q", name, said)
 		}
-	}
-}
-
-// TestAVisitDeletesItsOwnOnly has things of others beside: of another visit, with a visit's
-// tag and another name, with its name and no tag.
-func TestAVisitDeletesItsOwnOnly(t *testing.T) {
-	p := newPatient(t, nil)
-	client := p.open(&doctor.Clock{})
-	ctx := t.Context()
-	asg := autoscaling.NewFromConfig(client.Config, func(o *autoscaling.Options) { o.BaseEndpoint = client.Endpoint })
-	compute := ec2.NewFromConfig(client.Config, func(o *ec2.Options) { o.BaseEndpoint = client.Endpoint })
-	images, err := compute.DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"amazon"}, Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}})
-	if err != nil || len(images.Images) == 0 {
-		t.Fatal("no image", err)
-	}
-	others := []struct{ name, tag string }{{"web", "n1"}, {doctor.Prefix + "n1-mine", ""}, {doctor.Prefix + "n2-group", "n2"}, {doctor.Prefix + "n11-group", "n11"}}
-	for _, o := range others {
-		template := &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(o.name), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{ImageId: images.Images[0].ImageId, InstanceType: "t3.micro"}}
-		group := &autoscaling.CreateAutoScalingGroupInput{AutoScalingGroupName: aws.String(o.name), MinSize: aws.Int32(0), MaxSize: aws.Int32(0), AvailabilityZones: []string{region + "a"},
-			LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(o.name), Version: aws.String("1")}}
-		if o.tag != "" {
-			template.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: []ec2types.Tag{{Key: aws.String(doctor.Tag), Value: aws.String(o.tag)}}}}
-			group.Tags = []types.Tag{{Key: aws.String(doctor.Tag), Value: aws.String(o.tag)}}
-		}
-		if _, err := compute.CreateLaunchTemplate(ctx, template); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := asg.CreateAutoScalingGroup(ctx, group); err != nil {
-			t.Fatal(err)
-		}
-	}
-	left := func() (names []string) {
-		out, err := asg.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, g := range out.AutoScalingGroups {
-			names = append(names, *g.AutoScalingGroupName)
-		}
-		return names
-	}
-	if r := p.visit(ctx, func(o *doctor.Options) { o.Cluster = "" }); len(r.Left) > 0 {
-		t.Errorf("left: %v", r.Left)
-	}
-	if got := left(); len(got) != len(others) {
-		t.Errorf("after a visit there are %v", got)
-	}
-	wait := func(ctx context.Context, d time.Duration) error { p.clock.Advance(d); return ctx.Err() }
-	if remains := doctor.Clean(ctx, client, doctor.Options{Wait: wait}); len(remains) > 0 {
-		t.Errorf("left: %v", remains)
-	}
-	if got := strings.Join(left(), " "); got != doctor.Prefix+"n1-mine web" && got != "web "+doctor.Prefix+"n1-mine" {
-		t.Errorf("after cleaning there are %v", got)
 	}
 }
 

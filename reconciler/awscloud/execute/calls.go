@@ -50,6 +50,7 @@ type AutoScalingCalls struct {
 	EnableMetricsCollection  func(context.Context, *autoscaling.EnableMetricsCollectionInput, ...func(*autoscaling.Options)) (*autoscaling.EnableMetricsCollectionOutput, error)
 	PutLifecycleHook         func(context.Context, *autoscaling.PutLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.PutLifecycleHookOutput, error)
 	PutWarmPool              func(context.Context, *autoscaling.PutWarmPoolInput, ...func(*autoscaling.Options)) (*autoscaling.PutWarmPoolOutput, error)
+	RollbackInstanceRefresh  func(context.Context, *autoscaling.RollbackInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.RollbackInstanceRefreshOutput, error)
 	ResumeProcesses          func(context.Context, *autoscaling.ResumeProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.ResumeProcessesOutput, error)
 	StartInstanceRefresh     func(context.Context, *autoscaling.StartInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.StartInstanceRefreshOutput, error)
 	SuspendProcesses         func(context.Context, *autoscaling.SuspendProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.SuspendProcessesOutput, error)
@@ -72,6 +73,7 @@ func OfAutoScaling(c *autoscaling.Client) AutoScalingCalls {
 		EnableMetricsCollection:  c.EnableMetricsCollection,
 		PutLifecycleHook:         c.PutLifecycleHook,
 		PutWarmPool:              c.PutWarmPool,
+		RollbackInstanceRefresh:  c.RollbackInstanceRefresh,
 		ResumeProcesses:          c.ResumeProcesses,
 		StartInstanceRefresh:     c.StartInstanceRefresh,
 		SuspendProcesses:         c.SuspendProcesses,

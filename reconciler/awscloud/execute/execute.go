@@ -9,12 +9,14 @@
 //   - EC2's templates and versions, EKS's nodegroups and updates have client tokens, which
 //     hash the whole request and what was observed. EC2 repeats its first answer for long:
 //     where that version was deleted since, another token is needed.
-//   - Auto Scaling has none. A name that is taken is looked at: what carries the tags that
-//     were asked for was made by an earlier attempt and is done; what belongs to
-//     another owner is a conflict and is not touched; what is this instance's but another
-//     pool's is for the next pass to plan.
+//   - Auto Scaling has none. A name may be taken. A resource with the tags that were asked
+//     for comes from an earlier attempt, and the action is done. One of another owner is a
+//     conflict and stays untouched. One of this instance, but of another pool, is for the
+//     next pass to plan.
 //   - An instance refresh is tried again only where AWS said that it did not take it
 //     (notRepeated), and one that runs with the same configuration is the one asked for.
+//   - A rollback is asked for once. Whether a refused or unanswered request was taken, the
+//     refresh itself says.
 //   - Deleting what is gone, cancelling what has ended and detaching what is not attached
 //     are done.
 //   - An empty list is never sent where AWS takes it for everything: tags to delete,
@@ -52,10 +54,10 @@ func New(c *sdk.Client, r *read.Reader, m *memory.Memory, ec2 EC2Calls, autoscal
 }
 
 // Execute does one action. Its error is an *observed.Error. Doing an action twice is
-// the same as doing it once: a retry, a crash before the answer was read and a
-// second weir all end in one template, one group, one refresh. weir reads what "exists
+// the same as doing it once: a retry, a crash before the answer was read and a second
+// weir all end in one template, one group, one refresh. weir reads what "exists
 // already", and takes it as done if it carries the tags and the content that were asked
-// for; deleting what is gone is done as well.
+// for. To delete what is gone is done as well.
 func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	res, err := x.execute(ctx, a)
 	if err == nil {
@@ -103,6 +105,8 @@ func (x *Executor) execute(ctx context.Context, a step.Action) (step.Result, err
 		return x.startRefresh(ctx, a)
 	case step.CancelRefresh:
 		return step.Result{}, x.cancelRefresh(ctx, a)
+	case step.RollbackRefresh:
+		return x.rollbackRefresh(ctx, a)
 	case step.SetProcesses:
 		return step.Result{}, x.setProcesses(ctx, a)
 	case step.SetTrafficSources:

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // groupResource is the resource type of Auto Scaling's tags.
@@ -50,8 +51,8 @@ func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) error {
 }
 
 // existingGroup decides whether the group that is in the way is this very one.
-// Auto Scaling has no client tokens, so a lost answer shows only here. What
-// differs in it is put right by the next pass.
+// Auto Scaling has no client tokens, so a lost answer shows only here. The next pass
+// corrects any difference in it.
 func (x *Executor) existingGroup(ctx context.Context, a step.CreateGroup, conflict *observed.Error) error {
 	found, err := x.reader.Groups(ctx, a.Group.Name)
 	if err != nil {
@@ -110,11 +111,19 @@ func (x *Executor) startRefresh(ctx context.Context, a step.StartRefresh) (step.
 	} else {
 		desired.LaunchTemplate = convert.TemplateSpec(a.Template)
 	}
-	out, err := x.autoscaling.StartInstanceRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
-		AutoScalingGroupName: aws.String(a.Group), DesiredConfiguration: desired, Strategy: types.RefreshStrategy(a.Preferences.Strategy),
-		Preferences: convert.Preferences(a.Preferences),
-	}, notRepeated)
-	e := sdk.Classify("autoscaling", "StartInstanceRefresh", err)
+	start := func(p intent.Refresh) (*autoscaling.StartInstanceRefreshOutput, *observed.Error) {
+		out, err := x.autoscaling.StartInstanceRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
+			AutoScalingGroupName: aws.String(a.Group), DesiredConfiguration: desired, Strategy: types.RefreshStrategy(p.Strategy),
+			Preferences: convert.Preferences(p),
+		}, notRepeated)
+		return out, sdk.Classify("autoscaling", "StartInstanceRefresh", err)
+	}
+	out, e := start(a.Preferences)
+	if waiting, ends := waitsAtShare(a.Preferences); e != nil && e.Kind == observed.Invalid && ends {
+		if again, refused := start(waiting); refused == nil {
+			out, e = again, nil
+		}
+	}
 	if e == nil {
 		return step.Result{RefreshID: aws.ToString(out.InstanceRefreshId)}, nil
 	}
@@ -132,6 +141,18 @@ func (x *Executor) startRefresh(ctx context.Context, a step.StartRefresh) (step.
 	return step.Result{}, e
 }
 
+// waitsAtShare are the preferences of a refresh that waits where p would end below 100 %,
+// for as long as AWS can wait: where AWS takes no refresh that ends there, weir ends it.
+func waitsAtShare(p intent.Refresh) (out intent.Refresh, ends bool) {
+	n := len(p.CheckpointPercentages)
+	if n == 0 || p.CheckpointPercentages[n-1] >= 100 {
+		return p, false
+	}
+	p.CheckpointPercentages = append(slices.Clone(p.CheckpointPercentages), 100)
+	p.CheckpointDelay = aws.Int32(step.LongestDelay)
+	return p, true
+}
+
 // cancelRefresh is done where nothing is left to cancel.
 func (x *Executor) cancelRefresh(ctx context.Context, a step.CancelRefresh) error {
 	_, err := x.autoscaling.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(a.Group)})
@@ -139,6 +160,34 @@ func (x *Executor) cancelRefresh(ctx context.Context, a step.CancelRefresh) erro
 		return e
 	}
 	return nil
+}
+
+// rollbackRefresh is done where the refresh is on its way back, or was: the request names
+// a group and no refresh, so what became of it is read and not asked for a second time. A
+// refresh that ended otherwise is for the next pass.
+func (x *Executor) rollbackRefresh(ctx context.Context, a step.RollbackRefresh) (step.Result, error) {
+	_, err := x.autoscaling.RollbackInstanceRefresh(ctx, &autoscaling.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String(a.Group)}, notRepeated)
+	e := sdk.Classify("autoscaling", "RollbackInstanceRefresh", err)
+	if e == nil {
+		return step.Result{RefreshID: a.RefreshID}, nil
+	}
+	if e.Code != "IrreversibleInstanceRefresh" && e.Code != "ActiveInstanceRefreshNotFound" && e.Kind != observed.Transient {
+		return step.Result{}, e
+	}
+	now, err := x.reader.Refresh(ctx, a.Group)
+	switch {
+	case err != nil:
+		return step.Result{}, e
+	case now.ID == a.RefreshID && strings.HasPrefix(now.Status, "Rollback"):
+		return step.Result{RefreshID: now.ID}, nil
+	case now.ID != a.RefreshID || !now.Moving():
+		return step.Result{}, busy("autoscaling", "RollbackInstanceRefresh", "the instance refresh "+a.RefreshID+" of "+a.Group+" has ended: "+e.Message)
+	}
+	if e.Code == "IrreversibleInstanceRefresh" {
+		// AWS does not take it back: it ends at least, and the way back is another refresh.
+		return step.Result{}, x.cancelRefresh(ctx, step.CancelRefresh(a))
+	}
+	return step.Result{}, e
 }
 
 // setProcesses never sends an empty list, which would mean all processes.
@@ -197,8 +246,8 @@ func (x *Executor) deleteGroup(ctx context.Context, a step.DeleteGroup) error {
 
 // notRepeated makes a call be tried again only where AWS said that it did not take
 // it, and not where the answer was lost: an instance refresh has no client token,
-// and the first one may have ended when the second attempt arrives. The next pass
-// sees what became of it.
+// and the first one may have ended when the second attempt arrives, or another one runs
+// that somebody started. The next pass sees what became of it.
 func notRepeated(o *autoscaling.Options) {
 	usual := o.Retryer
 	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {

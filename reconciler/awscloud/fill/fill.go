@@ -1,12 +1,12 @@
 // Package fill reads what planning found missing in what was observed: names that the
 // owner's tag did not bring, bodies of template versions, refreshes and updates under way,
-// hooks, who uses a version, and why machines do not come (shortage.go).
+// hooks, alarms, who uses a version, and why machines do not come (shortage.go).
 //
-// A read that a caller waits for is made at once, and an error ends the pass. What only
-// explains, or is looked at again and again while it moves, is a poll: it uses spare
-// calls, the oldest question first, and keeps what is known where none is left. If a
-// permission is missing for a read, the state's Unread notes it, and the pass goes on
-// for all else.
+// A read that a caller waits for is made at once, and an error ends the pass. A read
+// that only explains, or that is repeated while something moves, is a poll: it uses
+// spare calls, the oldest question first, and keeps the last answer when no call is
+// left. If a permission is missing for a read, the state's Unread notes it, and the
+// pass goes on for all else.
 package fill
 
 import (
@@ -26,6 +26,7 @@ type Filler struct {
 	memory   *memory.Memory
 	observer *observe.Observer
 	short    shortLog
+	alarms   alarms
 }
 
 // New returns a Filler.
@@ -70,6 +71,9 @@ func (f *Filler) Fill(ctx context.Context, s observed.State, n observed.Needs) (
 		if err := f.fillVersionUsers(ctx, &s, n.VersionUsers); err != nil {
 			return observed.State{}, err
 		}
+	}
+	if err := f.fillAlarms(ctx, &s, n.Alarms); err != nil {
+		return observed.State{}, err
 	}
 	if len(n.Launched) > 0 {
 		if err := f.fillLaunched(ctx, &s, n.Launched); err != nil {

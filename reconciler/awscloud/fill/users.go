@@ -42,11 +42,11 @@ func (u *versionUsers) addRef(r observed.TemplateRef, user string) bool {
 	return u.add(r.ID, r.Name, r.Version, user)
 }
 
-// fillVersionUsers reads who in the account and region uses which version of
-// templates, whoever owns them: all groups with their overrides and instances,
-// the active refreshes of those that use one of the templates, all nodegroups of
-// all clusters, and what else was launched from the templates and lives. Where one
-// of these may not be read, all of it is unread: half of the users are not enough.
+// fillVersionUsers reads who in the account and region uses which version of templates,
+// whoever owns them. It asks for all groups with their overrides and instances, the
+// active refreshes of those that use one of the templates, all nodegroups of all
+// clusters, and what else was launched from the templates and lives. Where one of these
+// may not be read, all of it is unread: half of the users are not enough.
 func (f *Filler) fillVersionUsers(ctx context.Context, s *observed.State, names []string) error {
 	u := &versionUsers{names: map[string]string{}, users: map[string][]observed.VersionUser{}}
 	var ids []string

@@ -4,15 +4,15 @@
 // # What may be remembered
 //
 // AWS is the only record of how things stand: everything here is a copy that a restart
-// loses without harm. A copy is kept where AWS never changes the original (the versions of
-// a template, updates that have ended), or where AWS has no batched read and the original
-// rests (nodegroups, lifecycle hooks, scaling activities); then for a limited time, and
-// only until weir itself writes. Each store says how long, how much it keeps at most, and
-// when it forgets what no longer exists.
+// loses without harm. weir keeps a copy where AWS never changes the original (the versions
+// of a template, updates that have ended). It also keeps one, for a limited time and only
+// until weir itself writes, where AWS has no batched read and the original rests
+// (nodegroups, lifecycle hooks, scaling activities). Each store says how long, how much it
+// keeps at most, and when it forgets what no longer exists.
 //
-// Two stores are about names that AWS does not know (names.go): what weir made a moment
-// ago may not be visible everywhere, so that "not found" passes by itself; what weir did
-// not make is waited for only so long.
+// Two stores are about names that AWS does not know (names.go). A thing that weir made a
+// moment ago may not be visible everywhere, so that "not found" passes by itself; for
+// one that weir did not make, weir waits only so long.
 //
 // All of it is safe for concurrent use. Maps that are handed out are never changed.
 package memory

@@ -1,7 +1,7 @@
 // Package observe reads what an instance of weir owns in one account and region, in as few
-// calls as AWS allows: with nothing moving a page for each 100 groups, one for each 200
-// templates, one for each 100 nodegroups of a cluster, and a call for each nodegroup that
-// is due. Facts that a pass need not read again come from memory.
+// calls as AWS allows. With nothing moving these are a page for each 100 groups, one for
+// each 200 templates, one for each 100 nodegroups of a cluster, and a call for each
+// nodegroup that is due. Facts that a pass need not read again come from memory.
 package observe
 
 import (

@@ -13,11 +13,11 @@ type Doer interface {
 
 // Client hides from net/http that the request bodies of aws-sdk-go-v2 have a
 // WriteTo. The SDK closes a body as soon as it has the header of the answer, and
-// WriteTo then returns io.EOF as an error; where net/http is still about to look
-// for the body's end, it takes that for a broken connection and drops the answer
-// ("use of closed network connection"). A server on the same machine is quick
-// enough for that. It is no http.RoundTripper, as http.Client keeps a goroutine
-// beside each call of one that it does not know.
+// WriteTo then returns io.EOF as an error. Where net/http is still about to look for
+// the body's end, it takes that for a broken connection and drops the answer ("use of
+// closed network connection"). A server on the same machine is quick enough for that.
+// It is no http.RoundTripper, as http.Client keeps a goroutine beside each call of one
+// that it does not know.
 type Client struct{ Next Doer }
 
 // Do implements aws.HTTPClient.

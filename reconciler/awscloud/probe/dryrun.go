@@ -15,9 +15,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/preflight"
 )
 
-// DryRun asks EC2 whether it would launch a machine. What EC2 answers is an error in both
+// DryRun asks EC2 whether it would launch a machine. EC2 answers with an error in both
 // cases; an answer without one would mean that it has launched a machine although it was
-// told not to, and is said as a failure.
+// told not to, and DryRun returns that as a failure.
 // Assumed of AWS: dry-run-checks.
 func (p *Prober) DryRun(ctx context.Context, r preflight.DryRun) (refused, err *observed.Error) {
 	in := &ec2.RunInstancesInput{}
@@ -32,9 +32,13 @@ func (p *Prober) DryRun(ctx context.Context, r preflight.DryRun) (refused, err *
 			n.SubnetId = aws.String(r.Subnet)
 		}
 	}
-	_, failed := p.ec2.RunInstances(ctx, in)
+	out, failed := p.ec2.RunInstances(ctx, in)
 	if failed == nil {
-		return nil, &observed.Error{Kind: observed.Unknown, Service: "ec2", Operation: "RunInstances", Code: "NotDry", Message: "the endpoint takes no notice of DryRun"}
+		launched := "a machine"
+		if len(out.Instances) > 0 {
+			launched = aws.ToString(out.Instances[0].InstanceId)
+		}
+		return nil, &observed.Error{Kind: observed.Unknown, Service: "ec2", Operation: "RunInstances", Code: preflight.CodeNotDry, Message: "the endpoint takes no notice of DryRun and launched " + launched}
 	}
 	if sdk.WouldSucceed(failed) {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package probe asks AWS about what manifests name, for package preflight. What does not
-// exist is an answer and no error: names go into filters, which pass over a missing one
-// where a list of names would fail the call.
+// Package probe asks AWS about what manifests name, for package preflight. A thing that
+// does not exist is an answer and no error: names go into filters, which pass over a
+// missing one where a list of names would fail the call.
 //
 // RunInstances is called as a dry run alone: DryRun is the one function that calls it, and
 // sets the parameter itself.
@@ -50,10 +50,16 @@ const (
 	// Assumed of AWS: pages-of-a-thousand.
 	page         = 1000
 	targetsBatch = 20 // DescribeTargetGroups: ARNs that are sure to fit
+	mostSplits   = 25 // of lists of ARNs, for one plan
 )
 
+// filter takes values as they are: what means anything in EC2's filters is escaped.
 func filter(name string, values ...string) types.Filter {
-	return types.Filter{Name: aws.String(name), Values: values}
+	escaped := make([]string, len(values))
+	for i, v := range values {
+		escaped[i] = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(v)
+	}
+	return types.Filter{Name: aws.String(name), Values: escaped}
 }
 
 // Profile reads an instance profile.
@@ -84,24 +90,15 @@ func unlessMissing(e *observed.Error) error {
 func (p *Prober) KeyPairs(ctx context.Context, names []string) (map[string]bool, error) {
 	found := map[string]bool{}
 	for batch := range slices.Chunk(names, filterValues) {
-		out, err := p.ec2.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{Filters: []types.Filter{filter("key-name", escaped(batch)...)}})
+		out, err := p.ec2.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{Filters: []types.Filter{filter("key-name", batch...)}})
 		if err != nil {
-			return nil, sdk.Classify("ec2", "DescribeKeyPairs", err)
+			return found, sdk.Classify("ec2", "DescribeKeyPairs", err)
 		}
 		for _, k := range out.KeyPairs {
 			found[aws.ToString(k.KeyName)] = true
 		}
 	}
 	return found, nil
-}
-
-// escaped takes the meaning from the wildcards of filters.
-func escaped(names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(n)
-	}
-	return out
 }
 
 // GroupsThatExist reads which security groups exist.
@@ -121,7 +118,7 @@ func (p *Prober) GroupsThatExist(ctx context.Context, ids []string) (map[string]
 			return out.NextToken, nil
 		})
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 	}
 	return found, nil
@@ -144,37 +141,44 @@ func (p *Prober) SubnetRoom(ctx context.Context, ids []string) (map[string]prefl
 			return out.NextToken, nil
 		})
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 	}
 	return found, nil
 }
 
-// TargetGroups reads target groups. A list of ARNs with one that does not exist fails as a
-// whole, and each is asked for by itself then.
+// TargetGroups reads target groups. A list of ARNs fails as a whole if one of them does
+// not exist, or is none. It then asks for halves of the list: so few calls find each that
+// is there, and a text that only looks like an ARN hides no other.
 func (p *Prober) TargetGroups(ctx context.Context, arns []string) (map[string]preflight.TargetGroup, error) {
-	found := map[string]preflight.TargetGroup{}
-	read := func(arns []string) *observed.Error {
+	found, spare := map[string]preflight.TargetGroup{}, mostSplits
+	var read func(arns []string) *observed.Error
+	read = func(arns []string) *observed.Error {
 		out, err := p.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: arns})
-		if err != nil {
-			return sdk.Classify("elasticloadbalancing", "DescribeTargetGroups", err)
+		if err == nil {
+			for _, g := range out.TargetGroups {
+				found[aws.ToString(g.TargetGroupArn)] = preflight.TargetGroup{VPC: aws.ToString(g.VpcId), Type: string(g.TargetType)}
+			}
+			return nil
 		}
-		for _, g := range out.TargetGroups {
-			found[aws.ToString(g.TargetGroupArn)] = preflight.TargetGroup{VPC: aws.ToString(g.VpcId), Type: string(g.TargetType)}
+		e := sdk.Classify("elasticloadbalancing", "DescribeTargetGroups", err)
+		switch {
+		case e.Kind != observed.NotFound && e.Kind != observed.Invalid:
+			return e
+		case len(arns) == 1:
+			return nil
+		case spare == 0:
+			return preflight.TooMany(e.Service, e.Operation)
 		}
-		return nil
+		spare--
+		if failed := read(arns[:len(arns)/2]); failed != nil {
+			return failed
+		}
+		return read(arns[len(arns)/2:])
 	}
 	for batch := range slices.Chunk(arns, targetsBatch) {
-		err := read(batch)
-		if err != nil && err.Kind == observed.NotFound && len(batch) > 1 {
-			for _, arn := range batch {
-				if err = read([]string{arn}); err != nil && err.Kind != observed.NotFound {
-					break
-				}
-			}
-		}
-		if err != nil && err.Kind != observed.NotFound {
-			return nil, err
+		if err := read(batch); err != nil {
+			return found, err
 		}
 	}
 	return found, nil
@@ -193,9 +197,9 @@ func (p *Prober) PlacementGroups(ctx context.Context, names []string) (map[strin
 	}
 	for _, key := range []string{"group-name", "group-id"} {
 		for batch := range slices.Chunk(by[key], filterValues) {
-			out, err := p.ec2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{filter(key, escaped(batch)...)}})
+			out, err := p.ec2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{filter(key, batch...)}})
 			if err != nil {
-				return nil, sdk.Classify("ec2", "DescribePlacementGroups", err)
+				return found, sdk.Classify("ec2", "DescribePlacementGroups", err)
 			}
 			for _, g := range out.PlacementGroups {
 				name := aws.ToString(g.GroupName)

@@ -29,7 +29,7 @@ func (p *Prober) InstanceTypes(ctx context.Context, names []string) (map[string]
 			return out.NextToken, nil
 		})
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 	}
 	return found, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 )
@@ -63,4 +64,14 @@ func OfEKS(c *eks.Client) EKSCalls {
 		ListNodegroups:    c.ListNodegroups,
 		ListUpdates:       c.ListUpdates,
 	}
+}
+
+// CloudWatchCalls are those of CloudWatch.
+type CloudWatchCalls struct {
+	DescribeAlarms func(context.Context, *cloudwatch.DescribeAlarmsInput, ...func(*cloudwatch.Options)) (*cloudwatch.DescribeAlarmsOutput, error)
+}
+
+// OfCloudWatch takes them from a client.
+func OfCloudWatch(c *cloudwatch.Client) CloudWatchCalls {
+	return CloudWatchCalls{DescribeAlarms: c.DescribeAlarms}
 }

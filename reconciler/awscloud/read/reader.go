@@ -1,7 +1,7 @@
 // Package read is each read of AWS that observing and filling make, as weir's values. It
-// remembers nothing and decides nothing: it knows the pages of a list, the batches that a
-// request takes, what AWS leaves out of an answer, and how AWS says that something is not
-// there, which is an answer here and no error.
+// remembers nothing and decides nothing. It knows the pages of a list, the batches that a
+// request takes, and what AWS leaves out of an answer; and AWS's ways to say that
+// something is not there, which is an answer here and no error.
 //
 // # Two ways to read an answer
 //
@@ -22,6 +22,7 @@ type Reader struct {
 	EC2         EC2Calls
 	AutoScaling AutoScalingCalls
 	EKS         EKSCalls
+	CloudWatch  CloudWatchCalls
 	Now         func() time.Time
 	Clock       func() time.Time // compared with times that AWS tells
 }

@@ -12,8 +12,10 @@
 //
 //   - throttle.go: each attempt takes a token of its API's bucket first. AWS's limits
 //     belong to the whole account, so weir takes a share of them; "too fast" halves the
-//     flow, and each success gives a little back. Who reaches one account by several
-//     roles shares the Limits.
+//     flow, and each success gives a little back. Several roles in one account share
+//     its Limits.
+//   - fence.go: where several daemons share the accounts, each attempt that may change
+//     something begins only while this one's lease lasts, and is cut before the lease ends.
 //   - retry.go: the SDK's retryer, the only code that tries again. Nothing above it
 //     repeats a call within a pass: the next pass is the next try.
 //   - bounds.go: no answer is larger, longer or deeper than weir takes, whoever the
@@ -57,11 +59,13 @@ type Options struct {
 	// limits on the client's side, unless Limits are given.
 	Embedded bool
 	// Limits are shared with others that reach the same account; nil: they are
-	// this Client's own, with DefaultShare.
+	// this Client's own, with defaultShare.
 	Limits *Limits
 	// Yields makes reads wait for what the others who share the Limits leave: half of
 	// what may be read at once stays theirs.
 	Yields bool
+	// Fence is asked before each attempt that may change AWS; nil: none may be kept back.
+	Fence Fence
 	// Attempts is how often a call is tried, maxAttempts if 0.
 	Attempts int
 	Logger   *slog.Logger     // nil: nothing is logged

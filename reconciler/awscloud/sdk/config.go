@@ -79,6 +79,9 @@ func Load(ctx context.Context, o Options) (*Client, error) {
 	role := cfg.Credentials
 	cfg.Credentials = aws.NewCredentialsCache(markedCredentials{inner: role, role: o.RoleARN})
 	cfg.APIOptions = append(cfg.APIOptions, forgetExpired{own, role, cfg.Credentials}.install)
+	if o.Fence != nil {
+		cfg.APIOptions = append(cfg.APIOptions, fenced{o.Fence}.install)
+	}
 	c.Config = cfg
 	return c, nil
 }

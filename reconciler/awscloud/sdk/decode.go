@@ -14,9 +14,9 @@ import (
 // operationDeserializer is the SDK's name for the step that decodes an answer.
 const operationDeserializer = "OperationDeserializer"
 
-// ReadPage returns an option for a client's stack that makes read decode the body of
-// an answer, instead of the SDK's general decoding; errors are left to that. the call then
-// returns output; read has to give it what the caller needs of the page. read may be called
+// ReadPage returns an option for a client's stack that makes read decode the body of an
+// answer, instead of the SDK's general decoding; that still decodes errors. The call then
+// returns output, so read has to give it what the caller needs of the page. read may run
 // again after a retry.
 func ReadPage(read func(body []byte) (output any, err error)) func(*middleware.Stack) error {
 	return func(stack *middleware.Stack) error {

@@ -168,8 +168,13 @@ func Classify(service, operation string, err error) *observed.Error {
 	}
 	var missing *credentialsError
 	var bound *boundError
+	var fence *fenceError
 	var api smithy.APIError
 	switch {
+	case errors.As(err, &fence) && fence.sent:
+		out.Kind, out.Code, out.Message = observed.Transient, "LeaseEnded", fence.Error()+": the next look tells what came of it"
+	case errors.As(err, &fence):
+		out.Kind, out.Code, out.Message = observed.Fenced, "NotSent", fence.Error()
 	case errors.As(err, &missing):
 		classifyCredentials(out, missing)
 	case errors.As(err, &bound):

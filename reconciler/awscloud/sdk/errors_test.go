@@ -147,8 +147,7 @@ func TestARefusedTagIsExplained(t *testing.T) {
 	}
 }
 
-// What AWS encoded is the only way to the statement that denied the call, so it is
-// kept whole, where a blob in any other message is cut out.
+// Only AWS's encoded message leads to the statement that denied the call, so weir keeps it whole, and cuts a blob out of any other message.
 func TestDeniedKeepsTheEncodedMessage(t *testing.T) {
 	encoded := strings.Repeat("SAh2nDlM_rJs7hFuZ5hszTmXB0Cpmz2KENOOFaiMYyH7cyIdM-", 40)
 	e := Classify("eks", "CreateNodegroup", &smithy.GenericAPIError{Code: "InvalidRequestException",

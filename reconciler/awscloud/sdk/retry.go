@@ -16,11 +16,10 @@ const (
 	embeddedBackoff = 20 * time.Millisecond
 )
 
-// newRetryer returns the SDK's standard retryer. A write may be retried after a
-// lost answer, although the first attempt may have had its effect, because
-// every write of package execute is either the same when done twice, or carries a client
-// token, or knows its own work when AWS says that it exists already. One without any of
-// these uses its own retryer.
+// newRetryer returns the SDK's standard retryer. A write may be retried after a lost
+// answer, although the first attempt may have had its effect. For every write of package
+// execute is the same when done twice, or carries a client token, or knows its own work
+// when AWS says that it exists already. One without any of these uses its own retryer.
 func newRetryer(attempts int, backoff time.Duration) aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts

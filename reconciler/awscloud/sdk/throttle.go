@@ -10,16 +10,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// DefaultShare is the part of AWS's published rate limits that weir takes for
+// defaultShare is the part of AWS's published rate limits that weir takes for
 // its writes. The limits belong to the whole account and region.
-const DefaultShare = 0.25
+const defaultShare = 0.25
 
 // unlimited as a share turns the waiting off.
 const unlimited = math.MaxFloat64
 
 // LimitOptions say how much of AWS's rate limits to take, and by which clock.
 type LimitOptions struct {
-	// Share is the part of AWS's limits for writes, DefaultShare if 0.
+	// Share is the part of AWS's limits for writes, defaultShare if 0.
 	Share float64
 	Now   func() time.Time // nil: time.Now
 	// Sleep waits, or returns the context's error; nil waits in real time.
@@ -42,7 +42,7 @@ type limitKey struct{ account, region, endpoint string }
 // NewLimits returns limits of which nothing is used yet.
 func NewLimits(o LimitOptions) *Limits {
 	if o.Share == 0 {
-		o.Share = DefaultShare
+		o.Share = defaultShare
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -119,6 +119,7 @@ var readLimits = map[string]limit{
 	"eks:*":         {40, 8},
 	"ssm:*":         {30, 20},
 	"iam:*":         {30, 10},
+	"cloudwatch:*":  {8, 3}, // AWS takes 9 a second
 }
 
 // otherLimit is for what the lists do not name.

@@ -116,7 +116,7 @@ func TestTheFlowFollowsWhatOthersLeave(t *testing.T) {
 		limits := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep})
 		th := limits.of(limitKey{"1", "r", ""})
 		b := th.bucket("ec2", "CreateLaunchTemplate")
-		// What AWS has for weir: the others keep its bucket all but empty.
+		// The rate that AWS has left for weir: others keep its bucket all but empty.
 		aws := rate.NewLimiter(b.full*rate.Limit(left), 2)
 		const calls = 3000
 		throttled, began := 0, v.now

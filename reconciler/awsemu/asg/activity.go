@@ -221,9 +221,7 @@ func writeActivity(w *wire.XML, a *activity) {
 	w.Text("Description", a.Description)
 	w.Text("Cause", a.Cause)
 	w.Time("StartTime", a.Start)
-	if !a.End.IsZero() {
-		w.Time("EndTime", a.End)
-	}
+	w.OptionalTime("EndTime", a.End)
 	w.Text("StatusCode", a.Status)
 	w.Optional("StatusMessage", a.Message)
 	w.Integer("Progress", a.Progress)

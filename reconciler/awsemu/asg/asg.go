@@ -10,6 +10,7 @@
 package asg
 
 import (
+	"github.com/weir-gitops/weir/reconciler/awsemu/cloudwatch"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
@@ -19,6 +20,7 @@ import (
 type Region struct {
 	*world.Region `json:"-"`
 	ec2           *ec2.Region
+	alarms        *cloudwatch.Region
 	listeners     *world.Script[HookListener]
 
 	Groups        world.Table[*Group]        // by name
@@ -126,7 +128,7 @@ func Timers() map[string]func(*Region, string) {
 }
 
 // Join connects the region, which is new or was read from JSON, with EC2, of which
-// groups launch their instances.
-func (r *Region) Join(base *world.Region, machines *ec2.Region, listeners *world.Script[HookListener]) {
-	r.Region, r.ec2, r.listeners = base, machines, listeners
+// groups launch their instances, and the alarms that end refreshes.
+func (r *Region) Join(base *world.Region, machines *ec2.Region, alarms *cloudwatch.Region, listeners *world.Script[HookListener]) {
+	r.Region, r.ec2, r.alarms, r.listeners = base, machines, alarms, listeners
 }

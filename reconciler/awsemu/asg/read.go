@@ -173,34 +173,22 @@ func writeScalingGroup(w *wire.XML, r *Region, g *Group, instances bool) {
 	}
 	w.Close("Instances")
 	w.Time("CreatedTime", g.Created)
-	w.Open("SuspendedProcesses")
-	for _, s := range g.Suspended {
-		w.Open("member")
+	wire.List(w, "SuspendedProcesses", "member", g.Suspended, func(s suspension) {
 		w.Text("ProcessName", s.Process)
 		w.Text("SuspensionReason", s.Reason)
-		w.Close("member")
-	}
-	w.Close("SuspendedProcesses")
+	})
 	w.Optional("PlacementGroup", g.PlacementGroup)
 	w.Text("VPCZoneIdentifier", strings.Join(g.Subnets, ","))
-	w.Open("EnabledMetrics")
-	for _, m := range g.Metrics {
-		w.Open("member")
+	wire.List(w, "EnabledMetrics", "member", g.Metrics, func(m string) {
 		w.Text("Metric", m)
 		w.Text("Granularity", metricGranularity)
-		w.Close("member")
-	}
-	w.Close("EnabledMetrics")
+	})
 	if g.Deleting {
 		w.Text("Status", "Delete in progress")
 	}
-	w.Open("Tags")
-	for _, t := range g.Tags {
-		w.Open("member")
+	wire.List(w, "Tags", "member", g.Tags, func(t GroupTag) {
 		writeGroupTag(w, g.Name, t)
-		w.Close("member")
-	}
-	w.Close("Tags")
+	})
 	writeGroupPolicies(w, g)
 }
 
@@ -305,9 +293,7 @@ func writeConfig(w *wire.XML, c GroupConfig) {
 	w.Open("MixedInstancesPolicy")
 	w.Open("LaunchTemplate")
 	writeSpec(w, "LaunchTemplateSpecification", c.Mixed.Base)
-	w.Open("Overrides")
-	for _, o := range c.Mixed.Overrides {
-		w.Open("member")
+	wire.List(w, "Overrides", "member", c.Mixed.Overrides, func(o Override) {
 		w.Optional("InstanceType", o.InstanceType)
 		w.Optional("WeightedCapacity", o.Weight)
 		if o.Template != nil {
@@ -315,9 +301,7 @@ func writeConfig(w *wire.XML, c GroupConfig) {
 		}
 		structure(w, "InstanceRequirements", o.Requirements)
 		w.Optional("ImageId", o.ImageID)
-		w.Close("member")
-	}
-	w.Close("Overrides")
+	})
 	w.Close("LaunchTemplate")
 	d := c.Mixed.Distribution
 	w.Open("InstancesDistribution")

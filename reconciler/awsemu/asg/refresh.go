@@ -45,6 +45,7 @@ type refresh struct {
 	Batch        []string  // members that end once the surge is in service
 	Checkpoint   int       // index of the next checkpoint
 	ResumeAt     time.Time // a checkpoint's delay ends
+	BakedAt      time.Time // the bake time ends
 	Progress     time.Time // when something was last achieved
 	FailuresSeen int64     // the group's failed launches before
 	Tick         int64     // the timer that counts; older ones do not
@@ -63,6 +64,7 @@ type refreshPrefs struct {
 	Protected       string
 	Standby         string
 	BakeTime        *int64 // seconds
+	Alarms          []string
 }
 
 // rollbackDetails say how far a refresh was when it was rolled back.
@@ -113,9 +115,6 @@ func (in *startRefreshInput) Check() error {
 		}
 	}
 	p := &in.Preferences
-	for _, name := range p.AlarmSpecification.Alarms {
-		return invalid("The alarm %s does not exist: the emulator has no CloudWatch alarms", name)
-	}
 	for k, n := range p.CheckpointPercentages {
 		if k > 0 && p.CheckpointPercentages[k-1] >= n {
 			return invalid("CheckpointPercentages must be unique and in ascending order.")
@@ -139,7 +138,7 @@ func (in *startRefreshInput) prefs() refreshPrefs {
 	p := &in.Preferences
 	return refreshPrefs{
 		MaxHealthy: p.MaxHealthyPercentage, Warmup: p.InstanceWarmup, Checkpoints: p.CheckpointPercentages, CheckpointDelay: p.CheckpointDelay,
-		SkipMatching: p.SkipMatching, AutoRollback: p.AutoRollback, BakeTime: p.BakeTime,
+		SkipMatching: p.SkipMatching, AutoRollback: p.AutoRollback, BakeTime: p.BakeTime, Alarms: p.AlarmSpecification.Alarms,
 		Protected: cmp.Or(p.ScaleInProtectedInstances, "Wait"), Standby: cmp.Or(p.StandbyInstances, "Wait"),
 	}
 }
@@ -156,6 +155,11 @@ func startInstanceRefresh(rq *request, in startRefreshInput) error {
 		return wire.Fail("InstanceRefreshInProgress", "An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.")
 	}
 	f := &refresh{Status: refreshPending, Start: r.Now(), Progress: r.Now(), Prefs: in.prefs(), FirstSeq: g.Launched, FailuresSeen: g.FailuresTotal}
+	for _, name := range f.Prefs.Alarms {
+		if r.alarms.StateOf(name) == "" {
+			return invalid("The alarm %s does not exist.", name)
+		}
+	}
 	if failed := in.configure(r, g, f); failed != nil {
 		return failed
 	}
@@ -188,6 +192,9 @@ func (in *startRefreshInput) configure(r *Region, g *Group, f *refresh) *wire.Er
 			return err
 		}
 		f.Desired = &c
+	}
+	if p := f.Prefs.Checkpoints; len(p) > 0 && p[len(p)-1] < int64(r.Quota("last-checkpoint")) {
+		return invalid("The last value of CheckpointPercentages must be at least %d.", r.Quota("last-checkpoint"))
 	}
 	if f.Prefs.AutoRollback && (!g.Config.pinned(r) || !f.Desired.pinned(r)) {
 		return invalid("AutoRollback cannot be used with a launch template version of $Latest or $Default or with an AMI ID from a Systems Manager parameter.")

@@ -49,9 +49,7 @@ func writeRefresh(w *wire.XML, g *Group, f *refresh) {
 	w.Text("Status", f.Status)
 	w.Optional("StatusReason", f.Reason)
 	w.Time("StartTime", f.Start)
-	if !f.End.IsZero() {
-		w.Time("EndTime", f.End)
-	}
+	w.OptionalTime("EndTime", f.End)
 	if f.Status != refreshPending {
 		w.Integer("PercentageComplete", f.Percent)
 	}
@@ -107,4 +105,9 @@ func writePreferences(w *wire.XML, f *refreshPrefs) {
 	w.Text("ScaleInProtectedInstances", f.Protected)
 	w.Text("StandbyInstances", f.Standby)
 	w.OptionalInt("BakeTime", f.BakeTime)
+	if len(f.Alarms) > 0 {
+		w.Open("AlarmSpecification")
+		w.Texts("Alarms", "member", f.Alarms)
+		w.Close("AlarmSpecification")
+	}
 }

@@ -2,9 +2,11 @@ package asg
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/awsemu/cloudwatch"
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
@@ -51,7 +53,15 @@ func (r *replacement) step() time.Duration {
 			r.end(refreshCancelled, r.f.Reason)
 		}
 		return batch
-	case refreshBaking:
+	case refreshInProgress, refreshBaking, refreshPending:
+		if name := r.inAlarm(); name != "" {
+			r.fail("The CloudWatch alarm " + name + " is in the ALARM state.")
+			return batch
+		}
+	}
+	if left := r.f.BakedAt.Sub(r.Now()); r.f.Status == refreshBaking && left > 0 {
+		return left
+	} else if r.f.Status == refreshBaking {
 		r.succeed()
 		return batch
 	}
@@ -76,6 +86,27 @@ func (r *replacement) step() time.Duration {
 		return batch
 	}
 	return r.advance()
+}
+
+// inAlarm is an alarm of the refresh that is in alarm, "" for none. One that was deleted
+// is none.
+func (r *replacement) inAlarm() string {
+	for _, name := range r.f.Prefs.Alarms {
+		if r.alarms.StateOf(name) == cloudwatch.InAlarm {
+			return name
+		}
+	}
+	return ""
+}
+
+// AlarmChanged makes refreshes that name an alarm look at it.
+func (r *Region) AlarmChanged(name string) {
+	for _, key := range r.Groups.Sorted() {
+		g := r.Groups.Get(key)
+		if f := g.activeRefresh(); f != nil && slices.Contains(f.Prefs.Alarms, name) {
+			(&replacement{r, g, f}).tick(r.Timings().RefreshBatch / 2)
+		}
+	}
 }
 
 // advance goes on after a batch: all members are in service.
@@ -105,7 +136,7 @@ func (r *replacement) advance() time.Duration {
 		}
 		return r.complete()
 	}
-	if done, wait := r.f.checkpoint(r.Now()); done {
+	if done, wait := r.checkpoint(r.Now()); done {
 		return r.complete()
 	} else if wait > 0 {
 		return wait
@@ -156,13 +187,14 @@ func (f *refresh) note(left int64, now time.Time) {
 
 // checkpoint passes the checkpoints that are reached. It returns whether the last
 // one was and is below 100, or else how long to wait at one.
-func (f *refresh) checkpoint(now time.Time) (done bool, wait time.Duration) {
+func (r *replacement) checkpoint(now time.Time) (done bool, wait time.Duration) {
+	f := r.f
 	if f.Status == refreshRollingBack {
 		return false, 0
 	}
 	reached := false
 	at := int64(0)
-	for f.Checkpoint < len(f.Prefs.Checkpoints) && f.Total-f.Left >= f.checkpointCount() {
+	for f.Checkpoint < len(f.Prefs.Checkpoints) && r.short() <= 0 {
 		at = f.Prefs.Checkpoints[f.Checkpoint]
 		f.Checkpoint++
 		reached = true
@@ -181,9 +213,12 @@ func (f *refresh) checkpoint(now time.Time) (done bool, wait time.Duration) {
 	return false, wait
 }
 
-// checkpointCount is how many members must be replaced at the next checkpoint.
-func (f *refresh) checkpointCount() int64 {
-	return (f.Total*f.Prefs.Checkpoints[f.Checkpoint] + 99) / 100
+// short is how many members must still be replaced at the next checkpoint. Its percentage is
+// that of all the group's instances, of which the new ones count and those that match
+// already ("Add checkpoints to an instance refresh" in the user guide).
+func (r *replacement) short() int64 {
+	members := int64(len(Keep(r.g.Members, (*Member).Active)))
+	return (members*r.f.Prefs.Checkpoints[r.f.Checkpoint]+99)/100 - (members - r.f.Left)
 }
 
 // replaceBatch replaces the next members: as many at once as the percentages
@@ -204,7 +239,7 @@ func (r *replacement) replaceBatch(stale []*Member) time.Duration {
 	}
 	size, surge := r.f.batchSize(int64(len(Keep(r.g.Members, (*Member).Active))))
 	if r.f.Status == refreshInProgress && r.f.Checkpoint < len(r.f.Prefs.Checkpoints) {
-		size = min(size, r.f.checkpointCount()-(r.f.Total-r.f.Left))
+		size = min(size, r.short())
 	}
 	for _, m := range open[:min(max(size, 1), int64(len(open)))] {
 		if surge {
@@ -266,7 +301,7 @@ func (r *replacement) complete() time.Duration {
 		return 0
 	}
 	if bake := r.f.Prefs.BakeTime; bake != nil && *bake > 0 {
-		r.f.Status = refreshBaking
+		r.f.Status, r.f.BakedAt = refreshBaking, r.Now().Add(time.Duration(*bake)*time.Second)
 		return time.Duration(*bake) * time.Second
 	}
 	r.succeed()

@@ -104,12 +104,7 @@ func describeInstances(rq *request, in describeInstancesInput) error {
 	})
 }
 
-func instanceNotFound(id string) *wire.Error {
-	if !validID(id, "i-") {
-		return wire.Fail("InvalidInstanceID.Malformed", "Invalid id: \"%s\"", id)
-	}
-	return wire.Fail("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
-}
+var instanceNotFound = notFound("i-", "InvalidInstanceID", "instance")
 
 func writeInstance(w *wire.XML, r *Region, in *Instance) {
 	w.Text("instanceId", in.ID)
@@ -156,16 +151,12 @@ func writeInstance(w *wire.XML, r *Region, in *Instance) {
 }
 
 func (r *Region) writeGroupSet(w *wire.XML, ids []string) {
-	w.Open("groupSet")
-	for _, id := range ids {
-		w.Open("item")
+	wire.List(w, "groupSet", "item", ids, func(id string) {
 		w.Text("groupId", id)
 		if g := r.SecurityGroups.Get(id); g != nil {
 			w.Text("groupName", g.Name)
 		}
-		w.Close("item")
-	}
-	w.Close("groupSet")
+	})
 }
 
 func writeState(w *wire.XML, element, state string) {

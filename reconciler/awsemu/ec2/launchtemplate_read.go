@@ -86,14 +86,10 @@ func writeWarning(rq *request, data wire.Data) {
 	}
 	w := &rq.XML
 	w.Open("warning")
-	w.Open("errorSet")
-	for _, e := range found {
-		w.Open("item")
+	wire.List(w, "errorSet", "item", found, func(e *wire.Error) {
 		w.Text("code", e.Code)
 		w.Text("message", e.Message)
-		w.Close("item")
-	}
-	w.Close("errorSet")
+	})
 	w.Close("warning")
 }
 

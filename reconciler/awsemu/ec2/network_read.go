@@ -39,12 +39,17 @@ func describeVpcs(rq *request, in describeVpcsInput) error {
 	return runDescribe(rq, in.describe, in.VpcIDs, &r.Vpcs, match, vpcNotFound, "vpcSet", func(v *Vpc) { writeVpc(&rq.XML, r, v) })
 }
 
-func vpcNotFound(id string) *wire.Error {
-	if !validID(id, "vpc-") {
-		return wire.Fail("InvalidVpcID.Malformed", "Invalid id: \"%s\"", id)
+// notFound says of an id that it has no resource, or is no id.
+func notFound(prefix, code, noun string) func(id string) *wire.Error {
+	return func(id string) *wire.Error {
+		if !validID(id, prefix) {
+			return wire.Fail(code+".Malformed", "Invalid id: \"%s\"", id)
+		}
+		return wire.Fail(code+".NotFound", "The "+noun+" ID '%s' does not exist", id)
 	}
-	return wire.Fail("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", id)
 }
+
+var vpcNotFound = notFound("vpc-", "InvalidVpcID", "vpc")
 
 func writeVpc(w *wire.XML, r *Region, v *Vpc) {
 	w.Text("vpcId", v.ID)
@@ -96,12 +101,7 @@ func describeSubnets(rq *request, in describeSubnetsInput) error {
 	return runDescribe(rq, in.describe, in.SubnetIDs, &r.Subnets, match, subnetNotFound, "subnetSet", func(s *Subnet) { writeSubnet(&rq.XML, r, s) })
 }
 
-func subnetNotFound(id string) *wire.Error {
-	if !validID(id, "subnet-") {
-		return wire.Fail("InvalidSubnetID.Malformed", "Invalid id: \"%s\"", id)
-	}
-	return wire.Fail("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
-}
+var subnetNotFound = notFound("subnet-", "InvalidSubnetID", "subnet")
 
 func writeSubnet(w *wire.XML, r *Region, s *Subnet) {
 	w.Text("subnetId", s.ID)

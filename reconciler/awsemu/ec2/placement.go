@@ -191,7 +191,7 @@ func (r seeder) applyPlacementGroup(s seedPlacementGroup) error {
 		return err
 	}
 	if !slices.Contains([]string{"cluster", "spread", "partition"}, in.Strategy) {
-		return errors.New("its strategy is none of cluster, spread and partition")
+		return errors.New("its strategy must be cluster, spread or partition")
 	}
 	r.addPlacementGroup(cmp.Or(s.ID, r.SeedID("pg", s.Name)), in)
 	return nil

@@ -46,13 +46,9 @@ func runInstances(rq *request, in wire.Data) error {
 		w.Text("ownerId", r.Account)
 		w.Open("groupSet")
 		w.Close("groupSet")
-		w.Open("instancesSet")
-		for _, one := range made {
-			w.Open("item")
+		wire.List(w, "instancesSet", "item", made, func(one *Instance) {
 			writeInstance(w, r.Region, one)
-			w.Close("item")
-		}
-		w.Close("instancesSet")
+		})
 		return made[0].ID, nil
 	})
 }

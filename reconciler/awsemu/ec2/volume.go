@@ -79,9 +79,7 @@ func (r *Region) volumesOf(in *Instance) []*Volume {
 
 // writeDevices writes what an instance's volumes are attached as.
 func (r *Region) writeDevices(w *wire.XML, in *Instance) {
-	w.Open("blockDeviceMapping")
-	for _, v := range r.volumesOf(in) {
-		w.Open("item")
+	wire.List(w, "blockDeviceMapping", "item", r.volumesOf(in), func(v *Volume) {
 		w.Text("deviceName", v.Device)
 		w.Open("ebs")
 		w.Text("volumeId", v.ID)
@@ -89,9 +87,7 @@ func (r *Region) writeDevices(w *wire.XML, in *Instance) {
 		w.Time("attachTime", v.Created)
 		w.Boolean("deleteOnTermination", v.Ends)
 		w.Close("ebs")
-		w.Close("item")
-	}
-	w.Close("blockDeviceMapping")
+	})
 }
 
 type describeVolumesInput struct {

@@ -10,20 +10,37 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
+// update makes an update of a nodegroup, once for a token, if it can be updated now.
+func update(rq *request, token string, begin func(*Cluster, *nodegroup) (*Update, *wire.Error)) (any, error) {
+	err := rq.Idempotent(token, func(string) bool { return true }, func() (string, error) {
+		c, ng, err := nodegroupOf(rq)
+		if err != nil {
+			return "", err
+		}
+		failed := ng.updatable(c)
+		if failed == nil {
+			var u *Update
+			if u, failed = begin(c, ng); failed == nil {
+				rq.Reply = u.out()
+				return ng.Name, nil
+			}
+		}
+		return "", failed.With("clusterName", c.Name).With("nodegroupName", ng.Name)
+	})
+	return rq.Reply, err
+}
+
 // updatable says whether a nodegroup can be updated now.
 func (ng *nodegroup) updatable(c *Cluster) *wire.Error {
-	var err *wire.Error
 	switch {
 	case ng.Status == updating:
-		err = wire.Fail("ResourceInUseException", "Nodegroup cannot be updated as it is currently not in Active State")
+		return wire.Fail("ResourceInUseException", "Nodegroup cannot be updated as it is currently not in Active State")
 	case ng.Status != active:
-		err = refused("Nodegroup cannot be updated as it is currently in %s state", ng.Status)
+		return refused("Nodegroup cannot be updated as it is currently in %s state", ng.Status)
 	case c.Status != active:
-		err = refused("Cluster '%s' is not in ACTIVE status", c.Name)
-	default:
-		return nil
+		return refused("Cluster '%s' is not in ACTIVE status", c.Name)
 	}
-	return err.With("clusterName", c.Name).With("nodegroupName", ng.Name)
+	return nil
 }
 
 // maxUpdates is how many updates of a nodegroup are remembered.
@@ -58,17 +75,10 @@ type updateConfigInput struct {
 
 func updateNodegroupConfig(rq *request, in updateConfigInput) (any, error) {
 	r := rq.Region
-	err := rq.Idempotent(in.Token, func(string) bool { return true }, func() (string, error) {
-		c, ng, err := nodegroupOf(rq)
-		if err != nil {
-			return "", err
-		}
-		if err := ng.updatable(c); err != nil {
-			return "", err
-		}
+	return update(rq, in.Token, func(_ *Cluster, ng *nodegroup) (*Update, *wire.Error) {
 		changed := *ng
 		if err := in.apply(r, &changed); err != nil {
-			return "", err.With("clusterName", c.Name).With("nodegroupName", ng.Name)
+			return nil, err
 		}
 		*ng = changed
 		r.resize(ng, in.Scaling)
@@ -77,10 +87,8 @@ func updateNodegroupConfig(rq *request, in updateConfigInput) (any, error) {
 		}
 		u := r.beginUpdate(ng, "ConfigUpdate", in.params())
 		r.tickNodegroup(ng, r.Timings().NodegroupUpdate)
-		rq.Reply = u.out()
-		return ng.Name, nil
+		return u, nil
 	})
-	return rq.Reply, err
 }
 
 // empty says whether a request asks for nothing.

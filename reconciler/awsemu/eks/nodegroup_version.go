@@ -19,26 +19,17 @@ type updateVersionInput struct {
 
 func updateNodegroupVersion(rq *request, in updateVersionInput) (any, error) {
 	r := rq.Region
-	err := rq.Idempotent(in.Token, func(string) bool { return true }, func() (string, error) {
-		c, ng, err := nodegroupOf(rq)
+	return update(rq, in.Token, func(c *Cluster, ng *nodegroup) (*Update, *wire.Error) {
+		next, err := r.targetOf(c, ng, &in)
 		if err != nil {
-			return "", err
-		}
-		if err := ng.updatable(c); err != nil {
-			return "", err
-		}
-		next, failed := r.targetOf(c, ng, &in)
-		if failed != nil {
-			return "", failed.With("clusterName", c.Name).With("nodegroupName", ng.Name)
+			return nil, err
 		}
 		next.Progress = r.Now()
 		ng.Next = next
 		u := r.beginUpdate(ng, "VersionUpdate", next.params(ng))
 		r.tickNodegroup(ng, r.Timings().InstancePending)
-		rq.Reply = u.out()
-		return ng.Name, nil
+		return u, nil
 	})
-	return rq.Reply, err
 }
 
 // params name what the update changes.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
@@ -82,6 +83,8 @@ type describeInput struct {
 	PageSize                *int64
 }
 
+var targetGroupARN = regexp.MustCompile(`^arn:[^:]+:elasticloadbalancing:[^:]+:[0-9]{12}:targetgroup/[^/]+/[0-9a-f]{16}$`)
+
 func describeTargetGroups(rq *request, in describeInput) error {
 	r := rq.Region
 	ways := 0
@@ -99,6 +102,11 @@ func describeTargetGroups(rq *request, in describeInput) error {
 	named := map[string]bool{}
 	for _, arn := range r.TargetGroups.Sorted() {
 		named[r.TargetGroups.Get(arn).Name] = true
+	}
+	for _, arn := range in.TargetGroupArns {
+		if !targetGroupARN.MatchString(arn) {
+			return wire.Fail("ValidationError", "'%s' is not a valid target group ARN", arn)
+		}
 	}
 	for _, arn := range in.TargetGroupArns {
 		if !r.TargetGroups.Has(arn) {

@@ -48,6 +48,9 @@ type Service struct {
 	Version    string                `json:"version"`
 	Namespace  string                `json:"namespace,omitempty"` // of XML answers
 	Target     string                `json:"target,omitempty"`    // prefix of X-Amz-Target
+	JSON       string                `json:"json,omitempty"`      // version of the JSON protocol
+	CBOR       bool                  `json:"cbor,omitempty"`      // it speaks RPC v2 with CBOR as well as JSON
+	Codes      bool                  `json:"codes,omitempty"`     // errors tell the code that the query protocol had
 	Operations map[string]*Operation `json:"operations"`
 	Shapes     map[string]*Shape     `json:"shapes"`
 }

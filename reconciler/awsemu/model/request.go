@@ -59,7 +59,7 @@ func Object(body []byte) (map[string]any, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
-	if err := dec.Decode(&out); err != nil {
+	if err := dec.Decode(&out); err != nil || out == nil {
 		return nil, errNotJSON
 	}
 	return out, nil
@@ -189,7 +189,17 @@ func Find(r *http.Request, body []byte) (*Operation, []Fault) {
 		}
 		return op, op.CheckForm(f)
 	}
-	object, err := Object(body)
+	name, inCBOR := sv.CBOROperation(r)
+	var err error
+	if inCBOR {
+		body, err = JSONOfCBOR(body)
+	} else {
+		name, _ = strings.CutPrefix(r.Header.Get("X-Amz-Target"), sv.Target+".")
+	}
+	object := map[string]any{}
+	if err == nil {
+		object, err = Object(body)
+	}
 	if err != nil {
 		return nil, []Fault{{Kind: Type, Path: sv.Name, Rule: err.Error()}}
 	}
@@ -200,7 +210,6 @@ func Find(r *http.Request, body []byte) (*Operation, []Fault) {
 		}
 		return op, op.CheckJSON(object, labels, r.URL.Query())
 	}
-	name, _ := strings.CutPrefix(r.Header.Get("X-Amz-Target"), sv.Target+".")
 	op := sv.Operations[name]
 	if op == nil {
 		return noSuch(name)

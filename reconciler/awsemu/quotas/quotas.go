@@ -2,9 +2,9 @@
 // resources in a region, and what AWS gives a new account.
 //
 // The values that are applied are those that the emulator's services hold callers to;
-// they are set by name ([world.QuotaNames]), for all regions or for one. Which of AWS's
-// quotas is which name's stands in one table here. A quota that is not in the table does
-// not exist, though AWS has it.
+// they are set by name ([world.QuotaNames]), for all regions or for one. One table here
+// maps the names to AWS's quotas. A quota that is not in the table does not exist,
+// though AWS has it.
 package quotas
 
 import (

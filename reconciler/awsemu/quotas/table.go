@@ -32,6 +32,7 @@ func quotas() []quota {
 		{"eks", "L-1194D53C", "Clusters", 100, "clusters", ""},
 		{"eks", "L-6D54EA21", "Managed node groups per cluster", 30, "nodegroups-per-cluster", ""},
 		{"eks", "L-BD136A63", "Nodes per managed node group", 450, "nodes-per-nodegroup", ""},
+		{"dynamodb", "L-F98FE922", "Maximum number of tables", 2500, "dynamodb-tables", ""},
 		{"vpc", "L-F678F1CE", "VPCs per Region", 5, "vpcs", ""},
 		{"vpc", "L-407747CB", "Subnets per VPC", 200, "subnets-per-vpc", ""},
 		{"vpc", "L-E79EC296", "VPC security groups per Region", 2500, "security-groups", ""},
@@ -42,7 +43,8 @@ func quotas() []quota {
 func serviceName(code string) string {
 	return map[string]string{
 		"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "autoscaling": "Amazon EC2 Auto Scaling",
-		"eks": "Amazon Elastic Kubernetes Service (Amazon EKS)", "vpc": "Amazon Virtual Private Cloud (Amazon VPC)",
+		"dynamodb": "Amazon DynamoDB",
+		"eks":      "Amazon Elastic Kubernetes Service (Amazon EKS)", "vpc": "Amazon Virtual Private Cloud (Amazon VPC)",
 	}[code]
 }
 

@@ -56,7 +56,7 @@ func (r *Region) Caller(accessKey string) (arn, user string) {
 type assumeRoleInput struct {
 	RoleARN, RoleSessionName string
 	DurationSeconds          *int64
-	// What these say does not change who the caller becomes.
+	// None of these changes who the caller becomes.
 	ExternalID, Policy, SourceIdentity string
 	Tags                               []world.Tag
 }

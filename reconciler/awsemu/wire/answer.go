@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
 // AsError returns err as an answer; anything else than an Error is a fault
@@ -14,10 +16,19 @@ func AsError(err error, d Dialect) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	if d.internalFailed != nil {
-		return d.internalFailed()
+	if d.InternalFailed != nil {
+		return d.InternalFailed()
 	}
 	return Fail("InternalFailure", "An internal failure has occurred")
+}
+
+// Status is the HTTP status of an error of the service.
+func (sv *Service) Status(e *Error) int {
+	status := e.HTTPStatus()
+	if sv.Flat && e.Status == 0 && status < http.StatusInternalServerError {
+		return http.StatusBadRequest
+	}
+	return status
 }
 
 // AnswerBody is the body of an answer without fault.
@@ -27,6 +38,13 @@ func (rq *Exchange) AnswerBody(h http.Header) []byte {
 	switch rq.Service.Protocol {
 	case "json", "rest-json":
 		h.Set("Content-Type", rq.Service.contentType())
+		if rq.CBOR {
+			raw, _ := rq.Reply.(json.RawMessage)
+			return rq.inCBOR(h, rq.Operation.Model.Out, raw)
+		}
+		if rq.Service.Protocol == "json" && rq.Operation.Model.Output == "" {
+			return nil // AWS answers nothing at all
+		}
 		raw, _ := rq.Reply.(json.RawMessage)
 		if len(raw) == 0 || string(raw) == "null" {
 			raw = json.RawMessage("{}")
@@ -60,14 +78,29 @@ func (rq *Exchange) ErrorBody(h http.Header, e *Error) []byte {
 	var w XML
 	switch rq.Service.Protocol {
 	case "json", "rest-json":
-		h.Set("X-Amzn-Errortype", e.Code)
-		members := map[string]any{"__type": e.Code, "message": e.Message}
+		kind := e.Code
+		if rq.Service.ErrorType != nil {
+			kind = rq.Service.ErrorType(e.Code)
+		} else {
+			h.Set("X-Amzn-Errortype", e.Code)
+		}
+		members := map[string]any{"__type": kind, "message": e.Message}
 		for name, value := range e.Extra {
 			members[name] = value
+		}
+		if rq.Service.Codes {
+			side := "Sender"
+			if e.HTTPStatus() >= http.StatusInternalServerError {
+				side = "Receiver"
+			}
+			h.Set("X-Amzn-Query-Error", e.Code+";"+side)
 		}
 		body, err := json.Marshal(members)
 		if err != nil {
 			return []byte(`{"__type":"ServerException"}`)
+		}
+		if rq.CBOR {
+			return rq.inCBOR(h, nil, body)
 		}
 		return body
 	case "ec2":
@@ -97,13 +130,27 @@ func (rq *Exchange) ErrorBody(h http.Header, e *Error) []byte {
 	return w.Buf
 }
 
+// inCBOR is a body of the JSON protocol as RPC v2 has it.
+func (rq *Exchange) inCBOR(h http.Header, s *model.Shape, body []byte) []byte {
+	h.Set("Smithy-Protocol", "rpc-v2-cbor")
+	h.Set("Content-Type", "application/cbor")
+	if len(body) == 0 || string(body) == "null" {
+		body = []byte("{}")
+	}
+	out, err := model.CBOROfJSON(s, body)
+	if err != nil {
+		return nil // the body was made by encoding/json
+	}
+	return out
+}
+
 // contentType is the content type of the service's answers.
 func (sv *Service) contentType() string {
 	switch sv.Protocol {
 	case "ec2":
 		return "text/xml;charset=UTF-8"
 	case "json":
-		return "application/x-amz-json-1.1"
+		return "application/x-amz-json-" + sv.JSON
 	case "rest-json":
 		return "application/json"
 	}

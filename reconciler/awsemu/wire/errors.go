@@ -76,10 +76,10 @@ type Dialect struct {
 	MissingParam   func(name string) *Error
 	BadParam       func(name, value, why string) *Error
 	badToken       func() *Error
-	tokenMismatch  func() *Error
+	TokenMismatch  func() *Error
 	TooLarge       func() *Error
-	malformed      func(why string) *Error
-	internalFailed func() *Error
+	Malformed      func(why string) *Error
+	InternalFailed func() *Error
 }
 
 // EC2Dialect words errors as EC2 does.
@@ -110,12 +110,12 @@ func EC2Dialect() Dialect {
 		badToken: func() *Error {
 			return Fail("InvalidParameterValue", "Unable to parse pagination token")
 		},
-		tokenMismatch: func() *Error {
+		TokenMismatch: func() *Error {
 			return Fail("IdempotentParameterMismatch", "The client token you have provided is associated with a resource that was made with different parameters.")
 		},
 		TooLarge:       func() *Error { return Fail("RequestEntityTooLarge", "The request is larger than 1 MiB") },
-		malformed:      func(why string) *Error { return Fail("MalformedQueryString", "%s", why) },
-		internalFailed: func() *Error { return Fail("InternalError", "An internal error has occurred") },
+		Malformed:      func(why string) *Error { return Fail("MalformedQueryString", "%s", why) },
+		InternalFailed: func() *Error { return Fail("InternalError", "An internal error has occurred") },
 	}
 }
 
@@ -145,12 +145,12 @@ func QueryDialect() Dialect {
 			return Fail("ValidationError", "1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: %s", value, LowerFirst(name), why)
 		},
 		badToken: func() *Error { return Fail("InvalidNextToken", "The NextToken value is not valid.") },
-		tokenMismatch: func() *Error {
+		TokenMismatch: func() *Error {
 			return Fail("IdempotentParameterMismatch", "The client token was used before with different parameters.")
 		},
 		TooLarge:       func() *Error { return Fail("RequestEntityTooLarge", "The request is larger than 1 MiB") },
-		malformed:      func(why string) *Error { return Fail("MalformedInput", "%s", why) },
-		internalFailed: func() *Error { return Fail("InternalFailure", "An internal failure has occurred") },
+		Malformed:      func(why string) *Error { return Fail("MalformedInput", "%s", why) },
+		InternalFailed: func() *Error { return Fail("InternalFailure", "An internal failure has occurred") },
 	}
 }
 
@@ -181,12 +181,12 @@ func JSONDialect(invalid string) Dialect {
 			return Fail(invalid, "1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: %s", value, name, why)
 		},
 		badToken: func() *Error { return Fail(invalid, "Invalid token") },
-		tokenMismatch: func() *Error {
+		TokenMismatch: func() *Error {
 			return Fail(invalid, "The client request token was used before with different parameters")
 		},
 		TooLarge:       func() *Error { return Fail("RequestEntityTooLarge", "The request is larger than 1 MiB") },
-		malformed:      func(why string) *Error { return Fail("SerializationException", "%s", why) },
-		internalFailed: func() *Error { return Fail("ServerException", "An internal failure has occurred") },
+		Malformed:      func(why string) *Error { return Fail("SerializationException", "%s", why) },
+		InternalFailed: func() *Error { return Fail("ServerException", "An internal failure has occurred") },
 	}
 }
 
@@ -206,7 +206,7 @@ func (sv *Service) refuse(faults []model.Fault) error {
 		case f.Kind == model.Missing:
 			err = sv.Dialect.MissingParam(f.Path)
 		case f.Kind == model.Type && sv.Protocol != "ec2" && sv.Protocol != "query":
-			return sv.Dialect.malformed(f.Rule + " at " + f.Path)
+			return sv.Dialect.Malformed(f.Rule + " at " + f.Path)
 		default:
 			err = sv.Dialect.BadParam(f.Path, f.Value, f.Rule)
 		}

@@ -24,7 +24,7 @@ type Form struct {
 func ParseForm(body string, d Dialect) (*Form, error) {
 	root, pairs, err := model.ParseForm(body)
 	if err != nil {
-		return nil, d.malformed(err.Error())
+		return nil, d.Malformed(err.Error())
 	}
 	return &Form{root: root, pairs: pairs}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"maps"
@@ -28,8 +29,12 @@ type Exchange struct {
 
 	Form   *Form             // form protocols
 	Body   []byte            // JSON protocols
+	CBOR   bool              // the body was CBOR, and so is the answer
 	Labels map[string]string // REST path
 	Query  url.Values        // REST query
+
+	// Partly asks for an answer in which the service did a part of what was asked.
+	Partly bool
 
 	XML   XML // answer of the form protocols, without its envelope
 	Reply any // answer of the JSON protocols
@@ -55,7 +60,7 @@ func (rq *Exchange) Handle() error {
 	} else {
 		body, err := model.Object(rq.Body)
 		if err != nil {
-			return rq.Service.Dialect.malformed(err.Error())
+			return rq.Service.Dialect.Malformed(err.Error())
 		}
 		faults = rq.Operation.Model.CheckJSON(body, rq.Labels, rq.Query)
 	}
@@ -75,10 +80,14 @@ func (rq *Exchange) decode(into any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
+		var refused *Error
+		if errors.As(err, &refused) {
+			return refused
+		}
 		if _, name, found := strings.Cut(err.Error(), "unknown field "); found {
 			return rq.Service.Dialect.unknownParam(strings.Trim(name, `"`))
 		}
-		return rq.Service.Dialect.malformed(err.Error())
+		return rq.Service.Dialect.Malformed(err.Error())
 	}
 	return nil
 }
@@ -96,6 +105,7 @@ func (rq *Exchange) digest() string {
 	var body map[string]any
 	if json.Unmarshal(rq.Body, &body) == nil {
 		delete(body, "clientRequestToken")
+		delete(body, "ClientRequestToken")
 		canonical, err := json.Marshal(body)
 		if err == nil {
 			h.Write(canonical)

@@ -4,9 +4,9 @@
 //
 // A [Service] is a set of operations with a [Dialect], in which it words the errors
 // that every service has. An [Operation] reads a request into a Go struct and runs;
-// before that the request was held against AWS's model of the operation. What the
-// model has and the operation does not read is refused, so an unknown parameter never
-// has half an effect. An [Exchange] is one call with what it answers; a [Request]
+// before that the request was held against AWS's model of the operation. A member that
+// the model has and the operation does not read is refused, so an unknown parameter
+// never has half an effect. An [Exchange] is one call with what it answers; a [Request]
 // adds the service's part of the region, whose type the service chooses. Pages end in
 // tokens that are bound to their operation, and a client token gets its first answer
 // again.
@@ -36,6 +36,13 @@ type Service struct {
 	*model.Service // its name, version, protocol and shapes
 	Dialect        Dialect
 	Ops            map[string]*Operation
+
+	MaxBody   int                                    // the largest body of a request, in bytes; 0: 1 MiB
+	Checksums bool                                   // answers carry the CRC-32 of their bodies
+	Flat      bool                                   // what a caller did wrong is always status 400
+	ErrorType func(code string) string               // the __type of a code; nil: the code
+	Fresh     func(rq *Exchange) bool                // a read that never answers what was; nil: none
+	Conflict  func(rq *Exchange, about string) error // the answer when others change the same; nil: none
 }
 
 // Operation is one action of a service.

@@ -17,10 +17,15 @@ const TimerForgetToken = "core.forget-token"
 // do returns a name for what the call made; where alive no longer finds it, the
 // token is forgotten and the call runs anew. An empty token always runs.
 func (rq *Exchange) Idempotent(token string, alive func(resource string) bool, do func() (string, error)) error {
+	return rq.IdempotentFor(clientTokenLife, token, alive, do)
+}
+
+// IdempotentFor is Idempotent with tokens that are remembered for another time.
+func (rq *Exchange) IdempotentFor(life time.Duration, token string, alive func(resource string) bool, do func() (string, error)) error {
 	key := rq.Service.Name + ":" + rq.Operation.Name + ":" + token
 	if known := rq.World.Tokens[key]; token != "" && known != nil && alive(known.Resource) {
 		if known.Digest != rq.digest() {
-			return rq.Service.Dialect.tokenMismatch()
+			return rq.Service.Dialect.TokenMismatch()
 		}
 		return rq.restore(known.Answer)
 	}
@@ -33,7 +38,7 @@ func (rq *Exchange) Idempotent(token string, alive func(resource string) bool, d
 		return err
 	}
 	if rq.World.Tokens[key] == nil {
-		rq.World.After(clientTokenLife, TimerForgetToken, key)
+		rq.World.After(life, TimerForgetToken, key)
 	}
 	rq.World.Tokens[key] = &world.ClientToken{Digest: rq.digest(), Answer: saved, Resource: resource}
 	return nil

@@ -80,6 +80,25 @@ func (w *XML) Time(name string, value time.Time) {
 	w.Close(name)
 }
 
+// OptionalTime leaves out a zero time.
+func (w *XML) OptionalTime(name string, value time.Time) {
+	if !value.IsZero() {
+		w.Time(name, value)
+	}
+}
+
+// List writes a list, each entry as an item of its own: item in EC2, member in the query
+// protocol.
+func List[T any](w *XML, name, item string, all []T, write func(T)) {
+	w.Open(name)
+	for _, one := range all {
+		w.Open(item)
+		write(one)
+		w.Close(item)
+	}
+	w.Close(name)
+}
+
 // Texts writes a list of texts: EC2's items or the query protocol's members.
 func (w *XML) Texts(name, item string, values []string) {
 	w.Open(name)
@@ -133,12 +152,8 @@ func (w *XML) WriteTags(ts world.Tags) {
 	if len(ts) == 0 {
 		return
 	}
-	w.Open("tagSet")
-	for _, t := range ts {
-		w.Open("item")
+	List(w, "tagSet", "item", ts, func(t world.Tag) {
 		w.Text("key", t.Key)
 		w.Text("value", t.Value)
-		w.Close("item")
-	}
-	w.Close("tagSet")
+	})
 }

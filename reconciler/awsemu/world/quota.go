@@ -25,10 +25,14 @@ func defaultQuotas() map[string]int {
 		"nodegroups-per-cluster":     30,
 		"nodes-per-nodegroup":        450,
 		"tags":                       50, // of a resource
-		"vpcs":                       5,
-		"subnets-per-vpc":            200,
-		"security-groups":            2500, // in a region
-		"placement-groups":           500,  // in a region
+		// The least that the last checkpoint percentage of an instance refresh may be. AWS
+		// documents that a refresh may end below 100; 100 is an AWS that refuses that.
+		"last-checkpoint":  1,
+		"vpcs":             5,
+		"subnets-per-vpc":  200,
+		"security-groups":  2500, // in a region
+		"dynamodb-tables":  2500, // in a region
+		"placement-groups": 500,  // in a region
 
 		// vCPUs of running instances, by how they are bought and their types' class. New
 		// accounts have few; this one had them raised.

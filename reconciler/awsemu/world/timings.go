@@ -13,6 +13,8 @@ type Timings struct {
 	NodegroupUpdate  time.Duration // nodegroup: UPDATING to ACTIVE
 	NodegroupDelete  time.Duration // nodegroup: DELETING to gone
 	RefreshBatch     time.Duration // one batch of an instance refresh
+	TableChange      time.Duration // DynamoDB table: CREATING, UPDATING, DELETING or its time to live to its end
+	ItemExpiry       time.Duration // an item whose time has come to deleted
 }
 
 // Fast returns the durations for demonstrations and tests: seconds where AWS
@@ -28,6 +30,8 @@ func Fast() Timings {
 		NodegroupUpdate:  3 * time.Second,
 		NodegroupDelete:  3 * time.Second,
 		RefreshBatch:     2 * time.Second,
+		TableChange:      time.Second,
+		ItemExpiry:       5 * time.Second,
 	}
 }
 
@@ -43,5 +47,7 @@ func Realistic() Timings {
 		NodegroupUpdate:  5 * time.Minute,
 		NodegroupDelete:  4 * time.Minute,
 		RefreshBatch:     3 * time.Minute,
+		TableChange:      10 * time.Second,
+		ItemExpiry:       12 * time.Hour,
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// What is another tool's or another cluster's is never taken over, whoever asks
-// for it and however often its tags are right otherwise.
+// weir never adopts a resource of another tool or another cluster, whoever asks for it and however right its other tags are.
 func TestNeverAdopted(t *testing.T) {
 	const capa = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
 	want := map[string]string{"Name": "web", capa + "demo": "owned", "kubernetes.io/cluster/demo": "owned"}
@@ -88,7 +87,7 @@ func TestMayAdopt(t *testing.T) {
 	}
 }
 
-// What a target has that nobody can list is not taken over; what a listed one had is.
+// weir takes nothing over from a target that it cannot list, and does from a listed one.
 func TestUnlistedTargetsKeepWhatTheyHave(t *testing.T) {
 	p := Policy{Instance: "me", Target: "blue", Source: "aaa", Unlisted: []string{"c-*", "*-x"}, Listed: map[string]bool{"c-known": true}}
 	for target, ours := range map[string]bool{"c-gone": false, "a-x": false, "c-known": true, "red": true, "blue": true} {

@@ -14,9 +14,9 @@ import (
 )
 
 // One commit makes at most one rollout of a pool. It makes another where somebody has
-// put machines back by hand; but weir does not answer for ever to one who does that
-// again and again, as another weir would that knows of no newer commit: what this
-// process has started is remembered, and what others have, AWS lists.
+// put machines back by hand. But weir does not answer for ever to one who does that
+// again and again, as another weir would that knows of no newer commit: weir remembers
+// what this process has started, and AWS lists what others have.
 const (
 	// mostRollouts bounds those that one process starts from one commit to one
 	// configuration of a pool within rolloutsFor. A pool that is gone each time is made

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -63,6 +64,11 @@ type Gates struct {
 	// Waits says what of weir's own must end before anything of the target is written,
 	// such as the render of a newer commit: no step runs.
 	Waits string
+	// Rollouts are the permits of the pools ("namespace/name") that FleetRollouts govern:
+	// such a pool rolls to no hash but its permit's, and no further than its share.
+	Rollouts map[string]rollout.Permit
+	// Alarms are the alarms of CloudWatch that gates of those FleetRollouts ask about now.
+	Alarms []string
 }
 
 // Grant is an approval at work. It allows the plan with its digest and, once that has

@@ -29,7 +29,6 @@ type ownerKey struct{ instance, source, target string }
 type Owned struct {
 	Groups, Templates []string
 	Nodegroups        []observed.NodegroupName
-	Pools             map[string]bool
 }
 
 // NewIndex arranges s.
@@ -41,12 +40,6 @@ func NewIndex(s *observed.State) *Index {
 		}
 		key := ownerKey{tags[observed.TagOwner], tags[observed.TagSource], tags[observed.TagTarget]}
 		o := x.owned[key]
-		if o.Pools == nil {
-			o.Pools = map[string]bool{}
-		}
-		if tags[observed.TagLaunchConfig] == "" {
-			o.Pools[tags[observed.TagPool]] = true
-		}
 		put(&o)
 		x.owned[key] = o
 	}

@@ -1,6 +1,7 @@
 package basis
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -14,13 +15,13 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// What AWS takes may read back as something else: a value that it knows under
-// another name, a member that it drops, fills or reorders. Such a difference would be
-// written again in each pass, and some of that replaces machines. So a change that
-// was written, reads back as before, was written again and still does is not written
-// a third time (a sixth, where something is made, deleted or rolled out), whatever it
-// is, until AWS answers something else, the pool changes in
-// Git, or somebody asks for it. A restart forgets it, and costs two more writes.
+// AWS may take a value and answer with another: one that it knows under another name,
+// without a member that it drops, or filled in or reordered. Such a difference would be
+// written again in each pass, and some of that replaces machines. So weir writes a
+// change at most twice (five times, where something is made, deleted or rolled out) if
+// it reads back as before each time. It tries again once AWS answers something else,
+// the pool changes in Git, or somebody asks for it. A restart forgets it, and costs two
+// more writes.
 
 // codeNotTaken is the diagnostic of a change that AWS takes and does not keep.
 const CodeNotTaken = "not-taken"
@@ -177,3 +178,47 @@ func (in Input) settled(pool *intent.Pool) bool {
 
 // SettledKey is a pool's key in Memory.Settled.
 func SettledKey(target, pool string) string { return target + "\x00" + pool }
+
+// Vain is a change that was written more than once without AWS keeping it, as the next
+// owner of an account and region has to know it.
+type Vain struct {
+	Owner string `json:"owner"`
+	// Pool is the one that Git wanted then, empty for none.
+	Pool      string `json:"pool,omitempty"`
+	What      string `json:"what"`
+	From      string `json:"from"`
+	Unchanged int    `json:"unchanged"`
+	Writes    int    `json:"writes"`
+}
+
+// Vain are the changes of a target that were written more than once, in order.
+func (m Memory) Vain(target string) (out []Vain) {
+	for key, w := range m.Written {
+		if key.Target == target && max(w.unchanged, w.writes) > 1 {
+			v := Vain{Owner: key.Owner, What: key.what, From: w.from, Unchanged: w.unchanged, Writes: w.writes}
+			if w.pool != nil {
+				v.Pool = w.pool.Key.String()
+			}
+			out = append(out, v)
+		}
+	}
+	slices.SortFunc(out, func(a, b Vain) int { return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.What, b.What)) })
+	return out
+}
+
+// Recall takes in what another owner wrote in vain, while Git wants of each pool what it
+// wanted then.
+func (m *Memory) Recall(target string, list []Vain, pools []intent.Pool) {
+	for _, v := range list {
+		w := Written{from: v.From, unchanged: v.Unchanged, writes: v.Writes}
+		for i := range pools {
+			if pools[i].Key.String() == v.Pool {
+				w.pool = &pools[i]
+			}
+		}
+		if m.Written == nil {
+			m.Written = map[WriteKey]Written{}
+		}
+		m.Written[WriteKey{target, v.Owner, v.What}] = w
+	}
+}

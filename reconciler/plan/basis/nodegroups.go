@@ -32,10 +32,10 @@ func (in Input) BeingMade(pool *intent.Pool) string {
 
 // How a nodegroup is replaced: what EKS cannot change in place is made anew, under
 // a name of its own, beside the present nodegroup; once the new one is ACTIVE the old
-// one is deleted, which EKS does by draining its nodes. Which of the two a pass has to
-// do follows from what AWS holds: the nodegroup that matches Git is the pool's, and the
-// others that carry the pool's tag go. So a replacement goes on after a crash, and
-// turns round where Git does.
+// one is deleted, which EKS does by draining its nodes. AWS's state says which of the
+// two a pass has to do: the nodegroup that matches Git is the pool's, and the others
+// that carry the pool's tag go. So a replacement goes on after a crash, and turns round
+// where Git does.
 
 // maxNodegroupName is EKS's limit for a nodegroup's name.
 const maxNodegroupName = 63

@@ -37,9 +37,9 @@ func (in Input) Interval() time.Duration {
 	return in.AskEvery
 }
 
-// Due reports whether AWS is to be asked about the refresh again. What the machines
-// show asks at once; where AWS does not say it yet, it is asked again after as long
-// as that lasts: a warm-up or a bake takes seconds or half an hour.
+// Due reports whether AWS is to be asked about the refresh again. Progress of the
+// machines makes it due at once; while AWS does not report that progress, each wait is
+// as long as the delay so far: a warm-up or a bake takes seconds or half an hour.
 func (w Watched) Due(now time.Time, every time.Duration) bool {
 	r := w.Refresh
 	since, shown := now.Sub(r.ReadAt), !w.ShownAt.IsZero()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -73,6 +74,8 @@ type Result struct {
 	Watched map[string]Watched
 	// Outstanding is nil where nothing is.
 	Outstanding *Outstanding
+	// Governed is the pool as the conductor of its FleetRollouts must know it.
+	Governed []rollout.Pool
 	// Resolved, Reviewed and Behind are the plan's.
 	Resolved map[string]ReviewedImage
 	Reviewed map[string]string
@@ -94,6 +97,7 @@ func (r *Result) Take(o Result) {
 	if o.Outstanding != nil {
 		r.Outstanding = o.Outstanding
 	}
+	r.Governed = append(r.Governed, o.Governed...)
 	AddAll(&r.Watched, o.Watched)
 	AddAll(&r.Resolved, o.Resolved)
 	AddAll(&r.Reviewed, o.Reviewed)

@@ -53,7 +53,7 @@ func (c Planner) pinned(pool *intent.Pool, have observed.Group, version template
 		// AWS refuses to set a group to a version while a refresh with a configuration
 		// of its own moves: that one ends first.
 		for i := range steps {
-			steps[i].Later = steps[i].About().Refresh != step.CancelsRefresh
+			steps[i].Later = !steps[i].About().EndsRefresh()
 		}
 	}
 	return slices.Insert(steps, 0, step.Step{

@@ -1,15 +1,16 @@
 // Package group plans Auto Scaling groups: their members, hooks, processes and tags, and
 // instance refreshes.
 //
-// What Git does not say of a group stays as it is found, and so does what others have set.
-// A new launch configuration reaches machines by an instance refresh, which AWS writes to
-// the group only where it succeeds; whether one is due follows from what the instances run,
-// so that no crash loses one (rollout.go).
+// A setting of a group that Git does not name stays as it is found, and so does what
+// others have set. A new launch configuration reaches machines by an instance refresh,
+// which AWS writes to the group only where it succeeds; whether one is due follows from
+// what the instances run, so that no crash loses one (rollout.go).
 package group
 
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -70,25 +71,33 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		steps := slices.Concat(made.Steps, part.Steps)
 		rolls := c.In.State.Refreshes[g.Name].Active() || starts(steps)
 		made.Steps, part.Steps = part.pinned(pool, observed, version, steps), nil
-		part.noteRetained(pool, observed)
+		part.noteBeside(pool, observed)
 		part.nameSuspensions(pool, observed, rolls)
 	}
 	c.Take(made.Result)
 	c.Take(part.Result)
 }
 
-// noteRetained tells of machines that run on outside their group's capacity.
-func (c Planner) noteRetained(pool *intent.Pool, have observed.Group) {
-	var ids []string
+// noteBeside tells of machines that run outside their group's capacity.
+func (c Planner) noteBeside(pool *intent.Pool, have observed.Group) {
+	var retained, standby []string
 	for _, i := range have.Instances {
-		if i.Retained() {
-			ids = append(ids, i.ID)
+		switch {
+		case i.Retained():
+			retained = append(retained, i.ID)
+		case i.StandsBy():
+			standby = append(standby, i.ID)
 		}
 	}
-	if len(ids) > 0 {
-		c.Note(diag.Warning, pool, nil, "machines-retained", "the machines "+strings.Join(ids, ", ")+" of "+have.Name+
+	if len(retained) > 0 {
+		c.Note(diag.Warning, pool, nil, "machines-retained", "the machines "+strings.Join(retained, ", ")+" of "+have.Name+
 			" are retained because their termination hook was abandoned: they run beside the pool until somebody ends them",
 			"end each with aws autoscaling terminate-instance-in-auto-scaling-group --no-should-decrement-desired-capacity --instance-id ID")
+	}
+	if len(standby) > 0 {
+		c.Note(diag.Warning, pool, nil, "machines-on-standby", "the machines "+strings.Join(standby, ", ")+" of "+have.Name+
+			" are on standby, where somebody put them: they run beside the pool, and rollouts treat them as refreshPreferences.standbyInstances says",
+			"take them back with aws autoscaling exit-standby --auto-scaling-group-name "+have.Name+" --instance-ids "+strings.Join(standby, " "))
 	}
 }
 
@@ -191,7 +200,14 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 		u.SubnetIDs = subnets
 		changes = append(changes, basis.InfraChange(pool, "subnets", have.SubnetIDs, subnets))
 	}
-	if c.updatesDirectly(pool, have, version) && !c.runsWanted(pool, have, version) {
+	direct := c.updatesDirectly(pool, have, version) && !c.runsWanted(pool, have, version)
+	way := wayOf(c.In, pool, version)
+	mends := !way.Stopped() && len(have.Instances) > 0 && !pool.Group.Refresh.Disable // what it is set to exists no more
+	if direct && way.Share() < 100 && !mends {
+		held := c.launchChanges(pool, have, version)
+		c.Step(pool, way.Hold(step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(held), Changes: held,
+			Do: step.UpdateGroup{Name: g.Name, Template: &version.Ref, MixedInstancesPolicy: g.MixedInstancesPolicy}}))
+	} else if direct {
 		u.Template, u.MixedInstancesPolicy = &version.Ref, g.MixedInstancesPolicy
 		changes = append(changes, c.launchChanges(pool, have, version)...)
 	}
@@ -227,7 +243,11 @@ func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
 
 // undone reports whether a group has been rolled to the wanted configuration so
 // often that something else must be at work.
-func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.Refresh, version template.Version) bool {
+func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.Refresh, version template.Version, g *governed) bool {
+	id := version.Refreshed(pool.Group.MixedInstancesPolicy)
+	if share := g.Share(); g.Governed && share < 100 {
+		id += " " + strconv.Itoa(int(share))
+	}
 	wanted := func(r observed.Refresh) bool {
 		return version.Resolves(r.Template) && r.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
 	}
@@ -238,7 +258,7 @@ func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.
 		}
 		later = wanted(r)
 	}
-	return c.Undone(pool, "the group "+have.Name, version.Refreshed(pool.Group.MixedInstancesPolicy), displaced)
+	return c.Undone(pool, "the group "+have.Name, id, displaced)
 }
 
 // A step's changes show what it sends of the manifest's: they are what people approve,

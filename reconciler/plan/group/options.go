@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// What Git declares of a group is held; everything else of it is left as it is found,
-// and so is a member of PoolOptions that was declared once and is no more: AWS keeps no
-// record of who set it.
+// weir holds the settings of a group that Git declares, and leaves all others as it
+// finds them. It also leaves a member of PoolOptions that was declared once and is no
+// more: AWS keeps no record of who set it.
 
 func optionChange(pool *intent.Pool, member string, from, to any) step.Change {
 	return step.Change{Field: "autoScalingGroup." + member, From: basis.PlainJSON(from), To: basis.PlainJSON(to),

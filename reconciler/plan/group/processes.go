@@ -103,7 +103,7 @@ func (c Planner) nameSuspensions(pool *intent.Pool, g observed.Group, rolls bool
 	}
 	staying := int32(0)
 	for _, i := range g.Instances {
-		if !i.Leaving() {
+		if i.Counts() {
 			staying++
 		}
 	}

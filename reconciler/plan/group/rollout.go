@@ -71,7 +71,11 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	left := versions + types
 	latest, read := c.In.State.Refreshes[have.Name]
 	same := latest.ID != "" && version.Resolves(latest.Template) && latest.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
-	if set && (left == 0 || pool.Group.Refresh.Disable) {
+	g := c.govern(pool, have, version, left, set, same)
+	if g.Governed {
+		defer func() { c.Governed = append(c.Governed, g.report) }()
+	}
+	if set && (left == 0 || pool.Group.Refresh.Disable) && !g.Stopped() {
 		switch {
 		case latest.Moving() && !same && left == 0:
 			// It was started for a configuration that is no longer wanted, and has
@@ -86,7 +90,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		}
 		return
 	}
-	if c.updatesDirectly(pool, have, version) {
+	if !g.Stopped() && c.updatesDirectly(pool, have, version) {
 		return
 	}
 	if c.Unread(pool, "the instance refreshes of the group "+have.Name, c.In.State.Unread.Refreshes[have.Name]) {
@@ -98,20 +102,33 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	}
 	c.watch(have, latest, c.progressOf(pool, have, latest, version, progress{set: set, left: left, measured: same}))
 	switch {
+	case g.Stopped():
+		c.stop(pool, have, version, g, same, set)
+		if set && left == 0 || pool.Group.Refresh.Disable || len(have.Instances) == 0 {
+			return
+		}
 	case same && latest.Moving():
-		return // nothing to do
-	case c.undone(pool, have, latest, version):
+		if why := g.over(pool, latest); why != "" {
+			c.Step(pool, step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Stops: true, Reason: why,
+				Seen: c.seenToRoll(pool, have), Do: step.CancelRefresh{Group: have.Name, RefreshID: latest.ID}})
+		}
+		return
+	case c.undone(pool, have, latest, version, g):
+		g.report.Failed = "it was rolled to what Git wants again and again, and each time something changed it back"
 		return
 	case latest.Active():
 		// Also one to the wanted version that is being cancelled: wanted again
 		// after something else was wanted in between.
 		c.supersede(pool, have, latest, version, same || set)
 		return
-	case same && triedWith(latest.Preferences, pool.Group.Refresh) && !c.In.Memory.Retry[pool.Key.String()] && c.parked(pool, have, latest, set, left):
+	case same && g.tried(pool, latest) && !c.In.Memory.Retry[pool.Key.String()] && c.parked(pool, have, latest, set, left):
+		if g.report.Pending = latest.Status != "Successful"; g.report.Pending {
+			g.report.Failed = "the instance refresh " + latest.ID + " ended as " + latest.Status + ": " + cmp.Or(latest.Reason, "AWS gives no reason")
+		}
 		return
 	}
 	changes := c.launchChanges(pool, have, version)
-	if left == 0 && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy) {
+	if left == 0 && !g.Stopped() && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy) {
 		// The group was set to another version, and nothing runs it yet.
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes,
 			Do: step.UpdateGroup{Name: have.Name, Template: &version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
@@ -126,7 +143,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	case types > 0:
 		why += ", or have an instance type that is no longer wanted"
 	}
-	c.Step(pool, step.Step{
+	c.Step(pool, g.shared(pool, step.Step{
 		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
 		Reason:  why,
 		Changes: append(changes, preferenceChanges(pool)...), Rollout: version.Refreshed(pool.Group.MixedInstancesPolicy),
@@ -134,7 +151,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		Do: step.StartRefresh{
 			Group: have.Name, Template: version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
 		},
-	})
+	}))
 }
 
 // supersede cancels a running refresh whose configuration is no longer wanted;
@@ -197,7 +214,7 @@ func Again(in basis.Input, what string) string {
 }
 
 // triedWith reports whether a refresh ran with the preferences that Git writes
-// now. What Git leaves to AWS is not compared.
+// now. It does not compare preferences that Git leaves to AWS.
 func triedWith(tried, want intent.Refresh) bool {
 	same := func(a, b *int32) bool { return b == nil || a != nil && *a == *b }
 	return same(tried.MinHealthyPercentage, want.MinHealthyPercentage) &&

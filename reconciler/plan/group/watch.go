@@ -29,9 +29,9 @@ func (c Planner) progressOf(pool *intent.Pool, have observed.Group, r observed.R
 	// of the refresh's own.
 	staying, done, tried, settled := 0, 0, 0, true
 	for _, i := range have.Instances {
-		ready := i.LifecycleState == "InService" || i.LifecycleState == "Standby"
-		settled = settled && (ready || i.Retained())
-		if i.Leaving() {
+		ready := i.LifecycleState == "InService"
+		settled = settled && (ready || i.LifecycleState == "Standby" || i.Retained())
+		if !i.Counts() {
 			continue
 		}
 		staying++

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// What AWS writes into a failed scaling activity, a nodegroup's health issue or the
-// end of a refresh is known by its words, and what to do is said.
+// weir recognises AWS's words in a failed scaling activity, a nodegroup's health issue or the end of a refresh, and says what to do.
 func TestLaunchHints(t *testing.T) {
 	const fleet, failed, died = "Could not launch Spot Instances. ", ". Launching EC2 instance failed.", "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
 	for text, want := range map[string]string{

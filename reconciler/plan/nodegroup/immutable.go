@@ -23,7 +23,7 @@ type immutable struct {
 }
 
 // immutables returns the fields of a nodegroup that differ and cannot be changed.
-// What Git leaves to EKS never differs.
+// A member that Git leaves to EKS never differs.
 func (w wantNodegroup) immutables(have observed.Nodegroup) []immutable {
 	n := w.pool.Nodegroup
 	var out []immutable

@@ -94,6 +94,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	if part.Contested {
 		made.Steps = basis.WithoutVersions(made.Steps)
 	}
+	part.reportGoverned(w, standing)
 	c.Take(made.Result)
 	c.Take(part.Result)
 }
@@ -206,9 +207,9 @@ func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 		c.Outstands("Warning", "NodegroupDegraded", text)
 		c.Fails("nodegroup-degraded", healthCause(have.HealthIssues))
 	}
-	version := c.versionSteps(w, have)
+	version := c.allowed(w, c.versionSteps(w, have))
 	steps := append(w.configStep(have), version...)
-	if len(steps) == 0 || steps[0].Held != "" {
+	if len(steps) == 0 || steps[0].Held == step.HeldControlPlane {
 		c.PlanDefault(pool, w.version)
 	}
 	if len(steps) == 0 || c.failedBefore(w, have) || len(version) > 0 && c.Undone(pool, "the nodegroup "+have.Name, version[0].Rollout, 0) {

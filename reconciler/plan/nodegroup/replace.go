@@ -72,8 +72,10 @@ func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs
 		later, why = true, why+"; it waits until the nodegroup of the pool "+other+" is replaced"
 	}
 	c.leave(w, standing[1:], true, name.Name)
-	c.Step(w.pool, step.Step{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: c.replaceChanges(w, serving, ng, differs),
-		Later: later, Do: step.CreateNodegroup{Nodegroup: ng}})
+	for _, s := range c.allowed(w, []step.Step{{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: c.replaceChanges(w, serving, ng, differs),
+		Later: later, Do: step.CreateNodegroup{Nodegroup: ng}}}) {
+		c.Step(w.pool, s)
+	}
 	c.leave(w, standing[:1], false, name.Name)
 }
 
@@ -90,8 +92,10 @@ func (c Planner) leave(w wantNodegroup, old []observed.Nodegroup, up bool, by st
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.
 		busy := n.Status == "CREATING" || n.Status == "UPDATING"
-		c.Step(w.pool, step.Step{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: n.Name, Reason: why,
-			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Seen: step.SeenNodegroup(n), Do: step.DeleteNodegroup{NodegroupName: n.NodegroupName}})
+		for _, s := range c.allowed(w, []step.Step{{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: n.Name, Reason: why,
+			Disruptive: n.DesiredSize > 0, Instances: int(n.DesiredSize), Later: !up || busy, Seen: step.SeenNodegroup(n), Do: step.DeleteNodegroup{NodegroupName: n.NodegroupName}}}) {
+			c.Step(w.pool, s)
+		}
 	}
 }
 
@@ -122,15 +126,23 @@ func (c Planner) replacing(pool *intent.Pool) string {
 // passed over.
 func (c Planner) replacementName(w wantNodegroup, differs []immutable) observed.NodegroupName {
 	n := w.pool.Nodegroup
-	wanted := content.Canonical(map[string]any{
-		"role": w.role, "subnets": w.writtenSubnets(), "capacity": n.CapacityType, "ami": n.AMIType, "image": w.hasImage, "types": w.instanceTypes(),
-		"disk": n.DiskSize, "access": accessText(w.access), "template": w.version.Ref.Name, "differs": len(differs) > 0,
-	})
+	fields := w.immutableFields()
+	fields["differs"] = len(differs) > 0
+	wanted := content.Canonical(fields)
 	for salt := int64(0); ; salt++ {
 		name := observed.NodegroupName{Cluster: n.ClusterName, Name: basis.ReplacementBase(n.Name) + "-" + content.ShortHash(wanted, []byte(strconv.FormatInt(salt, 10)))[:6]}
 		if have, taken := c.In.State.Nodegroups[name]; !taken || have.Tags[observed.TagPool] != w.pool.Key.String() {
 			return name
 		}
+	}
+}
+
+// immutableFields are what EKS cannot change of a nodegroup, as Git wants it.
+func (w wantNodegroup) immutableFields() map[string]any {
+	n := w.pool.Nodegroup
+	return map[string]any{
+		"role": w.role, "subnets": w.writtenSubnets(), "capacity": n.CapacityType, "ami": n.AMIType, "image": w.hasImage, "types": w.instanceTypes(),
+		"disk": n.DiskSize, "access": accessText(w.access), "template": w.version.Ref.Name,
 	}
 }
 

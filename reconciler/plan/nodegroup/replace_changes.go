@@ -69,8 +69,7 @@ func ownRecord(field string) bool {
 	return len(p) == 2 && p[0] == "tags" && (p[1] == observed.TagKeys || strings.HasPrefix(p[1], "aws:"))
 }
 
-// What EKS gives a nodegroup where a request says nothing (API reference,
-// CreateNodegroup).
+// EKS's defaults for a nodegroup (API reference, CreateNodegroup).
 // Assumed of AWS: nodegroup-defaults.
 const (
 	usualDisk         = 20 // GiB

@@ -128,7 +128,7 @@ func drainWaits(g observed.Group) string {
 		}
 		staying++
 		switch {
-		case i.LifecycleState == "Standby" || i.LifecycleState == "EnteringStandby":
+		case i.StandsBy():
 			standby = append(standby, i.ID)
 		case i.Protected:
 			kept = append(kept, i.ID)

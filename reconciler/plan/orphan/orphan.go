@@ -72,7 +72,8 @@ func (c *orphans) plan(found []orphan) {
 			pools[o.pool] = true
 		}
 	}
-	limit := c.in.Policy.Prune.Limit(len(ownedPools(c.in)))
+	owned := len(c.atStake())
+	limit := c.in.Policy.Prune.Limit(owned)
 	refused := len(pools) > limit || emptied && len(pools) > 0
 	limited := step.HeldPruneLimit
 	switch {
@@ -81,7 +82,7 @@ func (c *orphans) plan(found []orphan) {
 		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Info, Code: "prune-waits",
 			Summary: strconv.Itoa(len(pools)) + " pools beyond the limit are not deleted yet: " + c.in.Policy.Prune.Waits, Detail: diag.Hint("prune-waits")})
 	case refused:
-		why := strconv.Itoa(len(pools)) + " of " + strconv.Itoa(len(ownedPools(c.in))) + " pools would be deleted, more than the limit of " + strconv.Itoa(limit)
+		why := strconv.Itoa(len(pools)) + " of " + strconv.Itoa(owned) + " pools would be deleted, more than the limit of " + strconv.Itoa(limit)
 		if emptied {
 			why = "the target renders no pool at all, which no limit covers, not even one of 100 %, and " + strconv.Itoa(len(pools)) + " would be deleted"
 		}
@@ -285,8 +286,26 @@ func (c *orphans) findOrphans() []orphan {
 	return out
 }
 
-// ownedPools returns the pools that the target owns in AWS.
-func ownedPools(in basis.Input) map[string]bool { return in.Mine().Pools }
+// atStake are the pools that the target owns in AWS, of which the limit is a share. As with
+// those that count against it, a pool of which a template alone is left is none, nor is one
+// whose group is going: what was deleted before would let more go.
+func (c *orphans) atStake() map[string]bool {
+	out := map[string]bool{}
+	mine := c.in.Mine()
+	for _, name := range mine.Groups {
+		g := c.in.State.Groups[name]
+		drained := g.Tags[observed.TagDelete].Value == basis.DeleteDrain && drainBegun(g)
+		if _, behind := g.Tags[observed.TagNodegroup]; !behind && !g.Deleting && !drained {
+			out[g.Tags[observed.TagPool].Value] = true
+		}
+	}
+	for _, name := range mine.Nodegroups {
+		if n := c.in.State.Nodegroups[name]; n.Status != "DELETING" {
+			out[n.Tags[observed.TagPool]] = true
+		}
+	}
+	return out
+}
 
 // Strays are the instance's resources whose target or source the configuration
 // no longer names. They are reported and never deleted: nothing shows any more what that
@@ -354,7 +373,8 @@ func replaceable(in basis.Input, name observed.NodegroupName) bool {
 	if !cut || target == "" || target == in.Policy.Target {
 		return false
 	}
-	// That target's pool takes no other pool's nodegroup where it has one of its own.
+	// A pool of that target takes no other pool's nodegroup where it has one of its
+	// own.
 	return !slices.ContainsFunc(append([]observed.NodegroupName{wanted}, in.Index.Replacements[wanted]...), func(own observed.NodegroupName) bool {
 		tags := in.State.Nodegroups[own].Tags
 		return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagTarget] == target && tags[observed.TagPool] != in.State.Nodegroups[name].Tags[observed.TagPool]

@@ -40,11 +40,11 @@ func (w *Want) mislabeled(v observed.TemplateVersion) bool {
 	return ours && w.named(s) && !w.trusted(v, s)
 }
 
-// trusted reports whether a version that names the wanted content holds it. What
-// AWS leaves out or fills in of its own accord is no difference. Should AWS
-// answer something else than what was sent in a way that weir does not know, the
-// version that was made for that reason confirms by its description that it is
-// so, because otherwise a version would be made at each pass.
+// trusted reports whether a version that names the wanted content holds it. A member
+// that AWS leaves out or fills in of its own accord is no difference. Should AWS answer
+// something else than what was sent in a way that weir does not know, the version that
+// was made for that reason confirms by its description that it is so, because otherwise
+// a version would be made at each pass.
 func (w *Want) trusted(v observed.TemplateVersion, s content.Said) bool {
 	return s.Confirmed != "" && s.Confirmed == confirmation(v, v.Number) || w.holds(v, s)
 }

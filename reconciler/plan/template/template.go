@@ -363,6 +363,20 @@ func (w Version) Sum() string {
 	return w.want.body()
 }
 
+// Body is the hash of what the version holds, its image as AWS resolved it.
+func (w Version) Body() string {
+	if v, read := w.Template.Versions[w.Number]; read && !w.Made() {
+		if s, ours := content.DescriptionHashes(v.Description); ours {
+			return s.Body
+		}
+		return v.Hash()
+	}
+	if w.want == nil {
+		return w.Ref.Name + " " + w.Version()
+	}
+	return w.want.body()
+}
+
 // Refreshed stands for what a refresh of a group brings it to.
 func (w Version) Refreshed(policy *intent.MixedInstances) string {
 	return content.ShortHash([]byte(w.Sum()), content.Canonical(policy))

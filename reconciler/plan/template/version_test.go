@@ -49,7 +49,7 @@ func TestUserDataIsSplitByItsFormat(t *testing.T) {
 	}
 }
 
-// Whatever the user data: splitting it ends, names are unique and fit a line.
+// For any user data, splitting ends, and the names are unique and fit a line.
 func FuzzUserDataParts(f *testing.F) {
 	for _, seed := range []string{"#cloud-config\nwrite_files: [{path: a}]", "{\"storage\": {\"files\": [1]}}", "[a]\nb=1", "Content-Type: multipart/mixed; boundary=x\n\n--x\n\na\n--x--", "\x1f\x8b\x08"} {
 		f.Add(seed)

@@ -31,24 +31,55 @@ func ReadKey(file, what, lost string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(key) != KeyBytes {
+	key := decode(string(text))
+	if key == nil {
 		return nil, fmt.Errorf("read %s: %s does not hold %d bytes in base64; remove it, and %s", what, file, KeyBytes, lost)
 	}
 	return key, nil
+}
+
+// decode is the key that a text stands for, nil for none.
+func decode(text string) []byte {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(key) != KeyBytes {
+		return nil
+	}
+	return key
+}
+
+// ReadKeys reads the keys in a file that somebody else wrote, one a line in base64; at
+// least one.
+func ReadKeys(file string) (keys [][]byte, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(strings.TrimSpace(string(text)) + "\n") {
+		key := decode(line)
+		if key == nil {
+			return nil, fmt.Errorf("line %d of %s does not hold %d bytes in base64", len(keys)+1, file, KeyBytes)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
 
 func create(file, what string) ([]byte, error) {
 	key := make([]byte, KeyBytes)
 	_, err := rand.Read(key)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o700)
-	}
-	if err == nil {
-		err = Write(file, []byte(base64.StdEncoding.EncodeToString(key)+"\n"))
+		err = WriteKey(file, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", what, err)
 	}
 	return key, nil
+}
+
+// WriteKey puts a key into a file, and makes its directory where it is missing.
+func WriteKey(file string, key []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return Write(file, []byte(base64.StdEncoding.EncodeToString(key)+"\n"))
 }

@@ -53,7 +53,6 @@ type Server struct {
 	faults  []*Fault
 	log     []string
 	uid     int
-	version string
 	clock   func() time.Time
 	// page is the server's own limit for a page, as a server may have one.
 	page    int
@@ -64,7 +63,7 @@ type object = map[string]any
 
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
-	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, clock: time.Now, version: "v1.34.2"}
+	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, clock: time.Now}
 	s.http = httptest.NewTLSServer(http.HandlerFunc(s.serve))
 	s.http.Config.ErrorLog = nil
 	t.Cleanup(s.http.Close)
@@ -104,14 +103,6 @@ func (s *Server) SetClock(now func() time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock = now
-}
-
-// SetVersion sets the Kubernetes version that the server says it has; New gives it
-// v1.34.2.
-func (s *Server) SetVersion(version string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.version = version
 }
 
 // SetPage bounds pages to n objects, and with expires the first continued list gets the
@@ -286,7 +277,7 @@ func (s *Server) answer(r *http.Request, body []byte) (int, object) {
 		return refuse(http.StatusUnauthorized, "Unauthorized", "Unauthorized")
 	}
 	if r.URL.Path == "/version" {
-		return http.StatusOK, object{"major": "1", "minor": "34", "gitVersion": s.version}
+		return http.StatusOK, object{"major": "1", "minor": "34", "gitVersion": "v1.34.2"}
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, "/api/v1/")
 	if !ok {

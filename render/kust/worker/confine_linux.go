@@ -67,11 +67,11 @@ func landlock() (fd int, err error) {
 	case abi >= 2:
 		files = 14
 	}
-	attr := unix.LandlockRulesetAttr{Access_fs: 1<<files - 1}
-	size := unsafe.Sizeof(attr.Access_fs)
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: 1<<files - 1}
+	size := unsafe.Sizeof(attr.Handled_access_fs)
 	if abi >= 4 {
-		attr.Access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-		size += unsafe.Sizeof(attr.Access_net)
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		size += unsafe.Sizeof(attr.Handled_access_net)
 	}
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL

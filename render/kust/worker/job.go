@@ -2,16 +2,16 @@
 // (Enable).
 //
 // Others write the files that a commit or a pull request makes weir build, and
-// kustomize knows no limit and cannot be interrupted: its time grows with the square of
+// kustomize knows no limit and cannot be interrupted. Its time grows with the square of
 // the number of objects, a patch may double what it copies, and a file of a megabyte
 // can ask for hours or for all memory. No sum over the files tells beforehand which of
 // them are honest. So kustomize runs where it can be ended.
 //
 // A worker is this program once more (Serve), started by Enable's process with an
-// empty environment. It confines itself before it reads anything: memory, CPU time
-// and open files by limits of the system, all but a few system calls by a seccomp
-// filter, files, network and signals by Landlock, and it is the first that the
-// kernel ends where memory runs out. If it could not set one, it says so once.
+// empty environment. It confines itself before it reads anything. Limits of the system
+// bound memory, CPU time and open files, a seccomp filter leaves a few system calls,
+// and Landlock bounds files, network and signals; and it is the first that the kernel
+// ends where memory runs out. If it could not set one, it says so once.
 //
 // The rules:
 //
@@ -30,10 +30,10 @@
 //
 // weir itself does the rest, before and after: it parses the files, reads the files
 // that they refer to, puts in variables and decodes the objects. All of these are code
-// of its own or of the YAML library, whose time and memory grow with bytes and nodes,
-// and both are bounded before and counted on the way; its fuzzers and the hostile
-// trees hold them to two seconds of CPU time and to memory that the shipped limits
-// leave. Keys and values that are secret thereby stay in one process.
+// of its own or of the YAML library, whose time and memory grow with bytes and nodes;
+// both are bounded before and counted on the way. Its fuzzers and the hostile trees
+// hold them to two seconds of CPU time and to memory that the shipped limits leave.
+// Keys and values that are secret thereby stay in one process.
 //
 // Without Enable a Job runs in this process, with neither limit nor protection, as
 // tests do.

@@ -23,9 +23,11 @@ type Limits struct {
 	CPU time.Duration
 }
 
-// DefaultLimits are those of a worker of weir. The unit file and the manifests of
+// DefaultLimits are those of a worker of weir. Of the small one the system counts some
+// 160 MiB before its first build: Go takes memory 64 MiB at a time, and counts as taken
+// what it has not used. The unit file and the manifests of
 // Kubernetes leave room for Sum beside the daemon.
-var DefaultLimits = Limits{Memory: 640 << 20, Small: 160 << 20, CPU: 4 * time.Minute}
+var DefaultLimits = Limits{Memory: 640 << 20, Small: 216 << 20, CPU: 4 * time.Minute}
 
 // How many workers are at work at a time: as many as renders.
 const (

@@ -92,7 +92,7 @@ func hostile() map[string][]byte {
 	}
 }
 
-// Whatever a worker sends is an answer or the end of the worker, in bounded memory.
+// Any bytes from a worker are an answer or end the worker, in bounded memory.
 func TestHostileWorkers(t *testing.T) {
 	for name, sent := range hostile() {
 		t.Run(name, func(t *testing.T) {

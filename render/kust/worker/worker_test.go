@@ -156,7 +156,7 @@ func TestWorkersBuild(t *testing.T) {
 	}
 }
 
-// What kustomize finds wrong is told in its words, and the worker stays.
+// The worker passes on kustomize's own words about a fault, and stays.
 func TestFaultsAreTold(t *testing.T) {
 	p := enable(t, testLimits())
 	j := simple()
@@ -214,8 +214,7 @@ func TestKilledWorkersAreReplaced(t *testing.T) {
 	wantSimple(t, nodes, err)
 }
 
-// What takes too much memory or CPU time is ended, for that reason; the memory that it
-// had is bounded, and the next build finds a worker.
+// The pool ends a build that takes too much memory or CPU time and gives that reason; its memory stays bounded, and the next build finds a worker.
 func TestTooMuchIsEnded(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
 		t.Skip("there are no such limits here")
@@ -268,7 +267,7 @@ func TestLargeBuilds(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
 		t.Skip("there are no such limits here")
 	}
-	p := enable(t, Limits{Memory: 1 << 30, Small: 128 << 20, CPU: time.Minute})
+	p := enable(t, Limits{Memory: 1 << 30, Small: 216 << 20, CPU: time.Minute})
 	files, names := map[string]string{}, []string{}
 	for i := range 16 {
 		name := fmt.Sprintf("a%d.yaml", i)
@@ -278,7 +277,7 @@ func TestLargeBuilds(t *testing.T) {
 	j := job("resources: ["+strings.Join(names, ", ")+"]\nnamePrefix: x-\n", files)
 	j.Bytes = 1 << 26
 	var ended *Ended
-	if _, err := Run(t.Context(), j, noPath); !errors.As(err, &ended) || ended.Cause != Memory || ended.Limits.Memory != 128<<20 {
+	if _, err := Run(t.Context(), j, noPath); !errors.As(err, &ended) || ended.Cause != Memory || ended.Limits.Memory != 216<<20 {
 		t.Errorf("as a small one: %v", err)
 	}
 	large := *j

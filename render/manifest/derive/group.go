@@ -32,7 +32,7 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	}
 	d.Group = &intent.Group{
 		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s),
-		MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s),
+		MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s, intent.Refresh{}),
 		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
 	}
 	field.FromPool(field.Group, s, &d.Group.GroupSettings)
@@ -102,8 +102,9 @@ func mixed(m *kinds.MixedInstancesPolicy) *intent.MixedInstances {
 	return out
 }
 
-// refresh is what the pool says of its refreshes; CAPA knows one strategy.
-func refresh(s *kinds.AWSMachinePoolSpec) (out intent.Refresh) {
+// refresh adds to what PoolOptions says of refreshes what the pool does; CAPA knows one
+// strategy.
+func refresh(s *kinds.AWSMachinePoolSpec, out intent.Refresh) intent.Refresh {
 	field.FromPool(field.Refresh, s, &out)
 	out.Strategy = "Rolling"
 	return out

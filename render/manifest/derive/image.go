@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// What CAPA looks up where nothing is written.
+// CAPA's own values, where nothing is written.
 const (
 	defaultImageFormat = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
 	defaultImageOrg    = "819546954734"

@@ -24,7 +24,7 @@ import (
 type renamedFunc func(kind, oldName string) (newName string, ok bool)
 
 // New puts the launch templates that pools share where one of their own would
-// be. What it then makes of the objects is set.
+// be. No later stage changes the objects.
 func New(x *kinds.Index, renamed renamedFunc) *Builder {
 	all := objects{index: x, renamed: renamed}
 	b := &Builder{objects: all, writer: writer{objects: all, known: map[intent.UserData]userData{}}, faults: x.Faults,
@@ -40,6 +40,11 @@ func (b *Builder) Intents() intent.Set {
 	for _, mp := range b.index.MachinePools {
 		b.checkClusterKnown(mp)
 		b.pool(mp)
+	}
+	for _, o := range b.index.FleetRollouts.Sorted() {
+		if !o.Broken {
+			b.set.Rollouts = append(b.set.Rollouts, o.Spec.Intent(o.Ref()))
+		}
 	}
 	b.unused()
 	b.launchConfigs.moveFaults(b.faults)
@@ -209,6 +214,7 @@ func (b *Builder) identify(d *draft, infra intent.ObjectRef, meta kinds.Meta, ki
 	d.AtPool = kinds.Reporter{Ref: infra, To: d.Faults}
 	d.cluster = b.cluster(d.ClusterKey, needsEKS, d.AtMachinePool)
 	d.Cluster = &rules.Cluster{TagName: d.cluster.tagName(), Region: d.cluster.region, Network: d.cluster.network}
+	d.Labels = d.Source.Metadata.Labels
 	d.Paused = isPaused(meta) || isPaused(d.Source.Metadata) || d.cluster.paused
 	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: d.AtPool, Meta: meta}, {Reporter: d.AtMachinePool, Meta: d.Source.Metadata}}, &d.Pool)
 }

@@ -19,7 +19,7 @@ func (w *writer) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec]
 	rules.CheckKubeadm(r, s, kinds.Version(o.APIVersion), minor)
 	in := userdata.Kubeadm{BootCommands: s.BootCommands, PreCommands: s.PreKubeadmCommands, PostCommands: s.PostKubeadmCommands, Verbosity: s.Verbosity}
 	var secret bool
-	in.CloudInit, secret = w.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
+	in.CloudInit, secret = w.cloudInit(r, &s.CloudInit)
 	in.DiskSetup = s.DiskSetup.UserData()
 	join := s.JoinConfiguration
 	if join == nil {

@@ -20,13 +20,10 @@ func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptions
 		return
 	}
 	d.Group.Options = g.Whole()
-	if p := g.RefreshPreferences; p != nil {
-		own := d.Group.Refresh
-		d.Group.Refresh = p.Refresh
-		r := &d.Group.Refresh
-		r.Disable, r.Strategy, r.InstanceWarmup, r.MinHealthyPercentage, r.MaxHealthyPercentage = own.Disable, own.Strategy, own.InstanceWarmup, own.MinHealthyPercentage, own.MaxHealthyPercentage
-	}
 	pool := b.index.Pools[kinds.KeyOf(d.Infrastructure)]
+	if p := g.RefreshPreferences; p != nil {
+		d.Group.Refresh = refresh(&pool.Spec, p.Refresh)
+	}
 	b.mixOptions(d, pool, g.MixedInstancesPolicy)
 	d.CheckWarmPool(pool, g)
 	d.CheckCapacityType(g)

@@ -211,9 +211,9 @@ func (w *writer) readSecret(r kinds.Reporter, at intent.Path, namespace, name st
 }
 
 // cloudInit resolves what is taken from Secrets. secret says that something was.
-func (w *writer) cloudInit(r kinds.Reporter, files []kinds.File, users []kinds.User, ntp *userdata.NTP, mounts [][]string) (out userdata.CloudInit, secret bool) {
-	out = userdata.CloudInit{NTP: ntp, Mounts: slices.Clone(mounts)}
-	for i, f := range files {
+func (w *writer) cloudInit(r kinds.Reporter, of *kinds.CloudInit) (out userdata.CloudInit, secret bool) {
+	out = userdata.CloudInit{NTP: of.NTP, Mounts: slices.Clone(of.Mounts)}
+	for i, f := range of.Files {
 		at := path("spec", "files", intent.Index(i))
 		if s := f.ContentFrom; s != nil {
 			if f.Content != "" {
@@ -224,7 +224,7 @@ func (w *writer) cloudInit(r kinds.Reporter, files []kinds.File, users []kinds.U
 		}
 		out.Files = append(out.Files, f.File)
 	}
-	for i, u := range users {
+	for i, u := range of.Users {
 		at := path("spec", "users", intent.Index(i))
 		if s := u.PasswdFrom; s != nil {
 			if u.Passwd != nil {
@@ -259,7 +259,7 @@ func (w *writer) eksData(d *draft, o *kinds.Decoded[kinds.EKSConfigSpec], r kind
 	rules.CheckBootstrapArgs(r, s)
 	rules.WarnInactive(r, s.Users)
 	var secret bool
-	in.CloudInit, secret = w.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
+	in.CloudInit, secret = w.cloudInit(r, &s.CloudInit)
 	in.DiskSetup = s.DiskSetup.UserData()
 	return intent.UserData{Text: in.Text(), Format: "cloud-config", Secret: secret || s.DockerConfigJSON != nil}
 }
@@ -286,7 +286,7 @@ func (w *writer) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec]
 		in.ContainerdConfig, in.BaseRuntimeSpec = c.Config, c.BaseRuntimeSpec
 	}
 	var secret bool
-	in.CloudInit, secret = w.cloudInit(r, s.Files, s.Users, s.NTP, s.Mounts)
+	in.CloudInit, secret = w.cloudInit(r, &s.CloudInit)
 	in.DiskSetup = s.DiskSetup.UserData()
 	out, err := in.Text()
 	if errors.Is(err, userdata.ErrBoundary) {

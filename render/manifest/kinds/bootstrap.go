@@ -98,12 +98,9 @@ type EKSConfigSpec struct {
 	PreBootstrapCommands  []string `json:"preBootstrapCommands" in:"v1beta2"`
 	PostBootstrapCommands []string `json:"postBootstrapCommands" in:"v1beta2"`
 	// BootstrapCommandOverride is misspelt in CAPA's format.
-	BootstrapCommandOverride *string       `json:"boostrapCommandOverride" in:"v1beta2"`
-	Files                    []File        `json:"files" in:"v1beta2"`
-	DiskSetup                *DiskSetup    `json:"diskSetup" in:"v1beta2"`
-	Mounts                   [][]string    `json:"mounts" in:"v1beta2"`
-	Users                    []User        `json:"users" in:"v1beta2"`
-	NTP                      *userdata.NTP `json:"ntp" in:"v1beta2"`
+	BootstrapCommandOverride *string    `json:"boostrapCommandOverride" in:"v1beta2"`
+	DiskSetup                *DiskSetup `json:"diskSetup" in:"v1beta2"`
+	CloudInit                `in:"v1beta2"`
 }
 
 // PauseContainer names the image of pause containers.

@@ -30,6 +30,7 @@ type Index struct {
 	EKSConfigs            Table[EKSConfigSpec]
 	NodeadmConfigs        Table[NodeadmConfigSpec]
 	PoolOptions           Table[PoolOptionsSpec]
+	FleetRollouts         Table[FleetRolloutSpec]
 	UnreadOptions         []string // the namespaces of PoolOptions in a version that is not known
 	Secrets               map[intent.Key]Object
 	Ignored               []intent.Ignored
@@ -67,7 +68,7 @@ func NewIndex(objects []Object, to *Faults) *Index {
 		LaunchConfigs: Table[LaunchTemplate]{}, LaunchConfigTemplates: Table[AWSLaunchConfigTemplateSpec]{},
 		AWSClusters: Table[AWSClusterSpec]{}, ManagedClusters: Table[AWSManagedClusterSpec]{}, ControlPlanes: Table[AWSManagedControlPlaneSpec]{},
 		Roles: Table[AWSClusterRoleIdentitySpec]{}, Controllers: Table[AWSClusterControllerIdentitySpec]{}, KubeadmConfigs: Table[KubeadmConfigSpec]{},
-		EKSConfigs: Table[EKSConfigSpec]{}, NodeadmConfigs: Table[NodeadmConfigSpec]{}, PoolOptions: Table[PoolOptionsSpec]{}, Secrets: map[intent.Key]Object{},
+		EKSConfigs: Table[EKSConfigSpec]{}, NodeadmConfigs: Table[NodeadmConfigSpec]{}, PoolOptions: Table[PoolOptionsSpec]{}, FleetRollouts: Table[FleetRolloutSpec]{}, Secrets: map[intent.Key]Object{},
 	}
 	known := known()
 	seen := map[[4]string]intent.ObjectRef{}
@@ -154,6 +155,8 @@ func (x *Index) add(k kind, o Object) {
 		put(x.EKSConfigs, o, x.Faults)
 	case "NodeadmConfig":
 		put(x.NodeadmConfigs, o, x.Faults)
+	case "FleetRollout":
+		put(x.FleetRollouts, o, x.Faults)
 	case "PoolOptions":
 		put(x.PoolOptions, o, x.Faults)
 	case "Secret":

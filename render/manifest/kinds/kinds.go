@@ -3,10 +3,10 @@
 // render.
 //
 // A spec is a struct; its fields' tags say the key, the versions that have it, the
-// default and what is required. What CAPA's schemas limit is in limits.txt, which the
-// oracle writes. Members of AWS's that PoolOptions sets are the intent's own structs, by
-// their rows in render/field, so that no field is declared twice. Also here is what an
-// object says beside its spec and more than one package needs: annotations, the keys
+// default and what is required. The oracle writes limits.txt, which has the limits of
+// CAPA's schemas. Members of AWS's that PoolOptions sets are the intent's own structs,
+// by their rows in render/field, so that no field is declared twice. Also here is what
+// an object says beside its spec and more than one package needs: annotations, the keys
 // that name a launch template, Kubernetes versions, the names that CAPA makes.
 //
 // Nothing here looks at two fields at once; rules does.
@@ -73,6 +73,7 @@ func known() []kind {
 		{"", "ConfigMap", []string{"v1"}, onDemand, nil},
 		{groupInfrastructure, "AWSLaunchConfig", []string{"v1beta2"}, read, reflect.TypeFor[Decoded[LaunchTemplate]]()},
 		{groupInfrastructure, "AWSLaunchConfigTemplate", []string{"v1beta2"}, read, reflect.TypeFor[Decoded[AWSLaunchConfigTemplateSpec]]()},
+		{GroupWeir, "FleetRollout", []string{"v1alpha1"}, read, reflect.TypeFor[Decoded[FleetRolloutSpec]]()},
 		{GroupWeir, "PoolOptions", []string{"v1alpha1"}, read, reflect.TypeFor[Decoded[PoolOptionsSpec]]()},
 	}
 }

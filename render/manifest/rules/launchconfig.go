@@ -24,6 +24,6 @@ func checkSharedTemplate(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTempla
 	checkImage(r, p, lt)
 	checkGroupFilters(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups)
 	if lt.InstanceType != "" {
-		CheckKnownTypes(r, []kinds.TypeField{{At: p.Join("instanceType"), Name: lt.InstanceType}})
+		checkKnownTypes(r, []kinds.TypeField{{At: p.Join("instanceType"), Name: lt.InstanceType}})
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// MaxOverrides is how many instance types a group may have: LaunchTemplateOverrides
+// maxOverrides is how many instance types a group may have: LaunchTemplateOverrides
 // in the API reference of Auto Scaling.
-const MaxOverrides = 40
+const maxOverrides = 40
 
 // checkMixedPolicy checks a mixed instances policy against the rest of the pool.
 // Duplicates and the exclusion of spotMarketOptions are among CAPA's own rules,
@@ -32,8 +32,8 @@ func checkMixedPolicy(r kinds.Reporter, s *kinds.AWSMachinePoolSpec) {
 		r.Warn(market, "exclusive", "spec.awsLaunchTemplate.marketType CapacityBlock does not go with spec.mixedInstancesPolicy",
 			"Auto Scaling launches from a capacity block by the launch template's instance type alone")
 	}
-	if len(m.Overrides) > MaxOverrides {
-		r.Error(p.Join("overrides"), "too-many-overrides", fmt.Sprintf("%s has %d instance types; Auto Scaling takes %d", p.Join("overrides"), len(m.Overrides), MaxOverrides), "")
+	if len(m.Overrides) > maxOverrides {
+		r.Error(p.Join("overrides"), "too-many-overrides", fmt.Sprintf("%s has %d instance types; Auto Scaling takes %d", p.Join("overrides"), len(m.Overrides), maxOverrides), "")
 	}
 	if len(m.Overrides) == 0 && m.InstancesDistribution == nil {
 		r.Warn(p, "empty-policy", "spec.mixedInstancesPolicy says nothing: the group has the launch template's instance type, on demand",

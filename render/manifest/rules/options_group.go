@@ -287,8 +287,8 @@ func (d *Derived) CheckPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *
 	}
 	n := len(m.Overrides)
 	switch {
-	case n > MaxOverrides:
-		d.AtOptions.Error(overrides, "too-many-overrides", fmt.Sprintf("the policy has %d overrides; Auto Scaling takes %d", n, MaxOverrides), "")
+	case n > maxOverrides:
+		d.AtOptions.Error(overrides, "too-many-overrides", fmt.Sprintf("the policy has %d overrides; Auto Scaling takes %d", n, maxOverrides), "")
 	case weights > 0 && weights < n:
 		d.AtOptions.Error(overrides, "incomplete", fmt.Sprintf("%d of %d instance types have a weightedCapacity; all of them need one, or none", weights, n), "")
 	case weights > 0 && requirements > 0:
@@ -328,7 +328,7 @@ func (d *Derived) checkOverrideTypes(m *intent.MixedInstances, at intent.Path) {
 	for i, o := range m.Overrides {
 		p := at.Join(intent.Index(i), "instanceType")
 		if o.InstanceType != "" {
-			CheckKnownTypes(d.AtOptions, []kinds.TypeField{{At: p, Name: o.InstanceType}})
+			checkKnownTypes(d.AtOptions, []kinds.TypeField{{At: p, Name: o.InstanceType}})
 		}
 		if got := instancetypes.Architecture(o.InstanceType); want != "" && got != "" && got != want && o.LaunchTemplate == nil && o.ImageID == "" {
 			d.AtOptions.Error(p, "mixed-architectures", fmt.Sprintf("%s %s is %s, but %s is %s: they have one image, which has one architecture", p, o.InstanceType, got, first, want),

@@ -27,7 +27,7 @@ func checkNodegroupOptions(r kinds.Reporter, n *kinds.NodegroupOptions) {
 				Related: []kinds.RelatedField{{Ref: r.Ref, Path: types[j].At, Message: "the other one"}}})
 		}
 	}
-	CheckKnownTypes(r, types)
+	checkKnownTypes(r, types)
 	checkOneArchitecture(r, types)
 	if p := n.NodeRepairConfig; p != nil {
 		at := kinds.OptionsNodegroup.Join("nodeRepairConfig")

@@ -229,7 +229,7 @@ func crossCheckGroup(r kinds.Reporter, s *kinds.AWSMachinePoolSpec, byArchitectu
 	checkGroupFilters(r, path("spec", "awsLaunchTemplate", "additionalSecurityGroups"), s.AWSLaunchTemplate.AdditionalSecurityGroups)
 	checkHookQuotas(r, s.LifecycleHooks)
 	types := kinds.GroupTypes(s)
-	CheckKnownTypes(r, types)
+	checkKnownTypes(r, types)
 	if !byArchitecture {
 		checkOneArchitecture(r, kinds.Launched(types))
 	}
@@ -246,6 +246,6 @@ func crossCheckNodegroup(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, a
 		checkNodegroupMarket(r, lt)
 	}
 	types := kinds.NodegroupTypes(s)
-	CheckKnownTypes(r, types)
+	checkKnownTypes(r, types)
 	CheckAMIType(r, r.Ref, s, types, amiTypeWritten)
 }

@@ -36,6 +36,7 @@ func Check(x *kinds.Index) {
 	checkTable(x.Faults, x.EKSConfigs, false, nil)
 	checkTable(x.Faults, x.NodeadmConfigs, false, nil)
 	checkTable(x.Faults, x.PoolOptions, false, checkPoolOptions)
+	checkTable(x.Faults, x.FleetRollouts, false, checkFleetRollout)
 }
 
 func checkTable[S any](to *kinds.Faults, t kinds.Table[S], pool bool, rules func(*kinds.Decoded[S], kinds.Reporter)) {

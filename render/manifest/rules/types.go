@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// CheckKnownTypes warns of instance types that are not among those of the AWS
+// checkKnownTypes warns of instance types that are not among those of the AWS
 // SDK, which lists EC2's API model. AWS adds types, so it is no error.
-func CheckKnownTypes(r kinds.Reporter, types []kinds.TypeField) {
+func checkKnownTypes(r kinds.Reporter, types []kinds.TypeField) {
 	for _, t := range types {
 		if t.Name != "" && !instancetypes.Known(t.Name) {
 			r.Warn(t.At, "unknown-instance-type", fmt.Sprintf("%s is %q, which is no instance type that weir knows", t.At, t.Name), likelyTypes(t.Name))
@@ -121,12 +121,12 @@ func CheckAMIType(r kinds.Reporter, pool intent.ObjectRef, s *kinds.AWSManagedMa
 	}
 }
 
-// GPUImages are the lookup types whose images EKS has for x86_64 only: the SSM
+// gPUImages are the lookup types whose images EKS has for x86_64 only: the SSM
 // parameters in "Retrieve recommended Amazon Linux AMI IDs" of its user guide.
-var GPUImages = []string{"AmazonLinuxGPU", "AmazonLinux2023GPU"}
+var gPUImages = []string{"AmazonLinuxGPU", "AmazonLinux2023GPU"}
 
-// ArchitectureWord finds an architecture in the name of an image.
-var ArchitectureWord = regexp.MustCompile(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
+// architectureWord finds an architecture in the name of an image.
+var architectureWord = regexp.MustCompile(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
 
 // checkImageArchitecture reports instance types that the image which is looked up
 // does not run on. The lookup asks for one architecture: that of the instance
@@ -138,7 +138,7 @@ func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds
 		return
 	}
 	asked := instancetypes.Architecture(image.InstanceType)
-	if image.Kind == intent.ImageForEKS && slices.Contains(GPUImages, image.Name) {
+	if image.Kind == intent.ImageForEKS && slices.Contains(gPUImages, image.Name) {
 		asked = instancetypes.X86
 	}
 	for _, t := range kinds.Launched(types) {
@@ -146,7 +146,7 @@ func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds
 		case got == "":
 		case got == instancetypes.X86Apple || got == instancetypes.ARMApple:
 			d.AtPool.Error(t.At, "architecture-mismatch", fmt.Sprintf("%s %s runs macOS, for which no image is looked up", t.At, t.Name), "name the image in spec.awsLaunchTemplate.ami.id")
-		case image.Kind == intent.ImageForEKS && slices.Contains(GPUImages, image.Name) && got != asked:
+		case image.Kind == intent.ImageForEKS && slices.Contains(gPUImages, image.Name) && got != asked:
 			at := path("spec", "awsLaunchTemplate", "ami", "eksLookupType")
 			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, but the images of %s are %s only", t.At, t.Name, got, image.Name, asked),
 				Detail: "name the image in spec.awsLaunchTemplate.ami.id, or write another instance type", Ref: d.Infrastructure, Path: t.At,
@@ -167,7 +167,7 @@ func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds
 // than the one that is asked for: it finds nothing, unless the name misleads.
 func (d *Derived) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, got string) {
 	for field, value := range map[string]string{"imageLookupFormat": lt.ImageLookupFormat, "imageLookupBaseOS": lt.ImageLookupBaseOS} {
-		word := ArchitectureWord.FindString(value)
+		word := architectureWord.FindString(value)
 		named := instancetypes.X86
 		if w := strings.ToLower(word); w == "arm64" || w == "aarch64" {
 			named = instancetypes.ARM

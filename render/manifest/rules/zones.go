@@ -15,8 +15,8 @@ import (
 // wavelength zone a location (us-west-2-lax-1a), and a zone's id shortens the
 // region (euw1-az2).
 var (
-	RegionName = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+`)
-	ZoneName   = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+([a-z]|(-[a-z0-9]+)+)$`)
+	regionName = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+`)
+	zoneName   = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+([a-z]|(-[a-z0-9]+)+)$`)
 	zoneID     = regexp.MustCompile(`^[a-z]+[0-9]+(-[a-z0-9]+)*-az[0-9]+$`)
 )
 
@@ -26,12 +26,12 @@ func checkZones(r kinds.Reporter, p intent.Path, zones []string) {
 	first := ""
 	for i, z := range zones {
 		at := p.Join(intent.Index(i))
-		switch region := RegionName.FindString(z); {
+		switch region := regionName.FindString(z); {
 		case zoneID.MatchString(z):
 			r.Error(at, "bad-zone", fmt.Sprintf("%s is %q, the id of a zone", at, z), "write the name of the zone, such as eu-west-1a")
 		case z == region && z != "":
 			r.Error(at, "bad-zone", fmt.Sprintf("%s is %q, a region and no availability zone", at, z), fmt.Sprintf("write a zone of it, such as %sa", z))
-		case !ZoneName.MatchString(z):
+		case !zoneName.MatchString(z):
 			r.Error(at, "bad-zone", fmt.Sprintf("%s is no availability zone: %q", at, z), "write the name of a zone, such as eu-west-1a")
 		case first == "":
 			first = region
@@ -44,11 +44,11 @@ func checkZones(r kinds.Reporter, p intent.Path, zones []string) {
 	}
 }
 
-// EdgeZone tells local and wavelength zones: more follows the region's number
+// edgeZone tells local and wavelength zones: more follows the region's number
 // than a letter.
-func EdgeZone(zone string) bool {
-	rest := strings.TrimPrefix(zone, RegionName.FindString(zone))
-	return ZoneName.MatchString(zone) && strings.HasPrefix(rest, "-")
+func edgeZone(zone string) bool {
+	rest := strings.TrimPrefix(zone, regionName.FindString(zone))
+	return zoneName.MatchString(zone) && strings.HasPrefix(rest, "-")
 }
 
 // checkPlacement checks the zones that a pool is to be in, those of its own
@@ -67,12 +67,12 @@ func (d *Derived) checkPlacement(zones []string, subnetType string, explicit boo
 	}
 	for i, z := range zones {
 		p := at.Join(intent.Index(i))
-		region := RegionName.FindString(z)
+		region := regionName.FindString(z)
 		switch {
-		case !ZoneName.MatchString(z):
+		case !zoneName.MatchString(z):
 		case d.Cluster.Region != "" && region != d.Cluster.Region:
 			r.Error(p, "zone-of-another-region", fmt.Sprintf("%s is %s, but cluster %s is in %s", p, z, d.ClusterKey, d.Cluster.Region), "")
-		case EdgeZone(z):
+		case edgeZone(z):
 			r.Warn(p, "edge-zone", fmt.Sprintf("%s is %s, a local or wavelength zone: pools are not placed there by zone", p, z), "write the subnets themselves")
 		default:
 			d.checkZoneSubnets(r, p, z, subnetType)

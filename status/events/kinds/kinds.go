@@ -36,6 +36,7 @@ var stepKinds = []struct {
 	{step.Update, step.LaunchTemplate, step.CreateLaunchTemplateVersion{}, "version-created"},
 	{step.Update, step.LaunchTemplate, step.SetDefaultVersion{}, "default-version-moved"},
 	{step.Rollout, step.AutoScalingGroup, step.CancelRefresh{}, "refresh-superseded"},
+	{step.Rollout, step.AutoScalingGroup, step.RollbackRefresh{}, "refresh-rolling-back"},
 	{step.Rollout, step.AutoScalingGroup, nil, "refresh-started"},
 	{step.Rollout, step.ManagedNodegroup, nil, "nodegroup-update-started"},
 }
@@ -62,7 +63,7 @@ var Holds = map[step.Hold]string{
 	step.HeldWave:       "wave-awaited",
 	// A cluster that is being made takes minutes, an upgrade may take weeks.
 	step.HeldControlPlane: "control-plane-awaited",
-	// Which pool's turn it is changes often, and says little.
+	// A pool's turn comes and goes often, and says little.
 	step.HeldRolloutLimit: "",
 	// It is over in a moment, or announced otherwise.
 	step.HeldWaiting: "",
@@ -83,6 +84,7 @@ var Findings = map[string]string{
 	"roles-differ":       "roles-differ",
 	"rollout-incomplete": "rollout-incomplete",
 	"rollout-not-ready":  "rollout-not-ready",
+	"rollout-stopped":    "rollout-stopped",
 	"unknown-source":     "stray-found",
 	"unknown-target":     "stray-found",
 	"versions-kept":      "versions-kept",
@@ -105,6 +107,8 @@ var otherKinds = []string{
 	"target-failed", "target-recovered", "target-suspended", "target-resumed",
 	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started", "command-given",
 	"join-tokens-renewed", "plan-approved", "plan-differs", "state-lost",
+	"fleet-rollout-began", "fleet-rollout-wave", "fleet-rollout-ended", "fleet-rollout-stopped",
+	"member-joined", "member-lost", "owner-changed", "owner-replaced", "owner-stuck", "owner-lost",
 }
 
 // levels are those of the kinds that are more than information.
@@ -114,8 +118,9 @@ var levels = map[string]Level{
 	"refresh-failed": Error, "refresh-rolled-back": Error, "refresh-rollback-failed": Error, "refresh-rolling-back": Error,
 	"nodegroup-update-failed": Error,
 	"refresh-cancelled":       Warning, "nodegroup-update-cancelled": Warning, "drift-found": Warning, "orphan-found": Warning,
-	"rollout-not-ready": Warning, "rollout-incomplete": Warning, "nodegroup-degraded": Warning, "versions-kept": Warning, "roles-differ": Warning,
+	"rollout-not-ready": Warning, "rollout-stopped": Error, "fleet-rollout-stopped": Error, "rollout-incomplete": Warning, "nodegroup-degraded": Warning, "versions-kept": Warning, "roles-differ": Warning,
 	"approval-wanted": Warning, "stray-found": Warning, "foreign-version-found": Warning, "plan-differs": Warning,
+	"member-lost": Warning, "owner-replaced": Warning, "owner-stuck": Warning, "owner-lost": Warning,
 }
 
 func LevelOf(kind string) Level {

@@ -175,7 +175,7 @@ func (t *transport) unanswered(err error) error {
 // refused makes an error of an answer.
 func (t *transport) refused(resp *http.Response, said []byte) error {
 	e := &Error{Forge: t.forge, Status: resp.StatusCode, Message: t.clean(saidIn(said))}
-	e.Fault, e.After = FaultOf(e.Status, resp.Header)
+	e.Fault, e.After = faultOf(e.Status, resp.Header)
 	if e.Message == "" {
 		e.Message = strings.ToLower(http.StatusText(e.Status))
 	}

@@ -178,10 +178,10 @@ func TestRetryAfter(t *testing.T) {
 		"soon":                                  {0, 0},
 		"37":                                    {37 * time.Second, 37 * time.Second},
 		"-1":                                    {0, 0},
-		"999999":                                {MaxRetryAfter, MaxRetryAfter},
-		"9223372036854775807":                   {MaxRetryAfter, MaxRetryAfter},
+		"999999":                                {maxRetryAfter, maxRetryAfter},
+		"9223372036854775807":                   {maxRetryAfter, maxRetryAfter},
 		"Mon, 02 Jan 2006 15:04:05 GMT":         {0, 0},
-		"Fri, 01 Jan 2100 00:00:00 GMT":         {MaxRetryAfter, MaxRetryAfter},
+		"Fri, 01 Jan 2100 00:00:00 GMT":         {maxRetryAfter, maxRetryAfter},
 		nowPlus(30 * time.Minute):               {20 * time.Minute, 30 * time.Minute},
 		"Thu, 99 Foo 2100 00:00:00 GMT, indeed": {0, 0},
 	} {
@@ -213,7 +213,7 @@ func TestFaultOf(t *testing.T) {
 		{503, http.Header{"Retry-After": {"5"}}, FaultBusy, 5 * time.Second},
 		{0, nil, FaultBusy, 0},
 	} {
-		if fault, after := FaultOf(tt.code, tt.h); fault != tt.fault || after != tt.after {
+		if fault, after := faultOf(tt.code, tt.h); fault != tt.fault || after != tt.after {
 			t.Errorf("%d %v: %s after %s, want %s after %s", tt.code, tt.h, fault, after, tt.fault, tt.after)
 		}
 	}

@@ -48,8 +48,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// FaultOf reads an HTTP status as the forges use it, and how long they ask to wait.
-func FaultOf(code int, h http.Header) (Fault, time.Duration) {
+// faultOf reads an HTTP status as the forges use it, and how long they ask to wait.
+func faultOf(code int, h http.Header) (Fault, time.Duration) {
 	after := max(RetryAfter(h), resetOf(h, time.Now()))
 	switch {
 	case code == http.StatusTooManyRequests,
@@ -68,9 +68,9 @@ func FaultOf(code int, h http.Header) (Fault, time.Duration) {
 	}
 }
 
-// MaxRetryAfter bounds what a forge may ask for: a wrong clock must not stop
+// maxRetryAfter bounds what a forge may ask for: a wrong clock must not stop
 // everything for a day.
-const MaxRetryAfter = time.Hour
+const maxRetryAfter = time.Hour
 
 // RetryAfter reads the header Retry-After, which is seconds or a date; 0 if it is
 // not there.
@@ -80,10 +80,10 @@ func RetryAfter(h http.Header) time.Duration {
 		return 0
 	}
 	if n, err := strconv.Atoi(v); err == nil {
-		return time.Duration(min(max(0, n), int(MaxRetryAfter/time.Second))) * time.Second
+		return time.Duration(min(max(0, n), int(maxRetryAfter/time.Second))) * time.Second
 	}
 	if t, err := http.ParseTime(v); err == nil {
-		return min(max(0, time.Until(t)), MaxRetryAfter)
+		return min(max(0, time.Until(t)), maxRetryAfter)
 	}
 	return 0
 }

@@ -47,9 +47,9 @@ func resetOf(h http.Header, now time.Time) time.Duration {
 		}
 		wait := time.Unix(n, 0).Sub(now)
 		if n < 1e9 { // no time since 2001
-			wait = time.Duration(min(n, int64(MaxRetryAfter/time.Second))) * time.Second
+			wait = time.Duration(min(n, int64(maxRetryAfter/time.Second))) * time.Second
 		}
-		return min(max(wait, 0), MaxRetryAfter)
+		return min(max(wait, 0), maxRetryAfter)
 	}
 	return 0
 }

@@ -1,12 +1,15 @@
 package app
 
 import (
+	"net"
 	"net/http"
+	"os"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/state/keys"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/commands"
@@ -27,7 +30,7 @@ type site struct {
 // newSite makes what stands before the page and the API.
 func newSite(a *App) (*site, error) {
 	c := a.o.Config
-	key, err := access.Key(a.state.Dir)
+	key, err := peers{a}.keyOf(keys.Session, access.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +66,14 @@ func (s *site) set(c *config.Config) {
 // may come from anywhere and change one thing: when sources are looked at. All else
 // goes through the guard.
 func (s *site) handler() http.Handler {
-	pages := page.Handler(s.app.board, page.Options{
-		Metrics: promhttp.HandlerFor(s.app.registry, promhttp.HandlerOpts{}), Logger: s.app.log, Viewer: s.viewer,
-	})
+	shown := page.Options{Metrics: promhttp.HandlerFor(s.app.registry, promhttp.HandlerOpts{}), Logger: s.app.log, Viewer: s.viewer}
+	var crew commands.Crew
+	if s.app.dispatcher != nil {
+		shown.Members, crew = s.app.dispatcher.View, s.app.dispatcher
+	}
+	pages := page.Handler(s.app.board, shown)
 	commands := commands.Handler(commands.Options{
+		Crew: crew, Rollouts: s.app.rollouts,
 		Book: s.app.book, Daemon: daemon{s.app}, Logger: s.app.log, Redact: s.app.o.Secrets.Redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
 		Plan: s.planDraft, Done: s.commanded, Say: s.guard.Say, Refuse: s.refuse,
@@ -99,4 +106,31 @@ func (s *site) commanded(d commands.Action) {
 	}
 	s.app.board.Event(e)
 	s.app.passAll()
+}
+
+// Addr is the address of the page.
+func (a *App) Addr() string { return a.listener.Addr().String() }
+
+// PageURL is the page's address for a browser on this machine, or by the host's name
+// where the daemon listens on others too. Links in what others read have publicURL
+// instead.
+func (a *App) PageURL() string {
+	host, port, err := net.SplitHostPort(a.Addr())
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			host = "127.0.0.1"
+		}
+	}
+	scheme := "http://"
+	if a.site.certificate != nil {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+func (a *App) embeddedURL() string {
+	if a.emulator == nil {
+		return ""
+	}
+	return a.emulator.URL()
 }

@@ -75,8 +75,7 @@ func TestEverythingIsGuarded(t *testing.T) {
 		t.Errorf("readyz tells %q", body)
 	}
 
-	// What the configuration says counts from the next request on; what cannot be
-	// used is refused as a whole.
+	// A new configuration counts from the next request on; weir refuses an unusable one as a whole.
 	swap := func(change func(*config.Config)) {
 		other := *c
 		change(&other)

@@ -29,6 +29,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,22 +43,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
+	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/lineage"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/state/keys"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
+	"github.com/weir-gitops/weir/status/members"
 	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/pulls"
 )
@@ -65,7 +71,8 @@ import (
 // stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and
 // systemd wait by default or by custom before they kill. A step may take what the
 // others leave, and always has its own share: what must be saved is saved, however
-// slow AWS or a forge is. Steps without a share only close something.
+// slow AWS or a forge is. Steps without a share only close something, or end what waits
+// for nobody: each has leastShare for that.
 const (
 	stopWithin      = 25 * time.Second
 	reloadShare     = 2 * time.Second
@@ -77,14 +84,24 @@ const (
 	pageShare       = 3500 * time.Millisecond // its own bound is 3 s
 	embeddedShare   = 5 * time.Second         // its own bound is 5 s
 	notifyShare     = time.Second             // its own bound is 0.9 s
+	crewShare       = 2 * time.Second
+	handOverShare   = reconciler.LastCall + 2*time.Second
 	historyShare    = 500 * time.Millisecond
 	tracingShare    = 500 * time.Millisecond
+	leastShare      = 500 * time.Millisecond
 	reloadStopBound = 5 * time.Second
 )
 
 // Options of a daemon.
 type Options struct {
 	Config *config.Config
+	// Engine is shared with the other daemons of the instance; nil: what the configuration
+	// names, and this one is alone where it names none.
+	Engine *coord.Engine
+	// Member is this daemon's name among them; empty for one of its host's.
+	Member string
+	// LeaseClock decides when leases end; nil for this machine's.
+	LeaseClock coord.Clock
 	// Load reads the configuration again; it has said what is wrong with it
 	// when it returns an error. If it is nil, the configuration never changes.
 	Load func() (*config.Config, error)
@@ -99,6 +116,8 @@ type Options struct {
 	Version string
 	// Rand gives numbers in [0,1) that spread polls and passes; nil: those of math/rand.
 	Rand func() float64
+	// Clock tells the time by AWS; nil: clock.New.
+	Clock *clock.Clock
 	// Watch calls changed after any of the files has changed, until ctx ends; nil:
 	// config.Watch.
 	Watch func(ctx context.Context, files []string, changed func()) error
@@ -111,8 +130,16 @@ type App struct {
 	o     Options
 	log   *slog.Logger
 	state *State
-	db    *state.DB
-	clock *clock.Clock
+	// store are the records.
+	store state.Store
+	// crew are the daemons that share the work; nil where this one is alone. heeded is what
+	// people had asked for as it was last taken in.
+	crew       *crew.Crew
+	news       *members.News        // tells people who owns what; nil like crew
+	dispatcher *handover.Dispatcher // asks members to move work, and shows them; nil like crew
+	shared     map[string][]byte    // keys of the instance, by use
+	heeded     gates.Records
+	clock      *clock.Clock
 	// clockWrong says that weir has reported that this machine's clock differs from
 	// AWS's.
 	clockWrong atomic.Bool
@@ -147,6 +174,7 @@ type App struct {
 	sourcesDue atomic.Bool
 
 	book     *gates.Book
+	rollouts *rollouts
 	lineages *lineage.Book
 	site     *site
 
@@ -169,7 +197,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
 	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), reloadDue: make(chan struct{}, 1), wakeup: make(chan struct{}, 1)}
-	a.passes = &passes{app: a, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}
+	a.passes = &passes{app: a, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}, replay: map[string]bool{}, finding: map[reconciler.ScopeKey]bool{}}
 	a.reporter = &reporter{app: a, log: newPassLog(a.log)}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Stop(ctx))
@@ -197,7 +225,7 @@ func (a *App) open(ctx context.Context) error {
 }
 
 // openState opens the state directory, and the records in it.
-func (a *App) openState(context.Context) (err error) {
+func (a *App) openState(ctx context.Context) (err error) {
 	if a.watchdog, err = watchdog(); err != nil {
 		return err
 	}
@@ -206,18 +234,35 @@ func (a *App) openState(context.Context) (err error) {
 		return err
 	}
 	a.onStop("state directory", 0, func(context.Context) error { return a.state.Close() })
-	if a.db, err = state.Open(a.state.Dir); err != nil {
+	if err = a.openRecords(ctx); err != nil {
 		return err
 	}
-	a.onStop("state", 0, func(context.Context) error { return a.db.Close() })
-	if lost := a.db.Lost(); lost != nil {
+	a.clock = cmp.Or(a.o.Clock, clock.New())
+	a.book = gates.NewBook(a.store, a.clock.Moment)
+	a.rollouts = newRollouts(a)
+	a.lineages = lineage.Open(a.store, a.log)
+	a.key, err = peers{a}.keyOf(keys.Digest, DigestKey)
+	return err
+}
+
+// openRecords opens those of the state directory, or those that several daemons share.
+func (a *App) openRecords(ctx context.Context) error {
+	if err := (peers{a}).openEngine(ctx); err != nil {
+		return err
+	}
+	if a.o.Engine != nil {
+		return peers{a}.openCrew(ctx)
+	}
+	db, err := state.Open(a.state.Dir)
+	if err != nil {
+		return err
+	}
+	a.store = db
+	a.onStop("state", 0, func(context.Context) error { return db.Close() })
+	if lost := db.Lost(); lost != nil {
 		a.log.Error("the state was put aside", "error", lost)
 	}
-	a.clock = clock.New()
-	a.book = gates.NewBook(a.db, a.clock.Moment)
-	a.lineages = lineage.Open(a.db, a.log)
-	a.key, err = DigestKey(a.state.Dir)
-	return err
+	return nil
 }
 
 func (a *App) openTracing(ctx context.Context) (err error) {
@@ -266,7 +311,7 @@ func (a *App) openReporting(context.Context) error {
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics = metrics.New(a.registry, a.o.Version)
 	a.board = board.New(board.Options{
-		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.db, history.Options{Now: a.sinceWhen}), Notify: a.notify,
+		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.store, history.Options{Now: a.sinceWhen}), Notify: a.notify,
 	})
 	a.measure()
 	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.site.guard.Origin, Received: func(kind forge.Kind, result forge.Result) {
@@ -277,7 +322,12 @@ func (a *App) openReporting(context.Context) error {
 
 // openAccounts makes the opener of accounts; it opens no account.
 func (a *App) openAccounts(context.Context) error {
+	fence := peers{a}.fence
+	if a.crew == nil {
+		fence = nil
+	}
 	a.accounts = accounts.New(accounts.Options{
+		Fence:  fence,
 		Logger: a.o.Logger, Getenv: a.o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
 		Clock: a.clock,
 		OnCall: func(c sdk.CallInfo) {
@@ -321,33 +371,6 @@ const stepsFor = 30 * time.Second
 
 // nodegroupRound is the time in which each resting nodegroup is described once.
 const nodegroupRound = 5 * time.Minute
-
-// Addr is the address of the page.
-func (a *App) Addr() string { return a.listener.Addr().String() }
-
-// PageURL is the page's address for a browser on this machine, or by the host's name
-// where the daemon listens on others too. Links in what others read have publicURL
-// instead.
-func (a *App) PageURL() string {
-	host, port, err := net.SplitHostPort(a.Addr())
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		if host, err = os.Hostname(); err != nil {
-			host = "127.0.0.1"
-		}
-	}
-	scheme := "http://"
-	if a.site.certificate != nil {
-		scheme = "https://"
-	}
-	return scheme + net.JoinHostPort(host, port)
-}
-
-func (a *App) embeddedURL() string {
-	if a.emulator == nil {
-		return ""
-	}
-	return a.emulator.URL()
-}
 
 // onStop adds a step that Stop runs before the steps that were added earlier.
 func (a *App) onStop(name string, share time.Duration, run func(context.Context) error) {

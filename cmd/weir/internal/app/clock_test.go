@@ -1,11 +1,9 @@
 package app
 
 import (
-	"bytes"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/history"
+	"github.com/weir-gitops/weir/status/statustest"
 )
 
 // TestAWSClockCounts runs daemons on a machine whose clock is two days ahead.
@@ -47,7 +46,7 @@ func TestAWSClockCounts(t *testing.T) {
 	}
 	stop()
 
-	var log lockedLog
+	var log statustest.Log
 	w.log = slog.New(slog.NewTextHandler(&log, nil))
 	a, stop = w.start()
 	defer stop()
@@ -97,22 +96,4 @@ func TestHistoryOutlivesAWrongClock(t *testing.T) {
 	if n := add(0); n != 3 {
 		t.Errorf("%d events, want those of the last hour", n)
 	}
-}
-
-// lockedLog is written and read at the same time.
-type lockedLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

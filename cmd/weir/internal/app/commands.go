@@ -1,15 +1,18 @@
 package app
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/board"
 )
@@ -32,6 +35,8 @@ type memory struct {
 	// unused says why approvals could not be used by the last pass, so that it is
 	// said once.
 	unused map[string]bool
+	// specs are the FleetRollouts of each source.
+	specs map[string]fleetSpecs
 	// busy are the targets that have something to end once they converge.
 	busy map[string]bool
 }
@@ -53,6 +58,7 @@ func (m *memory) take(c *fleet.Composition) {
 			}
 		}
 	}
+	m.specs = specsOf(m.batches)
 	m.before.Keep(c.Conditions)
 	maps.DeleteFunc(m.fresh, func(name string, _ time.Time) bool { _, is := c.Conditions[name]; return !is })
 }
@@ -86,12 +92,17 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.scope = access.Scope
+	l.records = records
 	b, wanted := p.memory.batches[l.key]
 	if !wanted {
 		return reconciler.Batch{} // a new composition is on its way
 	}
 	b.Targets = slices.Clone(b.Targets)
 	access.Attach(&b)
+	b.Tries = p.triesOf(l)
+	b.Witness = func(holds bool) error {
+		return p.passing(state.Witness(p.app.store, l.key.Account+"/"+l.key.Region+l.key.Endpoint, holds))
+	}
 	var others []reconciler.Batch
 	for key, other := range p.memory.batches {
 		if key != l.key {
@@ -102,8 +113,22 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	batches := []reconciler.Batch{b}
 	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(records), p.app.clock.Moment())
 	b = batches[0]
+	l.permits = map[string][]rollout.Permit{}
+	governors := map[string]*rollout.Governor{}
 	for i := range b.Targets {
 		d := &b.Targets[i]
+		if d.Tokens != nil && l.lease != nil {
+			d.Tokens = fencedTokens{d.Tokens, p.app, l.key}
+		}
+		d.Policy.Gates.Rollouts = p.permits(d, governors)
+		if g := governors[d.Source]; g != nil && len(d.Policy.Gates.Rollouts) > 0 {
+			d.Policy.Gates.Alarms = g.Alarms()
+		}
+		for _, permit := range d.Policy.Gates.Rollouts {
+			if permit.Share > 0 {
+				l.permits[d.Source] = append(l.permits[d.Source], permit)
+			}
+		}
 		if fresh := p.memory.fresh[d.Policy.Target]; fresh.After(b.Fresh) {
 			b.Fresh = fresh
 		}
@@ -172,8 +197,8 @@ func (a *App) reportLoss(lost *state.Loss) {
 
 // noted takes in a report: for targets that wait for this one, and for what holds until
 // it has converged. It reports false where there is no such target any more, or nothing
-// to report of it yet.
-func (p *passes) noted(r *plan.Report) bool {
+// to report of it yet. Own says that this daemon made the pass.
+func (p *passes) noted(r *plan.Report, own bool) bool {
 	p.mu.Lock()
 	m := &p.memory
 	if _, known := m.conditions[r.Target]; !known || m.blank[r.Target] && r.Plan == nil {
@@ -194,8 +219,9 @@ func (p *passes) noted(r *plan.Report) bool {
 			p.nudge(m.scopesOf(name))
 		}
 	}
-	done := m.busy[r.Target] && r.Converged()
+	done := own && m.busy[r.Target] && r.Converged()
 	p.mu.Unlock()
+	p.app.rollouts.wake()
 	if done {
 		if err := p.app.book.Done(r.Target); err != nil {
 			p.app.log.Error("state cannot be written", "error", err)
@@ -245,24 +271,36 @@ func (d daemon) Approved(approval gates.Approval) []string {
 
 // Reconcile starts a pass now, at whose beginning the sources look at Git: what they
 // find starts another.
-func (d daemon) Reconcile(targets []string, retry bool) []string {
+func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 	all := d.app.board.Targets()
 	all = slices.DeleteFunc(all, func(t board.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
 	var out []string
 	for _, t := range all {
 		out = append(out, t.Name)
-		if !retry {
-			continue
+	}
+	if retry {
+		for _, name := range out {
+			if err := d.app.rollouts.retry(name); err != nil {
+				return nil, err
+			}
 		}
-		var pools []string
-		for _, p := range t.Pools {
-			pools = append(pools, p.Namespace+"/"+p.Name)
+	}
+	if d.app.crew != nil {
+		if retry {
+			if err := (peers{d.app}).tryAgain(out); err != nil {
+				return nil, err
+			}
 		}
-		d.app.passes.retry(t.Name, pools)
+		return out, d.app.crew.Ask(context.Background(), crew.Ask{Targets: out})
+	}
+	for _, t := range all {
+		if retry {
+			d.app.passes.retry(t.Name, d.Pools(t.Name))
+		}
 	}
 	d.app.sourcesDue.Store(true)
 	d.app.passAll()
-	return out
+	return out, nil
 }
 
 // lift forgets the commits for which steps of a target were stopped, so that they stop

@@ -13,16 +13,19 @@ import (
 	"github.com/weir-gitops/weir/status/commits"
 )
 
+// conductor puts together what Git wants by a generation of the configuration.
+type conductor struct{ *generation }
+
 // conduct composes what Git wants, again and again, and makes the scopes' loops pass
 // over it. It waits for neither AWS nor a forge: the daemon is healthy as long as this
 // loop turns.
-func (g *generation) conduct(ctx context.Context) error {
+func (g conductor) conduct(ctx context.Context) error {
 	defer g.fleet.Wait()
 	look := time.NewTicker(silenceCheck)
 	defer look.Stop()
 	for {
 		if err := g.compose(ctx); err != nil && ctx.Err() == nil {
-			g.app.log.Error("what Git wants cannot be put together", "error", err)
+			g.app.log.Error("cannot compose what Git wants", "error", err)
 		}
 		timer := time.NewTimer(g.config.Interval)
 		for due := false; !due; {
@@ -51,7 +54,7 @@ const (
 )
 
 // reportSilence says on the page and in the log which passes AWS does not answer.
-func (g *generation) reportSilence(now time.Time) {
+func (g conductor) reportSilence(now time.Time) {
 	since := map[string]time.Time{}
 	g.app.passes.mu.Lock()
 	for key, l := range g.app.passes.of {
@@ -99,7 +102,7 @@ const renderPatience = time.Second
 
 // reportRenders says which targets' newest commits are still rendered: in the log where
 // that takes long.
-func (g *generation) reportRenders(now []fleet.Rendering) {
+func (g conductor) reportRenders(now []fleet.Rendering) {
 	shown := map[string]board.Rendering{}
 	said := map[string]string{}
 	for _, r := range now {
@@ -122,7 +125,7 @@ func (g *generation) reportRenders(now []fleet.Rendering) {
 const plansUnused = time.Hour
 
 // compose puts together what Git wants now. The conductor alone calls it.
-func (g *generation) compose(ctx context.Context) error {
+func (g conductor) compose(ctx context.Context) error {
 	all := g.app.all.Swap(false)
 	g.app.board.Beat(3 * g.config.Interval)
 	g.hideCredentials()
@@ -155,12 +158,17 @@ func (g *generation) compose(ctx context.Context) error {
 }
 
 // announce tells the board and the forges what the passes are about, before them.
-func (g *generation) announce(c *fleet.Composition) {
+func (g conductor) announce(c *fleet.Composition) {
 	if targets := withUnlisted(g.app.shown, c.Targets); !slices.Equal(g.app.shown, targets) {
 		g.configure(targets)
 	}
+	spoken := g.app.passes.spoken()
+	defer g.replay(spoken)
 	if g.commits == nil {
 		return
+	}
+	for source := range spoken {
+		delete(g.begun, source)
 	}
 	refused := g.announceRefused()
 	for _, r := range c.Revisions {
@@ -195,11 +203,14 @@ func mayHave(targets []fleet.Target, name string) bool {
 }
 
 // configure shows which sources and targets there are, and forgets the rest.
-func (g *generation) configure(targets []fleet.Target) {
+func (g conductor) configure(targets []fleet.Target) {
 	for _, old := range g.app.shown {
 		if !has(targets, old.Name) {
 			g.app.metrics.RemoveTarget(old.Name)
 			g.app.reporter.log.forget(old.Name)
+			if g.app.crew != nil {
+				g.app.crew.DropSoon(old.Name)
+			}
 			g.forget(old.Name)
 		}
 	}

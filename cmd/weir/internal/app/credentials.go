@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// hideCredentials keeps the credentials of sources and forges out of all output: each
+// hideCredentials keeps the credentials of sources, forges and gate providers out of all output: each
 // use reads the files again, so it hides what they hold now. A file that cannot be read
 // holds nothing to hide; its user says what is wrong.
 func (g *generation) hideCredentials() {
@@ -20,6 +20,11 @@ func (g *generation) hideCredentials() {
 	}
 	for _, f := range g.config.Forges {
 		file(f.TokenFile)
+	}
+	for _, name := range g.config.GateProviderFiles() {
+		if text, err := os.ReadFile(name); err == nil {
+			values = append(values, strings.TrimSpace(string(text)))
+		}
 	}
 	for _, name := range append(g.config.WebhookFiles(), g.config.Access.Files()...) {
 		if text, err := os.ReadFile(name); err == nil {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -8,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/metrics"
 )
@@ -25,9 +26,7 @@ func forgeOptions(f config.Forge, of *follower, metrics *metrics.Metrics) (forge
 	if err != nil {
 		return forge.ClientOptions{}, err
 	}
-	var way source.Config
-	connection(of.config, &way)
-	rt, err := transport.NewHTTP(way.Access())
+	rt, err := transport.NewHTTP(of.config.Settings)
 	if err != nil {
 		return forge.ClientOptions{}, err
 	}
@@ -61,4 +60,21 @@ func newForge(f config.Forge, of *follower, ref string, metrics *metrics.Metrics
 	}
 	o.Ref = ref
 	return forge.New(o)
+}
+
+// makeForges makes the clients of the forges that get commit statuses.
+func (g *generation) makeForges() error {
+	g.forges = map[string]commits.Forge{}
+	for _, f := range g.config.Forges {
+		if f.Type == config.Generic {
+			continue
+		}
+		of := g.followers[f.Source]
+		forge, err := newForge(f, of, cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag), g.app.metrics)
+		if err != nil {
+			return err
+		}
+		g.forges[f.Source] = g.app.tracing.Forge(forge)
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/lineage"
 	"github.com/weir-gitops/weir/reconciler/span"
@@ -24,7 +25,7 @@ import (
 
 // generation is what one configuration decides: sources, renders, statuses, pull requests
 // and notifications, and the conductor over them. A reload stops one and starts the next.
-// That takes over renders and no more: all else stands in the state directory, or the new
+// The next one takes over renders and no more: all else stands in the state directory, or the new
 // generation finds it out again, as after a restart.
 type generation struct {
 	app       *App
@@ -38,6 +39,8 @@ type generation struct {
 	commits  *commits.Commits
 	review   *review
 	notifier *notify.Notifier
+	// providers answer gates, by name.
+	providers map[string]*provider
 	// base is what pull requests are compared with; nil before the first composition.
 	base atomic.Pointer[fleet.Base]
 	// news wakes views when a source has said something.
@@ -74,6 +77,8 @@ type follower struct {
 	line *lineage.Line
 	// app makes tokens for the source and its forge; nil without a GitHub App.
 	app *githubapp.App
+	// crew are the daemons of which one reads the source; nil where this one is alone.
+	crew *crew.Crew
 	// heard is closed once the source has said something, good or bad.
 	heard chan struct{}
 
@@ -98,6 +103,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 	g.fleet = fleet.New(fleet.Options{
 		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
 	})
+	g.makeProviders()
 	return g, cmp.Or(g.makeForges(), g.openNotifier())
 }
 
@@ -120,7 +126,7 @@ func (g *generation) newFollower(s config.Source) (*follower, error) {
 		return nil, err
 	}
 	line = a.lineages.Line(git.ID(), s.Name, git, a.passAll, time.Now)
-	return &follower{config: s, git: git, line: line, app: app, heard: make(chan struct{}), view: fleet.View{
+	return &follower{config: s, git: git, line: line, app: app, crew: a.crew, heard: make(chan struct{}), view: fleet.View{
 		ID: git.ID(), At: git.At, Verify: fmt.Sprintf("%+v", c.Verify),
 	}}, nil
 }
@@ -134,7 +140,7 @@ func (g *generation) inherit(old *generation) {
 			continue
 		}
 		from.mu.Lock()
-		f.view.Snapshot = from.view.Snapshot
+		f.view.Snapshot, f.view.Seq = from.view.Snapshot, from.view.Seq
 		from.mu.Unlock()
 		f.view.Err = fault.Unavailable(name, fault.New(fault.Unreachable, "it was not read since the reload"))
 	}
@@ -150,9 +156,7 @@ func (g *generation) start(ctx context.Context) {
 	}
 	if g.review != nil {
 		g.spawn(ctx, pullsPart, "pull request statuses", g.review.comments.Run)
-		for name, w := range g.review.watchers {
-			g.spawn(ctx, pullsPart, "pull requests of "+name, w.Run)
-		}
+		g.startPulls(ctx)
 	}
 	var lines []*lineage.Line
 	for _, f := range g.followers {
@@ -162,14 +166,36 @@ func (g *generation) start(ctx context.Context) {
 	for name, f := range g.followers {
 		g.spawn(ctx, sourcesPart, "source "+name, func(ctx context.Context) error {
 			defer f.git.Close()
+			if f.crew != nil {
+				var leading sync.WaitGroup
+				defer leading.Wait()
+				leading.Go(func() { g.lead(ctx, f) })
+				return g.follow(ctx, f)
+			}
 			return f.git.Watch(ctx, func(s snapshot.Snapshot, err error) { g.hear(f, s, err) })
 		})
 	}
 }
 
+// startPulls starts the planners of pull requests: all of them, or among several daemons
+// those that wait until this one speaks for a source.
+func (g *generation) startPulls(ctx context.Context) {
+	if g.app.crew == nil {
+		for name, w := range g.review.all() {
+			g.spawn(ctx, pullsPart, "pull requests of "+name, w.Run)
+		}
+		return
+	}
+	for _, f := range g.config.Forges {
+		if g.review.clients[f.Source] != nil {
+			g.spawn(ctx, pullsPart, "pull requests of "+f.Source, func(ctx context.Context) error { return g.speaker(ctx, f) })
+		}
+	}
+}
+
 // startConductor starts the conductor.
 func (g *generation) startConductor(ctx context.Context) {
-	g.spawn(span.Watch(ctx, g.app.metrics.Stage), conductorPart, "conductor", g.conduct)
+	g.spawn(span.Watch(ctx, g.app.metrics.Stage), conductorPart, "conductor", conductor{g}.conduct)
 }
 
 func (g *generation) spawn(ctx context.Context, of part, name string, run func(context.Context) error) {
@@ -198,21 +224,28 @@ func (g *generation) leave(ctx context.Context) error {
 	if g.review != nil {
 		err = errors.Join(err, g.review.comments.Leave())
 	}
+	g.closeProviders()
 	return err
 }
 
 // closeStatuses posts what is wanted and leaves nothing pending.
 func (g *generation) closeStatuses(ctx context.Context) error {
-	if g.commits == nil {
+	switch {
+	case g.commits == nil:
 		return nil
+	case g.app.crew != nil:
+		return g.commits.Leave() // whoever speaks next goes on
 	}
 	return g.commits.Close(ctx)
 }
 
 // closePulls posts what is left to post of pull requests.
 func (g *generation) closePulls(ctx context.Context) error {
-	if g.review == nil {
+	switch {
+	case g.review == nil:
 		return nil
+	case g.app.crew != nil:
+		return g.review.comments.Leave()
 	}
 	return g.review.comments.Close(ctx)
 }
@@ -226,7 +259,7 @@ func (g *generation) closeNotifier(ctx context.Context) error {
 }
 
 // refText says which ref is followed.
-func refText(r config.Ref) string {
+func refText(r source.Ref) string {
 	switch {
 	case r.Branch != "":
 		return "branch " + r.Branch
@@ -251,8 +284,11 @@ func (g *generation) hear(f *follower, s snapshot.Snapshot, err error) {
 	f.mu.Lock()
 	f.view.Err = err
 	if err == nil {
+		if f.crew == nil && s.Revision != f.view.Snapshot.Revision {
+			f.view.Seq++
+		}
 		f.view.Snapshot = s
-	} else if last, ok := f.git.Last(); ok && f.view.Snapshot.Tree == nil {
+	} else if last, ok := f.git.Last(); ok && f.view.Snapshot.Tree == nil && f.isHead(last.Revision) {
 		f.view.Snapshot = last
 	}
 	f.mu.Unlock()
@@ -284,7 +320,7 @@ const (
 
 // views are the sources as they stand, once each has said something or has had the time
 // for it. news wakes it when one does.
-func (g *generation) views(ctx context.Context, news <-chan struct{}) (map[string]fleet.View, error) {
+func (g conductor) views(ctx context.Context, news <-chan struct{}) (map[string]fleet.View, error) {
 	if g.asked.IsZero() {
 		g.asked = time.Now()
 	}
@@ -305,16 +341,14 @@ func (g *generation) views(ctx context.Context, news <-chan struct{}) (map[strin
 	}
 	out := map[string]fleet.View{}
 	for name, f := range g.followers {
-		f.mu.Lock()
-		out[name] = f.view
-		f.mu.Unlock()
+		out[name] = f.now()
 	}
 	return out, nil
 }
 
 // patience is how long after it asked a pass waits for the sources that have not
 // said anything yet.
-func (g *generation) patience() time.Duration {
+func (g conductor) patience() time.Duration {
 	heard := 0
 	for _, f := range g.followers {
 		select {
@@ -333,29 +367,12 @@ func (g *generation) patience() time.Duration {
 	}
 }
 
-// makeForges makes the clients of the forges that get commit statuses.
-func (g *generation) makeForges() error {
-	g.forges = map[string]commits.Forge{}
-	for _, f := range g.config.Forges {
-		if f.Type == config.Generic {
-			continue
-		}
-		of := g.followers[f.Source]
-		forge, err := newForge(f, of, cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag), g.app.metrics)
-		if err != nil {
-			return err
-		}
-		g.forges[f.Source] = g.app.tracing.Forge(forge)
-	}
-	return nil
-}
-
 // check fails where openStatuses would.
 func (g *generation) check() error {
 	if len(g.forges) == 0 {
 		return nil
 	}
-	return commits.Check(g.app.state.Dir)
+	return commits.Check(g.app.store)
 }
 
 // openStatuses reads the journal, if there is a forge.
@@ -365,7 +382,7 @@ func (g *generation) openStatuses() (err error) {
 		return nil
 	}
 	g.commits, err = commits.New(commits.Options{
-		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: g.forges, StateDir: a.state.Dir, Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
+		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: g.forges, Store: a.store, Held: g.heldBy(), Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite,
 	})
 	return err
 }

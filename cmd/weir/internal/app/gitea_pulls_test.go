@@ -125,7 +125,7 @@ func testGiteaPullMerged(t *testing.T, s *giteatest.Server) {
 		t.Errorf("comment %d took the place of %d", again.ID, shown.ID)
 	}
 
-	// What a pull request breaks is shown with its place, and mended.
+	// weir shows a fault of a pull request with its place, and that it is mended.
 	r.clone.Write(map[string]string{"overlays/prod/workers.yaml": strings.Replace(pool("workers", "m5.large", 5), "  maxSize: 5", "  maxSise: 5", 1)})
 	broken := r.clone.Push("larger", "a slip")
 	r.finally(broken, "fleet/plan", "failure", "overlays/prod/workers.yaml:19")
@@ -149,7 +149,7 @@ func testGiteaPullMerged(t *testing.T, s *giteatest.Server) {
 		t.Errorf("the merge led to %v", got[before:])
 	}
 
-	// What was merged meanwhile is in the way of what began before it.
+	// A merge conflicts with a pull request that began before it.
 	late := r.propose("late", 9)
 	n := r.repo.Open(r.owner, "late", "From before")
 	r.finally(late, "fleet/plan", "failure", "update the branch")
@@ -235,7 +235,7 @@ func testGiteaPullGated(t *testing.T, s *giteatest.Server) {
 	r.finally(outside, "fleet/plan", "success")
 	r.comment(number, "maxSize")
 
-	// What is pushed later needs a word of its own.
+	// A later push needs another "weir plan" of a maintainer.
 	clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 8)}))
 	later := clone.Push("mine", "more from outside")
 	r.finally(later, "fleet/plan", "pending")

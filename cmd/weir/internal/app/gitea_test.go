@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/status/statustest"
 )
 
 // giteaWorld is a world whose repository and forge are on a real Gitea.
@@ -24,7 +25,7 @@ type giteaWorld struct {
 	owner *giteatest.User
 	repo  *giteatest.Repository
 	clone *giteatest.Clone
-	log   *text
+	log   *statustest.Log
 }
 
 // giteaScopes are those that weir's documentation asks for.
@@ -33,7 +34,7 @@ var giteaScopes = []string{"write:repository", "write:issue", "read:user"}
 // newGiteaWorld makes an owner of that name with an empty repository.
 func newGiteaWorld(t testing.TB, s *giteatest.Server, owner string, o awsemu.Options) *giteaWorld {
 	t.Helper()
-	g := &giteaWorld{world: newWorld(t, o), server: s, owner: s.User(owner), log: &text{}}
+	g := &giteaWorld{world: newWorld(t, o), server: s, owner: s.User(owner), log: &statustest.Log{}}
 	g.repo = g.owner.Repository("fleet")
 	g.clone = g.repo.Clone(g.owner)
 	all := g.owner.Token(giteaScopes...)
@@ -179,7 +180,7 @@ func testGiteaPush(t *testing.T, s *giteatest.Server) {
 		t.Errorf("a broken commit led to %d writes", got-writes)
 	}
 
-	// What touches no target, and a branch that is not followed.
+	// A commit that touches no target, and a branch that weir does not follow.
 	g.clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
 	mended := g.clone.Push("main", "mended")
 	g.finally(mended, "fleet/apply", "success")

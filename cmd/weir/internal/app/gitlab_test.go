@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/metrics"
 )
@@ -35,7 +36,7 @@ func TestGitLabForge(t *testing.T) {
 		t.Fatal(err)
 	}
 	writer, err := newForge(config.Forge{Type: config.GitLab, URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
-		&follower{config: config.Source{Name: "pools", Ref: config.Ref{Branch: "main"}}}, "main", metrics.New(prometheus.NewRegistry(), "test"))
+		&follower{config: config.Source{Name: "pools", Ref: source.Ref{Branch: "main"}}}, "main", metrics.New(prometheus.NewRegistry(), "test"))
 	if err != nil {
 		t.Fatal(err)
 	}

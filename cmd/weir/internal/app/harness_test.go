@@ -23,6 +23,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	emuworld "github.com/weir-gitops/weir/reconciler/awsemu/world"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
+	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -48,6 +49,9 @@ type world struct {
 	ahead atomic.Int64
 	// env is the daemon's environment beside HOME.
 	env map[string]string
+	// engine is what the next daemon shares with others; nil for nothing.
+	engine *coord.Engine
+	name   string
 }
 
 func newWorld(t testing.TB, o awsemu.Options) *world {
@@ -151,7 +155,7 @@ func (w *world) open(c *config.Config, load func() (*config.Config, error)) *App
 	}
 	a, err := New(w.t.Context(), Options{
 		Load:   load,
-		Config: c, Logger: log, Version: "test",
+		Config: c, Logger: log, Version: "test", Engine: w.engine, Member: w.name,
 		Getenv: func(name string) string {
 			if name == "HOME" {
 				return w.dir

@@ -31,7 +31,7 @@ func TestHistoryOutlivesTheDaemon(t *testing.T) {
 		}
 		out := []string{}
 		for _, e := range slices.Backward(events) {
-			// How often a rollout is looked at on its way is a matter of time.
+			// The number of progress events depends on time.
 			if !strings.HasSuffix(e.Kind, "-progress") {
 				out = append(out, e.Kind)
 			}

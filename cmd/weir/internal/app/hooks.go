@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -21,6 +22,9 @@ func (g *generation) setHooks() {
 		}
 		if w := g.watcher(f.Source); w != nil {
 			h.Pulls, h.Self = w, w.Self()
+			if g.app.crew != nil {
+				h.Pulls = pullHints{g, f.Source}
+			}
 		}
 		hooks[f.Source] = h
 	}
@@ -73,12 +77,21 @@ func (f *follower) At() string {
 // nudgeSources makes every source look at its repository, and at its pull requests.
 func (g *generation) nudgeSources() {
 	for name, f := range g.followers {
-		f.Nudge()
+		if !f.leads() {
+			continue
+		}
+		f.git.Nudge()
 		if w := g.watcher(name); w != nil {
 			w.Changed(0)
 		}
 	}
 }
 
-// Nudge makes the source look at its repository.
-func (f *follower) Nudge() { f.git.Nudge() }
+// Nudge makes the source look at its repository, here or in the daemon that reads it.
+func (f *follower) Nudge() {
+	if f.leads() {
+		f.git.Nudge()
+		return
+	}
+	f.crew.AskSoon(crew.Ask{Source: f.config.Name})
+}

@@ -41,14 +41,17 @@ func (w *world) hooked() *config.Config {
 
 // deliver sends a push as Gitea does and returns the status. It may say for whom.
 func deliver(a *App, delivery, commit, secret string, from ...string) (int, error) {
-	body := fmt.Sprintf(`{"ref":"refs/heads/main","after":"%s","repository":{"full_name":"platform/fleet"}}`, commit)
+	return deliverEvent(a, "push", delivery, fmt.Sprintf(`{"ref":"refs/heads/main","after":"%s","repository":{"full_name":"platform/fleet"}}`, commit), secret, from...)
+}
+
+func deliverEvent(a *App, event, delivery, body, secret string, from ...string) (int, error) {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(body))
 	req, err := http.NewRequest(http.MethodPost, "http://"+a.Addr()+"/hooks/pools", strings.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
-	req.Header.Set("X-Gitea-Event", "push")
+	req.Header.Set("X-Gitea-Event", event)
 	req.Header.Set("X-Gitea-Delivery", delivery)
 	req.Header.Set("X-Gitea-Signature", hex.EncodeToString(mac.Sum(nil)))
 	for _, at := range from {

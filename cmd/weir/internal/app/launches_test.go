@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/history"
 )
 
-// Why AWS launches no machine is told once for each cause: in later passes, over
-// restarts, where two causes take turns and where AWS names another zone at each try.
+// weir says once for each cause why AWS launches no machine: over later passes and restarts, if two causes take turns, and if AWS names another zone
+// at each try.
 func TestWhyNoMachineComesIsToldOnce(t *testing.T) {
 	w := newWorld(t, quickAWS())
 	w.ahead.Store(int64(10 * time.Minute)) // by AWS's clock the group is old enough to ask about at once

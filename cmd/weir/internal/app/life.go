@@ -18,9 +18,17 @@ import (
 // Start starts the goroutines. They live until Stop, whatever becomes of ctx.
 func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
+	if a.crew != nil {
+		a.onStop("members", crewShare, a.spawn(ctx, "members", a.crew.Run))
+		a.onStop("handover", 0, a.spawn(ctx, "handover", a.dispatcher.Run))
+	}
 	// Stop ends it after everything that sends events.
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
+	a.onStop("gate providers", 0, func(context.Context) error { a.gen.Load().closeProviders(); return nil })
 	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, (*generation).closeNotifier))
+	if a.crew != nil {
+		a.onStop("news", 0, func(context.Context) error { a.news.Close(); return nil })
+	}
 	a.showConfiguration(a.o.Config)
 	a.board.Event(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	a.reportLoss(a.book.Read().Lost)
@@ -42,11 +50,16 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("webhooks", 0, a.spawn(ctx, "webhooks", a.hooks.Run))
 	a.onStop("sources", sourcesShare, a.stopPart(sourcesPart, nil))
 	a.openPasses(ctx)
+	a.rollouts.wait = a.spawn(a.passes.ctx, "rollouts", a.rollouts.run) // which ends with the passes
 	a.onStop("conductor", conductorShare, a.stopPart(conductorPart, nil))
 	g := a.gen.Load()
 	g.start(ctx)
 	g.startConductor(ctx)
 	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", a.reloader))
+	if a.crew != nil {
+		a.onStop("records of other members", crewShare, a.spawn(ctx, "records of other members", peers{a}.heedOthers))
+		a.onStop("hand over", handOverShare, a.crew.Keeper().Drain)
+	}
 	if os.Getenv("NOTIFY_SOCKET") != "" {
 		a.onStop("service manager", 0, a.spawn(ctx, "service manager", a.supervise))
 	}
@@ -145,7 +158,7 @@ func (a *App) boundOf(ctx context.Context, step int) (context.Context, context.C
 	for _, later := range a.cleanups[:step] {
 		deadline = deadline.Add(-later.share)
 	}
-	if least := time.Now().Add(a.cleanups[step].share); deadline.Before(least) {
+	if least := time.Now().Add(max(a.cleanups[step].share, leastShare)); deadline.Before(least) {
 		deadline = least
 	}
 	return context.WithDeadline(context.WithoutCancel(ctx), deadline)

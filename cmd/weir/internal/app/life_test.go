@@ -35,11 +35,16 @@ func TestASlowStepOfStopLeavesTheOthersTheirTime(t *testing.T) {
 				a.onStop("lock", 0, func(context.Context) error { unlocked = true; return nil })
 				a.onStop("save", 2*time.Second, hog)
 				a.onStop("post", 3*time.Second, hog)
+				a.onStop("loop", 0, a.spawn(t.Context(), "loop", func(ctx context.Context) error { // it has no share, and still has to see that it is to end
+					<-ctx.Done()
+					time.Sleep(100 * time.Millisecond)
+					return nil
+				}))
 				a.onStop("work", time.Second, hog)
 				ctx, cancel := context.WithDeadline(t.Context(), began.Add(within))
 				defer cancel()
 				err := a.Stop(ctx)
-				if !errors.Is(err, context.DeadlineExceeded) || !unlocked {
+				if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "loop") || !unlocked {
 					t.Errorf("error %v, unlocked %t", err, unlocked)
 				}
 				want := []time.Duration{max(within-5*time.Second, time.Second), 3 * time.Second, 2 * time.Second}
@@ -71,7 +76,7 @@ func TestASlowSourceHoldsUpItsOwnTargetsOnly(t *testing.T) {
 				}
 				for _, want := range []time.Duration{tc.wait, 0} {
 					began := time.Now()
-					views, err := g.views(t.Context(), nil)
+					views, err := conductor{g}.views(t.Context(), nil)
 					if took := time.Since(began); err != nil || len(views) != 2 || took != want {
 						t.Errorf("%d views after %s, want %s: %v", len(views), took, want, err)
 					}
@@ -81,29 +86,35 @@ func TestASlowSourceHoldsUpItsOwnTargetsOnly(t *testing.T) {
 	}
 }
 
-// TestAReloadTakesWhatTheForgeIsReachedBy and what the interval decides.
-func TestAReloadTakesWhatTheForgeIsReachedBy(t *testing.T) {
-	w := newWorld(t, quickAWS())
+// startReloading begins with three machines; reload changes the configuration that the
+// world has, and waits until it is taken.
+func (w *world) startReloading() (a *App, reload func(change func(*config.Config)), stop func()) {
+	w.t.Helper()
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
-	next := w.config()
-	a, stop := w.startWith(func() (*config.Config, error) { return next, nil })
-	defer stop()
-	converged(t, a, first, 1)
-	n := 0.0
-	reload := func(change func(*config.Config)) {
-		t.Helper()
+	next, reloads := w.config(), 0.0
+	a, stop = w.startWith(func() (*config.Config, error) { return next, nil })
+	converged(w.t, a, first, 1)
+	return a, func(change func(*config.Config)) {
+		w.t.Helper()
 		next = w.config()
 		change(next)
-		n++
+		reloads++
 		a.configChanged()
-		eventually(t, "reload", func() string {
-			if got := reloadsOf(t, a, "success"); got != n {
+		eventually(w.t, "reload", func() string {
+			if got := reloadsOf(w.t, a, "success"); got != reloads {
 				return fmt.Sprint(got)
 			}
 			return ""
 		})
-	}
+	}, stop
+}
+
+// TestAReloadTakesWhatTheForgeIsReachedBy and what the interval decides.
+func TestAReloadTakesWhatTheForgeIsReachedBy(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	a, reload, stop := w.startReloading()
+	defer stop()
 	// By a proxy that is not there, the forge is not reached.
 	reload(func(c *config.Config) { c.Interval *= 1000; c.Sources[0].Proxy = "http://127.0.0.1:1" })
 	second := w.repo.Commit("second")

@@ -13,7 +13,7 @@ import (
 )
 
 // scrape reads a daemon's metrics as Prometheus does.
-func scrape(t *testing.T, a *App) string {
+func scrape(t testing.TB, a *App) string {
 	t.Helper()
 	res, err := http.Get("http://" + a.Addr() + "/metrics")
 	if err != nil {
@@ -105,7 +105,7 @@ func checkFamilies(t *testing.T, text string, defined []metrics.Definition) {
 }
 
 // reloadsOf is how often the configuration was reloaded with that result.
-func reloadsOf(t *testing.T, a *App, result string) float64 {
+func reloadsOf(t testing.TB, a *App, result string) float64 {
 	t.Helper()
 	families, err := a.registry.Gather()
 	if err != nil {

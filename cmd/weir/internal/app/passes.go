@@ -11,8 +11,12 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/target"
 )
 
@@ -23,7 +27,7 @@ type passes struct {
 	app *App
 	// handing is held while a pass takes what is wanted, while it hands a report on, and
 	// while a reload replaces the receivers of reports; taken before mu.
-	handing sync.Mutex
+	handing state.Turn
 	ctx     context.Context // of all loops
 	stop    context.CancelFunc
 
@@ -32,6 +36,14 @@ type passes struct {
 	of     map[reconciler.ScopeKey]*loop
 	// run are the loops that have not ended, wanted or not.
 	run map[*loop]bool
+
+	// The fields below are for several daemons. weights are the pools of each account and region
+	// that should be owned, replay the sources for which this daemon has begun to speak.
+	weights map[string]int
+	replay  map[string]bool
+	// finding are the scopes whose account seeking asks AWS for.
+	finding map[reconciler.ScopeKey]bool
+	seeking sync.WaitGroup
 }
 
 // loop is that of one scope.
@@ -45,6 +57,12 @@ type loop struct {
 	// Both are guarded by passes.mu.
 	scope *reconciler.Scope
 	in    []string
+	// records are what people had asked for when the pass under way began.
+	records gates.Records
+	// permits are those, by source, of the governed pools that may roll in that pass.
+	permits map[string][]rollout.Permit
+	// lease is what it may pass under; nil where this daemon is alone.
+	lease *coord.Lease
 	// silent says that AWS did not answer at the last check.
 	silent bool
 }
@@ -65,6 +83,10 @@ func (p *passes) closeLoops(ctx context.Context) error {
 	for l := range all {
 		errs = append(errs, l.wait(ctx))
 	}
+	if wait := p.app.rollouts.wait; wait != nil {
+		errs = append(errs, wait(ctx))
+	}
+	p.seeking.Wait()
 	return errors.Join(errs...)
 }
 
@@ -73,8 +95,13 @@ func (p *passes) closeLoops(ctx context.Context) error {
 func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.memory.batches
+	before, known := p.memory.batches, p.memory.conditions
 	p.memory.take(c)
+	p.weigh()
+	p.app.rollouts.wake()
+	if p.app.crew != nil && !maps.EqualFunc(known, c.Conditions, func(gates.Conditions, gates.Conditions) bool { return true }) {
+		p.app.crew.Again() // there are targets of which no report was taken
+	}
 	for key, b := range p.memory.batches {
 		l := p.of[key]
 		switch old, known := before[key]; {
@@ -98,7 +125,11 @@ const quickDelay = 250 * time.Millisecond
 
 // startLoop starts the loop of a scope. The caller holds mu.
 func (p *passes) startLoop(key reconciler.ScopeKey) {
-	l := &loop{key: key}
+	lease, done, owned := p.lease(key)
+	if !owned {
+		return
+	}
+	l := &loop{key: key, lease: lease}
 	l.Loop = &reconciler.Loop{
 		Desired: func(ctx context.Context) (reconciler.Batch, error) { return p.batch(ctx, l) },
 		Logger:  p.app.log, Tracer: p.app.tracing.Tracer(), Reporter: p.app.reporter, Rand: p.app.o.Rand,
@@ -106,8 +137,12 @@ func (p *passes) startLoop(key reconciler.ScopeKey) {
 	p.pace(l)
 	ctx, leave := context.WithCancel(p.ctx)
 	l.leave = leave
+	if lease != nil {
+		p.under(l, lease)
+	}
 	p.of[key], p.run[l] = l, true
 	l.wait = p.app.spawn(ctx, "passes", func(ctx context.Context) error {
+		defer done()
 		defer p.ended(l)
 		return l.Run(ctx)
 	})
@@ -118,6 +153,9 @@ func (p *passes) ended(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.run, l)
+	if l.lease != nil && p.of[l.key] == l {
+		delete(p.of, l.key)
+	}
 	if p.of[l.key] != nil {
 		return
 	}
@@ -164,6 +202,7 @@ func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return reconciler.Batch{}, err
 	}
+	p.retryAsked(l, access)
 	p.handing.Lock()
 	defer p.handing.Unlock()
 	return p.gated(l, access), nil
@@ -183,7 +222,7 @@ func (p *passes) interrupt() {
 // same reports whether two batches want the same.
 func same(a, b reconciler.Batch) bool {
 	return a.Strays == b.Strays && slices.EqualFunc(a.Targets, b.Targets, func(x, y reconciler.Desired) bool {
-		return x.Set == y.Set && x.Whole == y.Whole && errText(x.Err) == errText(y.Err) && x.Commit == y.Commit && x.Touched == y.Touched &&
+		return x.Set == y.Set && x.Whole == y.Whole && errText(x.Err) == errText(y.Err) && x.Commit == y.Commit && x.Seq == y.Seq && x.Touched == y.Touched &&
 			x.Workload == y.Workload && x.Tokens == y.Tokens &&
 			reflect.DeepEqual(x.Policy, y.Policy) && reflect.DeepEqual(x.Network, y.Network) && reflect.DeepEqual(x.Diagnostics, y.Diagnostics)
 	})

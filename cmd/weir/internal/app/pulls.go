@@ -1,6 +1,10 @@
 package app
 
 import (
+	"maps"
+	"sync"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -14,6 +18,9 @@ import (
 // review is what plans the pull requests of one generation.
 type review struct {
 	comments *comments.Comments
+	clients  map[string]forge.Client // by source
+
+	mu       sync.Mutex
 	watchers map[string]*pulls.Watcher // by source
 	// known is how many watchers knew their own login at the last pass.
 	known int
@@ -23,9 +30,8 @@ type review struct {
 // planned.
 func (g *generation) openPulls() error {
 	a := g.app
-	r := &review{watchers: map[string]*pulls.Watcher{}}
+	r := &review{watchers: map[string]*pulls.Watcher{}, clients: map[string]forge.Client{}}
 	commenters := map[string]comments.PullForge{}
-	clients := map[string]forge.Client{}
 	for _, f := range g.config.Forges {
 		if !g.config.PlansPulls(f) {
 			continue
@@ -35,32 +41,25 @@ func (g *generation) openPulls() error {
 		if err != nil {
 			return err
 		}
-		clients[f.Source], commenters[f.Source] = client, client
+		r.clients[f.Source], commenters[f.Source] = client, client
 	}
-	if len(clients) == 0 {
+	if len(r.clients) == 0 {
 		return nil
 	}
 	var err error
 	r.comments, err = comments.New(comments.Options{
-		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: commenters, StateDir: a.state.Dir,
+		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: commenters, Store: a.store, Held: g.heldBy(),
 		Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite, WroteComment: a.metrics.CommentWrite,
 	})
 	if err != nil {
 		return err
 	}
 	for _, f := range g.config.Forges {
-		client := clients[f.Source]
-		if client == nil {
+		if r.clients[f.Source] == nil {
 			continue
 		}
-		follower := g.followers[f.Source]
-		r.watchers[f.Source], err = pulls.New(pulls.Options{
-			Source: f.Source, Forge: client, Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
-			Policy: f.PullRequests, Display: display{r.comments, a.board}, Approver: a.book, Approved: a.passAll, DB: a.db,
-			PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
-			Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
-		})
-		if err != nil {
+		// Among several daemons each begins as one that speaks for nothing.
+		if r.watchers[f.Source], err = g.newWatcher(f, r, a.crew != nil); err != nil {
 			return err
 		}
 	}
@@ -68,12 +67,36 @@ func (g *generation) openPulls() error {
 	return nil
 }
 
+func (g *generation) newWatcher(f config.Forge, r *review, passive bool) (*pulls.Watcher, error) {
+	a, follower := g.app, g.followers[f.Source]
+	return pulls.New(pulls.Options{
+		Source: f.Source, Forge: r.clients[f.Source], Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
+		Policy: f.PullRequests, Display: display{r.comments, a.board}, Approver: a.book, Approved: a.passAll, DB: a.store, Passive: passive,
+		PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
+		Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
+	})
+}
+
+// set replaces the watcher of a source.
+func (r *review) set(source string, w *pulls.Watcher) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watchers[source] = w
+}
+
+// all are the watchers, by source.
+func (r *review) all() map[string]*pulls.Watcher {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.watchers)
+}
+
 // watcher plans the pull requests of a source; nil if nothing does.
 func (g *generation) watcher(source string) *pulls.Watcher {
 	if g.review == nil {
 		return nil
 	}
-	return g.review.watchers[source]
+	return g.review.all()[source]
 }
 
 // display shows pull requests on the forge and on the page.
@@ -99,10 +122,10 @@ func (r *review) retry() {
 }
 
 // remember keeps what pull requests, and drafts of them, are compared with.
-func (g *generation) remember(views map[string]fleet.View) {
+func (g conductor) remember(views map[string]fleet.View) {
 	known := 0
 	if g.review != nil {
-		for _, w := range g.review.watchers {
+		for _, w := range g.review.all() {
 			if w.Self() != "" {
 				known++
 			}
@@ -114,7 +137,7 @@ func (g *generation) remember(views map[string]fleet.View) {
 	}
 	base := g.fleet.Base(views)
 	if g.base.Swap(base) != base && g.review != nil {
-		for _, w := range g.review.watchers {
+		for _, w := range g.review.all() {
 			w.Moved()
 		}
 	}
@@ -122,7 +145,8 @@ func (g *generation) remember(views map[string]fleet.View) {
 
 // rule gives targets what is known of the commits of their sources: how those stand to
 // each other, and what trailers of commits that merge pull requests count for.
-func (g *generation) rule(batches []reconciler.Batch, views map[string]fleet.View) {
+func (g conductor) rule(batches []reconciler.Batch, views map[string]fleet.View) {
+	g.reread()
 	for i := range batches {
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
@@ -149,7 +173,7 @@ func (g *generation) forget(target string) {
 	if g.review == nil {
 		return
 	}
-	for _, w := range g.review.watchers {
+	for _, w := range g.review.all() {
 		w.Forget(target)
 	}
 }

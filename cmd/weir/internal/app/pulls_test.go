@@ -2,11 +2,9 @@ package app
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,24 +35,31 @@ func (w *world) propose(number int, files map[string]string, edit ...func(*fakeP
 	return head
 }
 
+// startApproved begins with three machines, whose plan has been approved.
+func (w *world) startApproved() (a *App, first string, stop func()) {
+	w.t.Helper()
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first = w.repo.Commit("first")
+	a, stop = w.start()
+	eventually(w.t, "the first plan", func() string {
+		if s, _ := a.board.Target("prod"); s.Last == nil || s.Last.Plan == nil || s.Last.Plan.Empty() {
+			return "there is no plan"
+		}
+		return ""
+	})
+	approveNow(w.t, a)
+	converged(w.t, a, first, 1)
+	return a, first, stop
+}
+
 // TestAPullRequestFromOpeningToMerge sees one pull request from its opening to its
 // end: pending, plan, comment, an edit of the same comment, approval, merge, apply.
 func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.forge.levels["reviewer"] = "write"
-	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
-	first := w.repo.Commit("first")
-	a, stop := w.start()
+	a, first, stop := w.startApproved()
 	defer stop()
-	eventually(t, "the first plan", func() string {
-		if s, _ := a.board.Target("prod"); s.Last == nil || s.Last.Plan == nil || s.Last.Plan.Empty() {
-			return "there is no plan"
-		}
-		return ""
-	})
-	approveNow(t, a)
-	converged(t, a, first, 1)
 
 	head := w.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 	planned := func(sha, says string) func() string {
@@ -192,7 +197,7 @@ func TestATrailerThatFirstAppearsInASquash(t *testing.T) {
 }
 
 // approveNow approves what waits, as the command does.
-func approveNow(t *testing.T, a *App) {
+func approveNow(t testing.TB, a *App) {
 	t.Helper()
 	s, _ := a.board.Target("prod")
 	if _, err := a.book.Approve(s.Last.Plan.Digest(), "test"); err != nil {
@@ -225,34 +230,18 @@ func TestAForkWaits(t *testing.T) {
 // one reload is read at the next, though the forges are the same.
 func TestPullRequestsArePlannedAgainAfterAnotherReload(t *testing.T) {
 	w := newWorld(t, quickAWS())
-	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
-	first := w.repo.Commit("first")
-	next := w.config()
-	a, stop := w.startWith(func() (*config.Config, error) { return next, nil })
+	a, reload, stop := w.startReloading()
 	defer stop()
-	converged(t, a, first, 1)
-	n := 0.0
-	reload := func(change func(*config.Config)) {
-		t.Helper()
-		next = w.config()
-		change(next)
-		n++
-		a.configChanged()
-		eventually(t, "reload", func() string {
-			if got := reloadsOf(t, a, "success"); got != n {
-				return fmt.Sprint(got)
-			}
-			return ""
-		})
-	}
-	journal := filepath.Join(a.state.Dir, "pull-statuses.json")
-	if err := errors.Join(os.RemoveAll(journal), os.Mkdir(journal, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	records := &deaf{Store: a.store}
+	a.store = records
+	old := a.gen.Load()
+	old.stops[notifierPart] = append(old.stops[notifierPart], func(context.Context) error {
+		records.first.Store(1) // the journal of commits
+		records.is.Store(true)
+		return nil
+	})
 	reload(func(*config.Config) {})
-	if err := os.Remove(journal); err != nil {
-		t.Fatal(err)
-	}
+	records.is.Store(false)
 	reload(func(c *config.Config) { c.Interval *= 2 })
 	head := w.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 	eventually(t, "the plan", func() string {
@@ -263,8 +252,8 @@ func TestPullRequestsArePlannedAgainAfterAnotherReload(t *testing.T) {
 	})
 }
 
-// What AWS would refuse of a plan stands on the pull request and on the page, at the line
-// that names it, before anything is merged; nothing is launched to find it out.
+// Before a merge, the pull request and the page show what AWS would refuse of the plan, with the line that names it; weir launches nothing to find
+// out.
 func TestAPullRequestSaysWhatAWSWouldRefuse(t *testing.T) {
 	w := newWorld(t, quickAWS())
 	var launches atomic.Int32
@@ -274,18 +263,8 @@ func TestAPullRequestSaysWhatAWSWouldRefuse(t *testing.T) {
 		}
 	})
 	w.extra = fmt.Sprintf("  apply: as-reviewed\n  endpointURL: %q\n", door)
-	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
-	first := w.repo.Commit("first")
-	a, stop := w.start()
+	a, _, stop := w.startApproved()
 	defer stop()
-	eventually(t, "the first plan", func() string {
-		if s, _ := a.board.Target("prod"); s.Last == nil || s.Last.Plan == nil || s.Last.Plan.Empty() {
-			return "there is no plan"
-		}
-		return ""
-	})
-	approveNow(t, a)
-	converged(t, a, first, 1)
 	before := launches.Load()
 
 	named := pool("web", "m5.large,\n    sshKeyName: ops", 3)

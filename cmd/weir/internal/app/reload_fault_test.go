@@ -1,9 +1,9 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,33 +18,17 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/notify"
+	"github.com/weir-gitops/weir/status/statustest"
 )
-
-// lockedBuffer is a log that several goroutines write.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // TestAForgeThatDoesNotAnswerHoldsUpNoReload: whatever weir asks it just then.
 func TestAForgeThatDoesNotAnswerHoldsUpNoReload(t *testing.T) {
 	for _, path := range []string{"/statuses", "/pulls", "/user", "/comments", ""} {
 		t.Run(cmp.Or(strings.Trim(path, "/"), "all"), func(t *testing.T) {
 			w := newWorld(t, quickAWS())
-			var log lockedBuffer
+			var log statustest.Log
 			w.log = slog.New(slog.NewTextHandler(&log, nil))
 			asked, release := make(chan struct{}, 100), make(chan struct{})
 			to, err := url.Parse(w.forge.url)
@@ -91,6 +75,20 @@ func TestAForgeThatDoesNotAnswerHoldsUpNoReload(t *testing.T) {
 	}
 }
 
+// deaf are records that cannot be read, while it is so or once; some reads still work.
+type deaf struct {
+	state.Store
+	is, once atomic.Bool
+	first    atomic.Int32
+}
+
+func (d *deaf) View(fn func(*state.Tx) error) error {
+	if d.is.Load() && d.first.Add(-1) < 0 || d.once.CompareAndSwap(true, false) {
+		return errors.New("input/output error")
+	}
+	return d.Store.View(fn)
+}
+
 // TestAReloadThatCannotStartLeavesTheOldOne: its statuses have a journal that cannot be
 // read. The old configuration goes on as if nothing had been asked, with a forge of its own
 // and without one.
@@ -114,13 +112,9 @@ func TestAReloadThatCannotStartLeavesTheOldOne(t *testing.T) {
 					return ""
 				})
 			}
-			journal := filepath.Join(a.state.Dir, "commit-statuses.json")
-			if err := os.RemoveAll(journal); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Mkdir(journal, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			records := &deaf{Store: a.store}
+			records.is.Store(true)
+			a.store = records
 			old := a.gen.Load()
 			reload := func(result string) {
 				a.configChanged()
@@ -135,11 +129,9 @@ func TestAReloadThatCannotStartLeavesTheOldOne(t *testing.T) {
 			if a.gen.Load() != old {
 				t.Error("the old configuration was stopped")
 			}
+			records.is.Store(false) // a pass writes nothing while they cannot be read
 			w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
 			converged(t, a, w.repo.Commit("second"), 1)
-			if err := os.RemoveAll(journal); err != nil {
-				t.Fatal(err)
-			}
 			reload("success")
 			w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 			third := w.repo.Commit("third")
@@ -166,9 +158,12 @@ func TestAReloadThatFailsHalfWay(t *testing.T) {
 	defer stop()
 	converged(t, a, first, 1)
 	old := a.gen.Load()
+	records := &deaf{Store: a.store}
+	a.store = records
 	// The last of what leaves.
 	old.stops[notifierPart] = append(old.stops[notifierPart], func(context.Context) error {
-		return os.Mkdir(filepath.Join(a.state.Dir, "commit-statuses.json"), 0o700)
+		records.once.Store(true)
+		return nil
 	})
 	a.configChanged()
 	eventually(t, "the reload", func() string {

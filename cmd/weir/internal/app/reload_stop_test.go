@@ -63,7 +63,7 @@ func TestAStopAfterAReload(t *testing.T) {
 		}
 		return ""
 	})
-	// What Stop does before it ends the passes.
+	// Stop does this before it ends the passes.
 	i := slices.IndexFunc(a.cleanups, func(c cleanup) bool { return c.name == "passes" })
 	a.cleanups = slices.Insert(a.cleanups, i+1, cleanup{name: "answer", run: func(context.Context) error { close(answer); return nil }})
 	stop, cancel := context.WithTimeout(t.Context(), time.Minute)

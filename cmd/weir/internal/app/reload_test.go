@@ -55,13 +55,17 @@ func TestReload(t *testing.T) {
 		t.Errorf("statuses without a forge: %s", got)
 	}
 
-	// What cannot be read, and what only a restart can change, is refused.
+	// A reload refuses an unreadable configuration, and changes that need a restart.
 	next = nil
 	reloads("refused", 1)
 	c = w.config()
 	c.Instance = "other"
 	next = c
 	reloads("refused", 2)
+	c = w.config()
+	c.Coordination.DynamoDB.Table = "weir"
+	next = c
+	reloads("refused", 3)
 
 	// Back to the first one: the other target goes, the forge is told again.
 	w.extra = ""

@@ -7,10 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/notify"
 )
 
 // reporter hands reports to the board, the metrics, the current generation's statuses
@@ -25,7 +28,7 @@ func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 	a := r.app
 	a.passes.handing.Lock()
 	defer a.passes.handing.Unlock()
-	if !a.passes.noted(report) {
+	if !a.passes.noted(report, true) {
 		return
 	}
 	a.board.Report(ctx, report)
@@ -100,4 +103,54 @@ func problems(r *plan.Report) string {
 		}
 	}
 	return strings.Join(lines, "; ")
+}
+
+// showConfiguration puts the configuration that holds on the page.
+func (a *App) showConfiguration(c *config.Config) {
+	text, err := c.Shown()
+	if err != nil {
+		a.log.Error("the configuration cannot be shown", "error", err)
+		return
+	}
+	a.board.ShowConfiguration(text)
+}
+
+// notify hands events to the notifier of the current configuration. It never blocks.
+func (a *App) notify(events []events.Event) {
+	a.metrics.Events(events)
+	if g := a.gen.Load(); g != nil && g.notifier != nil {
+		g.notifier.Add(events)
+	}
+}
+
+// openNotifier makes the notifier that sends events, if the configuration names a
+// receiver.
+func (g *generation) openNotifier() (err error) {
+	if len(g.config.Notify) == 0 {
+		return nil
+	}
+	o := notify.Options{
+		Instance: g.config.Instance, Logger: g.app.log, Version: g.app.o.Version,
+		Sent: g.app.metrics.Notification,
+	}
+	for _, n := range g.config.Notify {
+		o.Receivers = append(o.Receivers, notify.Receiver{URL: n.URL, SecretFile: n.SecretFile, Events: n.Events})
+	}
+	g.notifier, err = notify.New(o)
+	return err
+}
+
+// takeNotifications takes over those that wait in the generation before.
+func (g *generation) takeNotifications(before *generation) {
+	left := 0
+	switch {
+	case before.notifier == nil:
+	case g.notifier == nil:
+		left = before.notifier.Waiting()
+	default:
+		left = g.notifier.Inherit(before.notifier)
+	}
+	if left > 0 {
+		g.app.log.Warn("notifications are dropped: their receiver is not configured any more", "count", left)
+	}
 }

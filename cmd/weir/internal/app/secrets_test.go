@@ -11,11 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/status/statustest"
 )
 
 // shownBy is all that the page and the API show, and what is kept on the disk.
@@ -102,24 +102,6 @@ func TestASubjectIsShownOnceItWasRendered(t *testing.T) {
 	})
 }
 
-// text is a log that may be read while it is written.
-type text struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *text) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *text) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // TestARotatedTokenIsHiddenAtOnce has a server that repeats the password which it is
 // sent in what becomes an error: no pass has read the new one by then.
 func TestARotatedTokenIsHiddenAtOnce(t *testing.T) {
@@ -145,7 +127,7 @@ func TestARotatedTokenIsHiddenAtOnce(t *testing.T) {
 	c := w.config()
 	c.Interval, c.Sources[0].Interval = time.Hour, 20*time.Millisecond
 	c.Sources[0].URL, c.Sources[0].Auth.TokenFile = echo.URL+"/fleet.git", token
-	secrets, log := &redact.Registry{}, &text{}
+	secrets, log := &redact.Registry{}, &statustest.Log{}
 	a, err := New(t.Context(), Options{
 		Config: c, Secrets: secrets, Logger: slog.New(secrets.Handler(slog.NewTextHandler(log, nil))), Getenv: func(string) string { return "" },
 	})

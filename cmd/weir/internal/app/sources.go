@@ -24,15 +24,8 @@ type Hide func(owner string, values *secret.Set)
 // SourceConfig is a configured source as package source takes it, with its
 // mirror below the state directory, and its GitHub App where it has one.
 func SourceConfig(s config.Source, stateDir string, hide Hide) (source.Config, *githubapp.App, error) {
-	c := source.Config{
-		Name: s.Name, URL: s.URL, Interval: s.Interval, Dir: filepath.Join(stateDir, "mirrors"), Ref: s.Ref.GitRef(), Verify: s.Verify.Policy(),
-		Auth: transport.Auth{
-			TokenFile: s.Auth.TokenFile, Username: s.Auth.Username, PasswordFile: s.Auth.PasswordFile, BearerTokenFile: s.Auth.BearerTokenFile,
-			SSHKeyFile: s.Auth.SSHKeyFile, PassphraseFile: s.Auth.PassphraseFile, KnownHostsFile: s.Auth.KnownHostsFile,
-		},
-	}
-	connection(s, &c)
-	if s.Auth.GitHubApp == (config.GitHubApp{}) {
+	c := source.Config{Name: s.Name, URL: s.URL, Interval: s.Interval, Dir: filepath.Join(stateDir, "mirrors"), Ref: s.Ref, Settings: s.Settings, Verify: s.Verify}
+	if s.Auth.GitHubApp == (transport.GitHubApp{}) {
 		return c, nil, nil
 	}
 	app, err := newApp(s, hide)
@@ -41,13 +34,6 @@ func SourceConfig(s config.Source, stateDir string, hide Hide) (source.Config, *
 	}
 	c.Auth.Tokens = app
 	return c, app, nil
-}
-
-// connection fills in how the source's host is reached and trusted.
-func connection(s config.Source, c *source.Config) {
-	c.CAFile, c.Proxy = s.CAFile, s.Proxy
-	c.ClientCert = transport.ClientCert{CertFile: s.ClientCert.CertFile, KeyFile: s.ClientCert.KeyFile}
-	c.ProxyAuth = transport.ProxyAuth{Username: s.ProxyAuth.Username, PasswordFile: s.ProxyAuth.PasswordFile}
 }
 
 // newApp makes the GitHub App of a source. Its API is reached as the source is.
@@ -60,9 +46,7 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	var way source.Config
-	connection(s, &way)
-	rt, err := transport.NewHTTP(way.Access())
+	rt, err := transport.NewHTTP(s.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +79,7 @@ func (f *follower) refused() (sha string, why error) {
 
 // announceRefused tells the forges of commits that are not applied, and gives
 // their sources.
-func (g *generation) announceRefused() map[string]bool {
+func (g conductor) announceRefused() map[string]bool {
 	out := map[string]bool{}
 	for name, f := range g.followers {
 		sha, why := f.refused()

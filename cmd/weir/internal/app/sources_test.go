@@ -23,7 +23,9 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status/board"
 )
 
@@ -36,8 +38,8 @@ func TestUnsignedCommitsAreNotApplied(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := w.config()
-	c.Sources[0].Verify = config.Verify{Mode: "commit", SSH: config.VerifySSH{AllowedSignersFile: allowed}}
-	w.repo.Switch("work") // What is pushed to main is signed already, or never.
+	c.Sources[0].Verify = signature.Policy{Mode: signature.Commit, SSH: signature.SSH{AllowedSignersFile: allowed}}
+	w.repo.Switch("work") // Commits on main are signed when they are pushed, or never.
 	commit := func(size int, sign sourcetest.Sign) string {
 		w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", size)}))
 		made := w.repo.Commit(fmt.Sprintf("size %d", size))
@@ -107,7 +109,7 @@ func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
 	w.repo.Branch("main", unsigned)
 	first, next := w.config(), w.config()
 	first.Targets[0].Suspend = true
-	next.Sources[0].Verify = config.Verify{Mode: "commit", SSH: config.VerifySSH{AllowedSignersFile: allowed}}
+	next.Sources[0].Verify = signature.Policy{Mode: signature.Commit, SSH: signature.SSH{AllowedSignersFile: allowed}}
 	a, stop := w.startConfig(first, func() (*config.Config, error) { return next, nil })
 	defer stop()
 	pass := func(what string, wanted func(s board.TargetState) bool) {
@@ -202,7 +204,7 @@ func TestGitHubAppServesGitAndStatuses(t *testing.T) {
 	}
 	c := w.config()
 	c.Sources[0].URL = server.URL + "/acme/fleet.git"
-	c.Sources[0].Auth.GitHubApp = config.GitHubApp{AppID: "4711", PrivateKeyFile: file}
+	c.Sources[0].Auth.GitHubApp = transport.GitHubApp{AppID: "4711", PrivateKeyFile: file}
 	c.Forges[0] = config.Forge{Type: config.GitHub, URL: server.URL + "/acme/fleet", Source: "pools"}
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
@@ -259,7 +261,7 @@ func TestCredentialsOfSourcesAreHidden(t *testing.T) {
 	s := &c.Sources[0]
 	s.Auth.BearerTokenFile = write("bearer", "canary1Bearer\n")
 	s.Auth.PassphraseFile, s.Auth.SSHKeyFile = write("passphrase", "canary2Passphrase\n"), keyFile
-	s.Proxy, s.ProxyAuth = "http://127.0.0.1:1", config.ProxyAuth{Username: "u", PasswordFile: write("proxy", "canary3Proxy")}
+	s.Proxy, s.ProxyAuth = "http://127.0.0.1:1", transport.ProxyAuth{Username: "u", PasswordFile: write("proxy", "canary3Proxy")}
 	s.ClientCert.KeyFile = write("client", "-----BEGIN PRIVATE KEY-----\ncanary4ClientKeyLine\n-----END PRIVATE KEY-----\n")
 	s.Auth.GitHubApp.PrivateKeyFile = write("app", "-----BEGIN RSA PRIVATE KEY-----\ncanary5AppKeyLine000\n-----END RSA PRIVATE KEY-----\n")
 	var logged bytes.Buffer

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
@@ -45,7 +46,7 @@ func TestARefusedCommitThatIsAppliedLater(t *testing.T) {
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("unsigned")
 	strict, lax := w.config(), w.config()
-	strict.Sources[0].Verify = config.Verify{Mode: "commit", SSH: config.VerifySSH{AllowedSignersFile: allowed}}
+	strict.Sources[0].Verify = signature.Policy{Mode: signature.Commit, SSH: signature.SSH{AllowedSignersFile: allowed}}
 	lax.Targets[0].Suspend = true
 	next := lax
 	a, stop := w.startConfig(strict, func() (*config.Config, error) { return next, nil })

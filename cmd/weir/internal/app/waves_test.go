@@ -418,7 +418,7 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 		return ""
 	})
 
-	// What a commit changes waits, and says for whom and who ends it.
+	// Steps of a new commit wait, and say for whom and who ends it.
 	w.repo.Write(fleetOf("m6i.large", "second"))
 	third := w.repo.Commit("the second too")
 	heldBy(t, a, "second", third, step.HeldWave, "waits for the target prod, which is suspended by ann until")

@@ -35,9 +35,9 @@ import (
 	"github.com/weir-gitops/weir/status/commands"
 )
 
-// Answering bounds how long an answer takes; MaxAnswer bounds its bytes.
+// answering bounds how long an answer takes; MaxAnswer bounds its bytes.
 const (
-	Answering = 10 * time.Second
+	answering = 10 * time.Second
 	MaxAnswer = 256 << 20
 )
 
@@ -99,7 +99,7 @@ func Find(o Options, c *config.Config) (Client, error) {
 	here := onThisMachine(u.Hostname())
 	d.Open = u.Scheme == "http" && !here
 	if !here {
-		// What comes to this machine through a proxy is refused.
+		// The daemon refuses a request that reaches its own machine through a proxy.
 		t.Proxy = http.ProxyFromEnvironment
 	}
 	d.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -192,7 +192,7 @@ func (d Client) Post(ctx context.Context, path string, r gates.Request) (out gat
 		return out, err
 	}
 	if err := json.Unmarshal(body, &out); err != nil || path == commands.SuspendPath && out.Suspension == nil ||
-		path == commands.ApprovePath && out.Approval == nil || r.AcceptLostState && out.Accepted == nil {
+		path == commands.ApprovePath && out.Approval == nil || r.AfterLoss && out.Accepted == nil {
 		return out, d.NotWeir()
 	}
 	return out, nil
@@ -201,7 +201,7 @@ func (d Client) Post(ctx context.Context, path string, r gates.Request) (out gat
 // Do asks once, for at most that many bytes. Before a daemon on this machine learns anything it has to prove that
 // it is the one that was meant: any user may listen there.
 func (d Client) Do(ctx context.Context, method, path string, body []byte, most int64) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Patience, Answering))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Patience, answering))
 	defer cancel()
 	defer d.http.CloseIdleConnections()
 	switch {
@@ -226,7 +226,7 @@ func (d Client) Do(ctx context.Context, method, path string, body []byte, most i
 	return d.send(ctx, method, path, body, most, signed)
 }
 
-// send asks. What the daemon says is wrong becomes the error.
+// send asks. It returns the daemon's complaint as the error.
 func (d Client) send(ctx context.Context, method, path string, body []byte, most int64, authorization string) ([]byte, error) {
 	shown := WithoutUser(d.Address)
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(d.Address, "/")+path, bytes.NewReader(body))

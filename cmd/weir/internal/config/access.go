@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/status/access"
 )
 
-// TLS has the page, the API and webhooks served over HTTPS, with TLS 1.2 or newer.
+// TLS serves the page, the API and webhooks over HTTPS, with TLS 1.2 or newer.
 type TLS struct {
 	// CertFile holds the certificate in PEM, followed by those of the authorities
 	// between it and the root. It is read again when it changes.
@@ -39,39 +38,19 @@ func accessDefaults(a *access.Access, base string) {
 	}
 }
 
-// headerPattern are names of headers that no other part of a request uses.
-var headerPattern = regexp.MustCompile(`^[Xx]-[A-Za-z0-9-]{1,62}$|^[Rr]emote-[A-Za-z0-9-]{1,62}$`)
-
 func (v *validator) access() {
 	c, a := v.config, v.config.Access
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
 		v.fault("tls", "missing-key", "", "certFile and keyFile go together")
 	}
 	v.listensSafely()
-	if a.Anonymous != "" && a.Anonymous != access.AnonymousRead && a.Anonymous != access.AnonymousNone {
-		v.fault("access.anonymous", "bad-value", "", "want %s or %s, got %q", access.AnonymousNone, access.AnonymousRead, a.Anonymous)
-	}
-	if a.WithoutTLS != "" && a.WithoutTLS != access.BehindProxy && a.WithoutTLS != access.Insecure {
-		v.fault("access.withoutTLS", "bad-value", "", "want %s or %s, got %q", access.BehindProxy, access.Insecure, a.WithoutTLS)
-	}
 	if a.WithoutTLS != "" && c.TLS.CertFile != "" {
 		v.fault("access.withoutTLS", "bad-value", "leave one of them out", "there is tls")
 	}
-	names := map[string]string{}
-	for i, t := range a.Tokens {
-		at := fmt.Sprintf("access.tokens[%d]", i)
-		v.name(at+".name", t.Name, names)
-		v.role(at+".role", t.Role)
-		if t.File == "" {
-			v.fault(at+".file", "missing-key", "openssl rand -hex 32 makes a good token", "a file with the token is required")
-		}
-	}
 	v.accessProxy()
 	for i, r := range a.Rules {
-		at := fmt.Sprintf("access.rules[%d]", i)
-		v.role(at+".role", r.Role)
 		if len(r.Users)+len(r.Groups) == 0 || slices.Contains(slices.Concat(r.Users, r.Groups), "") {
-			v.fault(at, "missing-key", `users: ["*"] stands for everybody whom the proxy names`, "users or groups are required, none of them empty")
+			v.fault(fmt.Sprintf("access.rules[%d]", i), "missing-key", `users: ["*"] stands for everybody whom the proxy names`, "users or groups are required, none of them empty")
 		}
 	}
 }
@@ -95,12 +74,6 @@ func (v *validator) listensSafely() {
 	}
 }
 
-func (v *validator) role(at, role string) {
-	if !slices.Contains(access.Roles, role) {
-		v.fault(at, "bad-value", "", "want %s, %s or %s, got %q", access.RoleMetrics, access.RoleRead, access.RoleOperate, role)
-	}
-}
-
 func (v *validator) accessProxy() {
 	a, at := v.config.Access, "access.proxy"
 	p := a.Proxy
@@ -114,14 +87,8 @@ func (v *validator) accessProxy() {
 			v.fault(entry, "bad-value", "name the proxy's own addresses, or add secretFile", "%q is every address: anybody could say who they are", text)
 		}
 	}
-	for _, h := range []struct{ key, name string }{{"userHeader", p.UserHeader}, {"groupsHeader", p.GroupsHeader}, {"secretHeader", p.SecretHeader}} {
-		if h.name != "" && !headerPattern.MatchString(h.name) {
-			v.fault(at+"."+h.key, "bad-value", "it begins with X- or Remote-", "%q is no name of a header for this", h.name)
-		}
-	}
-	_, written := v.decoder.at[at]
 	switch {
-	case written && len(p.Addresses) == 0:
+	case v.written(at) && len(p.Addresses) == 0:
 		v.fault(at+".addresses", "missing-key", "", "the addresses that the proxy connects from are required")
 	case len(p.Addresses) > 0 && len(a.Rules) == 0:
 		v.fault("access.rules", "missing-key", `such as rules: [{users: ["*"], role: read}]`, "nobody whom the proxy names has a role")

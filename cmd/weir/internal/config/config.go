@@ -8,6 +8,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/access"
@@ -57,12 +59,15 @@ type Config struct {
 	// KeepVersions is how many versions of a launch template are kept beside
 	// the wanted one, where a pool's annotation weir.dev/keep-versions says
 	// nothing else: 1 to 9998.
-	KeepVersions Versions        `yaml:"keepVersions"`
-	Limits       target.Limits   `yaml:"limits"`
-	Sources      []Source        `yaml:"sources"`
-	Forges       []Forge         `yaml:"forges"`
-	Notify       []Notify        `yaml:"notify"`
-	Targets      []target.Target `yaml:"targets"`
+	KeepVersions Versions      `yaml:"keepVersions"`
+	Limits       target.Limits `yaml:"limits"`
+	Coordination Coordination  `yaml:"coordination"`
+	Sources      []Source      `yaml:"sources"`
+	Forges       []Forge       `yaml:"forges"`
+	Notify       []Notify      `yaml:"notify"`
+	// GateProviders answer the gates of FleetRollouts.
+	GateProviders []GateProvider  `yaml:"gateProviders"`
+	Targets       []target.Target `yaml:"targets"`
 
 	// File is where the configuration was read from, as it was given.
 	File string `yaml:"-"`
@@ -107,9 +112,8 @@ type Forge struct {
 // Defaults of a configuration.
 const (
 	DefaultListen         = "127.0.0.1:8344"
-	DefaultInterval       = time.Minute
-	DefaultSourceInterval = 30 * time.Second
-	DefaultKeepVersions   = 10
+	defaultInterval       = time.Minute
+	defaultSourceInterval = 30 * time.Second
 )
 
 // Env is what the surroundings contribute.
@@ -127,43 +131,43 @@ type Env struct {
 func (c *Config) setDefaults(env Env) {
 	base := filepath.Dir(c.File)
 	if c.StateDir == "" {
-		c.StateDir = DefaultStateDir(env)
+		c.StateDir = defaultStateDir(env)
 	}
-	orText(&c.Listen, DefaultListen)
-	orDuration(&c.Interval, DefaultInterval)
-	if c.KeepVersions == 0 {
-		c.KeepVersions = DefaultKeepVersions
-	}
+	c.Listen = cmp.Or(c.Listen, DefaultListen)
+	c.Interval = cmp.Or(c.Interval, defaultInterval)
+	c.KeepVersions = cmp.Or(c.KeepVersions, basis.DefaultKeepVersions)
 	c.Limits = c.Limits.WithDefaults()
 	target.Absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)
 	accessDefaults(&c.Access, base)
+	c.Coordination.setDefaults(base)
 	for i := range c.Sources {
 		c.Sources[i].setDefaults(base)
+	}
+	only := ""
+	if len(c.Sources) == 1 {
+		only = c.Sources[0].Name
 	}
 	for i := range c.Forges {
 		target.Absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
 		c.Forges[i].PullRequests.SetDefaults()
+		c.Forges[i].Source = cmp.Or(c.Forges[i].Source, only)
 	}
 	for i := range c.Notify {
 		target.Absolute(base, &c.Notify[i].SecretFile)
 	}
+	for i := range c.GateProviders {
+		c.GateProviders[i].setDefaults(base)
+	}
 	for i := range c.Targets {
 		t := &c.Targets[i]
 		t.SetDefaults(base)
-		if len(c.Sources) == 1 {
-			orText(&t.Source, c.Sources[0].Name)
-		}
-	}
-	if len(c.Sources) == 1 {
-		for i := range c.Forges {
-			orText(&c.Forges[i].Source, c.Sources[0].Name)
-		}
+		t.Source = cmp.Or(t.Source, only)
 	}
 }
 
-// DefaultStateDir is /var/lib/weir for root, and else weir below XDG_STATE_HOME
+// defaultStateDir is /var/lib/weir for root, and else weir below XDG_STATE_HOME
 // or ~/.local/state.
-func DefaultStateDir(env Env) string {
+func defaultStateDir(env Env) string {
 	if env.Root {
 		return "/var/lib/weir"
 	}
@@ -171,18 +175,6 @@ func DefaultStateDir(env Env) string {
 		return filepath.Join(dir, "weir")
 	}
 	return filepath.Join(env.Getenv("HOME"), ".local", "state", "weir")
-}
-
-func orText(p *string, fallback string) {
-	if *p == "" {
-		*p = fallback
-	}
-}
-
-func orDuration(p *time.Duration, fallback time.Duration) {
-	if *p == 0 {
-		*p = fallback
-	}
 }
 
 // isPath tells a path on this machine from a URL and from ssh's host:path.

@@ -8,7 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/pulls"
 )
@@ -68,10 +71,10 @@ func TestParseWhole(t *testing.T) {
 		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", PublicURL: "https://weir.example.com", Access: access.Access{Anonymous: access.AnonymousRead, WithoutTLS: access.Insecure},
 		Interval: 2 * time.Minute, AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: target.Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
-			{Name: "pools", URL: "/etc/weir/repo", Ref: Ref{Branch: "main"}, Interval: 10 * time.Second},
+			{Name: "pools", URL: "/etc/weir/repo", Ref: source.Ref{Branch: "main"}, Interval: 10 * time.Second},
 			{
-				Name: "other", URL: "https://git.example.com/o/r.git", Interval: DefaultSourceInterval,
-				Auth: Auth{Username: "u", PasswordFile: "/etc/weir/secrets/pw"}, CAFile: "/etc/weir/ca.pem", Proxy: "http://proxy:3128",
+				Name: "other", URL: "https://git.example.com/o/r.git", Interval: defaultSourceInterval,
+				Settings: transport.Settings{Auth: transport.Auth{Username: "u", PasswordFile: "/etc/weir/secrets/pw"}, CAFile: "/etc/weir/ca.pem", Proxy: "http://proxy:3128"},
 			},
 		},
 		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsPlan}}},
@@ -101,10 +104,10 @@ targets: [{name: t, region: us-gov-west-1}]
 	if len(faults) != 0 {
 		t.Fatalf("faults: %v", faults)
 	}
-	if c.StateDir != "/home/u/.local/state/weir" || c.Listen != DefaultListen || c.Interval != DefaultInterval {
+	if c.StateDir != "/home/u/.local/state/weir" || c.Listen != DefaultListen || c.Interval != defaultInterval {
 		t.Errorf("defaults of the daemon: %q %q %v", c.StateDir, c.Listen, c.Interval)
 	}
-	if c.KeepVersions != DefaultKeepVersions {
+	if c.KeepVersions != basis.DefaultKeepVersions {
 		t.Errorf("kept versions: got %d", c.KeepVersions)
 	}
 	if want := (target.Limits{Targets: 4_000, Pools: 10_000, Nodes: 400_000}); c.Limits != want {
@@ -117,7 +120,7 @@ targets: [{name: t, region: us-gov-west-1}]
 	if c.Forges[0].Source != "s" {
 		t.Errorf("the only source is the forge's: got %q", c.Forges[0].Source)
 	}
-	if got := DefaultStateDir(Env{Root: true}); got != "/var/lib/weir" {
+	if got := defaultStateDir(Env{Root: true}); got != "/var/lib/weir" {
 		t.Errorf("state directory of root: %s", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -16,35 +17,17 @@ const minToken = 32
 // file is a warning: a file that is mounted late is found at its next use, and until
 // then only what needs it fails.
 func (v *validator) files() {
-	c := v.config
-	for i := range c.Access.Tokens {
-		at := fmt.Sprintf("access.tokens[%d].file", i)
-		if content, ok := v.credential(at, c.Access.Tokens[i].File); ok {
-			v.tokens(at, c.Access.Tokens[i].File, content)
+	v.config.each(func(at, path, file string) {
+		if !ruleOf(path).credential || file == "" || strings.HasPrefix(path, "coordination.") {
+			return
 		}
-	}
-	if f := c.Access.Proxy.SecretFile; f != "" {
-		if content, ok := v.credential("access.proxy.secretFile", f); ok {
-			v.tokens("access.proxy.secretFile", f, content)
+		if content, ok := v.credential(at, file); ok && strings.HasPrefix(path, "access.") {
+			v.tokens(at, file, content)
 		}
-	}
-	for i := range c.Sources {
-		auth := c.Sources[i].Auth
-		for key, file := range map[string]string{"tokenFile": auth.TokenFile, "passwordFile": auth.PasswordFile} {
-			if file != "" {
-				v.credential(fmt.Sprintf("sources[%d].auth.%s", i, key), file)
-			}
-		}
-	}
-	for i := range c.Forges {
-		for key, file := range map[string]string{"tokenFile": c.Forges[i].TokenFile, "webhookSecretFile": c.Forges[i].WebhookSecretFile} {
-			if file != "" {
-				v.credential(fmt.Sprintf("forges[%d].%s", i, key), file)
-			}
-		}
-	}
-	for i := range c.Targets {
-		for j, from := range c.Targets[i].VarsFrom {
+	})
+	v.coordinationFiles()
+	for i, t := range v.config.Targets {
+		for j, from := range t.VarsFrom {
 			if !from.Secret {
 				continue
 			}
@@ -93,7 +76,5 @@ func (v *validator) tokens(at, file string, content []byte) {
 }
 
 func (v *validator) remark(at, detail, format string, args ...any) {
-	v.decoder.faults = append(v.decoder.faults, diag.Diagnostic{
-		Severity: diag.Warning, Code: "credential-file", Summary: at + ": " + fmt.Sprintf(format, args...), Detail: detail, Position: v.position(at),
-	})
+	v.report(diag.Warning, at, "credential-file", detail, format, args...)
 }

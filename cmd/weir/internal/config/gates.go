@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,18 +12,7 @@ import (
 func (v *validator) windows(at string, windows []target.Window) {
 	for i, w := range windows {
 		at := fmt.Sprintf("%s[%d]", at, i)
-		if w.Kind != target.Allow && w.Kind != target.Deny {
-			v.fault(at+".kind", "bad-value", "", "want %s or %s, got %q", target.Allow, target.Deny, w.Kind)
-		}
-		for j, d := range w.Days {
-			if !slices.Contains(target.Weekdays, d) {
-				v.fault(fmt.Sprintf("%s.days[%d]", at, j), "bad-value", "", "want one of mon, tue, wed, thu, fri, sat and sun, got %q", d)
-			}
-		}
-		if _, err := w.Zone(); err != nil {
-			v.fault(at+".timezone", "bad-value", "write an IANA name such as Europe/Berlin or UTC", "%q is no time zone", w.Timezone)
-		}
-		_, ends := v.decoder.at[at+".end"]
+		ends := v.written(at + ".end")
 		switch {
 		case ends && w.Duration != 0:
 			v.fault(at+".duration", "bad-value", "", "give the end or the duration")
@@ -53,14 +41,9 @@ func (v *validator) dependencies() {
 		for j, entry := range t.DependsOn {
 			at := fmt.Sprintf("targets[%d].dependsOn[%d]", i, j)
 			if !dependencyPattern.MatchString(entry) {
-				v.fault(at, "bad-value", "", "%q: write the name of a target, in which * stands for any text", entry)
-				continue
+				continue // said before
 			}
-			for _, m := range target.Placeholder.FindAllStringSubmatch(entry, -1) {
-				if n := int(m[1][0] - '0'); n > glob.Wildcards() {
-					v.fault(at, "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, t.Path)
-				}
-			}
+			v.placeholders(at, entry, glob)
 			known := false
 			for k := range targets {
 				if !target.Overlap(entry, targets[k].Name) {
@@ -87,9 +70,6 @@ func (v *validator) dependencies() {
 			"targets wait for each other: %s", strings.Join(names, " waits for "))
 	}
 }
-
-// dependencyPattern is that of a target's name, with wildcards.
-var dependencyPattern = regexp.MustCompile(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
 
 // findCycle returns a way along edges that ends where it begins, or nil.
 func findCycle(edges [][]int) []int {

@@ -3,7 +3,9 @@ package config
 import (
 	"bytes"
 	"flag"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +35,10 @@ access:
   proxy: {addresses: [10.0.0.0/16, "::1"], userHeader: X-Auth-Request-User, groupsHeader: X-Auth-Request-Groups, secretFile: proxy-secret, secretHeader: X-Secret}
   rules: [{groups: [sre], users: [ann@example.com], role: operate}, {users: ["*"], role: read}]
 interval: 1m30s
-aws: {endpoint: embedded}
+aws: {endpoint: http://127.0.0.1:8345}
+coordination:
+  dynamodb: {table: weir-prod, region: eu-west-1, endpointURL: http://127.0.0.1:8345}
+  keysFile: keys
 sources:
 - name: fleet
   url: https://git.example.com/platform/fleet.git
@@ -211,11 +216,22 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"a share above 100":             {from: "20%", to: "200%", valid: false},
 		"a count":                       {from: "20%", to: "3", valid: true},
 		"nothing of the pools":          {from: "20%", to: "0"},
+		"a table's name":                {from: "weir-prod", to: "weir/prod"},
+		"no table":                      {from: "table: weir-prod, ", to: ""},
+		"a table's region":              {from: "weir-prod, region: eu-west-1", to: "weir-prod, region: Ireland"},
+		"no engine":                     {from: "  dynamodb: {table: weir-prod, region: eu-west-1, endpointURL: http://127.0.0.1:8345}\n"},
+		"no keys":                       {from: "  keysFile: keys\n"},
+		"keys by KMS":                   {from: "  keysFile: keys\n", to: "  kmsKeyARNs: [\"arn:aws:kms:eu-west-1:123456789012:key/mrk-0a1b\"]\n", valid: true},
+		"keys by an alias":              {from: "  keysFile: keys\n", to: "  kmsKeyARNs: [\"arn:aws:kms:eu-west-1:123456789012:alias/weir\"]\n"},
+		"an engine of nothing":          {from: "{table: weir-prod, region: eu-west-1, endpointURL: http://127.0.0.1:8345}"},
+		"etcd":                          {from: "dynamodb: {table: weir-prod, region: eu-west-1, endpointURL: http://127.0.0.1:8345}", to: "etcd: {endpoints: [\"https://etcd-0:2379\"], certFile: c, keyFile: k, caFile: ca, usernameFile: u, passwordFile: p}", valid: true},
+		"etcd without endpoints":        {from: "dynamodb: {table: weir-prod, region: eu-west-1, endpointURL: http://127.0.0.1:8345}", to: "etcd: {caFile: ca}"},
+		"two engines":                   {from: "  keysFile: keys", to: "  etcd: {endpoints: [\"https://etcd-0:2379\"]}\n  keysFile: keys"},
 		"text for a boolean":            {from: "suspend: false", to: "suspend: maybe"},
-		"a list for a mapping":          {from: "aws: {endpoint: embedded}", to: "aws: []"},
+		"a list for a mapping":          {from: "aws: {endpoint: http://127.0.0.1:8345}", to: "aws: []"},
 		"a mapping for a list":          {from: "varsFrom: [{file: values.yaml}]", to: "varsFrom: {file: values.yaml}"},
 		"null":                          {from: "caFile: ca.pem", to: "caFile:", valid: true},
-		"null for a mapping":            {from: "aws: {endpoint: embedded}", to: "aws:", valid: true},
+		"null for a mapping":            {from: "aws: {endpoint: http://127.0.0.1:8345}", to: "aws:", valid: true},
 		"a variable's name":             {from: "COUNT: 3", to: "COUNT-A: 3"},
 		"a list for a variable":         {from: "COUNT: 3", to: "COUNT: [3]"},
 		"a number for a text":           {from: "branch: main", to: "branch: 1.5", valid: true},
@@ -242,7 +258,7 @@ func TestSchemaAndParseAgree(t *testing.T) {
 		"a header of others":            {from: "X-Secret", to: "Authorization"},
 		"two of one reference":          {from: "branch: main", to: "branch: main, brunch: a"},
 	}
-	lenient := map[string]bool{"a path that leaves the source": true, "a path in full": true, "a secret path": true, "a path and a file": true, "a path's placeholder": true, "no region in a row": true, "another account's role": true, "a placeholder beyond the path": true, "a key without placeholder": true, "a key without table": true, "a share above 100": true, "a forge without token": true, "a forge without url": true, "generic with token": true, "generic without secret": true, "another event": true} // what the schema does not say
+	lenient := map[string]bool{"two engines": true, "a path that leaves the source": true, "a path in full": true, "a secret path": true, "a path and a file": true, "a path's placeholder": true, "no region in a row": true, "another account's role": true, "a placeholder beyond the path": true, "a key without placeholder": true, "a key without table": true, "a share above 100": true, "a forge without token": true, "a forge without url": true, "generic with token": true, "generic without secret": true} // what the schema does not say
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(everyKey, tt.from, tt.to, 1)
@@ -259,7 +275,13 @@ func TestSchemaAndParseAgree(t *testing.T) {
 
 // TestSchemaTablesNameRealKeys finds each place of the tables in the types.
 func TestSchemaTablesNameRealKeys(t *testing.T) {
-	for _, at := range schemaPaths() {
+	paths := slices.Collect(maps.Keys(rules))
+	for at, sets := range oneOf {
+		for _, k := range slices.Concat(sets...) {
+			paths = append(paths, join(at, k))
+		}
+	}
+	for _, at := range paths {
 		n := Schema()
 		for e := range strings.SplitSeq(strings.ReplaceAll(at, "[]", ".[]"), ".") {
 			var next any
@@ -289,7 +311,7 @@ func TestSchemaDefaults(t *testing.T) {
 		return c
 	}
 	left, written := parse("", ""), parse("listen: 127.0.0.1:8344\ninterval: 1m\n", ", path: ., mode: correct, prune: {limit: 20%}")
-	written.Sources[0].Interval = DefaultSourceInterval
+	written.Sources[0].Interval = defaultSourceInterval
 	if l, w := left.Targets[0], written.Targets[0]; left.Listen != written.Listen || left.Interval != written.Interval || l.Path != w.Path || l.Mode != w.Mode || l.Prune != w.Prune {
 		t.Errorf("%+v and %+v", l, w)
 	}
@@ -297,7 +319,7 @@ func TestSchemaDefaults(t *testing.T) {
 
 // TestDescriptions keeps the descriptions in the schema the same as the comments.
 func TestDescriptions(t *testing.T) {
-	want, err := comments.Table("yaml", ".", "../../../../reconciler/target", "../../../../status/access", "../../../../status/pulls")
+	want, err := comments.Table("yaml", ".", "../../../../reconciler/target", "../../../../status/access", "../../../../status/pulls", "../../../../source", "../../../../source/transport", "../../../../source/signature")
 	if err != nil {
 		t.Fatal(err)
 	}

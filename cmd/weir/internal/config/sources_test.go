@@ -19,6 +19,8 @@ func TestEveryFileOfASource(t *testing.T) {
 		for i := range v.NumField() {
 			f, name := v.Field(i), v.Type().Field(i).Name
 			switch {
+			case v.Type().Field(i).Anonymous:
+				out = append(out, fill(f, path)...)
 			case f.Kind() == reflect.Struct:
 				out = append(out, fill(f, path+name)...)
 			case strings.HasSuffix(name, "File"):

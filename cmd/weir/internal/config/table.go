@@ -6,17 +6,13 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/render/values"
 )
 
 // table checks the rows of a target and the key that finds them.
-func (v *validator) table(at string, t *target.Target) {
-	g, err := target.ParseGlob(t.Path)
-	if err != nil {
-		return // which is reported with the path
-	}
-	_, written := v.decoder.at[at+".table"]
+func (v *validator) table(at string, t *target.Target, g target.Glob) {
 	switch {
-	case !written:
+	case !v.written(at + ".table"):
 		if t.Key != "" {
 			v.fault(at+".key", "missing-key", "add table: {KEY: {region: …, accountID: …}}, or leave the key out", "it finds a row of a table, and there is none")
 		}
@@ -42,7 +38,8 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 		v.fault(at, "bad-value", "", "the key of a row is what %s stands for, which is never empty", t.Key)
 	}
 	own := (&target.Target{}).With(r)
-	v.accountRegion(at, own, g)
+	v.account(at, own)
+	v.inDirectories(at, own, g)
 	whole := t.With(r)
 	switch {
 	case whole.Region == "":
@@ -50,7 +47,7 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 	case own.AccountID == whole.AccountID && own.RoleARN == whole.RoleARN && own.PlanRoleARN == whole.PlanRoleARN:
 		// Faults between them have been reported.
 	default:
-		for _, role := range []struct{ key, arn string }{{"roleARN", whole.RoleARN}, {"planRoleARN", whole.PlanRoleARN}} {
+		for _, role := range rolesOf(whole) {
 			if account := accountOf(role.arn); account != "" && whole.AccountID != "" && account != whole.AccountID {
 				v.fault(at, "bad-value", "write "+role.key+" and accountID of one account into the row", "%s is in account %s, but accountID is %s", role.key, account, whole.AccountID)
 			}
@@ -58,27 +55,35 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 	}
 }
 
-// accountRegion checks where a target or a row is applied and how that is reached.
-func (v *validator) accountRegion(at string, t *target.Target, g target.Glob) {
-	if t.Region != "" && !ValidRegion(t.Region) {
-		v.fault(at+".region", "bad-value", "", "%q does not look like a region", t.Region)
+// account checks that a target or a row has roles of its account, and the names of its
+// variables.
+func (v *validator) account(at string, t *target.Target) {
+	for _, role := range rolesOf(t) {
+		if account := accountOf(role.arn); rolePattern.MatchString(role.arn) && t.AccountID != "" && account != t.AccountID {
+			v.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", account, t.AccountID)
+		}
 	}
-	if t.AccountID != "" && !accountPattern.MatchString(t.AccountID) {
-		v.fault(at+".accountID", "bad-value", "put it in quotes: YAML may read digits as a number", "%q is not 12 digits", t.AccountID)
-	}
-	v.roles(at, t)
-	v.endpoint(at+".endpointURL", t.EndpointURL)
-	v.network(at+".network", t.Network)
-	for _, name := range slices.Sorted(maps.Keys(t.Vars)) {
+	for name := range t.Vars {
 		if !ValidVar(name) {
-			v.fault(at+".vars."+name, "bad-value", "", "a variable's name matches %s", varPattern)
-		}
-		if g.Wildcards() > 0 {
-			v.placeholders(at+".vars."+name, t.Vars[name], g)
+			v.fault(at+".vars."+name, "bad-value", "", "a variable's name matches %s", values.Name)
 		}
 	}
-	v.kmsKeys(at, t)
+}
+
+// inDirectories checks the values of a target or a row that each directory fills in.
+func (v *validator) inDirectories(at string, t *target.Target, g target.Glob) {
+	if g.Wildcards() > 0 {
+		for name, value := range t.Vars {
+			v.placeholders(at+".vars."+name, value, g)
+		}
+	}
 	v.placeholders(at+".kubeconfigFile", t.KubeconfigFile, g)
+}
+
+type keyedRole struct{ key, arn string }
+
+func rolesOf(t *target.Target) []keyedRole {
+	return []keyedRole{{"roleARN", t.RoleARN}, {"planRoleARN", t.PlanRoleARN}}
 }
 
 // placeholders checks that each stands for a wildcard of the path.

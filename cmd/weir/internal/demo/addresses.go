@@ -32,8 +32,8 @@ func (p span) or(preferred string) string {
 	return p.address
 }
 
-// readAddresses reads a configuration that was kept. What it does not understand
-// it leaves to the reader of the configuration, who says what is wrong.
+// readAddresses reads a configuration that was kept. It leaves anything that it does
+// not understand to the reader of the configuration, who says what is wrong.
 func readAddresses(file string) (addresses, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,7 +1,7 @@
 // Package demo sets up everything that weir needs on one machine: an embedded
 // AWS with a fast clock, a Git repository made from the example fleet, and a
-// configuration that follows it. What it makes are ordinary files, so that a
-// reader can look at them, change them, and carry on with them.
+// configuration that follows it. It makes ordinary files, so that a reader can look at
+// them, change them, and carry on with them.
 package demo
 
 import (

@@ -147,7 +147,7 @@ func TestAKeptConfigurationIsItsOwners(t *testing.T) {
 	if string(got) != want || second.AWS.URL() == d.AWS.URL() || c.AWS.Endpoint != second.AWS.URL() {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// What nobody can read is left to the reader, and what is not the demo's alone.
+	// The demo leaves a file alone that is unreadable or not its own.
 	for _, kept := range []string{"a: [", "", "listen: 0.0.0.0:80\naws: {}\n", "aws: {endpoint: https://aws.example.com}\n"} {
 		if err := os.WriteFile(d.Config, []byte(kept), 0o600); err != nil {
 			t.Fatal(err)

@@ -78,7 +78,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	}
 }
 
-// What goes wrong is what the file says at the time of a call.
+// Each call fails as the file says at that time.
 func TestFaultsFollowTheirFile(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	dir := t.TempDir()

@@ -37,8 +37,8 @@ type Server struct {
 }
 
 // New starts the Gitea that the environment names, or takes the one that runs
-// there. The test is skipped where none is named. What it started ends with the
-// test, and what it made on a server that stays is deleted.
+// there. The test is skipped where none is named. A server that New started ends
+// with the test; on one that was running before, all that the Server made is deleted.
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	at := os.Getenv(Variable)

@@ -17,15 +17,16 @@ type checks struct {
 	writes int
 	// rolls are the last rollouts of groups, byHand what people did to them since.
 	rolls   map[string]roll
-	deleted map[string]map[string]bool // groups deleted by weir, by the commit that does not want them
-	byHand  map[string]time.Time       // when people last changed a group
-	foreign string                     // what was there that is somebody else's
-	written []string                   // calls of the time since mark
+	deleted map[place]*deletion  // by the commit that does not want what was deleted
+	byHand  map[string]time.Time // when people last changed a group
+	foreign string               // what was there that is somebody else's
+	written []string             // calls of the time since mark
 }
 
 type roll struct {
-	template, revision string
-	byHand             bool
+	template string // the version to which it is rolled
+	at       moment // what weir had heard of Git
+	byHand   bool
 }
 
 // foreignName is a group that another weir owns, and its template.
@@ -35,7 +36,7 @@ const (
 )
 
 func (c *checks) begin(w *World) {
-	c.byHand, c.rolls, c.deleted = map[string]time.Time{}, map[string]roll{}, map[string]map[string]bool{}
+	c.byHand, c.rolls, c.deleted = map[string]time.Time{}, map[string]roll{}, map[place]*deletion{}
 	for _, f := range []url.Values{
 		{"Action": {"CreateLaunchTemplate"}, "LaunchTemplateName": {foreignName}, "LaunchTemplateData.InstanceType": {"t3.large"}, "LaunchTemplateData.ImageId": {foreignImage},
 			"TagSpecification.1.ResourceType": {"launch-template"}, "TagSpecification.1.Tag.1.Key": {ownerTag}, "TagSpecification.1.Tag.1.Value": {"another"}},
@@ -92,7 +93,7 @@ func (w *World) writes(c *call, body []byte) {
 	if err != nil {
 		return
 	}
-	m := c.daemon.member
+	m := c.daemon.instance
 	group := groupOf(form)
 	if g, ok := w.groups()[group]; ok && c.name != "CreateAutoScalingGroup" && value(g.Tags, ownerTag) != m.name {
 		w.fail("%s of %s writes to the group %s, which has the tags %v", c.name, m.name, group, g.Tags)
@@ -105,9 +106,13 @@ func (w *World) writes(c *call, body []byte) {
 			form.Set("LaunchTemplateName", name)
 		}
 	}
+	t := w.targetOfGroup(cmp.Or(group, form.Get("LaunchTemplateName")))
 	for _, name := range []string{"", group, form.Get("LaunchTemplateName")} {
+		if t == nil {
+			break
+		}
 		// A pass may have been under way.
-		if s, ok := m.suspended[name]; ok && time.Since(s.since) > 10*time.Minute && w.aheadOf().Before(s.until) {
+		if s, ok := t.suspended[name]; ok && time.Since(s.since) > m.heeds() && w.aheadOf().Before(s.until) {
 			w.fail("%s of %s writes to %q, which is suspended until %v", c.name, m.name, cmp.Or(group, form.Get("LaunchTemplateName")), s.until)
 		}
 	}
@@ -140,7 +145,7 @@ func (w *World) drops(form url.Values) {
 
 // said: what is written of a pool was said of it by the branch, and approved.
 func (w *World) said(c *call, group, what string, is func(pool) bool) {
-	m := c.daemon.member
+	m := c.daemon.instance
 	if !slices.ContainsFunc(w.repo.heads, func(h head) bool { p, ok := m.wants(h.tree)[group]; return ok && is(p) }) {
 		w.fail("%s of %s gives %s %s, which the branch has never said", c.name, m.name, group, what)
 	}
@@ -175,56 +180,28 @@ func (w *World) answered(c *call, body []byte, resp *http.Response) {
 	}
 	switch group := groupOf(form); c.name {
 	case "DeleteAutoScalingGroup":
-		w.deletes(c.daemon.member, group)
+		w.deletes(c.daemon.instance, group)
 	case "StartInstanceRefresh":
-		w.rolls(group)
+		w.rolls(c.daemon.instance, group, form.Get("DesiredConfiguration.LaunchTemplate.Version"))
 	case "CreateLaunchTemplateVersion":
-		w.makesVersion(form.Get("LaunchTemplateId"))
+		w.makesVersion(c.region, form.Get("LaunchTemplateId"))
 	}
 }
 
-// deletes: what is deleted is not in a commit that the daemon may act on.
-func (w *World) deletes(m *member, group string) {
-	// It is deleted for the first commit that does not want it, of those that may be known.
-	i := slices.IndexFunc(m.knows(), func(h head) bool { _, wanted := m.wants(h.tree)[group]; return !wanted && !h.broken })
-	if i < 0 {
-		w.fail("%s is deleted, and Git wants it", group)
-		return
-	}
-	revision := m.knows()[i].revision
-	if w.checks.deleted[revision] == nil {
-		w.checks.deleted[revision] = map[string]bool{}
-	}
-	gone := w.checks.deleted[revision]
-	gone[group] = true
-	if most := w.most(m); len(gone) > most && !m.reviewed {
-		w.fail("%d groups are deleted at commit %s: %v; at most %d may be", len(gone), revision[:7], slices.Sorted(maps.Keys(gone)), most)
-	}
-	delete(w.checks.rolls, group)
-}
-
-// most is how many groups a commit may delete: half of what there was, which is all that
-// ever was wanted at a time or less.
-func (w *World) most(m *member) (n int) {
-	for _, h := range w.repo.heads {
-		n = max(n, len(m.wants(h.tree)))
-	}
-	return max(1, n/2)
-}
-
-// rolls: one commit has one rollout for a group at most, unless people did something.
-func (w *World) rolls(group string) {
+// rolls: one commit has one rollout for a group at most, unless people did something, as
+// bringing the branch back to it.
+func (w *World) rolls(m *instance, group, version string) {
 	k := &w.checks
-	now := roll{template: w.groups()[group].Version, revision: w.repo.head().revision}
-	if last, ok := k.rolls[group]; ok && last.template == now.template && last.revision == now.revision && !last.byHand {
+	now := roll{template: version, at: w.came(m.told[len(m.told)-1].revision)}
+	if last, ok := k.rolls[group]; ok && last.template == now.template && last.at == now.at && !last.byHand {
 		w.fail("%s is rolled to version %s once more", group, now.template)
 	}
 	k.rolls[group] = now
 }
 
 // makesVersion: no two versions beside each other hold the same.
-func (w *World) makesVersion(template string) {
-	text := w.person(url.Values{"Action": {"DescribeLaunchTemplateVersions"}, "LaunchTemplateId": {template}, "MaxResults": {"200"}})
+func (w *World) makesVersion(region, template string) {
+	text := w.personIn(region, url.Values{"Action": {"DescribeLaunchTemplateVersions"}, "LaunchTemplateId": {template}, "MaxResults": {"200"}})
 	var versions []string // the newest first
 	for part := range strings.SplitSeq(text, "<launchTemplateData>") {
 		if data, _, ok := strings.Cut(part, "</launchTemplateData>"); ok {
@@ -237,10 +214,17 @@ func (w *World) makesVersion(template string) {
 }
 
 // promised: where a commit is said to be applied, AWS is what it says, but for what
-// people did since the daemon has looked.
-func (w *World) promised(d *daemon, h head) {
+// people did since the daemon has looked. Where there are several targets, the status of each
+// says so of its own, and that of all is about those that the commit has touched.
+func (w *World) promised(d *daemon, h head, target string) {
+	if target == "" && len(d.targets) > 1 {
+		return
+	}
 	got, want := w.groups(), d.wants(h.tree)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if _, of := h.pools[target+"/"+name]; target != "" && !of {
+			continue
+		}
 		p, g := want[name], got[name]
 		if owner := value(g.Tags, ownerTag); g.Name != "" && owner != d.name {
 			w.fail("commit %s is said to be applied, and %s owns %s", h.revision[:7], owner, name)
@@ -269,13 +253,13 @@ func (w *World) planned(d *daemon, sha string, s postedStatus) {
 	}
 }
 
-// commented: one comment of a member shows what a pull request does.
+// commented: one comment of an instance shows what a pull request does.
 func (w *World) commented(d *daemon, c *comment) {
 	w.trace("%s: comment %d on pull request %d", d.name, c.id, c.number)
 	if strings.Contains(c.body, canary) {
 		w.fail("a comment shows a secret: %s", c.body)
 	}
-	if all := w.forge.told(d.member, c.number); len(all) > 1 {
+	if all := w.forge.told(d.instance, c.number); len(all) > 1 {
 		w.fail("%s has %d comments on pull request %d", d.name, len(all), c.number)
 	}
 }
@@ -289,7 +273,7 @@ func (w *World) same() {
 	delete(got, foreignName)
 	templates := w.templates()
 	delete(templates, foreignName)
-	for _, m := range w.members {
+	for _, m := range w.instances {
 		m.same(got)
 		for name := range m.wants(w.repo.head().tree) {
 			delete(got, name)
@@ -304,7 +288,7 @@ func (w *World) same() {
 	}
 }
 
-func (m *member) same(got map[string]group) {
+func (m *instance) same(got map[string]group) {
 	w, want := m.w, m.wants(m.w.repo.head().tree)
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		g, ok := got[name]
@@ -325,12 +309,21 @@ func (m *member) same(got map[string]group) {
 			}
 		}
 	}
-	if m.process == nil {
-		w.fail("%s does not run", m.name)
-		return
-	}
 	if s := w.forge.last(w.repo.head().revision, m.name+"/apply"); s.State != "success" {
 		w.fail("the last status of commit %s for %s is not success: %+v", w.repo.head().revision, m.name, s)
+	}
+	for _, one := range m.members {
+		one.shows(want)
+	}
+	m.reviews()
+}
+
+// shows: a member shows the pools as they are.
+func (m *member) shows(want map[string]pool) {
+	w := m.w
+	if m.process == nil || m.process.app == nil {
+		w.fail("%s does not run", m.name)
+		return
 	}
 	pools := m.process.app.Pools()
 	if len(pools) < len(want) {
@@ -341,12 +334,11 @@ func (m *member) same(got map[string]group) {
 			w.fail("%s says of %s: %s %s %s %+v", m.name, p.Name, p.Phase, p.FailureReason, p.FailureMessage, p.Conditions)
 		}
 	}
-	m.reviews()
 }
 
 // reviews: every pull request has a comment that is about its head, or says what became of
 // it, and a status that waits for nothing.
-func (m *member) reviews() {
+func (m *instance) reviews() {
 	for _, p := range m.w.forge.pulls {
 		told := m.w.forge.told(m, p.number)
 		switch {

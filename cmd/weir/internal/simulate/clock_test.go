@@ -29,11 +29,18 @@ func (w *World) freeze(d time.Duration) {
 	w.frozen = true
 	defer func() { w.frozen = false }()
 	for len(w.events) > 0 && w.events[0].at.Before(time.Now().Add(d)) {
-		e := w.events[0]
-		w.events = w.events[1:]
+		e := w.nextEvent()
 		e.do()
 	}
 	for i := range w.events {
 		w.events[i].at = w.events[i].at.Add(-d)
 	}
+}
+
+// set has somebody set the machine's clock while its processes run: right, or back or ahead
+// by minutes or hours.
+func (w *World) set(r *rand.Rand) {
+	most := []time.Duration{0, 10 * time.Minute, 10 * time.Hour}[r.IntN(3)]
+	w.wall = w.ahead + time.Duration((2*r.Float64()-1)*float64(most)).Round(time.Second)
+	w.trace("the machine's clock is %v ahead of AWS's", w.wall-w.ahead)
 }

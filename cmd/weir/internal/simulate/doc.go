@@ -13,13 +13,24 @@
 // the seed makes the same run again, and a decision can be left out to see whether the
 // run still fails.
 //
-// What may become of a call is in faults_test.go, what people and machines do in
-// events_test.go and pulls_test.go, and what must hold whatever happens in checks_test.go.
-// Each is a list: another fault, event or promise is an entry. A member is one weir of
-// the world; each call knows by its context which process makes it.
+// For that, the goroutines of a daemon must run in an order that the load of the machine
+// does not change. So the process runs one goroutine at a time, and none loses its turn
+// before it waits for another one: there are no signals that interrupt it, and the thread of
+// Go's scheduler that takes turns away never begins (alone_linux_test.go). A goroutine in a
+// system call keeps its turn as well, so a child process has files and no pipes that another
+// goroutine would have to serve. Garbage is collected between steps, and no answer comes at
+// the very moment at which somebody stops to wait for it. Go picks at random the order of a
+// map, of timers of one moment and of several channels that are ready: weir must work the
+// same in any order, and a run that differs shows where it does not.
 //
-// What this does not show: AWS is the emulator, and knows what it knows. A daemon that is
-// killed leaves the files that the kernel has, so no power cut is seen. The kustomize
-// worker is in the process. Goroutines of one daemon that are runnable at one moment run
-// in the order of Go's scheduler; what that may change is what the race detector is for.
+// faults_test.go lists what may become of a call, events_test.go and pulls_test.go what
+// people and machines do, and checks_test.go what must hold whatever happens. Each is a
+// list: another fault, event or promise is an entry. An instance is one weir of the
+// world, and a member one of its daemons; each call knows by its context which process makes it.
+//
+// The simulation has limits: AWS is the emulator, and knows only what it knows. A daemon
+// that is killed leaves the files that the kernel has, so no power cut is seen. The
+// kustomize worker is in the process. Goroutines of one daemon that are runnable at one
+// moment run in one order of many; what another may change is what the race detector is
+// for.
 package simulate

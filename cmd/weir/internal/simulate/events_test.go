@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -33,6 +34,13 @@ func (w *World) at(after time.Duration, do func()) {
 	w.events = slices.Insert(w.events, i, e)
 }
 
+// nextEvent takes the next event; nothing holds it afterwards.
+func (w *World) nextEvent() event {
+	e := w.events[0]
+	w.events = slices.Delete(w.events, 0, 1)
+	return e
+}
+
 // happening is something that people or machines do. Of each, weight says how often it is
 // taken beside the others; do returns what was done, "" for nothing.
 type happening struct {
@@ -54,8 +62,8 @@ var happenings = []happening{
 	}},
 	{4, func(w *World, r *rand.Rand) string {
 		next := w.repo.head().clone()
-		m := w.members[r.IntN(len(w.members))]
-		key := fmt.Sprintf("%s/%s%d", m.target, m.prefix, r.IntN(3*w.o.Pools))
+		t := w.targets[r.IntN(len(w.targets))]
+		key := fmt.Sprintf("%s/%s%d", t.name, t.prefix, r.IntN(3*w.o.Pools))
 		if _, there := next.pools[key]; there {
 			return ""
 		}
@@ -71,10 +79,17 @@ var happenings = []happening{
 		delete(next.pools, name)
 		return w.commit(r, next, "remove "+name)
 	}},
+	{8, func(w *World, r *rand.Rand) string { // its machines are of several versions
+		key := w.any(r)
+		for range 2 + r.IntN(3) {
+			w.later(r, 1, 12, func() string { return w.alter(r, key, "hurry") })
+		}
+		return "several types of " + key
+	}},
 	{3, func(w *World, r *rand.Rand) string { // somebody else's name
-		next, key := w.repo.head().clone(), w.members[0].target+"/"+foreignName
-		if len(w.members) > 1 && r.IntN(2) == 0 {
-			key = w.members[0].target + "/" + w.members[1].prefix + "0"
+		next, key := w.repo.head().clone(), w.targets[0].name+"/"+foreignName
+		if len(w.instances) > 1 && r.IntN(2) == 0 {
+			key = w.targets[0].name + "/" + w.targets[1].prefix + "0"
 		}
 		if _, there := next.pools[key]; there {
 			delete(next.pools, key)
@@ -129,29 +144,29 @@ var happenings = []happening{
 		return w.console(r, url.Values{"Action": {"CancelInstanceRefresh"}})
 	}},
 	// Commands.
-	{2, func(w *World, r *rand.Rand) string {
+	{4, func(w *World, r *rand.Rand) string { // and somebody changes it all the same
 		key := w.any(r)
-		if m := w.memberOf(key); m != nil {
-			name, _ := m.mine(key)
-			m.command(commands.SuspendPath, gates.Request{Target: m.target, Pool: name, Reason: "simulated", For: "6h"})
-			return "suspend " + key
+		t := w.targetOf(key)
+		if t == nil {
+			return ""
 		}
-		return ""
+		in := gates.Request{Pool: path.Base(key), Reason: "simulated", For: "6h"}
+		if r.IntN(2) == 0 {
+			in.Pool, in.For = "", "2h"
+		}
+		t.command(commands.SuspendPath, in)
+		w.later(r, 12, 90, func() string { return w.alter(r, key, "suspended") })
+		return "suspend " + cmp.Or(in.Pool, t.name)
 	}},
 	{2, func(w *World, r *rand.Rand) string {
-		m := w.members[r.IntN(len(w.members))]
-		m.command(commands.ResumePath, gates.Request{Target: m.target, All: true})
-		return "resume all of " + m.target
+		t := w.targets[r.IntN(len(w.targets))]
+		t.command(commands.ResumePath, gates.Request{All: true})
+		return "resume all of " + t.name
 	}},
 	{1, func(w *World, r *rand.Rand) string {
-		m := w.members[r.IntN(len(w.members))]
-		m.command(commands.SuspendPath, gates.Request{Target: m.target, Reason: "simulated", For: "2h"})
-		return "suspend " + m.target
-	}},
-	{1, func(w *World, r *rand.Rand) string {
-		m := w.members[r.IntN(len(w.members))]
-		m.command(commands.ReconcilePath, gates.Request{Target: m.target, Retry: r.IntN(2) == 0})
-		return "reconcile " + m.target
+		t := w.targets[r.IntN(len(w.targets))]
+		t.command(commands.ReconcilePath, gates.Request{Retry: r.IntN(2) == 0})
+		return "reconcile " + t.name
 	}},
 }
 
@@ -190,15 +205,34 @@ func (w *World) any(r *rand.Rand) string {
 }
 
 func (w *World) change(r *rand.Rand, what string, do func(*pool)) string {
-	name := w.any(r)
-	if name == "" {
+	return w.changeOf(r, w.any(r), what, do)
+}
+
+// alter gives the machines of a pool another type.
+func (w *World) alter(r *rand.Rand, key, what string) string {
+	return w.changeOf(r, key, what+": type", func(p *pool) {
+		p.kind = types[(slices.Index(types, p.kind)+1+r.IntN(len(types)-1))%len(types)]
+	})
+}
+
+func (w *World) changeOf(r *rand.Rand, key, what string, do func(*pool)) string {
+	next := w.repo.head().clone()
+	p, ok := next.pools[key]
+	if !ok {
 		return ""
 	}
-	next := w.repo.head().clone()
-	p := next.pools[name]
 	do(&p)
-	next.pools[name] = p
-	return w.commit(r, next, what+" of "+name)
+	next.pools[key] = p
+	return w.commit(r, next, what+" of "+key)
+}
+
+// later has something happen after so many minutes, unless the world is at rest by then.
+func (w *World) later(r *rand.Rand, least, most int, do func() string) {
+	w.at(time.Duration(least*60+r.IntN((most-least)*60))*time.Second, func() {
+		if !w.calm {
+			w.trace("%s", do())
+		}
+	})
 }
 
 func (w *World) commit(r *rand.Rand, t tree, what string) string {
@@ -223,9 +257,9 @@ func (w *World) console(r *rand.Rand, form url.Values) string {
 // begin makes what is there before the daemons are.
 func (w *World) begin() {
 	first := tree{pools: map[string]pool{}}
-	for _, m := range w.members {
+	for _, t := range w.targets {
 		for i := range w.o.Pools {
-			first.pools[fmt.Sprintf("%s/%s%d", m.target, m.prefix, i)] = pool{max: 3, kind: types[0], owner: "team-0"}
+			first.pools[fmt.Sprintf("%s/%s%d", t.name, t.prefix, i)] = pool{max: 3, kind: types[0], owner: "team-0"}
 		}
 	}
 	w.repo.push(first, false)
@@ -235,8 +269,8 @@ func (w *World) begin() {
 // held finds what waits for somebody to approve it.
 var held = regexp.MustCompile(`weir approve ([0-9a-f]{64})`)
 
-// approve approves what the member holds for it, as somebody does who has read it.
-func (m *member) approve() string {
+// approve approves what the instance holds for it, as somebody does who has read it.
+func (m *instance) approve() string {
 	digests := map[string]bool{}
 	for _, found := range held.FindAllStringSubmatch(m.get("/api/v1/targets"), -1) {
 		digests[found[1]] = true
@@ -245,12 +279,12 @@ func (m *member) approve() string {
 		for _, h := range m.knows() {
 			m.allow(h.tree)
 		}
-		m.command(commands.ApprovePath, gates.Request{Digest: digest})
+		m.command(commands.ApprovePath, gates.Request{Digest: digest, By: "alice"}, func() {})
 	}
 	if len(digests) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("approve %d of %s", len(digests), m.target)
+	return fmt.Sprintf("approve %d of %s", len(digests), m.name)
 }
 
 // schedule decides what happens in all the days.
@@ -261,18 +295,22 @@ func (w *World) schedule() {
 	if !w.o.Steady {
 		all = append(all, processHappenings...)
 	}
+	if w.engine != nil {
+		all = append(all, crewHappenings()...)
+	}
 	if !w.o.Alone {
 		all = append(all, pullHappenings...)
 	}
 	if w.o.Reviewed {
-		all = append(all, happening{30, func(w *World, _ *rand.Rand) string { return w.members[0].approve() }})
-		w.at(time.Minute, func() { w.trace("%s", w.members[0].approve()) })
+		all = append(all, happening{15, unapproved}, happening{15, func(w *World, _ *rand.Rand) string { return w.instances[0].approve() }})
+		w.at(time.Minute, func() { w.trace("%s", w.instances[0].approve()) })
 	}
 	for _, h := range all {
 		sum += h.weight
 	}
-	for i := range w.o.Days * w.o.Events {
-		after := time.Duration(r.Int64N(int64(w.o.Days) * int64(24*time.Hour)))
+	length := time.Duration(w.o.Days)*24*time.Hour + time.Duration(w.o.Hours)*time.Hour
+	for i := range int(length.Hours()) * w.o.Events / 24 {
+		after := time.Duration(r.Int64N(int64(length)))
 		which := r.IntN(sum)
 		own := rand.New(rand.NewPCG(w.o.Seed, 1<<42+uint64(i))) //nolint:gosec // It is repeated on purpose.
 		if w.left(-1 - i) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -210,8 +211,8 @@ func (f *forge) write(number int, author, text string) *comment {
 	return c
 }
 
-// told are the comments of a member that show what a pull request does.
-func (f *forge) told(m *member, number int) (out []*comment) {
+// told are the comments of an instance that show what a pull request does.
+func (f *forge) told(m *instance, number int) (out []*comment) {
 	for _, c := range f.comments {
 		if c.number == number && c.author == bot && strings.Contains(c.body, report.PullMarker(m.name, "pools")) {
 			out = append(out, c)
@@ -233,7 +234,8 @@ func (w *World) serve(service string, h http.Handler) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 		one := &call{daemon: d, service: service, name: r.Method + " " + r.URL.RequestURI(), body: string(body), write: r.Method != http.MethodGet}
-		resp, err := w.ask(r.Context(), one, func() *http.Response {
+		rec := httptest.NewRecorder()
+		err = w.ask(r.Context(), one, func() {
 			if strings.Contains(string(body), canary) {
 				w.fail("a secret is sent to the %s", service)
 			}
@@ -243,40 +245,38 @@ func (w *World) serve(service string, h http.Handler) http.Handler {
 			}
 			in := r.Clone(ctx)
 			in.Body = io.NopCloser(strings.NewReader(string(body)))
-			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, in)
 			if said := branchIn(rec.Body.String()); service == "git" && said != "" && !one.fate.lost {
 				d.hear(said)
 			}
-			return rec.Result()
 		})
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		for name, values := range resp.Header {
-			rw.Header()[name] = values
-		}
-		rw.WriteHeader(resp.StatusCode)
-		_, _ = io.Copy(rw, resp.Body)
+		maps.Copy(rw.Header(), rec.Result().Header)
+		rw.WriteHeader(rec.Code)
+		_, _ = rw.Write(rec.Body.Bytes())
 	})
 }
 
 // posted looks at what a commit is said to be.
 func (w *World) posted(d *daemon, sha string, s postedStatus) {
-	w.trace("%s: status %s %s %s: %s", d.name, sha[:7], s.Context, s.State, s.Description)
+	w.trace("%s: status %s %s %s: %s", d.id, sha[:7], s.Context, s.State, s.Description)
+	w.speaks(d, sha, s)
 	if !strings.HasPrefix(s.Context, d.name+"/") {
 		w.fail("%s posts the status %s", d.name, s.Context)
 	}
 	if s.State != "success" || s.Description == "no target affected" {
 		return
 	}
-	if s.Context == d.name+"/plan" {
+	kind, target, _ := strings.Cut(strings.TrimPrefix(s.Context, d.name+"/"), "/")
+	if kind == "plan" {
 		w.planned(d, sha, s)
 		return
 	}
 	for i := len(w.repo.heads) - 1; i >= 0; i-- {
 		if h := w.repo.heads[i]; h.revision == sha && !h.broken {
-			w.promised(d, h)
+			w.promised(d, h, target)
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"encoding/xml"
 	"net/url"
+	"slices"
 )
 
 // group is what is looked at of one.
@@ -12,6 +13,7 @@ type group struct {
 	Cooldown  int    `xml:"DefaultCooldown"`
 	Version   string `xml:"LaunchTemplate>Version"`
 	Template  string `xml:"LaunchTemplate>LaunchTemplateId"`
+	Status    string // of what is being deleted
 	Tags      []tag  `xml:"Tags>member"`
 	Instances []struct {
 		Type    string `xml:"InstanceType"`
@@ -32,6 +34,23 @@ func value(tags []tag, key string) string {
 
 func (w *World) groups() map[string]group {
 	byName := map[string]group{}
+	for _, region := range w.regions() {
+		w.groupsIn(region, byName)
+	}
+	return byName
+}
+
+// regions are those of targets.
+func (w *World) regions() (out []string) {
+	for _, t := range w.targets {
+		if !slices.Contains(out, t.region) {
+			out = append(out, t.region)
+		}
+	}
+	return out
+}
+
+func (w *World) groupsIn(region string, byName map[string]group) {
 	for next := "first"; next != ""; {
 		form := url.Values{"Action": {"DescribeAutoScalingGroups"}, "MaxRecords": {"100"}}
 		if next != "first" {
@@ -41,7 +60,7 @@ func (w *World) groups() map[string]group {
 			Groups []group `xml:"DescribeAutoScalingGroupsResult>AutoScalingGroups>member"`
 			Next   string  `xml:"DescribeAutoScalingGroupsResult>NextToken"`
 		}
-		if err := xml.Unmarshal([]byte(w.person(form)), &out); err != nil {
+		if err := xml.Unmarshal([]byte(w.personIn(region, form)), &out); err != nil {
 			w.t.Fatal(err)
 		}
 		for _, g := range out.Groups {
@@ -49,7 +68,6 @@ func (w *World) groups() map[string]group {
 		}
 		next = out.Next
 	}
-	return byName
 }
 
 // template is what is looked at of one.
@@ -59,6 +77,14 @@ type template struct {
 }
 
 func (w *World) templates() map[string]template {
+	byName := map[string]template{}
+	for _, region := range w.regions() {
+		w.templatesIn(region, byName)
+	}
+	return byName
+}
+
+func (w *World) templatesIn(region string, byName map[string]template) {
 	var out struct {
 		Templates []struct {
 			ID   string `xml:"launchTemplateId"`
@@ -69,10 +95,9 @@ func (w *World) templates() map[string]template {
 			} `xml:"tagSet>item"`
 		} `xml:"launchTemplates>item"`
 	}
-	if err := xml.Unmarshal([]byte(w.person(url.Values{"Action": {"DescribeLaunchTemplates"}, "MaxResults": {"200"}})), &out); err != nil {
+	if err := xml.Unmarshal([]byte(w.personIn(region, url.Values{"Action": {"DescribeLaunchTemplates"}, "MaxResults": {"200"}})), &out); err != nil {
 		w.t.Fatal(err)
 	}
-	byName := map[string]template{}
 	for _, t := range out.Templates {
 		one := template{ID: t.ID}
 		for _, in := range t.Tags {
@@ -80,5 +105,4 @@ func (w *World) templates() map[string]template {
 		}
 		byName[t.Name] = one
 	}
-	return byName
 }

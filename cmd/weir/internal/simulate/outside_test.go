@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// client is the way of daemons to AWS. Which one it is that calls, the context says.
+// client is the daemons' way to AWS. The context says which daemon calls.
 type client struct{ w *World }
 
 // random are members of requests that differ in each run.
@@ -34,9 +34,13 @@ func (c *client) Do(r *http.Request) (*http.Response, error) {
 		c.w.fail("nobody knows who calls %s", operation(r, body))
 		return nil, errDead
 	}
-	one := &call{daemon: d, service: "aws", name: operation(r, body), body: random.ReplaceAllString(string(body), "")}
+	one := &call{daemon: d, service: "aws", region: regionOf(r.URL.Host), name: operation(r, body), body: random.ReplaceAllString(string(body), "")}
 	one.write = isWrite(one.name)
-	return c.w.ask(r.Context(), one, func() *http.Response {
+	if d.runs(); one.write {
+		c.w.begins(one)
+	}
+	var resp *http.Response
+	err := c.w.ask(r.Context(), one, func() {
 		if one.write {
 			c.w.writes(one, body)
 		}
@@ -45,10 +49,13 @@ func (c *client) Do(r *http.Request) (*http.Response, error) {
 			struck.Times = 1
 			defer c.w.aws.Faults().Add(struck)()
 		}
-		resp := c.w.serveAWS(r, body)
+		resp = c.w.serveAWS(r, body)
 		c.w.answered(one, body, resp)
-		return resp
 	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 func (w *World) serveAWS(r *http.Request, body []byte) *http.Response {
@@ -72,6 +79,16 @@ func operation(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path
 }
 
+// regionOf is the region that a host of AWS serves.
+func regionOf(host string) string {
+	for _, region := range regions {
+		if strings.Contains(host, "."+region+".") {
+			return region
+		}
+	}
+	return ""
+}
+
 func isWrite(operation string) bool {
 	for _, prefix := range []string{"Describe", "Get", "List", "AssumeRole", http.MethodGet} {
 		if strings.HasPrefix(operation, prefix) {
@@ -83,7 +100,15 @@ func isWrite(operation string) bool {
 
 // person is the request of somebody at the console.
 func (w *World) person(form url.Values) string {
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, "https://autoscaling.eu-west-1.amazonaws.com/", nil)
+	region := regions[0]
+	if t := w.targetOfGroup(groupOf(form)); t != nil {
+		region = t.region
+	}
+	return w.personIn(region, form)
+}
+
+func (w *World) personIn(region string, form url.Values) string {
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, "https://autoscaling."+region+".amazonaws.com/", nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -93,7 +118,7 @@ func (w *World) person(form url.Values) string {
 	}
 	form.Set("Version", version)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIAPERSON/20000101/eu-west-1/"+service+"/aws4_request, SignedHeaders=host, Signature=00")
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIAPERSON/20000101/"+region+"/"+service+"/aws4_request, SignedHeaders=host, Signature=00")
 	resp := w.serveAWS(r, []byte(form.Encode()))
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -106,8 +131,7 @@ func (w *World) person(form url.Values) string {
 	return string(text)
 }
 
-// gitServer serves the repository as git itself does. What the refs are is asked for all
-// the time, so that the answer is kept until they move.
+// gitServer serves the repository as git itself does. Daemons ask for the refs all the time, so it keeps the answer until they move.
 func (w *World) gitServer() http.Handler {
 	out, err := exec.CommandContext(w.t.Context(), "git", "--exec-path").Output()
 	if err != nil {
@@ -143,7 +167,7 @@ type staleKey struct{}
 // branchIn is the commit of the branch in what a server said of its refs.
 func branchIn(said string) string {
 	if i := strings.Index(said, " "+branch); i >= 40 {
-		return said[i-40 : i]
+		return strings.Clone(said[i-40 : i]) // and none of the rest
 	}
 	return ""
 }

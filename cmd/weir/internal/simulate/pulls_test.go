@@ -81,13 +81,7 @@ var pullHappenings = []happening{
 		if p == nil {
 			return ""
 		}
-		how := []string{"squash", "merge", "rebase"}[r.IntN(3)]
-		if !w.merge(p, how) {
-			return fmt.Sprintf("pull request %d conflicts", p.number)
-		}
-		w.hook(r, "push", w.pushed())
-		w.hook(r, "pull_request", p.event("closed"))
-		return fmt.Sprintf("pull request %d is merged by %s: %s", p.number, how, p.merged[:7])
+		return w.press(r, p, []string{"squash", "merge", "rebase"}[r.IntN(3)])
 	}},
 	{2, func(w *World, r *rand.Rand) string {
 		p := w.anyPull(r)
@@ -105,20 +99,54 @@ var pullHappenings = []happening{
 		if p == nil {
 			return ""
 		}
-		c := w.forge.write(p.number, who, what)
-		if what == "weir approve" && levels[who] != "" {
-			w.approved(p)
-		}
-		w.hook(r, "issue_comment", map[string]any{"action": "created", "is_pull": true, "issue": map[string]any{"number": p.number, "pull_request": map[string]any{}}, "comment": c.json()})
-		return fmt.Sprintf("%s comments on pull request %d: %s", who, p.number, what)
+		return w.comment(r, p, who, what)
 	}},
 }
 
-// approved: what a pull request shows may be applied once it is merged.
+// unapproved: who may not write approves a pull request, and then it is merged.
+func unapproved(w *World, r *rand.Rand) string {
+	what := w.open(r)
+	if what == "" {
+		return ""
+	}
+	p := w.forge.pulls[len(w.forge.pulls)-1]
+	w.later(r, 3, 6, func() string { return w.comment(r, p, "mallory", "weir approve") })
+	w.later(r, 7, 20, func() string { return w.press(r, p, "merge") })
+	return what
+}
+
+// comment is what somebody says on a pull request.
+func (w *World) comment(r *rand.Rand, p *pull, who, what string) string {
+	c := w.forge.write(p.number, who, what)
+	if what == "weir approve" && levels[who] != "" {
+		w.approved(p)
+	}
+	w.hook(r, "issue_comment", map[string]any{"action": "created", "is_pull": true, "issue": map[string]any{"number": p.number, "pull_request": map[string]any{}}, "comment": c.json()})
+	return fmt.Sprintf("%s comments on pull request %d: %s", who, p.number, what)
+}
+
+// press is the button that merges a pull request.
+func (w *World) press(r *rand.Rand, p *pull, how string) string {
+	if p.state != "open" || !w.merge(p, how) {
+		return fmt.Sprintf("pull request %d conflicts", p.number)
+	}
+	w.hook(r, "push", w.pushed())
+	w.hook(r, "pull_request", p.event("closed"))
+	return fmt.Sprintf("pull request %d is merged by %s: %s", p.number, how, p.merged[:7])
+}
+
+// approved: what a pull request shows may be applied once it is merged, deletions beyond the
+// limit included.
 func (w *World) approved(p *pull) {
-	for _, m := range w.members {
+	merged, ok := w.repo.head().merged(p.base.tree, p.tree())
+	for _, m := range w.instances {
 		if keys := p.changed(); m.reviewed && len(keys) > 0 {
 			m.allow(p.tree(), keys...)
+		}
+		for name, g := range w.groups() {
+			if _, wanted := m.wants(merged)[name]; ok && !wanted && value(g.Tags, ownerTag) == m.name {
+				m.released[name] = true
+			}
 		}
 	}
 }
@@ -205,7 +233,7 @@ func (w *World) hook(r *rand.Rand, event string, what map[string]any) {
 	w.hooks++
 	header := http.Header{"X-Gitea-Event": {event}, "X-Gitea-Delivery": {strconv.Itoa(w.hooks)}, "X-Gitea-Signature": {hex.EncodeToString(mac.Sum(nil))}, "Content-Type": {"application/json"}}
 	send := func() {
-		for _, m := range w.members {
+		for _, m := range w.instances {
 			m.post("/hooks/pools", text, header.Clone(), func() {})
 		}
 	}

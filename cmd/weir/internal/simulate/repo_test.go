@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -160,12 +161,29 @@ func (r *repo) point(ref, revision string) {
 	r.git(r.dir(), nil, "update-ref", ref, revision)
 }
 
+// git runs git, with files for what it reads and says: pipes would need goroutines that have
+// no turn while this one waits.
 func (r *repo) git(dir string, in []byte, args ...string) string {
 	r.t.Helper()
-	c := exec.CommandContext(r.t.Context(), "git", args...)
-	c.Dir, c.Stdin, c.Env = dir, bytes.NewReader(in), append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
-	out, err := c.CombinedOutput()
+	name := filepath.Join(r.root, "in")
+	if err := os.WriteFile(name, in, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	reads, err := os.Open(name) //nolint:gosec // It is the world's own.
 	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = reads.Close() }()
+	says, err := os.Create(filepath.Join(r.root, "out"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = says.Close() }()
+	c := exec.CommandContext(r.t.Context(), "git", args...)
+	c.Dir, c.Stdin, c.Stdout, c.Stderr, c.Env = dir, reads, says, says, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	err = c.Run()
+	out, err2 := os.ReadFile(says.Name())
+	if err = errors.Join(err, err2); err != nil {
 		r.t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 	return string(out)

@@ -8,7 +8,8 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
-	"net/http"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -22,12 +23,21 @@ type call struct {
 	// Service is aws or git. Name is what is asked, body with what; both are the same in
 	// every run of a seed.
 	service, name, body string
+	region              string // of AWS
 	write               bool
 	fate                fate
 	turn                chan struct{}
 }
 
-func (c *call) key() string { return c.daemon.name + " " + c.service + " " + c.name + " " + c.body }
+func (c *call) key() string { return c.daemon.id + " " + c.service + " " + c.name + " " + c.body }
+
+// told is what the notes say of it.
+func (c *call) told() string {
+	if c.service == "engine" {
+		return c.name + " " + c.body
+	}
+	return c.name
+}
 
 // queue are the calls that wait.
 type queue struct {
@@ -40,6 +50,11 @@ func (q *queue) add(c *call) {
 	q.mu.Lock()
 	q.calls = append(q.calls, c)
 	q.mu.Unlock()
+	q.wake()
+}
+
+// wake has the world look what there is to do.
+func (q *queue) wake() {
 	select {
 	case q.arrived <- struct{}{}:
 	default:
@@ -54,14 +69,22 @@ func (q *queue) drop(c *call) {
 	}
 }
 
+// waits reports whether a call waits, once all goroutines do: no more arrive then.
+func (q *queue) waits() bool {
+	select {
+	case <-q.arrived:
+	default:
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.calls) > 0
+}
+
 // take takes one of the calls that wait: those are sorted first, as the order in which
 // goroutines came is nobody's.
 func (q *queue) take(r *rand.Rand) *call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.calls) == 0 {
-		return nil
-	}
 	slices.SortStableFunc(q.calls, func(a, b *call) int { return cmp.Compare(a.key(), b.key()) })
 	i := r.IntN(len(q.calls))
 	c := q.calls[i]
@@ -74,34 +97,55 @@ var errDead = errors.New("the process of this call was killed")
 // errNetwork is what a client sees where a connection ends.
 var errNetwork = errors.New("connection reset by the simulation")
 
-// ask has a call wait for its turn, and answers it as its fate is. answer has the effect.
-func (w *World) ask(ctx context.Context, c *call, answer func() *http.Response) (*http.Response, error) {
+// ask has a call wait for its turn, lets it have its effect, and answers it, as its fate is.
+// Every call of a daemon goes this way, whatever it calls.
+func (w *World) ask(ctx context.Context, c *call, effect func()) error {
+	c.daemon.runs()
 	c.turn = make(chan struct{})
 	w.queue.add(c)
 	select {
 	case <-c.turn:
 	case <-c.daemon.dead:
 		w.queue.drop(c)
-		return nil, errDead
+		return errDead
 	case <-ctx.Done():
 		w.queue.drop(c)
-		return nil, context.Cause(ctx)
+		return c.daemon.ended(ctx)
 	}
-	if c.fate.without {
-		return nil, errNetwork
+	takes := c.fate.takes
+	switch {
+	case c.fate.late > 0:
+		w.at(c.fate.late, effect)
+	case !c.fate.without:
+		effect()
+	case !c.fate.hangs:
+		return errNetwork
 	}
-	resp := answer()
+	if c.fate.hangs {
+		takes = time.Hour
+	}
 	select {
-	case <-time.After(c.fate.takes):
+	case <-time.After(takes):
 	case <-c.daemon.dead:
-		return nil, errDead
+		return errDead
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return c.daemon.ended(ctx)
 	}
-	if c.fate.lost {
-		return nil, errNetwork
+	c.daemon.runs()
+	if c.fate.lost || c.fate.hangs {
+		return errNetwork
 	}
-	return resp, nil
+	return nil
+}
+
+// ended is why a call ends whose context does.
+func (d *daemon) ended(ctx context.Context) error {
+	select {
+	case <-d.dead:
+		return errDead
+	default:
+		return context.Cause(ctx)
+	}
 }
 
 // run makes steps until a moment.
@@ -113,11 +157,15 @@ func (w *World) run(until time.Time) {
 			then()
 			continue
 		}
-		w.step++
-		r := w.dice(w.step)
-		if c := w.queue.take(r); c != nil {
+		if w.queue.waits() {
+			w.step++
+			w.collect()
+			r := w.dice(w.step)
+			c := w.queue.take(r)
 			w.decide(c, r)
-			w.trace("%s %s%s", c.daemon.name, c.name, c.fate)
+			if c.service != "engine" || c.write || c.fate.name != "" {
+				w.trace("%s %s%s", c.daemon.id, c.told(), c.fate)
+			}
 			close(c.turn)
 			continue
 		}
@@ -127,17 +175,27 @@ func (w *World) run(until time.Time) {
 		}
 		select {
 		case <-w.queue.arrived:
-			continue
 		case <-time.After(time.Until(next)):
 		}
 		synctest.Wait() // what waits for this very moment comes first
-		if len(w.events) > 0 && !w.events[0].at.After(time.Now()) {
-			e := w.events[0]
-			w.events = w.events[1:]
+		switch {
+		case w.queue.waits():
+		case len(w.events) > 0 && !w.events[0].at.After(time.Now()):
+			e := w.nextEvent()
 			e.do()
-		} else if !time.Now().Before(until) {
+		case !time.Now().Before(until):
 			return
 		}
+	}
+}
+
+// collect collects garbage from time to time. All wait, so that none is interrupted.
+func (w *World) collect() {
+	const every = 256 << 20
+	metrics.Read(w.allocated[:])
+	if now := w.allocated[0].Value.Uint64(); now-w.collected > every {
+		w.collected = now
+		runtime.GC()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
@@ -35,8 +36,11 @@ type Options struct {
 	Faults              float64
 	// Daemons is how many there are, each with as many pools; Reviewed says that the first
 	// applies what people have approved and nothing else. Interval is that of passes.
-	Daemons  int
-	Reviewed bool
+	Daemons int
+	// Members is how many daemons the first instance has, over an engine; 0 for one without.
+	// Then the world goes on for Hours.
+	Members, Hours int
+	Reviewed       bool
 	// Alone has nobody open pull requests, Steady has no process end.
 	Alone, Steady bool
 	Interval      time.Duration
@@ -71,21 +75,30 @@ type World struct {
 	sum    hash.Hash64
 	last   []string
 	events []event
-	// ahead is what AWS's clock is before that of the machine; frozen says that the machine
-	// stands still.
+	// ahead is what AWS's clock is before that of the machine, wall what the machine's was
+	// set ahead by since; frozen says that the machine stands still.
 	ahead  time.Duration
+	wall   time.Duration
 	frozen bool
 	hooks  int
+	// allocated is what the process has taken from the heap, collected as of the last time
+	// that garbage was collected.
+	allocated [1]metrics.Sample
+	collected uint64
 	// killAfter is done once the call that had its turn has had its effect.
 	killAfter func()
 
-	aws     *awsemu.Server
-	repo    *repo
-	net     *listener
-	forge   forge
-	members []*member
-	checks  checks
-	faults  []string // what did not hold
+	aws   *awsemu.Server
+	repo  *repo
+	net   *listener
+	forge forge
+	// instances are the weirs of the world, targets and members those of all of them.
+	instances []*instance
+	engine    *engine // nil where none has several members
+	targets   []*target
+	members   []*member
+	checks    checks
+	faults    []string // what did not hold
 }
 
 // Result is what came of a run.
@@ -116,7 +129,7 @@ func Run(t *testing.T, o Options) (out Result) {
 }
 
 func run(t *testing.T, o Options) Result {
-	w := &World{o: o, t: t, began: time.Now(), sum: newSum()}
+	w := &World{o: o, t: t, began: time.Now(), sum: newSum(), allocated: [1]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}}
 	w.queue.arrived = make(chan struct{}, 1)
 	w.net, w.forge.statuses = newListener(), map[string][]postedStatus{}
 	w.ahead = w.skew()
@@ -129,7 +142,10 @@ func run(t *testing.T, o Options) Result {
 	}
 	w.aws = aws
 	w.repo = newRepo(t)
-	for i := range max(1, o.Daemons) {
+	if o.Members > 0 {
+		w.joinCrew()
+	}
+	for i := len(w.instances); i < max(1, o.Daemons); i++ {
 		w.join(i)
 	}
 	checked := sdk.Around // each request is held against AWS's models
@@ -149,6 +165,7 @@ func run(t *testing.T, o Options) Result {
 		m.start(t.TempDir())
 	}
 	w.schedule()
+	w.run(w.began.Add(time.Duration(o.Hours) * time.Hour))
 	for day := range o.Days {
 		w.run(w.began.Add(time.Duration(day+1) * 24 * time.Hour))
 		if o.Forgets {

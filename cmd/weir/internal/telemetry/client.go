@@ -140,8 +140,8 @@ func (c *client) Stop(ctx context.Context) error {
 	return c.Client.Stop(ctx)
 }
 
-// UploadTraces implements otlptrace.Client. That spans could not be sent is
-// logged, once until they can be again, and is no error.
+// UploadTraces implements otlptrace.Client. It logs a failure once, until spans can be
+// sent again, and returns no error.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	c.clean(spans)
 	err := c.Client.UploadTraces(ctx, spans)

@@ -51,7 +51,7 @@ func Open(ctx context.Context, o Options) (*Tracing, error) {
 	if o.Instance != "" {
 		attributes = append(attributes, attribute.String("service.instance.id", o.Instance))
 	}
-	// What the environment says goes before what weir says of itself.
+	// The environment wins over what weir says of itself.
 	described, err := resource.New(ctx, resource.WithAttributes(attributes...), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("open tracing: %w", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/source/worktree"
@@ -194,7 +195,7 @@ func (w *Work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 	if err != nil {
 		return p, err
 	}
-	from.Verify = source.Config{}.Verify // only the followed commit has to be signed; this one is for review
+	from.Verify = signature.Policy{} // only the followed commit has to be signed; this one is for review
 	tries := []source.Ref{{Branch: ref}, {Tag: ref}}
 	switch {
 	case strings.HasPrefix(ref, "refs/"):

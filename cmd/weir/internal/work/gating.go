@@ -55,8 +55,12 @@ func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.C
 }
 
 // readRecords reads what people asked for from the state directory, or from the
-// daemon that has it open.
+// daemon that has it open. The records that several daemons share are not in a state
+// directory.
 func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Clock) (out gates.Records, err error) {
+	if c.Several() {
+		return askRecords(ctx, env, c)
+	}
 	db, err := state.OpenReadOnly(c.StateDir)
 	var lost *state.UnreadableError
 	switch {
@@ -66,16 +70,20 @@ func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Cloc
 	case errors.Is(err, fs.ErrNotExist):
 		return out, nil
 	case errors.Is(err, state.ErrInUse):
-		d, err := client.Find(client.Options{Getenv: env.Getenv}, c)
-		if err != nil {
-			return out, err
-		}
-		return out, d.Ask(ctx, commands.RecordsPath, &out)
+		return askRecords(ctx, env, c)
 	case err != nil:
 		return out, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return gates.NewBook(db, now.Moment).Read(), nil
+}
+
+func askRecords(ctx context.Context, env Env, c *config.Config) (out gates.Records, err error) {
+	d, err := client.Find(client.Options{Getenv: env.Getenv}, c)
+	if err != nil {
+		return out, err
+	}
+	return out, d.Ask(ctx, commands.RecordsPath, &out)
 }
 
 // held is why nothing is written at all, empty where something may be.

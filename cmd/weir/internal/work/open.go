@@ -114,6 +114,10 @@ func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, 
 	if err := apart(env, c, "give the address of a weir emulator with --endpoint-url"); err != nil {
 		return nil, err
 	}
+	if writes && c.Several() {
+		return nil, advice.Usage("merge the change, or ask the daemons with weir reconcile",
+			"the configuration has coordination: one of several daemons owns each account and region, and a command beside them would write without its lease")
+	}
 	key, err := app.DigestKey(c.StateDir)
 	if err != nil {
 		return nil, advice.Hinted(err, "set stateDir to a directory that you may write to")

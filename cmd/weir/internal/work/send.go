@@ -18,7 +18,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// SendDraft has a daemon plan a work tree, or a ref of its repository.
+// SendDraft asks a daemon to plan a work tree, or a ref of its repository.
 func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string)) (out Drafted, err error) {
 	if d.Open {
 		return out, advice.Usage("write https://", "the work tree would go to %s unencrypted", client.WithoutUser(d.Address))

@@ -81,8 +81,8 @@ func Settled(applied []terminal.Applied, opens func(target string) bool) bool {
 }
 
 // stuck reports whether a target waits for a person: it cannot be planned, all
-// that is left is held, or AWS refused a step. What still moves is waited for,
-// and what may pass by itself is tried again.
+// that is left is held, or AWS refused a step. A target that still moves is no such
+// one, nor one whose trouble may pass by itself: it is tried again.
 func stuck(r *plan.Report) bool {
 	if r.Err != nil {
 		var e *observed.Error

@@ -5,8 +5,8 @@
 // only rendered (Render).
 //
 // A Work is opened, makes passes, and is closed; until then its passes may ask the commits
-// where a field was set. It goes by the daemon's own rules, made by the same packages: what
-// the daemon would hold, a command holds (gating), and targets that were not chosen are
+// where a field was set. It goes by the daemon's own rules, made by the same packages: a
+// command holds what the daemon would hold (gating). Targets that were not chosen are
 // planned along as suspended, because what they want must not be taken for orphaned. It
 // neither asks anybody nor prints: what the user agreed to is put into it, and what there
 // is to say beside a result goes to Env.Note. Errors carry hints (package advice).

@@ -5,7 +5,7 @@
 // distance from its threshold. Target tracking and predictive policies are kept with their
 // configuration: there are no metrics that could move them. Target tracking has alarms,
 // whose names and ARNs are told, as AWS makes them itself; those of other policies are made
-// in CloudWatch, which the emulator does not have.
+// in CloudWatch, whose alarms move nothing here.
 package policy
 
 import (
@@ -197,15 +197,11 @@ func (p *Policy) Write(w *wire.XML, group string) {
 	w.OptionalInt("MinAdjustmentMagnitude", p.MinMagnitude)
 	w.OptionalInt("ScalingAdjustment", p.Adjustment)
 	w.OptionalInt("Cooldown", p.Cooldown)
-	w.Open("StepAdjustments")
-	for _, s := range p.Steps {
-		w.Open("member")
+	wire.List(w, "StepAdjustments", "member", p.Steps, func(s StepAdjustment) {
 		w.Optional("MetricIntervalLowerBound", s.MetricIntervalLowerBound)
 		w.Optional("MetricIntervalUpperBound", s.MetricIntervalUpperBound)
 		w.Integer("ScalingAdjustment", s.ScalingAdjustment)
-		w.Close("member")
-	}
-	w.Close("StepAdjustments")
+	})
 	w.Optional("MetricAggregationType", p.Aggregation)
 	w.OptionalInt("EstimatedInstanceWarmup", p.Warmup)
 	p.WriteAlarms(w)
@@ -221,12 +217,8 @@ func (p *Policy) Write(w *wire.XML, group string) {
 
 // WriteAlarms writes the policy's alarms.
 func (p *Policy) WriteAlarms(w *wire.XML) {
-	w.Open("Alarms")
-	for _, a := range p.Alarms {
-		w.Open("member")
+	wire.List(w, "Alarms", "member", p.Alarms, func(a Alarm) {
 		w.Text("AlarmName", a.Name)
 		w.Text("AlarmARN", a.ARN)
-		w.Close("member")
-	}
-	w.Close("Alarms")
+	})
 }

@@ -28,8 +28,8 @@ var (
 	weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 )
 
-// ParseRecurrence reads a cron expression; ok says whether it is one.
-func ParseRecurrence(text string, zone *time.Location) (r *Recurrence, ok bool) {
+// parseRecurrence reads a cron expression; ok says whether it is one.
+func parseRecurrence(text string, zone *time.Location) (r *Recurrence, ok bool) {
 	parts := strings.Fields(text)
 	fields := []field{{0, 59, nil}, {0, 23, nil}, {1, 31, nil}, {1, 12, months}, {0, 7, weekdays}}
 	if len(parts) != len(fields) {

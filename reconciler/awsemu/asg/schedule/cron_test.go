@@ -24,7 +24,7 @@ func TestRecurrence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, ok := ParseRecurrence(tc.cron, zone)
+		r, ok := parseRecurrence(tc.cron, zone)
 		if !ok {
 			t.Errorf("%q is none", tc.cron)
 			continue
@@ -34,7 +34,7 @@ func TestRecurrence(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "5-1 * * * *", "*/0 * * * *", "a * * * *", "-1 * * * *", "1, * * * *", "0 0 31 2 *", "+1 * * * *"} {
-		if _, ok := ParseRecurrence(text, time.UTC); ok {
+		if _, ok := parseRecurrence(text, time.UTC); ok {
 			t.Errorf("%q is taken", text)
 		}
 	}

@@ -1,7 +1,8 @@
 // Package schedule is the scheduled actions of Auto Scaling groups: when they run, and
 // what a request for one must be like. An [Action] runs once, at its start, or again and
 // again by a cron expression in a time zone, from its start to its end; what it has done
-// or can do no more is not described. What it does to a group stands with the group.
+// or can do no more is not described. The code of the group says what an action does to
+// it.
 package schedule
 
 import (
@@ -54,7 +55,7 @@ func (in *Input) Action(now time.Time) (*Action, *wire.Error) {
 		return nil, err
 	}
 	zone, err := time.LoadLocation(in.TimeZone)
-	_, cron := ParseRecurrence(in.Recurrence, time.UTC)
+	_, cron := parseRecurrence(in.Recurrence, time.UTC)
 	switch {
 	case err != nil || in.TimeZone == "Local":
 		return nil, invalid("The time zone %s is not valid", in.TimeZone)
@@ -72,7 +73,7 @@ func (in *Input) Action(now time.Time) (*Action, *wire.Error) {
 		return nil, invalid("Given end time is before the start time")
 	}
 	if a.Next.IsZero() {
-		r, _ := ParseRecurrence(in.Recurrence, zone)
+		r, _ := parseRecurrence(in.Recurrence, zone)
 		a.Next = r.Next(now)
 	}
 	return a, nil
@@ -105,7 +106,7 @@ func (a *Action) Advance(now time.Time) bool {
 	if err != nil {
 		zone = time.UTC // it was known when the action was made
 	}
-	r, ok := ParseRecurrence(a.Recurrence, zone)
+	r, ok := parseRecurrence(a.Recurrence, zone)
 	if !ok {
 		return false
 	}
@@ -120,9 +121,7 @@ func (a *Action) Write(w *wire.XML, group string) {
 	w.Text("ScheduledActionARN", a.ARN)
 	w.Time("Time", a.Next)
 	w.Time("StartTime", a.Next)
-	if !a.End.IsZero() {
-		w.Time("EndTime", a.End)
-	}
+	w.OptionalTime("EndTime", a.End)
 	w.Optional("Recurrence", a.Recurrence)
 	w.OptionalInt("MinSize", a.Min)
 	w.OptionalInt("MaxSize", a.Max)

@@ -33,7 +33,10 @@ var wanted string
 // published is a service model as AWS publishes it.
 type published struct {
 	Metadata struct {
-		APIVersion, EndpointPrefix, SigningName, Protocol, TargetPrefix, XMLNamespace string
+		APIVersion, EndpointPrefix, SigningName, Protocol, JSONVersion, TargetPrefix, XMLNamespace string
+
+		Protocols          []string
+		AWSQueryCompatible *struct{}
 	}
 	Operations map[string]struct {
 		HTTP          struct{ Method, RequestURI string }
@@ -123,8 +126,12 @@ func write(models, out, service, release string, names []string) error {
 	}
 	sv := &model.Service{
 		Source: fmt.Sprintf("botocore %s of %s, Copyright Amazon.com, Inc. or its affiliates, Apache License 2.0; written by gen", release, info.ModTime().UTC().Format("2006-01-02")),
-		Name:   cmp.Or(p.Metadata.SigningName, p.Metadata.EndpointPrefix), Protocol: p.Metadata.Protocol, Version: p.Metadata.APIVersion, Namespace: p.Metadata.XMLNamespace, Target: p.Metadata.TargetPrefix,
+		Name:   cmp.Or(p.Metadata.SigningName, p.Metadata.EndpointPrefix), Protocol: p.Metadata.Protocol, Version: p.Metadata.APIVersion, Namespace: p.Metadata.XMLNamespace, Target: p.Metadata.TargetPrefix, JSON: p.Metadata.JSONVersion,
 		Operations: map[string]*model.Operation{}, Shapes: map[string]*model.Shape{},
+	}
+	if sv.Protocol == "smithy-rpc-v2-cbor" && slices.Contains(p.Metadata.Protocols, "json") {
+		// Of those that a service speaks, one has the name, and others go beside it.
+		sv.Protocol, sv.CBOR, sv.Codes = "json", true, p.Metadata.AWSQueryCompatible != nil
 	}
 	w := &writer{p: &p, sv: sv}
 	for _, name := range names {
@@ -223,8 +230,11 @@ func lines(sv *model.Service) []byte {
 		b.WriteString("}" + last + "\n")
 	}
 	b.WriteString("{\n")
-	for _, f := range [][2]string{{"source", sv.Source}, {"name", sv.Name}, {"protocol", sv.Protocol}, {"version", sv.Version}, {"namespace", sv.Namespace}, {"target", sv.Target}} {
+	for _, f := range [][2]string{{"source", sv.Source}, {"name", sv.Name}, {"protocol", sv.Protocol}, {"version", sv.Version}, {"namespace", sv.Namespace}, {"target", sv.Target}, {"json", sv.JSON}} {
 		fmt.Fprintf(&b, "%q: %s,\n", f[0], encoded(f[1]))
+	}
+	if sv.CBOR {
+		fmt.Fprintf(&b, "\"cbor\": true,\n\"codes\": %t,\n", sv.Codes)
 	}
 	table("operations", slices.Sorted(maps.Keys(sv.Operations)), func(k string) any { return sv.Operations[k] }, ",")
 	table("shapes", slices.Sorted(maps.Keys(sv.Shapes)), func(k string) any { return sv.Shapes[k] }, "")

@@ -14,10 +14,10 @@ import (
 )
 
 // Client holds requests against the model of their operation before it sends
-// them, and answers that are no errors when they come. What breaks the model goes on
-// all the same: the other end checks for itself. It goes around a client rather than a
-// transport, as http.Client keeps a goroutine beside each call of a transport that it
-// does not know.
+// them, and answers that are no errors when they come. It passes on even a request that
+// breaks the model: the other end checks for itself. It goes around a client rather
+// than a transport, as http.Client keeps a goroutine beside each call of a transport
+// that it does not know.
 type Client struct {
 	Next interface {
 		Do(*http.Request) (*http.Response, error)
@@ -63,6 +63,11 @@ func (t *Client) Do(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if answer, err = io.ReadAll(z); err != nil {
+			return nil, err
+		}
+	}
+	if op.Service.CBOR && resp.Header.Get("Content-Type") == "application/cbor" {
+		if answer, err = model.JSONOfCBOR(answer); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/client"
+	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+const rolloutHelp = `Show what FleetRollouts roll out and wait for, and stop them.
+
+A FleetRollout in Git orders in which waves pools are rolled. NAME is namespace/name, or
+the name alone where only one has it. Any running daemon answers.
+
+pause lets nothing further begin: what moves goes on to the end of its share, as AWS has
+no pause. abort stops the change as a failed gate does: weir cancels its own refreshes,
+and what was rolled out is bad for these pools until a commit changes what their machines
+are, or weir reconcile TARGET --retry.
+`
+
+func rolloutCommand(s surroundings) *cobra.Command {
+	c := &cobra.Command{Use: "rollout {list | show | pause | resume | abort}", Short: "show FleetRollouts, and stop them", Long: rolloutHelp + exitHelp("rollout"), Args: cobra.ArbitraryArgs}
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return usage("say list, show, pause, resume or abort: weir help rollout", "what to do with rollouts is not said, or not known")
+	}
+	c.AddCommand(rolloutList(s), rolloutShow(s))
+	for _, one := range []struct{ do, short, done string }{
+		{"pause", "let nothing further of a rollout begin", "is paused"},
+		{"resume", "end a pause", "goes on"},
+		{"abort", "stop a change everywhere", "is stopped"},
+	} {
+		c.AddCommand(rolloutDo(s, one.do, one.short, one.done))
+	}
+	return c
+}
+
+// rolloutAsk are the flags of what asks for the list.
+type rolloutAsk struct {
+	serverFlags
+	file, output string
+}
+
+func (f *rolloutAsk) on(c *cobra.Command) {
+	f.add(c)
+	c.Flags().StringVar(&f.file, "config", "", "configuration file of the daemon")
+	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
+}
+
+func (f *rolloutAsk) ask(c *cobra.Command, s surroundings) (list commands.RolloutList, err error) {
+	d, _, err := s.daemonFor(f.serverFlags, f.file)
+	if err != nil {
+		return list, err
+	}
+	if err = d.Ask(c.Context(), commands.RolloutsPath, &list); err == nil && list.Rollouts == nil {
+		err = d.NotWeir()
+	}
+	return list, err
+}
+
+func rolloutList(s surroundings) *cobra.Command {
+	var f rolloutAsk
+	c := &cobra.Command{
+		Use: "list [--server URL | --config FILE] [flags]", Short: "list FleetRollouts, with what they wait for",
+		Long: "List FleetRollouts, with what they wait for.\n" + exitHelp("rollout"), Args: cobra.NoArgs,
+		Example: "  weir rollout list\n  weir rollout list -o json",
+	}
+	f.on(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		list, err := f.ask(c, s)
+		if err != nil {
+			return err
+		}
+		if f.output != outputText {
+			return s.value(f.output, list)
+		}
+		if len(list.Rollouts) == 0 {
+			fmt.Fprintln(s.stdout, "There is no FleetRollout.")
+			return nil
+		}
+		w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "NAME\tSOURCE\tPHASE\tREVISION\tWAVE\tWAITS")
+		for _, r := range list.Rollouts {
+			fmt.Fprintln(w, cells(r.Name, r.Source, r.Phase, r.Revision[:min(7, len(r.Revision))], r.Wave, r.Waits))
+		}
+		return w.Flush()
+	}
+	return c
+}
+
+// cells are fields of a line of a table.
+func cells(fields ...string) string {
+	for i, f := range fields {
+		if fields[i] = wording.Clean(f); f == "" {
+			fields[i] = "-"
+		}
+	}
+	return strings.Join(fields, "\t")
+}
+
+func rolloutShow(s surroundings) *cobra.Command {
+	var f rolloutAsk
+	c := &cobra.Command{
+		Use: "show NAME [--server URL | --config FILE] [flags]", Short: "show the pools, gates and stops of a FleetRollout",
+		Long: "Show the pools of a FleetRollout by waves, its gates with their last answers, and what was stopped.\n" + exitHelp("rollout"), Args: cobra.ExactArgs(1),
+		Example: "  weir rollout show default/nodes\n  weir rollout show nodes -o json",
+	}
+	f.on(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		list, err := f.ask(c, s)
+		if err != nil {
+			return err
+		}
+		var found []commands.Rollout
+		for _, r := range list.Rollouts {
+			if r.Name == args[0] || strings.HasSuffix(r.Name, "/"+args[0]) {
+				found = append(found, r)
+			}
+		}
+		if len(found) == 0 {
+			return hinted(errors.New("there is no rollout "+args[0]), "weir rollout list names them")
+		}
+		if f.output != outputText {
+			return s.value(f.output, commands.RolloutList{Rollouts: found})
+		}
+		for _, r := range found {
+			if err := s.showRollout(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+func (s surroundings) showRollout(r commands.Rollout) error {
+	line := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(s.stdout, "%-9s %s\n", key, wording.Clean(value))
+		}
+	}
+	line("name", r.Name)
+	line("source", r.Source)
+	line("phase", r.Phase)
+	line("revision", r.Revision)
+	line("wave", r.Wave)
+	line("waits", r.Waits)
+	w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
+	if len(r.Pools) > 0 {
+		fmt.Fprintln(w, "\nWAVE\tTARGET\tPOOL\tMACHINES\tMAY ROLL\tMOVES\tWAITS")
+		for _, p := range r.Pools {
+			fmt.Fprintln(w, cells(p.Wave, p.Target, p.Pool, fmt.Sprint(p.Machines), fmt.Sprintf("%d %%", p.Share), fmt.Sprint(p.Moves), p.Waits))
+		}
+	}
+	if len(r.Gates) > 0 {
+		fmt.Fprintln(w, "\nGATE\tANSWER\tWHAT")
+		for _, g := range r.Gates {
+			fmt.Fprintln(w, cells(g.Name, g.Verdict, g.What))
+		}
+	}
+	if len(r.Bad) > 0 {
+		fmt.Fprintln(w, "\nSTOPPED\tPOOL\tHASH\tWHY")
+		for _, b := range r.Bad {
+			fmt.Fprintln(w, cells(b.Target, b.Pool, b.Hash, b.Why))
+		}
+	}
+	return w.Flush()
+}
+
+func rolloutDo(s surroundings, do, short, done string) *cobra.Command {
+	var f serverFlags
+	var file, output string
+	var in commands.RolloutRequest
+	c := &cobra.Command{
+		Use: do + " NAME [--source SOURCE] [--reason TEXT] [flags]", Short: short, Args: cobra.ExactArgs(1),
+		Long: strings.ToUpper(short[:1]) + short[1:] + ".\n" + exitHelp("rollout"), Example: "  weir rollout " + do + " default/nodes",
+	}
+	f.add(c)
+	c.Flags().StringVar(&file, "config", "", "configuration file of the daemon")
+	c.Flags().StringVar(&in.Source, "source", "", "the source of the FleetRollout, where several have one of the name")
+	c.Flags().StringVar(&in.Reason, "reason", "", "why; everybody sees it")
+	outputFlag(c, &output, outputText, outputJSON, outputYAML)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		d, _, err := s.daemonFor(f, file)
+		if err != nil {
+			return err
+		}
+		in.Do, in.Name, in.By = do, args[0], client.LocalUser()
+		body, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		if body, err = d.Do(c.Context(), http.MethodPost, commands.RolloutPath, body, 8<<20); err != nil {
+			return err
+		}
+		var out commands.Rollout
+		if err := json.Unmarshal(body, &out); err != nil || out.Name == "" {
+			return d.NotWeir()
+		}
+		if output != outputText {
+			return s.value(output, out)
+		}
+		fmt.Fprintf(s.stdout, "%s %s\n", wording.Clean(out.Name), done)
+		return nil
+	}
+	return c
+}

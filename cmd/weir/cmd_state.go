@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/records"
+)
+
+const stateHelp = `Move weir's records to the place of another configuration: suspensions, approvals,
+events told, history, and the keys of digests and logins.
+
+--config is the configuration that weir ran with, --to the one that it will run with: of
+the same instance, with and without coordination, or with two engines or directories. No
+daemon may run. The command seals the old place, and weir no longer starts on it. If the
+command stops half way, run it again: weir starts on neither place before the move is
+done. The new place must have no records, or only some that were moved away from there.
+`
+
+func stateCommand(s surroundings) *cobra.Command {
+	var from, to string
+	c := &cobra.Command{
+		Use:       "state move --config FILE --to FILE",
+		Short:     "move weir's records to another place",
+		Long:      stateHelp + "\n" + exitHelp("state"),
+		Example:   "  weir state move --config one.yaml --to several.yaml\n  weir state move --config several.yaml --to one.yaml",
+		ValidArgs: []string{"move"},
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+	}
+	c.Flags().StringVar(&from, "config", "", "the configuration that weir ran with")
+	c.Flags().StringVar(&to, "to", "", "the configuration that weir will run with")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if from == "" || to == "" {
+			return usage("name both: weir state move --config FILE --to FILE", "a configuration is missing")
+		}
+		old, err := s.loadConfig(from)
+		if err != nil {
+			return err
+		}
+		next, err := s.loadConfig(to)
+		if err != nil {
+			return err
+		}
+		switch {
+		case old.Instance != next.Instance:
+			return usage("give both the same instance: it is the owner in the tags of all that weir made", "%s is of instance %s, and %s of %s", from, old.Instance, to, next.Instance)
+		case records.Name(old) == records.Name(next):
+			return usage("name the configuration in which it is another place", "both keep their records in %s", records.Name(old))
+		}
+		if err := records.Move(c.Context(), old, next); err != nil {
+			return hinted(fmt.Errorf("move records: %w", err), "nothing is lost; once that is mended, say it again")
+		}
+		fmt.Fprintf(s.stdout, "what was kept in %s is in %s now: start weir with %s\n", records.Name(old), records.Name(next), to)
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,124 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/state/keys"
+	"github.com/weir-gitops/weir/status/access"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/members"
+)
+
+// openEngine opens the engine that the configuration names.
+func (a peers) openEngine(ctx context.Context) (err error) {
+	if a.o.Engine != nil || !a.o.Config.Several() {
+		return nil
+	}
+	a.o.Engine, err = engine.Open(ctx, a.o.Config, a.o.LeaseClock, func(operation, result string, took time.Duration) {
+		if a.metrics != nil { // made after the first calls
+			a.metrics.EngineCall(operation, result, took)
+		}
+	})
+	if err == nil {
+		a.onStop("coordination", 0, func(context.Context) error { return a.o.Engine.Close() })
+	}
+	return err
+}
+
+// readKeys reads the keys that all daemons of the instance share, or makes them from those that this one had alone.
+func (a peers) readKeys(ctx context.Context, records *state.Shared) error {
+	if !a.o.Config.Several() {
+		return nil
+	}
+	ring, err := engine.Keys(a.o.Config, records)
+	if err != nil {
+		return err
+	}
+	a.shared = map[string][]byte{}
+	for use, own := range map[string]func(string) ([]byte, error){keys.Digest: DigestKey, keys.Session: access.Key} {
+		first, err := own(a.state.Dir)
+		if err != nil {
+			return err
+		}
+		if a.shared[use], err = ring.Key(ctx, use, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyOf is the key of a use: the instance's, or, for a daemon alone, the state directory's.
+func (a peers) keyOf(use string, own func(dir string) ([]byte, error)) ([]byte, error) {
+	if key := a.shared[use]; key != nil {
+		return key, nil
+	}
+	return own(a.state.Dir)
+}
+
+// addressOf is the address of this daemon's own page, empty if unknown before it listens.
+func addressOf(c *config.Config) string {
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil || port == "0" {
+		return ""
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			return ""
+		}
+	}
+	scheme := "http://"
+	if c.TLS.CertFile != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+// moved counts and tells moves of leases.
+func (a peers) moved(self string) func(coord.Event) {
+	a.news = members.NewNews(self, func(e events.Event) { a.board.Event(e) })
+	return func(e coord.Event) {
+		if kind, event, ok := members.MoveOf(e); ok {
+			a.metrics.Move(kind, event)
+		}
+		if !a.news.Add(e) && e.Err != nil && !errors.Is(e.Err, context.Canceled) {
+			a.log.Warn("coordination: the engine refused or did not answer", "what", e.Kind, "key", e.Key, "error", e.Err)
+		}
+	}
+}
+
+// wanted returns what somebody should own, with its targets and sources.
+func (a peers) wanted() []members.Wanted {
+	about := map[string][]string{}
+	if g := a.gen.Load(); g != nil {
+		for name, f := range g.followers {
+			about[f.key()] = append(about[f.key()], name)
+		}
+	}
+	a.passes.mu.Lock()
+	for key, b := range a.passes.memory.batches {
+		place, known := a.passes.place(key)
+		for i := range b.Targets {
+			if known {
+				about[place] = append(about[place], b.Targets[i].Policy.Target)
+			}
+		}
+	}
+	a.passes.mu.Unlock()
+	out := make([]members.Wanted, 0, len(about))
+	for key, names := range about {
+		slices.Sort(names)
+		out = append(out, members.Wanted{Key: key, Targets: names})
+	}
+	slices.SortFunc(out, func(x, y members.Wanted) int { return cmp.Compare(x.Key, y.Key) })
+	return out
+}

@@ -1,0 +1,324 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// heedOthers takes in what other members wrote, as soon as the mirror has read it.
+func (a peers) heedOthers(ctx context.Context) error {
+	for {
+		synced := a.crew.Synced()
+		a.heed()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-synced:
+		}
+	}
+}
+
+// heed takes in news. Only its goroutine calls it.
+func (a peers) heed() {
+	a.crew.Reports(a.reporter.take)
+	a.crew.Asks(a.heedAsk)
+	a.rollouts.heed()
+	records := a.book.Read()
+	if !reflect.DeepEqual(a.heeded, records) {
+		a.passes.hold(newSuspensions(a.heeded, records))
+		a.heeded = records
+		a.passAll()
+	}
+}
+
+// hold ends passes over suspended targets.
+func (p *passes) hold(list []gates.Suspension) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.of {
+		if slices.ContainsFunc(list, func(s gates.Suspension) bool { return s.Target == "" || slices.Contains(l.in, s.Target) }) {
+			l.Interrupt()
+		}
+	}
+}
+
+// heedAsk does what was asked of all members, if it is this one's to do.
+func (a peers) heedAsk(ask crew.Ask) {
+	g := a.gen.Load()
+	if ask.Source != "" {
+		if ask.Pulls {
+			if w := g.watcher(ask.Source); w != nil {
+				w.Changed(ask.Pull)
+			}
+		} else if f := g.followers[ask.Source]; f != nil && f.leads() {
+			f.git.Nudge()
+		}
+		return
+	}
+	a.sourcesDue.Store(true)
+	a.passAll()
+}
+
+// take takes in a report of another member, for the page, waves and forges, and makes no event of it.
+func (r *reporter) take(target string, data []byte) {
+	a := r.app
+	report, err := plan.ReadRecord(data)
+	if err != nil {
+		a.log.Warn("cannot read a report of another member", "target", target, "error", err)
+		return
+	}
+	a.passes.handing.Lock()
+	defer a.passes.handing.Unlock()
+	a.passes.mu.Lock()
+	own := a.passes.owns(target)
+	a.passes.mu.Unlock()
+	if own || report.Target != target || !a.passes.noted(report, false) {
+		return
+	}
+	a.board.Take(report)
+	g := a.gen.Load()
+	if g.commits != nil {
+		g.commits.Report(context.Background(), report)
+	}
+	g.reported(report)
+}
+
+// publish tells the others a report of a pass.
+func (r *reporter) publish(l *coord.Lease, of *plan.Report) {
+	redact := report.Redact(r.app.o.Secrets.Redact).Report
+	same, err := of.Same(redact)
+	if err != nil {
+		r.app.log.Error("cannot publish a report", "target", of.Target, "error", err)
+		return
+	}
+	did := slices.ContainsFunc(of.Outcomes, func(o step.Outcome) bool { return o.Status == step.Done || o.Status == step.Failed })
+	r.app.crew.Publish(l, of.Target, did, same, func() ([]byte, error) { return of.Record(redact) })
+}
+
+// owned hands on reports of passes under a lease.
+type owned struct {
+	*reporter
+	lease *coord.Lease
+}
+
+// Report implements reconciler.Reporter.
+func (o owned) Report(ctx context.Context, r *plan.Report) {
+	o.reporter.Report(ctx, r)
+	o.publish(o.lease, r)
+}
+
+// held is where the owner of a source writes its statuses; nil for others.
+func (g *generation) held(source string) state.Store {
+	f := g.followers[source]
+	if f == nil {
+		return nil
+	}
+	return g.app.crew.Held(f.key())
+}
+
+// heldBy is held with several daemons.
+func (g *generation) heldBy() func(string) state.Store {
+	if g.app.crew == nil {
+		return nil
+	}
+	return g.held
+}
+
+// reread takes over what other members found out about the commits of the sources for which they speak.
+func (g conductor) reread() {
+	if g.app.crew == nil || g.review == nil {
+		return
+	}
+	for source, w := range g.review.all() {
+		if g.followers[source].leads() {
+			continue
+		}
+		if err := w.Reread(); err != nil {
+			g.app.log.Warn("cannot read what another member found out about pull requests", "source", source, "error", err)
+		}
+	}
+}
+
+// speak makes this daemon the one that writes statuses for the sources of a repository: it goes on where the previous one stopped.
+func (a peers) speak(key string) {
+	g := a.gen.Load()
+	for name, f := range g.followers {
+		if f.key() != key {
+			continue
+		}
+		var errs []error
+		if g.commits != nil {
+			errs = append(errs, g.commits.TakeOver(name))
+		}
+		if g.review != nil {
+			errs = append(errs, g.review.comments.TakeOver(name))
+		}
+		for _, err := range errs {
+			if err != nil {
+				a.log.Error("cannot read the statuses to write of a source", "source", name, "error", err)
+			}
+		}
+		a.passes.mu.Lock()
+		a.passes.replay[name] = true
+		a.passes.mu.Unlock()
+	}
+	a.wake()
+}
+
+// replay tells the forges the reports of sources for which this daemon has begun to speak. The conductor calls it, after it has announced the commit.
+func (g conductor) replay(sources map[string]bool) {
+	if len(sources) == 0 {
+		return
+	}
+	p := g.app.passes
+	p.handing.Lock()
+	defer p.handing.Unlock()
+	p.mu.Lock()
+	reports := slices.Collect(maps.Values(p.memory.before.Reports))
+	p.mu.Unlock()
+	for _, r := range reports {
+		if !sources[r.Source] {
+			continue
+		}
+		if g.commits != nil {
+			g.commits.Report(context.Background(), r)
+		}
+		g.reported(r)
+	}
+}
+
+// spoken returns the sources for which this daemon has begun to speak, once.
+func (p *passes) spoken() map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.replay
+	p.replay = map[string]bool{}
+	return out
+}
+
+// leads reports whether this daemon reads the source's repository for all.
+func (f *follower) leads() bool { return f.crew == nil || f.crew.Lease(f.key()) != nil }
+
+// lead polls the repository and publishes its commits, while this daemon owns the source.
+func (g *generation) lead(ctx context.Context, f *follower) {
+	f.crew.While(ctx, f.key(), func(ctx context.Context, l *coord.Lease) error {
+		return f.git.Watch(ctx, func(s snapshot.Snapshot, err error) {
+			if err == nil && f.crew.Lead(l, f.view.ID, f.config.Name, s.Revision, s.Ref) != nil {
+				return // somebody else leads
+			}
+			g.hear(f, s, err)
+		})
+	})
+}
+
+// isHead reports whether weir may apply a commit: with several daemons only the published one.
+func (f *follower) isHead(commit string) bool {
+	if f.crew == nil {
+		return true
+	}
+	head, known := f.crew.Head(f.view.ID, f.config.Name)
+	return known && head.Commit == commit
+}
+
+// now is the source as it stands. If others lead, its number is that of the last published head of this commit.
+func (f *follower) now() fleet.View {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.crew != nil {
+		if head, known := f.crew.Head(f.view.ID, f.config.Name); known && head.Commit == f.view.Snapshot.Revision {
+			f.view.Seq = head.Seq
+		}
+	}
+	return f.view
+}
+
+// follow reads commits that others publish, until ctx ends.
+func (g *generation) follow(ctx context.Context, f *follower) error {
+	said, seq := "", int64(0)
+	for {
+		synced := f.crew.Synced()
+		wait := time.Duration(0)
+		head, known := f.crew.Head(f.view.ID, f.config.Name)
+		if known && head.Seq != seq {
+			seq = head.Seq
+			g.app.wake() // even for the commit that this member is at
+		}
+		if known && !f.leads() && head.Commit != f.At() {
+			s, err := f.git.Latest(ctx)
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil && err.Error() != said:
+				said = err.Error()
+				g.hear(f, snapshot.Snapshot{}, err)
+			case err == nil && s.Revision == head.Commit:
+				said = ""
+				g.hear(f, s, nil)
+			}
+			// The server may show another commit than it showed the owner.
+			wait = min(f.config.Interval, 2*time.Second)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-synced:
+		}
+		if head.Commit != f.At() && wait > 0 {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(wait):
+			}
+		}
+	}
+}
+
+// pullHints are webhooks about pull requests, for the member that speaks for the source.
+type pullHints struct {
+	g      *generation
+	source string
+}
+
+// Changed implements forge.Pulls.
+func (h pullHints) Changed(number int64) {
+	if w := h.g.watcher(h.source); w != nil && h.g.followers[h.source].leads() {
+		w.Changed(number)
+		return
+	}
+	h.g.app.crew.AskSoon(crew.Ask{Source: h.source, Pulls: true, Pull: number})
+}
+
+// speaker plans the pull requests of a source while this daemon speaks for it, by a new watcher each time, which goes on with the records.
+func (g *generation) speaker(ctx context.Context, f config.Forge) error {
+	g.app.crew.While(ctx, g.followers[f.Source].key(), func(ctx context.Context, _ *coord.Lease) error {
+		w, err := g.newWatcher(f, g.review, false)
+		if err != nil {
+			return err
+		}
+		g.review.set(f.Source, w)
+		g.setHooks()
+		err = w.Run(ctx)
+		g.review.comments.Rest(f.Source)
+		passive, again := g.newWatcher(f, g.review, true)
+		if again == nil {
+			g.review.set(f.Source, passive)
+		}
+		return cmp.Or(err, again)
+	})
+	return nil
+}

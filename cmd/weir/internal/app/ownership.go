@@ -1,0 +1,350 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/iampolicy"
+	"github.com/weir-gitops/weir/reconciler/jointoken"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/workload"
+	"github.com/weir-gitops/weir/source/fault"
+)
+
+// If several daemons share the work of an instance, each composes all that Git wants, passes over the scopes that it owns, and speaks for the sources
+// that it owns. A daemon alone has no crew, and none of this.
+
+// peers is the daemon's part that deals with the other members of its instance.
+type peers struct{ *App }
+
+// openCrew reads the records of an instance that several daemons share.
+func (a peers) openCrew(ctx context.Context) (err error) {
+	self := coord.Member{Name: cmp.Or(a.o.Member, crew.Name()), Version: a.o.Version, Address: addressOf(a.o.Config)}
+	var random func(int64) int64
+	if a.o.Rand != nil {
+		random = func(n int64) int64 { return int64(a.o.Rand() * float64(n)) }
+	}
+	a.crew, err = crew.Open(ctx, crew.Options{Random: random, Engine: a.o.Engine, Member: self, Logger: a.log, Scopes: a.keys, Begin: a.begin, Work: a.work, Tell: a.moved(self.Name), First: a.readKeys})
+	if err != nil {
+		return err
+	}
+	a.store = a.crew.Store()
+	a.dispatcher = handover.New(handover.Options{
+		Kind: cmp.Or(a.o.Config.Coordination.Engine(), "memory"), Member: self.Name, Keeper: a.crew.Keeper(), Mirror: a.crew.Mirror(), Wanted: a.wanted, Logger: a.log,
+	})
+	return nil
+}
+
+// keys returns what somebody should own: the sources, and the known accounts and regions for which Git wants something.
+func (a peers) keys() (out []coord.Scope) {
+	g := a.gen.Load()
+	if g == nil {
+		return nil
+	}
+	weights := map[string]int{}
+	for _, f := range g.followers {
+		weights[f.key()] = 1
+	}
+	a.passes.mu.Lock()
+	defer a.passes.mu.Unlock()
+	for key, pools := range a.passes.weights {
+		weights[key] += max(1, pools)
+	}
+	for key, weight := range weights {
+		out = append(out, coord.Scope{Key: key, Weight: weight})
+	}
+	slices.SortFunc(out, func(x, y coord.Scope) int { return cmp.Compare(x.Key, y.Key) })
+	return out
+}
+
+// begin begins to work on a key that this daemon owns from now on.
+func (a peers) begin(l *coord.Lease) {
+	if crew.IsSource(l.Owner.Key) {
+		a.speak(l.Owner.Key)
+	} else {
+		a.passes.own(l.Owner.Key)
+	}
+}
+
+// work returns when the lease has ended; what is under way then ends by itself.
+func (a peers) work(l *coord.Lease) {
+	look := time.NewTicker(progressEvery)
+	defer look.Stop()
+	for {
+		if a.goesOn(l.Owner.Key, time.Now()) {
+			l.Progress()
+		}
+		select {
+		case <-l.Context().Done():
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// goesOn reports whether the work on a key makes progress: if not, another member may reach what this one cannot.
+func (a peers) goesOn(key string, now time.Time) bool {
+	if !crew.IsSource(key) {
+		return a.passes.goesOn(key, now) && a.upToDate(key)
+	}
+	for _, f := range a.gen.Load().followers {
+		if f.key() == key && !f.reads() {
+			return false
+		}
+	}
+	return true
+}
+
+// upToDate reports whether this member has the commits to apply in an account and region. Another may reach the Git server that this one does not.
+func (a peers) upToDate(place string) bool {
+	sources := map[string]bool{}
+	a.passes.mu.Lock()
+	for key, b := range a.passes.memory.batches {
+		if at, known := a.passes.place(key); known && at == place {
+			for i := range b.Targets {
+				sources[b.Targets[i].Source] = true
+			}
+		}
+	}
+	a.passes.mu.Unlock()
+	for name, f := range a.gen.Load().followers {
+		if head, known := a.crew.Head(f.view.ID, name); sources[name] && known && head.Commit != f.At() {
+			return false
+		}
+	}
+	return true
+}
+
+// reads reports whether Git answers. A faulty commit is faulty for all members.
+func (f *follower) reads() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.view.Err == nil {
+		return true
+	}
+	switch fault.ReasonOf(f.view.Err) {
+	case fault.Unreachable, fault.Timeout, fault.AuthFailed, fault.UntrustedHost, fault.Storage:
+		return false
+	default:
+		return true
+	}
+}
+
+// progressEvery is how often the daemon checks that passes go on, and noAnswer how long AWS may leave one without an answer until it counts as stuck.
+const (
+	progressEvery = 5 * time.Second
+	noAnswer      = 15 * time.Second
+)
+
+// key is that of the lease under which this daemon reads a source and speaks for it.
+func (f *follower) key() string { return crew.SourceKey(f.view.ID) }
+
+// place is the key of a scope's account and region; false while nobody knows the account.
+func (p *passes) place(key reconciler.ScopeKey) (string, bool) {
+	account := p.app.accounts.Probably(key)
+	if account == "" || key.Region == "" {
+		return "", false
+	}
+	return crew.ScopeKey(iampolicy.PartitionOf(key.Region), account, key.Region, key.Endpoint), true
+}
+
+// weigh counts the work of each account and region. The caller holds mu.
+func (p *passes) weigh() {
+	if p.app.crew == nil {
+		return
+	}
+	p.weights = map[string]int{}
+	for key, b := range p.memory.batches {
+		place, known := p.place(key)
+		if !known {
+			p.find(key)
+			continue
+		}
+		for i := range b.Targets {
+			if set := b.Targets[i].Set; set != nil {
+				p.weights[place] += len(set.Pools)
+			}
+		}
+		p.weights[place] += 0 // even if nothing is rendered
+	}
+}
+
+// find asks AWS for a scope's account, and wakes the conductor once that is known. The caller holds mu.
+func (p *passes) find(key reconciler.ScopeKey) {
+	if p.finding[key] || key.Region == "" {
+		return
+	}
+	p.finding[key] = true
+	p.seeking.Go(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, findWithin)
+		defer cancel()
+		access := p.app.accounts.Open(ctx, key)
+		p.mu.Lock()
+		delete(p.finding, key)
+		p.mu.Unlock()
+		if access.Account != "" {
+			p.app.wake()
+			return
+		}
+		if access.Err != nil && ctx.Err() == nil {
+			p.app.log.Warn("cannot open an account, so nobody can own it", "region", key.Region, "role", key.RoleARN, "error", access.Err)
+		}
+	})
+}
+
+const findWithin = 30 * time.Second
+
+// own starts the loops of an account and region that this daemon owns from now on.
+func (p *passes) own(place string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key := range p.memory.batches {
+		if at, known := p.place(key); known && at == place && p.of[key] == nil {
+			p.startLoop(key)
+		}
+	}
+}
+
+// lease returns a loop's lease; ok says that the loop may start. The caller calls done when it has ended.
+func (p *passes) lease(key reconciler.ScopeKey) (l *coord.Lease, done func(), ok bool) {
+	if p.app.crew == nil {
+		return nil, func() {}, true
+	}
+	place, known := p.place(key)
+	if !known {
+		return nil, nil, false
+	}
+	l, done = p.app.crew.Use(place)
+	return l, done, l != nil
+}
+
+// under makes a loop pass under a lease: it ends with that, and looks often at first, as calls of the previous owner may still have their effect.
+func (p *passes) under(l *loop, lease *coord.Lease) {
+	l.Watchful, l.Reporter = coord.TTL, owned{p.app.reporter, lease}
+	context.AfterFunc(lease.Context(), l.leave)
+}
+
+// goesOn reports whether no pass of an account and region hangs.
+func (p *passes) goesOn(place string, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, l := range p.of {
+		if l.lease == nil || l.lease.Owner.Key != place {
+			continue
+		}
+		began := l.Began()
+		if answered := p.app.accounts.Answered(key); answered.After(began) {
+			began = answered
+		}
+		if !l.Began().IsZero() && now.Sub(began) > noAnswer {
+			return false
+		}
+	}
+	return true
+}
+
+// owns reports whether this daemon passes over a target. The caller holds mu.
+func (p *passes) owns(target string) bool {
+	return slices.ContainsFunc(p.memory.scopesOf(target), func(key reconciler.ScopeKey) bool { return p.of[key] != nil })
+}
+
+// fence guards each write to an account and region.
+func (a peers) fence(key reconciler.ScopeKey) sdk.Fence {
+	return crew.Fence{
+		Crew: a.crew,
+		Key:  func() string { place, _ := a.passes.place(key); return place },
+		May:  func() error { return a.passes.may(key) },
+	}
+}
+
+// fencedTokens is a workload cluster whose Secrets only the owner of the account and region writes, and only within its lease, like AWS.
+type fencedTokens struct {
+	jointoken.Cluster
+	app *App
+	key reconciler.ScopeKey
+}
+
+// CreateSecret implements jointoken.Cluster.
+func (t fencedTokens) CreateSecret(ctx context.Context, s workload.Secret) (out workload.Secret, err error) {
+	err = t.write(ctx, func(ctx context.Context) error { out, err = t.Cluster.CreateSecret(ctx, s); return err })
+	return out, err
+}
+
+// DeleteSecret implements jointoken.Cluster.
+func (t fencedTokens) DeleteSecret(ctx context.Context, namespace, name, uid string) error {
+	return t.write(ctx, func(ctx context.Context) error { return t.Cluster.DeleteSecret(ctx, namespace, name, uid) })
+}
+
+func (t fencedTokens) write(ctx context.Context, do func(context.Context) error) error {
+	fence := peers{t.app}.fence(t.key)
+	if err := fence.MayBegin(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithDeadline(ctx, fence.Until())
+	defer cancel()
+	return do(ctx)
+}
+
+// may fails if people have suspended targets of the pass since it began.
+func (p *passes) may(key reconciler.ScopeKey) error {
+	now := p.app.book.Read()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.of[key]
+	if l == nil {
+		return errors.New("no pass is made over the account and region")
+	}
+	if now.Lost != nil {
+		return errors.New(gates.LossText(*now.Lost))
+	}
+	for _, s := range newSuspensions(l.records, now) {
+		if s.Target == "" || slices.Contains(l.in, s.Target) {
+			return fmt.Errorf("%s is suspended since this pass began: %s", orAll(s.Target), s.Text())
+		}
+	}
+	return p.app.rollouts.withdrawn(l.permits)
+}
+
+// passing is what goes away by itself where an engine does not answer, or another daemon owns
+// the account and region by now: the commit has not failed.
+func (p *passes) passing(err error) error {
+	var loss *state.LossError
+	if err == nil || p.app.crew == nil || errors.As(err, &loss) {
+		return err
+	}
+	kind := observed.Transient
+	if errors.Is(err, coord.ErrLost) {
+		kind = observed.Fenced
+	}
+	return &observed.Error{Service: "coordination", Operation: "write", Code: "NotStored", Message: err.Error(), Kind: kind, Err: err}
+}
+
+func orAll(target string) string {
+	if target == "" {
+		return "everything"
+	}
+	return target
+}
+
+// newSuspensions returns those that were not there before.
+func newSuspensions(before, now gates.Records) (out []gates.Suspension) {
+	for _, s := range now.Suspensions {
+		if !slices.ContainsFunc(before.Suspensions, func(o gates.Suspension) bool {
+			return o.Target == s.Target && o.Pool == s.Pool && o.Since.Equal(s.Since)
+		}) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/rollout/gate"
+	"github.com/weir-gitops/weir/reconciler/rollout/prometheus"
+)
+
+// provider is a server that answers gates. It is opened at its first query: files that are
+// mounted late are found then, and until then its gates alone are unknown.
+type provider struct {
+	options prometheus.Options
+
+	mu     sync.Mutex
+	client *prometheus.Client
+}
+
+// Query implements gate.Provider.
+func (p *provider) Query(ctx context.Context, query string) ([]gate.Sample, error) {
+	client, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	return client.Query(ctx, query)
+}
+
+func (p *provider) open() (*prometheus.Client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client == nil {
+		client, err := prometheus.Open(p.options)
+		if err != nil {
+			return nil, err
+		}
+		p.client = client
+	}
+	return p.client, nil
+}
+
+// close closes idle connections. A query that is under way goes on.
+func (p *provider) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client != nil {
+		p.client.Close()
+	}
+}
+
+// makeProviders makes the gate providers of the configuration, by name.
+func (g *generation) makeProviders() {
+	g.providers = map[string]*provider{}
+	for _, p := range g.config.GateProviders {
+		g.providers[p.Name] = &provider{options: prometheus.Options{
+			URL: p.URL, TokenFile: p.TokenFile, Username: p.Username, PasswordFile: p.PasswordFile, CAFile: p.CAFile,
+		}}
+	}
+}
+
+func (g *generation) closeProviders() {
+	for _, p := range g.providers {
+		p.close()
+	}
+}
+
+// newGates answers gates by what the present configuration names. What owners reported
+// counts for as long as they may take for the next report, and once more.
+func (a *App) newGates() *gate.Asker {
+	return &gate.Asker{
+		Now: time.Now,
+		Provider: func(name string) gate.Provider {
+			if p := a.gen.Load().providers[name]; p != nil {
+				return p
+			}
+			return nil
+		},
+		MaxAge: func() time.Duration { return 2*a.gen.Load().config.Interval + time.Minute },
+	}
+}

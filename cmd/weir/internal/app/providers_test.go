@@ -1,0 +1,63 @@
+package app
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// TestGatesGoByThePresentConfiguration: a provider whose files are not there yet makes its
+// gates unknown and nothing else, and a reload that names another server is asked there.
+func TestGatesGoByThePresentConfiguration(t *testing.T) {
+	serve := func(value string) *httptest.Server {
+		hs := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"scalar","result":[1,%q]}}`, value)
+		}))
+		t.Cleanup(hs.Close)
+		return hs
+	}
+	good, bad := serve("0"), serve("7")
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	a := &App{}
+	reload := func(url string) {
+		g := &generation{app: a, config: &config.Config{Interval: time.Minute, GateProviders: []config.GateProvider{{Name: "main", Type: config.Prometheus, URL: url, CAFile: ca}}}}
+		g.makeProviders()
+		if before := a.gen.Swap(g); before != nil {
+			before.closeProviders()
+		}
+		t.Cleanup(g.closeProviders)
+	}
+	gates := a.newGates()
+	now := time.Now()
+	gates.Now = func() time.Time { return now }
+	most := 1.0
+	ask := func(provider string) rollout.Answer {
+		now = now.Add(time.Minute)
+		q := rollout.Ask{Rollout: "fleet/nodes", Gate: intent.RolloutGate{Name: "errors", Prometheus: &intent.PrometheusGate{Provider: provider, Query: "up", Max: &most}}}
+		return gates.Answers(t.Context(), []rollout.Ask{q}, nil)[q.Key()]
+	}
+	want := func(provider string, v rollout.Verdict) {
+		t.Helper()
+		if got := ask(provider); got.Verdict != v {
+			t.Errorf("%+v, want %s", got, v)
+		}
+	}
+	reload(good.URL)
+	want("main", rollout.Unknown)
+	want("other", rollout.Unknown)
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: good.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want("main", rollout.Pass)
+	reload(bad.URL)
+	want("main", rollout.Fail)
+}

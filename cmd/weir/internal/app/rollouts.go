@@ -1,0 +1,332 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/status/events"
+)
+
+// rollouts conducts FleetRollouts: for each source for which this daemon speaks, it makes
+// the next record of what was reported, and has pools looked at whose permits are others
+// now. Owners of accounts read the record alone.
+type rollouts struct {
+	app    *App
+	ledger *ledger.Ledger
+	// due says that there is something new to conduct by.
+	due chan struct{}
+	// wait waits for the end of run; nil before it has begun.
+	wait func(context.Context) error
+	// gates answers the gates' questions.
+	gates answerer
+	// answers are the last ones, by source. The conductor's goroutine alone uses them.
+	answers map[string]map[string]rollout.Answer
+	// heeded are the records of other members as they were last taken in.
+	heeded map[string]*rollout.Record
+}
+
+func newRollouts(a *App) *rollouts {
+	return &rollouts{app: a, ledger: ledger.Open(a.store), gates: a.newGates(), due: make(chan struct{}, 1), answers: map[string]map[string]rollout.Answer{}, heeded: map[string]*rollout.Record{}}
+}
+
+// answerer answers gates as far as it can now. It waits for nobody longer than a few
+// seconds; who does not answer is unknown.
+type answerer interface {
+	Answers(ctx context.Context, asks []rollout.Ask, pools []rollout.Pool) map[string]rollout.Answer
+}
+
+// fleetSpecs are the FleetRollouts of a source's renders; unread are the targets whose
+// files say nothing now.
+type fleetSpecs struct {
+	specs   []rollout.Spec
+	unread  map[string]bool
+	targets map[string]string // the commit of which each target was rendered
+}
+
+// specsOf takes the FleetRollouts out of what was composed, by source.
+func specsOf(batches map[reconciler.ScopeKey]reconciler.Batch) map[string]fleetSpecs {
+	out := map[string]fleetSpecs{}
+	for _, b := range batches {
+		for i := range b.Targets {
+			d := &b.Targets[i]
+			s, known := out[d.Source]
+			if !known {
+				s = fleetSpecs{unread: map[string]bool{}, targets: map[string]string{}}
+			}
+			s.targets[d.Policy.Target] = d.Commit.Revision
+			if !d.Whole || d.Set == nil {
+				s.unread[d.Policy.Target] = true
+			}
+			if d.Set != nil {
+				for _, r := range d.Set.Rollouts {
+					s.specs = append(s.specs, rollout.Spec{FleetRollout: r, Target: d.Policy.Target})
+				}
+			}
+			out[d.Source] = s
+		}
+	}
+	return out
+}
+
+// wake makes the conductor of rollouts take its next turn now. It never blocks.
+func (r *rollouts) wake() {
+	select {
+	case r.due <- struct{}{}:
+	default:
+	}
+}
+
+// askEvery is how often gates are asked while something of a FleetRollout moves, bakes or
+// waits for them.
+const askEvery = 5 * time.Second
+
+// run conducts until ctx ends.
+func (r *rollouts) run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.due:
+		case <-timer.C:
+		}
+		if again := r.turn(ctx); !again.IsZero() {
+			timer.Reset(max(time.Until(again), 10*time.Millisecond))
+		}
+	}
+}
+
+// turn conducts all sources for which this daemon speaks, and says when to do that again
+// without news.
+func (r *rollouts) turn(ctx context.Context) (again time.Time) {
+	g := r.app.gen.Load()
+	for _, name := range slices.Sorted(maps.Keys(g.followers)) {
+		f := g.followers[name]
+		if !f.leads() {
+			continue
+		}
+		var in state.Store
+		if r.app.crew != nil {
+			if in = g.held(name); in == nil {
+				continue
+			}
+		}
+		at, err := r.conduct(ctx, in, name, f.At())
+		if err != nil && ctx.Err() == nil {
+			r.app.log.Error("rollouts cannot be conducted: what is governed waits", "source", name, "error", err)
+			at = time.Now().Add(askEvery)
+		}
+		if again.IsZero() || !at.IsZero() && at.Before(again) {
+			again = at
+		}
+	}
+	return again
+}
+
+func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revision string) (again time.Time, err error) {
+	old, err := r.ledger.Read(source)
+	if err != nil {
+		return again, err
+	}
+	input, known := r.input(source, revision, old)
+	if !known || len(input.Specs)+len(old.Runs)+len(old.Permits) == 0 {
+		return again, nil
+	}
+	input.Now = time.Now().UTC().Truncate(time.Millisecond)
+	input.Answers = r.answers[source]
+	first := rollout.Next(*old, input)
+	if len(first.Asks) > 0 && r.gates != nil {
+		input.Answers = r.gates.Answers(ctx, first.Asks, input.Pools)
+		r.answers[source] = input.Answers
+		input.Now = time.Now().UTC().Truncate(time.Millisecond)
+	}
+	out := rollout.Next(*old, input)
+	if out.Record.Seq == old.Seq {
+		return r.soon(out), nil
+	}
+	err = r.ledger.Change(store, source, func(now rollout.Record) (rollout.Record, error) {
+		out = rollout.Next(now, input)
+		return out.Record, nil
+	})
+	if err != nil {
+		return again, err
+	}
+	for _, e := range out.Events {
+		r.app.board.Event(events.Event{Kind: string(e.Kind), Source: source, Revision: revision, Name: e.Rollout, Text: e.Text})
+	}
+	r.changed(old, &out.Record)
+	return r.soon(out), nil
+}
+
+// soon is when to take the next turn without news.
+func (r *rollouts) soon(out rollout.Output) time.Time {
+	if next := time.Now().Add(askEvery); len(out.Asks) > 0 && (out.Again.IsZero() || next.Before(out.Again)) {
+		return next
+	}
+	return out.Again
+}
+
+// input is what is known of a source; false while nothing is composed.
+func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.Input, bool) {
+	p := r.app.passes
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, composed := p.memory.specs[source]
+	if p.memory.batches == nil || !composed {
+		return rollout.Input{}, false
+	}
+	in := rollout.Input{Revision: revision, Specs: s.specs, Unread: s.unread, Missing: map[string]string{}}
+	concerned := func(target string) bool {
+		return slices.ContainsFunc(s.specs, func(spec rollout.Spec) bool { return spec.Concerns(target) }) ||
+			slices.ContainsFunc(old.Runs, func(run rollout.Run) bool { return run.Spec.Concerns(target) })
+	}
+	for target, rendered := range s.targets {
+		report := p.memory.before.Reports[target]
+		if report != nil && report.Plan != nil {
+			in.Pools = append(in.Pools, report.Governed...)
+		}
+		if !concerned(target) {
+			continue
+		}
+		switch {
+		case s.unread[target]:
+			in.Missing[target] = "cannot be rendered at " + short(revision)
+		case report == nil:
+			in.Missing[target] = "has not been looked at yet"
+		case report.Plan == nil || report.Err != nil:
+			in.Missing[target] = "has no plan"
+		case report.Revision != rendered || rendered != revision:
+			in.Missing[target] = "has not been looked at since " + short(revision)
+		}
+	}
+	return in, true
+}
+
+// changed has pools looked at whose permits are others now, and ends passes that began by
+// one that is withdrawn.
+func (r *rollouts) changed(old, now *rollout.Record) {
+	nudged, withdrawn := map[string]bool{}, map[string]bool{}
+	for _, p := range now.Permits {
+		before, had := old.PermitOf(p.ID)
+		if had && before.Seq == p.Seq {
+			continue
+		}
+		if before.Share != p.Share || before.Hash != p.Hash || before.Stopped != p.Stopped {
+			nudged[p.Target] = true
+		}
+		if had && before.Share > 0 && p.Share == 0 {
+			withdrawn[p.Target] = true
+		}
+	}
+	for _, p := range old.Permits { // of what is governed no more
+		if _, still := now.PermitOf(p.ID); !still {
+			nudged[p.Target] = true
+		}
+	}
+	p := r.app.passes
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.of {
+		if slices.ContainsFunc(l.in, func(target string) bool { return withdrawn[target] }) {
+			l.Interrupt()
+		}
+	}
+	for target := range nudged {
+		p.nudge(p.memory.scopesOf(target))
+	}
+}
+
+// permits are those of the pools of a target that are governed; nil for none.
+func (p *passes) permits(d *reconciler.Desired, by map[string]*rollout.Governor) map[string]rollout.Permit {
+	if d.Set == nil {
+		return nil
+	}
+	g, known := by[d.Source]
+	if !known {
+		record, err := p.app.rollouts.ledger.Read(d.Source)
+		if err != nil {
+			// What may be governed waits: it may have been stopped.
+			p.app.log.Error("the record of rollouts cannot be read", "source", d.Source, "error", err)
+			out := map[string]rollout.Permit{}
+			for i := range d.Set.Pools {
+				out[d.Set.Pools[i].Key.String()] = rollout.Permit{Wait: "waits until the record of rollouts can be read: see weir's log"}
+			}
+			return out
+		}
+		g = rollout.NewGovernor(record, p.memory.specs[d.Source].specs)
+		by[d.Source] = g
+	}
+	if g.Idle() {
+		return nil
+	}
+	var out map[string]rollout.Permit
+	for i := range d.Set.Pools {
+		pool := &d.Set.Pools[i]
+		id := rollout.ID{Target: d.Policy.Target, Pool: pool.Key.String()}
+		if permit, governed := g.Of(rollout.Pool{ID: id, Namespace: pool.Key.Namespace, Labels: pool.Labels}); governed {
+			if out == nil {
+				out = map[string]rollout.Permit{}
+			}
+			out[pool.Key.String()] = permit
+		}
+	}
+	return out
+}
+
+// errWithdrawn keeps a write back that a permit allowed which is withdrawn since.
+var errWithdrawn = errors.New("a rollout was held since the pass began: it begins anew")
+
+// withdrawn fails where a pool of the pass may do less than when it began.
+func (r *rollouts) withdrawn(began map[string][]rollout.Permit) error {
+	for source, permits := range began {
+		record, err := r.ledger.Read(source)
+		if err != nil {
+			return err
+		}
+		for _, had := range permits {
+			if now, is := record.PermitOf(had.ID); !is || now.Hash != had.Hash || now.Share < had.Share {
+				return errWithdrawn
+			}
+		}
+	}
+	return nil
+}
+
+// heed has pools looked at whose permits another member has written.
+func (r *rollouts) heed() {
+	for source := range r.app.gen.Load().followers {
+		now, err := r.ledger.Read(source)
+		if err != nil {
+			r.app.log.Error("the record of rollouts cannot be read", "source", source, "error", err)
+			continue
+		}
+		if old := r.heeded[source]; old == nil || old.Seq != now.Seq {
+			if r.heeded[source] = now; old != nil {
+				r.changed(old, now)
+			}
+		}
+	}
+	r.wake()
+}
+
+// retry lets what was stopped of a target be rolled out again.
+func (r *rollouts) retry(target string) error {
+	t, _ := r.app.board.Target(target)
+	record, err := r.ledger.Read(t.Source)
+	if err != nil || !slices.ContainsFunc(record.Bad, func(b rollout.Bad) bool { return b.Target == target }) {
+		return err
+	}
+	return r.ledger.Change(nil, t.Source, func(now rollout.Record) (rollout.Record, error) {
+		next, _ := now.Retry(target, nil)
+		return next, nil
+	})
+}

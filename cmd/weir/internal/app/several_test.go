@@ -1,0 +1,694 @@
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/source/transport"
+)
+
+// several are daemons of one instance over one engine.
+type several struct {
+	*world
+	store *coordtest.Memory
+	keys  []string
+	// load reads the configuration again, that of the member whose name is reloads.
+	load    func() (*config.Config, error)
+	reloads string
+	// poll is the time between two looks at Git; 0 for that of every test.
+	poll time.Duration
+	// hooks has members look at Git and at pull requests when a webhook says so.
+	hooks bool
+}
+
+// newSeveral has member a speak for the source, and member b apply, as long as they live.
+func newSeveral(t testing.TB) *several {
+	t.Helper()
+	s := &several{world: newWorld(t, quickAWS()), store: coordtest.NewMemory()}
+	s.keys = []string{crew.SourceKey(transport.ID(s.repo.URL())), crew.ScopeKey("aws", "000000000000", "eu-west-1", s.url)}
+	// Nobody knows of an owner in an empty engine, so the first one would wait for a lease
+	// that somebody may have. These keys were released.
+	e := coord.New(s.store, coord.Options{})
+	m, err := e.Join(t.Context(), coord.Member{Name: "before"}, coord.TTL)
+	for _, key := range s.keys {
+		if err == nil {
+			var o coord.Owner
+			if o, err = m.Take(t.Context(), key, coord.Owner{}); err == nil {
+				err = m.Release(t.Context(), o)
+			}
+		}
+	}
+	for key, name := range map[string]string{s.keys[0]: "a", s.keys[1]: "b"} {
+		op := coord.Op{Key: "coord/pin/" + key, Value: []byte(`{"member":"` + name + `"}`), If: coord.Any}
+		if err == nil {
+			_, err = m.Write(t.Context(), coord.Write{Ops: []coord.Op{op}})
+		}
+	}
+	if err = errors.Join(err, m.Leave(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// member is one of them.
+type member struct {
+	*App
+	stop func()
+}
+
+// settings are those of a member, in a directory of its own with the keys of all.
+func (s *several) settings(name string) *config.Config {
+	s.t.Helper()
+	c := s.config()
+	if s.hooks {
+		c = s.hooked()
+	}
+	c.StateDir = filepath.Join(s.dir, name)
+	if s.poll != 0 {
+		c.Sources[0].Interval = s.poll
+	}
+	key := filepath.Join(c.StateDir, "digest.key")
+	if err := errors.Join(os.MkdirAll(c.StateDir, 0o700), os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600)); err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+func (s *several) member(name string) *member {
+	s.t.Helper()
+	return s.memberOver(name, s.store)
+}
+
+// memberOver reaches the engine by a way of its own.
+func (s *several) memberOver(name string, store coord.Store) *member {
+	s.t.Helper()
+	s.engine, s.name = coord.New(store, coord.Options{}), name
+	defer func() { s.engine, s.name = nil, "" }()
+	a, stop := s.startConfig(s.settings(name), s.load)
+	return &member{a, stop}
+}
+
+// owned waits until a member owns a key.
+func (s *several) owned(key string, m *member) {
+	s.t.Helper()
+	eventually(s.t, "the owner of "+key, func() string {
+		if m.crew.Lease(key) == nil {
+			return "it does not own it"
+		}
+		return ""
+	})
+}
+
+func (s *several) scope() string  { return s.keys[1] }
+func (s *several) source() string { return s.keys[0] }
+
+// One member owns the account and region and applies; the other shows the same, and goes on
+// when the first one stops.
+func TestAnotherMemberTakesOver(t *testing.T) {
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b := s.member("a"), s.member("b")
+	defer a.stop()
+	s.owned(s.scope(), b)
+	for _, m := range []*member{a, b} {
+		converged(t, m.App, first, 1)
+	}
+	if n := s.aws.CallCounts()["autoscaling:CreateAutoScalingGroup"]; n != 1 {
+		t.Errorf("the group was made %d times: %v", n, s.writes())
+	}
+	if a.passes.owns("prod") || len(a.passes.run) > 0 {
+		t.Error("a member passes over what another owns")
+	}
+	began := time.Now()
+	b.stop()
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
+	second := s.repo.Commit("second")
+	converged(t, a.App, second, 1)
+	t.Logf("the other member had applied a commit %s after the first one was told to stop", time.Since(began))
+	if got := s.query("autoscaling", "DescribeAutoScalingGroups"); !strings.Contains(got, "<MaxSize>4</MaxSize>") {
+		t.Errorf("AWS has %s", got)
+	}
+	told := 0
+	for _, e := range a.board.Events() {
+		if e.Kind == "group-created" {
+			told++
+		}
+	}
+	if told > 1 {
+		t.Errorf("that the group was made is told %d times", told)
+	}
+}
+
+// Whichever member is asked, none writes to a suspended target, and all follow the resumption.
+func TestASuspensionOnOneMemberHoldsAnother(t *testing.T) {
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b := s.member("a"), s.member("b")
+	defer a.stop()
+	defer b.stop()
+	converged(t, b.App, first, 1)
+	if _, err := a.book.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	s.aws.ResetCalls()
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
+	second := s.repo.Commit("second")
+	for _, m := range []*member{a, b} {
+		eventually(t, "the plan that is held", func() string {
+			r, _ := m.board.Target("prod")
+			if r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 || r.Last.Plan.Empty() {
+				return fmt.Sprintf("%+v", r.Last)
+			}
+			return ""
+		})
+	}
+	if wrote := s.writes(); len(wrote) > 0 {
+		t.Errorf("written while suspended: %v", wrote)
+	}
+	if _, err := a.book.Resume("prod", "", false); err != nil {
+		t.Fatal(err)
+	}
+	converged(t, b.App, second, 1)
+}
+
+// A pass that began before somebody suspended its target writes nothing more once that is
+// known: not even the next step of a pool.
+func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
+	s := newSeveral(t)
+	var a, b *member
+	var armed atomic.Bool
+	s.before = func(body string) {
+		if strings.Contains(body, "Action=CreateLaunchTemplateVersion") && armed.CompareAndSwap(true, false) {
+			_, err := a.book.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour)
+			if err = errors.Join(err, b.crew.Sync(context.Background())); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b = s.member("a"), s.member("b")
+	defer a.stop()
+	defer b.stop()
+	converged(t, b.App, first, 1)
+	s.aws.ResetCalls()
+	armed.Store(true)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.xlarge", 3)}))
+	second := s.repo.Commit("second")
+	eventually(t, "the plan that is held", func() string {
+		r, _ := b.board.Target("prod")
+		if r.Last == nil || r.Last.Revision != second || !r.Last.Suspended || r.Last.Plan == nil || r.Last.Plan.Empty() {
+			return fmt.Sprintf("%+v", r.Last)
+		}
+		return ""
+	})
+	if wrote := s.writes(); !slices.Equal(wrote, []string{"CreateLaunchTemplateVersion"}) {
+		t.Errorf("written: %v", wrote)
+	}
+	for key := range b.passes.memory.batches {
+		if err := (peers{a.App}).fence(key).MayBegin(); err == nil {
+			t.Error("who does not own it may write")
+		}
+	}
+}
+
+// One member speaks for a source: each status of a commit is written once, and none by the
+// one that applies. When it stops, the other goes on where it was.
+func TestACommitGetsEachStatusOnce(t *testing.T) {
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b := s.member("a"), s.member("b")
+	defer b.stop()
+	s.told(first, "fleet/apply", "success", "1 pool created")
+	s.told(first, "fleet/apply/prod", "success", "1 pool created")
+	a.stop()
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
+	second := s.repo.Commit("second")
+	s.told(second, "fleet/apply", "success", "1 pool updated")
+	a = s.member("a")
+	defer a.stop()
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
+	third := s.repo.Commit("third")
+	s.told(third, "fleet/apply", "success", "1 pool updated")
+	for _, sha := range []string{first, second, third} {
+		for _, context := range []string{"fleet/apply", "fleet/apply/prod"} {
+			if states := s.forge.states(sha, context); !succeeded(states) {
+				t.Errorf("%s of %s went through %s", context, short(sha), states)
+			}
+		}
+	}
+	s.eachStatusOnce()
+}
+
+// eachStatusOnce fails if a status was written twice in the same words.
+func (s *several) eachStatusOnce() {
+	s.t.Helper()
+	s.forge.mu.Lock()
+	defer s.forge.mu.Unlock()
+	for sha, list := range s.forge.statuses {
+		seen := map[string]bool{}
+		for _, st := range list {
+			if key := fmt.Sprint(st["context"], st["state"], st["description"]); seen[key] {
+				s.t.Errorf("%s got a status twice: %s", short(sha), key)
+			} else {
+				seen[key] = true
+			}
+		}
+	}
+}
+
+// A comment is read by the member that speaks for the source, and what it approves runs on
+// the one that owns the account.
+func TestAnApprovalByCommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
+	s := newSeveral(t)
+	s.extra = "  apply: as-reviewed\n"
+	s.forge.levels["reviewer"] = "write"
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b := s.member("a"), s.member("b")
+	defer a.stop()
+	defer b.stop()
+	eventually(t, "the first plan", func() string {
+		if r, _ := a.board.Target("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
+			return "there is no plan"
+		}
+		return ""
+	})
+	r, _ := a.board.Target("prod")
+	if _, err := a.book.Approve(r.Last.Plan.Digest(), "somebody"); err != nil {
+		t.Fatal(err)
+	}
+	converged(t, b.App, first, 1)
+	head := s.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
+	s.told(head, "fleet/plan", "success", "")
+	s.forge.say(1, "reviewer", "weir approve")
+	eventually(t, "the approval", func() string {
+		if len(b.book.Read().Approvals) == 0 {
+			return "none is known to the owner"
+		}
+		return ""
+	})
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
+	merge := s.repo.Commit("merge")
+	for _, m := range []*member{b, a} {
+		converged(t, m.App, merge, 1)
+	}
+	if got := s.query("autoscaling", "DescribeAutoScalingGroups"); !strings.Contains(got, "<MaxSize>5</MaxSize>") {
+		t.Errorf("AWS has %s", got)
+	}
+}
+
+// way is one member's way to the engine.
+type way struct {
+	*coordtest.Memory
+	cut atomic.Bool
+}
+
+var errCut = errors.New("no route to host")
+
+func (w *way) err() error {
+	if w.cut.Load() {
+		return errCut
+	}
+	return nil
+}
+
+func (w *way) Enter(ctx context.Context, random string, m coord.Member, ttl time.Duration) (coord.Entered, error) {
+	if err := w.err(); err != nil {
+		return coord.Entered{}, err
+	}
+	return w.Memory.Enter(ctx, random, m, ttl)
+}
+
+func (w *way) Renew(ctx context.Context, session string, m *coord.Member) (time.Duration, error) {
+	if err := w.err(); err != nil {
+		return 0, err
+	}
+	return w.Memory.Renew(ctx, session, m)
+}
+
+func (w *way) Poll(ctx context.Context) (coord.Poll, error) {
+	if err := w.err(); err != nil {
+		return coord.Poll{}, err
+	}
+	return w.Memory.Poll(ctx)
+}
+
+func (w *way) Commit(ctx context.Context, t coord.Txn) error {
+	if err := w.err(); err != nil {
+		return err
+	}
+	return w.Memory.Commit(ctx, t)
+}
+
+// A member that cannot reach the engine writes nothing, though it still reaches AWS and Git:
+// not while it has its lease, as it cannot read what people asked for, and not afterwards.
+// The other one takes over when the lease has surely ended.
+func TestAMemberThatIsCutOffWritesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a lease has to end")
+	}
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	ways := &way{Memory: s.store}
+	a, b := s.member("a"), s.memberOver("b", ways)
+	defer a.stop()
+	converged(t, b.App, first, 1)
+	key := func() reconciler.ScopeKey {
+		b.passes.mu.Lock()
+		defer b.passes.mu.Unlock()
+		for key := range b.passes.of {
+			return key
+		}
+		t.Fatal("nothing is owned")
+		return reconciler.ScopeKey{}
+	}()
+	if err := (peers{b.App}).fence(key).MayBegin(); err != nil {
+		t.Fatal(err)
+	}
+	ways.cut.Store(true)
+	cut := time.Now()
+	time.Sleep(coord.InputsWithin)
+	if err := (peers{b.App}).fence(key).MayBegin(); err == nil {
+		t.Error("a member that is cut off may write")
+	}
+	s.aws.ResetCalls()
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
+	second := s.repo.Commit("second")
+	s.owned(s.scope(), a)
+	took := time.Since(cut)
+	if least := coord.TTL - coord.RenewEvery - time.Second; took < least {
+		t.Errorf("it was taken over after %s", took)
+	}
+	converged(t, a.App, second, 1)
+	t.Logf("taken over %s and applied %s after the cut", took, time.Since(cut))
+	for _, c := range s.aws.Calls() {
+		if c.Write && c.Time.Before(cut.Add(coord.TTL-coord.RenewEvery)) {
+			t.Errorf("%s is written %s after the cut", c.Operation, c.Time.Sub(cut))
+		}
+	}
+	ways.cut.Store(false)
+	converged(t, b.App, second, 1) // it shows again what the other one does
+	eventually(t, "its return", func() string {
+		if b.crew.Keeper().Session() == nil {
+			return "it has not joined again"
+		}
+		return ""
+	})
+	b.stop()
+}
+
+// A reload changes nothing of what is owned, and who speaks goes on.
+func TestAReloadKeepsWhatIsOwned(t *testing.T) {
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	s.load = func() (*config.Config, error) { return s.settings(s.reloads), nil }
+	a, b := s.member("a"), s.member("b")
+	defer a.stop()
+	defer b.stop()
+	converged(t, b.App, first, 1)
+	s.told(first, "fleet/apply", "success", "")
+	leases := []*coord.Lease{a.crew.Lease(s.source()), b.crew.Lease(s.scope())}
+	for _, m := range []*member{a, b} {
+		before := m.gen.Load()
+		s.reloads = filepath.Base(before.config.StateDir)
+		m.configChanged()
+		eventually(t, "the reload", func() string {
+			if m.gen.Load() == before {
+				return "there is none"
+			}
+			return ""
+		})
+	}
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
+	second := s.repo.Commit("second")
+	s.told(second, "fleet/apply", "success", "1 pool updated")
+	if got := []*coord.Lease{a.crew.Lease(s.source()), b.crew.Lease(s.scope())}; !slices.Equal(got, leases) {
+		t.Errorf("owned by leases %v, before by %v", got, leases)
+	}
+}
+
+// A webhook that reaches a member that does not read the source, and a command there, make
+// the one look that does.
+func TestAHintThatReachesOneMemberIsHeededByAnother(t *testing.T) {
+	s := newSeveral(t)
+	s.poll = time.Hour
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b := s.member("a"), s.member("b")
+	defer a.stop()
+	defer b.stop()
+	converged(t, b.App, first, 1)
+	if f := b.gen.Load().followers["pools"]; f.leads() {
+		t.Fatal("the member reads the source itself")
+	}
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
+	second := s.repo.Commit("second")
+	b.gen.Load().followers["pools"].Nudge() // as a webhook does
+	converged(t, b.App, second, 1)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
+	third := s.repo.Commit("third")
+	if got, err := (daemon{b.App}).Reconcile(nil, true); err != nil || !slices.Equal(got, []string{"prod"}) {
+		t.Errorf("passes over %v", got)
+	}
+	for _, m := range []*member{b, a} {
+		converged(t, m.App, third, 1)
+	}
+}
+
+// A source's owner that cannot read it makes no progress with it, so its lease goes to a member that can.
+func TestWhoCannotReadASourceMakesNoProgressWithIt(t *testing.T) {
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b := s.member("a"), s.member("b")
+	defer a.stop()
+	defer b.stop()
+	s.owned(s.source(), a)
+	goes := func(want bool) {
+		t.Helper()
+		eventually(t, "progress", func() string {
+			if got := (peers{a.App}).goesOn(s.source(), time.Now()); got != want {
+				return fmt.Sprint("progress: ", got)
+			}
+			return ""
+		})
+	}
+	converged(t, a.App, first, 1)
+	goes(true)
+	s.repo.Down(true)
+	goes(false)
+	s.repo.Down(false)
+	goes(true)
+}
+
+// An owner that cannot fetch the commit that was published makes no progress with its accounts.
+func TestWhoCannotFetchTheHeadMakesNoProgress(t *testing.T) {
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b := s.member("a"), s.member("b")
+	defer a.stop()
+	defer b.stop()
+	converged(t, b.App, first, 1)
+	goes := func(want bool) {
+		t.Helper()
+		eventually(t, "progress", func() string {
+			if got := (peers{b.App}).goesOn(s.scope(), time.Now()); got != want {
+				return fmt.Sprint("progress: ", got)
+			}
+			return ""
+		})
+	}
+	goes(true)
+	s.repo.Down(true)
+	f := a.gen.Load().followers["pools"]
+	// As if the owner of the source still reached Git.
+	if err := a.crew.Lead(a.crew.Lease(s.source()), f.view.ID, "pools", strings.Repeat("a", 40), ""); err != nil {
+		t.Fatal(err)
+	}
+	goes(false)
+	if err := a.crew.Lead(a.crew.Lease(s.source()), f.view.ID, "pools", first, ""); err != nil {
+		t.Fatal(err)
+	}
+	goes(true)
+	s.repo.Down(false)
+}
+
+// A member that gets a lost account and region again passes over it at once, without asking first whose account it is.
+func TestWhatWasLostAndIsOwnedAgainIsPassedOver(t *testing.T) {
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a := s.member("a")
+	defer a.stop()
+	wire := coordtest.NewWire(s.store)
+	c := s.settings("b")
+	c.Interval = time.Hour
+	s.engine, s.name = coord.New(wire, coord.Options{}), "b"
+	app, stop := s.startConfig(c, nil)
+	defer stop()
+	b := &member{app, stop}
+	converged(t, b.App, first, 1)
+	before := b.crew.Lease(s.scope())
+	wire.Cut()
+	eventually(t, "the loss", func() string {
+		if b.crew.Lease(s.scope()) != nil {
+			return "it owns it still"
+		}
+		return ""
+	})
+	wire.Mend()
+	var l *coord.Lease
+	eventually(t, "the account and region", func() string {
+		if l = b.crew.Lease(s.scope()); l == nil || l == before {
+			return "it does not own it"
+		}
+		return ""
+	})
+	eventually(t, "passes", func() string {
+		b.passes.mu.Lock()
+		defer b.passes.mu.Unlock()
+		for _, of := range b.passes.of {
+			if of.lease == l {
+				return ""
+			}
+		}
+		return "there are none"
+	})
+}
+
+// A branch that comes back to a commit is a time of its own: who waits for a target knows
+// by its number whether the target has been looked at since.
+func TestACommitThatComesBackIsATimeOfItsOwn(t *testing.T) {
+	s := newSeveral(t)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	a, b := s.member("a"), s.member("b")
+	defer a.stop()
+	defer b.stop()
+	reported := func(revision string, seq int64) {
+		t.Helper()
+		for _, m := range []*member{a, b} {
+			eventually(t, "the report", func() string {
+				r, _ := m.board.Target("prod")
+				m.passes.mu.Lock()
+				wants := m.passes.memory.conditions["prod"].Seq
+				m.passes.mu.Unlock()
+				if r.Last == nil || r.Last.Revision != revision || r.Last.Seq != seq || wants != seq {
+					return fmt.Sprintf("%+v, wanted since %d", r.Last, wants)
+				}
+				return ""
+			})
+		}
+	}
+	reported(first, 1)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
+	second := s.repo.Commit("second")
+	reported(second, 2)
+	s.repo.Git("update-ref", "HEAD", first)
+	reported(first, 3)
+}
+
+// Where the engine goes back to what it was earlier, or is wiped, beneath daemons that run,
+// nothing is written until a person says so: a suspension may be gone, an approval be back.
+func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
+	if testing.Short() {
+		t.Skip("leases have to end")
+	}
+	for name, forget := range map[string]func(*several) func(){
+		"restored": func(s *several) func() { return s.store.Save() },
+		"wiped":    func(s *several) func() { return s.store.Wipe },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSeveral(t)
+			s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+			first := s.repo.Commit("first")
+			a, b := s.member("a"), s.member("b")
+			defer a.stop()
+			defer b.stop()
+			converged(t, b.App, first, 1)
+			back := forget(s)
+			if _, err := a.book.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the suspension", func() string {
+				if len(b.book.Read().Suspensions) == 0 {
+					return "it is not known"
+				}
+				return ""
+			})
+			s.aws.ResetCalls()
+			back()
+			s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
+			s.repo.Commit("second")
+			for _, m := range []*member{a, b} {
+				eventually(t, "the loss", func() string {
+					if r := m.book.Read(); r.Lost == nil || len(r.Suspensions) > 0 {
+						return fmt.Sprintf("%+v", r)
+					}
+					return ""
+				})
+			}
+			var owner *member
+			eventually(t, "an owner", func() string {
+				for _, m := range []*member{a, b} {
+					if m.crew.Lease(s.scope()) != nil && m.crew.Keeper().Session() != nil {
+						owner = m
+						return ""
+					}
+				}
+				return "there is none"
+			})
+			began := time.Now()
+			eventually(t, "a plan that is held", func() string {
+				r, _ := owner.board.Target("prod")
+				if r.Last == nil || r.Last.StartedAt.Before(began) || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 {
+					return fmt.Sprintf("%+v", r.Last)
+				}
+				return ""
+			})
+			if wrote := s.writes(); len(wrote) > 0 {
+				t.Errorf("written though a suspension is gone: %v", wrote)
+			}
+			if _, err := a.book.AcceptLoss(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the change", func() string {
+				if got := s.query("autoscaling", "DescribeAutoScalingGroups"); !strings.Contains(got, "<MaxSize>5</MaxSize>") {
+					return got
+				}
+				return ""
+			})
+			for _, m := range []*member{a, b} { // the one that does not own the account hears of it a moment later
+				eventually(t, "that nothing is lost", func() string {
+					if lost := m.book.Read().Lost; lost != nil {
+						return fmt.Sprintf("%+v", lost)
+					}
+					return ""
+				})
+			}
+		})
+	}
+}

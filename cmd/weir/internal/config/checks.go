@@ -1,0 +1,177 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/render/values"
+	"github.com/weir-gitops/weir/source/transport"
+)
+
+var (
+	instancePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	namePattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	// targetPattern leaves room for what placeholders stand for.
+	targetPattern     = regexp.MustCompile(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
+	dependencyPattern = regexp.MustCompile(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
+	// regionPattern is the form alone, for AWS adds regions.
+	regionPattern  = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
+	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
+	rolePattern    = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
+	kmsKeyPattern  = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
+	// sharedKeyPattern is that of a key without its aliases.
+	sharedKeyPattern = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
+	// ssmPattern is a path of AWS Systems Manager below which names still have room:
+	// a parameter has at most 15 levels, of which a join token takes five.
+	ssmPattern = regexp.MustCompile(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
+	// tablePattern are the names that DynamoDB takes.
+	tablePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+	// headerPattern are names of headers that no other part of a request uses.
+	headerPattern = regexp.MustCompile(`^[Xx]-[A-Za-z0-9-]{1,62}$|^[Rr]emote-[A-Za-z0-9-]{1,62}$`)
+)
+
+// Names and identifiers, by their form alone.
+var (
+	ValidInstance = instancePattern.MatchString
+	ValidName     = namePattern.MatchString // of a source or of a target without placeholders
+	ValidVar      = values.Name.MatchString
+	ValidKMSKey   = kmsKeyPattern.MatchString
+	ValidAccount  = accountPattern.MatchString
+	ValidRegion   = regionPattern.MatchString
+)
+
+func checkListen(text string) (wrong, help string) {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Sprintf("%q is no address", text), "write host:port, such as " + DefaultListen
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Sprintf("%q is no port", port), ""
+	}
+	return "", ""
+}
+
+func checkInterval(text string) (wrong, help string) {
+	if strings.HasPrefix(text, "-") {
+		wrong = "must be positive"
+	}
+	return wrong, ""
+}
+
+// webAddress is the address of something over HTTP, nil where the text is none.
+func webAddress(text string) *url.URL {
+	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return u
+	}
+	return nil
+}
+
+// checkPage refuses a path, as the page's own links begin without one.
+func checkPage(text string) (wrong, help string) {
+	if u := webAddress(text); u == nil || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Sprintf("%q is no such address", redact(text)), "write the page's address without a path, such as https://weir.example.com"
+	}
+	return "", ""
+}
+
+// CheckEndpoint says what is wrong with the URL of an AWS endpoint.
+func CheckEndpoint(raw string) error {
+	if u := webAddress(raw); u == nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%q is no http(s) URL of an endpoint", redact(raw))
+	}
+	return nil
+}
+
+func checkEndpoint(text string) (wrong, help string) {
+	if err := CheckEndpoint(text); err != nil {
+		wrong = err.Error()
+	}
+	return wrong, ""
+}
+
+func checkAWSEndpoint(text string) (wrong, help string) {
+	if text == EmbeddedEndpoint {
+		return "", ""
+	}
+	return checkEndpoint(text)
+}
+
+func checkEtcd(text string) (wrong, help string) {
+	if u := webAddress(text); u == nil || u.Port() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Sprintf("%q is no http(s) address of an etcd member", redact(text)), "write it with its port, such as https://etcd-0:2379"
+	}
+	return "", ""
+}
+
+func checkSource(text string) (wrong, help string) {
+	if _, err := transport.SchemeOf(text); err != nil {
+		wrong = err.Error()
+	}
+	return wrong, ""
+}
+
+func checkProxy(text string) (wrong, help string) {
+	switch u, err := url.Parse(text); {
+	case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme):
+		return fmt.Sprintf("%q is no http, https or socks5 URL", redact(text)), ""
+	case u.User != nil:
+		return "the URL carries credentials, which are not kept in the configuration", "give proxyAuth with username and passwordFile"
+	}
+	return "", ""
+}
+
+// checkReceiver shows nothing of the address, much of which may be secret.
+func checkReceiver(text string) (wrong, help string) {
+	switch u := webAddress(text); {
+	case u == nil || u.Fragment != "":
+		return "this is no http(s) address", "write it like https://hooks.example.com/weir"
+	case u.User != nil:
+		return "the address carries credentials, which are not kept in the configuration", "the receiver knows weir by the signature"
+	}
+	return "", ""
+}
+
+func checkPath(text string) (wrong, help string) {
+	if _, err := target.ParseGlob(text); err != nil {
+		wrong = err.Error()
+	}
+	return wrong, ""
+}
+
+// SSMPrefixFault says why weir cannot keep parameters below a prefix and what to
+// write, "" where it can.
+func SSMPrefixFault(prefix string) (why, wayOut string) {
+	root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
+	switch {
+	case !ssmPattern.MatchString(prefix):
+		return fmt.Sprintf("%q is no prefix of parameters", prefix),
+			"write it like /weir: up to eight parts of letters, digits, dots, dashes and underscores, each after a slash, and none at the end"
+	case strings.HasPrefix(root, "aws") || strings.HasPrefix(root, "ssm"):
+		return "AWS keeps names that begin with aws or ssm for itself", "write another one, such as /weir"
+	}
+	return "", ""
+}
+
+func checkZone(text string) (wrong, help string) {
+	if _, err := (target.Window{Timezone: text}).Zone(); err != nil {
+		return fmt.Sprintf("%q is no time zone", text), "write an IANA name such as Europe/Berlin or UTC"
+	}
+	return "", ""
+}
+
+// redact drops what may be credentials from a text that is no proper URL.
+func redact(raw string) string {
+	if before, _, query := strings.Cut(raw, "?"); query {
+		raw = before + "?…"
+	}
+	if at := strings.LastIndex(raw, "@"); at >= 0 {
+		return "…" + raw[at:]
+	}
+	return raw
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/state/files"
+	"github.com/weir-gitops/weir/reconciler/target"
+)
+
+// Coordination lets several daemons of one instance share its work over an existing engine: dynamodb or etcd. Without it one daemon is alone, and
+// needs nothing but its stateDir.
+type Coordination struct {
+	DynamoDB DynamoDB `yaml:"dynamodb"`
+	Etcd     Etcd     `yaml:"etcd"`
+	// KeysFile holds what encrypts the keys of digests and logins that all daemons of the
+	// instance have, the same for every daemon: 32 random bytes in base64 a line, as openssl
+	// rand -base64 32 prints. The first line encrypts, and all decrypt. It or kmsKeyARNs is
+	// required.
+	KeysFile string `yaml:"keysFile"`
+	// KMSKeyARNs are keys of AWS KMS that do so, asked with the daemon's own credentials:
+	// the first encrypts, and all decrypt. With keysFile, that one decrypts alone.
+	KMSKeyARNs []string `yaml:"kmsKeyARNs"`
+}
+
+// DynamoDB is a table of Amazon DynamoDB, reached with the daemon's own credentials.
+type DynamoDB struct {
+	// Table is the table's name. weir does not make the table, and each instance has one of
+	// its own.
+	Table  string `yaml:"table"`
+	Region string `yaml:"region"`
+	// EndpointURL takes the place of the service's own address; aws.endpoint does not.
+	EndpointURL string `yaml:"endpointURL"`
+}
+
+// Etcd is a cluster of etcd 3.4 or newer.
+type Etcd struct {
+	// Endpoints are the members' addresses for clients, such as https://etcd-0:2379.
+	Endpoints []string `yaml:"endpoints"`
+	// CertFile holds the client's certificate in PEM, and keyFile its private key.
+	CertFile string `yaml:"certFile"`
+	KeyFile  string `yaml:"keyFile"`
+	// CAFile holds PEM certificates of the authorities that are trusted in place of the
+	// system's.
+	CAFile string `yaml:"caFile"`
+	// UsernameFile holds the name of etcd's user, and passwordFile the password.
+	UsernameFile string `yaml:"usernameFile"`
+	PasswordFile string `yaml:"passwordFile"`
+}
+
+// Several reports whether there may be other daemons of the instance.
+func (c *Config) Several() bool { return c.Coordination.Engine() != "" }
+
+// Engine names the engine, empty where one daemon is alone.
+func (c Coordination) Engine() string {
+	switch {
+	case c.DynamoDB != DynamoDB{}:
+		return "dynamodb"
+	case !reflect.ValueOf(c.Etcd).IsZero():
+		return "etcd"
+	}
+	return ""
+}
+
+// Same reports whether both say the same.
+func (c Coordination) Same(other Coordination) bool { return reflect.DeepEqual(c, other) }
+
+// setDefaults makes paths absolute.
+func (c *Coordination) setDefaults(base string) {
+	target.Absolute(base, &c.KeysFile, &c.Etcd.CertFile, &c.Etcd.KeyFile, &c.Etcd.CAFile, &c.Etcd.UsernameFile, &c.Etcd.PasswordFile)
+}
+
+func (v *validator) coordination() {
+	const at = "coordination"
+	dynamo, etcd := v.written(at+".dynamodb"), v.written(at+".etcd")
+	switch {
+	case !v.written(at):
+		return
+	case dynamo && etcd:
+		v.fault(at, "bad-value", "leave one of them out: members that use another engine do not see each other", "dynamodb and etcd are two engines, and an instance has one")
+	case !dynamo && !etcd:
+		v.fault(at, "missing-key", "write dynamodb: {table: …, region: …} or etcd: {endpoints: […]}; or leave coordination out where one daemon is alone", "an engine is required")
+	}
+	if v.config.AWS.Endpoint == EmbeddedEndpoint {
+		v.fault("aws.endpoint", "bad-value", "run weir emulator beside them, and give its address", "each daemon would have an embedded AWS of its own, and there may be several")
+	}
+	if v.config.Coordination.KeysFile == "" && len(v.config.Coordination.KMSKeyARNs) == 0 {
+		v.fault(at+".keysFile", "missing-key", goodKey+"; or name a key of AWS KMS in kmsKeyARNs", "a file with the instance's key is required")
+	}
+	v.encrypted(at+".dynamodb.endpointURL", v.config.Coordination.DynamoDB.EndpointURL)
+	v.etcd(at+".etcd", v.config.Coordination.Etcd)
+}
+
+func (v *validator) etcd(at string, e Etcd) {
+	tls, seen := e.CertFile != "" || e.KeyFile != "" || e.CAFile != "", map[string]bool{}
+	for i, address := range e.Endpoints {
+		at := fmt.Sprintf("%s.endpoints[%d]", at, i)
+		switch {
+		case seen[address]:
+			v.fault(at, "duplicate-name", "", "%q is there twice", redact(address))
+		case tls && strings.HasPrefix(address, "http:"):
+			v.fault(at, "bad-value", "write https://, or leave certFile, keyFile and caFile out", "certFile, keyFile and caFile are for https")
+		}
+		seen[address] = true
+		v.encrypted(at, address)
+	}
+	if (e.CertFile == "") != (e.KeyFile == "") {
+		v.fault(at, "missing-key", "", "certFile and keyFile go together")
+	}
+	if (e.UsernameFile == "") != (e.PasswordFile == "") {
+		v.fault(at, "missing-key", "", "usernameFile and passwordFile go together")
+	}
+}
+
+// encrypted refuses an engine that is reached over a network without TLS: who reads and
+// changes what is sent decides what is approved.
+func (v *validator) encrypted(at, raw string) {
+	u := webAddress(raw)
+	if u == nil || u.Scheme != "http" {
+		return // or it has been said
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		v.fault(at, "not-encrypted", "write https://", "%s is on another machine, and without TLS the records can be read and changed on their way", u.Host)
+	}
+}
+
+// coordinationFiles looks at the files that the engine is reached with. An unreadable
+// one is an error here: without it the daemon has no engine, and so cannot start.
+func (v *validator) coordinationFiles() {
+	c := v.config.Coordination
+	for _, f := range []struct{ key, file string }{
+		{"keysFile", c.KeysFile}, {"etcd.certFile", c.Etcd.CertFile}, {"etcd.keyFile", c.Etcd.KeyFile}, {"etcd.caFile", c.Etcd.CAFile},
+		{"etcd.usernameFile", c.Etcd.UsernameFile}, {"etcd.passwordFile", c.Etcd.PasswordFile},
+	} {
+		if f.file == "" {
+			continue
+		}
+		at := "coordination." + f.key
+		if _, err := os.ReadFile(f.file); err != nil {
+			v.fault(at, "credential-file", "make the file, and let the user who runs weir read it", "%v", err)
+		} else if ruleOf(at).credential {
+			v.credential(at, f.file)
+		}
+	}
+	if c.KeysFile == "" {
+		return
+	}
+	if _, err := files.ReadKeys(c.KeysFile); err != nil && !errors.As(err, new(*fs.PathError)) { // that has been said
+		v.fault("coordination.keysFile", "credential-file", goodKey, "%v", err)
+	}
+}

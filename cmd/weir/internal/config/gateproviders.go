@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/target"
+)
+
+// Prometheus is the type of a gate provider that speaks Prometheus's API.
+const Prometheus = "prometheus"
+
+// GateProvider is a server that answers queries of the gates of FleetRollouts. Git names
+// the provider and the query, and never an address or a credential.
+type GateProvider struct {
+	// Name is what gates name it by.
+	Name string `yaml:"name"`
+	// Type is prometheus, for Prometheus and all that speaks its API, such as Thanos and
+	// Mimir.
+	Type string `yaml:"type"`
+	// URL is its address, to which /api/v1/query is added. Redirects are not followed.
+	URL string `yaml:"url"`
+	// TokenFile holds a token that is sent in a Bearer header. Like the password's file, it
+	// is read for each query.
+	TokenFile string `yaml:"tokenFile"`
+	// Username is who logs in by basic authentication, in place of a token.
+	Username string `yaml:"username"`
+	// PasswordFile holds that user's password.
+	PasswordFile string `yaml:"passwordFile"`
+	// CAFile holds the certificates that sign the server's; without it the system's do.
+	CAFile string `yaml:"caFile"`
+}
+
+func (p *GateProvider) setDefaults(base string) {
+	target.Absolute(base, &p.TokenFile, &p.PasswordFile, &p.CAFile)
+}
+
+func (v *validator) gateProvider(at string, p *GateProvider) {
+	switch {
+	case p.TokenFile != "" && p.PasswordFile != "":
+		v.fault(at+".tokenFile", "bad-value", "keep one of the two", "there is a tokenFile and a passwordFile")
+	case p.Username != "" && p.PasswordFile == "":
+		v.fault(at+".username", "bad-value", "name the file with the password as passwordFile", "there is a username and no passwordFile")
+	case p.Username == "" && p.PasswordFile != "":
+		v.fault(at+".passwordFile", "bad-value", "name the user as username", "there is a passwordFile and no username")
+	}
+}
+
+// checkProvider takes an address without credentials and without a query.
+func checkProvider(text string) (wrong, help string) {
+	switch u := webAddress(text); {
+	case u == nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Sprintf("%q is no http(s) address of a server", redact(text)), "write it like https://prometheus.example.com"
+	case u.User != nil:
+		return "the address carries credentials, which are not kept in the configuration", "give username and passwordFile, or tokenFile"
+	}
+	return "", ""
+}
+
+// GateProviderFiles are the files that hold credentials of gate providers.
+func (c *Config) GateProviderFiles() []string {
+	var out []string
+	for _, p := range c.GateProviders {
+		out = append(out, p.TokenFile, p.PasswordFile)
+	}
+	return present(out...)
+}

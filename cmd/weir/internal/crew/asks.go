@@ -1,0 +1,81 @@
+package crew
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+)
+
+// Ask is a hint: something that any member that can should do soon. A lost one costs only time.
+type Ask struct {
+	// Source is one to look at, and Pull the number of a pull request with news, if any; or a pass over Targets is due.
+	Source  string    `json:"source,omitempty"`
+	Pulls   bool      `json:"pulls,omitempty"`
+	Pull    int64     `json:"pull,omitempty"`
+	Targets []string  `json:"targets,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// askFor is how long the engine keeps an ask: each member has read it by then.
+const askFor = time.Minute
+
+// Ask tells all members, this one included.
+func (c *Crew) Ask(ctx context.Context, a Ask) error {
+	s := c.keeper.Session()
+	if s == nil {
+		return fmt.Errorf("tell the other members: %w", coord.ErrLost)
+	}
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	a.At = time.Now().UTC()
+	value, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	ops := []coord.Op{{Key: fmt.Sprintf("%s%015d-%s", askPrefix, a.At.UnixMilli(), hex.EncodeToString(random[:])), Value: value, If: 0}}
+	for _, old := range c.mirror.Snapshot().List(askPrefix) {
+		var was Ask
+		if err := json.Unmarshal(old.Value, &was); (err != nil || a.At.Sub(was.At) > askFor) && len(ops) < coord.MaxOps/2 {
+			ops = append(ops, coord.Op{Key: old.Key, Delete: true, If: coord.Any})
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	if _, err := s.Write(ctx, coord.Write{Ops: ops}); err != nil {
+		return fmt.Errorf("tell the other members: %w", err)
+	}
+	_ = c.mirror.Sync(ctx) // else the next second's sync does
+	return nil
+}
+
+// AskSoon is Ask without waiting.
+func (c *Crew) AskSoon(a Ask) {
+	c.out.mu.Lock()
+	c.out.asks = append(c.out.asks, a)
+	c.out.mu.Unlock()
+	c.wake()
+}
+
+// Asks calls heed with each ask since its last call.
+func (c *Crew) Asks(heed func(Ask)) {
+	list := c.mirror.Snapshot().List(askPrefix)
+	now := make(map[string]bool, len(list))
+	for _, r := range list {
+		now[r.Key] = true
+		c.mu.Lock()
+		old := c.asks[r.Key]
+		c.mu.Unlock()
+		var a Ask
+		if !old && json.Unmarshal(r.Value, &a) == nil {
+			heed(a)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asks = now
+}

@@ -1,0 +1,155 @@
+package crew
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
+)
+
+// joined is a member over a wire, which owns a key.
+func joined(t *testing.T, store coord.Store, name, key string) (*Crew, *coordtest.Wire) {
+	t.Helper()
+	return joinedAs(t, store, name, key, nil)
+}
+
+func joinedAs(t *testing.T, store coord.Store, name, key string, begin func(*coord.Lease)) (*Crew, *coordtest.Wire) {
+	t.Helper()
+	wire := coordtest.NewWire(store)
+	c, err := Open(t.Context(), Options{
+		Begin:  begin,
+		Engine: coord.New(wire, coord.Options{Clock: coordtest.NewClock()}), Member: coord.Member{Name: name}, Logger: slog.New(slog.DiscardHandler),
+		Scopes: func() []coord.Scope {
+			if key == "" {
+				return nil
+			}
+			return []coord.Scope{{Key: key, Weight: 1}}
+		},
+		Work: func(l *coord.Lease) {
+			for l.Context().Err() == nil {
+				l.Progress()
+				select {
+				case <-l.Context().Done():
+				case <-time.After(5 * time.Second):
+				}
+			}
+		},
+		Tell: func(coord.Event) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = c.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	return c, wire
+}
+
+// A report of something that was done reaches the others though the engine was away when it
+// was made: no later report tells of that.
+func TestAReportOutlastsAnEngineThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		a, wire := joined(t, memory, "a", "scope/k")
+		b, _ := joined(t, memory, "b", "")
+		time.Sleep(30 * time.Second)
+		l := a.Lease("scope/k")
+		if l == nil {
+			t.Fatal("it owns nothing")
+		}
+		report := func(did bool, text string) {
+			a.Publish(l, "prod", did, []byte(text), func() ([]byte, error) { return []byte(text), nil })
+		}
+		report(false, "nothing to do")
+		time.Sleep(5 * time.Second)
+		wire.Arm(func(call string) coordtest.Fault { return coordtest.Fault{LoseRequest: call == "Commit"} })
+		report(true, "made the group")
+		time.Sleep(8 * time.Second)
+		report(false, "nothing to do at last")
+		wire.Mend()
+		time.Sleep(10 * time.Second)
+		var got []string
+		b.Reports(func(_ string, data []byte) { got = append(got, string(data)) })
+		if text := strings.Join(got, ", "); text != "made the group, nothing to do at last" {
+			t.Errorf("the other knows: %s", text)
+		}
+	})
+}
+
+// An attempt under way when a member hands a key over goes on as long as the lease, but none begins.
+func TestAnAttemptUnderWayIsNotCutByAHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := joined(t, coordtest.NewMemory(), "a", "scope/k")
+		time.Sleep(30 * time.Second)
+		_, done := a.Use("scope/k")
+		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		if err := fence.MayBegin(); err != nil {
+			t.Fatal(err)
+		}
+		handed := make(chan struct{})
+		go func() { defer close(handed); _ = a.Keeper().Drain(t.Context()) }()
+		for range 6 {
+			time.Sleep(time.Second)
+			if left := time.Until(fence.Until()); left < coord.TTL-coord.RenewEvery-coord.FenceCut-time.Second {
+				t.Errorf("it is cut in %s", left)
+			}
+			if fence.MayBegin() == nil {
+				t.Error("a key that is handed over is written to")
+			}
+			if l, _ := a.Use("scope/k"); l != nil {
+				t.Error("a key that is handed over is used")
+			}
+		}
+		done()
+		<-handed
+		if until := fence.Until(); !until.Before(time.Now()) {
+			t.Errorf("who owns it no more goes on for %s", time.Until(until))
+		}
+	})
+}
+
+// While waits until the work on a key is prepared.
+func TestWhatRunsWaitsUntilItIsPrepared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		prepared := false
+		a, _ := joinedAs(t, coordtest.NewMemory(), "a", "source/k", func(*coord.Lease) {
+			time.Sleep(3 * time.Second)
+			prepared = true
+		})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		ran := false
+		a.While(ctx, "source/k", func(context.Context, *coord.Lease) error {
+			ran = true
+			if !prepared {
+				t.Error("it began before")
+			}
+			return nil
+		})
+		if !ran {
+			t.Error("it never ran")
+		}
+	})
+}
+
+// An engine that is slow keeps no write back as long as what was read is not too old.
+func TestASlowEngineKeepsNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
+		time.Sleep(30 * time.Second)
+		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		wire.Arm(func(string) coordtest.Fault { return coordtest.Fault{Slow: 1600 * time.Millisecond} })
+		for range 30 {
+			time.Sleep(700 * time.Millisecond)
+			if err := fence.MayBegin(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

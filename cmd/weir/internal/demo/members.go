@@ -1,0 +1,116 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/weir-gitops/weir/reconciler/state/files"
+)
+
+// Member is one of several daemons of a demo, which is yet to be started.
+type Member struct {
+	Config string // its configuration file
+	Page   string // where its page is going to be
+	Log    string // a file for its log
+}
+
+// Etcd is an etcd on this machine, for daemons that share the work of a demo.
+type Etcd struct {
+	Address string
+	server  *embed.Etcd
+}
+
+// Close stops it.
+func (e *Etcd) Close() { e.server.Close() }
+
+// etcdWithin is how long etcd may take to start.
+const etcdWithin = time.Minute
+
+// StartEtcd starts one that keeps its data in the demo's directory.
+func (d *Demo) StartEtcd(ctx context.Context) (*Etcd, error) {
+	free := func() (url.URL, error) {
+		address, err := freeAddress(ctx, anyPort)
+		return url.URL{Scheme: "http", Host: address}, err
+	}
+	client, err := free()
+	if err != nil {
+		return nil, fmt.Errorf("start etcd: %w", err)
+	}
+	peer, err := free()
+	if err != nil {
+		return nil, fmt.Errorf("start etcd: %w", err)
+	}
+	c := embed.NewConfig()
+	c.Dir, c.LogLevel = filepath.Join(d.Dir, "etcd"), "fatal"
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	server, err := embed.StartEtcd(c)
+	if err != nil {
+		return nil, fmt.Errorf("start etcd: %w", err)
+	}
+	timer := time.NewTimer(etcdWithin)
+	defer timer.Stop()
+	select {
+	case <-server.Server.ReadyNotify():
+		return &Etcd{client.String(), server}, nil
+	case <-timer.C:
+		err = errors.New("it takes too long")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	server.Close()
+	return nil, fmt.Errorf("start etcd: %w", err)
+}
+
+const coordinationText = `coordination: # several daemons share the work of the instance
+  keysFile: keys
+  etcd: {endpoints: [%s]}
+`
+
+// Members configures n daemons that share an etcd. They are made anew each time, of the
+// demo's configuration as it is.
+func (d *Demo) Members(ctx context.Context, n int, etcd string) (out []Member, err error) {
+	text, err := os.ReadFile(d.Config)
+	if err != nil {
+		return nil, fmt.Errorf("make members: %w", err)
+	}
+	keys := filepath.Join(d.Dir, "keys")
+	if _, err := files.OpenKey(keys, "key of the instance", "all members need the new one"); err != nil {
+		return nil, fmt.Errorf("make members: %w", err)
+	}
+	found, err := readAddresses(d.Config)
+	if err != nil {
+		return nil, fmt.Errorf("make members: %w", err)
+	}
+	for i := 1; i <= n; i++ {
+		preferred := anyPort
+		if i == 1 {
+			preferred = found.page.or(anyPort)
+		}
+		page, err := freeAddress(ctx, preferred)
+		if err != nil {
+			return nil, fmt.Errorf("make members: %w", err)
+		}
+		name := fmt.Sprintf("member-%d", i)
+		m := Member{Config: filepath.Join(d.Dir, name+".yaml"), Page: "http://" + page, Log: filepath.Join(d.Dir, name+".log")}
+		own := string(found.with(page, d.AWS.URL()))
+		own = strings.Replace(own, "\nstateDir: state\n", "\nstateDir: state-"+name+"\n"+fmt.Sprintf(coordinationText, etcd), 1)
+		if own == string(text) || !strings.Contains(own, "\ncoordination:") {
+			return nil, fmt.Errorf("make members: %s has another stateDir than the demo wrote", d.Config)
+		}
+		if err := files.Write(m.Config, []byte(own)); err != nil {
+			return nil, fmt.Errorf("make members: %w", err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

@@ -1,0 +1,72 @@
+// Package engine opens what several daemons of an instance share, as their configuration
+// names it, with the keys that they share. An engine that refuses says what to do: who
+// reads the error is the one who set it up.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/dynamo"
+	"github.com/weir-gitops/weir/reconciler/coord/etcd"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/state/files"
+	"github.com/weir-gitops/weir/reconciler/state/keys"
+)
+
+// Called is told of each call to the engine: its name as in coord.Store, how it ended
+// (success, refused by the rules of leases and records, or error) and how long it took.
+type Called func(operation, result string, took time.Duration)
+
+// Open opens the engine of a configuration, nil where one daemon is alone. The caller
+// closes it. A nil clock is this machine's; called may be nil.
+func Open(ctx context.Context, c *config.Config, clock coord.Clock, called Called) (*coord.Engine, error) {
+	store, err := open(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("open coordination: %w", err)
+	}
+	if store == nil {
+		return nil, nil //nolint:nilnil // a daemon that is alone has no engine
+	}
+	if called != nil {
+		store = &counted{store, called}
+	}
+	return coord.New(store, coord.Options{Clock: clock}), nil
+}
+
+func open(ctx context.Context, c *config.Config) (coord.Store, error) {
+	switch shared := c.Coordination; shared.Engine() {
+	case "":
+		return nil, nil //nolint:nilnil // as Open
+	case "etcd":
+		e := shared.Etcd
+		return etcd.Open(ctx, etcd.Config{
+			Instance: c.Instance, Endpoints: e.Endpoints, CertFile: e.CertFile, KeyFile: e.KeyFile, CAFile: e.CAFile,
+			UsernameFile: e.UsernameFile, PasswordFile: e.PasswordFile,
+		})
+	default:
+		d := shared.DynamoDB
+		return dynamo.Open(ctx, dynamo.Config{Instance: c.Instance, Table: d.Table, Region: d.Region, EndpointURL: d.EndpointURL})
+	}
+}
+
+// Keys are the keys that the daemons of an instance share, in the records that they share.
+func Keys(c *config.Config, store state.Store) (keys.Ring, error) {
+	shared, r := c.Coordination, keys.Ring{Store: store, Instance: c.Instance}
+	for _, arn := range shared.KMSKeyARNs {
+		r.Ciphers = append(r.Ciphers, kmsKey{arn, c.AWS.Endpoint})
+	}
+	if shared.KeysFile != "" {
+		roots, err := files.ReadKeys(shared.KeysFile)
+		if err != nil {
+			return r, fmt.Errorf("read keysFile: %w", err)
+		}
+		for _, root := range roots {
+			r.Ciphers = append(r.Ciphers, keys.File(root))
+		}
+	}
+	return r, nil
+}

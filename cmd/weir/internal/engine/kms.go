@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/state/keys"
+)
+
+// kmsKey is a cipher by a key of AWS KMS, which is asked with the daemon's own credentials.
+// The encryption context says what is encrypted, so that a policy can allow an instance its
+// own keys alone, and CloudTrail shows which they were.
+type kmsKey struct{ arn, endpoint string }
+
+var _ keys.Cipher = kmsKey{}
+
+// Encrypt implements keys.Cipher.
+func (k kmsKey) Encrypt(ctx context.Context, plain []byte, about map[string]string) ([]byte, error) {
+	return k.ask(ctx, (*awscloud.KMS).Encrypt, plain, about)
+}
+
+// Decrypt implements keys.Cipher.
+func (k kmsKey) Decrypt(ctx context.Context, sealed []byte, about map[string]string) ([]byte, error) {
+	return k.ask(ctx, (*awscloud.KMS).Decrypt, sealed, about)
+}
+
+func (k kmsKey) ask(ctx context.Context, do func(*awscloud.KMS, context.Context, string, []byte, map[string]string) ([]byte, error), text []byte, about map[string]string) ([]byte, error) {
+	client := awscloud.NewKMS(sdk.Options{EndpointURL: k.endpoint}) // it is asked when a daemon starts, and never again
+	defer client.Close()
+	out, err := do(client, ctx, k.arn, text, about)
+	var e *observed.Error
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.As(err, &e) && (e.Code == "InvalidCiphertextException" || e.Code == "IncorrectKeyException"):
+		return nil, keys.ErrOther
+	case e != nil && e.Kind == observed.Denied:
+		return nil, fmt.Errorf("KMS key %s: %w (weir policy --daemon prints the statement; the key's own policy has to let the account's policies count)", k.arn, err)
+	}
+	return nil, fmt.Errorf("KMS key %s: %w", k.arn, err)
+}

@@ -1,0 +1,272 @@
+// Package handover moves work between the daemons of an instance when somebody asks for
+// it, and shows who has what.
+//
+// # Terms
+//
+// A member is asked to drain, which is to hand over all that it owns and to take nothing, or to take one scope or source. Members never call each
+// other: a request is a record, which any member writes and the addressed one heeds. It is for one process: the next one on the same machine is
+// another member. The caller hears that the member has done it, or that the request is only stored, because the member did not get to it in time. For
+// any other command, which is stored for the owners of its targets, the caller hears which of them have read it.
+package handover
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/members"
+)
+
+// drains is the prefix of records that ask a member to drain.
+const drains = "drain/"
+
+// drain is the value of such a record.
+type drain struct {
+	By string    `json:"by"`
+	At time.Time `json:"at"`
+}
+
+const (
+	// heedWithin is how long a caller waits until a member has done what it was asked.
+	heedWithin = 20 * time.Second
+	// writeWithin bounds one write, and readEvery how often the records are read meanwhile.
+	writeWithin = 5 * time.Second
+	readEvery   = 250 * time.Millisecond
+	// keepFor is how long the record of an asked member stays after the member is gone.
+	keepFor = time.Hour
+)
+
+// Options of a Dispatcher.
+type Options struct {
+	// Kind is the engine's, for people.
+	Kind string
+	// Member is this one's name.
+	Member string
+	Keeper *coord.Keeper
+	Mirror *coord.Mirror
+	// Wanted returns what somebody should own.
+	Wanted func() []members.Wanted
+	Logger *slog.Logger
+}
+
+// Dispatcher asks members to move work, and shows them.
+type Dispatcher struct {
+	o     Options
+	watch members.Watch
+}
+
+var _ commands.Crew = (*Dispatcher)(nil)
+
+// New makes a Dispatcher. It heeds nothing until it runs.
+func New(o Options) *Dispatcher { return &Dispatcher{o: o} }
+
+// Run watches who has what, and heeds requests to this member, until ctx ends.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	var work sync.WaitGroup
+	defer work.Wait()
+	drained := false
+	heard := map[string]bool{}
+	for {
+		synced := d.o.Mirror.Synced()
+		now := d.o.Mirror.Snapshot()
+		d.see(now)
+		d.hear(ctx, now, heard)
+		asked := now.Get(drains+d.o.Member).Version != 0
+		switch {
+		case asked && !drained:
+			drained = true
+			work.Go(func() {
+				if err := d.o.Keeper.Drain(ctx); err != nil && ctx.Err() == nil {
+					d.o.Logger.Error("cannot hand everything over", "error", err)
+				}
+			})
+		case !asked && drained:
+			if err := d.o.Keeper.Undrain(ctx); err != nil {
+				d.o.Logger.Warn("cannot tell the others yet that this member takes work again", "error", err)
+			}
+			drained = false
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-synced:
+		}
+	}
+}
+
+func (d *Dispatcher) see(now *coord.Snapshot) {
+	d.watch.See(time.Now(), d.o.Member, now.Alive, now.Owners, d.o.Wanted())
+}
+
+// View says who shares the work, and who owns what, by the last read.
+func (d *Dispatcher) View() members.View {
+	v := d.watch.View()
+	age, _ := d.o.Mirror.Age()
+	v.Engine = members.Engine{Kind: d.o.Kind, ID: d.o.Mirror.Snapshot().Engine, Lag: age.Seconds()}
+	if err := d.o.Mirror.Err(); err != nil {
+		v.Engine.Error = err.Error()
+	}
+	return v
+}
+
+// Drain implements commands.Crew.
+func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved, error) {
+	now, err := d.read(ctx)
+	if err != nil {
+		return commands.Moved{}, err
+	}
+	out := commands.Moved{Member: cmp.Or(m.Member, d.o.Member), Undo: m.Undo}
+	if _, err := d.member(now, out.Member); err != nil {
+		return out, err
+	}
+	if !m.Undo && !slices.ContainsFunc(now.Alive, func(a coord.Alive) bool {
+		return a.Member.Name != out.Member && !a.Member.Draining && now.Get(drains+a.Member.Name).Version == 0
+	}) {
+		return out, fault("start another daemon of the instance, or stop this one", "nobody could take over what %s owns", out.Member)
+	}
+	op := coord.Op{Key: drains + out.Member, Delete: m.Undo, If: coord.Any}
+	if op.Value, err = json.Marshal(drain{m.By, time.Now().UTC()}); err != nil {
+		return out, err
+	}
+	if err := d.write(ctx, append(d.over(now, out.Member), op)); err != nil {
+		return out, err
+	}
+	out.Heeded = d.await(ctx, func(now *coord.Snapshot) bool {
+		a, err := d.member(now, out.Member)
+		out.Left = 0
+		if err != nil {
+			return !m.Undo // it is gone, and owns nothing
+		}
+		for _, o := range now.Owners {
+			if o.Session == a.Session && !o.Released {
+				out.Left++
+			}
+		}
+		return a.Member.Draining != m.Undo && (m.Undo || out.Left == 0)
+	})
+	if m.Undo {
+		out.Left = 0
+	}
+	return out, nil
+}
+
+// over deletes requests to members that are gone for good: one that was cut off comes back under its name.
+func (d *Dispatcher) over(now *coord.Snapshot, except string) (out []coord.Op) {
+	for _, r := range now.List(drains) {
+		name := strings.TrimPrefix(r.Key, drains)
+		var asked drain
+		if json.Unmarshal(r.Value, &asked) == nil && time.Since(asked.At) < keepFor {
+			continue
+		}
+		if _, err := d.member(now, name); err != nil && name != except && len(out) < coord.MaxOps/2 {
+			out = append(out, coord.Op{Key: r.Key, Delete: true, If: coord.Any})
+		}
+	}
+	return out
+}
+
+// Take implements commands.Crew.
+func (d *Dispatcher) Take(ctx context.Context, m commands.Move) (commands.Moved, error) {
+	now, err := d.read(ctx)
+	if err != nil {
+		return commands.Moved{}, err
+	}
+	d.see(now)
+	view := d.watch.View()
+	out := commands.Moved{Member: cmp.Or(m.Member, d.o.Member)}
+	o, err := view.Find(m.Scope)
+	if err != nil {
+		return out, fault("weir members shows what there is", "%v", err)
+	}
+	out.Scope = o.Key
+	a, err := d.member(now, out.Member)
+	switch {
+	case err != nil:
+		return out, err
+	case a.Member.Draining || now.Get(drains+out.Member).Version != 0:
+		return out, fault("weir drain "+out.Member+" --undo lets it take work again", "%s drains", out.Member)
+	}
+	op, err := coord.Pin(o.Key, out.Member, time.Now())
+	if err != nil {
+		return out, err
+	}
+	if err := d.write(ctx, []coord.Op{op}); err != nil {
+		return out, err
+	}
+	out.Heeded = d.await(ctx, func(now *coord.Snapshot) bool {
+		owner := now.Owner(o.Key)
+		return owner.Member == out.Member && !owner.Released && now.Lives(owner.Session)
+	})
+	return out, nil
+}
+
+// member returns one that is alive.
+func (d *Dispatcher) member(now *coord.Snapshot, name string) (coord.Alive, error) {
+	i := slices.IndexFunc(now.Alive, func(a coord.Alive) bool { return a.Member.Name == name })
+	if i < 0 {
+		var names []string
+		for _, a := range now.Alive {
+			names = append(names, a.Member.Name)
+		}
+		return coord.Alive{}, fault("the members are "+strings.Join(names, ", "), "no member is called %q", gates.Line(name, 80))
+	}
+	return now.Alive[i], nil
+}
+
+// read returns the engine's present records.
+func (d *Dispatcher) read(ctx context.Context) (*coord.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	if err := d.o.Mirror.Sync(ctx); err != nil {
+		return nil, fmt.Errorf("read the records: %w", err)
+	}
+	return d.o.Mirror.Snapshot(), nil
+}
+
+func (d *Dispatcher) write(ctx context.Context, ops []coord.Op) error {
+	s := d.o.Keeper.Session()
+	if s == nil {
+		return fmt.Errorf("ask a member: %w", coord.ErrLost)
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	if _, err := s.Write(ctx, coord.Write{Ops: ops}); err != nil {
+		return fmt.Errorf("ask a member: %w", err)
+	}
+	return nil
+}
+
+// await reads the records until is holds, or for heedWithin.
+func (d *Dispatcher) await(ctx context.Context, is func(*coord.Snapshot) bool) bool {
+	return d.awaitFor(ctx, heedWithin, is)
+}
+
+func (d *Dispatcher) awaitFor(ctx context.Context, within time.Duration, is func(*coord.Snapshot) bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		if now, err := d.o.Mirror.Within(ctx, readEvery); err == nil && is(now) {
+			return true
+		}
+		timer := time.NewTimer(readEvery)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+	}
+}
+
+func fault(hint, format string, args ...any) error {
+	return &gates.Fault{Message: fmt.Sprintf(format, args...), Hint: hint}
+}

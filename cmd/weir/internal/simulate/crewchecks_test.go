@@ -1,0 +1,126 @@
+package simulate
+
+import (
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/source/transport"
+)
+
+// said is what a member said of a commit.
+type said struct {
+	by, state, text string
+	at              time.Time
+}
+
+// speech is what was said of one commit in one context, of late.
+type speech []said
+
+// begins looks at a call that may change AWS, as it is made: the engine says that its member
+// owns the account and region, for long enough.
+func (w *World) begins(c *call) {
+	if w.engine == nil {
+		return
+	}
+	key := crew.ScopeKey("aws", "000000000000", c.region, "")
+	o, left, ok := w.engine.owner(key)
+	switch {
+	case !ok || o.Member != c.daemon.id:
+		w.fail("%s begins %s in %s, which %q owns", c.daemon.id, c.name, key, o.Member)
+	case left < coord.FenceBegin:
+		w.fail("%s begins %s in %s with %v of its lease left", c.daemon.id, c.name, key, left)
+	}
+}
+
+// speaks looks at a status that a member posts: it speaks for the source, or has done so a
+// moment ago, and two members do not say one thing and another by turns.
+func (w *World) speaks(d *daemon, sha string, s postedStatus) {
+	if w.engine == nil {
+		return
+	}
+	// One that stood still, as it was about to, says it once it goes on; it is read again then.
+	if last := w.engine.spoke[d.id]; time.Since(last) > 2*time.Second && time.Since(d.stood) > 5*time.Second && w.engine.speaker() != d.id {
+		w.fail("%s posts the status %s %q of commit %s, and %q speaks for the source", d.id, s.Context, s.Description, sha[:7], w.engine.speaker())
+	}
+	key := sha + " " + s.Context
+	list := append(w.engine.said[key], said{d.id, s.State, s.Description, time.Now()})
+	w.engine.said[key] = list
+	if n := len(list); n > 2 {
+		a, b, c := list[n-3], list[n-2], list[n-1]
+		if a.by == c.by && a.by != b.by && a.state == c.state && a.state != b.state && c.at.Sub(a.at) < 2*time.Minute {
+			w.fail("%s and %s say of commit %s in %s by turns %s and %s", a.by, b.by, sha[:7], s.Context, a.state, b.state)
+		}
+	}
+}
+
+// sourceKey is that of the lease under which the repository is spoken for.
+var sourceKey = crew.SourceKey(transport.ID("http://git.example.com/fleet.git"))
+
+// speaker is the process that speaks for the source, "" for none.
+func (e *engine) speaker() string {
+	o, _, ok := e.owner(sourceKey)
+	if !ok {
+		return ""
+	}
+	return o.Member
+}
+
+// owned: each account and region, and the source, has an owner that lives.
+func (e *engine) owned() {
+	keys := []string{sourceKey}
+	for _, region := range e.w.regions() {
+		keys = append(keys, crew.ScopeKey("aws", "000000000000", region, ""))
+	}
+	alive := map[string]bool{}
+	for _, m := range e.w.members {
+		if m.process != nil {
+			alive[m.process.id] = true
+		}
+	}
+	for _, key := range keys {
+		if o, left, ok := e.owner(key); !ok || left <= 0 || !alive[o.Member] {
+			e.w.fail("at the end nobody owns %s: %+v, %v left", key, o, left)
+		}
+	}
+}
+
+// heeds is how long writes may go on after something was suspended: a pass may be under way.
+// Where others may have heard of it, each write asks.
+func (m *instance) heeds() time.Duration {
+	if m.w.engine != nil {
+		return 5 * time.Second
+	}
+	return 10 * time.Minute
+}
+
+// asked is how many calls there were that are not the engine's.
+func (w *World) asked() int {
+	if w.engine == nil {
+		return w.step
+	}
+	return w.step - w.engine.turns
+}
+
+// atRest bounds what members ask the engine for while nothing happens: each renews its lease
+// and reads what changed.
+func (e *engine) atRest(turns int, lasted time.Duration) {
+	const most = 120 // for a member and minute
+	if n := float64(turns) / lasted.Minutes() / float64(len(e.w.members)); n > most {
+		e.w.fail("at rest each member asks the engine %.0f times a minute, and not %d", n, most)
+	}
+}
+
+// moved notes who speaks, behind each call that may have changed it.
+func (e *engine) moved(what string) {
+	if !strings.Contains(what, sourceKey) {
+		return
+	}
+	if now := e.speaker(); now != e.speaks {
+		if e.speaks != "" {
+			e.spoke[e.speaks] = time.Now()
+		}
+		e.speaks = now
+	}
+}

@@ -1,0 +1,97 @@
+package fill
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// alarmsKept is how long the state of an alarm is kept: what it stops is to be stopped
+// within a minute, and passes may follow each other faster.
+const alarmsKept = 10 * time.Second
+
+// alarms remembers what CloudWatch last said.
+type alarms struct {
+	mu    sync.Mutex
+	known map[string]alarm
+}
+
+type alarm struct {
+	state string
+	at    time.Time
+}
+
+// fillAlarms reads the states of alarms, with spare calls. Nothing fails for want of it:
+// what is not known, or was too long ago, is not in the state, which says why.
+func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	due := f.alarms.due(names, f.client.Now())
+	if len(due) > 0 {
+		var failed error
+		if err := sdk.Poll(ctx, f.client, "cloudwatch", "DescribeAlarms", [][]string{due}, func(ctx context.Context, names []string) error {
+			began := f.client.Now()
+			states, err := f.reader.Alarms(ctx, names)
+			if failed = err; err == nil {
+				f.alarms.note(names, states, began)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		s.AlarmsUnknown = ""
+		var e *observed.Error
+		if errors.As(failed, &e) {
+			s.AlarmsUnknown = e.Error()
+		}
+	}
+	s.Alarms = f.alarms.of(names, f.client.Now())
+	if len(s.Alarms) < len(names) && s.AlarmsUnknown == "" {
+		s.AlarmsUnknown = "AWS's limits leave no call for them now"
+	}
+	return nil
+}
+
+// due are all of the names where one of them was not read of late.
+func (a *alarms) due(names []string, now time.Time) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range names {
+		if one, known := a.known[name]; !known || now.Sub(one.at) >= alarmsKept {
+			return names
+		}
+	}
+	return nil
+}
+
+// note takes an answer, and forgets what nobody asked about for an hour.
+func (a *alarms) note(names []string, states map[string]string, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.known, func(_ string, one alarm) bool { return at.Sub(one.at) > time.Hour })
+	if a.known == nil {
+		a.known = map[string]alarm{}
+	}
+	for _, name := range names {
+		a.known[name] = alarm{states[name], at}
+	}
+}
+
+// of are the states that are young enough to go by.
+func (a *alarms) of(names []string, now time.Time) map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := map[string]string{}
+	for _, name := range names {
+		if one, known := a.known[name]; known && now.Sub(one.at) < alarmsKept {
+			out[name] = one.state
+		}
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/weir-gitops/weir/reconciler/look"
+)
+
+// Fence says whether this process may change what a Client reaches. AWS has no tokens that
+// would keep a former owner's calls out, so each attempt asks right before it is sent. It
+// is used by several goroutines.
+type Fence interface {
+	// MayBegin fails unless an attempt may be sent now.
+	MayBegin() error
+	// Until is when an attempt that was sent has to be cut, unless it has moved on by then.
+	Until() time.Time
+}
+
+// mayChange reports whether an operation may change something in AWS. An operation that is
+// not known as a read may, and so may a dry run: only the request says whether it is one.
+func mayChange(service, operation string) bool {
+	return !isRead(operation) && !harmless[service+":"+operation]
+}
+
+// harmless are the operations that read, or give credentials, and are not named so.
+var harmless = map[string]bool{"kms:Decrypt": true, "sts:AssumeRole": true}
+
+// fenced puts a Fence before what may change AWS.
+type fenced struct{ Fence }
+
+// install puts it behind the signature, and so behind the retryer and the wait for a token:
+// nothing but the network comes after it.
+func (f fenced) install(stack *middleware.Stack) error {
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:fence", f.handle), "Signing", middleware.After)
+}
+
+func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	if !mayChange(names(ctx)) {
+		return next.HandleFinalize(ctx, in)
+	}
+	// It may take a moment, so it comes first.
+	if err := look.Again(ctx); err != nil {
+		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
+	}
+	if err := f.MayBegin(); err != nil {
+		return middleware.FinalizeOutput{}, middleware.Metadata{}, &fenceError{err: err}
+	}
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	timer := time.NewTimer(min(time.Until(f.Until()), lookEvery))
+	defer timer.Stop()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			left := time.Until(f.Until())
+			if left <= 0 {
+				cut(errCut)
+				return
+			}
+			timer.Reset(min(left, lookEvery)) // it was renewed meanwhile, or may be lost
+		}
+	}()
+	out, meta, err := next.HandleFinalize(ctx, in)
+	if err != nil && errors.Is(context.Cause(ctx), errCut) {
+		err = &fenceError{err: errCut, sent: true}
+	}
+	return out, meta, err
+}
+
+// lookEvery is how often it is looked at whether an attempt is to be cut: a lease may be
+// lost before its time.
+const lookEvery = time.Second
+
+var errCut = errors.New("this weir's lease of the account and region was about to end before AWS had answered")
+
+// fenceError is of an attempt that was not to begin, or that was cut: nobody knows then
+// what came of it.
+type fenceError struct {
+	err  error
+	sent bool
+}
+
+func (e *fenceError) Error() string { return e.err.Error() }
+func (e *fenceError) Unwrap() error { return e.err }
+
+// RetryableError tells the SDK not to try again: who looks first decides anew.
+func (e *fenceError) RetryableError() bool { return false }

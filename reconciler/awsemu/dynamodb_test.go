@@ -1,0 +1,516 @@
+package awsemu_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+)
+
+func (e *env) dynamodb() *dynamodb.Client { return dynamodb.NewFromConfig(e.cfg) }
+
+var table = aws.String("leases")
+
+// ddb is DynamoDB with a table (hash key p, range key s), which is ready.
+type ddb struct {
+	*env
+	*dynamodb.Client
+}
+
+func startTable(t testing.TB, o awsemu.Options) *ddb {
+	t.Helper()
+	e := start(t, o)
+	d := &ddb{e, e.dynamodb()}
+	d.create(*table, "p", "s")
+	return d
+}
+
+// create makes a table on demand; its keys are texts.
+func (d *ddb) create(name string, keys ...string) {
+	d.t.Helper()
+	in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest}
+	for i, key := range keys {
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &key, KeyType: []types.KeyType{"HASH", "RANGE"}[i]})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &key, AttributeType: "S"})
+	}
+	must(d.CreateTable(ctx, in))(d.t)
+	d.advance(time.Second)
+}
+
+type item = map[string]types.AttributeValue
+
+func text(v string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: v} }
+func number(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }
+
+func at(p, s string) item { return item{"p": text(p), "s": text(s)} }
+
+// with is an item with more.
+func with(i item, name string, v types.AttributeValue) item {
+	out := item{name: v}
+	for k, v := range i {
+		out[k] = v
+	}
+	return out
+}
+
+func (d *ddb) put(i item) {
+	d.t.Helper()
+	must(d.PutItem(ctx, &dynamodb.PutItemInput{TableName: table, Item: i}))(d.t)
+}
+
+func (d *ddb) get(key item) item {
+	d.t.Helper()
+	return must(d.GetItem(ctx, &dynamodb.GetItemInput{TableName: table, Key: key, ConsistentRead: aws.Bool(true)}))(d.t).Item
+}
+
+// TestDynamoDBConditions: a lease as several takers would have it: the first takes it,
+// the second sees whose it is, the first renews.
+func TestDynamoDBConditions(t *testing.T) {
+	d := startTable(t, awsemu.Options{})
+	take := &dynamodb.PutItemInput{
+		TableName: table, Item: with(with(at("lease", "a"), "holder", text("one")), "epoch", number("1")),
+		ConditionExpression: aws.String("attribute_not_exists(p)"), ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+	}
+	must(d.PutItem(ctx, take))(t)
+	_, err := d.PutItem(ctx, take)
+	wantError(t, err, "ConditionalCheckFailedException", "The conditional request failed")
+	var failed *types.ConditionalCheckFailedException
+	if !errors.As(err, &failed) || failed.Item["holder"].(*types.AttributeValueMemberS).Value != "one" {
+		t.Errorf("the failure does not tell the item: %v", err)
+	}
+	renew := &dynamodb.UpdateItemInput{
+		TableName: table, Key: at("lease", "a"), ReturnValues: types.ReturnValueUpdatedNew,
+		UpdateExpression: aws.String("SET #n = if_not_exists(#n, :zero) + :one, epoch = :e"), ConditionExpression: aws.String("epoch = :e AND holder = :m"),
+		ExpressionAttributeNames:  map[string]string{"#n": "counter"},
+		ExpressionAttributeValues: item{":zero": number("0"), ":one": number("1"), ":e": number("1.0"), ":m": text("one")},
+	}
+	for n := 1; n < 4; n++ {
+		got := must(d.UpdateItem(ctx, renew))(t).Attributes
+		if v := got["counter"].(*types.AttributeValueMemberN).Value; v != fmt.Sprint(n) || len(got) != 2 {
+			t.Errorf("renewal %d answers %v", n, got)
+		}
+	}
+	renew.ExpressionAttributeValues[":e"] = number("2")
+	_, err = d.UpdateItem(ctx, renew)
+	wantCode(t, err, "ConditionalCheckFailedException")
+	if n := d.get(at("lease", "a"))["counter"].(*types.AttributeValueMemberN).Value; n != "3" {
+		t.Errorf("a refused renewal changed the item: %s", n)
+	}
+	remove := &dynamodb.DeleteItemInput{
+		TableName: table, Key: at("lease", "a"), ReturnValues: types.ReturnValueAllOld, ConditionExpression: aws.String("epoch < :e"),
+		ExpressionAttributeValues: item{":e": number("1")}, ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+	}
+	_, err = d.DeleteItem(ctx, remove)
+	if wantCode(t, err, "ConditionalCheckFailedException"); !errors.As(err, &failed) || len(failed.Item) != 5 {
+		t.Errorf("the failure does not tell the item: %v", err)
+	}
+	remove.ExpressionAttributeValues[":e"] = number("2")
+	if old := must(d.DeleteItem(ctx, remove))(t).Attributes; len(old) != 5 || d.get(at("lease", "a")) != nil {
+		t.Errorf("deleted %v", old)
+	}
+}
+
+// TestDynamoDBTransactions: all parts of a transaction or none, the reasons of each, and
+// a token that was used.
+func TestDynamoDBTransactions(t *testing.T) {
+	d := startTable(t, awsemu.Options{})
+	d.put(with(at("owner", "a"), "epoch", number("7")))
+	fenced := func(epoch, value, token string) error {
+		_, err := d.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: []types.TransactWriteItem{
+			{Put: &types.Put{TableName: table, Item: with(at("record", "a"), "v", text(value))}},
+			{ConditionCheck: &types.ConditionCheck{
+				TableName: table, Key: at("owner", "a"), ConditionExpression: aws.String("epoch = :e"),
+				ExpressionAttributeValues: item{":e": number(epoch)}, ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+			}},
+			{Delete: &types.Delete{TableName: table, Key: at("record", "old")}},
+			{Update: &types.Update{TableName: table, Key: at("record", "count"), UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: item{":one": number("1")}}},
+		}})
+		return err
+	}
+	count := func() string {
+		if n, ok := d.get(at("record", "count"))["n"].(*types.AttributeValueMemberN); ok {
+			return n.Value
+		}
+		return ""
+	}
+	err := fenced("6", "stale", "one")
+	wantError(t, err, "TransactionCanceledException", "Transaction cancelled, please refer cancellation reasons for specific reasons [None, ConditionalCheckFailed, None, None]")
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 4 {
+		t.Fatalf("no reasons: %v", err)
+	}
+	if why := cancelled.CancellationReasons[1]; *why.Code != "ConditionalCheckFailed" || *why.Message != "The conditional request failed" || why.Item["epoch"].(*types.AttributeValueMemberN).Value != "7" {
+		t.Errorf("reason = %+v", why)
+	}
+	if d.get(at("record", "a")) != nil || count() != "" {
+		t.Error("a part of a cancelled transaction was stored")
+	}
+	// A token of a transaction that failed is as new.
+	for range 2 {
+		if err := fenced("7", "new", "one"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count() != "1" {
+		t.Errorf("a token that was used ran the transaction again: %s", count())
+	}
+	wantCode(t, fenced("7", "other", "one"), "IdempotentParameterMismatchException")
+	d.advance(10 * time.Minute)
+	if err := fenced("7", "new", "one"); err != nil || count() != "2" {
+		t.Errorf("after ten minutes a token is not new: %v, %s", err, count())
+	}
+	got := must(d.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
+		{Get: &types.Get{TableName: table, Key: at("record", "a"), ProjectionExpression: aws.String("v")}},
+		{Get: &types.Get{TableName: table, Key: at("record", "none")}},
+	}, ReturnConsumedCapacity: "TOTAL"}))(t)
+	if v := got.Responses[0].Item["v"].(*types.AttributeValueMemberS).Value; v != "new" || len(got.Responses[0].Item) != 1 || got.Responses[1].Item != nil || *got.ConsumedCapacity[0].CapacityUnits != 4 {
+		t.Errorf("read together: %+v, %+v", got.Responses, got.ConsumedCapacity)
+	}
+}
+
+// TestDynamoDBTransactionsRefuse what is no transaction, before anything changed.
+func TestDynamoDBTransactionsRefuse(t *testing.T) {
+	d := startTable(t, awsemu.Options{})
+	put := func(i item) types.TransactWriteItem {
+		return types.TransactWriteItem{Put: &types.Put{TableName: table, Item: i}}
+	}
+	large := func(n int) (out []types.TransactWriteItem) {
+		for i := range n {
+			out = append(out, put(with(at("large", fmt.Sprint(i)), "v", text(strings.Repeat("v", 390<<10)))))
+		}
+		return out
+	}
+	many := func(n int) (out []types.TransactWriteItem) {
+		for i := range n {
+			out = append(out, put(at("many", fmt.Sprint(i))))
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		items         []types.TransactWriteItem
+		code, message string
+	}{
+		"one item twice":   {[]types.TransactWriteItem{put(at("a", "a")), put(at("a", "a"))}, "ValidationException", "Transaction request cannot include multiple operations on one item"},
+		"nothing":          {[]types.TransactWriteItem{{}}, "ValidationException", "TransactItems can only contain one of Check, Put, Update or Delete"},
+		"too many":         {many(101), "ValidationException", "Member must have length less than or equal to 100"},
+		"too large":        {large(11), "ValidationException", "Transaction payload size cannot exceed"},
+		"another table":    {[]types.TransactWriteItem{{Put: &types.Put{TableName: aws.String("none"), Item: at("a", "a")}}}, "ResourceNotFoundException", "Requested resource not found"},
+		"without a key":    {[]types.TransactWriteItem{put(at("a", "a")), put(item{"p": text("a")})}, "TransactionCanceledException", "[None, ValidationError]"},
+		"a bad update":     {[]types.TransactWriteItem{{Update: &types.Update{TableName: table, Key: at("a", "a"), UpdateExpression: aws.String("SET a = b")}}}, "TransactionCanceledException", "[ValidationError]"},
+		"a bad expression": {[]types.TransactWriteItem{{Update: &types.Update{TableName: table, Key: at("a", "a"), UpdateExpression: aws.String("SET")}}}, "ValidationException", "Syntax error"},
+	} {
+		_, err := d.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: c.items})
+		t.Run(name, func(t *testing.T) { wantError(t, err, c.code, c.message) })
+	}
+	if n := must(d.Scan(ctx, &dynamodb.ScanInput{TableName: table}))(t).Count; n != 0 {
+		t.Errorf("refused transactions left %d items", n)
+	}
+	must(d.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: many(100)}))(t)
+}
+
+// TestDynamoDBPages: a query has its items in order, forwards and backwards, in pages; a
+// scan has each item once, in segments too.
+func TestDynamoDBPages(t *testing.T) {
+	d := startTable(t, awsemu.Options{})
+	for p := range 5 {
+		for s := range 6 {
+			d.put(with(at(fmt.Sprint("p", p), fmt.Sprintf("s%d", s)), "n", number(fmt.Sprint(s))))
+		}
+	}
+	query := func(more func(*dynamodb.QueryInput)) (out string, pages int) {
+		in := &dynamodb.QueryInput{TableName: table, KeyConditionExpression: aws.String("p = :p"), ExpressionAttributeValues: item{":p": text("p1")}, Limit: aws.Int32(2)}
+		more(in)
+		all := dynamodb.NewQueryPaginator(d, in)
+		for all.HasMorePages() {
+			for _, i := range must(all.NextPage(ctx))(t).Items {
+				out += i["n"].(*types.AttributeValueMemberN).Value
+			}
+			pages++
+		}
+		return out, pages
+	}
+	between := func(in *dynamodb.QueryInput) {
+		in.KeyConditionExpression, in.ExpressionAttributeValues = aws.String("s BETWEEN :a AND :b AND p = :p"), item{":p": text("p1"), ":a": text("s1"), ":b": text("s3")}
+	}
+	for _, c := range []struct {
+		want  string
+		pages int
+		more  func(*dynamodb.QueryInput)
+	}{
+		// Pages that end with the last item tell of another, which is empty.
+		{"012345", 4, func(*dynamodb.QueryInput) {}},
+		{"543210", 4, func(in *dynamodb.QueryInput) { in.ScanIndexForward = aws.Bool(false) }},
+		{"123", 2, between},
+		{"24", 4, func(in *dynamodb.QueryInput) {
+			in.FilterExpression, in.ExpressionAttributeValues = aws.String("n IN (:a, :b)"), item{":p": text("p1"), ":a": number("2"), ":b": number("4")}
+		}},
+		{"45", 2, func(in *dynamodb.QueryInput) {
+			in.KeyConditionExpression, in.ExpressionAttributeValues = aws.String("p = :p AND s > :a"), item{":p": text("p1"), ":a": text("s3")}
+		}},
+	} {
+		if got, pages := query(c.more); got != c.want || pages != c.pages {
+			t.Errorf("query = %s in %d pages, want %s in %d", got, pages, c.want, c.pages)
+		}
+	}
+	seen := map[string]int{}
+	for segment := range int32(3) {
+		all := dynamodb.NewScanPaginator(d, &dynamodb.ScanInput{TableName: table, Limit: aws.Int32(4), Segment: aws.Int32(segment), TotalSegments: aws.Int32(3)})
+		for all.HasMorePages() {
+			for _, i := range must(all.NextPage(ctx))(t).Items {
+				seen[i["p"].(*types.AttributeValueMemberS).Value+i["s"].(*types.AttributeValueMemberS).Value]++
+			}
+		}
+	}
+	for key, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was scanned %d times", key, n)
+		}
+	}
+	if len(seen) != 30 {
+		t.Errorf("scanned %d items", len(seen))
+	}
+	// A page ends after 1 MB, whatever is filtered.
+	for s := range 4 {
+		d.put(with(at("large", fmt.Sprint(s)), "v", text(strings.Repeat("v", 390<<10))))
+	}
+	large := must(d.Query(ctx, &dynamodb.QueryInput{
+		TableName: table, KeyConditionExpression: aws.String("p = :p"), FilterExpression: aws.String("attribute_not_exists(v)"), ExpressionAttributeValues: item{":p": text("large")},
+		ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: "TOTAL",
+	}))(t)
+	if large.Count != 0 || large.ScannedCount != 3 || large.LastEvaluatedKey == nil || *large.ConsumedCapacity.CapacityUnits < 280 {
+		t.Errorf("large page = %d of %d, rest %v, %v units", large.Count, large.ScannedCount, large.LastEvaluatedKey, *large.ConsumedCapacity.CapacityUnits)
+	}
+}
+
+// TestDynamoDBTables: a table's life on the clock, and what is refused in between.
+func TestDynamoDBTables(t *testing.T) {
+	d := startTable(t, awsemu.Options{Quotas: map[string]int{"dynamodb-tables": 3}})
+	status := func(name string) types.TableStatus {
+		return must(d.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name}))(t).Table.TableStatus
+	}
+	provisioned := &dynamodb.CreateTableInput{
+		TableName: aws.String("other"), ProvisionedThroughput: &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(5), WriteCapacityUnits: aws.Int64(2)},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("n"), KeyType: "HASH"}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("n"), AttributeType: "N"}},
+		Tags:                 []types.Tag{{Key: aws.String("team"), Value: aws.String("a")}},
+	}
+	made := must(d.CreateTable(ctx, provisioned))(t).TableDescription
+	if made.TableStatus != "CREATING" || *made.ProvisionedThroughput.WriteCapacityUnits != 2 || made.BillingModeSummary != nil {
+		t.Errorf("made %+v", made)
+	}
+	key := item{"n": number("1")}
+	_, err := d.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String("other"), Key: key})
+	wantCode(t, err, "ResourceNotFoundException")
+	_, err = d.CreateTable(ctx, provisioned)
+	wantError(t, err, "ResourceInUseException", "Table already exists: other")
+	_, err = d.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String("other")})
+	wantError(t, err, "ResourceInUseException", "Table is being created: other")
+	d.advance(time.Second)
+	must(d.PutItem(ctx, &dynamodb.PutItemInput{TableName: made.TableArn, Item: key}))(t)
+
+	// A replica is told of, which weir asks a table for.
+	must(d.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: table, ReplicaUpdates: []types.ReplicationGroupUpdate{{Create: &types.CreateReplicationGroupMemberAction{RegionName: aws.String("eu-central-1")}}}}))(t)
+	if status(*table) != "UPDATING" {
+		t.Error("the table is not being changed")
+	}
+	d.put(at("a", "a")) // which does not keep items from being written
+	d.advance(6 * time.Hour)
+	one := must(d.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: table}))(t).Table
+	if len(one.Replicas) != 1 || one.Replicas[0].ReplicaStatus != "ACTIVE" || *one.Replicas[0].RegionName != "eu-central-1" || one.BillingModeSummary.BillingMode != "PAY_PER_REQUEST" || *one.ItemCount != 1 {
+		t.Errorf("table = %+v", one)
+	}
+	must(d.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: table, DeletionProtectionEnabled: aws.Bool(true)}))(t)
+	d.advance(time.Second)
+	_, err = d.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: table})
+	wantError(t, err, "ValidationException", "protected against deletion")
+
+	d.create("third", "p")
+	_, err = d.CreateTable(ctx, &dynamodb.CreateTableInput{TableName: aws.String("fourth"), BillingMode: "PAY_PER_REQUEST", KeySchema: provisioned.KeySchema, AttributeDefinitions: provisioned.AttributeDefinitions})
+	wantCode(t, err, "LimitExceededException")
+	names := must(d.ListTables(ctx, &dynamodb.ListTablesInput{Limit: aws.Int32(2)}))(t)
+	rest := must(d.ListTables(ctx, &dynamodb.ListTablesInput{ExclusiveStartTableName: names.LastEvaluatedTableName}))(t)
+	if got := fmt.Sprint(names.TableNames, rest.TableNames); got != "[leases other] [third]" {
+		t.Errorf("tables = %s", got)
+	}
+	tags := func() string {
+		out := must(d.ListTagsOfResource(ctx, &dynamodb.ListTagsOfResourceInput{ResourceArn: made.TableArn}))(t).Tags
+		var all []string
+		for _, one := range out {
+			all = append(all, *one.Key+"="+*one.Value)
+		}
+		return strings.Join(all, " ")
+	}
+	must(d.TagResource(ctx, &dynamodb.TagResourceInput{ResourceArn: made.TableArn, Tags: []types.Tag{{Key: aws.String("env"), Value: aws.String("b")}}}))(t)
+	if got := tags(); got != "env=b team=a" {
+		t.Errorf("tags = %s", got)
+	}
+	must(d.UntagResource(ctx, &dynamodb.UntagResourceInput{ResourceArn: made.TableArn, TagKeys: []string{"env"}}))(t)
+	if got := tags(); got != "team=a" {
+		t.Errorf("tags = %s", got)
+	}
+	point := func() string {
+		return string(must(d.DescribeContinuousBackups(ctx, &dynamodb.DescribeContinuousBackupsInput{TableName: table}))(t).ContinuousBackupsDescription.PointInTimeRecoveryDescription.PointInTimeRecoveryStatus)
+	}
+	before := point()
+	must(d.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{TableName: table, PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)}}))(t)
+	if got := before + " " + point(); got != "DISABLED ENABLED" {
+		t.Errorf("recovery: %s", got)
+	}
+
+	must(d.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String("other")}))(t)
+	if status("other") != "DELETING" {
+		t.Error("the table is not being deleted")
+	}
+	d.advance(time.Second)
+	_, err = d.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("other")})
+	wantError(t, err, "ResourceNotFoundException", "Requested resource not found: Table: other not found")
+}
+
+// TestDynamoDBTimeToLive: an item goes some time after its own, and is read until then.
+func TestDynamoDBTimeToLive(t *testing.T) {
+	d := startTable(t, awsemu.Options{})
+	after := func(by time.Duration) types.AttributeValue { return number(fmt.Sprint(epoch.Add(by).Unix())) }
+	d.put(with(at("before", "a"), "ends", after(time.Minute)))
+	must(d.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: table, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ends"), Enabled: aws.Bool(true)}}))(t)
+	_, err := d.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: table, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ends"), Enabled: aws.Bool(false)}})
+	wantError(t, err, "ValidationException", "Time to live has been modified multiple times within a fixed interval")
+	d.advance(time.Second)
+	if got := must(d.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: table}))(t).TimeToLiveDescription; got.TimeToLiveStatus != "ENABLED" || *got.AttributeName != "ends" {
+		t.Errorf("time to live = %+v", got)
+	}
+	d.put(with(at("after", "a"), "ends", after(time.Minute)))
+	d.put(with(at("later", "a"), "ends", after(time.Minute)))
+	d.put(with(at("later", "a"), "ends", after(time.Hour)))
+	d.put(with(at("never", "a"), "ends", text("soon")))
+	d.put(with(at("mistaken", "a"), "ends", number("5"))) // more than five years ago
+	left := func() string {
+		var all []string
+		for _, p := range []string{"before", "after", "later", "never", "mistaken"} {
+			if d.get(at(p, "a")) != nil {
+				all = append(all, p)
+			}
+		}
+		return strings.Join(all, " ")
+	}
+	for _, c := range []struct {
+		by   time.Duration
+		want string
+	}{
+		{time.Minute, "before after later never mistaken"}, // late
+		{5 * time.Second, "later never mistaken"},
+		{time.Hour, "never mistaken"},
+	} {
+		if d.advance(c.by); left() != c.want {
+			t.Errorf("after another %s there are %s, want %s", c.by, left(), c.want)
+		}
+	}
+}
+
+// TestDynamoDBBatches: what a batch leaves is told, and is what to ask again.
+func TestDynamoDBBatches(t *testing.T) {
+	d := startTable(t, awsemu.Options{})
+	put := func(s string) types.WriteRequest {
+		return types.WriteRequest{PutRequest: &types.PutRequest{Item: with(at("b", s), "v", text(s))}}
+	}
+	remove := d.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Partly, Service: "dynamodb", Times: -1})
+	asked, rounds := map[string][]types.WriteRequest{*table: {put("1"), put("2"), put("3")}}, 0
+	for ; len(asked) > 0 && rounds < 5; rounds++ {
+		out, err := d.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: asked})
+		if err != nil { // nothing of the last one was done
+			wantCode(t, err, "ProvisionedThroughputExceededException")
+			remove()
+			continue
+		}
+		asked = out.UnprocessedItems
+	}
+	keys := map[string]types.KeysAndAttributes{*table: {Keys: []item{at("b", "1"), at("b", "2"), at("b", "3"), at("b", "4")}, ConsistentRead: aws.Bool(true)}}
+	got := must(d.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: keys}))(t)
+	if rounds != 4 || len(got.Responses[*table]) != 3 || len(got.UnprocessedKeys) != 0 {
+		t.Errorf("%d rounds; %+v", rounds, got)
+	}
+	d.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Partly, Operation: "BatchGetItem"})
+	got = must(d.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: keys}))(t)
+	if left := got.UnprocessedKeys[*table]; len(got.Responses[*table]) != 2 || len(left.Keys) != 2 || !*left.ConsistentRead {
+		t.Errorf("half: %+v", got)
+	}
+	_, err := d.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{*table: {put("1"), {DeleteRequest: &types.DeleteRequest{Key: at("b", "1")}}}}})
+	wantError(t, err, "ValidationException", "Provided list of item keys contains duplicates")
+}
+
+// TestDynamoDBFaults: other transactions, reads of what was, throttled tables.
+func TestDynamoDBFaults(t *testing.T) {
+	d := startTable(t, awsemu.Options{Throttle: true})
+	d.put(at("a", "a"))
+	d.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Conflict, Times: 1})
+	_, err := d.PutItem(ctx, &dynamodb.PutItemInput{TableName: table, Item: at("b", "b")})
+	wantError(t, err, "TransactionConflictException", "Transaction is ongoing for the item")
+	d.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Conflict, Resource: "two"})
+	two := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{TableName: table, Item: at("one", "a")}}, {Put: &types.Put{TableName: table, Item: at("two", "a")}}}}
+	_, err = d.TransactWriteItems(ctx, two)
+	wantError(t, err, "TransactionCanceledException", "[None, TransactionConflict]")
+	must(d.TransactWriteItems(ctx, two))(t)
+
+	d.srv.Faults().Add(awsemu.Fault{Kind: awsemu.StaleRead, Operation: "GetItem", Times: 2})
+	d.put(with(at("a", "a"), "v", text("new")))
+	if d.get(at("a", "a"))["v"] == nil {
+		t.Error("a consistent read answered what was")
+	}
+	if old := must(d.GetItem(ctx, &dynamodb.GetItemInput{TableName: table, Key: at("a", "a")}))(t).Item; old == nil || old["v"] != nil {
+		t.Errorf("the read was not stale: %v", old)
+	}
+	d.srv.Faults().Clear()
+
+	must(d.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: aws.String("slow"), ProvisionedThroughput: &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(1), WriteCapacityUnits: aws.Int64(1)},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("p"), KeyType: "HASH"}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("p"), AttributeType: "S"}},
+	}))(t)
+	d.advance(time.Second)
+	large := &dynamodb.PutItemInput{TableName: aws.String("slow"), Item: item{"p": text("a"), "v": text(strings.Repeat("v", 300<<10))}}
+	must(d.PutItem(ctx, large))(t) // five minutes of what was not used
+	_, err = d.PutItem(ctx, large)
+	wantCode(t, err, "ProvisionedThroughputExceededException")
+	d.advance(2 * time.Second)
+	must(d.PutItem(ctx, large))(t)
+}
+
+// TestDynamoDBSaved: items of all types, and what will happen to them, survive a restart.
+func TestDynamoDBSaved(t *testing.T) {
+	d := startTable(t, awsemu.Options{})
+	must(d.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: table, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ends"), Enabled: aws.Bool(true)}}))(t)
+	d.advance(time.Second)
+	whole := item{
+		"p": text("p<&\u2028"), "s": text("s"), "n": number("-1.50e-3"), "b": &types.AttributeValueMemberB{Value: []byte{0, 255}}, "yes": &types.AttributeValueMemberBOOL{Value: false},
+		"nil": &types.AttributeValueMemberNULL{Value: true}, "empty": text(""), "l": &types.AttributeValueMemberL{Value: []types.AttributeValue{number("1"), &types.AttributeValueMemberM{Value: item{}}}},
+		"m": &types.AttributeValueMemberM{Value: item{"a": &types.AttributeValueMemberL{Value: []types.AttributeValue{}}}}, "ss": &types.AttributeValueMemberSS{Value: []string{"b", "a"}},
+		"ns": &types.AttributeValueMemberNS{Value: []string{"1", "2"}}, "bs": &types.AttributeValueMemberBS{Value: [][]byte{{1}, {}}}, "ends": number(fmt.Sprint(epoch.Add(time.Minute).Unix())),
+	}
+	d.put(whole)
+	var saved bytes.Buffer
+	if err := d.srv.Save(&saved); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, awsemu.Options{Clock: d.clock})
+	if err := again.srv.Load(&saved); err != nil {
+		t.Fatal(err)
+	}
+	after := &ddb{again, again.dynamodb()}
+	key := item{"p": whole["p"], "s": whole["s"]}
+	whole["n"] = number("-0.0015") // as DynamoDB writes it
+	if got := after.get(key); !reflect.DeepEqual(got, whole) {
+		t.Errorf("item = %#v", got)
+	}
+	d.advance(2 * time.Minute)
+	if got := after.get(key); got != nil {
+		t.Error("the item did not expire")
+	}
+}

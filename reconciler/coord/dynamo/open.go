@@ -1,0 +1,167 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+)
+
+// Actions are what a member does with the table.
+var Actions = []string{
+	"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:DescribeTable", "dynamodb:GetItem",
+	"dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",
+}
+
+// Statement is what an IAM policy has to say for that.
+func Statement(tableARN string) string {
+	data, err := json.MarshalIndent(map[string]any{"Effect": "Allow", "Action": Actions, "Resource": tableARN}, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// Config says which table it is.
+type Config struct {
+	Instance, Table, Region, EndpointURL string
+	// Clock is the observer's; nil for this machine's.
+	Clock coord.Clock
+}
+
+// Open looks at the table, and fails with what to do if it cannot be used.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	var options []func(*config.LoadOptions) error
+	if c.Region != "" {
+		options = append(options, config.WithRegion(c.Region))
+	}
+	// One layer tries again: a session, which knows whether a write was done.
+	options = append(options, config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
+	conf, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("dynamodb: %w", err)
+	}
+	client := dynamodb.NewFromConfig(conf, func(o *dynamodb.Options) {
+		if c.EndpointURL != "" {
+			o.BaseEndpoint = &c.EndpointURL
+		}
+	})
+	if conf.Region == "" {
+		return nil, errors.New("dynamodb: no region is given: set region")
+	}
+	return New(ctx, client, c)
+}
+
+// New is Open with a client, which does not try again.
+func New(ctx context.Context, client *dynamodb.Client, c Config) (*Store, error) {
+	if c.Clock == nil {
+		c.Clock = coord.Machine{}
+	}
+	region := client.Options().Region
+	s := &Store{client: client, table: c.Table, instance: c.Instance, clock: c.Clock, calls: func(string) {}, seen: map[string]sighting{}}
+	s.explain = func(err error) error { return explain(err, c.Table, region) }
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	if err := check(out.Table, region); err != nil {
+		return nil, err
+	}
+	if id := aws.ToString(out.Table.TableId); id != "" {
+		s.tableID = "." + strings.ReplaceAll(id, "-", "")[:min(12, len(strings.ReplaceAll(id, "-", "")))]
+	}
+	return s, s.own(ctx)
+}
+
+// OtherInstanceError says that a table is somebody else's.
+type OtherInstanceError struct{ Table, Has, Want string }
+
+// Error says so, and what to do.
+func (e *OtherInstanceError) Error() string {
+	return fmt.Sprintf("table %s belongs to instance %q, and this is instance %q: give each instance a table of its own", e.Table, e.Has, e.Want)
+}
+
+// own fails if the table is another instance's.
+func (s *Store) own(ctx context.Context) error {
+	p, err := s.poll(ctx)
+	if err != nil {
+		return err
+	}
+	if p.instance != "" && p.instance != s.instance {
+		return &OtherInstanceError{s.table, p.instance, s.instance}
+	}
+	return nil
+}
+
+// check says why a table cannot be used.
+func check(t *types.TableDescription, region string) error {
+	name := aws.ToString(t.TableName)
+	kinds := map[string]types.ScalarAttributeType{}
+	for _, a := range t.AttributeDefinitions {
+		kinds[aws.ToString(a.AttributeName)] = a.AttributeType
+	}
+	var keys []string
+	for _, k := range t.KeySchema {
+		n := aws.ToString(k.AttributeName)
+		keys = append(keys, fmt.Sprintf("%s (%s, %s)", n, k.KeyType, kinds[n]))
+	}
+	if want := []string{"pk (HASH, S)", "sk (RANGE, S)"}; !slices.Equal(keys, want) {
+		return fmt.Errorf("table %s has the keys %s, and weir needs %s: %s", name, strings.Join(keys, " and "), strings.Join(want, " and "), create(name+"-weir", region))
+	}
+	if len(t.Replicas) > 0 || t.GlobalTableVersion != nil {
+		var regions []string
+		for _, r := range t.Replicas {
+			regions = append(regions, aws.ToString(r.RegionName))
+		}
+		return fmt.Errorf("table %s has replicas in other regions (%s), whose writes do not know of each other: use a table without", name, strings.Join(regions, ", "))
+	}
+	if t.TableStatus != types.TableStatusActive && t.TableStatus != types.TableStatusUpdating {
+		return fmt.Errorf("table %s is %s: wait until it is ACTIVE", name, t.TableStatus)
+	}
+	return nil
+}
+
+// create is how a table is made.
+func create(table, region string) string {
+	return fmt.Sprintf("make it with CloudFormation from deploy/coordination/table.yaml, or: aws dynamodb create-table --region %s --table-name %s --billing-mode PAY_PER_REQUEST"+
+		" --attribute-definitions AttributeName=pk,AttributeType=S AttributeName=sk,AttributeType=S --key-schema AttributeName=pk,KeyType=HASH AttributeName=sk,KeyType=RANGE", region, table)
+}
+
+// explain adds to an error what can be done about it.
+func explain(err error, table, region string) error {
+	var missing *types.ResourceNotFoundException
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &missing):
+		return fmt.Errorf("there is no table %s in %s: %s: %w", table, region, create(table, region), err)
+	case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
+		arn := fmt.Sprintf("arn:aws:dynamodb:%s:*:table/%s", region, table)
+		return fmt.Errorf("dynamodb: %w: add this statement to the role's policy:\n%s", err, Statement(arn))
+	}
+	return fmt.Errorf("dynamodb: %w", err)
+}
+
+// tooLarge says that a read wanted more than one answer holds.
+func tooLarge(err error) bool {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	var canceled *types.TransactionCanceledException
+	if errors.As(err, &canceled) {
+		return slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
+			return aws.ToString(r.Code) == "ValidationError"
+		})
+	}
+	return api.ErrorCode() == "ValidationException"
+}

@@ -1,0 +1,144 @@
+package coord
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+)
+
+// attempt bounds one call to the engine: a longer one is a lost answer.
+const attempt = 2 * time.Second
+
+// Options are an engine's clock and randomness; the zero value is this machine's.
+type Options struct {
+	Clock Clock
+	// Random makes ids.
+	Random io.Reader
+}
+
+// Engine is the data of one instance. It is safe for concurrent use.
+type Engine struct {
+	store  Store
+	clock  Clock
+	random io.Reader
+}
+
+// New makes an engine of a store, which it closes.
+func New(store Store, o Options) *Engine {
+	if o.Clock == nil {
+		o.Clock = Machine{}
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	return &Engine{store: store, clock: o.Clock, random: o.Random}
+}
+
+// Close closes the store. Sessions die by themselves.
+func (e *Engine) Close() error { return e.store.Close() }
+
+// Alone reports whether this process alone can use the engine.
+func (e *Engine) Alone() bool { return e.store.Alone() }
+
+// Join makes a session for a member.
+func (e *Engine) Join(ctx context.Context, m Member, ttl time.Duration) (*Session, error) {
+	id := make([]byte, 10)
+	if _, err := io.ReadFull(e.random, id); err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	sent := e.clock.Now()
+	m.Clock = sent.Wall.UTC()
+	place, err := e.store.Enter(ctx, hex.EncodeToString(id), m, ttl)
+	if err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	return &Session{
+		e: e, id: SessionID(place.Slot, hex.EncodeToString(id)), engine: place.Engine, member: m.Name,
+		term: term{sent: sent, ttl: place.TTL}, log: place.Log, turn: make(chan struct{}, 1),
+	}, nil
+}
+
+// Members lists the members that are alive.
+func (e *Engine) Members(ctx context.Context) ([]Alive, error) {
+	p, err := e.store.Poll(ctx)
+	return p.Alive, err
+}
+
+// Owners lists all owners by key, released ones and those with dead sessions too.
+func (e *Engine) Owners(ctx context.Context) ([]Owner, error) {
+	owners, err := e.store.Owners(ctx)
+	slices.SortFunc(owners, byKey)
+	return owners, err
+}
+
+// Get reads a record; a missing one has version 0.
+func (e *Engine) Get(ctx context.Context, key string) (Record, error) {
+	if err := CheckKey(key); err != nil {
+		return Record{}, err
+	}
+	records, err := e.store.Get(ctx, []string{key})
+	if err != nil {
+		return Record{}, err
+	}
+	return records[0], nil
+}
+
+// List reads a page of the records whose keys begin with prefix and follow after.
+func (e *Engine) List(ctx context.Context, prefix, after string) (page []Record, next string, err error) {
+	return e.store.List(ctx, prefix, after)
+}
+
+// Changes are the result of one poll.
+type Changes struct {
+	Mark  Mark
+	Alive []Alive
+	// Records are the keys of records written or deleted since the mark, each once, and Owners the keys taken or released.
+	Records, Owners []string
+	// All says that the logs no longer tell what changed: read everything, and then Records and Owners once more, which are the last known changes.
+	All bool
+	// Replaced says that the engine was wiped, or went back to an earlier state: all that was known of it is void, and no lease counts.
+	Replaced bool
+}
+
+// Changes returns the changes since a mark; the zero Mark is before everything. It includes everything committed before the call.
+func (e *Engine) Changes(ctx context.Context, since Mark) (Changes, error) {
+	p, err := e.store.Poll(ctx)
+	if err != nil {
+		return Changes{}, err
+	}
+	c := Changes{Mark: Mark{engine: p.Engine, n: map[int]int64{}}, Alive: p.Alive}
+	c.Replaced = since.engine != "" && since.engine != p.Engine
+	records, owners := map[string]bool{}, map[string]bool{}
+	for slot, log := range p.Logs {
+		c.Mark.n[slot] = log.N
+		entries, ok := log.since(since.n[slot])
+		c.All = c.All || !ok
+		c.Replaced = c.Replaced || log.N < since.n[slot]
+		if !ok || since.engine == "" {
+			entries = log.Last
+		}
+		for _, entry := range entries {
+			for _, k := range entry.Records {
+				records[k] = true
+			}
+			for _, k := range entry.Owners {
+				owners[k] = true
+			}
+		}
+	}
+	for slot := range since.n {
+		if _, ok := p.Logs[slot]; !ok {
+			c.Replaced = true // slots are never deleted
+		}
+	}
+	if since.engine == "" || c.Replaced {
+		c.All = true
+	}
+	c.Records, c.Owners = slices.Sorted(maps.Keys(records)), slices.Sorted(maps.Keys(owners))
+	return c, nil
+}

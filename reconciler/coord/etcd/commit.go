@@ -1,0 +1,211 @@
+package etcd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+)
+
+// Commit implements coord.Store. Most transactions need no read to know what they depend on; what another one reads, or finds in place of what it
+// expected, must still be of the same revisions when it writes.
+func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
+	writes, err := s.writes(t)
+	if err != nil {
+		return err
+	}
+	c := &contents{s: s, keys: s.dependsOn(t)}
+	ifs := s.expected(t)
+	if ifs == nil {
+		if err := c.read(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		if c.kvs != nil {
+			refused := t.Check(c)
+			if c.err != nil {
+				return c.err
+			}
+			if refused != nil {
+				return refused
+			}
+			ifs = c.unchanged()
+		}
+		s.calls("Txn")
+		r, err := s.client.Txn(ctx).If(ifs...).Then(writes...).Else(gets(c.keys)...).Commit()
+		if err != nil {
+			return s.explain(err)
+		}
+		if r.Succeeded {
+			s.wrote(t, r.Header.Revision)
+			return nil
+		}
+		c.are(found(r))
+	}
+}
+
+// logged is a log as this process wrote it last.
+type logged struct {
+	session  string
+	n        int64
+	revision int64
+}
+
+func (s *Store) wrote(t coord.Txn, revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = logged{t.Session, t.Log.N, revision}
+}
+
+// expected is what must hold of t, in comparisons that need no reading; nil where there are
+// none.
+func (s *Store) expected(t coord.Txn) []clientv3.Cmp {
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	if last.session != t.Session || last.n != t.Was || len(t.Take) > 0 {
+		return nil
+	}
+	ifs := []clientv3.Cmp{
+		clientv3.Compare(clientv3.ModRevision(s.log(coord.SlotOf(t.Session))), "=", last.revision),
+		clientv3.Compare(clientv3.CreateRevision(s.session(t.Session)), ">", 0),
+	}
+	for _, o := range t.Held {
+		owner, err := json.Marshal(o) // as it was taken
+		if err != nil {
+			return nil
+		}
+		ifs = append(ifs, clientv3.Compare(clientv3.Value(s.owner(o.Key)), "=", string(owner)))
+	}
+	for _, op := range t.Ops {
+		switch op.If {
+		case coord.Any:
+		case 0:
+			ifs = append(ifs, clientv3.Compare(clientv3.CreateRevision(s.record(op.Key)), "=", 0))
+		default: // a version is a part of the value
+			return nil
+		}
+	}
+	return ifs
+}
+
+func (s *Store) writes(t coord.Txn) ([]clientv3.Op, error) {
+	log, err := json.Marshal(t.Log)
+	if err != nil {
+		return nil, err
+	}
+	writes := []clientv3.Op{clientv3.OpPut(s.log(coord.SlotOf(t.Session)), string(log))}
+	for _, taking := range t.Take {
+		owner, err := json.Marshal(taking.Owner)
+		if err != nil {
+			return nil, err
+		}
+		writes = append(writes, clientv3.OpPut(s.owner(taking.Owner.Key), string(owner)))
+	}
+	for _, op := range t.Ops {
+		if op.Delete {
+			writes = append(writes, clientv3.OpDelete(s.record(op.Key)))
+		} else {
+			writes = append(writes, clientv3.OpPut(s.record(op.Key), encode(op.Value, t.Version())))
+		}
+	}
+	return writes, nil
+}
+
+// contents are what a transaction depends on, at one revision.
+type contents struct {
+	s    *Store
+	keys []string
+	kvs  map[string]*mvccpb.KeyValue // nil before it is known; an entry is nil where there is none
+	err  error
+}
+
+// dependsOn are the keys of it. Of records the versions alone would do, but etcd has no such
+// read.
+func (s *Store) dependsOn(t coord.Txn) []string {
+	keys := []string{s.log(coord.SlotOf(t.Session)), s.session(t.Session)}
+	for _, o := range t.Held {
+		keys = append(keys, s.owner(o.Key))
+	}
+	for _, taking := range t.Take {
+		keys = append(keys, s.owner(taking.Owner.Key))
+		if dead := taking.Dead(); dead != "" {
+			keys = append(keys, s.session(dead))
+		}
+	}
+	for _, op := range t.Ops {
+		if op.If != coord.Any {
+			keys = append(keys, s.record(op.Key))
+		}
+	}
+	return keys
+}
+
+func (c *contents) read(ctx context.Context) error {
+	kvs, err := c.s.gets(ctx, c.keys)
+	c.are(kvs)
+	return err
+}
+
+func (c *contents) are(kvs []*mvccpb.KeyValue) {
+	c.kvs = map[string]*mvccpb.KeyValue{}
+	for i, kv := range kvs {
+		c.kvs[c.keys[i]] = kv
+	}
+}
+
+// unchanged holds as long as nothing of it changes.
+func (c *contents) unchanged() (ifs []clientv3.Cmp) {
+	for _, key := range c.keys {
+		ifs = append(ifs, clientv3.Compare(clientv3.ModRevision(key), "=", c.rev(key)))
+	}
+	return ifs
+}
+
+func (c *contents) rev(key string) int64 {
+	if kv := c.kvs[key]; kv != nil {
+		return kv.ModRevision
+	}
+	return 0
+}
+
+func (c *contents) decode(key string, into any) {
+	kv := c.kvs[key]
+	if kv == nil {
+		return
+	}
+	if err := json.Unmarshal(kv.Value, into); err != nil {
+		c.err = errors.Join(c.err, unreadable(kv, err))
+	}
+}
+
+// Alive implements coord.Contents.
+func (c *contents) Alive(session string) bool { return c.kvs[c.s.session(session)] != nil }
+
+// Log implements coord.Contents.
+func (c *contents) Log(slot int) (log coord.Log) {
+	c.decode(c.s.log(slot), &log)
+	return log
+}
+
+// Owner implements coord.Contents.
+func (c *contents) Owner(key string) (o coord.Owner) {
+	c.decode(c.s.owner(key), &o)
+	return o
+}
+
+// Version implements coord.Contents.
+func (c *contents) Version(key string) int64 {
+	kv := c.kvs[c.s.record(key)]
+	if kv == nil {
+		return 0
+	}
+	r, err := decode(key, kv)
+	c.err = errors.Join(c.err, err)
+	return r.Version
+}

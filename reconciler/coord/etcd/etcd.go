@@ -1,0 +1,414 @@
+// Package etcd is the back end of package coord over etcd 3.4 or newer. All keys of an
+// instance begin with /weir/INSTANCE/, so that instances may share a cluster.
+//
+// A session is a key bound to a lease of etcd's: etcd alone says whether it is dead, and
+// what is written compares that the key is there. How long its holder may rely on it does
+// not come from etcd's client, whose signs of life lag behind, but from when the renewal
+// was sent (see coord.Session). Keys of owners are bound to no lease: an owner whose
+// session is gone must be told from one that released.
+//
+// A commit is one transaction of etcd's: it writes if the log is as this process left it, and
+// owners are what they were when they were taken. Where that is not so, or says too little (of
+// versions, and of who is taken from), what it depends on is read and checked, and must still
+// be of the same revisions. The id of the engine has etcd's cluster in it, which a restore from a
+// snapshot makes anew where it is told to (--initial-cluster-token).
+package etcd
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+)
+
+// page is how many records are listed at once.
+const page = 100
+
+// Store is the data of one instance in etcd.
+type Store struct {
+	client *clientv3.Client
+	prefix string
+	// calls counts requests, for those who want to know.
+	calls func(name string)
+
+	mu   sync.Mutex
+	last logged
+}
+
+var _ coord.Store = (*Store)(nil)
+
+// New makes a store of a client, which it closes.
+func New(client *clientv3.Client, instance string) *Store {
+	return &Store{client: client, prefix: "/weir/" + instance + "/", calls: func(string) {}}
+}
+
+// Counting tells of each request to etcd.
+func (s *Store) Counting(calls func(name string)) { s.calls = calls }
+
+// Keys. All that Poll reads stands under one prefix.
+
+func (s *Store) polled() string           { return s.prefix + "m/" }
+func (s *Store) engine() string           { return s.polled() + "engine" }
+func (s *Store) logs() string             { return s.polled() + "log/" }
+func (s *Store) log(slot int) string      { return s.logs() + fmt.Sprintf("%02x", slot) }
+func (s *Store) sessions() string         { return s.polled() + "session/" }
+func (s *Store) session(id string) string { return s.sessions() + id }
+func (s *Store) owners() string           { return s.prefix + "owner/" }
+func (s *Store) owner(key string) string  { return s.owners() + key }
+func (s *Store) records() string          { return s.prefix + "record/" }
+func (s *Store) record(key string) string { return s.records() + key }
+func leaseOf(id string) (clientv3.LeaseID, error) {
+	_, random, _ := strings.Cut(id, ".")
+	n, err := strconv.ParseUint(random[:min(len(random), 16)], 16, 64)
+	if lease := clientv3.LeaseID(n >> 1); err == nil && lease != clientv3.NoLease {
+		return lease, nil
+	}
+	return 0, fmt.Errorf("session %q is none", id)
+}
+
+// polledData is what Poll reads, with revisions.
+type polledData struct {
+	coord.Poll
+	rev map[string]int64
+}
+
+func (s *Store) poll(ctx context.Context) (*polledData, error) {
+	s.calls("Range")
+	r, err := s.client.Get(ctx, s.polled(), clientv3.WithPrefix())
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	p := &polledData{Poll: coord.Poll{Logs: map[int]coord.Log{}}, rev: map[string]int64{}}
+	for _, kv := range r.Kvs {
+		key := string(kv.Key)
+		p.rev[key] = kv.ModRevision
+		switch {
+		case key == s.engine():
+			p.Engine = engineID(kv.Value, r.Header.ClusterId)
+		case strings.HasPrefix(key, s.logs()):
+			var log coord.Log
+			slot, err := strconv.ParseUint(strings.TrimPrefix(key, s.logs()), 16, 8)
+			if err == nil {
+				err = json.Unmarshal(kv.Value, &log)
+			}
+			if err != nil {
+				return nil, unreadable(kv, err)
+			}
+			p.Logs[int(slot)] = log
+		case strings.HasPrefix(key, s.sessions()):
+			a := coord.Alive{Session: strings.TrimPrefix(key, s.sessions())}
+			if err := json.Unmarshal(kv.Value, &a.Member); err != nil {
+				return nil, unreadable(kv, err)
+			}
+			p.Alive = append(p.Alive, a)
+		}
+	}
+	return p, nil
+}
+
+func engineID(stored []byte, cluster uint64) string { return fmt.Sprintf("%s.%x", stored, cluster) }
+
+func unreadable(kv *mvccpb.KeyValue, err error) error {
+	return fmt.Errorf("etcd's key %s cannot be read: %w", kv.Key, err)
+}
+
+func (p *polledData) alive(session string) bool {
+	return slices.ContainsFunc(p.Alive, func(a coord.Alive) bool { return a.Session == session })
+}
+
+// Poll implements coord.Store.
+func (s *Store) Poll(ctx context.Context) (coord.Poll, error) {
+	p, err := s.poll(ctx)
+	if err != nil {
+		return coord.Poll{}, err
+	}
+	return p.Poll, nil
+}
+
+// Enter implements coord.Store. The lease's id follows from the session's, so that every
+// member can name it.
+func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl time.Duration) (coord.Entered, error) {
+	lease, err := leaseOf("." + random)
+	if err != nil {
+		return coord.Entered{}, err
+	}
+	member, err := json.Marshal(m)
+	if err != nil {
+		return coord.Entered{}, err
+	}
+	granted, err := s.grant(ctx, lease, ttl)
+	if err != nil {
+		return coord.Entered{}, err
+	}
+	for {
+		p, err := s.poll(ctx)
+		if err != nil {
+			return coord.Entered{}, err
+		}
+		e := coord.Entered{TTL: granted}
+		for p.alive(p.Logs[e.Slot].Session) {
+			e.Slot++
+		}
+		if e.Slot >= coord.MaxMembers {
+			return coord.Entered{}, coord.ErrFull
+		}
+		before := p.Logs[e.Slot].Session
+		e.Log = p.Logs[e.Slot]
+		e.Log.Session = coord.SessionID(e.Slot, random)
+		log, err := json.Marshal(e.Log)
+		if err != nil {
+			return coord.Entered{}, err
+		}
+		ifs := []clientv3.Cmp{s.unchanged(p, s.engine()), s.unchanged(p, s.log(e.Slot))}
+		if before != "" {
+			ifs = append(ifs, s.unchanged(p, s.session(before)))
+		}
+		ops := []clientv3.Op{
+			clientv3.OpPut(s.log(e.Slot), string(log)),
+			clientv3.OpPut(s.session(e.Log.Session), string(member), clientv3.WithLease(lease)),
+		}
+		if p.Engine == "" {
+			ops = append(ops, clientv3.OpPut(s.engine(), random[:12]))
+		}
+		s.calls("Txn")
+		r, err := s.client.Txn(ctx).If(ifs...).Then(ops...).Commit()
+		if err != nil {
+			return coord.Entered{}, s.explain(err)
+		}
+		if r.Succeeded {
+			if e.Engine = p.Engine; e.Engine == "" {
+				e.Engine = engineID([]byte(random[:12]), r.Header.ClusterId)
+			}
+			return e, nil
+		}
+	}
+}
+
+func (s *Store) unchanged(p *polledData, key string) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(key), "=", p.rev[key])
+}
+
+// grant makes a lease of an id. It may be there by an earlier try.
+func (s *Store) grant(ctx context.Context, id clientv3.LeaseID, ttl time.Duration) (time.Duration, error) {
+	s.calls("LeaseGrant")
+	seconds := int64((ttl + time.Second - 1) / time.Second)
+	r, err := clientv3.RetryLeaseClient(s.client).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
+	switch {
+	case errors.Is(rpctypes.Error(err), rpctypes.ErrLeaseExist):
+		return s.keepAlive(ctx, id)
+	case err != nil:
+		return 0, s.explain(err)
+	}
+	return time.Duration(r.TTL) * time.Second, nil
+}
+
+// keepAlive renews a lease once. The client's own KeepAliveOnce tries again without a
+// pause while nobody answers.
+func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) (time.Duration, error) {
+	ctx, cancel := context.WithCancel(ctx) // which ends the stream
+	defer cancel()
+	s.calls("LeaseKeepAlive")
+	stream, err := clientv3.RetryLeaseClient(s.client).LeaseKeepAlive(ctx)
+	if err == nil {
+		err = stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)})
+	}
+	if err != nil {
+		return 0, s.explain(err)
+	}
+	r, err := stream.Recv()
+	switch {
+	case err != nil:
+		return 0, s.explain(err)
+	case r.TTL <= 0:
+		return 0, coord.ErrLost
+	}
+	return time.Duration(r.TTL) * time.Second, nil
+}
+
+// Renew implements coord.Store.
+func (s *Store) Renew(ctx context.Context, session string, m *coord.Member) (time.Duration, error) {
+	lease, err := leaseOf(session)
+	if err != nil {
+		return 0, err
+	}
+	if m != nil {
+		if err := s.tell(ctx, session, lease, *m); err != nil {
+			return 0, err
+		}
+	}
+	return s.keepAlive(ctx, lease)
+}
+
+// tell writes what is new of a member.
+func (s *Store) tell(ctx context.Context, session string, lease clientv3.LeaseID, m coord.Member) error {
+	member, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	key := s.session(session)
+	s.calls("Txn")
+	r, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), ">", 0)).
+		Then(clientv3.OpPut(key, string(member), clientv3.WithLease(lease))).Commit()
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return coord.ErrLost
+	case err != nil:
+		return s.explain(err)
+	case !r.Succeeded:
+		return coord.ErrLost
+	}
+	return nil
+}
+
+// End implements coord.Store.
+func (s *Store) End(ctx context.Context, session string) error {
+	lease, err := leaseOf(session)
+	if err != nil {
+		return err
+	}
+	s.calls("LeaseRevoke")
+	if _, err := s.client.Revoke(ctx, lease); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return s.explain(err)
+	}
+	return nil
+}
+
+// Owners implements coord.Store.
+func (s *Store) Owners(ctx context.Context) ([]coord.Owner, error) {
+	s.calls("Range")
+	r, err := s.client.Get(ctx, s.owners(), clientv3.WithPrefix())
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return decodeOwners(r.Kvs)
+}
+
+func decodeOwners(kvs []*mvccpb.KeyValue) (all []coord.Owner, err error) {
+	for _, kv := range kvs {
+		var o coord.Owner
+		if err := json.Unmarshal(kv.Value, &o); err != nil {
+			return nil, unreadable(kv, err)
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// gets reads keys at one revision; nil where there is none.
+func (s *Store) gets(ctx context.Context, keys []string) ([]*mvccpb.KeyValue, error) {
+	s.calls("Txn")
+	r, err := s.client.Txn(ctx).Then(gets(keys)...).Commit()
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return found(r), nil
+}
+
+func gets(keys []string) []clientv3.Op {
+	ops := make([]clientv3.Op, len(keys))
+	for i, key := range keys {
+		ops[i] = clientv3.OpGet(key)
+	}
+	return ops
+}
+
+// found is what the reads of a transaction gave.
+func found(r *clientv3.TxnResponse) []*mvccpb.KeyValue {
+	kvs := make([]*mvccpb.KeyValue, len(r.Responses))
+	for i, answer := range r.Responses {
+		if found := answer.GetResponseRange().Kvs; len(found) > 0 {
+			kvs[i] = found[0]
+		}
+	}
+	return kvs
+}
+
+// OwnersOf implements coord.Store.
+func (s *Store) OwnersOf(ctx context.Context, keys []string) ([]coord.Owner, error) {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = s.owner(key)
+	}
+	kvs, err := s.gets(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	return decodeOwners(slices.DeleteFunc(kvs, func(kv *mvccpb.KeyValue) bool { return kv == nil }))
+}
+
+// A record's value has its version in front.
+
+func encode(value []byte, version int64) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(version))) + string(value) //nolint:gosec // versions are not negative
+}
+
+func decode(key string, kv *mvccpb.KeyValue) (coord.Record, error) {
+	if len(kv.Value) < 8 {
+		return coord.Record{}, unreadable(kv, errors.New("it is too short"))
+	}
+	return coord.Record{Key: key, Value: kv.Value[8:], Version: int64(binary.BigEndian.Uint64(kv.Value))}, nil //nolint:gosec // as it was written
+}
+
+// Get implements coord.Store.
+func (s *Store) Get(ctx context.Context, keys []string) ([]coord.Record, error) {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = s.record(key)
+	}
+	kvs, err := s.gets(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	got := make([]coord.Record, len(keys))
+	for i, key := range keys {
+		if got[i].Key = key; kvs[i] != nil {
+			if got[i], err = decode(key, kvs[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return got, nil
+}
+
+// List implements coord.Store.
+func (s *Store) List(ctx context.Context, prefix, after string) (records []coord.Record, next string, err error) {
+	from := s.record(prefix)
+	if after >= prefix {
+		from = s.record(after) + "\x00"
+	}
+	s.calls("Range")
+	r, err := s.client.Get(ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.record(prefix))), clientv3.WithLimit(page))
+	if err != nil {
+		return nil, "", s.explain(err)
+	}
+	for _, kv := range r.Kvs {
+		rec, err := decode(strings.TrimPrefix(string(kv.Key), s.records()), kv)
+		if err != nil {
+			return nil, "", err
+		}
+		records = append(records, rec)
+	}
+	if r.More {
+		next = records[len(records)-1].Key
+	}
+	return records, next, nil
+}
+
+// Alone implements coord.Store.
+func (s *Store) Alone() bool { return false }
+
+// Close implements coord.Store.
+func (s *Store) Close() error { return s.client.Close() }

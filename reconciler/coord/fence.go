@@ -1,0 +1,88 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// FencedError says that a write to AWS may not begin, because too little of the lease is left. The next owner of the key does the work.
+type FencedError struct {
+	Key  string
+	Left time.Duration
+}
+
+// Error says so.
+func (e *FencedError) Error() string {
+	if e.Left <= 0 {
+		return fmt.Sprintf("nothing is written for %s: its lease has ended", e.Key)
+	}
+	return fmt.Sprintf("nothing is written for %s: %s of its lease are left, and writing takes %s", e.Key, e.Left.Round(time.Millisecond), FenceBegin)
+}
+
+// Is makes it an ErrLost.
+func (e *FencedError) Is(target error) bool { return target == ErrLost }
+
+// Fence bounds writes to AWS by a lease. Callers ask it right before each attempt, once that is signed. The nil Fence, of a daemon alone, lets
+// everything begin.
+type Fence struct {
+	key     string
+	session *Session
+	over    atomic.Bool
+	// cut ends when attempts must be cut.
+	cut     context.Context
+	cutting context.CancelFunc
+}
+
+func newFence(key string, s *Session) *Fence {
+	f := &Fence{key: key, session: s}
+	f.cut, f.cutting = context.WithCancel(context.Background())
+	return f
+}
+
+// end lets nothing more begin, and cuts attempts under way.
+func (f *Fence) end() {
+	f.over.Store(true)
+	f.cutting()
+}
+
+func (f *Fence) left() time.Duration {
+	if f.over.Load() {
+		return 0
+	}
+	return f.session.Left()
+}
+
+// MayBegin fails with a *FencedError unless an attempt may begin now.
+func (f *Fence) MayBegin() error {
+	if f == nil {
+		return nil
+	}
+	if left := f.left(); left < FenceBegin {
+		return &FencedError{f.key, max(0, left)}
+	}
+	return nil
+}
+
+// Until is when the fence cuts an attempt that begins now, unless the lease is renewed.
+func (f *Fence) Until() time.Time {
+	if f == nil {
+		return time.Now().Add(365 * 24 * time.Hour)
+	}
+	const most = 365 * 24 * time.Hour // the file's lease has no end
+	return time.Now().Add(min(most, f.left()-FenceCut))
+}
+
+// Attempt is MayBegin, with a context that ends FenceCut before the lease, renewals included. A cut attempt is a lost answer.
+func (f *Fence) Attempt(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if err := f.MayBegin(); err != nil {
+		return ctx, func() {}, err
+	}
+	if f == nil {
+		return ctx, func() {}, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(f.cut, func() { cancel(&FencedError{Key: f.key}) })
+	return ctx, func() { stop(); cancel(nil) }, nil
+}

@@ -1,0 +1,271 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// term is a lease as its holder counts it.
+type term struct {
+	sent Instant
+	ttl  time.Duration
+}
+
+// Session is a member's lease and its writes, which go one after another. It is safe for concurrent use.
+type Session struct {
+	e                  *Engine
+	id, engine, member string
+
+	mu   sync.Mutex
+	term term
+	dead bool
+
+	turn chan struct{} // holds one while a write is under way
+	log  Log           // with the last write
+	// doubts are unanswered writes: one of them may have happened, or may still. The next write that succeeds excludes the others.
+	doubts []Log
+}
+
+// ID is the session's id.
+func (s *Session) ID() string { return s.id }
+
+// Engine is the engine's id at the join.
+func (s *Session) Engine() string { return s.engine }
+
+// TTL is how long a renewal lasts.
+func (s *Session) TTL() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.term.ttl
+}
+
+// Left is the rest of the lease, counted from before the last answered renewal was sent, by the clock that advanced most. 0 when it has ended.
+func (s *Session) Left() time.Duration {
+	now := s.e.clock.Now() // before the lock: the machine may stand still while it waits for one
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return 0
+	}
+	return max(0, s.term.ttl-max(0, now.Longest(s.term.sent)))
+}
+
+// end ends the lease for good: the Session does not renew a lease that has ended by its holder's clock, as somebody may have acted on that.
+func (s *Session) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead = true
+}
+
+// Renew renews the lease, once. For one that has ended it fails with ErrLost.
+func (s *Session) Renew(ctx context.Context) error { return s.renew(ctx, nil) }
+
+// Announce renews the lease, and tells others the member's changes.
+func (s *Session) Announce(ctx context.Context, m Member) error {
+	m.Clock = s.e.clock.Now().Wall.UTC()
+	return s.renew(ctx, &m)
+}
+
+func (s *Session) renew(ctx context.Context, m *Member) error {
+	if s.Left() == 0 {
+		s.end()
+		return fmt.Errorf("renew: it has ended: %w", ErrLost)
+	}
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	sent := s.e.clock.Now()
+	ttl, err := s.e.store.Renew(ctx, s.id, m)
+	if err != nil {
+		if errors.Is(err, ErrLost) {
+			s.end()
+		}
+		return fmt.Errorf("renew: %w", err)
+	}
+	now := s.e.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead || now.Longest(s.term.sent) >= s.term.ttl {
+		s.dead = true
+		return fmt.Errorf("renew: it ended before it was renewed: %w", ErrLost)
+	}
+	if sent.Longest(s.term.sent) > 0 { // not overtaken by a later one
+		s.term = term{sent, ttl}
+	}
+	return nil
+}
+
+// Take gives the session a key; seen is the key's owner as it was read. ErrHeld: that owner is alive. ErrConflict: there is another by now.
+func (s *Session) Take(ctx context.Context, key string, seen Owner) (Owner, error) {
+	if err := CheckKey(key); err != nil {
+		return Owner{}, err
+	}
+	seen.Key = key
+	var owner Owner
+	_, err := s.commit(ctx, func(t *Txn) {
+		owner = Owner{Key: key, Member: s.member, Session: s.id, Since: s.e.clock.Now().Wall.UTC(), Epoch: Epoch{s.engine, max(seen.Epoch.N+1, t.Log.N)}}
+		t.Take = []Taking{{Seen: seen, Owner: owner}}
+	}, Entry{Owners: []string{key}})
+	if err != nil {
+		return Owner{}, fmt.Errorf("take %s: %w", key, err)
+	}
+	return owner, nil
+}
+
+// Release gives up a key of the session, for the member that o.For names, if any. No work on it may be under way.
+func (s *Session) Release(ctx context.Context, o Owner) error {
+	if err := s.owns(o); err != nil {
+		return fmt.Errorf("release %s: %w", o.Key, err)
+	}
+	released := o
+	released.Released = true
+	_, err := s.commit(ctx, func(t *Txn) { t.Take = []Taking{{Seen: o, Owner: released}} }, Entry{Owners: []string{o.Key}})
+	if errors.Is(err, ErrConflict) {
+		err = errors.Join(ErrLost, err)
+	}
+	if err != nil {
+		return fmt.Errorf("release %s: %w", o.Key, err)
+	}
+	return nil
+}
+
+// Write does w, and returns the version of all records that it wrote. ErrLost: the session is dead, or no longer owns a key. ErrConflict: a version
+// differs. It tries again until ctx ends; then ErrUnknown says that the write may have happened.
+func (s *Session) Write(ctx context.Context, w Write) (version int64, err error) {
+	if err := w.check(); err != nil {
+		return 0, err
+	}
+	for _, o := range w.Held {
+		if err := s.owns(o); err != nil {
+			return 0, fmt.Errorf("write: %w", err)
+		}
+	}
+	entry := Entry{}
+	for _, op := range w.Ops {
+		entry.Records = append(entry.Records, op.Key)
+	}
+	version, err = s.commit(ctx, func(t *Txn) { t.Held, t.Ops = w.Held, w.Ops }, entry)
+	if err != nil {
+		return 0, fmt.Errorf("write: %w", err)
+	}
+	return version, nil
+}
+
+// owns fails unless o can be the session's at all.
+func (s *Session) owns(o Owner) error {
+	if o.Session != s.id || o.Released {
+		return fmt.Errorf("%s in %s is not this session's: %w", o.Key, o.Epoch, ErrLost)
+	}
+	return nil
+}
+
+// Leave ends the session, after it has released all keys.
+func (s *Session) Leave(ctx context.Context) error {
+	s.end()
+	if err := s.e.store.End(ctx, s.id); err != nil && !errors.Is(err, ErrLost) {
+		return fmt.Errorf("leave: %w", err)
+	}
+	return nil
+}
+
+// commit does one transaction, once, however often it must send it.
+func (s *Session) commit(ctx context.Context, fill func(*Txn), entry Entry) (version int64, err error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	return s.run(ctx, fill, entry)
+}
+
+// run is commit with the turn held.
+func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64, error) {
+	t := s.begin(fill, entry)
+	for tries := 0; ; tries++ {
+		if s.Left() == 0 {
+			s.end()
+			return 0, s.unknown(tries, t, ErrLost)
+		}
+		err := s.send(ctx, t)
+		var moved *Moved
+		switch {
+		case err == nil, errors.As(err, &moved) && moved.N == t.Log.N: // done, or done before and the answer was lost
+			s.log, s.doubts = t.Log, nil
+			return t.Version(), nil
+		case moved != nil:
+			i := slices.IndexFunc(s.doubts, func(l Log) bool { return l.N == moved.N })
+			if i < 0 {
+				s.end()
+				return 0, fmt.Errorf("%w: the engine is not what it was: %w", ErrLost, err)
+			}
+			s.log, s.doubts = s.doubts[i], nil
+			t = s.begin(fill, entry)
+			continue
+		case errors.Is(err, ErrLost):
+			return 0, err
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrHeld):
+			return s.refused(ctx, tries, t, err)
+		}
+		if !sleep(ctx, min(50*time.Millisecond<<min(tries, 5), time.Second)) {
+			return 0, s.unknown(tries+1, t, err)
+		}
+	}
+}
+
+func (s *Session) begin(fill func(*Txn), entry Entry) Txn {
+	last := s.log.N
+	for _, l := range s.doubts {
+		last = max(last, l.N)
+	}
+	entry.N = next(last, s.e.clock.Now().Wall)
+	t := Txn{Session: s.id, Was: s.log.N, Log: s.log.with(s.id, entry)}
+	fill(&t)
+	return t
+}
+
+func (s *Session) send(ctx context.Context, t Txn) error {
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	return s.e.store.Commit(ctx, t)
+}
+
+// unknown is the error of a write that never got an answer.
+func (s *Session) unknown(tries int, t Txn, err error) error {
+	if tries == 0 {
+		return err
+	}
+	s.doubts = append(s.doubts, t.Log)
+	return fmt.Errorf("%w: %w", ErrUnknown, err)
+}
+
+// refused makes sure that a refused write does not happen after all: an earlier try may still be on its way. An empty write excludes that, or shows
+// that it happened.
+func (s *Session) refused(ctx context.Context, tries int, t Txn, err error) (int64, error) {
+	if tries == 0 {
+		return 0, err
+	}
+	s.doubts = append(s.doubts, t.Log)
+	if _, sealed := s.run(ctx, func(*Txn) {}, Entry{}); sealed != nil {
+		return 0, fmt.Errorf("%w: %w", ErrUnknown, sealed)
+	}
+	if s.log.Floor == t.Log.N || slices.ContainsFunc(s.log.Last, func(e Entry) bool { return e.N == t.Log.N }) {
+		return t.Version(), nil
+	}
+	return 0, err
+}
+
+// sleep waits; false: ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

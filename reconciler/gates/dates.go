@@ -1,0 +1,81 @@
+package gates
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/state"
+)
+
+// suspends reports whether a suspension is in force. One that is unsure is for as long as
+// it was asked for by what has passed since; where another process was asked, until AWS is
+// heard.
+func (b *Book) suspends(s Suspension, now clock.Moment) bool {
+	if now.Earliest.Before(s.Until) || s.Unsure == 0 {
+		return now.Earliest.Before(s.Until)
+	}
+	past, mine := b.past(s, now)
+	return !mine || past < s.Unsure
+}
+
+// asking is a moment by a suspension's clock, and by this process's ticks.
+type asking struct {
+	since time.Time
+	ticks time.Duration
+}
+
+// past is how long ago a suspension that is unsure was asked for. false: of another process.
+func (b *Book) past(s Suspension, now clock.Moment) (time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	mine := b.asked[s.key()]
+	return now.Ticks - mine.ticks, !mine.since.IsZero() && mine.since.Equal(s.Since)
+}
+
+// dated gives a suspension that is unsure its end, once AWS was heard some time after it was
+// asked for, as answers that come before may be older than it. It is never made shorter.
+// A date from another process of this machine is wrong by at most as much as the machine's
+// clock is behind. The error of another machine's date is unknown, so such a suspension
+// lasts from now on.
+func (b *Book) dated(s *Suspension, now clock.Moment) bool {
+	past, mine := b.past(*s, now)
+	if !now.Heard || mine && now.HeardAt-now.Ticks+past < early {
+		return false
+	}
+	_, alone := b.db.(*state.DB)
+	end := now.Latest.Add(s.Unsure)
+	switch {
+	case mine:
+		end = end.Add(-past)
+	case alone:
+		end = s.Until.Add(now.Latest.Sub(now.Wall))
+	}
+	if end.Sub(s.Until) > time.Minute {
+		s.Until = end
+	}
+	s.Unsure = 0
+	return true
+}
+
+// keepDates puts the ends of suspensions on record, but of those that have ended or were
+// asked for anew. If it cannot write an end, the next reader finds it out once more.
+func (b *Book) keepDates(all []Suspension) {
+	if len(all) == 0 {
+		return
+	}
+	_ = b.db.Update(func(tx *state.Tx) error {
+		for _, s := range all {
+			have, ok, err := suspensions.Get(tx, s.key())
+			if err != nil {
+				return err
+			}
+			if !ok || !have.Since.Equal(s.Since) {
+				continue
+			}
+			if err := suspensions.Put(tx, s.key(), s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

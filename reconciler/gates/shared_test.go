@@ -1,0 +1,132 @@
+package gates
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/clock"
+	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/state/statetest"
+)
+
+// shareBooks are the books of members that share an engine.
+func shareBooks(t *testing.T, n int) (books []*Book, members []*statetest.Member) {
+	t.Helper()
+	memory := coordtest.NewMemory()
+	now := time.Now()
+	for i := range n {
+		m := statetest.Join(t, memory, string(rune('a'+i)))
+		books, members = append(books, NewBook(m, clock.At(func() time.Time { return now }))), append(members, m)
+	}
+	return books, members
+}
+
+// TestASuspensionWins over an approval, whoever stored either, and however little they know
+// of each other: once it is stored, no approved plan begins until somebody resumes.
+func TestASuspensionWins(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		books, members := shareBooks(t, 3)
+		suspended, approved, begun := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		subject := rapid.SampledFrom([]string{"", "prod"})
+		for range rapid.IntRange(5, 25).Draw(rt, "things") {
+			i := rapid.IntRange(0, 2).Draw(rt, "member")
+			switch rapid.SampledFrom([]string{"suspend", "resume", "approve", "begin", "begin", "sync"}).Draw(rt, "do") {
+			case "suspend":
+				s := subject.Draw(rt, "of")
+				if _, err := books[i].Suspend(Suspension{Target: s, Reason: "r", By: "ann"}, time.Hour); err != nil {
+					rt.Fatal(err)
+				}
+				suspended[s] = true
+			case "resume":
+				s := subject.Draw(rt, "of")
+				if _, err := books[i].Resume(s, "", false); err != nil {
+					rt.Fatal(err)
+				}
+				delete(suspended, s)
+			case "approve":
+				if _, err := books[i].Approve(strings.Repeat("a", 64), "bob"); err != nil {
+					rt.Fatal(err)
+				}
+				approved["prod"] = true
+			case "begin":
+				err := books[i].Begin(Grant{Approval: Approval{Digest: strings.Repeat("a", 64), Since: time.Now(), Until: time.Now().Add(time.Hour)}, Target: "prod"})
+				if (err == nil) != (len(suspended) == 0) {
+					rt.Fatalf("suspended: %v, begins: %v", suspended, err)
+				}
+				begun["prod"] = begun["prod"] || err == nil
+			case "sync":
+				members[i].Sync(t)
+			}
+		}
+		for i, b := range books {
+			members[i].Sync(t)
+			r := b.Read()
+			if r.Lost != nil || len(r.Suspensions) != len(suspended) || (len(r.Grants) > 0) != begun["prod"] {
+				rt.Fatalf("suspended %v, begun %v, on record %+v", suspended, begun, r)
+			}
+			batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Policy: basis.Policy{Target: "prod"}}}}}
+			Gate(batches, nil, r, Before{}, Pending{}, clock.At(time.Now)())
+			if got := batches[0].Targets[0].Policy.Suspended; got != (len(suspended) > 0) {
+				rt.Fatalf("suspended %v, held %t", suspended, got)
+			}
+		}
+	})
+}
+
+// TestACommandOfAnyMember is known to all once they have read it, and an old replica adds
+// nothing twice.
+func TestACommandOfAnyMember(t *testing.T) {
+	books, members := shareBooks(t, 2)
+	if _, err := books[0].Suspend(Suspension{Target: "prod", Reason: "r", By: "ann"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(books[1].Read().Suspensions); n != 0 {
+		t.Fatalf("the other knows %d before it has read", n)
+	}
+	// Ending what it has not read yet works all the same.
+	if ended, err := books[1].Resume("prod", "", true); err != nil || len(ended) != 1 {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	members[0].Sync(t)
+	if n := len(books[0].Read().Suspensions); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}
+
+// TestAMemberWhoseClockIsBehindSuspends what another member was asked to suspend hours ago:
+// that member holds it too, for as long as it was asked for.
+func TestAMemberWhoseClockIsBehindSuspends(t *testing.T) {
+	t.Parallel()
+	memory := coordtest.NewMemory()
+	now := time.Now()
+	began := now
+	a, b := statetest.Join(t, memory, "a"), statetest.Join(t, memory, "b")
+	owner := NewBook(a, func() clock.Moment {
+		ticks := now.Sub(began)
+		return clock.Moment{Earliest: now, Latest: now, Wall: now, Heard: true, Ticks: ticks, HeardAt: ticks}
+	})
+	behind := NewBook(b, func() clock.Moment {
+		at := now.Add(-5 * time.Hour)
+		return clock.Moment{Earliest: at, Latest: at, Wall: at}
+	})
+	if _, err := owner.Suspend(Suspension{Target: "prod", Reason: "r", By: "ann"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(3 * time.Hour)
+	b.Sync(t)
+	if _, err := behind.Suspend(Suspension{Target: "prod", Reason: "r", By: "bob"}, 2*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	a.Sync(t)
+	for range 2 {
+		if got := owner.Read().Suspensions; len(got) != 1 || got[0].By != "bob" {
+			t.Errorf("in force: %+v", got)
+		}
+		now = now.Add(time.Hour)
+	}
+}

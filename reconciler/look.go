@@ -1,0 +1,138 @@
+package reconciler
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// Before a step ends or changes a resource, weir looks again whether it is still as the
+// pass observed it, where that matters. Alone, weir does so before it ends resources or
+// machines. Where other weirs may own the scope next (Shared), each attempt of a call that
+// has no condition of its own follows a look by sharedMoments at most: whoever comes after
+// a weir that was stopped for a while may have changed all of it.
+
+const (
+	// seenMoments is how long what a pass has observed is recent enough to replace or end
+	// machines by it. Limits of calls may keep a step waiting for far longer.
+	seenMoments = 5 * time.Second
+	// sharedMoments is how long any look is recent enough in a shared scope.
+	sharedMoments = 2 * time.Second
+)
+
+// sinceLook is how long ago the pass began to look.
+func (s *Scope) sinceLook() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now().Sub(s.queried)
+}
+
+// looks is what the steps of one pass go by. Scope.mu guards it.
+type looks struct {
+	state *observed.State
+	// owner is the instance whose resources the pass changes.
+	owner string
+	// at is when a resource was looked at after the pass began, by its name.
+	at map[string]time.Time
+	// tagged are the tags that steps of this pass wrote.
+	tagged map[string]tagged
+}
+
+type tagged struct {
+	put    map[string]string
+	remove []string
+}
+
+func subjectOf(seen *step.Seen) string {
+	return string(seen.Resource) + "/" + seen.Cluster + "/" + seen.Name + "/" + seen.ID
+}
+
+// begin forgets the pass before.
+func (l *looks) begin(state *observed.State, targets []Desired) {
+	*l = looks{state: state, at: map[string]time.Time{}, tagged: map[string]tagged{}}
+	for _, t := range targets {
+		l.owner = t.Policy.Instance
+	}
+}
+
+// of is what an action relies on, nil where AWS itself keeps it from being done to
+// something else: names that are to be free, and tokens.
+func (l *looks) of(a step.About) *step.Seen {
+	if l.state == nil || a.Makes != "" {
+		return nil
+	}
+	var seen *step.Seen
+	if g, ok := l.state.Groups[a.Group]; ok {
+		seen = step.SeenGroup(g)
+	} else if n, ok := l.state.Nodegroups[a.Nodegroup]; ok {
+		seen = step.SeenNodegroup(n)
+	} else if t, ok := l.state.Templates[a.Template.Name]; ok {
+		seen = step.SeenTemplate(t)
+	} else {
+		return a.Made(l.owner)
+	}
+	wrote := l.tagged[subjectOf(seen)]
+	return seen.ToRoll(wrote.put, wrote.remove)
+}
+
+// wrote notes tags that a step has written.
+func (l *looks) wrote(a step.About) {
+	if len(a.Put)+len(a.Remove) == 0 {
+		return
+	}
+	if seen := l.of(a); seen != nil {
+		key := subjectOf(seen)
+		before := l.tagged[key]
+		put := maps.Clone(before.put)
+		for _, k := range a.Remove {
+			delete(put, k)
+		}
+		if put == nil {
+			put = map[string]string{}
+		}
+		maps.Copy(put, a.Put)
+		l.tagged[key] = tagged{put, append(before.remove[:len(before.remove):len(before.remove)], a.Remove...)}
+	}
+}
+
+// lookAgain is what each attempt of a step's calls asks in a shared scope.
+func (s *Scope) lookAgain(st step.Step, do step.Action) func(context.Context) error {
+	s.mu.Lock()
+	seen, state := st.Seen, s.looks.state
+	if seen == nil {
+		seen = s.looks.of(do.About())
+	}
+	s.mu.Unlock()
+	if seen == nil {
+		return nil
+	}
+	key, looked := subjectOf(seen), false
+	return func(ctx context.Context) error {
+		s.mu.Lock()
+		last := s.queried
+		if !seen.Moments && !looked {
+			last = time.Time{} // an end is looked at each time
+		}
+		if at := s.looks.at[key]; at.After(last) && (seen.Moments || looked) {
+			last = at
+		}
+		s.mu.Unlock()
+		began := s.now()
+		if began.Sub(last) < sharedMoments {
+			return nil
+		}
+		if err := s.Cloud.Confirm(ctx, *seen); err != nil {
+			return err
+		}
+		if err := s.confirmRefresh(ctx, do, state.Refreshes); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		looked, s.looks.at[key] = true, began
+		return nil
+	}
+}

@@ -1,0 +1,34 @@
+package basis
+
+import "github.com/weir-gitops/weir/reconciler/rollout"
+
+// UnreadAlarms are the alarms that gates of FleetRollouts ask about and of which nothing is
+// known yet, not even why.
+func (in Input) UnreadAlarms() (out []string) {
+	if len(in.Policy.Gates.Rollouts) == 0 || in.State.AlarmsUnknown != "" {
+		return nil
+	}
+	for _, name := range in.Policy.Gates.Alarms {
+		if _, read := in.State.Alarms[name]; !read {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// NoteAlarms tells the conductor of governed pools what is known of those alarms in the
+// account and region, and why others of them are not known.
+func (in Input) NoteAlarms(governed []rollout.Pool) {
+	var known []rollout.Alarm
+	unknown := ""
+	for _, name := range in.Policy.Gates.Alarms {
+		if state, read := in.State.Alarms[name]; read {
+			known = append(known, rollout.Alarm{Name: name, State: state})
+		} else {
+			unknown = in.State.AlarmsUnknown
+		}
+	}
+	for i := range governed {
+		governed[i].Facts.Alarms, governed[i].Facts.AlarmsUnknown = known, unknown
+	}
+}

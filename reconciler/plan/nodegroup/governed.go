@@ -1,0 +1,125 @@
+package nodegroup
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// EKS rolls a nodegroup from one end to the other, and has no way to stop that. So a
+// nodegroup that a FleetRollout governs is rolled as a whole, once it may be, and what is
+// under way when a change is stopped is named with what it will still replace.
+
+// wayOf is how far the pool may be rolled. The hash is that of what an update or a
+// replacement brings its machines to; sizes, labels and taints are no part of it.
+func (c Planner) wayOf(w wantNodegroup) basis.Way {
+	return c.In.WayTo(w.pool, func() string {
+		body := ""
+		if w.hasTemplate {
+			body = w.version.Body()
+		}
+		n := w.pool.Nodegroup
+		return content.ShortHash([]byte(body), content.Canonical([]any{n.Version, n.ReleaseVersion, w.immutableFields()}))
+	})
+}
+
+// allowed are steps that replace machines: held until the whole nodegroup may be rolled.
+func (c Planner) allowed(w wantNodegroup, steps []step.Step) []step.Step {
+	way := c.wayOf(w)
+	if way.Share() >= 100 {
+		return steps
+	}
+	for i := range steps {
+		steps[i] = way.Hold(steps[i])
+	}
+	return steps
+}
+
+// reportGoverned says how a governed pool stands, once its steps are planned.
+func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) {
+	way := c.wayOf(w)
+	if !way.Governed {
+		return
+	}
+	pending := slices.ContainsFunc(c.Steps, func(s step.Step) bool { return s.Verb == step.Rollout || s.Verb == step.Replace })
+	moving := c.moving(w, way, standing)
+	p := way.Report(c.In, w.pool, c.In.InstancesOf(w.pool), func(observed.Instance) bool { return !pending && moving == nil })
+	p.Whole, p.Pending, p.Moving = true, pending || moving != nil, moving
+	if len(standing) > 0 {
+		p.Machines = standing[0].DesiredSize
+		p.Facts.Activities = c.In.Activities(standing[0].GroupNames...)
+	}
+	if i := slices.IndexFunc(c.Diags, func(d diag.Diagnostic) bool {
+		return d.Code == "nodegroup-update-failed" || d.Code == "nodegroup-failed"
+	}); i >= 0 {
+		p.Failed = c.Diags[i].Summary
+	}
+	c.Governed = append(c.Governed, p)
+	if pending && moving == nil {
+		c.noteSize(w, p)
+	}
+	if !way.Stopped() {
+		return
+	}
+	text := "the nodegroup " + w.pool.Nodegroup.Name + " " + way.Wait()
+	if moving != nil {
+		text += "; the update " + cmp.Or(moving.ID, "that is under way") + " cannot be cancelled: it will still replace up to " + strconv.Itoa(int(moving.Left)) + " machines"
+	}
+	c.Note(diag.Warning, w.pool, nil, "rollout-stopped", text, "")
+	c.Outstands("Warning", "RolloutStopped", text)
+	c.Fails("rollout-stopped", "rollout-stopped")
+}
+
+// noteSize warns of a nodegroup that is rolled at once where a FleetRollout would let a group
+// of its size go on only after a first share.
+func (c Planner) noteSize(w wantNodegroup, p rollout.Pool) {
+	for _, f := range c.In.Set.Rollouts {
+		if !rollout.Selects(f.Selector, p) {
+			continue
+		}
+		first := int32(100)
+		for _, wave := range f.Waves {
+			if len(wave.Shares) > 0 {
+				first = min(first, wave.Shares[0])
+			}
+		}
+		if need := rollout.Need(p.Machines, first); need < p.Machines {
+			c.Note(diag.Warning, w.pool, nil, "nodegroup-too-large", "EKS rolls the "+strconv.Itoa(int(p.Machines))+" machines of the nodegroup "+w.pool.Nodegroup.Name+
+				" from one end to the other; of a group of that size "+f.Key.String()+" would let "+strconv.Itoa(int(need))+" go first", "")
+			return
+		}
+	}
+}
+
+// moving is what EKS is doing to the machines of the pool, nil for nothing. What it says of a
+// nodegroup does not tell how far it has come.
+func (c Planner) moving(w wantNodegroup, way basis.Way, standing []observed.Nodegroup) *rollout.Move {
+	for _, n := range standing {
+		beside := len(standing) > 1 && (n.Status == "CREATING" || n.Status == "DELETING")
+		if n.Status != "UPDATING" && !beside {
+			continue
+		}
+		u := c.In.State.Updates[n.NodegroupName]
+		if n.Status == "UPDATING" && u.Status == "InProgress" && u.Type == "ConfigUpdate" {
+			continue
+		}
+		m := &rollout.Move{Share: 100, Left: n.DesiredSize}
+		if started, tried := c.In.Memory.Started[n.NodegroupName]; tried {
+			if m.ID = started.UpdateID; started.Fingerprint == w.fingerprint() {
+				m.Hash = way.Hash
+			}
+		}
+		if u.Status == "InProgress" {
+			m.ID, m.Since = u.ID, u.CreatedAt
+		}
+		return m
+	}
+	return nil
+}

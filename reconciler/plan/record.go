@@ -1,0 +1,273 @@
+package plan
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// A report as other weirs read it: what is shown of a target, what those that wait for it go
+// by, and what its commit and its pull request are told. It has no action, so nobody can do
+// from a record what its writer planned, and no secret; digests are those of the plan as it
+// was made.
+
+// recordFormat goes up when an older weir would misread a record.
+const recordFormat = 1
+
+// longestRecord bounds what a record may hold when it is unpacked.
+const longestRecord = 32 << 20
+
+// Each type below has the members that JSON leaves out of the type that it stands for.
+type (
+	reportRecord struct {
+		Format   int
+		Report   bareReport
+		Plan     *planRecord     `json:",omitempty"`
+		Outcomes []outcomeRecord `json:",omitempty"`
+		Err      *errorRecord    `json:",omitempty"`
+		// Causes are the FailureCauses of Report.Pools, by place.
+		Causes map[int]string `json:",omitempty"`
+	}
+	bareReport Report
+	barePlan   Plan
+	planRecord struct {
+		Plan      barePlan
+		Digest    string
+		Holding   Holding
+		Behind    []string                       `json:",omitempty"`
+		Reviewed  map[string]string              `json:",omitempty"`
+		Resolved  map[string]basis.ReviewedImage `json:",omitempty"`
+		Later     []int                          `json:",omitempty"` // steps by place
+		Allowed   []int                          `json:",omitempty"`
+		FirstStep []int                          `json:",omitempty"`
+	}
+	outcomeRecord struct {
+		// Step is the place of the outcome's step in the plan; Other the step where the plan
+		// does not hold it.
+		Step     int
+		Other    *step.Step `json:",omitempty"`
+		Status   step.OutcomeStatus
+		Result   step.Result
+		Err      *observed.Error `json:",omitempty"`
+		Duration time.Duration   `json:",omitempty"`
+		Parked   bool            `json:",omitempty"`
+		Lift     string          `json:",omitempty"`
+	}
+	errorRecord struct {
+		Text string
+		Call *observed.Error `json:",omitempty"`
+		// Is is the text of the cause of which the kind alone matters, without anything
+		// around it.
+		Is string `json:",omitempty"`
+	}
+)
+
+// kinds are the texts of the errors that others tell apart: a source's, and how a context
+// ends.
+var kinds = []string{ErrSource.Error(), "context canceled", "context deadline exceeded"}
+
+// RecordedError is a report's error as a record tells it.
+type RecordedError struct {
+	text, is string
+	call     *observed.Error
+}
+
+// Error is the text.
+func (e *RecordedError) Error() string { return e.text }
+
+// As gives the failed call.
+func (e *RecordedError) As(target any) bool {
+	call, ok := target.(**observed.Error)
+	if ok = ok && e.call != nil; ok {
+		*call = e.call
+	}
+	return ok
+}
+
+// Is reports whether the cause was an error: what was written elsewhere has its text alone.
+func (e *RecordedError) Is(target error) bool { return e.is != "" && target.Error() == e.is }
+
+// kindOf is which of the kinds is in the chain of an error.
+func kindOf(err error) string {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if text := err.Error(); slices.Contains(kinds, text) {
+			return text
+		}
+	}
+	return ""
+}
+
+func newErrorRecord(err error) *errorRecord {
+	if err == nil {
+		return nil
+	}
+	out := &errorRecord{Text: err.Error(), Is: kindOf(err)}
+	if errors.As(err, &out.Call) {
+		out.Call = bareCall(out.Call)
+	}
+	return out
+}
+
+func (e *errorRecord) err() error {
+	if e == nil {
+		return nil
+	}
+	return &RecordedError{e.Text, e.Is, e.Call}
+}
+
+// bareCall is without the cause, which repeats the message and may hold anything.
+func bareCall(e *observed.Error) *observed.Error {
+	if e == nil {
+		return nil
+	}
+	out := *e
+	out.Err = nil
+	return &out
+}
+
+// Record is r as other weirs read it. redact makes the copy that may be shown.
+func (r *Report) Record(redact func(*Report) *Report) ([]byte, error) {
+	data, err := json.Marshal(r.record(redact(r)))
+	if err != nil {
+		return nil, fmt.Errorf("record the report of %s: %w", r.Target, err)
+	}
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// Same stands for what a report says, but for when its pass was and how long it took: a
+// pass that finds what the one before it found is no news to others.
+func (r *Report) Same(redact func(*Report) *Report) ([]byte, error) {
+	shown := *redact(r)
+	shown.StartedAt, shown.Duration = time.Time{}, 0
+	shown.Outcomes = slices.Clone(shown.Outcomes)
+	for i := range shown.Outcomes {
+		shown.Outcomes[i].Duration = 0
+	}
+	return json.Marshal(r.record(&shown))
+}
+
+// record is shown, with what cannot be told from it of the report that it is a copy of.
+func (r *Report) record(shown *Report) reportRecord {
+	out := reportRecord{Format: recordFormat, Report: bareReport(*shown), Err: newErrorRecord(shown.Err)}
+	out.Report.Plan, out.Report.Outcomes, out.Report.Err, out.Report.Milestones = nil, nil, nil, nil
+	for i, p := range shown.Pools {
+		if p.FailureCause != "" {
+			if out.Causes == nil {
+				out.Causes = map[int]string{}
+			}
+			out.Causes[i] = p.FailureCause
+		}
+	}
+	if r.Plan != nil {
+		p := &planRecord{
+			Plan: barePlan(*shown.Plan), Digest: r.Plan.Digest(), Holding: r.Plan.Holding(), Behind: slices.Sorted(maps.Keys(r.Plan.behind)),
+			Reviewed: r.Plan.reviewed, Resolved: r.Plan.resolved,
+		}
+		for i, s := range shown.Plan.Steps {
+			if s.Later {
+				p.Later = append(p.Later, i)
+			}
+			if s.Allowed {
+				p.Allowed = append(p.Allowed, i)
+			}
+			if s.First {
+				p.FirstStep = append(p.FirstStep, i)
+			}
+		}
+		out.Plan = p
+	}
+	for i, o := range shown.Outcomes {
+		rec := outcomeRecord{Step: i, Status: o.Status, Result: o.Result, Err: bareCall(o.Err), Duration: o.Duration, Parked: o.Parked, Lift: o.Lift}
+		if shown.Plan == nil || len(shown.Plan.Steps) != len(shown.Outcomes) {
+			rec.Step, rec.Other = -1, &o.Step
+		}
+		out.Outcomes = append(out.Outcomes, rec)
+	}
+	return out
+}
+
+// ReadRecord is the report of a record. It bounds how much it reads, whoever wrote the
+// record.
+func ReadRecord(data []byte) (*Report, error) {
+	zipped, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("read a report: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(zipped, longestRecord+1))
+	if err != nil {
+		return nil, fmt.Errorf("read a report: %w", err)
+	}
+	if len(text) > longestRecord {
+		return nil, fmt.Errorf("read a report: it has more than %d bytes", longestRecord)
+	}
+	var in reportRecord
+	if err := json.Unmarshal(text, &in); err != nil {
+		return nil, fmt.Errorf("read a report: %w", err)
+	}
+	if in.Format != recordFormat {
+		return nil, fmt.Errorf("read a report: it has format %d, this weir knows %d", in.Format, recordFormat)
+	}
+	return in.report()
+}
+
+func (in *reportRecord) report() (*Report, error) {
+	r := Report(in.Report)
+	r.Err, r.Plan, r.Outcomes, r.Milestones = in.Err.err(), nil, nil, nil
+	for i, cause := range in.Causes {
+		if i >= 0 && i < len(r.Pools) {
+			r.Pools[i].FailureCause = cause
+		}
+	}
+	if in.Plan != nil {
+		p := Plan(in.Plan.Plan)
+		p.Digested, p.held, p.reviewed, p.resolved = in.Plan.Digest, &in.Plan.Holding, in.Plan.Reviewed, in.Plan.Resolved
+		if len(in.Plan.Behind) > 0 {
+			p.behind = map[string]bool{}
+			for _, pool := range in.Plan.Behind {
+				p.behind[pool] = true
+			}
+		}
+		mark := func(at []int, set func(*step.Step)) {
+			for _, i := range at {
+				if i >= 0 && i < len(p.Steps) {
+					set(&p.Steps[i])
+				}
+			}
+		}
+		mark(in.Plan.Later, func(s *step.Step) { s.Later = true })
+		mark(in.Plan.Allowed, func(s *step.Step) { s.Allowed = true })
+		mark(in.Plan.FirstStep, func(s *step.Step) { s.First = true })
+		r.Plan = &p
+	}
+	for _, o := range in.Outcomes {
+		out := step.Outcome{Status: o.Status, Result: o.Result, Err: o.Err, Duration: o.Duration, Parked: o.Parked, Lift: o.Lift}
+		switch {
+		case o.Other != nil:
+			out.Step = *o.Other
+		case r.Plan != nil && o.Step >= 0 && o.Step < len(r.Plan.Steps):
+			out.Step = r.Plan.Steps[o.Step]
+		default:
+			return nil, errors.New("read a report: an outcome is of no step")
+		}
+		r.Outcomes = append(r.Outcomes, out)
+	}
+	return &r, nil
+}

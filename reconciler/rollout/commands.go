@@ -1,0 +1,145 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrUnknown is that of a command about a FleetRollout that there is not.
+var ErrUnknown = errors.New("there is no such FleetRollout")
+
+// Find is the run of a FleetRollout by its name, or by its last part where that is one's
+// alone.
+func (r *Record) Find(name string) (*Run, error) {
+	var found *Run
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		if run.Name == name {
+			return run, nil
+		}
+		if strings.HasSuffix(run.Name, "/"+name) {
+			if found != nil {
+				return nil, fmt.Errorf("%w by one meaning: %s and %s are", ErrUnknown, found.Name, run.Name)
+			}
+			found = run
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%w: %s", ErrUnknown, name)
+	}
+	return found, nil
+}
+
+// copied is r with runs and bad hashes that may be changed.
+func (r Record) copied() Record {
+	r.Seq++
+	r.Runs, r.Bad, r.Permits = slices.Clone(r.Runs), slices.Clone(r.Bad), slices.Clone(r.Permits)
+	for i := range r.Runs {
+		r.Runs[i].Members = slices.Clone(r.Runs[i].Members)
+	}
+	return r
+}
+
+// Pause keeps a FleetRollout from beginning anything: what moves goes on to its share, for
+// AWS has no pause.
+func (r Record) Pause(name string, w Word) (Record, error) {
+	return r.change(name, func(out *Record, run *Run) error {
+		run.Paused = &w
+		out.hold(run, "is paused by "+w.By+because(w.Why)+": weir rollout resume "+run.Name)
+		return nil
+	})
+}
+
+// Resume ends a pause.
+func (r Record) Resume(name string) (Record, error) {
+	return r.change(name, func(_ *Record, run *Run) error {
+		if run.Paused == nil {
+			if run.Stopped != nil {
+				return fmt.Errorf("%s is stopped, not paused: a commit that changes its pools begins anew, or weir reconcile TARGET --retry", run.Name)
+			}
+			return fmt.Errorf("%s is not paused", run.Name)
+		}
+		run.Paused = nil
+		return nil
+	})
+}
+
+// Abort stops the change of a FleetRollout as a failed gate does.
+func (r Record) Abort(name string, w Word) (Record, error) {
+	return r.change(name, func(out *Record, run *Run) error {
+		if !run.Active() {
+			return fmt.Errorf("%s rolls nothing out now", run.Name)
+		}
+		run.Stopped, run.Wait, run.Gathers = &w, "", false
+		for i := range run.Members {
+			out.mark(run, run.Members[i])
+		}
+		for i := range out.Permits {
+			p := &out.Permits[i]
+			if bad := out.BadOf(p.ID, p.Hash); bad != nil {
+				p.Share, p.Stopped, p.Wait, p.Seq = 0, true, bad.text(), out.Seq
+				if bad.Rollback {
+					p.Back = bad.Earlier
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Retry lets the bad hashes of a target's pools, or of those named, be rolled out again,
+// from the first wave on.
+func (r Record) Retry(target string, pools []string) (Record, bool) {
+	out := r.copied()
+	freed := map[string]bool{}
+	out.Bad = slices.DeleteFunc(out.Bad, func(b Bad) bool {
+		is := b.Target == target && (len(pools) == 0 || slices.Contains(pools, b.Pool))
+		if is {
+			freed[b.Rollout] = true
+		}
+		return is
+	})
+	if len(freed) == 0 {
+		return r, false
+	}
+	for i := range out.Runs {
+		if run := &out.Runs[i]; freed[run.Name] && !run.Active() {
+			*run = run.idle()
+		}
+	}
+	return out, true
+}
+
+func (r Record) change(name string, do func(*Record, *Run) error) (Record, error) {
+	out := r.copied()
+	run, err := out.Find(name)
+	if err == nil {
+		err = do(&out, run)
+	}
+	if err != nil {
+		return r, err
+	}
+	return out, nil
+}
+
+// hold takes back what was allowed until Next has seen which pools move.
+func (r *Record) hold(run *Run, wait string) {
+	for i := range r.Permits {
+		p := &r.Permits[i]
+		if slices.Contains(p.Rollouts, run.Name) && p.Share > 0 {
+			p.Share, p.Wait, p.Seq = 0, run.Name+" "+wait, r.Seq
+		}
+	}
+}
+
+// Moves are the pools whose machines a run replaces now.
+func (r *Run) Moves() (out []Member) {
+	for _, m := range r.Members {
+		if m.Reserved > 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}

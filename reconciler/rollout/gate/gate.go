@@ -1,0 +1,143 @@
+// Package gate answers the gates of rollouts: whether the next share or wave may begin.
+//
+// An answer passes, fails, or says what is unknown, with a sentence and the time of what it
+// rests on. Unknown holds and never stops a rollout: what cannot be read is no bad sign, and
+// no good one. What is not finished is unknown as well, with what is waited for. A fact
+// from before the question's share began says nothing of that share.
+//
+// There are four kinds:
+//
+//   - nodesReady: the machines of the new hash are Ready nodes of the workload cluster, each
+//     within a time. Where weir was given no access to the cluster, that they are in service
+//     counts, and the answer says so, unless the gate requires nodes.
+//   - failedActivities: scaling activities that failed since the share began.
+//   - cloudWatchAlarms: alarms in the account and region of each pool.
+//   - prometheus: each value of a query is within bounds. No value is no answer, as
+//     nobody knows whether nothing is wrong or nothing is measured; a query that is to find
+//     faults ends in `or vector(0)`.
+//
+// The first three are judged by the facts that owners of accounts and regions report, as
+// only they can ask there ([Judge], a pure function). The fourth is asked by who conducts
+// ([Asker]), of the providers that the configuration names.
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/rollout"
+)
+
+const (
+	// named is how many of several things a sentence names.
+	named = 3
+	// longest is how long what others said may be in a sentence.
+	longest = 300
+)
+
+// finding is what was found of one pool, alarm or value.
+type finding struct {
+	verdict rollout.Verdict
+	what    string
+	at      time.Time
+}
+
+// worst puts findings together: one that fails decides, else one that is unknown. passed is
+// what is said where all pass. The answer is as old as the oldest of what it rests on.
+func worst(found []finding, passed string) rollout.Answer {
+	a := rollout.Answer{Verdict: rollout.Pass, What: passed}
+	for _, v := range []rollout.Verdict{rollout.Fail, rollout.Unknown} {
+		some := slices.DeleteFunc(slices.Clone(found), func(f finding) bool { return f.verdict != v })
+		if len(some) > 0 {
+			var texts []string
+			for _, f := range some {
+				texts = append(texts, f.what)
+			}
+			a.Verdict, a.What, found = v, list(texts), some
+			break
+		}
+	}
+	for _, f := range found {
+		if !f.at.IsZero() && (a.At.IsZero() || f.at.Before(a.At)) {
+			a.At = f.at
+		}
+	}
+	return a
+}
+
+// list names the first of some texts, and says how many more there are.
+func list(texts []string) string {
+	texts = slices.Compact(texts)
+	if more := len(texts) - named; more > 0 {
+		texts = append(slices.Clone(texts[:named]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Judge answers a gate by what owners reported of its pools. maxAge is how old that may be
+// at now; 0 is any age. A gate of Prometheus is unknown to it.
+func Judge(ask rollout.Ask, pools []rollout.Pool, now time.Time, maxAge time.Duration) rollout.Answer {
+	j := judge{ask: ask, now: now, maxAge: maxAge, pools: make(map[rollout.ID]*rollout.Pool, len(pools))}
+	for i := range pools {
+		j.pools[pools[i].ID] = &pools[i]
+	}
+	switch g := ask.Gate; {
+	case len(ask.Pools) == 0:
+		return rollout.Answer{Verdict: rollout.Pass, What: "there is no pool to ask about", At: now}
+	case g.NodesReady != nil:
+		return j.nodesReady()
+	case g.FailedActivities != nil:
+		return j.failedActivities()
+	case g.CloudWatchAlarms != nil:
+		return j.alarms()
+	}
+	return rollout.Answer{Verdict: rollout.Unknown, What: "the gate has not been asked yet", At: now}
+}
+
+type judge struct {
+	ask    rollout.Ask
+	pools  map[rollout.ID]*rollout.Pool
+	now    time.Time
+	maxAge time.Duration
+}
+
+// each looks at the pools that are reported as the question means them; of the others it is
+// unknown why they are not.
+func (j judge) each(look func(p *rollout.Pool) finding) (out []finding) {
+	for _, s := range j.ask.Pools {
+		p := j.pools[s.ID]
+		unknown := func(format string, args ...any) {
+			out = append(out, finding{rollout.Unknown, s.String() + ": " + fmt.Sprintf(format, args...), j.now})
+		}
+		switch {
+		case p == nil:
+			unknown("its owner has not reported on it")
+		case p.Hash != s.Hash:
+			unknown("its owner has not reported on the version that is rolled out")
+		case p.Facts.ReadAt.Before(j.ask.Since):
+			unknown("nothing was read of it since the share began at %s", clock(j.ask.Since))
+		case j.maxAge > 0 && j.now.Sub(p.Facts.ReadAt) > j.maxAge:
+			unknown("nothing was read of it since %s", clock(p.Facts.ReadAt))
+		default:
+			f := look(p)
+			if f.verdict != rollout.Pass {
+				f.what = s.String() + ": " + f.what
+			}
+			f.at = p.Facts.ReadAt
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// clip shortens what somebody else said, before a word.
+func clip(text string) string {
+	if text = strings.Join(strings.Fields(text), " "); len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:max(strings.LastIndexByte(text[:longest], ' '), 0)], "") + " …"
+}

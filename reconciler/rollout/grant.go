@@ -1,0 +1,122 @@
+package rollout
+
+import "slices"
+
+// grant allows pools of the wave that runs to go as far as its share, within maxMachines.
+// What was allowed stays so until it is done.
+func (n *next) grant(r *Run, all []Pool) {
+	share, _ := r.Spec.share(r.Wave, r.Share)
+	used := int32(0)
+	for _, p := range all { // also what moves of earlier runs
+		if _, is := r.member(p.ID); !is && p.Moving != nil {
+			used += p.Moving.Left
+		}
+	}
+	r.Left = slices.DeleteFunc(r.Left, func(m Member) bool { _, missing := n.in.Missing[m.Target]; return !missing })
+	if len(r.Left) == 0 {
+		r.Left = nil
+	}
+	for _, m := range r.Left {
+		used += m.Reserved
+	}
+	for i := range r.Members {
+		m := &r.Members[i]
+		if done, _ := n.done(*m, max(m.Granted, 1)); m.Granted > 0 && done {
+			m.Reserved = 0
+		} else if m.Granted > 0 {
+			m.Reserved = n.left(*m, m.Granted)
+		}
+		if p := n.pools[m.ID]; p != nil && p.Moving != nil {
+			m.Reserved = max(m.Reserved, p.Moving.Left)
+		}
+		used += m.Reserved
+	}
+	if r.Paused != nil || r.Next != nil || n.refused(r) != "" {
+		return
+	}
+	for i := range r.Members {
+		m := &r.Members[i]
+		p := n.pools[m.ID]
+		if p == nil || m.Wave != r.Wave || m.Reserved > 0 || p.Moving != nil || p.Hash != m.Hash || p.Failed != "" {
+			continue
+		}
+		if _, missing := n.in.Missing[m.Target]; missing {
+			continue
+		}
+		if done, _ := n.done(*m, share); done || p.Whole && share < 100 {
+			continue
+		}
+		goal, need := share, n.left(*m, share)
+		if limit := r.Spec.MaxMachines; limit > 0 && used+need > limit {
+			free := limit - used
+			if p.Whole || free <= 0 || p.Machines == 0 {
+				continue
+			}
+			// A part of the share fits: it is a refresh of its own, and the rest follows.
+			goal = int32(int64(p.New+free) * 100 / int64(p.Machines))
+			if need = n.left(*m, goal); need <= 0 || need > free {
+				continue
+			}
+		}
+		m.Granted, m.Reserved = goal, need
+		used += need
+	}
+}
+
+// left is how many machines a pool has yet to replace for a share.
+func (n *next) left(m Member, share int32) int32 {
+	p := n.pools[m.ID]
+	if p == nil {
+		return Need(m.Machines, share) // its owner is silent: as many as it had
+	}
+	return max(0, Need(p.Machines, share)-p.New)
+}
+
+// refused says why nothing of a run may begin although nothing of it has: what its gates
+// ask about is wrong already, or nobody knows.
+func (n *next) refused(r *Run) string {
+	if r.started() {
+		return ""
+	}
+	for i, g := range r.Gates {
+		switch {
+		case g.Verdict == Fail:
+			return "gate " + g.Name + " fails already, before anything began: " + g.What
+		case g.Verdict == Unknown && outside(r.Spec.Gates[i]):
+			return "gate " + g.Name + " is unknown: " + g.What
+		}
+	}
+	return ""
+}
+
+// allows is up to which share the run lets a pool roll, and what it waits for.
+func (r *Run) allows(p Pool) (share int32, wait string) {
+	i, is := r.member(p.ID)
+	if !is || r.Members[i].Hash != p.Hash || r.Gathers || r.Stopped != nil || !r.Ended.IsZero() || r.Began.IsZero() {
+		if r.Gathers && p.Pending {
+			return 0, r.Name + " " + r.Wait
+		}
+		return 0, "waits until its place in the waves of " + r.Name + " is known"
+	}
+	m := r.Members[i]
+	moving := p.Moving != nil
+	switch {
+	case r.Paused != nil && !moving:
+		return 0, r.Name + " " + r.Wait
+	case m.Granted == 100:
+		return 100, ""
+	case m.Granted > 0:
+		return m.Granted, r.Name + ": " + r.Wait
+	case m.Wave > r.Wave:
+		return 0, "waits for " + r.Spec.WaveName(m.Wave) + " of " + r.Name + ": " + r.Wait
+	case p.Whole && r.Spec.MaxMachines > 0 && p.Machines > r.Spec.MaxMachines:
+		return 0, r.Name + ": EKS rolls a nodegroup as a whole, its " + itoa(int(p.Machines)) + " machines are more than maxMachines, which is " + itoa(int(r.Spec.MaxMachines)) + ": split it, or raise maxMachines"
+	case r.Paused == nil && r.Next == nil && len(r.Moves()) > 0:
+		return 0, "waits for a place: " + r.Name + " replaces at most " + count(int(r.Spec.MaxMachines), "machine") + " at a time"
+	}
+	return 0, r.Name + ": " + r.Wait
+}
+
+func (b *Bad) text() string {
+	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; a commit that changes what its machines are ends that, or weir reconcile " + b.Target + " --retry"
+}

@@ -1,0 +1,311 @@
+package rollout
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Settle is how long the members of a run wait for targets that have yet to report what a
+// commit makes of their pools. Who comes later is rolled last.
+const Settle = 2 * time.Minute
+
+// Input is what the next record depends on.
+type Input struct {
+	// Revision is the commit that is followed.
+	Revision string
+	// Specs are the FleetRollouts of all renders of the source; those of the targets in
+	// Unread, whose files do not render, are not known.
+	Specs  []Spec
+	Unread map[string]bool
+	// Pools are as they were last reported.
+	Pools []Pool
+	// Missing says of targets why they have not reported what Revision makes of their
+	// pools; what Pools has of them may be old.
+	Missing map[string]string
+	// Answers are those of gates, by Ask.Key.
+	Answers map[string]Answer
+	Now     time.Time
+}
+
+// Output is the next record, and what it makes known.
+type Output struct {
+	Record Record
+	Asks   []Ask
+	Events []Event
+	// Again is when to call Next without news; zero for only then.
+	Again time.Time
+}
+
+// Kind is a kind of event.
+type Kind string
+
+// Kinds of events.
+const (
+	Began    Kind = "fleet-rollout-began"
+	Advanced Kind = "fleet-rollout-wave"
+	Finished Kind = "fleet-rollout-ended"
+	Stopped  Kind = "fleet-rollout-stopped"
+)
+
+// Event is a milestone of a run.
+type Event struct {
+	Kind    Kind
+	Rollout string
+	Text    string
+}
+
+// Next is the record after old.
+func Next(old Record, in Input) Output {
+	n := &next{in: in, old: old, out: Output{Record: Record{Seq: old.Seq, Bad: slices.Clone(old.Bad)}}, pools: map[ID]*Pool{}}
+	n.in.Pools = slices.Clone(in.Pools)
+	slices.SortFunc(n.in.Pools, func(a, b Pool) int { return compare(a.ID, b.ID) })
+	for i := range n.in.Pools {
+		n.pools[n.in.Pools[i].ID] = &n.in.Pools[i]
+	}
+	for _, r := range n.runs() {
+		if n.conduct(r) {
+			n.out.Record.Runs = append(n.out.Record.Runs, *r)
+		}
+	}
+	n.permits()
+	if len(n.out.Record.Bad) == 0 {
+		n.out.Record.Bad = nil // as it is once it was written
+	}
+	if !reflect.DeepEqual(n.out.Record, old) {
+		n.out.Record.Seq++
+		for i := range n.out.Record.Permits {
+			p := &n.out.Record.Permits[i]
+			if before, had := old.PermitOf(p.ID); !had || before.Seq == 0 || !samePermit(before, *p) {
+				p.Seq = n.out.Record.Seq
+			}
+		}
+	}
+	return n.out
+}
+
+type next struct {
+	in    Input
+	old   Record
+	out   Output
+	pools map[ID]*Pool
+}
+
+// Names are the names of FleetRollouts: alike ones of several targets are one, and others of
+// one name say their target.
+func Names(specs []Spec) map[string]Spec {
+	out := map[string]Spec{}
+	specs = slices.SortedFunc(slices.Values(specs), func(a, b Spec) int {
+		return cmp.Or(cmp.Compare(a.Key.String(), b.Key.String()), cmp.Compare(a.Target, b.Target))
+	})
+	for _, s := range specs {
+		name := s.Key.String()
+		if first, taken := out[name]; taken {
+			if same(first, s) {
+				continue
+			}
+			name = s.Target + ":" + name
+		}
+		out[name] = s
+	}
+	return out
+}
+
+// same reports whether two FleetRollouts say the same, whichever targets render them.
+func same(a, b Spec) bool {
+	a.Target = b.Target
+	one, errOne := json.Marshal(a)
+	two, errTwo := json.Marshal(b)
+	return errOne == nil && errTwo == nil && bytes.Equal(one, two)
+}
+
+// runs are those of before, and one for each new FleetRollout, by name.
+func (n *next) runs() []*Run {
+	specs := Names(n.in.Specs)
+	var out []*Run
+	for i := range n.old.Runs {
+		r := n.old.Runs[i]
+		r.Members, r.Left, r.Gates, r.Failed = slices.Clone(r.Members), slices.Clone(r.Left), slices.Clone(r.Gates), slices.Clone(r.Failed)
+		s, there := specs[r.Name]
+		delete(specs, r.Name)
+		r.Next, r.Gone = nil, !there && !n.in.Unread[r.Spec.Target]
+		switch {
+		case !there || same(r.Spec, s):
+			if there {
+				r.Spec.Target = s.Target
+			}
+		case n.moves(&r):
+			r.Next = &s
+		default:
+			r.Spec = s
+			if r.Active() {
+				r = r.idle() // what is left goes through the new waves from the first one on
+			}
+		}
+		out = append(out, &r)
+	}
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		out = append(out, &Run{Name: name, Spec: specs[name]})
+	}
+	slices.SortFunc(out, func(a, b *Run) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// governed are the pools that a run governs.
+func (n *next) governed(r *Run) (out []Pool) {
+	for _, p := range n.in.Pools {
+		if Selects(r.Spec.Selector, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// moves reports whether machines of a pool of the run are replaced now.
+func (n *next) moves(r *Run) bool {
+	return r.Active() && slices.ContainsFunc(r.Members, func(m Member) bool { p := n.pools[m.ID]; return p != nil && p.Moving != nil })
+}
+
+// due reports whether a pool has machines to replace by ones that are not bad, and that
+// nothing is known to be wrong with.
+func (n *next) due(p Pool) bool {
+	return p.Pending && p.Failed == "" && p.Hash != "" && n.out.Record.BadOf(p.ID, p.Hash) == nil
+}
+
+// permits gives each governed pool what all of its runs allow.
+func (n *next) permits() {
+	for _, p := range n.in.Pools {
+		var all []string
+		permit := Permit{ID: p.ID, Hash: p.Hash, Share: 100}
+		for i := range n.out.Record.Runs {
+			r := &n.out.Record.Runs[i]
+			if !Selects(r.Spec.Selector, p) && (r.Next == nil || !Selects(r.Next.Selector, p)) {
+				continue
+			}
+			all = append(all, r.Name)
+			share, wait := r.allows(p)
+			if share < permit.Share {
+				permit.Share, permit.Wait = share, wait
+			}
+		}
+		bad := n.out.Record.BadOf(p.ID, p.Hash)
+		if bad != nil {
+			permit.Share, permit.Stopped, permit.Wait = 0, true, bad.text()
+			if bad.Rollback {
+				permit.Back = bad.Earlier
+			}
+		}
+		if permit.Rollouts = all; len(all) > 0 || bad != nil {
+			n.keep(permit)
+		}
+	}
+	for _, p := range n.old.Permits { // of pools whose owner is silent
+		if _, missing := n.in.Missing[p.Target]; missing && n.pools[p.ID] == nil {
+			n.keep(p)
+		}
+	}
+	slices.SortFunc(n.out.Record.Permits, func(a, b Permit) int { return compare(a.ID, b.ID) })
+}
+
+func (n *next) keep(p Permit) {
+	if before, had := n.old.PermitOf(p.ID); had {
+		p.Seq = before.Seq
+	}
+	n.out.Record.Permits = append(n.out.Record.Permits, p)
+}
+
+func samePermit(a, b Permit) bool { b.Seq = a.Seq; return reflect.DeepEqual(a, b) }
+
+// Governor knows which pools are governed by a record and by what Git holds, which may be
+// newer than that.
+type Governor struct {
+	record *Record
+	specs  map[string]Spec
+	bad    map[ID]bool
+}
+
+// NewGovernor is of a record and the FleetRollouts of all renders of the source.
+func NewGovernor(r *Record, specs []Spec) *Governor {
+	g := &Governor{record: r, specs: Names(specs), bad: map[ID]bool{}}
+	for _, run := range r.Runs {
+		if _, there := g.specs[run.Name]; !there {
+			g.specs[run.Name] = run.Spec
+		}
+	}
+	for _, b := range r.Bad {
+		g.bad[b.ID] = true
+	}
+	return g
+}
+
+// Alarms are the alarms that gates of runs ask about which have not ended, in order.
+func (g *Governor) Alarms() []string {
+	var out []string
+	for _, r := range g.record.Runs {
+		if !r.Ended.IsZero() || r.Stopped != nil {
+			continue
+		}
+		for _, gate := range r.Spec.Gates {
+			if gate.CloudWatchAlarms != nil {
+				out = append(out, gate.CloudWatchAlarms.Alarms...)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Idle reports whether nothing is governed.
+func (g *Governor) Idle() bool { return len(g.specs)+len(g.record.Permits)+len(g.bad) == 0 }
+
+// Of is the permit of a pool. What a FleetRollout selects, or a bad hash is known of, and
+// the record does not know yet, may start nothing. It is false for a pool that is not
+// governed.
+func (g *Governor) Of(p Pool) (Permit, bool) {
+	if permit, known := g.record.PermitOf(p.ID); known {
+		return permit, true
+	}
+	var all []string
+	for name, s := range g.specs {
+		if Selects(s.Selector, p) {
+			all = append(all, name)
+		}
+	}
+	if len(all) == 0 && !g.bad[p.ID] {
+		return Permit{}, false
+	}
+	slices.Sort(all)
+	return Permit{ID: p.ID, Rollouts: all, Wait: "waits until its place in the waves of " + cmp.Or(strings.Join(all, " and "), "its FleetRollout") + " is known, which takes a pass"}, true
+}
+
+// Concerns reports whether a FleetRollout may govern pools of a target.
+func (s Spec) Concerns(target string) bool {
+	return len(s.Selector.Targets) == 0 || slices.ContainsFunc(s.Selector.Targets, func(pattern string) bool { return fits(pattern, target) })
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// questions are the gates that have to be asked of a run.
+func (r *Run) questions() (out []Ask) {
+	var about []Subject
+	for _, m := range r.Members {
+		if m.Wave <= r.Wave {
+			about = append(about, Subject{ID: m.ID, Hash: m.Hash})
+		}
+	}
+	for _, g := range r.Spec.Gates {
+		out = append(out, Ask{Rollout: r.Name, Gate: g, Pools: about, Since: r.Since})
+	}
+	return out
+}
+
+// outside reports whether a gate is answered by who knows nothing of the change.
+func outside(g intent.RolloutGate) bool { return g.CloudWatchAlarms != nil || g.Prometheus != nil }

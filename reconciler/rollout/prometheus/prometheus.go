@@ -1,0 +1,239 @@
+// Package prometheus asks a Prometheus server, or one that speaks its API, instant queries.
+// It is client_golang's client of that API.
+//
+// Its own part is what a server may not do to a process that writes to AWS: an answer has a
+// bound and a deadline, no redirect is followed, the credential goes to the configured host
+// alone and is in no error. The files with credentials are read at each query, so a token
+// that is rotated counts at once.
+package prometheus
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/weir-gitops/weir/reconciler/rollout/gate"
+)
+
+const (
+	// timeout bounds a query with the reading of its answer.
+	timeout = 10 * time.Second
+	// mostBytes and mostSamples bound an answer; a gate that has more values asks the wrong
+	// question.
+	mostBytes   = 4 << 20
+	mostSamples = 10000
+	// longest bounds what is told of an error.
+	longest = 300
+	// mostSecret bounds a file with a credential.
+	mostSecret = 64 << 10
+)
+
+// Options say how a server is reached.
+type Options struct {
+	// URL is the address of the server, to which /api/v1/query is added.
+	URL string
+	// TokenFile holds a bearer token. Username and PasswordFile are the other way to
+	// authenticate; at most one of the two is set.
+	TokenFile, Username, PasswordFile string
+	// CAFile holds the certificates that sign the server's; empty for the system's.
+	CAFile string
+}
+
+// Client asks one server. It is safe for concurrent use.
+type Client struct {
+	options   Options
+	host      *url.URL
+	transport *http.Transport
+	api       v1.API
+}
+
+// Open returns a client. It reads the CA file and sends nothing.
+func Open(o Options) (*Client, error) {
+	host, err := url.Parse(o.URL)
+	if err != nil || host.Host == "" || host.Scheme != "http" && host.Scheme != "https" || host.User != nil || host.RawQuery != "" || host.Fragment != "" {
+		return nil, errors.New("the url is not the address of a server, such as https://prometheus.example.org")
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the caFile: %w", err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("the caFile " + o.CAFile + " holds no PEM certificate")
+		}
+	}
+	c := &Client{options: o, host: host, transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: timeout,
+	}}
+	client, err := api.NewClient(api.Config{Address: o.URL, Client: &http.Client{
+		Transport: guard{c}, Timeout: timeout,
+		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+			return errors.New("the server leads elsewhere, to " + r.URL.Host + ": write the address that answers by itself")
+		},
+	}})
+	if err != nil {
+		return nil, errors.New("the url is not the address of a server, such as https://prometheus.example.org")
+	}
+	c.api = v1.NewAPI(client)
+	return c, nil
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Query asks for the values of a query now, by the server's clock: a scalar or an instant
+// vector.
+func (c *Client) Query(ctx context.Context, query string) ([]gate.Sample, error) {
+	header, secret, err := c.credential()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, authorization{}, header), timeout)
+	defer cancel()
+	value, warnings, _, err := c.api.Query(ctx, query, time.Time{}, v1.WithTimeout(timeout))
+	if err == nil && len(warnings) > 0 { // a part of what holds the data has not answered
+		err = errors.New("its answer is not whole: " + warnings[0])
+	}
+	if err != nil {
+		return nil, c.told(err, secret)
+	}
+	switch v := value.(type) {
+	case *model.Scalar:
+		return []gate.Sample{{Value: float64(v.Value)}}, nil
+	case model.Vector:
+		if len(v) > mostSamples {
+			return nil, fmt.Errorf("the query has %d values, more than %d: aggregate them", len(v), mostSamples)
+		}
+		out := make([]gate.Sample, len(v))
+		for i, s := range v {
+			if s.Histogram != nil {
+				return nil, errors.New("the query has histograms and no numbers: ask for a quantile")
+			}
+			out[i].Value = float64(s.Value)
+			if len(s.Metric) > 0 {
+				out[i].Of = s.Metric.String()
+			}
+		}
+		return out, nil
+	case nil:
+		return nil, errors.New(c.host.Host + ": its answer has no result")
+	}
+	return nil, fmt.Errorf("the query has a %s and neither a scalar nor an instant vector", value.Type())
+}
+
+// told is an error in a sentence, without what a server repeats of the credential.
+func (c *Client) told(err error, secret []string) error {
+	text := err.Error()
+	var sent *url.Error
+	var said *v1.Error
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		text = "no answer within " + timeout.String()
+	case errors.As(err, &unknown), errors.As(err, &name):
+		text = "its certificate is not trusted: " + errors.Unwrap(err).Error()
+	case errors.As(err, &said):
+		text = said.Msg
+		if said.Type == v1.ErrBadData || said.Type == v1.ErrExec {
+			text = "it refuses the query: " + said.Msg
+		}
+	case errors.As(err, &sent):
+		text = sent.Err.Error()
+	}
+	for _, s := range secret {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "(secret)")
+		}
+	}
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + " …"
+	}
+	return errors.New(c.host.Host + ": " + text)
+}
+
+// credential is the header to send, and what of it may not be told.
+func (c *Client) credential() (header string, secret []string, err error) {
+	o := &c.options
+	switch {
+	case o.TokenFile != "":
+		token, err := readSecret("tokenFile", o.TokenFile)
+		return "Bearer " + token, []string{token}, err
+	case o.PasswordFile != "":
+		password, err := readSecret("passwordFile", o.PasswordFile)
+		both := base64.StdEncoding.EncodeToString([]byte(o.Username + ":" + password))
+		return "Basic " + both, []string{password, both}, err
+	}
+	return "", nil, nil
+}
+
+func readSecret(key, file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("read the %s: %w", key, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostSecret))
+	if err != nil {
+		return "", fmt.Errorf("read the %s: %w", key, err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if secret == "" || strings.ContainsAny(secret, "\r\n") {
+		return "", fmt.Errorf("the %s %s holds no single line", key, file)
+	}
+	return secret, nil
+}
+
+type authorization struct{}
+
+// guard is around the transport.
+type guard struct{ c *Client }
+
+// RoundTrip implements http.RoundTripper.
+func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != g.c.host.Scheme || r.URL.Host != g.c.host.Host {
+		return nil, errors.New("the server leads elsewhere, to " + r.URL.Host)
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", "weir")
+	if header, _ := r.Context().Value(authorization{}).(string); header != "" {
+		r.Header.Set("Authorization", header)
+	}
+	resp, err := g.c.transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &bounded{resp.Body, mostBytes}
+	return resp, nil
+}
+
+// bounded fails where a body goes on after its bound.
+type bounded struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, fmt.Errorf("the answer has more than %d MiB: aggregate the query's values", mostBytes>>20)
+	}
+	return n, err
+}

@@ -1,0 +1,113 @@
+package rollout
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Record is what was decided of the pools of a source. Its values are not changed once they
+// are handed on.
+type Record struct {
+	// Seq goes up with each record that is another one.
+	Seq int64 `json:"seq"`
+	// Runs are the changes that are rolled out, or were last, by Name.
+	Runs []Run `json:"runs,omitempty"`
+	// Permits are of all governed pools, in order of target and pool.
+	Permits []Permit `json:"permits,omitempty"`
+	// Bad are the hashes that were stopped, the oldest first.
+	Bad []Bad `json:"bad,omitempty"`
+}
+
+// Run is one change on its way through the waves of a FleetRollout.
+type Run struct {
+	// Name is that of the FleetRollout, "namespace/name".
+	Name string `json:"name"`
+	// Spec is what the run goes by. While machines move it stays that of before where Git
+	// holds another one, which then is Next; Gone says that Git holds none any more.
+	Spec Spec  `json:"spec"`
+	Next *Spec `json:"next,omitempty"`
+	Gone bool  `json:"gone,omitempty"`
+	// Revision is the commit that began it. Began is zero where nothing was rolled yet.
+	Revision string    `json:"revision,omitempty"`
+	Began    time.Time `json:"began,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	// Gathers says that the members are not fixed yet: targets have to report.
+	Gathers bool `json:"gathers,omitempty"`
+	// Members are the pools that it rolls, which are fixed at its start, in order of target
+	// and pool.
+	Members []Member `json:"members,omitempty"`
+	// Left are pools that an earlier change may still move, whose owners have been silent
+	// since.
+	Left []Member `json:"left,omitempty"`
+	// Wave is the wave that runs, Share which of its shares; Since is when that began.
+	Wave  int       `json:"wave"`
+	Share int       `json:"share"`
+	Since time.Time `json:"since,omitzero"`
+	// Baked is since when all machines of the share are there; zero while they are not.
+	Baked time.Time `json:"baked,omitzero"`
+	// Wait says what the run waits for.
+	Wait string `json:"wait,omitempty"`
+	// Failed are the members whose rollout failed.
+	Failed []ID   `json:"failed,omitempty"`
+	Gates  []Gate `json:"gates,omitempty"`
+	Paused *Word  `json:"paused,omitempty"`
+	// Stopped is set once the change is bad.
+	Stopped *Word `json:"stopped,omitempty"`
+}
+
+// Member is a pool in a wave.
+type Member struct {
+	ID
+	Wave int    `json:"wave"`
+	Hash string `json:"hash"`
+	// Machines is how many it had when the run began.
+	Machines int32    `json:"machines"`
+	Earlier  *Version `json:"earlier,omitempty"`
+	// Granted is the share that it was last allowed, Reserved how many machines that
+	// still replaces.
+	Granted  int32 `json:"granted,omitempty"`
+	Reserved int32 `json:"reserved,omitempty"`
+}
+
+// Gate is the last answer of a gate.
+type Gate struct {
+	Name string `json:"name"`
+	Answer
+}
+
+// Word is what somebody decided, or weir.
+type Word struct {
+	By  string    `json:"by"`
+	Why string    `json:"why,omitempty"`
+	At  time.Time `json:"at"`
+}
+
+// Active reports whether the run is on its way through the waves.
+func (r *Run) Active() bool { return !r.Began.IsZero() && r.Ended.IsZero() && r.Stopped == nil }
+
+// PermitOf is the permit of a pool; false where no FleetRollout governs it.
+func (r *Record) PermitOf(id ID) (Permit, bool) {
+	i, ok := slices.BinarySearchFunc(r.Permits, id, func(p Permit, id ID) int { return compare(p.ID, id) })
+	if !ok {
+		return Permit{}, false
+	}
+	return r.Permits[i], true
+}
+
+// BadOf is why a hash is rolled out no more to a pool; nil if it may be.
+func (r *Record) BadOf(id ID, hash string) *Bad {
+	for i := range r.Bad {
+		if b := &r.Bad[i]; b.ID == id && b.Hash == hash {
+			return b
+		}
+	}
+	return nil
+}
+
+func compare(a, b ID) int {
+	if c := strings.Compare(a.Target, b.Target); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Pool, b.Pool)
+}

@@ -1,0 +1,207 @@
+// Package rollout decides which pools of a source may be rolled now, and how far: waves,
+// shares, budgets and stops, as FleetRollouts in Git order them.
+//
+// Next is a pure function. It takes the Record of what was decided, the Specs that Git
+// holds, the Pools as their owners report them and the Answers of gates, and makes the next
+// Record, in which each governed pool has a Permit. The holder of the source's lease calls
+// it with each report and now and then; the record is written in one transaction, and owners
+// read their permits from it. So a weir that ends, or another that goes on in its place,
+// changes nothing: all that matters is in the record and in AWS.
+//
+// A Permit only ever holds. It says up to which share of its machines a pool may run what
+// Git wants, for one hash of what is launched; who has none for that hash starts nothing.
+// Of several FleetRollouts that match a pool, each has to allow it.
+package rollout
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// ID names a pool of a source.
+type ID struct {
+	Target string `json:"target"`
+	// Pool is "namespace/name".
+	Pool string `json:"pool"`
+}
+
+// String is how a person reads it.
+func (id ID) String() string { return id.Target + " " + id.Pool }
+
+// Spec is a FleetRollout, and the target whose render holds it.
+type Spec struct {
+	intent.FleetRollout
+	Target string `json:"target"`
+}
+
+// Pool is how a governed pool stands, as the owner of its account and region reports it.
+type Pool struct {
+	ID
+	Namespace string            `json:"namespace"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Cluster   string            `json:"cluster,omitempty"`
+	// Account and Region are where the pool is; Zones are those of its machines.
+	Account string   `json:"account,omitempty"`
+	Region  string   `json:"region,omitempty"`
+	Zones   []string `json:"zones,omitempty"`
+	// Whole pools have no shares: EKS rolls a nodegroup from one end to the other.
+	Whole bool `json:"whole,omitempty"`
+	// Revision is the commit of which the pool's owner planned it.
+	Revision string `json:"revision"`
+	// Hash stands for what the pool's machines are to be launched of: the hash of the body
+	// of its launch template version, with the image as AWS resolved it. It is empty where
+	// that is not known yet.
+	Hash string `json:"hash"`
+	// Machines is how many there should be, New how many are of Hash.
+	Machines int32 `json:"machines"`
+	New      int32 `json:"new"`
+	// Pending says that machines are to be replaced that are not of Hash: a rollout is
+	// under way or would begin.
+	Pending bool `json:"pending,omitempty"`
+	// Earlier is the version that the machines had that are not of Hash.
+	Earlier *Version `json:"earlier,omitempty"`
+	Moving  *Move    `json:"moving,omitempty"`
+	// Failed says why the last rollout to Hash failed; empty if it did not.
+	Failed string `json:"failed,omitempty"`
+	// Facts are what gates are judged by.
+	Facts Facts `json:"facts,omitzero"`
+}
+
+// Version is a version of a launch template.
+type Version struct {
+	Template string `json:"template"`
+	Number   int64  `json:"number"`
+	Hash     string `json:"hash,omitempty"`
+}
+
+// Move is an instance refresh or a nodegroup's update that is under way.
+type Move struct {
+	// ID is that of the refresh or update, Hash what it leads to, Share how far.
+	ID    string `json:"id"`
+	Hash  string `json:"hash"`
+	Share int32  `json:"share"`
+	// Left is how many machines it will still replace.
+	Left  int32     `json:"left"`
+	Since time.Time `json:"since"`
+	// Cancelling says that AWS has taken its cancellation.
+	Cancelling bool `json:"cancelling,omitempty"`
+}
+
+// Facts are what an owner sees of the machines of a pool's wanted hash.
+type Facts struct {
+	// NodesFrom is FromNodes where the workload cluster was asked, else FromInService;
+	// NodesUnknown says why it could not be read.
+	NodesFrom    string `json:"nodesFrom,omitempty"`
+	NodesUnknown string `json:"nodesUnknown,omitempty"`
+	// Ready is how many machines of Hash are ready, Waiting holds those that are not.
+	Ready   int32     `json:"ready"`
+	Waiting []Machine `json:"waiting,omitempty"`
+	// Activities are the failed scaling activities that were seen, the newest first.
+	Activities []Activity `json:"activities,omitempty"`
+	// Alarms are those of the pool's account and region that gates name; AlarmsUnknown says
+	// why they could not be read.
+	Alarms        []Alarm `json:"alarms,omitempty"`
+	AlarmsUnknown string  `json:"alarmsUnknown,omitempty"`
+	// ReadAt is of when AWS and the cluster answered.
+	ReadAt time.Time `json:"readAt,omitzero"`
+}
+
+// Machine is one of a pool that is not ready.
+type Machine struct {
+	Instance string `json:"instance"`
+	// Since is since when it should have become ready; zero where that is not known.
+	Since time.Time `json:"since,omitzero"`
+	Why   string    `json:"why,omitempty"`
+}
+
+// What tells that machines are ready.
+const (
+	FromNodes     = "nodes"
+	FromInService = "InService"
+)
+
+// Alarm is an alarm of CloudWatch.
+type Alarm struct {
+	Name string `json:"name"`
+	// State is OK, ALARM or INSUFFICIENT_DATA, empty where there is no such alarm.
+	State string `json:"state,omitempty"`
+}
+
+// Activity is a failed scaling activity.
+type Activity struct {
+	At    time.Time `json:"at"`
+	Cause string    `json:"cause"`
+}
+
+// Permit is what a governed pool may do.
+type Permit struct {
+	ID
+	// Hash is what it is for: for any other the pool starts and continues nothing.
+	Hash string `json:"hash"`
+	// Share is the percentage of its machines that may run Hash; 0 holds the pool.
+	Share int32 `json:"share"`
+	// Rollouts are the FleetRollouts that govern it.
+	Rollouts []string `json:"rollouts"`
+	// Wait says what the pool waits for: until when or for what, and who can end it. It is
+	// empty where Share is 100.
+	Wait string `json:"wait,omitempty"`
+	// Stopped says that the hash is bad: a refresh to it that is weir's own is cancelled,
+	// and machines that are not of it are no drift.
+	Stopped bool `json:"stopped,omitempty"`
+	// Back is the version to which machines of a stopped hash go back; nil leaves them.
+	Back *Version `json:"back,omitempty"`
+	// Seq is that of the record in which the permit was last another one.
+	Seq int64 `json:"seq"`
+}
+
+// Bad is a hash that is rolled out no more to a pool until somebody asks for it.
+type Bad struct {
+	ID
+	Hash string `json:"hash"`
+	// Rollout is the FleetRollout under which it was found, Why what was.
+	Rollout string    `json:"rollout"`
+	Why     string    `json:"why"`
+	At      time.Time `json:"at"`
+	// Earlier is what the pool ran before, Rollback that it goes back there.
+	Earlier  *Version `json:"earlier,omitempty"`
+	Rollback bool     `json:"rollback,omitempty"`
+}
+
+// Verdict is the answer to a gate.
+type Verdict string
+
+// Verdicts. Unknown holds.
+const (
+	Pass    Verdict = "pass"
+	Fail    Verdict = "fail"
+	Unknown Verdict = "unknown"
+)
+
+// Answer is what a gate says of pools.
+type Answer struct {
+	Verdict Verdict `json:"verdict"`
+	// What says what was found, or what is unknown, with its value.
+	What string `json:"what"`
+	// At is of when what it rests on was read.
+	At time.Time `json:"at"`
+}
+
+// Ask is a question to a gate about the pools of a wave.
+type Ask struct {
+	Rollout string             `json:"rollout"`
+	Gate    intent.RolloutGate `json:"gate"`
+	// Pools are those that it is about, each with the hash to which it goes.
+	Pools []Subject `json:"pools"`
+	// Since is when the wave began.
+	Since time.Time `json:"since"`
+}
+
+// Key is under which the answer to it is looked up.
+func (a Ask) Key() string { return a.Rollout + "|" + a.Gate.Name }
+
+// Subject is a pool with the hash to which it goes.
+type Subject struct {
+	ID
+	Hash string `json:"hash"`
+}

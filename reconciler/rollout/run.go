@@ -1,0 +1,365 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// conduct takes a run as far as it goes now. It is false where nothing is left of it.
+func (n *next) conduct(r *Run) bool {
+	all := n.governed(r)
+	var due []Pool
+	for _, p := range all {
+		if n.due(p) {
+			due = append(due, p)
+		}
+	}
+	if n.begins(r, due) {
+		*r = r.idle()
+		r.Revision, r.Began, r.Since, r.Gathers = n.in.Revision, n.in.Now, n.in.Now, true
+	}
+	if r.Gathers {
+		n.gather(r, due)
+	}
+	n.join(r, due)
+	if r.Active() && !r.Gathers {
+		n.advance(r, all)
+	}
+	if r.Gone && len(n.in.Missing) == 0 && !r.Active() {
+		return slices.ContainsFunc(all, func(p Pool) bool { return p.Moving != nil })
+	}
+	return true
+}
+
+// idle is the run without the change that it was about. What that may replace still counts.
+func (r *Run) idle() Run {
+	left := slices.Clone(r.Left)
+	for _, m := range r.Members {
+		if m.Reserved > 0 {
+			left = append(left, m)
+		}
+	}
+	return Run{Name: r.Name, Spec: r.Spec, Next: r.Next, Gone: r.Gone, Paused: r.Paused, Left: left}
+}
+
+// begins reports whether there is another change than the run's. A commit begins one, or
+// what AWS answers to a lookup; what a commit makes of a pool whose owner was slow is the
+// run's own.
+func (n *next) begins(r *Run, due []Pool) bool {
+	for _, p := range due {
+		i, is := r.member(p.ID)
+		switch {
+		case r.Gathers:
+		case is && r.Members[i].Hash != p.Hash:
+			return true
+		case is && !r.Active(), !is && p.Revision != r.Revision, !is && r.Stopped == nil && !r.Active():
+			return true
+		}
+	}
+	return false
+}
+
+// gather fixes the members once all targets have said what the commit makes of their pools,
+// or have had time to.
+func (n *next) gather(r *Run, due []Pool) {
+	r.Revision = n.in.Revision
+	if len(due) == 0 && len(n.in.Missing) == 0 {
+		*r = r.idle()
+		return
+	}
+	until := r.Began.Add(Settle)
+	if len(n.in.Missing) > 0 && n.in.Now.Before(until) {
+		names := slices.Sorted(maps.Keys(n.in.Missing))
+		r.Wait = "waits until " + names[0] + more(len(names)-1) + " reported what " + short(r.Revision) + " changes, until " + clock(until) + " at the latest"
+		n.again(until)
+		return
+	}
+	if len(due) == 0 {
+		r.Wait = "waits for " + slices.Sorted(maps.Keys(n.in.Missing))[0]
+		return
+	}
+	r.Gathers, r.Since, r.Members = false, n.in.Now, members(r.Spec, due)
+	r.Wave, r.Share = -1, 0
+	n.nextWave(r)
+	machines := int32(0)
+	for _, m := range r.Members {
+		machines += m.Machines
+	}
+	n.tell(Began, r, "begins: "+count(len(r.Members), "pool")+", "+count(int(machines), "machine")+", in "+count(r.waves(), "wave"))
+}
+
+// join takes in pools whose owners reported late: they are rolled last, or are as bad as
+// the change is.
+func (n *next) join(r *Run, due []Pool) {
+	if r.Gathers || r.Began.IsZero() || !r.Ended.IsZero() {
+		return
+	}
+	for _, p := range due {
+		if _, is := r.member(p.ID); is {
+			continue
+		}
+		last := max(r.Wave, len(r.Spec.Waves))
+		for _, m := range r.Members {
+			last = max(last, m.Wave)
+		}
+		m := member(p, last)
+		r.Members = append(r.Members, m)
+		slices.SortFunc(r.Members, func(a, b Member) int { return compare(a.ID, b.ID) })
+		if r.Stopped != nil {
+			n.bad(r, m)
+		}
+	}
+}
+
+// advance judges what runs, allows what may begin, and goes on to the next share or wave.
+func (n *next) advance(r *Run, all []Pool) {
+	for _, m := range r.Members {
+		if p := n.pools[m.ID]; p != nil && p.Hash == m.Hash && p.Failed != "" && m.Granted > 0 && !slices.Contains(r.Failed, m.ID) {
+			r.Failed = append(r.Failed, m.ID)
+		}
+	}
+	defer func() {
+		if r.Active() {
+			n.out.Asks = append(n.out.Asks, r.questions()...)
+		}
+	}()
+	for r.Active() {
+		n.hear(r)
+		if why := n.wrong(r); why != "" {
+			n.stop(r, Word{By: "weir", Why: why, At: n.in.Now})
+			return
+		}
+		n.grant(r, all)
+		if r.Wait = n.waits(r); r.Wait != "" {
+			return
+		}
+		if _, last := r.Spec.share(r.Wave, r.Share); last {
+			n.nextWave(r)
+		} else {
+			r.Share, r.Since, r.Baked = r.Share+1, n.in.Now, time.Time{}
+		}
+	}
+}
+
+// hear keeps the answers of gates: none that was read before the share began.
+func (n *next) hear(r *Run) {
+	r.Gates = nil
+	for _, a := range r.questions() {
+		answer, is := n.in.Answers[a.Key()]
+		if !is || answer.At.Before(r.Since) {
+			answer = Answer{Verdict: Unknown, What: "it has not answered since the share began"}
+		}
+		r.Gates = append(r.Gates, Gate{Name: a.Gate.Name, Answer: answer})
+	}
+}
+
+// wrong says why the change is bad; empty if it is not known to be.
+func (n *next) wrong(r *Run) string {
+	if len(r.Failed) > int(r.Spec.FailureBudget) {
+		first := n.pools[r.Failed[len(r.Failed)-1]]
+		why := r.Failed[len(r.Failed)-1].String()
+		if first != nil {
+			why += ": " + first.Failed
+		}
+		return count(len(r.Failed), "pool") + " failed, failureBudget is " + itoa(int(r.Spec.FailureBudget)) + ": " + why
+	}
+	if !r.started() {
+		return "" // a gate that fails before the change did anything says nothing about it
+	}
+	for _, g := range r.Gates {
+		if g.Verdict == Fail {
+			return "gate " + g.Name + ": " + g.What
+		}
+	}
+	return ""
+}
+
+// started reports whether a pool of the run was ever allowed anything.
+func (r *Run) started() bool {
+	return slices.ContainsFunc(r.Members, func(m Member) bool { return m.Granted > 0 })
+}
+
+// stop makes the change bad for every pool that it is about.
+func (n *next) stop(r *Run, w Word) {
+	r.Stopped, r.Wait = &w, ""
+	for _, m := range r.Members {
+		n.bad(r, m)
+	}
+	by := ""
+	if w.By != "weir" {
+		by = " by " + w.By
+	}
+	n.tell(Stopped, r, "is stopped"+by+": "+w.Why)
+}
+
+// badKept is how many bad hashes of a pool are remembered.
+const badKept = 20
+
+func (n *next) bad(r *Run, m Member) { n.out.Record.mark(r, m) }
+
+func (r *Record) mark(run *Run, m Member) {
+	if r.BadOf(m.ID, m.Hash) != nil {
+		return
+	}
+	r.Bad = append(r.Bad, Bad{ID: m.ID, Hash: m.Hash, Rollout: run.Name, Why: run.Stopped.Why, At: run.Stopped.At, Earlier: m.Earlier, Rollback: run.Spec.Rollback})
+	of := 0
+	for _, b := range r.Bad {
+		if b.ID == m.ID {
+			of++
+		}
+	}
+	if of > badKept {
+		first := slices.IndexFunc(r.Bad, func(b Bad) bool { return b.ID == m.ID })
+		r.Bad = slices.Delete(r.Bad, first, first+1)
+	}
+}
+
+// done reports whether a member has come as far as a share asks. unknown says that its
+// owner has not said so of the commit that is followed.
+func (n *next) done(m Member, share int32) (done, unknown bool) {
+	p := n.pools[m.ID]
+	_, missing := n.in.Missing[m.Target]
+	switch {
+	case missing:
+		return false, true
+	case p == nil:
+		return true, false // Git wants it no more
+	case p.Moving != nil, p.Hash == "":
+		return false, false
+	case !p.Pending, p.Failed != "", n.out.Record.BadOf(p.ID, p.Hash) != nil:
+		return true, false
+	case p.Hash != m.Hash:
+		return false, false // it begins another run
+	case p.Whole:
+		return share < 100, false
+	}
+	return share < 100 && p.New >= Need(p.Machines, share), false
+}
+
+// waits says what the share that runs waits for; empty once the next one may begin.
+func (n *next) waits(r *Run) string {
+	share, _ := r.Spec.share(r.Wave, r.Share)
+	open, silent, granted := 0, "", false
+	for _, m := range r.Members {
+		if m.Wave != r.Wave {
+			continue
+		}
+		granted = granted || m.Granted > 0
+		done, unknown := n.done(m, share)
+		if unknown {
+			silent = m.Target
+		}
+		if !done {
+			open++
+		}
+	}
+	where := r.Spec.WaveName(r.Wave)
+	if share < 100 {
+		where += ", " + itoa(int(share)) + " % of each pool"
+	}
+	switch {
+	case r.Paused != nil:
+		return "is paused by " + r.Paused.By + because(r.Paused.Why) + ": weir rollout resume " + r.Name
+	case r.Next != nil:
+		return "waits until what moves has ended, as the FleetRollout was changed: it then begins again at its first wave"
+	case silent != "":
+		return where + ": waits for the target " + silent + ", which " + n.in.Missing[silent]
+	case n.refused(r) != "":
+		return where + ": " + n.refused(r)
+	case open > 0:
+		return where + ": " + count(open, "pool") + " of it must roll"
+	case !granted:
+		return ""
+	}
+	if r.Baked.IsZero() {
+		r.Baked = n.in.Now
+	}
+	bake := r.Spec.BakeTime
+	if w := r.Spec.wave(r.Wave); w.BakeTime != nil {
+		bake = *w.BakeTime
+	}
+	end := r.Baked.Add(bake)
+	if n.in.Now.Before(end) {
+		n.again(end)
+		return where + ": bakes until " + clock(end)
+	}
+	for _, g := range r.Gates {
+		switch {
+		case g.Verdict != Pass:
+			return where + ": gate " + g.Name + " is " + string(g.Verdict) + ": " + g.What
+		case g.At.Before(end):
+			return where + ": gate " + g.Name + " is asked once more"
+		}
+	}
+	return ""
+}
+
+// nextWave goes on to the next wave that has members, or ends the run.
+func (n *next) nextWave(r *Run) {
+	before := r.Wave
+	r.Share, r.Since, r.Baked = 0, n.in.Now, time.Time{}
+	for r.Wave++; r.Wave <= len(r.Spec.Waves)+1; r.Wave++ {
+		if slices.ContainsFunc(r.Members, func(m Member) bool { return m.Wave == r.Wave }) {
+			if before >= 0 {
+				n.tell(Advanced, r, "goes on to "+r.Spec.WaveName(r.Wave))
+			}
+			return
+		}
+	}
+	r.Ended, r.Wait = n.in.Now, ""
+	if len(r.Failed) > 0 {
+		n.tell(Finished, r, "has ended: "+count(len(r.Failed), "pool")+" of "+itoa(len(r.Members))+" failed")
+		return
+	}
+	n.tell(Finished, r, "has ended: "+count(len(r.Members), "pool")+" rolled")
+}
+
+func (r *Run) member(id ID) (int, bool) {
+	return slices.BinarySearchFunc(r.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
+}
+
+// waves is how many waves have members.
+func (r *Run) waves() int {
+	seen := map[int]bool{}
+	for _, m := range r.Members {
+		seen[m.Wave] = true
+	}
+	return len(seen)
+}
+
+func (n *next) tell(k Kind, r *Run, text string) {
+	n.out.Events = append(n.out.Events, Event{Kind: k, Rollout: r.Name, Text: "rollout " + r.Name + " " + text})
+}
+
+func (n *next) again(at time.Time) {
+	if n.out.Again.IsZero() || at.Before(n.out.Again) {
+		n.out.Again = at
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return itoa(n) + " " + what + "s"
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return " and " + count(n, "more target")
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 MST") }
+
+func short(revision string) string { return strings.TrimSpace(revision[:min(7, len(revision))]) }

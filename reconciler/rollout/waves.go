@@ -1,0 +1,133 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Selects reports whether a selector takes a pool.
+func Selects(s intent.PoolSelector, p Pool) bool {
+	return (len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(pattern string) bool { return fits(pattern, p.Target) })) &&
+		(len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, p.Namespace)) &&
+		!slices.ContainsFunc(slices.Collect(maps.Keys(s.Labels)), func(key string) bool { have, ok := p.Labels[key]; return !ok || have != s.Labels[key] })
+}
+
+// fits reports whether a name is of a pattern, in which * stands for any text.
+func fits(pattern, name string) bool {
+	first, rest, some := strings.Cut(pattern, "*")
+	if !some {
+		return pattern == name
+	}
+	name, ok := strings.CutPrefix(name, first)
+	for i := 0; ok && i <= len(name); i++ {
+		if fits(rest, name[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Need is how many machines a share of a pool is: a part of a machine is a whole one.
+func Need(machines, share int32) int32 { return int32((int64(machines)*int64(share) + 99) / 100) }
+
+// wave is the wave with a number; the one after the last takes what no wave selects.
+func (s Spec) wave(n int) intent.Wave {
+	if n < len(s.Waves) {
+		return s.Waves[n]
+	}
+	return intent.Wave{Name: "rest"}
+}
+
+// share is how far the machines of a wave's pools go in one of its shares, and whether
+// that is the last.
+func (s Spec) share(wave, n int) (share int32, last bool) {
+	shares := s.wave(wave).Shares
+	if n >= len(shares) {
+		return 100, true
+	}
+	return shares[n], n == len(shares)-1 && shares[n] == 100
+}
+
+// WaveName is how people are told of a wave.
+func (s Spec) WaveName(n int) string { return cmp.Or(s.wave(n).Name, "wave "+itoa(n+1)) }
+
+// members puts pools into waves. Those that a selector takes are where it says; of the
+// others, waves of a number or a percentage take from as many clusters and zones as
+// they can.
+func members(s Spec, pools []Pool) []Member {
+	at := make([]int, len(pools))
+	var free []int
+	total := int64(0)
+	for i, p := range pools {
+		total += int64(p.Machines)
+		at[i] = slices.IndexFunc(s.Waves, func(w intent.Wave) bool { return w.Selector != nil && Selects(*w.Selector, p) })
+		if at[i] < 0 {
+			at[i] = len(s.Waves)
+			free = append(free, i)
+		}
+	}
+	free = spread(pools, free)
+	taken := int64(0)
+	for n, w := range s.Waves {
+		for i := range pools {
+			if w.Selector != nil && at[i] == n {
+				taken += int64(pools[i].Machines)
+			}
+		}
+		if w.Selector != nil {
+			continue
+		}
+		for k := int32(0); len(free) > 0; k++ {
+			size := int64(pools[free[0]].Machines)
+			if w.Percent > 0 && (taken+size)*100 > int64(w.Percent)*total || w.Percent == 0 && k >= w.Pools {
+				break
+			}
+			at[free[0]], taken, free = n, taken+size, free[1:]
+		}
+	}
+	out := make([]Member, 0, len(pools))
+	for i, p := range pools {
+		out = append(out, member(p, at[i]))
+	}
+	slices.SortFunc(out, func(a, b Member) int { return compare(a.ID, b.ID) })
+	return out
+}
+
+func member(p Pool, wave int) Member {
+	return Member{ID: p.ID, Wave: wave, Hash: p.Hash, Machines: p.Machines, Earlier: p.Earlier}
+}
+
+// spread orders pools such that those at the front are of many clusters, and in each of
+// many zones.
+func spread(pools []Pool, which []int) []int {
+	type place struct{ key string }
+	queues := map[place][]int{}
+	for _, i := range which {
+		key := place{pools[i].Account + "/" + pools[i].Region + "/" + pools[i].Target + "/" + pools[i].Cluster}
+		queues[key] = append(queues[key], i)
+	}
+	keys := slices.SortedFunc(maps.Keys(queues), func(a, b place) int { return cmp.Compare(a.key, b.key) })
+	zones := map[string]int{}
+	var out []int
+	for len(out) < len(which) {
+		for _, key := range keys {
+			q := queues[key]
+			if len(q) == 0 {
+				continue
+			}
+			best := slices.MinFunc(q, func(a, b int) int {
+				return cmp.Or(cmp.Compare(zones[zonesOf(pools[a])], zones[zonesOf(pools[b])]), compare(pools[a].ID, pools[b].ID))
+			})
+			zones[zonesOf(pools[best])]++
+			out = append(out, best)
+			queues[key] = slices.DeleteFunc(q, func(i int) bool { return i == best })
+		}
+	}
+	return out
+}
+
+func zonesOf(p Pool) string { return strings.Join(p.Zones, ",") }

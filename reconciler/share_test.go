@@ -1,0 +1,368 @@
+package reconciler_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// permitted is a target whose pools may roll so far.
+func permitted(d reconciler.Desired, permits ...rollout.Permit) reconciler.Desired {
+	d.Policy.Gates.Rollouts = map[string]rollout.Permit{}
+	for _, p := range permits {
+		d.Policy.Gates.Rollouts[p.Pool] = p
+	}
+	return d
+}
+
+func permitOf(pool, hash string, share int32) rollout.Permit {
+	return rollout.Permit{ID: rollout.ID{Target: "blue", Pool: "default/" + pool}, Hash: hash, Share: share, Rollouts: []string{"fleet/waves"}, Wait: "fleet/waves: bakes until noon"}
+}
+
+// passesOver makes passes for a while, and returns the last report.
+func (w *world) passesOver(d reconciler.Desired, n int) (r *plan.Report) {
+	w.t.Helper()
+	for range n {
+		r = w.must(reconciler.Apply, d)[0]
+		w.clock.Advance(2 * time.Second)
+	}
+	return r
+}
+
+// versionsOf counts the machines of a group by version.
+func (w *world) versionsOf(group string) string {
+	counts := map[string]int{}
+	for _, i := range w.group(group).Instances {
+		if i.LifecycleState == astypes.LifecycleStateInService {
+			counts["v"+aws.ToString(i.LaunchTemplate.Version)]++
+		}
+	}
+	return fmt.Sprint(counts)
+}
+
+func (w *world) governed(d reconciler.Desired) rollout.Pool {
+	w.t.Helper()
+	r := w.must(reconciler.PlanOnly, d)[0]
+	if len(r.Governed) != 1 {
+		w.t.Fatalf("%d governed pools: %v", len(r.Governed), r.Diagnostics)
+	}
+	return r.Governed[0]
+}
+
+// heldFor is why the rollout of a plan's pool is held.
+func heldFor(r *plan.Report) string {
+	for _, s := range r.Plan.Steps {
+		if s.Verb == step.Rollout && s.Held != "" {
+			return string(s.Held) + ": " + s.HeldReason
+		}
+	}
+	return ""
+}
+
+// wholesale are the quotas of an AWS that takes no refresh which ends below 100 %.
+var wholesale = map[string]int{"last-checkpoint": 100}
+
+// A governed pool rolls as far as its permit, by a refresh for each share, and no further,
+// whoever restarts; what is left of it is a wait and no drift.
+func TestSharesOfAPool(t *testing.T) {
+	for name, quotas := range map[string]map[string]int{"AWS as it documents itself": nil, "AWS takes no refresh that ends below 100": wholesale} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWith(t, quotas)
+			w.settle(target("blue", groupPool("web", "m5.large", 10)))
+			web := target("blue", groupPool("web", "m5.xlarge", 10))
+			starts := func() int { return w.srv.CallCounts()["autoscaling:StartInstanceRefresh"] }
+
+			r := w.passesOver(permitted(web, permitOf("web", "", 0)), 5)
+			if got := heldFor(r); !strings.HasPrefix(got, "wave: waits until its place in the waves of fleet/waves is known") || starts() != 0 {
+				t.Fatalf("without a permit: %q, %d refreshes", got, starts())
+			}
+			p := w.governed(permitted(web, permitOf("web", "", 0)))
+			if p.Hash == "" || p.Machines != 10 || p.New != 0 || !p.Pending || p.Earlier == nil || p.Earlier.Number != 1 || p.Moving != nil || len(p.Zones) == 0 {
+				t.Fatalf("the report: %+v", p)
+			}
+			// A permit for something else is none.
+			w.passesOver(permitted(web, permitOf("web", "another", 100)), 5)
+			if starts() != 0 || w.versionsOf("web") != "map[v1:10]" {
+				t.Fatalf("rolled against another's permit: %s", w.versionsOf("web"))
+			}
+			for _, at := range []struct {
+				share int32
+				want  string
+				new   int32
+			}{{5, "map[v1:9 v2:1]", 1}, {25, "map[v1:7 v2:3]", 3}, {50, "map[v1:5 v2:5]", 5}} {
+				d := permitted(web, permitOf("web", p.Hash, at.share))
+				w.passesOver(d, 60)
+				w.srv.ResetCalls()
+				w.restart()
+				r := w.passesOver(d, 40)
+				if got := w.versionsOf("web"); got != at.want || len(w.wrote()) > 0 {
+					t.Fatalf("%d %%: %s, and wrote %v", at.share, got, w.wrote())
+				}
+				if got := heldFor(r); got != "wave: fleet/waves: bakes until noon" {
+					t.Errorf("%d %%: held for %q", at.share, got)
+				}
+				if r.Diagnostics.HasErrors() || hasCode(r, "drift") || hasCode(r, "rollout-incomplete") {
+					t.Errorf("%d %%: %v", at.share, r.Diagnostics)
+				}
+				if q := w.governed(d); q.New != at.new || q.Moving != nil || q.Failed != "" || !q.Pending || q.Hash != p.Hash || q.Facts.Ready != at.new {
+					t.Errorf("%d %%: %+v", at.share, q)
+				}
+			}
+			d := permitted(web, permitOf("web", p.Hash, 100))
+			w.settle(d)
+			if q := w.governed(d); q.Pending || q.New != 10 || w.versionsOf("web") != "map[v2:10]" {
+				t.Errorf("at the end: %+v, %s", q, w.versionsOf("web"))
+			}
+			w.srv.ResetCalls()
+			if w.passesOver(permitted(web, permitOf("web", p.Hash, 0)), 10); len(w.wrote()) > 0 {
+				t.Errorf("at rest it wrote %v", w.wrote())
+			}
+		})
+	}
+}
+
+// A refresh for a share is started once, whichever call of a share's passes is lost, kept
+// back or throttled, and though the process ends there.
+func TestAShareIsRolledOnce(t *testing.T) {
+	for name, kind := range map[string]awsemu.FaultKind{"lost before": awsemu.CutBefore, "answer lost": awsemu.LoseAnswer, "throttled": awsemu.Throttled} {
+		for _, operation := range []string{"StartInstanceRefresh", "DescribeInstanceRefreshes", "CreateLaunchTemplateVersion"} {
+			t.Run(name+" "+operation, func(t *testing.T) {
+				w := newWorld(t)
+				w.settle(target("blue", groupPool("web", "m5.large", 10)))
+				web := target("blue", groupPool("web", "m5.xlarge", 10))
+				p := w.governed(permitted(web, permitOf("web", "", 0)))
+				d := permitted(web, permitOf("web", p.Hash, 25))
+				w.srv.Faults().Add(awsemu.Fault{Kind: kind, Operation: operation})
+				_, _ = w.pass(reconciler.Apply, d)
+				w.restart()
+				for range 40 {
+					_, _ = w.pass(reconciler.Apply, d)
+					w.clock.Advance(2 * time.Second)
+				}
+				if got := w.versionsOf("web"); got != "map[v1:7 v2:3]" {
+					t.Errorf("%s", got)
+				}
+				list, err := w.groups().DescribeInstanceRefreshes(t.Context(), &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String("web")})
+				if err != nil || len(list.InstanceRefreshes) != 1 {
+					t.Errorf("%d refreshes, %v", len(list.InstanceRefreshes), err)
+				}
+			})
+		}
+	}
+}
+
+// A group that grows in the middle of its waves comes to its share again; one that shrank
+// below it starts nothing.
+func TestAGroupScalesInItsWaves(t *testing.T) {
+	w := newWorld(t)
+	sized := func(kind string, n int32) reconciler.Desired {
+		return target("blue", groupPool("web", kind, n))
+	}
+	w.settle(sized("m5.large", 4))
+	p := w.governed(permitted(sized("m5.xlarge", 4), permitOf("web", "", 0)))
+	at := func(n int32) reconciler.Desired { return permitted(sized("m5.xlarge", n), permitOf("web", p.Hash, 50)) }
+	w.passesOver(at(4), 40)
+	if got := w.versionsOf("web"); got != "map[v1:2 v2:2]" {
+		t.Fatal(got)
+	}
+	// AWS has set the group to the new version: it grows by that one.
+	w.passesOver(at(8), 40)
+	if got := w.versionsOf("web"); got != "map[v1:2 v2:6]" {
+		t.Errorf("grown: %s", got)
+	}
+	w.srv.ResetCalls()
+	w.passesOver(at(3), 40)
+	if n := w.srv.CallCounts()["autoscaling:StartInstanceRefresh"]; n != 0 {
+		t.Errorf("shrunk: %d refreshes", n)
+	}
+}
+
+// Another hash in the middle of a share: what runs is cancelled, and nothing of the new one
+// begins before its permit.
+func TestTheHashChangesInAShare(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 10)))
+	one := target("blue", groupPool("web", "m5.xlarge", 10))
+	p := w.governed(permitted(one, permitOf("web", "", 0)))
+	w.passesOver(permitted(one, permitOf("web", p.Hash, 50)), 2)
+	two := target("blue", groupPool("web", "m5.2xlarge", 10))
+	r := w.passesOver(permitted(two, permitOf("web", p.Hash, 50)), 30)
+	if q := w.governed(permitted(two, permitOf("web", p.Hash, 50))); q.Hash == p.Hash || q.Moving != nil || q.New != 0 {
+		t.Errorf("the report: %+v", q)
+	}
+	if n := w.srv.CallCounts(); n["autoscaling:StartInstanceRefresh"] != 1 || n["autoscaling:CancelInstanceRefresh"] != 1 || !strings.HasPrefix(heldFor(r), "wave: ") {
+		t.Errorf("calls %v, held for %q", n, heldFor(r))
+	}
+}
+
+// A stopped change moves no further: its refresh is cancelled, whatever gates hold the
+// target's steps otherwise, and nothing starts it again, neither a restart nor an unrelated
+// commit nor a revert of a revert.
+func TestAStoppedChangeStays(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 10)))
+	web := target("blue", groupPool("web", "m5.xlarge", 10))
+	p := w.governed(permitted(web, permitOf("web", "", 0)))
+	w.passesOver(permitted(web, permitOf("web", p.Hash, 50)), 2)
+	stop := permitOf("web", p.Hash, 0)
+	stop.Stopped, stop.Wait = true, "was stopped by fleet/waves"
+	d := permitted(web, stop)
+	d.Policy.Gates.Window, d.Policy.Gates.Wave = "opens on Monday", "waits for dev"
+	w.srv.ResetCalls()
+	w.passesOver(d, 30)
+	if n := w.writes(); n["autoscaling:CancelInstanceRefresh"] != 1 || len(n) != 1 {
+		t.Fatalf("the stop wrote %v", n)
+	}
+	stands := w.versionsOf("web")
+	w.restart()
+	w.srv.ResetCalls()
+	other := groupPool("web", "m5.xlarge", 10)
+	other.Group.Tags = map[string]string{"Name": "web", "team": "a"}
+	r := w.passesOver(permitted(target("blue", other), stop), 20)
+	if got := w.writes(); got["autoscaling:CreateOrUpdateTags"] != 1 || len(got) != 1 || w.versionsOf("web") != stands {
+		t.Errorf("an unrelated commit wrote %v: %s, then %s", got, stands, w.versionsOf("web"))
+	}
+	if heldFor(r) != "stopped: was stopped by fleet/waves" || !hasCode(r, "rollout-stopped") || hasCode(r, "drift") || r.Pools[0].FailureReason != "rollout-stopped" {
+		t.Errorf("held for %q, %v, %+v", heldFor(r), r.Diagnostics, r.Pools[0])
+	}
+	// A revert goes its own way, and the same again is as bad as before.
+	back := target("blue", groupPool("web", "m5.large", 10))
+	q := w.governed(permitted(back, permitOf("web", "", 0)))
+	w.settle(permitted(back, permitOf("web", q.Hash, 100)))
+	w.srv.ResetCalls()
+	w.passesOver(d, 20)
+	if n := w.srv.CallCounts()["autoscaling:StartInstanceRefresh"]; n != 0 || w.versionsOf("web") != "map[v1:10]" {
+		t.Errorf("%d refreshes of what was stopped: %s", n, w.versionsOf("web"))
+	}
+}
+
+// A stopped change goes back where its FleetRollout says so: a first share by AWS's own
+// rollback, later ones by a refresh to the version before, as AWS has set the group to the
+// bad one by then. Crashes and lost answers change nothing.
+func TestAStoppedChangeGoesBack(t *testing.T) {
+	for name, quotas := range map[string]map[string]int{"AWS as it documents itself": nil, "AWS takes no refresh that ends below 100": wholesale} {
+		for _, after := range []string{"in the first share", "after the first share", "in the second share", "rolled whole", "refused"} {
+			for _, fault := range []awsemu.FaultKind{0, awsemu.LoseAnswer, awsemu.CutBefore, awsemu.Throttled} {
+				t.Run(fmt.Sprint(name, "/", after, "/", fault), func(t *testing.T) {
+					w := newWorldWith(t, quotas)
+					w.settle(target("blue", groupPool("web", "m5.large", 10)))
+					web := target("blue", groupPool("web", "m5.xlarge", 10))
+					p := w.governed(permitted(web, permitOf("web", "", 0)))
+					roll := func(share int32, passes int) { w.passesOver(permitted(web, permitOf("web", p.Hash, share)), passes) }
+					rollback := 0
+					switch after {
+					case "in the first share":
+						roll(50, 4)
+						rollback = 1
+					case "after the first share":
+						roll(25, 60)
+					case "in the second share":
+						roll(25, 60)
+						roll(75, 4)
+						if quotas != nil {
+							rollback = 1 // the group was never set to the new version
+						}
+					case "rolled whole":
+						roll(100, 60)
+					case "refused":
+						roll(50, 4)
+						w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "RollbackInstanceRefresh", Code: "IrreversibleInstanceRefresh", Message: "no"})
+						rollback = 1
+					}
+					stop := permitOf("web", p.Hash, 0)
+					stop.Stopped, stop.Back, stop.Wait = true, p.Earlier, "was stopped by fleet/waves"
+					if fault != 0 {
+						for _, operation := range []string{"RollbackInstanceRefresh", "CancelInstanceRefresh", "StartInstanceRefresh"} {
+							w.srv.Faults().Add(awsemu.Fault{Kind: fault, Operation: operation})
+						}
+					}
+					w.srv.ResetCalls()
+					for n := range 70 {
+						_, _ = w.pass(reconciler.Apply, permitted(web, stop))
+						if n%7 == 0 {
+							w.restart()
+						}
+						w.clock.Advance(2 * time.Second)
+					}
+					if got := w.versionsOf("web"); got != "map[v1:10]" || aws.ToString(w.group("web").LaunchTemplate.Version) != "1" {
+						t.Errorf("%s, and the group is at %s", got, aws.ToString(w.group("web").LaunchTemplate.Version))
+					}
+					if n := w.srv.CallCounts()["autoscaling:RollbackInstanceRefresh"]; (n > 0) != (rollback > 0) {
+						t.Errorf("%d rollbacks", n)
+					}
+					w.srv.ResetCalls()
+					r := w.passesOver(permitted(web, stop), 10)
+					if len(w.wrote()) > 0 || !strings.HasPrefix(heldFor(r), "stopped: ") {
+						t.Errorf("it then wrote %v, held for %q", w.wrote(), heldFor(r))
+					}
+				})
+			}
+		}
+	}
+}
+
+// A failed refresh of a governed pool is told to the conductor for as long as AWS lists it,
+// also by a process that did not start it, and under whichever permit.
+func TestAFailedShareIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 4)))
+	pool := groupPool("web", "m5.xlarge", 4)
+	web := target("blue", pool)
+	p := w.governed(permitted(web, permitOf("web", "", 0)))
+	w.passesOver(permitted(web, permitOf("web", p.Hash, 50)), 1)
+	w.check(w.groups().CancelInstanceRefresh(t.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String("web")}))
+	w.clock.Advance(time.Minute)
+	for _, share := range []int32{50, 0, 100} {
+		w.restart()
+		w.srv.ResetCalls()
+		w.passesOver(permitted(web, permitOf("web", p.Hash, share)), 3)
+		q := w.governed(permitted(web, permitOf("web", p.Hash, share)))
+		if !strings.Contains(q.Failed, "Cancelled") || !q.Pending || w.srv.CallCounts()["autoscaling:StartInstanceRefresh"] > 0 {
+			t.Errorf("%d %%: %+v", share, q)
+		}
+	}
+	w.scope.Retry([]string{"default/web"})
+	w.settle(permitted(web, permitOf("web", p.Hash, 100)))
+}
+
+// A group that replaces no machines by itself, and one without machines, take a new
+// version once it may run everywhere.
+func TestAGovernedGroupThatIsSetDirectly(t *testing.T) {
+	for name, make := range map[string]func(kind string) intent.Pool{
+		"rollouts are off": func(kind string) intent.Pool {
+			p := groupPool("web", kind, 2)
+			p.Group.Refresh.Disable = true
+			return p
+		},
+		"no machines": func(kind string) intent.Pool { return groupPool("web", kind, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.settle(target("blue", make("m5.large")))
+			web := target("blue", make("m5.xlarge"))
+			p := w.governed(permitted(web, permitOf("web", "", 0)))
+			for _, share := range []int32{0, 50} {
+				r := w.passesOver(permitted(web, permitOf("web", p.Hash, share)), 5)
+				if v := aws.ToString(w.group("web").LaunchTemplate.Version); v != "1" || r.Plan.Runnable() > 0 || !p.Pending {
+					t.Errorf("%d %%: the group is at %s; %+v", share, v, p)
+				}
+			}
+			w.settle(permitted(web, permitOf("web", p.Hash, 100)))
+			if v := aws.ToString(w.group("web").LaunchTemplate.Version); v != "2" {
+				t.Errorf("the group is at %s", v)
+			}
+		})
+	}
+}

@@ -1,0 +1,335 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// File is the file's name below the state directory.
+const File = "weir.db"
+
+// lockWait bounds how long an open waits for the lock of another process.
+const lockWait = time.Second
+
+// ErrInUse says that a process, a running daemon as a rule, holds the file open.
+var ErrInUse = errors.New("the state is in use by another weir")
+
+// UnreadableError says that a file could not be used as it was.
+type UnreadableError struct {
+	// File is where it was, Aside where it was moved; Aside is empty where the
+	// file was only to be read, or was not there.
+	File, Aside string
+	Why         error
+}
+
+// Error says what happened.
+func (e *UnreadableError) Error() string { return e.text(func(file string) string { return file }) }
+
+func (e *UnreadableError) text(name func(string) string) string {
+	text := fmt.Sprintf("%s cannot be read: %v", name(e.File), e.Why)
+	if e.Aside != "" {
+		text += "; it was moved to " + name(e.Aside)
+	}
+	return text
+}
+
+// Loss names the records that are lost with the file.
+func (e *UnreadableError) Loss() *Loss { return &Loss{Since: time.Now(), Why: e.text(filepath.Base)} }
+
+// Unwrap returns why.
+func (e *UnreadableError) Unwrap() error { return e.Why }
+
+// DB is an open file. It may be used by several goroutines; transactions go one
+// after another, and none may begin another.
+type DB struct {
+	dir      string
+	readOnly bool
+	lost     *UnreadableError
+
+	mu     sync.Mutex // held during a transaction
+	bolt   *bolt.DB
+	file   *os.File  // the library's
+	size   int64     // what it had before the last transaction
+	broken error     // why the file cannot be used any more
+	tried  time.Time // when a new one last replaced it
+	closed bool
+}
+
+// Open opens the file below dir, whose lock the caller holds, and makes it where
+// there never was one. One that is damaged, of another program, of a newer weir, or
+// gone, is moved to weir.db.unreadable-<time>, Lost says so, and the new one holds a
+// Loss. So it is with a file that is damaged later. It fails with ErrInUse while
+// another process holds the file open.
+func Open(dir string) (*DB, error) {
+	db, err := open(dir, false, nil)
+	var unreadable *UnreadableError
+	if !errors.As(err, &unreadable) {
+		return db.unsealed(err)
+	}
+	return begin(dir, unreadable)
+}
+
+// OpenReadOnly opens the file below dir to read it. It fails with fs.ErrNotExist where
+// there never was one, with ErrInUse while a daemon runs, and with an UnreadableError
+// where Open would put the file aside.
+func OpenReadOnly(dir string) (*DB, error) {
+	db, err := open(dir, true, nil)
+	return db.unsealed(err)
+}
+
+// unsealed is what was opened, unless its records were moved away.
+func (db *DB) unsealed(err error) (*DB, error) {
+	if err != nil {
+		return nil, err
+	}
+	var s *SealedError
+	if err := db.View(sealed); errors.As(err, &s) { // anything else shows when it is used
+		return nil, errors.Join(fmt.Errorf("%s: %w", filepath.Join(db.dir, File), err), db.Close())
+	}
+	return db, nil
+}
+
+// begin replaces a file that cannot be read by a new one. A crash at any moment leaves
+// one that says the same.
+func begin(dir string, why *UnreadableError) (*DB, error) {
+	err := markBegun(dir)
+	if err == nil {
+		err = setAside(why)
+	}
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	return open(dir, false, why)
+}
+
+// open opens the file, or makes it. A new file replaces a lost one.
+func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
+	name := filepath.Join(dir, File)
+	earlier, err := begun(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open state: %w", err)
+	}
+	switch err := readable(name); {
+	case !errors.Is(err, fs.ErrNotExist):
+		if err != nil {
+			return nil, err
+		}
+	case earlier && lost == nil:
+		return nil, &UnreadableError{File: name, Why: errGone}
+	case readOnly:
+		return nil, err
+	}
+	db := &DB{dir: dir, readOnly: readOnly, lost: lost}
+	if err := db.openBolt(name); err != nil {
+		return nil, err
+	}
+	if db.broken = db.start(name, earlier); db.broken != nil {
+		return nil, errors.Join(db.broken, db.Close())
+	}
+	if readOnly {
+		return db, nil
+	}
+	if err := markBegun(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("open state: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+// readable looks at the file before the library does. An empty one is like a missing one.
+func readable(name string) (err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return fmt.Errorf("open state: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return &UnreadableError{File: name, Why: errors.New("it is no regular file")}
+	}
+	if info.Size() == 0 { // another process was about to make it
+		return fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("open state: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := check(f, info.Size()); err != nil {
+		return &UnreadableError{File: name, Why: err}
+	}
+	return nil
+}
+
+// openBolt opens a file that was looked at. If the library panics nevertheless, the
+// file is unreadable.
+func (db *DB) openBolt(name string) error {
+	err := guarded(func() (err error) {
+		db.bolt, err = bolt.Open(name, 0o600, &bolt.Options{
+			Timeout: lockWait, ReadOnly: db.readOnly, FreelistType: bolt.FreelistMapType, NoStatistics: true,
+			OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+				f, err = os.OpenFile(name, flag, mode)
+				db.file = f
+				return f, err
+			},
+		})
+		return err
+	})
+	var d *damage
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return fmt.Errorf("open state: %s: %w", name, ErrInUse)
+	case errors.As(err, &d):
+		db.giveUp()
+		return &UnreadableError{File: name, Why: err}
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
+		return &UnreadableError{File: name, Why: err}
+	case err != nil:
+		return fmt.Errorf("open state: %w", err)
+	}
+	return nil
+}
+
+// start reads the format of an open file, or writes it into a new one. An earlier
+// weir that began the file has filled it.
+func (db *DB) start(name string, earlier bool) error {
+	empty, version := false, 0
+	err := guarded(func() error {
+		return db.bolt.View(func(tx *bolt.Tx) error {
+			if first, _ := tx.Cursor().First(); first == nil {
+				empty = true
+				return nil
+			}
+			_, err := Bucket[int]{aboutBucket}.read(&Tx{boltTable{tx}}, formatKey, &version)
+			return err
+		})
+	})
+	switch {
+	case err != nil:
+		return &UnreadableError{File: name, Why: err}
+	case empty && earlier && db.lost == nil:
+		return &UnreadableError{File: name, Why: errGone}
+	case empty && !db.readOnly:
+		return guarded(func() error { return db.bolt.Update(db.fill) })
+	case !empty && version == 0:
+		return &UnreadableError{File: name, Why: errors.New("it is no state of weir's")}
+	case !empty && version != format:
+		return &UnreadableError{File: name, Why: fmt.Errorf("it has format %d, this weir knows %d", version, format)}
+	}
+	return nil
+}
+
+// fill writes what a new file has, all at once: without the loss it would look as
+// if nothing had been lost.
+func (db *DB) fill(tx *bolt.Tx) error {
+	err := Bucket[int]{aboutBucket}.Put(&Tx{boltTable{tx}}, formatKey, format)
+	if err == nil && db.lost != nil {
+		err = losses.Put(&Tx{boltTable{tx}}, lossKey, *db.lost.Loss())
+	}
+	return err
+}
+
+// setAside moves the file out of the way, if it is there and holds anything.
+func setAside(of *UnreadableError) error {
+	if info, err := os.Stat(of.File); err == nil && info.Size() == 0 {
+		return os.Remove(of.File)
+	}
+	aside := of.File + ".unreadable-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+	switch err := os.Rename(of.File, aside); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("put aside state: %w", err)
+	}
+	of.Aside = aside
+	return nil
+}
+
+// Lost says which file was put aside since Open, and why, nil if none.
+func (db *DB) Lost() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.lost == nil {
+		return nil
+	}
+	return db.lost
+}
+
+// Close closes the file once no transaction is under way.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	switch {
+	case db.closed:
+		return nil
+	case db.broken != nil:
+		db.closed = true
+		db.giveUp()
+		return nil
+	}
+	db.closed = true
+	return guarded(db.bolt.Close)
+}
+
+// View implements Store.
+func (db *DB) View(fn func(*Tx) error) error {
+	return db.run(func(b *bolt.DB) error { return b.View(func(tx *bolt.Tx) error { return fn(&Tx{boltTable{tx}}) }) })
+}
+
+// Update implements Store: the changes are on the disk when it returns.
+func (db *DB) Update(fn func(*Tx) error) error {
+	err := db.run(func(b *bolt.DB) error { return b.Update(func(tx *bolt.Tx) error { return fn(&Tx{boltTable{tx}}) }) })
+	if errors.Is(err, bolterrors.ErrDatabaseReadOnly) {
+		return fmt.Errorf("write state: it was opened to be read: %w", err)
+	}
+	return err
+}
+
+// boltTable are the records of a file in one of the library's transactions.
+type boltTable struct{ tx *bolt.Tx }
+
+func (t boltTable) get(bucket, key string) ([]byte, error) {
+	if b := t.tx.Bucket([]byte(bucket)); b != nil {
+		return b.Get([]byte(key)), nil
+	}
+	return nil, nil
+}
+
+func (t boltTable) put(bucket, key string, value []byte) error {
+	b, err := t.tx.CreateBucketIfNotExists([]byte(bucket))
+	if err != nil {
+		return err
+	}
+	return b.Put([]byte(key), value)
+}
+
+func (t boltTable) remove(bucket, key string) error {
+	if b := t.tx.Bucket([]byte(bucket)); b != nil {
+		return b.Delete([]byte(key))
+	}
+	return nil
+}
+
+func (t boltTable) scan(bucket, from string, backwards bool, fn func(key string, value []byte) error) error {
+	b := t.tx.Bucket([]byte(bucket))
+	if b == nil {
+		return nil
+	}
+	c := b.Cursor()
+	first, next := func() ([]byte, []byte) { return c.Seek([]byte(from)) }, c.Next
+	if backwards {
+		first, next = c.Last, c.Prev
+	}
+	for k, value := first(); k != nil && (!backwards || bytes.Compare(k, []byte(from)) >= 0); k, value = next() {
+		if err := fn(string(k), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+// Package keys keeps the keys that all daemons of an instance have in common (of digests,
+// of logins) among the records that they share, encrypted: whoever reads the engine does
+// not learn them.
+//
+// The first daemon that needs a key makes it, by compare-and-set: of two that do at once
+// one wins, and both have its key. One that cannot decrypt it has other ciphers than the
+// others, and is told so rather than given a key of its own: what it says and what the
+// others say would not match.
+//
+// A daemon may have several ciphers. The first encrypts, all decrypt, and what another one
+// than the first decrypted is encrypted anew with the first: so a cipher is replaced by one
+// that is put before it, and taken away once every daemon has both. The keys themselves stay
+// what they are.
+package keys
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/state"
+)
+
+// Bytes is how long a key is.
+const Bytes = 32
+
+// The uses of keys.
+const (
+	Digest  = "digest"  // of what plans' digests say of user data
+	Session = "session" // of logins and forms
+)
+
+// Bucket has the keys by use.
+const Bucket = "keys"
+
+// Cipher encrypts keys. What about says is bound to the result, and is not in it. Decrypt
+// gives ErrOther for what another cipher encrypted, or this one about something else.
+type Cipher interface {
+	Encrypt(ctx context.Context, plain []byte, about map[string]string) ([]byte, error)
+	Decrypt(ctx context.Context, sealed []byte, about map[string]string) ([]byte, error)
+}
+
+// ErrOther says that a cipher is not the one that encrypted a key.
+var ErrOther = errors.New("it was encrypted with another key than this daemon has: give all daemons of the instance the same keysFile or kmsKeyARNs, and leave the key before a new one in there until all have the new one")
+
+// Ring are the keys of an instance.
+type Ring struct {
+	Store state.Store
+	// Ciphers are those that decrypt, of which the first encrypts.
+	Ciphers  []Cipher
+	Instance string
+}
+
+var records = state.Bucket[[]byte]{Name: Bucket}
+
+// Key is the key of a use. Where there is none yet it is made, of what first gives or by
+// chance; first may be nil.
+func (r Ring) Key(ctx context.Context, use string, first []byte) ([]byte, error) {
+	sealed, err := r.sealed(use)
+	if err != nil {
+		return nil, err
+	}
+	if sealed == nil {
+		if sealed, err = r.add(ctx, use, first); err != nil {
+			return nil, err
+		}
+	}
+	key, by, err := r.decrypt(ctx, use, sealed)
+	if err == nil && len(key) != Bytes {
+		err = fmt.Errorf("it has %d bytes", len(key))
+	}
+	if err == nil && by > 0 {
+		err = r.renew(ctx, use, sealed, key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the %s key of instance %s, which all of its daemons share: %w", use, r.Instance, err)
+	}
+	return key, nil
+}
+
+// decrypt tries each cipher. What one fails with for another reason than that it is not its
+// key is told only if no other one decrypts it.
+func (r Ring) decrypt(ctx context.Context, use string, sealed []byte) (key []byte, by int, err error) {
+	why := ErrOther
+	for i, c := range r.Ciphers {
+		if key, err = c.Decrypt(ctx, sealed, r.about(use)); err == nil {
+			return key, i, nil
+		}
+		if errors.Is(why, ErrOther) {
+			why = err
+		}
+	}
+	return nil, 0, why
+}
+
+// renew encrypts a key with the first cipher, unless somebody else wrote it meanwhile.
+func (r Ring) renew(ctx context.Context, use string, before, key []byte) error {
+	sealed, err := r.Ciphers[0].Encrypt(ctx, key, r.about(use))
+	if err != nil {
+		return fmt.Errorf("encrypt it anew with the first key: %w", err)
+	}
+	return r.Store.Update(func(tx *state.Tx) error {
+		if now, _, err := records.Get(tx, use); err != nil || !bytes.Equal(now, before) {
+			return err
+		}
+		return records.Put(tx, use, sealed)
+	})
+}
+
+func (r Ring) about(use string) map[string]string {
+	return map[string]string{"weir.dev/instance": r.Instance, "weir.dev/key": use}
+}
+
+func (r Ring) sealed(use string) (sealed []byte, err error) {
+	err = r.Store.View(func(tx *state.Tx) (err error) { sealed, _, err = records.Get(tx, use); return err })
+	return sealed, err
+}
+
+// add makes the key of a use, unless another daemon just did.
+func (r Ring) add(ctx context.Context, use string, first []byte) ([]byte, error) {
+	if first == nil {
+		first = make([]byte, Bytes)
+		if _, err := rand.Read(first); err != nil {
+			return nil, err
+		}
+	}
+	mine, err := r.Ciphers[0].Encrypt(ctx, first, r.about(use))
+	if err != nil {
+		return nil, fmt.Errorf("make the %s key: %w", use, err)
+	}
+	var sealed []byte
+	err = r.Store.Update(func(tx *state.Tx) error {
+		theirs, there, err := records.Get(tx, use)
+		if err != nil {
+			return err
+		}
+		if sealed = theirs; there {
+			return nil
+		}
+		sealed = mine
+		return records.Put(tx, use, mine)
+	})
+	return sealed, err
+}
+
+// Set makes a key that of a use, whatever there was.
+func (r Ring) Set(ctx context.Context, use string, key []byte) error {
+	sealed, err := r.Ciphers[0].Encrypt(ctx, key, r.about(use))
+	if err != nil {
+		return fmt.Errorf("write the %s key: %w", use, err)
+	}
+	return r.Store.Update(func(tx *state.Tx) error { return records.Put(tx, use, sealed) })
+}
+
+// File is a cipher by random bytes in a keysFile.
+type File []byte
+
+func (f File) aead(about map[string]string) (cipher.AEAD, []byte, error) {
+	bound := about["weir.dev/instance"] + "\x00" + about["weir.dev/key"]
+	key, err := hkdf.Key(sha256.New, f, nil, "weir keys\x00"+bound, Bytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	return aead, []byte(bound), err
+}
+
+// Encrypt implements Cipher.
+func (f File) Encrypt(_ context.Context, plain []byte, about map[string]string) ([]byte, error) {
+	aead, bound, err := f.aead(about)
+	if err != nil {
+		return nil, err
+	}
+	nonce := make([]byte, aead.NonceSize())
+	if _, err := rand.Read(nonce); err != nil {
+		return nil, err
+	}
+	return aead.Seal(nonce, nonce, plain, bound), nil
+}
+
+// Decrypt implements Cipher.
+func (f File) Decrypt(_ context.Context, sealed []byte, about map[string]string) ([]byte, error) {
+	aead, bound, err := f.aead(about)
+	if err != nil {
+		return nil, err
+	}
+	n := aead.NonceSize()
+	if len(sealed) < n {
+		return nil, ErrOther
+	}
+	plain, err := aead.Open(nil, sealed[:n], sealed[n:], bound)
+	if err != nil {
+		return nil, ErrOther
+	}
+	return plain, nil
+}

@@ -1,0 +1,358 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+)
+
+// Movable is a store whose records can be moved, as OpenToMove and OpenSharedToMove open
+// it.
+type Movable interface {
+	Store
+	// buckets are the names of those that have records.
+	buckets(*Tx) []string
+	// wipe deletes all records but those about the store itself.
+	wipe(logs []string) error
+}
+
+// OpenToMove opens the file below dir, sealed or not, and makes it where there never was
+// one. It puts nothing aside.
+func OpenToMove(dir string) (*DB, error) { return open(dir, false, nil) }
+
+// OpenSharedToMove is OpenShared, whether the records are sealed or not.
+func OpenSharedToMove(ctx context.Context, e Engine, member string) (*Shared, error) {
+	return openShared(ctx, e, member, true)
+}
+
+// Place is a store in a move, and how people call it.
+type Place struct {
+	Movable
+	Name string
+}
+
+// Records on the way between stores, in transactions of about this size.
+const (
+	moveRecords = 30
+	moveBytes   = 400 << 10
+	moveValues  = 500 // of logs
+)
+
+// Move brings all records from one store to another, which must be empty or hold only such
+// as were moved away before. alone fails while somebody may write to the first one; Move
+// asks it once the first one is sealed. also does what else must be there before the new one
+// is opened. After a crash or an error, the next call goes on with the rest.
+func Move(from, to Place, logs []string, alone, also func() error) error {
+	done, err := sealBoth(from, to, alone)
+	if err != nil || done {
+		return err
+	}
+	if err := to.wipe(logs); err != nil {
+		return err
+	}
+	if s, is := from.Movable.(*Shared); is { // what somebody wrote before it was sealed
+		ctx, cancel := context.WithTimeout(context.Background(), s.updateFor)
+		defer cancel()
+		if err := s.engine.Refresh(ctx); err != nil {
+			return unreachable(err)
+		}
+	}
+	all, err := contents(from, logs)
+	if err != nil {
+		return err
+	}
+	if err := all.write(to); err != nil {
+		return err
+	}
+	if err := also(); err != nil {
+		return err
+	}
+	return finish(from, to, logs)
+}
+
+// sealBoth seals both stores. done says that all was done before.
+func sealBoth(from, to Place, alone func() error) (done bool, err error) {
+	there, err := to.seal()
+	if err != nil {
+		return false, err
+	}
+	here, err := from.seal()
+	switch {
+	case err != nil:
+		return false, err
+	case here.State == moved && here.Other == to.Name:
+		if there.State == receiving {
+			return true, to.open()
+		}
+		return true, nil
+	case here.State == moved || here.State == receiving || here.State == moving && here.Other != to.Name:
+		return false, &SealedError{here}
+	case there.State == moving || there.State == receiving && there.Other != from.Name:
+		return false, fmt.Errorf("%s: %w", to.Name, &SealedError{there})
+	case there.State == "":
+		if n, err := count(to); err != nil || n > 0 {
+			return false, errors.Join(err, fmt.Errorf("%s has records of its own (%d): move to a place that has none", to.Name, n))
+		}
+	}
+	if err := from.put(seal{moving, to.Name, time.Now()}); err != nil {
+		return false, err
+	}
+	if err := alone(); err != nil && here.State == "" {
+		return false, errors.Join(err, from.unseal(moving))
+	} else if err != nil {
+		return false, err
+	}
+	return false, to.Update(func(tx *Tx) error {
+		return errors.Join(adopt(tx), seals.Put(tx, sealKey, seal{receiving, from.Name, time.Now()}))
+	})
+}
+
+// finish compares, and opens the new store once the old one is closed.
+func finish(from, to Place, logs []string) error {
+	want, err := contents(from, logs)
+	if err != nil {
+		return err
+	}
+	got, err := contents(to, logs)
+	if err != nil {
+		return err
+	}
+	if diff := want.differs(got); diff != "" {
+		return fmt.Errorf("what was moved differs from what was there in %s; say it again", diff)
+	}
+	if err := from.put(seal{moved, to.Name, time.Now()}); err != nil {
+		return err
+	}
+	return to.open()
+}
+
+func (p Place) seal() (s seal, err error) {
+	err = p.View(func(tx *Tx) (err error) { s, _, err = seals.Get(tx, sealKey); return err })
+	return s, err
+}
+
+func (p Place) put(s seal) error {
+	return p.Update(func(tx *Tx) error { return seals.Put(tx, sealKey, s) })
+}
+
+// unseal takes a seal away, if it is the one.
+func (p Place) unseal(state string) error {
+	return p.Update(func(tx *Tx) error {
+		if s, is, err := seals.Get(tx, sealKey); err != nil || !is || s.State != state {
+			return err
+		}
+		return seals.Delete(tx, sealKey)
+	})
+}
+
+// open lets a store be used: it has what was moved, and so is not new.
+func (p Place) open() error {
+	return p.Update(func(tx *Tx) error {
+		return errors.Join(seals.Delete(tx, sealKey), fresh.Delete(tx, freshKey))
+	})
+}
+
+// moves reports whether the records of a bucket are moved: those about the store itself and
+// its members are not, nor its keys, which each place keeps in its own way.
+func moves(bucket string) bool {
+	return bucket != aboutBucket && bucket != "keys" && bucket != begunScopes.Name && bucket != "coord" && !strings.HasPrefix(bucket, "coord-")
+}
+
+func count(p Place) (n int, err error) {
+	err = p.View(func(tx *Tx) error {
+		n = 0
+		for _, b := range p.buckets(tx) {
+			if !moves(b) {
+				continue
+			}
+			if err := tx.table.scan(b, "", false, func(string, []byte) error { n++; return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// content is all that a store has: records by bucket and key, the values of logs, the
+// oldest first, and a loss that nobody has accepted.
+type content struct {
+	records map[string]map[string][]byte
+	logs    map[string][][]byte
+	loss    *Loss
+}
+
+func contents(p Place, logs []string) (c content, err error) {
+	err = p.View(func(tx *Tx) (err error) {
+		c = content{map[string]map[string][]byte{}, map[string][][]byte{}, nil}
+		for _, b := range p.buckets(tx) {
+			if !moves(b) || slices.Contains(logs, b) {
+				continue
+			}
+			c.records[b] = map[string][]byte{}
+			err := tx.table.scan(b, "", false, func(key string, value []byte) error { c.records[b][key] = bytes.Clone(value); return nil })
+			if err != nil {
+				return err
+			}
+		}
+		for _, l := range logs {
+			err := tx.table.newest(l, func(value []byte) error { c.logs[l] = append(c.logs[l], bytes.Clone(value)); return nil })
+			if err != nil {
+				return err
+			}
+			slices.Reverse(c.logs[l])
+		}
+		c.loss, err = LossOf(tx)
+		return err
+	})
+	return c, err
+}
+
+// differs names a bucket or log that holds something else.
+func (c content) differs(other content) string {
+	for _, b := range slices.Sorted(maps.Keys(c.records)) {
+		if !maps.EqualFunc(c.records[b], other.records[b], bytes.Equal) {
+			return b
+		}
+	}
+	for b := range other.records {
+		if c.records[b] == nil {
+			return b
+		}
+	}
+	for l, values := range c.logs {
+		if !slices.EqualFunc(values, other.logs[l], bytes.Equal) {
+			return l
+		}
+	}
+	if (c.loss == nil) != (other.loss == nil) {
+		return "the loss"
+	}
+	return ""
+}
+
+func (c content) write(to Place) error {
+	for _, b := range slices.Sorted(maps.Keys(c.records)) {
+		keys := slices.Sorted(maps.Keys(c.records[b]))
+		for len(keys) > 0 {
+			n, size := 0, 0
+			for n < len(keys) && n < moveRecords && (n == 0 || size+len(c.records[b][keys[n]]) < moveBytes) {
+				size += len(c.records[b][keys[n]])
+				n++
+			}
+			err := to.Update(func(tx *Tx) error {
+				for _, key := range keys[:n] {
+					if err := tx.table.put(b, key, c.records[b][key]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			keys = keys[n:]
+		}
+	}
+	for l, values := range c.logs {
+		for some := range slices.Chunk(values, moveValues) {
+			raw := make([]json.RawMessage, len(some))
+			for i, v := range some {
+				raw[i] = v
+			}
+			err := to.Update(func(tx *Tx) error {
+				return tx.table.add(l, raw, Keep{Most: 1 << 30, Since: time.Unix(0, 0)}, func([]byte) bool { return false })
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if c.loss == nil {
+		return nil
+	}
+	return to.Update(func(tx *Tx) error { return losses.Put(tx, lossKey, *c.loss) })
+}
+
+func (db *DB) buckets(tx *Tx) (names []string) {
+	if t, is := tx.table.(boltTable); is {
+		_ = t.tx.ForEach(func(name []byte, _ *bolt.Bucket) error { names = append(names, string(name)); return nil })
+	}
+	return names
+}
+
+func (db *DB) wipe([]string) error {
+	return db.Update(func(tx *Tx) error {
+		for _, b := range db.buckets(tx) {
+			if !moves(b) {
+				continue
+			}
+			if err := tx.table.(boltTable).tx.DeleteBucket([]byte(b)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Shared) buckets(tx *Tx) []string {
+	names := map[string]bool{}
+	if t, is := tx.table.(*sharedTx); is {
+		for _, r := range t.replica.List(recordPrefix) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(r.Key, recordPrefix), "/")
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (s *Shared) wipe(logs []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	if err := s.engine.Refresh(ctx); err != nil {
+		return unreachable(err)
+	}
+	var ops []coord.Op
+	flush := func(least int) error {
+		if len(ops) < least {
+			return nil
+		}
+		err := s.engine.Commit(ctx, ops)
+		ops = nil
+		return err
+	}
+	gone := func(r coord.Record) error {
+		ops = append(ops, coord.Op{Key: r.Key, Delete: true, If: coord.Any})
+		return flush(maxOps)
+	}
+	for _, prefix := range []string{recordPrefix, partPrefix} {
+		for _, r := range s.engine.Replica().List(prefix) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(r.Key, recordPrefix), "/")
+			if prefix == recordPrefix && !moves(name) {
+				continue
+			}
+			if err := gone(r); err != nil {
+				return unreachable(err)
+			}
+		}
+	}
+	for _, l := range logs {
+		if err := s.eachRecord(ctx, LogPrefix+l+"/", "", gone); err != nil {
+			return unreachable(err)
+		}
+	}
+	if err := flush(1); err != nil {
+		return unreachable(err)
+	}
+	return s.engine.Refresh(ctx)
+}

@@ -1,0 +1,126 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/weir-gitops/weir/reconciler/gates"
+)
+
+// The addresses of what moves work between the members of an instance.
+const (
+	DrainPath = "/api/v1/drain"
+	TakePath  = "/api/v1/take"
+)
+
+// Move asks for work to be moved between members.
+type Move struct {
+	// By is who asks, where nobody has proved it.
+	By string `json:"by,omitempty"`
+	// Member is the member that drains or takes, the one that is asked if it is empty.
+	Member string `json:"member,omitempty"`
+	// Undo ends draining.
+	Undo bool `json:"undo,omitempty"`
+	// Scope is what is to be taken: a key, account/region, or a target.
+	Scope string `json:"scope,omitempty"`
+}
+
+// Moved is what came of it.
+type Moved struct {
+	Member string `json:"member"`
+	// Scope is the key of what was taken.
+	Scope string `json:"scope,omitempty"`
+	Undo  bool   `json:"undo,omitempty"`
+	// Heeded says that it is done; else it is stored, and the member does it once it can.
+	Heeded bool `json:"heeded"`
+	// Left is how much a member that drains still owns.
+	Left int `json:"left,omitempty"`
+}
+
+// Crew are the members of an instance. The engine stores requests to them, and each member
+// reads its own there. A *gates.Fault says what is wrong with a request.
+type Crew interface {
+	Drain(ctx context.Context, m Move) (Moved, error)
+	Take(ctx context.Context, m Move) (Moved, error)
+	// Heeded waits a few seconds until the owners of targets, of all where none are named,
+	// have read what was stored before, and names those that have. All says that these are
+	// all of them.
+	Heeded(ctx context.Context, targets []string) (by []string, all bool)
+}
+
+// move answers a program.
+func (h handler) move(w http.ResponseWriter, r *http.Request, name string, do func(context.Context, Move) (Moved, error)) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	by, err := h.speaker(r)
+	if err != nil {
+		answer(w, http.StatusForbidden, err)
+		return
+	}
+	var in Move
+	if err := request(w, r, &in); err != nil {
+		answer(w, http.StatusBadRequest, err)
+		return
+	}
+	if by != "" {
+		in.By = by // what the request says of itself is not heard
+	}
+	in.By = gates.Who(in.By)
+	out, err := do(r.Context(), in)
+	var wrong *gates.Fault
+	switch {
+	case errors.As(err, &wrong):
+		answer(w, http.StatusBadRequest, err)
+		return
+	case err != nil:
+		h.Logger.Error("command failed", "command", name, "error", err)
+		answer(w, http.StatusInternalServerError, fault("look at weir's log, and whether the engine answers", "the command could not be done"))
+		return
+	}
+	text := in.By + " drained " + out.Member
+	switch {
+	case name == "take":
+		text = in.By + " gave " + out.Scope + " to " + out.Member
+	case out.Undo:
+		text = in.By + " let " + out.Member + " take work again"
+	}
+	h.Logger.Info("command", "command", name, "by", in.By, "member", out.Member, "scope", out.Scope, "undo", out.Undo, "heeded", out.Heeded)
+	h.Done(Action{Command: name, By: in.By, Text: gates.Line(text, 600)})
+	answer(w, http.StatusOK, out)
+}
+
+// speaker is who commands, empty for a program on this machine that has not said so.
+func (h handler) speaker(r *http.Request) (string, error) {
+	by := h.Who(r)
+	if by == "" {
+		return "", local(r, jsonType)
+	}
+	return by, program(r, jsonType)
+}
+
+// request reads the body of a command.
+func request(w http.ResponseWriter, r *http.Request, into any) error {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil || dec.More() {
+		return fault("use the weir command of the same version", "the request cannot be read")
+	}
+	return nil
+}
+
+// alone has nobody to move work to.
+type alone struct{}
+
+// Drain implements Crew.
+func (alone) Drain(context.Context, Move) (Moved, error) { return Moved{}, errAlone() }
+
+// Take implements Crew.
+func (alone) Take(context.Context, Move) (Moved, error) { return Moved{}, errAlone() }
+
+// Heeded implements Crew.
+func (alone) Heeded(context.Context, []string) ([]string, bool) { return nil, false }
+
+func errAlone() error {
+	return fault("stop it, or write a section coordination into its configuration and run several", "this daemon shares its work with nobody")
+}

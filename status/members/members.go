@@ -1,0 +1,173 @@
+// Package members says who shares the work of an instance: which daemons are alive, which of them owns which account and region or source and since
+// when, what nobody owns, and whose clock differs. It derives that from package coord's reads of the engine, for the page, the API, metrics and the
+// command line, and changes nothing.
+//
+// # Terms
+//
+// A member is a daemon that is alive. It owns scopes (a partition, an account and a region, and a custom endpoint if there is one) and sources. All
+// times are by the clock of the member that answers the request.
+//
+// Something is unowned while nobody alive owns it, and somebody should: some seconds of that are a takeover, more than a minute is a fault.
+package members
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+)
+
+// Alone is the kind of engine of a single daemon.
+const Alone = "file"
+
+// View says who works on an instance, at one moment. Programs get it as JSON.
+type View struct {
+	Engine  Engine   `json:"engine"`
+	Members []Member `json:"members"`
+	Owned   []Owned  `json:"owned"`
+}
+
+// Engine holds the records.
+type Engine struct {
+	// Kind is dynamodb, etcd, or file for a single daemon.
+	Kind string `json:"kind"`
+	ID   string `json:"id,omitempty"`
+	// Lag is the view's age in seconds.
+	Lag float64 `json:"lagSeconds"`
+	// Error says why the engine did not answer last, empty if it did.
+	Error string `json:"error,omitempty"`
+}
+
+// Member is a daemon that is alive.
+type Member struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	// Address is that of its page.
+	Address string `json:"address,omitempty"`
+	// Answers says that this member answers the request.
+	Answers bool `json:"answers,omitempty"`
+	// Draining says that it hands over what it owns, and takes nothing.
+	Draining bool `json:"draining,omitempty"`
+	// Clock is how many seconds its clock is ahead of the answering member's, if known.
+	Clock   *float64 `json:"clockSeconds,omitempty"`
+	Scopes  int      `json:"scopes"`
+	Sources int      `json:"sources"`
+}
+
+// The kinds of Owned.
+const (
+	Scope  = "scope"
+	Source = "source"
+)
+
+// Owned is a scope or source, which one member at a time owns.
+type Owned struct {
+	Key       string `json:"key"`
+	Kind      string `json:"kind"`
+	Partition string `json:"partition,omitempty"`
+	Account   string `json:"account,omitempty"`
+	Region    string `json:"region,omitempty"`
+	// Owner is a living member, empty while nobody owns it; Last is the previous owner, if any.
+	Owner string `json:"owner"`
+	Last  string `json:"last,omitempty"`
+	// Since is when it was taken, or first seen unowned.
+	Since time.Time `json:"since,omitzero"`
+	// Epoch tells this taking from every other.
+	Epoch string `json:"epoch,omitempty"`
+	// Targets are the scope's, or the name of the source.
+	Targets []string `json:"targets"`
+}
+
+// Name is the key without its kind, for people.
+func (o Owned) Name() string { return strings.TrimPrefix(o.Key, o.Kind+"/") }
+
+// Wanted is a scope or source that somebody should own.
+type Wanted struct {
+	Key     string
+	Targets []string
+}
+
+// Unowned returns those that nobody owns.
+func (v *View) Unowned() (out []Owned) {
+	for _, o := range v.Owned {
+		if o.Owner == "" {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// OwnerOf returns the scope of a target; ok is false if it is unknown.
+func (v *View) OwnerOf(target string) (Owned, bool) {
+	i := slices.IndexFunc(v.Owned, func(o Owned) bool { return o.Kind == Scope && slices.Contains(o.Targets, target) })
+	if i < 0 {
+		return Owned{}, false
+	}
+	return v.Owned[i], true
+}
+
+// Find resolves a name: a key with or without its kind, account/region, or a target. The error lists the possible names.
+func (v *View) Find(name string) (Owned, error) {
+	var found []Owned
+	for _, o := range v.Owned {
+		if name == o.Key || name == o.Name() {
+			return o, nil
+		}
+		if o.Kind == Scope && (name == o.Account+"/"+o.Region || slices.Contains(o.Targets, name)) || o.Kind == Source && slices.Contains(o.Targets, name) {
+			found = append(found, o)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	among := found
+	if len(found) == 0 {
+		among = v.Owned
+	}
+	var names []string
+	for _, o := range among[:min(len(among), 20)] {
+		names = append(names, o.Key)
+	}
+	return Owned{}, &UnknownError{Name: name, Several: len(found) > 1, Names: names}
+}
+
+// UnknownError says that a name stands for nothing, or for several things.
+type UnknownError struct {
+	Name    string
+	Several bool
+	Names   []string
+}
+
+// Error says so.
+func (e *UnknownError) Error() string {
+	if e.Several {
+		return fmt.Sprintf("%q may be any of %s", e.Name, strings.Join(e.Names, ", "))
+	}
+	return fmt.Sprintf("nothing is called %q", e.Name)
+}
+
+// owned reads a key: scope/<partition>/<account>/<region>[/<endpoint>] or source/<id>.
+func owned(key string) Owned {
+	o := Owned{Key: key, Targets: []string{}}
+	kind, rest, _ := strings.Cut(key, "/")
+	o.Kind = kind
+	if parts := strings.Split(rest, "/"); kind == Scope && len(parts) >= 3 {
+		o.Partition, o.Account, o.Region = parts[0], parts[1], parts[2]
+	}
+	return o
+}
+
+// byKind puts scopes before sources, and each by key.
+func byKind(a, b Owned) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) }
+
+// alive returns the names of members by session.
+func alive(list []coord.Alive) map[string]string {
+	out := map[string]string{}
+	for _, a := range list {
+		out[a.Session] = a.Member.Name
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+package members
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/status/events"
+)
+
+// The moves of a scope or source that this member owns, or comes to own.
+const (
+	TakenNew      = "taken-new"      // nobody owned it before
+	TakenReleased = "taken-released" // its owner gave it up
+	TakenOver     = "taken-over"     // its owner was gone
+	HandedOver    = "handed-over"
+	Stuck         = "stuck" // given up because nothing went on
+	Released      = "released"
+	Lost          = "lost"
+)
+
+// MoveOf returns the kind of the event's key and its move; ok is false for an event about the member as a whole, or no move.
+func MoveOf(e coord.Event) (kind, event string, ok bool) {
+	kind, _, _ = strings.Cut(e.Key, "/")
+	switch e.Kind {
+	case coord.Took:
+		switch {
+		case !e.Before.Known():
+			event = TakenNew
+		case e.Before.Released:
+			event = TakenReleased
+		default:
+			event = TakenOver
+		}
+	case coord.HandedOver:
+		event = HandedOver
+	case coord.Stuck:
+		event = Stuck
+	case coord.Released:
+		event = Released
+	case coord.Lost:
+		event = Lost
+	}
+	return kind, event, e.Key != "" && event != ""
+}
+
+// EventOf is the event by which the member self tells people of a move; ok is false if it is no news, such as the release of a key that nobody wants
+// any more.
+func EventOf(e coord.Event, self string, now time.Time) (out events.Event, ok bool) {
+	return counted(e, self, now, 1)
+}
+
+// counted is the event of n moves like e.
+func counted(e coord.Event, self string, now time.Time, n int) (out events.Event, ok bool) {
+	kind, event, moved := MoveOf(e)
+	what := kind + " " + strings.TrimPrefix(e.Key, kind+"/")
+	out = events.Event{Time: now, Reason: event, Facts: map[string]string{"member": self}}
+	if n > 1 {
+		what = strconv.Itoa(n) + " " + kind + "s"
+		out.Facts["count"] = strconv.Itoa(n)
+	} else if moved {
+		out.Facts["key"] = e.Key
+	}
+	if e.Before.Member != "" {
+		out.Facts["before"] = e.Before.Member
+	}
+	switch {
+	case !moved && e.Kind == coord.Joined:
+		out.Kind, out.Text = "member-joined", self+" shares the work"
+	case !moved && e.Kind == coord.Lost:
+		out.Kind, out.Text = "member-lost", self+" lost its lease, and owns nothing until it has a new one"
+	case !moved || event == Released:
+		return events.Event{}, false
+	case event == TakenOver:
+		out.Kind, out.Text = "owner-replaced", self+" took over "+what+" from "+e.Before.Member+", which is gone"
+	case event == TakenReleased:
+		out.Kind, out.Text = "owner-changed", self+" owns "+what+", which "+e.Before.Member+" gave up"
+	case event == TakenNew:
+		out.Kind, out.Text = "owner-changed", self+" owns "+what
+	case event == HandedOver:
+		out.Kind, out.Text = "owner-changed", self+" hands over "+what
+		if e.To != "" {
+			out.Text += " to " + e.To
+		}
+	case event == Stuck:
+		out.Kind, out.Text = "owner-stuck", self+" gives up "+what+": nothing went on there for "+coord.StuckAfter.String()
+	case event == Lost:
+		out.Kind, out.Text = "owner-lost", self+" owns "+what+" no more, as the engine says"
+	}
+	return out, true
+}

@@ -1,0 +1,64 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/weir-gitops/weir/status/members"
+)
+
+func TestCoordination(t *testing.T) {
+	reg := prometheus.NewPedanticRegistry()
+	m := New(reg, "v1")
+	if n, err := testutil.GatherAndCount(reg, "weir_coordination_members", "weir_coordination_moves_total"); err != nil || n != 0 {
+		t.Errorf("a daemon that is alone has %d figures of others, %v", n, err)
+	}
+	behind := -7.5
+	m.Coordination(func() members.View {
+		return members.View{
+			Engine:  members.Engine{Kind: "etcd", Lag: 0.5},
+			Members: []members.Member{{Name: "one", Answers: true, Scopes: 2, Sources: 1}, {Name: "two", Scopes: 9, Clock: &behind}},
+			Owned:   []members.Owned{{Kind: members.Scope, Owner: "two"}, {Kind: members.Scope, Since: time.Now().Add(-time.Hour)}},
+		}
+	}, func() time.Duration { return 8 * time.Second })
+	m.Move(members.Scope, members.TakenOver)
+	m.EngineCall("Renew", "success", 3*time.Millisecond)
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %v %v", problems, err)
+	}
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP weir_coordination_clock_difference_seconds By how much another member's clock differs from this one's, at most.
+# TYPE weir_coordination_clock_difference_seconds gauge
+weir_coordination_clock_difference_seconds 7.5
+# HELP weir_coordination_lag_seconds Seconds since this member read the records.
+# TYPE weir_coordination_lag_seconds gauge
+weir_coordination_lag_seconds 0.5
+# HELP weir_coordination_lease_left_seconds Seconds that are left of this member's lease: 0 while it has none.
+# TYPE weir_coordination_lease_left_seconds gauge
+weir_coordination_lease_left_seconds 8
+# HELP weir_coordination_members Members that are alive, as this one sees it.
+# TYPE weir_coordination_members gauge
+weir_coordination_members 2
+# HELP weir_coordination_owned Scopes and sources that this member owns, by kind.
+# TYPE weir_coordination_owned gauge
+weir_coordination_owned{kind="scope"} 2
+weir_coordination_owned{kind="source"} 1
+# HELP weir_coordination_unowned Scopes and sources that nobody owns, by kind.
+# TYPE weir_coordination_unowned gauge
+weir_coordination_unowned{kind="scope"} 1
+weir_coordination_unowned{kind="source"} 0
+# HELP weir_coordination_engine_calls_total Calls to the engine by operation and result: success, refused (by the rules of leases and records) or error.
+# TYPE weir_coordination_engine_calls_total counter
+weir_coordination_engine_calls_total{operation="Renew",result="success"} 1
+`), "weir_coordination_clock_difference_seconds", "weir_coordination_lag_seconds", "weir_coordination_lease_left_seconds", "weir_coordination_members", "weir_coordination_owned", "weir_coordination_unowned", "weir_coordination_engine_calls_total"); err != nil {
+		t.Error(err)
+	}
+	if got := testutil.ToFloat64(m.coordination.moves.WithLabelValues(members.Scope, members.TakenOver)); got != 1 {
+		t.Errorf("taken over: %v", got)
+	}
+}

@@ -1,0 +1,178 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/status/members"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// membersView is who shares the work, and who owns what.
+type membersView struct {
+	layout
+	Headline string
+	Mood     report.Phase
+	Engine   string
+	EngineID string
+	Lag      string
+	Error    string
+	Members  []memberView
+	Owned    []ownedView
+}
+
+type memberView struct {
+	members.Member
+	Link  string // of its page, empty where this is it or its address is none
+	State string
+	Mark  report.Phase
+	Owns  string
+	Clock string
+	Far   bool
+}
+
+type ownedView struct {
+	members.Owned
+	Place   string
+	Mark    report.Phase
+	Since   moment
+	Targets []linked
+}
+
+// ownerView says on a target who owns it.
+type ownerView struct {
+	Name  string // empty while nobody does
+	Last  string
+	Since moment
+	Here  bool
+}
+
+// crew is who shares the work; ok is false where a daemon is alone.
+func (w *views) crew() (v members.View, ok bool) {
+	if w.o.Members == nil {
+		return members.View{Engine: members.Engine{Kind: members.Alone}, Members: []members.Member{}, Owned: []members.Owned{}}, false
+	}
+	v = w.o.Members()
+	return v, v.Engine.Kind != members.Alone
+}
+
+// ownerOf is nil where a daemon is alone, or it is not known whose the target is.
+func (w *views) ownerOf(target string) *ownerView {
+	crew, several := w.crew()
+	o, known := crew.OwnerOf(target)
+	if !several || !known {
+		return nil
+	}
+	v := &ownerView{Name: o.Owner, Last: o.Last, Since: w.moment(o.Since)}
+	for _, m := range crew.Members {
+		v.Here = v.Here || m.Answers && m.Name == o.Owner
+	}
+	return v
+}
+
+func (w *views) membersView() membersView {
+	crew, several := w.crew()
+	v := membersView{
+		layout: w.layout("members", "Members"), Engine: engineNames[crew.Engine.Kind], EngineID: crew.Engine.ID, Error: crew.Engine.Error,
+		Lag: span(time.Duration(crew.Engine.Lag * float64(time.Second)).Round(100 * time.Millisecond)),
+	}
+	v.JSON = "/api/v1/members"
+	for _, m := range crew.Members {
+		v.Members = append(v.Members, viewOfMember(m, crew.Far()))
+	}
+	for _, o := range crew.Owned {
+		v.Owned = append(v.Owned, w.viewOfOwned(o))
+	}
+	unowned := crew.Unowned()
+	switch longest := crew.Longest(w.board.Now()); {
+	case !several:
+		v.Headline, v.Mood = "One daemon, alone.", report.Converged
+	case crew.Engine.Error != "":
+		v.Headline, v.Mood = "The engine does not answer.", report.Failing
+	case crew.Late():
+		v.Headline, v.Mood = "The engine is slow: this member read the records "+v.Lag+" ago, and writes nothing meanwhile.", report.Failing
+	case longest > members.TooLong:
+		v.Headline, v.Mood = fmt.Sprintf("Nobody owns %s.", plural(len(unowned), "scope or source")), report.Failing
+		if len(unowned) > 1 {
+			v.Headline = fmt.Sprintf("Nobody owns %d scopes and sources.", len(unowned))
+		}
+	case len(unowned) > 0:
+		v.Headline, v.Mood = fmt.Sprintf("%d of %d have an owner; the others are being taken over.", len(crew.Owned)-len(unowned), len(crew.Owned)), report.Moving
+	default:
+		v.Headline, v.Mood = plural(len(crew.Members), "member")+", and everything has an owner.", report.Converged
+	}
+	return v
+}
+
+var engineNames = map[string]string{members.Alone: "the state directory", "dynamodb": "DynamoDB", "etcd": "etcd"}
+
+func viewOfMember(m members.Member, far []members.Member) memberView {
+	v := memberView{Member: m, State: "alive", Mark: report.Converged, Owns: plural(m.Scopes, "scope")}
+	if m.Sources > 0 {
+		v.Owns += ", " + plural(m.Sources, "source")
+	}
+	if m.Draining {
+		v.State, v.Mark = "draining", report.Suspended
+	}
+	if !m.Answers && (strings.HasPrefix(m.Address, "http://") || strings.HasPrefix(m.Address, "https://")) {
+		v.Link = strings.TrimRight(m.Address, "/") + "/members"
+	}
+	switch {
+	case m.Answers:
+		v.Clock = "this one"
+	case m.Clock == nil:
+		v.Clock = "not known yet"
+	case *m.Clock < 0:
+		v.Clock = span(time.Duration(-*m.Clock*float64(time.Second))) + " behind"
+	default:
+		v.Clock = span(time.Duration(*m.Clock*float64(time.Second))) + " ahead"
+	}
+	for _, f := range far {
+		v.Far = v.Far || f.Name == m.Name
+	}
+	return v
+}
+
+func (w *views) viewOfOwned(o members.Owned) ownedView {
+	v := ownedView{Owned: o, Place: o.Name(), Mark: report.Converged, Since: w.moment(o.Since)}
+	if o.Owner == "" {
+		if v.Mark = report.Moving; w.board.Now().Sub(o.Since) > members.TooLong {
+			v.Mark = report.Failing
+		}
+	}
+	for _, t := range o.Targets {
+		link := ""
+		if o.Kind == members.Scope {
+			link = targetLink(t)
+		}
+		v.Targets = append(v.Targets, linked{t, link})
+	}
+	return v
+}
+
+func (w *web) members(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "members", w.membersView())
+}
+
+func (w *web) apiMembers(rw http.ResponseWriter, r *http.Request) {
+	crew, _ := w.crew()
+	w.sendJSON(rw, r, crew)
+}
+
+// standing is the state of the daemon in one answer, for who looks after it.
+type standing struct {
+	Instance string `json:"instance"`
+	// Waiting is what the daemon still waits for, until each target had a pass.
+	Waiting []string `json:"waiting"`
+	// Held is why nothing is written, missing where something may be.
+	Held string `json:"held,omitempty"`
+	members.View
+}
+
+func (w *web) status(rw http.ResponseWriter, r *http.Request) {
+	f := w.board.Facts()
+	crew, _ := w.crew()
+	w.sendJSON(rw, r, standing{Instance: f.Instance, Waiting: append([]string{}, w.board.Missing()...), Held: f.Unwritten, View: crew})
+}

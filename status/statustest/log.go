@@ -1,0 +1,24 @@
+package statustest
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Log is what several goroutines write, and another one reads meanwhile.
+type Log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
