@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -144,4 +145,20 @@ func TestNewRefuses(t *testing.T) {
 			_ = s.Close()
 		}
 	}
+}
+
+// TestConnectionsThatAskNothingFailNoStop: clients dial spare connections and may never
+// use them, net/http waits for such a one for five seconds, and nothing is lost with it.
+func TestConnectionsThatAskNothingFailNoStop(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	base, stop := run(t, Options{Listen: "127.0.0.1:0"})
+	spare, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = spare.Close() }() // nothing was asked on it
+	if status, body := call(t, base, url.Values{"Action": {"DescribeLaunchTemplates"}, "Version": {"2016-11-15"}}); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	stop()
 }
