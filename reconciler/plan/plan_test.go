@@ -380,6 +380,9 @@ func TestWhatIsGoneRaisesNoLimit(t *testing.T) {
 			g.Tags[observed.TagDelete] = observed.GroupTag{Value: basis.DeleteDrain}
 			m.state.Groups[pool] = g
 		},
+		"it is spared": func(m *model, pool string) {
+			m.state.Groups[pool].Tags[observed.TagPrune] = observed.GroupTag{Value: "disabled"}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pools []intent.Pool
@@ -401,6 +404,24 @@ func TestWhatIsGoneRaisesNoLimit(t *testing.T) {
 				t.Errorf("got %v, want prune-refused", p.Diagnostics)
 			}
 		})
+	}
+}
+
+// TestGroupsWithoutTheirPoolCountEach: without the tag that names its pool, each group
+// counts against the limit by itself.
+func TestGroupsWithoutTheirPoolCountEach(t *testing.T) {
+	var pools []intent.Pool
+	for i := range 10 {
+		pools = append(pools, groupPool(fmt.Sprintf("p%02d", i), "m5.large", 1))
+	}
+	m := newModel()
+	converge(t, m, testInput(pools...))
+	for _, p := range pools[7:] {
+		delete(m.state.Groups[p.Group.Name].Tags, observed.TagPool)
+	}
+	p, _ := m.pass(t, testInput(pools[:7]...))
+	if n := p.Runnable(); n != 0 || !slices.Contains(codes(p), "prune-refused") {
+		t.Errorf("%d steps are run of %v, and it says %v", n, p.Steps, p.Diagnostics)
 	}
 }
 

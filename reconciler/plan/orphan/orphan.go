@@ -59,7 +59,14 @@ func (c *orphans) plan(found []orphan) {
 		}
 		return
 	}
+	spared := map[basis.Claim]bool{}
+	for _, o := range found {
+		spared[o.claim] = true
+	}
 	found = c.keepProtected(found)
+	for _, o := range found {
+		delete(spared, o.claim)
+	}
 	if !c.in.Fleet.Whole {
 		for _, o := range found {
 			c.report(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but not every target here renders whole, so nothing is deleted", "")
@@ -69,10 +76,10 @@ func (c *orphans) plan(found []orphan) {
 	pools, emptied := map[string]bool{}, len(c.in.Set.Pools) == 0
 	for _, o := range found {
 		if c.limited(o) && (emptied || c.hasMachines(o)) {
-			pools[o.pool] = true
+			pools[cmp.Or(o.pool, o.claim.Name)] = true // without its tag, each is a pool of its own
 		}
 	}
-	owned := len(c.atStake())
+	owned := len(c.atStake(spared))
 	limit := c.in.Policy.Prune.Limit(owned)
 	refused := len(pools) > limit || emptied && len(pools) > 0
 	limited := step.HeldPruneLimit
@@ -288,20 +295,21 @@ func (c *orphans) findOrphans() []orphan {
 
 // atStake are the pools that the target owns in AWS, of which the limit is a share. As with
 // those that count against it, a pool of which a template alone is left is none, nor is one
-// whose group is going: what was deleted before would let more go.
-func (c *orphans) atStake() map[string]bool {
+// whose group is going: what was deleted before would let more go. Nor is an orphan that is
+// spared whatever the limit is.
+func (c *orphans) atStake(spared map[basis.Claim]bool) map[string]bool {
 	out := map[string]bool{}
 	mine := c.in.Mine()
 	for _, name := range mine.Groups {
 		g := c.in.State.Groups[name]
 		drained := g.Tags[observed.TagDelete].Value == basis.DeleteDrain && drainBegun(g)
-		if _, behind := g.Tags[observed.TagNodegroup]; !behind && !g.Deleting && !drained {
-			out[g.Tags[observed.TagPool].Value] = true
+		if _, behind := g.Tags[observed.TagNodegroup]; !behind && !g.Deleting && !drained && !spared[basis.Claim{Resource: step.AutoScalingGroup, Name: name}] {
+			out[cmp.Or(g.Tags[observed.TagPool].Value, name)] = true
 		}
 	}
 	for _, name := range mine.Nodegroups {
-		if n := c.in.State.Nodegroups[name]; n.Status != "DELETING" {
-			out[n.Tags[observed.TagPool]] = true
+		if n := c.in.State.Nodegroups[name]; n.Status != "DELETING" && !spared[basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}] {
+			out[cmp.Or(n.Tags[observed.TagPool], name.Name)] = true
 		}
 	}
 	return out
