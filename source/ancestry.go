@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -157,6 +158,50 @@ func (r repository) commits(name string) ([]plumbing.Hash, error) {
 		}
 	}
 	return out, nil
+}
+
+// Lost names the commit from and those from which it descends, but for those that to has:
+// what a branch loses when it is reset from the one to the other. The youngest come first.
+// It asks no server. Where from is not here any more, they are those that were here before the
+// mirror was made again.
+func (g *Git) Lost(ctx context.Context, from, to string) ([]string, error) {
+	if !git.IsHash(from) || !git.IsHash(to) {
+		return nil, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q and %q: want full object names", fault.Plain(from), fault.Plain(to)))
+	}
+	r := g.backend.pulled()
+	r.db.Steady.RLock()
+	defer r.db.Steady.RUnlock()
+	hash := plumbing.NewHash(from)
+	have, err := r.db.Has(hash)
+	lost := r.before()
+	if err == nil && have {
+		lost, err = r.history.Lost(ctx, hash, plumbing.NewHash(to))
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("read source %s: %w", g.cfg.Name, ctx.Err())
+	}
+	if err != nil {
+		return nil, fault.Unavailable(g.cfg.Name, err)
+	}
+	var names []string
+	for _, h := range lost {
+		names = append(names, h.String())
+	}
+	return names, nil
+}
+
+// before names the commits that were here before the mirror was made again.
+func (r repository) before() (out []plumbing.Hash) {
+	data, err := os.ReadFile(r.beforeFile)
+	if err != nil {
+		return nil // There is none, or pools are stopped that need not be.
+	}
+	for _, name := range strings.Fields(string(data)) {
+		if git.IsHash(name) {
+			out = append(out, plumbing.NewHash(name))
+		}
+	}
+	return out
 }
 
 // Descends reports whether a commit is another one, or descends from it. It asks no

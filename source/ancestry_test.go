@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -56,6 +57,33 @@ func TestDescendsIsGits(t *testing.T) {
 				t.Errorf("from a commit that is nowhere: %t, %v", got, err)
 			}
 			if _, err := g.Descends(t.Context(), all["four"], "abc1234"); err == nil {
+				t.Error("a short name is no error")
+			}
+		})
+	}
+}
+
+// What a branch loses is what Git says, and once the mirror is made again what was lost before.
+func TestLostIsGits(t *testing.T) {
+	t.Parallel()
+	repo, all := branchy(t)
+	for where, cfg := range map[string]source.Config{"http": {URL: repo.URL()}, "local": {URL: repo.Dir()}} {
+		t.Run(where, func(t *testing.T) {
+			g := open(t, cfg, source.Options{})
+			latest(t, g)
+			for a, from := range all {
+				for b, to := range all {
+					got, err := g.Lost(t.Context(), from, to)
+					want := strings.Fields(repo.Git("rev-list", "--date-order", from, "^"+to))
+					if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+						t.Errorf("from %s to %s: %v (-git +weir):\n%s", a, b, err, diff)
+					}
+				}
+			}
+			if got, err := g.Lost(t.Context(), strings.Repeat("1", 40), all["four"]); len(got) > 0 || err != nil {
+				t.Errorf("of a commit that is nowhere: %v, %v", got, err)
+			}
+			if _, err := g.Lost(t.Context(), "abc1234", all["four"]); err == nil {
 				t.Error("a short name is no error")
 			}
 		})

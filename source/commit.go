@@ -19,6 +19,8 @@ type repository struct {
 	db      *git.Store
 	verify  *git.Verifier
 	history *git.History
+	// beforeFile names the commits of a mirror that this one replaced; "" for none.
+	beforeFile string
 }
 
 func newRepository(db *git.Store) repository {

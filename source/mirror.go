@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,8 @@ const (
 	// maxHaves is how many commits are named to the server as already here.
 	// Several, because after a force-push the server may not know the newest.
 	maxHaves = 32
+	// maxBefore bounds the commits whose names a mirror that is made again takes over.
+	maxBefore = 5000
 )
 
 // limits bound what a mirror takes in.
@@ -92,6 +95,7 @@ func newMirror(dir, record string) *mirror {
 		}
 	}
 	m.repository = newRepository(db)
+	m.beforeFile = filepath.Join(dir, "weir-before")
 	return m
 }
 
@@ -197,18 +201,11 @@ func (m *mirror) setOK(h, named plumbing.Hash) error {
 
 // haves names commits that the mirror holds, for any ref it ever followed.
 func (m *mirror) haves() []plumbing.Hash {
-	var queue, out []plumbing.Hash
+	queue := m.tips()
+	var out []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
-	refs := filepath.Dir(m.okRef())
-	files, err := os.ReadDir(refs)
-	if err != nil {
-		return nil // Naming none costs bytes only.
-	}
-	for _, f := range files {
-		if tip, err := readRef(filepath.Join(refs, f.Name())); err == nil && !tip.IsZero() && !seen[tip] {
-			seen[tip] = true
-			queue = append(queue, tip)
-		}
+	for _, tip := range queue {
+		seen[tip] = true
 	}
 	pulls := m.pullHeads()
 	for ; len(queue) > 0 && len(out) < maxHaves; queue = queue[1:] {
@@ -236,6 +233,52 @@ func (m *mirror) haves() []plumbing.Hash {
 		}
 	}
 	return out
+}
+
+// tips are the last good commits of all refs that it ever followed.
+func (m *mirror) tips() (out []plumbing.Hash) {
+	refs := filepath.Dir(m.okRef())
+	files, _ := os.ReadDir(refs) // Without them a fetch costs more bytes.
+	for _, f := range files {
+		if tip, err := readRef(filepath.Join(refs, f.Name())); err == nil && !tip.IsZero() && !slices.Contains(out, tip) {
+			out = append(out, tip)
+		}
+	}
+	return out
+}
+
+// passNames has a fresh mirror know the names of the commits that were followed here and that it
+// has not: no server gives what a branch was reset from. What cannot be read is left out.
+func (m *mirror) passNames(fresh *mirror) error {
+	var lost []plumbing.Hash
+	seen := map[plumbing.Hash]bool{}
+	for queue := m.tips(); len(queue) > 0 && len(lost) < maxBefore; queue = queue[1:] {
+		h := queue[0]
+		have, err := fresh.db.Has(h)
+		if err != nil || have || seen[h] {
+			continue
+		}
+		seen[h] = true
+		if c, err := m.history.Commit(h); err == nil {
+			lost, queue = append(lost, h), append(queue, c.Parents...)
+		}
+	}
+	for _, h := range m.before() {
+		if len(lost) < maxBefore && !seen[h] {
+			lost = append(lost, h)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	for _, h := range lost {
+		fmt.Fprintln(&text, h)
+	}
+	if err := writeAtomic(fresh.beforeFile, []byte(text.String())); err != nil {
+		return fmt.Errorf("name the commits of the mirror that is replaced: %w", err)
+	}
+	return nil
 }
 
 // sweep removes temporary files, locks and half-written packs that are older

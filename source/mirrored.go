@@ -230,6 +230,9 @@ func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t tar
 	if refused != nil && !b.keepOK(fresh, refused) {
 		return snapshot.Snapshot{}, refused
 	}
+	if err := b.mirror.passNames(fresh); err != nil {
+		return snapshot.Snapshot{}, err
+	}
 	if err := b.mirror.replaceBy(fresh); err != nil {
 		return snapshot.Snapshot{}, err
 	}

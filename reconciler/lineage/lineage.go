@@ -20,9 +20,11 @@ import (
 )
 
 const (
-	// mostLeft bounds the commits that branches were reset from, mostLifted those that
-	// are written over, mostAsked those that Git is asked for, of each repository.
+	// mostLeft bounds the commits that branches were reset from, mostLost those and the ones
+	// before them by name, mostLifted those that are written over, mostAsked those that Git
+	// is asked for, of each repository.
 	mostLeft   = 100
+	mostLost   = 5000
 	mostLifted = 1000
 	mostAsked  = 1000
 )
@@ -31,6 +33,8 @@ const (
 type Git interface {
 	Standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error)
 	Descends(ctx context.Context, revision, from string) (bool, error)
+	// Lost names the commits that a branch loses when it is reset, the youngest first.
+	Lost(ctx context.Context, from, to string) ([]string, error)
 	// Nudge makes the source look at its repository soon.
 	Nudge()
 }
@@ -73,10 +77,12 @@ type Line struct {
 	nudge func()
 	now   func() time.Time
 
-	// guarded by book.mu: when the last look that worked began and what it found, since
-	// when Git is asked for commits, and since when passes wait for that, zero if none does.
+	// guarded by book.mu: when the last look that worked began and what it found, whether all
+	// that was lost until then is written down, since when Git is asked for commits, and
+	// since when passes wait for that, zero if none does.
 	foundAt time.Time
 	head    string
+	named   bool
 	asked   map[string]time.Time
 	waiting time.Time
 }
@@ -125,7 +131,7 @@ func (b *Book) Follow(lines []*Line) {
 			return nil
 		})
 		for _, id := range gone {
-			err = errors.Join(err, records.Delete(tx, id))
+			err = errors.Join(err, records.Delete(tx, id), lost.Delete(tx, id))
 		}
 		return err
 	})
@@ -163,9 +169,13 @@ func (b *Book) set(id string, r record) {
 func (l *Line) Found(began time.Time, revision string) {
 	b := l.book
 	b.mu.Lock()
-	l.foundAt, l.head = began, revision
 	r := b.of(l.id)
 	last := r.Heads[l.name]
+	from, left := []string{last, l.head}, r.Left // another member may have seen more, or this one
+	if l.named {
+		left = nil
+	}
+	l.foundAt, l.head = began, revision
 	waited := !l.waiting.IsZero() && began.After(l.waiting)
 	if waited {
 		l.waiting = time.Time{}
@@ -174,6 +184,10 @@ func (l *Line) Found(began time.Time, revision string) {
 	if last != revision {
 		l.came(last, revision)
 	}
+	named := l.nameLost(from, left, revision)
+	b.mu.Lock()
+	l.named = named
+	b.mu.Unlock()
 	if waited {
 		l.nudge()
 	}
@@ -239,7 +253,8 @@ func (l *Line) ID() string { return l.id }
 
 // Relations says how commits stand to the one that is followed. One that is newer, or not
 // here, is asked for first: it is believed to be so once a look that began afterwards
-// has worked and found nothing newer to follow.
+// has worked and found nothing newer to follow. Then one that is not here is an old one
+// where a branch lost it.
 func (l *Line) Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error) {
 	l.book.mu.Lock()
 	r := l.book.of(l.id)
@@ -267,12 +282,18 @@ func (l *Line) Relations(ctx context.Context, followed string, commits []string)
 	if err != nil {
 		return nil, fmt.Errorf("compare commits: %w", err)
 	}
+	var lost []string
+	if slices.ContainsFunc(open, func(c string) bool { return standings[c] == snapshot.Unknown }) {
+		lost = l.lost()
+	}
 	for _, c := range open {
 		switch s := standings[c]; {
 		case s == snapshot.Behind || s == snapshot.Aside || l.passedElsewhere(ctx, lines, r, c):
 			out[c] = basis.RelationOlder
 		case l.asking(c, followed):
 			out[c] = basis.RelationAsked
+		case s == snapshot.Unknown && slices.ContainsFunc(lost, func(name string) bool { return alike(name, c) }):
+			out[c] = basis.RelationOlder
 		case s == snapshot.Ahead:
 			out[c] = basis.RelationNewer
 		default:

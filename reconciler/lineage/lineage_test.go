@@ -21,10 +21,12 @@ type bench struct {
 	t    *testing.T
 	repo *sourcetest.Repo
 	dir  string
-	db   *state.DB
-	book *Book
-	line *Line
-	git  *source.Git
+	// mirror is the directory below which the latest mirror is.
+	mirror string
+	db     *state.DB
+	book   *Book
+	line   *Line
+	git    *source.Git
 	// rung counts how often passes were to be made anew.
 	rung int
 }
@@ -58,6 +60,7 @@ func (b *bench) start(mirror string, ref source.Ref) {
 
 func (b *bench) follow(name, mirror string, ref source.Ref) (*Line, *source.Git) {
 	b.t.Helper()
+	b.mirror = mirror
 	var line *Line
 	git, err := source.New(source.Config{Name: name, URL: b.repo.URL(), Ref: ref, Dir: mirror}, source.Options{
 		Found: func(began time.Time, revision string) { line.Found(began, revision) },

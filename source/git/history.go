@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -142,17 +143,63 @@ func (w *walk) pop() (queuedCommit, reach) {
 // other common commit reaches, the youngest first, and how many commits of base
 // head does not have.
 func (h *History) MergeBases(ctx context.Context, base, head plumbing.Hash) ([]plumbing.Hash, int, error) {
+	w, common, err := h.meet(ctx, base, head)
+	if err != nil {
+		return nil, 0, err
+	}
+	behind := 0
+	for _, r := range w.paint {
+		if r == fromBase {
+			behind++
+		}
+	}
+	common = slices.DeleteFunc(common, func(c plumbing.Hash) bool { return w.paint[c]&below != 0 })
+	common, err = h.independent(ctx, common)
+	return common, behind, err
+}
+
+// Lost are base and the commits from which it descends, but for those that head has, the
+// youngest first. Where committers' clocks lie, some of those may be among them.
+func (h *History) Lost(ctx context.Context, base, head plumbing.Hash) ([]plumbing.Hash, error) {
+	w, _, err := h.meet(ctx, base, head)
+	if err != nil {
+		return nil, err
+	}
+	var lost commitQueue
+	for name, r := range w.paint {
+		if r != fromBase {
+			continue
+		}
+		n, err := h.Commit(name)
+		if err != nil {
+			return nil, err
+		}
+		lost = append(lost, queuedCommit{name, n})
+	}
+	slices.SortFunc(lost, func(a, b queuedCommit) int {
+		return cmp.Or(cmp.Compare(b.when, a.when), slices.Compare(a.name[:], b.name[:]))
+	})
+	var out []plumbing.Hash
+	for _, c := range lost {
+		out = append(out, c.name)
+	}
+	return out, nil
+}
+
+// meet walks from base and head until all that is left is below commits that they have in
+// common. Of those it gives the ones that it met first.
+func (h *History) meet(ctx context.Context, base, head plumbing.Hash) (*walk, []plumbing.Hash, error) {
 	w := &walk{h: h, paint: map[plumbing.Hash]reach{}, queued: map[plumbing.Hash]bool{}}
 	if err := w.add(base, fromBase); err != nil {
-		return nil, 0, fmt.Errorf("find merge base: %w", err)
+		return nil, nil, fmt.Errorf("find merge base: %w", err)
 	}
 	if err := w.add(head, fromHead); err != nil {
-		return nil, 0, fmt.Errorf("find merge base: %w", err)
+		return nil, nil, fmt.Errorf("find merge base: %w", err)
 	}
 	var common []plumbing.Hash
 	for w.live > 0 {
 		if err := ctx.Err(); err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
 		c, r := w.pop()
 		if r&both == both {
@@ -163,19 +210,11 @@ func (h *History) MergeBases(ctx context.Context, base, head plumbing.Hash) ([]p
 		}
 		for _, p := range c.Parents {
 			if err := w.add(p, r); err != nil {
-				return nil, 0, fmt.Errorf("find merge base: %w", err)
+				return nil, nil, fmt.Errorf("find merge base: %w", err)
 			}
 		}
 	}
-	behind := 0
-	for _, r := range w.paint {
-		if r == fromBase {
-			behind++
-		}
-	}
-	common = slices.DeleteFunc(common, func(c plumbing.Hash) bool { return w.paint[c]&below != 0 })
-	common, err := h.independent(ctx, common)
-	return common, behind, err
+	return w, common, nil
 }
 
 // independent drops those commits that another of them reaches. The walk above
