@@ -1,6 +1,7 @@
 // Package source turns a Git repository and a ref into snapshots: one commit with its
 // tree. It gives what a pull request would be when it is merged, and how commits stand to
-// each other. Nothing is ever checked out, and nothing is pushed.
+// each other. Nothing is ever checked out, and nothing is pushed but new branches of weir's
+// own (revert.go makes their commits in memory, transport.Pusher sends them).
 //
 //	server ──transport──▶ mirror ─┐
 //	                              ├─git──▶ verified tree ─▶ signature ─▶ Snapshot

@@ -92,6 +92,11 @@ func entryMode(s string) (tree.Mode, error) {
 // Hash is the name that Git gives a tree object with these entries, so that a
 // directory that came out of a merge compares equal with one that was committed.
 func (n *Directory) Hash() plumbing.Hash {
+	return plumbing.ComputeHash(plumbing.TreeObject, n.Encode())
+}
+
+// Encode is the tree object as Git writes it.
+func (n *Directory) Encode() []byte {
 	order, keys, size := make([]int, len(n.Entries)), make([]string, len(n.Entries)), 0
 	for i, e := range n.Entries {
 		order[i], keys[i] = i, e.Name
@@ -109,5 +114,5 @@ func (n *Directory) Hash() plumbing.Hash {
 		data = append(data, 0)
 		data = append(data, n.Hashes[i][:]...)
 	}
-	return plumbing.ComputeHash(plumbing.TreeObject, data)
+	return data
 }

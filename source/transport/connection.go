@@ -1,6 +1,6 @@
 // Package transport reaches the servers of repositories, over HTTP(S) and SSH. A Remote
 // is one repository there; its Connect makes a Session, which lists refs and gives at
-// most one pack.
+// most one pack. A Pusher makes branches of weir's own there, with credentials of its own.
 //
 //	Settings ─▶ New ─▶ Remote ──Connect──▶ Session: refs ─▶ pack
 //
@@ -13,6 +13,7 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -25,6 +26,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/weir-gitops/weir/source/fault"
 )
@@ -152,6 +155,8 @@ type observer struct {
 	base    http.RoundTripper
 	keep    refChoice
 	session *Session
+	// service is what the server is asked for; empty for git-upload-pack.
+	service string
 }
 
 func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -174,7 +179,7 @@ func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (o *observer) advertisement(resp *http.Response) error {
-	const want = "application/x-git-upload-pack-advertisement"
+	want := "application/x-" + cmp.Or(o.service, transport.UploadPackServiceName) + "-advertisement"
 	if got, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); strings.TrimSpace(got) != want {
 		return fault.New(fault.Unsupported, "%s does not answer as a Git server with smart HTTP (content type %q); check the url", displayURL(resp.Request.URL), fault.Plain(got))
 	}

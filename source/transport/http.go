@@ -78,7 +78,15 @@ func (u *httpUploader) close() {}
 // explain gives an error of go-git's client its reason. The body of a refusal is
 // dropped: it comes from outside and says nothing that the status does not.
 func (u *httpUploader) explain(ctx context.Context, err error) error {
-	host := u.remote.host
+	if errors.Is(err, transport.ErrAuthenticationRequired) && u.token != "" {
+		u.once.Do(func() { u.remote.auth.Tokens.Reject(u.token) })
+	}
+	return u.remote.explain(ctx, err, readScopes)
+}
+
+// explain says with scopes what a token needs.
+func (r *httpRemote) explain(ctx context.Context, err error, scopes string) error {
+	host := r.host
 	var unexpected *plumbing.UnexpectedError
 	if errors.As(err, &unexpected) {
 		err = unexpected.Err // It does not unwrap by itself.
@@ -88,12 +96,9 @@ func (u *httpUploader) explain(ctx context.Context, err error) error {
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		return &fault.Error{Reason: fault.EmptyRepository, Text: host + " has no commit yet", Err: transport.ErrEmptyRemoteRepository}
 	case errors.Is(err, transport.ErrAuthenticationRequired):
-		if u.token != "" {
-			u.once.Do(func() { u.remote.auth.Tokens.Reject(u.token) })
-		}
 		return &fault.Error{Reason: fault.AuthFailed, Text: host + " asks for credentials, or does not take these (401)", Err: transport.ErrAuthenticationRequired}
 	case errors.Is(err, transport.ErrAuthorizationFailed):
-		return &fault.Error{Reason: fault.AuthFailed, Text: host + " refuses access (403): " + readScopes, Err: transport.ErrAuthorizationFailed}
+		return &fault.Error{Reason: fault.AuthFailed, Text: host + " refuses access (403): " + scopes, Err: transport.ErrAuthorizationFailed}
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return &fault.Error{Reason: fault.NotFound, Text: host + " is not there (404)", Err: transport.ErrRepositoryNotFound}
 	case errors.As(err, &status):

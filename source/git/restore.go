@@ -1,0 +1,162 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// Changed lists the paths of files that differ between two trees, in order, at most limit
+// and one more. A directory in the place of a file counts with all that is in it.
+func Changed(ctx context.Context, db *Store, from, to plumbing.Hash, limit int) (paths []string, err error) {
+	var walk func(at string, a, b plumbing.Hash) error
+	walk = func(at string, a, b plumbing.Hash) error {
+		if a == b || len(paths) > limit {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sides := [2]*Directory{{}, {}}
+		for i, h := range []plumbing.Hash{a, b} {
+			if !h.IsZero() {
+				n, err := db.Tree(h)
+				if err != nil {
+					return err
+				}
+				sides[i] = n
+			}
+		}
+		names := make([]string, 0, len(sides[0].Entries))
+		for _, n := range sides {
+			for _, e := range n.Entries {
+				names = append(names, e.Name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			var file [2]string
+			var sub [2]plumbing.Hash
+			for i, n := range sides {
+				switch at := n.find(name); {
+				case at < 0:
+				case n.Entries[at].Mode == tree.Dir:
+					sub[i] = n.Hashes[at]
+				default:
+					file[i] = n.Entries[at].Mode.String() + n.Hashes[at].String()
+				}
+			}
+			if file[0] != file[1] {
+				paths = append(paths, at+name)
+			}
+			if err := walk(at+name+"/", sub[0], sub[1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err = walk("", from, to)
+	return paths, err
+}
+
+// Restore is the tree on with files as they are in from: a path that from does not hold is
+// gone. Merged has the directories that it made.
+func Restore(db *Store, on, from plumbing.Hash, paths []string) (*Tree, error) {
+	old := &Tree{Db: db, Root: from}
+	out := &Tree{Db: db, Root: on, Merged: map[plumbing.Hash]*Directory{}}
+	for _, p := range paths {
+		e, h, err := old.lookup("lookup", p)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err != nil || e.Mode == tree.Dir {
+			e = tree.Entry{}
+		}
+		root, err := out.put(out.Root, strings.Split(p, "/"), e, h)
+		if err != nil {
+			return nil, err
+		}
+		if root.IsZero() {
+			root = out.keep(&Directory{})
+		}
+		out.Root = root
+	}
+	// What stood in between is no part of it.
+	reached := map[plumbing.Hash]*Directory{}
+	var mark func(h plumbing.Hash)
+	mark = func(h plumbing.Hash) {
+		if n := out.Merged[h]; n != nil && reached[h] == nil {
+			reached[h] = n
+			for i, e := range n.Entries {
+				if e.Mode == tree.Dir {
+					mark(n.Hashes[i])
+				}
+			}
+		}
+	}
+	mark(out.Root)
+	out.Merged = reached
+	return out, nil
+}
+
+// put sets an entry below a directory; one without a mode takes it away. The zero hash
+// stands for a directory without entries.
+func (t *Tree) put(dir plumbing.Hash, path []string, e tree.Entry, h plumbing.Hash) (plumbing.Hash, error) {
+	n := &Directory{}
+	if !dir.IsZero() {
+		had, err := t.node(dir)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		n = &Directory{Entries: slices.Clone(had.Entries), Hashes: slices.Clone(had.Hashes)}
+	}
+	at, name := n.find(path[0]), path[0]
+	if len(path) > 1 {
+		below := plumbing.ZeroHash
+		if at >= 0 && n.Entries[at].Mode == tree.Dir {
+			below = n.Hashes[at]
+		} else if e.Mode == 0 {
+			return dir, nil // it is not there
+		}
+		sub, err := t.put(below, path[1:], e, h)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		e, h = tree.Entry{Mode: tree.Dir, Size: -1}, sub
+		if sub.IsZero() {
+			e = tree.Entry{}
+		}
+	} else if e.Mode == 0 && at >= 0 && n.Entries[at].Mode == tree.Dir {
+		return dir, nil // the file of that name is gone already
+	}
+	switch {
+	case e.Mode == 0 && at < 0:
+		return dir, nil
+	case e.Mode == 0:
+		n.Entries, n.Hashes = slices.Delete(n.Entries, at, at+1), slices.Delete(n.Hashes, at, at+1)
+	default:
+		e.Name, e.Hash = name, h.String()
+		if at < 0 {
+			at, _ = slices.BinarySearchFunc(n.Entries, name, func(e tree.Entry, name string) int { return strings.Compare(e.Name, name) })
+			n.Entries, n.Hashes = slices.Insert(n.Entries, at, e), slices.Insert(n.Hashes, at, h)
+		} else {
+			n.Entries[at], n.Hashes[at] = e, h
+		}
+	}
+	if len(n.Entries) == 0 {
+		return plumbing.ZeroHash, nil
+	}
+	return t.keep(n), nil
+}
+
+func (t *Tree) keep(n *Directory) plumbing.Hash {
+	h := n.Hash()
+	t.Merged[h] = n
+	return h
+}
