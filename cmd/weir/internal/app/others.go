@@ -36,6 +36,7 @@ func (a peers) heedOthers(ctx context.Context) error {
 // heed takes in news. Only its goroutine calls it.
 func (a peers) heed() {
 	a.crew.Reports(a.reporter.take)
+	a.crew.Pulls(a.gen.Load().showsPulls, a.takePull)
 	a.crew.Asks(a.heedAsk)
 	a.rollouts.heed()
 	records := a.book.Read()
@@ -288,6 +289,44 @@ func (g *generation) follow(ctx context.Context, f *follower) error {
 	}
 }
 
+// showsPulls reports whether this member itself finds out about a source's pull requests, or has no such source.
+func (g *generation) showsPulls(source string) bool {
+	return g.watcher(source) == nil || g.followers[source].leads()
+}
+
+// takePull takes in a pull request as the member shows it that speaks for its source.
+func (a peers) takePull(source string, number int64, data []byte) {
+	p, err := report.ReadPull(data)
+	if err != nil || p.Source != source || p.Number != number {
+		a.log.Warn("cannot read a pull request of another member", "source", source, "number", number, "error", err)
+		return
+	}
+	a.board.Pull(p)
+}
+
+// tellPull tells the others a pull request, where there are others.
+func (g *generation) tellPull(p report.Pull) {
+	f := g.followers[p.Source]
+	if f.crew == nil {
+		return
+	}
+	l := f.crew.Lease(f.key())
+	if l == nil {
+		return // whoever speaks by now tells them
+	}
+	redact := g.app.o.Secrets.Redact
+	p = p.Lean() // of what its plans were made nothing is held until it is sent
+	f.crew.PublishPull(l, crew.Pull{
+		Source: p.Source, Number: p.Number, Ended: p.Ended(),
+		Data: func() (data, same []byte, err error) { return p.Record(redact) },
+		Short: func() (data, same []byte, err error) {
+			short := p
+			short.Reports, short.Unkept = nil, true
+			return short.Record(redact)
+		},
+	})
+}
+
 // pullHints are webhooks about pull requests, for the member that speaks for the source.
 type pullHints struct {
 	g      *generation
@@ -314,6 +353,7 @@ func (g *generation) speaker(ctx context.Context, f config.Forge) error {
 		g.setHooks()
 		err = w.Run(ctx)
 		g.review.comments.Rest(f.Source)
+		g.app.metrics.Pulls(f.Source, nil) // who speaks counts them
 		passive, again := g.newWatcher(f, g.review, true)
 		if again == nil {
 			g.review.set(f.Source, passive)

@@ -71,7 +71,7 @@ func (g *generation) newWatcher(f config.Forge, r *review, passive bool) (*pulls
 	a, follower := g.app, g.followers[f.Source]
 	return pulls.New(pulls.Options{
 		Source: f.Source, Forge: r.clients[f.Source], Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
-		Policy: f.PullRequests, Display: display{r.comments, a.board}, Approver: a.book, Approved: a.passAll, DB: a.store, Passive: passive,
+		Policy: f.PullRequests, Display: display{r.comments, a.board, g.tellPull}, Approver: a.book, Approved: a.passAll, DB: a.store, Passive: passive,
 		PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
 		Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 	})
@@ -99,10 +99,11 @@ func (g *generation) watcher(source string) *pulls.Watcher {
 	return g.review.all()[source]
 }
 
-// display shows pull requests on the forge and on the page.
+// display shows pull requests on the forge, and on the page of each member.
 type display struct {
-	forge *comments.Comments
-	board *board.Board
+	forge  *comments.Comments
+	board  *board.Board
+	others func(report.Pull)
 }
 
 // Begin says that a head was seen.
@@ -111,6 +112,7 @@ func (t display) Begin(source string, number int64, sha string) { t.forge.Begin(
 // Show says what became of a pull request.
 func (t display) Show(p report.Pull) {
 	t.board.Pull(p)
+	t.others(p)
 	t.forge.Show(p)
 }
 

@@ -9,6 +9,7 @@
 //
 //	head/SOURCE/NAME     the commit that is applied of a source, by its owner
 //	report/TARGET/N      the last report of a target, by its scope's owner
+//	pull/SOURCE/NUMBER/N a pull request as it is shown, by its source's owner
 //	ask/TIME-RANDOM      what somebody wants looked at or tried again, by any member
 //
 // and, through Store, all that package state keeps. A daemon alone uses nothing here.
@@ -63,6 +64,9 @@ type Crew struct {
 	asks map[string]bool
 	// reports has, by target, the last record read.
 	reports map[string]readReport
+	// pulls has the version of each pull request's record as it was read last, and pullsAt is where.
+	pulls   map[pullKey]int64
+	pullsAt *coord.Snapshot
 	// replaced counts the replacements of the engine that are on record.
 	replaced int
 	out      outbox
@@ -95,6 +99,7 @@ func Open(ctx context.Context, o Options) (*Crew, error) {
 	c.out.due = make(chan struct{}, 1)
 	c.out.last = map[string][]byte{}
 	c.out.waiting = map[string]sending{}
+	c.out.pulls = map[pullKey]waitingPull{}
 	c.keeper = coord.NewKeeper(coord.KeeperOptions{Engine: o.Engine, Mirror: c.mirror, Member: o.Member, Scopes: o.Scopes, Run: c.work, Tell: o.Tell, Random: o.Random})
 	// Writes before the member joins have their own session.
 	session, err := o.Engine.Join(ctx, coord.Member{Name: o.Member.Name + "-opens", Draining: true}, coord.TTL)

@@ -22,8 +22,9 @@ type outbox struct {
 	asks    []Ask
 	gone    []string
 	// last is the last published report of a target, in the form of Report.Same.
-	last map[string][]byte
-	due  chan struct{}
+	last  map[string][]byte
+	pulls map[pullKey]waitingPull
+	due   chan struct{}
 }
 
 // sending are a target's waiting reports, in order.
@@ -144,7 +145,7 @@ func (c *Crew) publish(ctx context.Context) {
 		for _, target := range gone {
 			c.Drop(ctx, target)
 		}
-		again := false
+		again := !c.sendPulls(ctx, nil)
 		for _, target := range targets {
 			again = !c.send(ctx, target) || again
 		}
@@ -173,6 +174,7 @@ func (c *Crew) flush(l *coord.Lease) {
 	for _, target := range targets {
 		c.send(context.Background(), target)
 	}
+	c.sendPulls(context.Background(), l)
 }
 
 // send publishes a target's reports. False: it cannot now, and they wait as long as this member is the owner.
@@ -192,11 +194,11 @@ func (c *Crew) send(ctx context.Context, target string) bool {
 			c.o.Logger.Error("cannot publish a report", "target", target, "error", err)
 			return true
 		}
-		n := time.Now().UnixMilli()
+		last := int64(0)
 		if len(list) > 0 {
-			n = max(n, list[len(list)-1].n+1)
+			last = list[len(list)-1].n
 		}
-		list = append(list, numbered{n, m.did, data})
+		list = append(list, numbered{c.number(last), m.did, data})
 	}
 	data := pack(trim(list))
 	var ops []coord.Op
@@ -226,6 +228,9 @@ func (c *Crew) send(ctx context.Context, target string) bool {
 	c.out.mu.Unlock()
 	return true
 }
+
+// number is greater than last: a time, so that numbers grow from owner to owner.
+func (c *Crew) number(last int64) int64 { return max(time.Now().UnixMilli(), last+1) }
 
 // keep puts reports back, before those that came meanwhile.
 func (c *Crew) keep(target string, s sending) {
