@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/client"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/waves"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -54,7 +55,7 @@ func (f *rolloutAsk) on(c *cobra.Command) {
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
 }
 
-func (f *rolloutAsk) ask(c *cobra.Command, s surroundings) (list commands.RolloutList, err error) {
+func (f *rolloutAsk) ask(c *cobra.Command, s surroundings) (list waves.List, err error) {
 	d, _, err := s.daemonFor(f.serverFlags, f.file)
 	if err != nil {
 		return list, err
@@ -118,7 +119,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var found []commands.Rollout
+		var found []waves.Rollout
 		for _, r := range list.Rollouts {
 			if r.Name == args[0] || strings.HasSuffix(r.Name, "/"+args[0]) {
 				found = append(found, r)
@@ -128,7 +129,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 			return hinted(errors.New("there is no rollout "+args[0]), "weir rollout list names them")
 		}
 		if f.output != outputText {
-			return s.value(f.output, commands.RolloutList{Rollouts: found})
+			return s.value(f.output, waves.List{Rollouts: found})
 		}
 		for _, r := range found {
 			if err := s.showRollout(r); err != nil {
@@ -140,7 +141,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 	return c
 }
 
-func (s surroundings) showRollout(r commands.Rollout) error {
+func (s surroundings) showRollout(r waves.Rollout) error {
 	line := func(key, value string) {
 		if value != "" {
 			fmt.Fprintf(s.stdout, "%-9s %s\n", key, wording.Clean(value))
@@ -200,7 +201,7 @@ func rolloutDo(s surroundings, do, short, done string) *cobra.Command {
 		if body, err = d.Do(c.Context(), http.MethodPost, commands.RolloutPath, body, 8<<20); err != nil {
 			return err
 		}
-		var out commands.Rollout
+		var out waves.Rollout
 		if err := json.Unmarshal(body, &out); err != nil || out.Name == "" {
 			return d.NotWeir()
 		}

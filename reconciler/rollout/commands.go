@@ -47,9 +47,14 @@ func (r Record) copied() Record {
 func (r Record) Pause(name string, w Word) (Record, error) {
 	return r.change(name, func(out *Record, run *Run) error {
 		run.Paused = &w
-		out.hold(run, "is paused by "+w.By+because(w.Why)+": weir rollout resume "+run.Name)
+		out.hold(run, run.PauseText())
 		return nil
 	})
+}
+
+// PauseText says of a paused run who paused it, and who can end that.
+func (r *Run) PauseText() string {
+	return "is paused by " + r.Paused.By + because(r.Paused.Why) + ": weir rollout resume " + r.Name
 }
 
 // Resume ends a pause.

@@ -261,7 +261,7 @@ func (n *next) waits(r *Run) string {
 	}
 	switch {
 	case r.Paused != nil:
-		return "is paused by " + r.Paused.By + because(r.Paused.Why) + ": weir rollout resume " + r.Name
+		return r.PauseText()
 	case r.Next != nil:
 		return "waits until what moves has ended, as the FleetRollout was changed: it then begins again at its first wave"
 	case silent != "":
@@ -276,11 +276,7 @@ func (n *next) waits(r *Run) string {
 	if r.Baked.IsZero() {
 		r.Baked = n.in.Now
 	}
-	bake := r.Spec.BakeTime
-	if w := r.Spec.wave(r.Wave); w.BakeTime != nil {
-		bake = *w.BakeTime
-	}
-	end := r.Baked.Add(bake)
+	end := r.Baked.Add(r.Spec.Bake(r.Wave))
 	if n.in.Now.Before(end) {
 		n.again(end)
 		return where + ": bakes until " + clock(end)

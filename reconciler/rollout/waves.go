@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -50,6 +51,17 @@ func (s Spec) share(wave, n int) (share int32, last bool) {
 		return 100, true
 	}
 	return shares[n], n == len(shares)-1 && shares[n] == 100
+}
+
+// Shares are the percentages at which a wave waits, none where it has one of 100 alone.
+func (s Spec) Shares(wave int) []int32 { return s.wave(wave).Shares }
+
+// Bake is how long each share of a wave bakes.
+func (s Spec) Bake(wave int) time.Duration {
+	if own := s.wave(wave).BakeTime; own != nil {
+		return *own
+	}
+	return s.BakeTime
 }
 
 // WaveName is how people are told of a wave.

@@ -3,6 +3,7 @@ package page
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,6 +51,7 @@ func TestBrowser(t *testing.T) {
 	b := browsertest.Start(t)
 	url := serve(t, fleet())
 	shown := serve(t, showcase())
+	rolled := rolloutPages(t)
 
 	t.Run("every page is sound", func(t *testing.T) {
 		for _, scheme := range []string{"light", "dark"} {
@@ -62,6 +64,7 @@ func TestBrowser(t *testing.T) {
 				for name, path := range showcasePages {
 					pages["showcase "+name] = shown + path
 				}
+				maps.Copy(pages, rolled)
 				for name, address := range pages {
 					p.Go(address)
 					var found []string
@@ -262,7 +265,7 @@ const soundness = `(() => {
 		if (ratio < (large ? 3 : 4.5)) say('a contrast of ' + ratio.toFixed(2) + ' (' + style.color + ')', el);
 	}
 	// Colours that carry meaning must stand out from those beside them.
-	for (const el of document.querySelectorAll('.level .ready, .rollout .done, .shares rect')) {
+	for (const el of document.querySelectorAll('.level .ready, .rollout .done, .shares rect, .machines rect:not(.room)')) {
 		const [x, y] = [light(parse(getComputedStyle(el).fill)), light(ground(el.closest('svg').parentElement))];
 		const ratio = (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
 		if (ratio < 3) { say('a picture with a contrast of ' + ratio.toFixed(2), el); break; }
@@ -306,6 +309,7 @@ func TestScreenshots(t *testing.T) {
 	empty.Configure(nil, nil)
 	shown := serve(t, showcase())
 	pages := map[string]string{"empty": serve(t, empty) + "/"}
+	maps.Copy(pages, rolloutPages(t))
 	for name, path := range showcasePages {
 		pages["showcase-"+name] = shown + path
 	}

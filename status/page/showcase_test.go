@@ -154,6 +154,7 @@ var pictures = map[string]struct {
 	"fleet":        {"/", "light", 1240},
 	"target":       {"/targets/eu-production", "dark", 1240},
 	"pull-request": {"/pulls/fleet/42", "light", 1240},
+	"rollout":      {"/rollouts/fleet/platform/nodes", "light", 1240},
 }
 
 // TestDocumentationPictures makes the pictures of the documentation anew with -screenshots, and
@@ -163,9 +164,13 @@ func TestDocumentationPictures(t *testing.T) {
 	dir := filepath.Join("..", "..", "deploy", "docs", "images")
 	if *screenshots != "" {
 		b := browsertest.Start(t)
-		url := serve(t, showcase())
+		url, rolled := serve(t, showcase()), rolloutPages(t)
 		for name, p := range pictures {
-			small := fewColours(t, b.Open(t, url+p.path, 1200, p.scheme).Picture(p.height))
+			address := url + p.path
+			if name == "rollout" {
+				address = rolled["rollout-running"]
+			}
+			small := fewColours(t, b.Open(t, address, 1200, p.scheme).Picture(p.height))
 			if err := os.WriteFile(filepath.Join(*screenshots, name+".png"), small, 0o644); err != nil { //nolint:gosec // a picture for everybody
 				t.Fatal(err)
 			}

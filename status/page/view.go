@@ -32,6 +32,7 @@ type layout struct {
 	HasConfig  bool
 	HasPulls   bool
 	HasMembers bool
+	HasRolls   bool
 	// About are the targets that the page shows, whose changes it hears of; an
 	// empty list stands for all.
 	About string
@@ -50,7 +51,7 @@ func (w *views) layout(section, title string) layout {
 	_, several := w.crew()
 	return layout{
 		Title: title, Instance: f.Instance, Section: section, Now: w.moment(w.board.Now()), HasMetrics: w.o.Metrics != nil,
-		HasConfig: f.Configuration != "", HasPulls: f.HasPulls, HasMembers: several, Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
+		HasConfig: f.Configuration != "", HasPulls: f.HasPulls, HasMembers: several, HasRolls: w.o.Rollouts != nil && w.o.Rollouts.Any(), Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
 	}
 }
 

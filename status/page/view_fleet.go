@@ -32,6 +32,7 @@ type indexView struct {
 	Runs      []runView
 	Events    []eventView
 	HasFilter bool
+	Rolls     []rolloutCard // that are under way, or stopped
 }
 
 type figure struct{ Name, Value, Note string }
@@ -120,6 +121,7 @@ func (w *views) indexView(q url.Values) indexView {
 	}
 	v.Runs = w.runs(w.board.Runs(), indexRecent)
 	v.Events = w.events(w.board.Events(), indexRecent)
+	v.Rolls = w.busyRollouts()
 	return v
 }
 

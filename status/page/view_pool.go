@@ -37,6 +37,7 @@ type poolPage struct {
 	Events        []eventView
 	Activity      string
 	EventError    string
+	Governing     []governed
 }
 
 type linkedCount struct {
@@ -82,6 +83,7 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 	v := poolPage{
 		layout: w.layout("fleet", p.Name+" in "+t.Name), poolRow: w.poolRow(poolItemOf(&t, p, report.StepsByPool(t.Last))),
 		Target: t.Name, AccountRegion: tv.AccountRegion, AsOf: tv.PoolsAt, Activity: keyActivity(t.Name, key),
+		Governing: w.governing(t.Name, key),
 	}
 	v.About, v.JSON = t.Name, "/api/v1/pools"
 	if v.Stale {

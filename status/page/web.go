@@ -31,6 +31,8 @@ type Options struct {
 	Logger     *slog.Logger
 	// Members are who shares the work of the instance; nil for a daemon that is alone.
 	Members func() members.View
+	// Rollouts are the FleetRollouts; nil where there can be none.
+	Rollouts Rollouts
 	// Viewer says who reads a page; nil shows it to everybody alike.
 	Viewer func(*http.Request) Viewer
 }
@@ -39,7 +41,8 @@ type Options struct {
 // The page is the fleet at /, a list of all pools at /pools, a page for each target
 // at /targets/NAME with its plan at /targets/NAME/plan, for each pool at
 // /targets/NAME/pools/NAMESPACE/NAME, for pull requests at /pulls and
-// /pulls/SOURCE/NUMBER, what happened at /activity, and the configuration at
+// /pulls/SOURCE/NUMBER, FleetRollouts at /rollouts and /rollouts/SOURCE/NAMESPACE/NAME,
+// what happened at /activity, and the configuration at
 // /configuration; /members is who shares the work, and /status all of that for programs;
 // /live sends changes to open pages. It answers GET and HEAD only
 // and changes nothing. Timeouts are the server's, except that /live lasts as long
@@ -75,6 +78,7 @@ func (w *web) handler() http.Handler {
 		"/targets/{name}": w.target, "/targets/{name}/plan": w.targetPlan, "/targets/{target}/pools/{namespace}/{name}": w.pool,
 		"/pulls": w.pulls, "/pulls/{source}/{number}": w.pull, "/api/v1/pulls": w.apiPulls,
 		"/members": w.members, "/api/v1/members": w.apiMembers, "/status": w.status,
+		"/rollouts": w.rolloutList, "/rollouts/{source}/{name...}": w.rollout,
 		"/live":         w.board.Live().ServeHTTP,
 		"/api/v1/pools": w.apiPools, "/api/v1/targets": w.apiTargets, "/api/v1/events": w.apiEvents, "/api/v1/history": w.apiHistory,
 		"/healthz": w.healthz, "/readyz": w.readyz,

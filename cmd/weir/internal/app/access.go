@@ -66,7 +66,7 @@ func (s *site) set(c *config.Config) {
 // may come from anywhere and change one thing: when sources are looked at. All else
 // goes through the guard.
 func (s *site) handler() http.Handler {
-	shown := page.Options{Metrics: promhttp.HandlerFor(s.app.registry, promhttp.HandlerOpts{}), Logger: s.app.log, Viewer: s.viewer}
+	shown := page.Options{Metrics: promhttp.HandlerFor(s.app.registry, promhttp.HandlerOpts{}), Logger: s.app.log, Viewer: s.viewer, Rollouts: s.app.rollouts}
 	var crew commands.Crew
 	if s.app.dispatcher != nil {
 		shown.Members, crew = s.app.dispatcher.View, s.app.dispatcher

@@ -8,25 +8,57 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/waves"
 )
 
-// List implements commands.Rollouts.
-func (r *rollouts) List() (commands.RolloutList, error) {
-	out := commands.RolloutList{Rollouts: []commands.Rollout{}}
+// Any reports whether there is a FleetRollout.
+func (r *rollouts) Any() bool {
+	for source := range r.app.gen.Load().followers {
+		if record, err := r.ledger.Read(source); err != nil || len(record.Runs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// List implements commands.Rollouts. Any member answers: the record and what owners
+// reported are read by all.
+func (r *rollouts) List() (waves.List, error) {
+	out := waves.List{Rollouts: []waves.Rollout{}}
+	var pools map[rollout.ID]rollout.Pool
 	for _, source := range slices.Sorted(maps.Keys(r.app.gen.Load().followers)) {
 		record, err := r.ledger.Read(source)
 		if err != nil {
 			return out, err
 		}
+		if len(record.Runs) > 0 && pools == nil {
+			pools = r.reported()
+		}
 		for i := range record.Runs {
-			out.Rollouts = append(out.Rollouts, commands.RolloutOf(source, record, &record.Runs[i]))
+			out.Rollouts = append(out.Rollouts, r.shown(source, record, &record.Runs[i], pools))
 		}
 	}
 	return out, nil
 }
 
+// reported are the governed pools as they were last seen.
+func (r *rollouts) reported() map[rollout.ID]rollout.Pool {
+	p := r.app.passes
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[rollout.ID]rollout.Pool{}
+	for _, report := range p.memory.before.Reports {
+		out = waves.Reported(report.Governed, out)
+	}
+	return out
+}
+
+func (r *rollouts) shown(source string, record *rollout.Record, run *rollout.Run, pools map[rollout.ID]rollout.Pool) waves.Rollout {
+	return waves.Of(source, record, run, pools, time.Now()).Redacted(r.app.o.Secrets.Redact)
+}
+
 // Do implements commands.Rollouts.
-func (r *rollouts) Do(in commands.RolloutRequest) (out commands.Rollout, err error) {
+func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error) {
 	list, err := r.List()
 	if err != nil {
 		return out, err
@@ -80,5 +112,5 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out commands.Rollout, err err
 	if err != nil {
 		return out, err
 	}
-	return commands.RolloutOf(sources[0], &now, run), nil
+	return r.shown(sources[0], &now, run, r.reported()), nil
 }

@@ -1,0 +1,442 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/waves"
+)
+
+// Rollouts are the FleetRollouts of all sources.
+type Rollouts interface {
+	// Any reports whether there is one: every page asks.
+	Any() bool
+	List() (waves.List, error)
+}
+
+// rolloutsView is the list of FleetRollouts.
+type rolloutsView struct {
+	layout
+	Error string
+	Rows  []rolloutCard
+}
+
+// rolloutCard is a FleetRollout in a list.
+type rolloutCard struct {
+	Name, Source, Link string
+	Mark               report.Phase
+	Phase              string
+	Commit             commitView
+	At                 string
+	Bar                machineBar
+	Waits              string
+	Waves              []waveView
+}
+
+// rolloutPage is all that is known of one.
+type rolloutPage struct {
+	layout
+	rolloutCard
+	Headline    string
+	Began       moment
+	Ended       moment
+	Bake        *bakeView
+	BakeAhead   string
+	Paused      *wordView
+	Stopped     *wordView
+	Do          []string
+	MaxMachines string
+	Moves       int32
+	Failed      int
+	Budget      int32
+	Gates       []gateView
+	Bad         []badView
+}
+
+type wordView struct {
+	By, Why string
+	At      moment
+}
+
+// bakeView is a bake time that runs, as a bar.
+type bakeView struct {
+	Until moment
+	Width string // in a box of rolloutWidth
+	Words string
+}
+
+type gateView struct {
+	waves.GateAnswer
+	Mark  report.Phase
+	Asked moment
+}
+
+// badView is what is rolled out no more, with the pools that it was for.
+type badView struct {
+	Hash, Why string
+	Found     moment
+	Pools     []linked
+	More      int
+}
+
+// waveView is a wave, as a part of the picture and with its pools.
+type waveView struct {
+	Name, Anchor string
+	State        string
+	Mark         report.Phase
+	Words        string
+	Shares       string
+	Size         string // a class that says how wide it is drawn
+	Bar          machineBar
+	Pools        []wavePool
+	Rest         []wavePool // beside those, behind a fold
+	More         int        // that are not shown
+}
+
+// wavePool is a pool in its wave.
+type wavePool struct {
+	Name, Target     string
+	Link, TargetLink string
+	Mark             report.Phase
+	State            string
+	Bar              machineBar
+	Waits            string
+}
+
+// machineBar are machines by what they run, as a bar. Its words say the same.
+type machineBar struct {
+	Words string
+	Parts []sharePart
+	// Ends are the shares at which it waits, as a path.
+	Ends string
+}
+
+const (
+	barWidth = 200
+	// openPools are shown of a wave, foldedPools behind a fold.
+	openPools   = 6
+	foldedPools = 200
+	shownBad    = 20
+)
+
+func barOf(m waves.Machines, shares []int32) machineBar {
+	var b machineBar
+	at := int32(0)
+	var words []string
+	for _, part := range []struct {
+		mark, word string
+		n          int32
+	}{
+		{"converged", "new", m.New - m.Starting - m.Failed}, {"moving", "starting", m.Starting}, {"failing", "failed", m.Failed}, {"old", "old", m.Old},
+	} {
+		if part.n <= 0 {
+			continue
+		}
+		from, to := float64(at)/float64(m.All)*barWidth, float64(at+part.n)/float64(m.All)*barWidth
+		b.Parts = append(b.Parts, sharePart{part.mark, coordinate(from), coordinate(to - from)})
+		words = append(words, thousands(int(part.n))+" "+part.word)
+		at += part.n
+	}
+	b.Words = strings.Join(words, ", ")
+	if m.All == 0 {
+		b.Words = "no machine"
+	}
+	var path strings.Builder
+	for _, s := range shares {
+		if s > 0 && s < 100 {
+			fmt.Fprintf(&path, "M%s 0v12", coordinate(float64(s)/100*barWidth))
+		}
+	}
+	b.Ends = path.String()
+	return b
+}
+
+// phaseMarks are how phases of FleetRollouts are drawn.
+var phaseMarks = map[string]report.Phase{
+	waves.Idle: report.Waiting, waves.Gathering: report.Moving, waves.Running: report.Moving, waves.Baking: report.Moving,
+	waves.Paused: report.Held, waves.Stopped: report.Failing, waves.Done: report.Converged,
+}
+
+var waveMarks = map[string]report.Phase{
+	waves.WaveDone: report.Converged, waves.WaveNow: report.Moving, waves.WaveAhead: report.Waiting, waves.WaveStopped: report.Failing,
+}
+
+var verdictMarks = map[string]report.Phase{"pass": report.Converged, "fail": report.Failing, "unknown": report.Held}
+
+// rolloutLink is the address of a FleetRollout's page.
+func rolloutLink(source, name string) string {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return "/rollouts/" + url.PathEscape(source) + "/" + strings.Join(parts, "/")
+}
+
+// rollouts are all FleetRollouts; none where they cannot be read, which the list says.
+func (w *views) rollouts() ([]waves.Rollout, error) {
+	if w.o.Rollouts == nil || !w.o.Rollouts.Any() {
+		return nil, nil
+	}
+	list, err := w.o.Rollouts.List()
+	if err != nil {
+		w.o.Logger.Error("rollouts cannot be read", "error", err)
+	}
+	return list.Rollouts, err
+}
+
+// busy are those of which people should know: all but those that rest.
+func busyRollout(r waves.Rollout) bool { return r.Phase != waves.Idle && r.Phase != waves.Done }
+
+func (w *views) rolloutsView() rolloutsView {
+	v := rolloutsView{layout: w.layout("rollouts", "Rollouts")}
+	v.JSON = "/api/v1/rollouts"
+	list, err := w.rollouts()
+	if err != nil {
+		v.Error = "The records of rollouts cannot be read; weir's log says why."
+	}
+	slices.SortStableFunc(list, func(a, b waves.Rollout) int {
+		return attentionRank(phaseMarks[a.Phase]) - attentionRank(phaseMarks[b.Phase])
+	})
+	for _, r := range list {
+		v.Rows = append(v.Rows, w.rolloutCard(r))
+	}
+	return v
+}
+
+// busyRollouts are the cards of the start page.
+func (w *views) busyRollouts() (out []rolloutCard) {
+	list, _ := w.rollouts()
+	for _, r := range list {
+		if busyRollout(r) {
+			out = append(out, w.rolloutCard(r))
+		}
+	}
+	return out
+}
+
+func (w *views) rolloutCard(r waves.Rollout) rolloutCard {
+	c := rolloutCard{
+		Name: r.Name, Source: r.Source, Link: rolloutLink(r.Source, r.Name), Mark: phaseMarks[r.Phase], Phase: r.Phase, At: r.At(),
+		Commit: commitOf(w.links(r.Source), r.Revision, ""), Bar: barOf(r.Machines, nil), Waits: r.Waits,
+	}
+	for n, one := range r.Waves {
+		c.Waves = append(c.Waves, waveViewOf(r, n, one))
+	}
+	return c
+}
+
+func waveViewOf(r waves.Rollout, n int, one waves.Wave) waveView {
+	v := waveView{
+		Name: one.Name, Anchor: fmt.Sprintf("wave-%d", n+1), State: one.State, Mark: waveMarks[one.State],
+		Words: plural(one.Pools, "pool") + ", " + plural(int(one.Machines.All), "machine"), Size: sizeOf(one.Machines.All, r.Machines.All),
+	}
+	if r.Phase == waves.Paused && one.State == waves.WaveNow {
+		v.Mark = report.Held
+	}
+	ends := one.Shares
+	if one.State != waves.WaveNow && one.State != waves.WaveStopped {
+		ends = nil
+	}
+	v.Bar = barOf(one.Machines, ends)
+	if len(one.Shares) > 1 {
+		var texts []string
+		for _, s := range one.Shares {
+			texts = append(texts, fmt.Sprint(s))
+		}
+		v.Shares = "in shares of " + strings.Join(texts, ", ") + " %"
+	}
+	if one.State == waves.WaveNow && r.Share > 0 && r.Share < 100 {
+		v.Shares += fmt.Sprintf(", now %d %%", r.Share)
+	}
+	return v
+}
+
+// sizeOf is the class of a wave's width: a wave of more machines is wider, and none is too
+// small to be read.
+func sizeOf(n, all int32) string {
+	if all <= 0 {
+		return "s1"
+	}
+	return fmt.Sprintf("s%d", max(1, min(6, 1+int(n)*5/int(all))))
+}
+
+func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
+	v := rolloutPage{
+		layout: w.layout("rollouts", r.Name), rolloutCard: w.rolloutCard(r), Began: w.moment(r.Began), Ended: w.moment(r.Ended),
+		Paused: w.wordOf(r.Paused), Stopped: w.wordOf(r.Stopped), Do: r.Do, Moves: r.Moves, Failed: r.Failed, Budget: r.FailureBudget,
+	}
+	v.JSON = "/api/v1/rollouts"
+	v.Headline = headlineOf(r)
+	if r.MaxMachines > 0 {
+		v.MaxMachines = thousands(int(r.MaxMachines))
+	}
+	if !r.BakesUntil.IsZero() {
+		whole, done := r.BakesUntil.Sub(r.BakesFrom), w.board.Now().Sub(r.BakesFrom)
+		part := 1.0
+		if whole > 0 {
+			part = min(1, max(0, float64(done)/float64(whole)))
+		}
+		v.Bake = &bakeView{Until: w.moment(r.BakesUntil), Width: coordinate(part * rolloutWidth), Words: span(max(0, done)) + " of " + span(whole)}
+	}
+	if r.BakeAhead > 0 {
+		v.BakeAhead = span(time.Duration(r.BakeAhead) * time.Second)
+	}
+	for i := range v.Waves {
+		v.Waves[i].fill(r, i)
+	}
+	for _, g := range r.Gates {
+		mark := verdictMarks[g.Verdict]
+		v.Gates = append(v.Gates, gateView{g, mark, w.moment(g.At)})
+	}
+	v.Bad = w.badViews(r.Bad)
+	return v
+}
+
+// badViews puts together what was stopped for one reason.
+func (w *views) badViews(list []waves.BadHash) (out []badView) {
+	for _, b := range list {
+		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why })
+		if i < 0 {
+			i = len(out)
+			out = append(out, badView{Hash: b.Hash, Why: b.Why, Found: w.moment(b.At)})
+		}
+		if v := &out[i]; len(v.Pools) < shownBad {
+			v.Pools = append(v.Pools, linked{b.Target + " " + b.Pool, keyLink(b.Target, b.Pool)})
+		} else {
+			v.More++
+		}
+	}
+	return out
+}
+
+func (w *views) wordOf(word *waves.Word) *wordView {
+	if word == nil {
+		return nil
+	}
+	return &wordView{word.By, word.Why, w.moment(word.At)}
+}
+
+// headlineOf says in a sentence how it stands.
+func headlineOf(r waves.Rollout) string {
+	left := plural(int(r.Machines.Old), "machine") + " left"
+	switch r.Phase {
+	case waves.Stopped:
+		return strings.TrimSpace("Stopped in "+r.Wave) + ", " + left + "."
+	case waves.Paused:
+		if r.Wave == "" {
+			return "Paused: nothing begins."
+		}
+		return "Paused in " + r.At() + ", " + left + "."
+	case waves.Idle:
+		return "Nothing is rolled out."
+	case waves.Gathering:
+		return "Gathers its pools."
+	case waves.Baking:
+		return "Bakes " + r.At() + ", " + left + "."
+	case waves.Done:
+		if r.Failed > 0 {
+			return fmt.Sprintf("Ended: %d of %s failed.", r.Failed, plural(len(r.Pools), "pool"))
+		}
+		return "All " + plural(len(r.Pools), "pool") + " rolled."
+	}
+	return "Rolls " + r.At() + ", " + left + "."
+}
+
+// fill puts pools into a wave: those first that need attention, the rest behind a fold.
+func (v *waveView) fill(r waves.Rollout, n int) {
+	var all []wavePool
+	for _, p := range r.Pools {
+		if p.In(n) {
+			all = append(all, wavePoolOf(r, v.State, p))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b wavePool) int { return attentionRank(a.Mark) - attentionRank(b.Mark) })
+	open := openPools
+	if v.State == waves.WaveAhead || v.State == waves.WaveDone {
+		open = 0
+	}
+	if len(all) <= open+2 {
+		open = len(all) // a fold takes as much room
+	}
+	v.Pools, v.Rest = all[:open], all[open:min(len(all), open+foldedPools)]
+	v.More = len(all) - len(v.Pools) - len(v.Rest)
+}
+
+func wavePoolOf(r waves.Rollout, wave string, p waves.Pool) wavePool {
+	namespace, name, _ := strings.Cut(p.Pool, "/")
+	v := wavePool{
+		Name: name, Target: p.Target, Link: poolLink(p.Target, namespace, name), TargetLink: targetLink(p.Target), Bar: barOf(p.Counts(), nil),
+	}
+	switch {
+	case p.Failed != "":
+		v.State, v.Mark, v.Waits = "failed", report.Failing, p.Failed
+	case p.Unseen:
+		v.State, v.Mark, v.Waits = "not reported", report.Held, "its owner has not reported on it"
+	case p.Broken > 0:
+		v.State, v.Mark = "stopped", report.Failing
+	case p.Rolls, p.Moves > 0 && r.Paused == nil && r.Stopped == nil:
+		v.State, v.Mark = "rolls", report.Moving
+	case p.Old == 0 && p.Starting == 0:
+		v.State, v.Mark = "new", report.Converged
+	case p.Old == 0:
+		v.State, v.Mark = "starting", report.Moving
+	case wave == waves.WaveStopped || r.Phase == waves.Stopped:
+		v.State, v.Mark = "stays", report.Waiting
+	case p.Share > 0:
+		v.State, v.Mark = fmt.Sprintf("%d %% done", p.Share), report.Waiting
+	default:
+		v.State, v.Mark = "waits", report.Waiting
+	}
+	// What all of them wait for stands above.
+	if wave == waves.WaveNow && v.Waits == "" && p.Waits != r.Name+": "+r.Waits && p.Waits != r.Name+" "+r.Waits {
+		v.Waits = p.Waits
+	}
+	return v
+}
+
+func (w *web) rolloutList(rw http.ResponseWriter, r *http.Request) {
+	w.render(rw, r, http.StatusOK, "rollouts", w.rolloutsView())
+}
+
+func (w *web) rollout(rw http.ResponseWriter, r *http.Request) {
+	source, name := r.PathValue("source"), r.PathValue("name")
+	list, err := w.rollouts()
+	for _, one := range list {
+		if one.Source == source && one.Name == name {
+			w.render(rw, r, http.StatusOK, "rollout", w.rolloutPage(one))
+			return
+		}
+	}
+	hint := "Git may have it no more."
+	if err != nil {
+		hint = "The records of rollouts cannot be read; weir's log says why."
+	}
+	w.missing(rw, r, "There is no FleetRollout "+name+" in "+source+".", hint, linked{"All rollouts", "/rollouts"})
+}
+
+// governing are the FleetRollouts in whose waves a pool is.
+func (w *views) governing(target, pool string) (out []governed) {
+	list, _ := w.rollouts()
+	for _, r := range list {
+		if p, is := r.Governs(target, pool); is {
+			g := governed{linked: linked{r.Name, rolloutLink(r.Source, r.Name)}, Wave: p.Wave, Phase: strings.ToLower(r.Phase), Mark: phaseMarks[r.Phase]}
+			if busyRollout(r) {
+				g.Waits = p.Waits
+			}
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// governed is a FleetRollout on the page of one of its pools.
+type governed struct {
+	linked
+	Wave, Phase, Waits string
+	Mark               report.Phase
+}

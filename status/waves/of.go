@@ -1,0 +1,255 @@
+package waves
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Of is how a run of a record stands, whose lists may be changed. Pools are those of its
+// source as their owners last reported them.
+func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollout.ID]rollout.Pool, now time.Time) Rollout {
+	o := &of{run: run, now: now, Rollout: Rollout{
+		Source: source, Name: run.Name, Revision: run.Revision, Began: run.Began, Ended: run.Ended, Waits: run.Wait,
+		Paused: wordOf(run.Paused), Stopped: wordOf(run.Stopped), Failed: len(run.Failed), FailureBudget: run.Spec.FailureBudget,
+		MaxMachines: run.Spec.MaxMachines, Waves: []Wave{}, Pools: []Pool{}, Gates: []GateAnswer{}, Bad: []BadHash{},
+	}}
+	o.pools(record, pools)
+	o.stands()
+	for i, g := range run.Gates {
+		a := GateAnswer{Name: g.Name, Verdict: string(g.Verdict), What: g.What, At: g.At}
+		if i < len(run.Spec.Gates) {
+			a.Asks = asks(run.Spec.Gates[i])
+		}
+		o.Gates = append(o.Gates, a)
+	}
+	for _, b := range record.Bad {
+		if b.Rollout == run.Name {
+			o.Bad = append(o.Bad, BadHash{b.Target, b.Pool, b.Hash, b.Why, b.At})
+		}
+	}
+	o.Do = o.advice()
+	return o.Rollout
+}
+
+// Reported are pools by what names them.
+func Reported(list []rollout.Pool, in map[rollout.ID]rollout.Pool) map[rollout.ID]rollout.Pool {
+	if in == nil {
+		in = make(map[rollout.ID]rollout.Pool, len(list))
+	}
+	for _, p := range list {
+		in[p.ID] = p
+	}
+	return in
+}
+
+type of struct {
+	Rollout
+	run *rollout.Run
+	now time.Time
+	// whole says of waves that they have nodegroups alone, which have no shares.
+	whole []bool
+}
+
+func wordOf(w *rollout.Word) *Word {
+	if w == nil {
+		return nil
+	}
+	return &Word{w.By, w.Why, w.At}
+}
+
+// pools puts members into their waves, and counts machines.
+func (o *of) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
+	run := o.run
+	var numbers []int
+	for _, m := range run.Members {
+		numbers = append(numbers, m.Wave)
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	for _, n := range numbers {
+		o.Waves = append(o.Waves, Wave{Name: run.Spec.WaveName(n), State: o.state(n), Shares: run.Spec.Shares(n)})
+		o.whole = append(o.whole, true)
+	}
+	for _, m := range run.Members {
+		n, _ := slices.BinarySearch(numbers, m.Wave)
+		p := Pool{Target: m.Target, Pool: m.Pool, Wave: o.Waves[n].Name, Share: m.Granted, Moves: m.Reserved, wave: n}
+		report, seen := pools[m.ID]
+		counts := Machines{All: m.Machines, Old: m.Machines}
+		if seen {
+			counts = count(report, m.Hash, run.Stopped != nil)
+			p.Nodegroup, p.Rolls = report.Whole, report.Moving != nil
+			if report.Hash == m.Hash {
+				p.Failed = report.Failed
+			}
+		}
+		p.Unseen = !seen
+		p.Machines, p.Old, p.New, p.Starting, p.Broken = counts.All, counts.Old, counts.New, counts.Starting, counts.Failed
+		if permit, known := record.PermitOf(m.ID); known {
+			p.Waits = permit.Wait
+		}
+		w := &o.Waves[n]
+		w.Pools++
+		w.Machines.add(counts)
+		o.whole[n] = o.whole[n] && p.Nodegroup
+		o.Machines.add(counts)
+		o.Moves += m.Reserved
+		o.Pools = append(o.Pools, p)
+	}
+	slices.SortStableFunc(o.Pools, func(a, b Pool) int { return a.wave - b.wave })
+}
+
+// count counts the machines of a pool by what they run.
+func count(p rollout.Pool, hash string, stopped bool) Machines {
+	c := Machines{All: p.Machines}
+	if p.Hash == hash {
+		c.New = min(p.New, p.Machines)
+		if c.Starting = max(0, c.New-p.Facts.Ready); p.Failed != "" || stopped {
+			c.Starting, c.Failed = 0, c.Starting
+		}
+	}
+	c.Old = c.All - c.New
+	return c
+}
+
+func (o *of) state(wave int) string {
+	switch run := o.run; {
+	case !run.Ended.IsZero(), wave < run.Wave:
+		return WaveDone
+	case wave > run.Wave:
+		return WaveAhead
+	case run.Stopped != nil:
+		return WaveStopped
+	}
+	return WaveNow
+}
+
+// stands says in which phase the run is, and how much of it bakes.
+func (o *of) stands() {
+	run := o.run
+	o.Phase = Running
+	switch {
+	case run.Stopped != nil:
+		o.Phase, o.Waits = Stopped, run.Stopped.Why
+	case run.Paused != nil:
+		o.Phase, o.Waits = Paused, run.PauseText()
+	case run.Began.IsZero():
+		o.Phase = Idle
+	case !run.Ended.IsZero():
+		o.Phase = Done
+	case run.Gathers:
+		o.Phase = Gathering
+	}
+	if run.Gathers || len(run.Members) == 0 || !run.Ended.IsZero() {
+		return
+	}
+	if o.Wave = run.Spec.WaveName(run.Wave); run.Stopped != nil {
+		return
+	}
+	o.Share = 100
+	if shares := run.Spec.Shares(run.Wave); run.Share < len(shares) {
+		o.Share = shares[run.Share]
+	}
+	left := time.Duration(0)
+	if bake := run.Spec.Bake(run.Wave); !run.Baked.IsZero() && o.now.Before(run.Baked.Add(bake)) {
+		o.BakesFrom, o.BakesUntil = run.Baked, run.Baked.Add(bake)
+		left = o.BakesUntil.Sub(o.now)
+		if o.Phase == Running {
+			o.Phase = Baking
+		}
+	} else if run.Baked.IsZero() {
+		left = bake
+	}
+	waves := map[int]bool{}
+	for _, m := range run.Members {
+		waves[m.Wave] = true
+	}
+	for i, n := 0, 0; n <= len(run.Spec.Waves)+1; n++ {
+		if !waves[n] {
+			continue
+		}
+		shares := max(1, len(run.Spec.Shares(n)))
+		if o.whole[i] {
+			shares = 1
+		}
+		switch i++; {
+		case n > run.Wave:
+			left += time.Duration(shares) * run.Spec.Bake(n)
+		case n == run.Wave:
+			left += time.Duration(max(0, shares-1-run.Share)) * run.Spec.Bake(n)
+		}
+	}
+	o.BakeAhead = int64(left.Round(time.Second) / time.Second)
+}
+
+// advice is what people can do.
+func (o *of) advice() (out []string) {
+	if o.run.Paused != nil {
+		out = append(out, "weir rollout resume "+o.Name+" lets it go on.")
+	}
+	if o.run.Stopped == nil {
+		return out
+	}
+	if o.run.Spec.Rollback {
+		out = append(out, "Machines that were replaced go back to what they ran before, as onFailure says.")
+	} else {
+		out = append(out, "Machines that were replaced stay as they are, as onFailure says; the others stay too.")
+	}
+	var targets []string
+	for _, b := range o.Bad {
+		targets = append(targets, b.Target)
+	}
+	slices.Sort(targets)
+	targets = slices.Compact(targets)
+	if len(targets) == 0 {
+		return append(out, "Nothing of it is bad any more: it begins again at its first wave.")
+	}
+	retry := "weir reconcile " + strings.Join(targets[:min(3, len(targets))], " ") + " --retry"
+	if len(targets) > 3 {
+		retry = "weir reconcile TARGET --retry, for each of its " + itoa(len(targets)) + " targets,"
+	}
+	return append(out, "A commit that changes what the machines of its pools are begins anew, at the first wave.", retry+" tries the same once more.")
+}
+
+// asks says what a gate asks, in a few words.
+func asks(g intent.RolloutGate) string {
+	switch {
+	case g.NodesReady != nil:
+		text := "new nodes are Ready within " + duration(g.NodesReady.Within)
+		if g.NodesReady.Required {
+			text += ", as the cluster says"
+		}
+		return text
+	case g.FailedActivities != nil:
+		return "at most " + itoa(int(g.FailedActivities.Max)) + " launches failed"
+	case g.CloudWatchAlarms != nil:
+		return "no alarm of " + strings.Join(g.CloudWatchAlarms.Alarms, ", ")
+	case g.Prometheus != nil:
+		var bounds []string
+		if p := g.Prometheus; p.Min != nil {
+			bounds = append(bounds, "at least "+strconv.FormatFloat(*p.Min, 'g', -1, 64))
+		}
+		if p := g.Prometheus; p.Max != nil {
+			bounds = append(bounds, "at most "+strconv.FormatFloat(*p.Max, 'g', -1, 64))
+		}
+		return g.Prometheus.Provider + ": " + g.Prometheus.Query + " is " + strings.Join(bounds, " and ")
+	}
+	return ""
+}
+
+// duration prints 10m0s as 10m.
+func duration(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
