@@ -76,20 +76,20 @@ func TestDraftsWaitForEachOther(t *testing.T) {
 
 	b, _ := started(t, "", "")
 	b.compose()
-	heavy := b.drafts()
-	heavy.Turns.heavy <- struct{}{} // a pull request's
-	if _, _, err := heavy.Plan(t.Context(), b.base, b.draft(large(400, 7))); !errors.Is(err, ErrBusy) {
+	d = b.drafts()
+	d.Turns.heavy <- struct{}{} // a pull request's
+	if _, _, err := d.Plan(t.Context(), b.base, b.draft(heavy())); !errors.Is(err, ErrBusy) {
 		t.Errorf("beside one that holds much: %v", err)
 	}
-	<-heavy.Turns.heavy
-	if _, reports, err := heavy.Plan(t.Context(), b.base, b.draft(large(400, 7))); err != nil || len(reports) != 1 {
+	<-d.Turns.heavy
+	if _, reports, err := d.Plan(t.Context(), b.base, b.draft(heavy())); err != nil || len(reports) != 1 {
 		t.Errorf("after it: %d reports, %v", len(reports), err)
 	}
-	if len(heavy.Turns.heavy)+len(heavy.Turns.quick)+len(heavy.Turns.slow) != 0 {
+	if len(d.Turns.heavy)+len(d.Turns.quick)+len(d.Turns.slow) != 0 {
 		t.Error("it keeps its turn")
 	}
-	heavy.Within = time.Nanosecond
-	if _, _, err := heavy.Plan(t.Context(), b.base, b.draft(large(2, 7))); err == nil || !strings.Contains(err.Error(), "was not rendered within") {
+	d.Within = time.Nanosecond
+	if _, _, err := d.Plan(t.Context(), b.base, b.draft(large(2, 7))); err == nil || !strings.Contains(err.Error(), "was not rendered within") {
 		t.Errorf("without time: %v", err)
 	}
 }

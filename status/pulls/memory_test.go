@@ -2,6 +2,7 @@ package pulls
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -27,6 +28,22 @@ func large(n, size int) map[string]string {
 		all.WriteString("---\n" + pool(fmt.Sprintf("p%03d", i), "maxSize: 3", fmt.Sprintf("maxSize: %d", size)))
 	}
 	files["o/one/pool.yaml"] = all.String()
+	return files
+}
+
+// heavy is a proposal of few pools that hold much, as each has many tags of its own: as many
+// pools as hold that much without them take kustomize ten times as long.
+func heavy() map[string]string {
+	files, n := large(70, 7), 0
+	text := regexp.MustCompile("(?m)^  minSize: 1$").ReplaceAllStringFunc(files["o/one/pool.yaml"], func(line string) string {
+		n++
+		line += "\n  additionalTags:"
+		for i := range 40 {
+			line += fmt.Sprintf("\n    tag-%02d-%s: %s-%03d-%02d", i, strings.Repeat("k", 80), strings.Repeat("v", 200), n, i)
+		}
+		return line
+	})
+	files["o/one/pool.yaml"] = text
 	return files
 }
 
@@ -83,7 +100,7 @@ func TestKeptPlansAreBounded(t *testing.T) {
 // little are planned beside it.
 func TestOneHeavyReviewAtATime(t *testing.T) {
 	b, head := started(t, "", "")
-	heavy := b.propose(2, large(400, 7))
+	heavy := b.propose(2, heavy())
 	b.w.o.Turns.heavy <- struct{}{} // somebody else's
 	h := b.hang()
 	b.w.beside = 1
