@@ -65,7 +65,9 @@ func (in Input) adoptedTag(pool *intent.Pool) (tag string, gone step.Step) {
 			}
 		}
 	}
-	gone.Changes = TagChanges(pool, nil, []string{observed.TagAdopted}, map[string]string{observed.TagAdopted: tag})
+	if tag != "" {
+		gone.Changes = TagChanges(pool, nil, []string{observed.TagAdopted}, map[string]string{observed.TagAdopted: tag})
+	}
 	return tag, gone
 }
 
@@ -73,10 +75,13 @@ func (in Input) adoptedTag(pool *intent.Pool) (tag string, gone step.Step) {
 // since the pool was taken over.
 func (c *Work) FirstRollout(pool *intent.Pool, steps []step.Step) []step.Step {
 	tag, gone := c.In.adoptedTag(pool)
-	first := slices.IndexFunc(steps, step.Step.Disrupts)
+	if tag == "" || c.Adopts || c.In.Policy.Adoption.Asked {
+		return steps
+	}
 	decided := tag != AdoptedFor(pool)
+	first := slices.IndexFunc(steps, step.Step.Disrupts)
 	switch {
-	case tag == "" || c.Adopts || c.In.Policy.Adoption.Asked || first < 0 && !decided:
+	case first < 0 && !decided:
 		return steps
 	case first < 0:
 		first = len(steps)
