@@ -17,6 +17,13 @@ LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedO
 ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|AMergeAppliesTheImagesThatItsPlanShowed|RendersOfEarlier|AReloadWithoutGit|PruneTrailers|HostileTLS|WhyNoMachine|SomebodyActsByTheKeyboard|ADaemonAtAnOldCommit|GoingBack
 # One field, object or rule after the other, over the same goroutines as the tests that are left.
 ALIKE := Option|Fields|Members|Nodegroup|Hook|Adopt|Prune|Zero|Weights|LaunchConfig|Window|Launches|Versions
+# These take half a minute and more, the longest first: at the end one alone would leave processors idle.
+# Daemons wait at times, so more packages run beside each other than there are processors.
+SLOW      := ./cmd/weir ./reconciler ./cmd/weir/internal/app ./render/kust ./status/pulls ./cmd/weir/internal/simulate ./source
+CPUS      ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+TESTFLAGS := -ldflags=-w -timeout 30m -p $(shell expr 2 '*' $(CPUS))
+# make test and make lint vet: under the race detector and the fuzzer all packages would be vetted anew.
+RACEFLAGS := -race -short -vet=off -timeout 30m
 # Everything in a release is of this time, so that it can be built again.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
@@ -24,7 +31,7 @@ RELEASE  := ./deploy/release -version "$(VERSION)" -commit "$(COMMIT)" -epoch "$
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test soak simulate race race-daemon race-passes lint fuzz cover bench pictures contract oracle release release-check clean
+.PHONY: help run build test quick soak simulate race race-daemon race-passes lint fuzz cover bench pictures contract oracle release release-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +43,10 @@ build: ## build bin/weir
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/weir
 
 test: ## all tests: no network, no credentials
-	$(GO) test -ldflags=-w ./...
+	$(GO) test $(TESTFLAGS) $(SLOW) ./...
+
+quick: ## the tests of the packages that take less than half a minute: make test has their results then
+	$(GO) test $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SLOW))")
 
 soak: ## the tests that take minutes: a daemon that lives for DAYS=2000 (RESTART=10 starts it again each ten days, LOG=file), three daemons that are killed for ten minutes over each engine, large fleets, EC2's own quotas and limits
 	WEIR_SOAK=1 WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_RESTART='$(RESTART)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 3h -run TestSoak ./cmd/weir/internal/simulate/
@@ -48,25 +58,27 @@ simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAY
 	WEIR_SIMULATE_PLANT='$(PLANT)' WEIR_SIMULATE_REPLAYS='$(REPLAYS)' WEIR_SIMULATE_SEEDS='$(SEEDS)' WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_FAULTS='$(FAULTS)' WEIR_SIMULATE_EVENTS='$(EVENTS)' WEIR_SIMULATE_DAEMONS='$(DAEMONS)' WEIR_SIMULATE_MEMBERS='$(MEMBERS)' WEIR_SIMULATE_HOURS='$(HOURS)' WEIR_SIMULATE_LEAVE='$(LEAVE)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 24h -run '$(if $(PLANT),TestPlantedFaultsAreFound/$(PLANT),$(if $(REPLAYS),TestASeedReplays,TestSimulate))' ./cmd/weir/internal/simulate/
 
 race: ## the concurrent packages under the race detector
-	$(GO) build -race ./...
+	$(GO) build -race ./cmd/weir/internal/... ./reconciler/... ./source/... ./status/...
 	@$(MAKE) --no-print-directory -j2 race-daemon race-passes
 
 race-daemon:
-	$(GO) test -race -short -skip '$(ALONE)' ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/coord/... ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
+	$(GO) test $(RACEFLAGS) -skip '$(ALONE)' ./cmd/weir/internal/app ./status/pulls ./source ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/coord/... ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
 
 race-passes:
-	$(GO) test -race -short -timeout 20m -skip '$(LONGFAULTS)|$(ALIKE)' ./reconciler/
-	$(GO) test -race -run 'Concurrent|Abandoned|TimeUp|Golden' ./render/...
+	$(GO) test $(RACEFLAGS) -skip '$(LONGFAULTS)|$(ALIKE)' ./reconciler/
+	$(GO) test -race -vet=off -run 'Concurrent|Abandoned|TimeUp|Golden' ./render/...
 
-lint: ## vet, formatting and the linters of .golangci.yml
+lint: ## formatting and the linters of .golangci.yml, of which govet has all that go vet has
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
-	$(GO) vet ./...
 	@if command -v golangci-lint >/dev/null 2>&1; then golangci-lint run ./...; else $(GO) run $(LINTER) run ./...; fi
 
 fuzz: ## each fuzzer of FUZZPKG for FUZZTIME
-	@set -e; for pkg in $$($(GO) list $(FUZZPKG)); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz' || true); do \
-	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$pkg; done; done
+	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; cache=$$($(GO) env GOCACHE)/fuzz; \
+	for pkg in $$($(GO) list $(FUZZPKG)); do \
+	  dir=$$($(GO) list -f '{{.Dir}}' $$pkg); grep -qs '^func Fuzz' "$$dir"/*_test.go || continue; \
+	  $(GO) test -c -vet=off -ldflags=-w -fuzz=. -o "$$tmp/fuzzers" $$pkg; \
+	  for f in $$(cd "$$dir" && "$$tmp/fuzzers" -test.list '^Fuzz'); do echo "$$pkg $$f"; \
+	    (cd "$$dir" && "$$tmp/fuzzers" -test.run '^$$' -test.fuzz "^$$f$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 1s -test.fuzzcachedir "$$cache/$$pkg"); done; done
 
 cover: ## coverage by package, and coverage.txt
 	$(GO) test -coverprofile=coverage.txt -coverpkg=./... ./... && $(GO) tool cover -func=coverage.txt | tail -1
