@@ -205,7 +205,9 @@ func others() map[string]drifts {
 var nothing = map[string]string{
 	"DeleteGroup": "what Git does not want is an orphan", "DeleteNodegroup": "what Git does not want is an orphan", "DeleteLaunchTemplate": "what Git does not want is an orphan",
 	"DeleteLaunchTemplateVersions": "pruning follows from a number", "CreateLaunchTemplateVersion": "TestDriftOfATemplateIsPutRight has versions deleted", "CancelRefresh": "a refresh of somebody else's is no change of what is wanted", "RollbackRefresh": "a stopped change goes back",
-	"DeleteHook": "a hook that Git never declared is left alone",
+	"HoldMachine":    "no plan has it: a machine that waits is looked after beside the steps",
+	"ReleaseMachine": "no plan has it: a machine that waits is looked after beside the steps",
+	"DeleteHook":     "a hook that Git never declared is left alone",
 }
 
 // Each managed member of a group has its test: a new member or a new action that

@@ -330,6 +330,9 @@ func Moving(r *plan.Report) bool {
 		}
 	}
 	for _, p := range r.Pools {
+		if len(p.Draining) > 0 {
+			return true
+		}
 		if resting[p.Namespace+"/"+p.Name] && p.Rollout == nil {
 			continue // looking again soon changes nothing
 		}

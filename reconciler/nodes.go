@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/drain"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
@@ -54,10 +55,14 @@ func nodesOf(ctx context.Context, w Workload) basis.Nodes {
 	// known.
 	out.APIServer, _ = w.Version(ctx)
 	for _, n := range list {
+		if n.ProviderID == "" {
+			out.Unnamed++
+		}
 		// aws:///eu-west-1a/i-0123456789abcdef0: Cluster API's machines of other
 		// clouds, and nodes whose cloud provider has not been there yet, are not ours.
 		if id, ours := strings.CutPrefix(n.ProviderID, "aws://"); ours {
-			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = basis.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Why: n.Why}
+			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = basis.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Why: n.Why,
+				Cordoned: n.Unschedulable, Draining: n.Annotations[drain.Annotation]}
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/drain"
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -97,6 +98,8 @@ type Desired struct {
 	Workload Workload
 	// Tokens is the same cluster where weir keeps join tokens in it, nil else.
 	Tokens jointoken.Cluster
+	// Drains is the same cluster where weir may move pods off its machines, nil else.
+	Drains drain.Cluster
 	// Ancestry compares commits of the target's source. Without it nothing is fenced.
 	Ancestry Ancestry
 	// Touched says that the commit changed what the target renders.

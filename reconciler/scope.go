@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/drain"
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -69,6 +70,8 @@ type Scope struct {
 	cancelled, cancelledBefore map[string]bool
 	// keepers keep join tokens, by target.
 	keepers map[string]tokenKeeper
+	// drainers drain machines, by target; only passes use them.
+	drainers map[string]*drain.Drainer
 	// left are the turns that the last pass did not come to, by poolKey. Passes alone
 	// use it.
 	left map[string]bool
@@ -184,6 +187,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		s.mu.Lock()
 		s.looks.begin(&state, targets)
 		s.mu.Unlock()
+		s.drain(ctx, targets, inputs, reports, &state)
 		s.applyAll(ctx, reports)
 		for i, r := range reports {
 			addUnknownNames(ctx, targets[i], r)

@@ -225,7 +225,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 func (f *policyFlags) ofFlags() (out []iampolicy.RolePolicy) {
 	scope := iampolicy.Scope{
 		Partition: iampolicy.PartitionOf(f.regions[0]), Account: f.account, Regions: f.regions, Instance: f.instance,
-		KMSKeys: f.kmsKeys, SSMPrefixes: f.ssmPrefixes, Alarms: true, Adopt: f.adopt, From: f.from,
+		KMSKeys: f.kmsKeys, SSMPrefixes: f.ssmPrefixes, Alarms: true, Drains: true, Adopt: f.adopt, From: f.from,
 	}
 	for _, arn := range f.passRoles {
 		scope.Pass(arn)

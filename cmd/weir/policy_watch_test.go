@@ -93,7 +93,7 @@ func fits(t *testing.T, script string, calls []asked) {
 		owner, next := a.context["aws:ResourceTag/weir.dev/owner"], a.context["aws:RequestTag/weir.dev/owner"]
 		scope := iampolicy.Scope{
 			Partition: "aws", Account: "000000000000", Regions: []string{a.context["aws:RequestedRegion"]}, Instance: cmp.Or(next, owner),
-			Parameters: []string{"*"}, Alarms: true, Adopt: strings.Contains(script, "adopt"),
+			Parameters: []string{"*"}, Alarms: true, Drains: true, Adopt: strings.Contains(script, "adopt"),
 		}
 		if next != "" && owner != next && scope.Adopt {
 			scope.From = owner

@@ -43,7 +43,7 @@ func joins(d *reconciler.Desired, file string, cluster *workload.Cluster, err er
 		d.Tokens = unreachable{"the kubeconfig " + file + " cannot be used"}
 		return
 	}
-	d.Workload, d.Tokens = cluster, cluster
+	d.Workload, d.Tokens, d.Drains = cluster, cluster, cluster
 }
 
 // cluster is the client of a kubeconfig file. It stays the same while what it is

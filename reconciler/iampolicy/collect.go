@@ -22,6 +22,7 @@ func (s *Scope) Collect(set *intent.Set) (notes []string) {
 		if g := p.Group; g != nil {
 			hooks = g.LifecycleHooks
 			s.pass(g.Options.ServiceLinkedRoleARN, AutoScaling)
+			s.Drains = s.Drains || g.Drainer != nil
 			s.Alarms = s.Alarms || g.Refresh.AlarmSpecification != nil
 		}
 		if n := p.Nodegroup; n != nil {

@@ -10,7 +10,7 @@ import (
 func wide() Scope {
 	s := Scope{
 		Partition: "aws", Account: "123456789012", Regions: []string{"eu-west-1", "us-east-1", "eu-west-1"}, Instance: "prod",
-		KMSKeys: []string{"arn:aws:kms:eu-west-1:123456789012:key/k"}, SSMPrefixes: []string{"/weir/"}, Parameters: []string{"/images/web"}, Alarms: true, Adopt: true, From: "old",
+		KMSKeys: []string{"arn:aws:kms:eu-west-1:123456789012:key/k"}, SSMPrefixes: []string{"/weir/"}, Parameters: []string{"/images/web"}, Alarms: true, Drains: true, Adopt: true, From: "old",
 		AssumeRoles: []string{"arn:aws:iam::123456789012:role/b", "arn:aws:iam::123456789012:role/a"},
 	}
 	s.Pass("arn:aws:iam::123456789012:role/nodes")

@@ -11,6 +11,7 @@ type operation struct {
 var operations = []operation{
 	{"autoscaling:AttachTrafficSources", are(ownGroups)},
 	{"autoscaling:CancelInstanceRefresh", are(ownGroups)},
+	{"autoscaling:CompleteLifecycleAction", are(drainGroups)},
 	{"autoscaling:CreateAutoScalingGroup", are(makeOwn)},
 	{"autoscaling:CreateOrUpdateTags", are(ownGroups, groupsOfNodegroups, adoptGroups, takeGroups)},
 	{"autoscaling:DeleteAutoScalingGroup", are(ownGroups)},
@@ -26,6 +27,7 @@ var operations = []operation{
 	{"autoscaling:EnableMetricsCollection", are(ownGroups)},
 	{"autoscaling:PutLifecycleHook", are(ownGroups)},
 	{"autoscaling:PutWarmPool", are(ownGroups)},
+	{"autoscaling:RecordLifecycleActionHeartbeat", are(drainGroups)},
 	{"autoscaling:ResumeProcesses", are(ownGroups)},
 	{"autoscaling:RollbackInstanceRefresh", are(ownGroups)},
 	{"autoscaling:StartInstanceRefresh", are(ownGroups)},

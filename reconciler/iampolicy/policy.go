@@ -102,6 +102,8 @@ type Scope struct {
 	Parameters []string
 	// Alarms says that refreshes name alarms of CloudWatch.
 	Alarms bool
+	// Drains says that weir drains machines of groups.
+	Drains bool
 	// Adopt allows to put weir's tags on what has no owner yet.
 	Adopt bool
 	// From is the owner from whom resources are taken over, empty for none.

@@ -144,6 +144,7 @@ var (
 	}}
 
 	ownGroups          = rule{"ChangeOwnGroups", writing, groups, owned}
+	drainGroups        = rule{"ChangeOwnGroups", writing, where(func(s Scope) bool { return s.Drains }, groups), owned}
 	groupsOfNodegroups = rule{"TagGroupsOfNodegroups", writing, groups, func(s Scope) Condition {
 		c := unowned(s)
 		c["Null"]["aws:ResourceTag/eks:nodegroup-name"] = []string{"false"}

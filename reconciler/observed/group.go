@@ -28,6 +28,9 @@ func (i Instance) Coming() bool { return strings.HasPrefix(i.LifecycleState, "Pe
 // AwaitsHook reports whether a lifecycle hook keeps the instance out of service.
 func (i Instance) AwaitsHook() bool { return i.LifecycleState == "Pending:Wait" }
 
+// AwaitsEnd says that something is to complete a terminating lifecycle hook.
+func (i Instance) AwaitsEnd() bool { return i.LifecycleState == "Terminating:Wait" }
+
 // Lacks reports whether the group has fewer instances, on their way or in service, than it wants.
 func (g Group) Lacks() bool {
 	return g.count(Instance.Counts) < g.DesiredInstances()

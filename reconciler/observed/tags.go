@@ -144,6 +144,11 @@ const TagAdopted = "weir.dev/adopted"
 // drops their lifecycle actions.
 const TagDelete = OwnTagPrefix + "delete"
 
+// TagDrainer says how weir drains the machines of a group, in the words of
+// intent.Drainer.Text: what drains goes by what AWS holds, so that a group is drained, too,
+// that Git has dropped and that is scaled to zero.
+const TagDrainer = OwnTagPrefix + "drainer"
+
 const (
 	// TagRevision is the commit that a resource's tags were last written from.
 	TagRevision = "weir.dev/revision"

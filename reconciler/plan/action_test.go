@@ -20,7 +20,7 @@ func TestAnActionKeepsWhatItSaysOfItself(t *testing.T) {
 		step.CreateGroup{Group: observed.Group{Template: ref, Tags: group}}, step.UpdateGroup{Name: "g", Template: &ref}, step.UpdateGroup{Name: "g"},
 		step.StartRefresh{Group: "g", Template: ref}, step.CancelRefresh{Group: "g"}, step.RollbackRefresh{Group: "g"}, step.TagGroup{Group: "g", Put: group}, step.DeleteGroup{Name: "g"},
 		step.SetProcesses{Group: "g"}, step.SetTrafficSources{Group: "g"}, step.PutWarmPool{Group: "g"}, step.DeleteWarmPool{Group: "g"}, step.SetMetrics{Group: "g"},
-		step.PutHook{Group: "g"}, step.DeleteHook{Group: "g"}, step.CreateNodegroup{Nodegroup: observed.Nodegroup{Template: ref, Tags: tags}},
+		step.PutHook{Group: "g"}, step.DeleteHook{Group: "g"}, step.HoldMachine{Group: "g"}, step.ReleaseMachine{Group: "g"}, step.CreateNodegroup{Nodegroup: observed.Nodegroup{Template: ref, Tags: tags}},
 		step.UpdateNodegroupConfig{NodegroupName: name}, step.UpdateNodegroupVersion{NodegroupName: name, Template: &ref}, step.TagNodegroup{NodegroupName: name, Put: tags},
 		step.DeleteNodegroup{NodegroupName: name},
 	} {

@@ -89,11 +89,33 @@ type PoolStatus struct {
 	// LastRollout is the newest instance refresh or nodegroup update, moving or
 	// ended, where this pass had a reason to read it.
 	LastRollout *RolloutStatus `json:"lastRollout,omitempty"`
+	// Draining are the machines that wait until weir has moved their pods away.
+	Draining []Draining `json:"draining,omitempty"`
 	// Converged says that AWS matches Git and nothing moves.
 	Converged bool `json:"converged"`
 	// LastSeen is when the pool was as this says, where the last pass could not tell,
 	// because its commit does not render or AWS does not answer; zero where it could.
 	LastSeen time.Time `json:"lastSeen,omitzero"`
+}
+
+// Draining is a machine that is to end, and waits until its pods have gone.
+type Draining struct {
+	Instance string `json:"instance"`
+	Node     string `json:"node,omitempty"`
+	// Since is when it began, Until when the machine goes whatever is left of its pods.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// PodsLeft is how many pods have not gone, Pods names some of them.
+	PodsLeft int           `json:"podsLeft"`
+	Pods     []DrainingPod `json:"pods,omitempty"`
+	// Why is what else keeps the machine.
+	Why string `json:"why,omitempty"`
+}
+
+// DrainingPod is a pod that has not gone yet, and what keeps it.
+type DrainingPod struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
 }
 
 // NodeRef is a reference to a node of the workload cluster.

@@ -89,6 +89,12 @@ func (a DeleteGroup) About() About { return About{Group: a.Name, Ends: true} }
 // About is the group with the hook.
 func (a PutHook) About() About { return About{Group: a.Group} }
 
+// About is the group of the machine that is held.
+func (a HoldMachine) About() About { return About{Group: a.Group} }
+
+// About is the group of the machine that goes.
+func (a ReleaseMachine) About() About { return About{Group: a.Group} }
+
 // About is the group that loses the hook.
 func (a DeleteHook) About() About { return About{Group: a.Group, Ends: true} }
 

@@ -15,3 +15,16 @@ type DeleteHook struct {
 	Group string
 	Name  string
 }
+
+// HoldMachine asks AWS to wait longer for the answer to a lifecycle action: the heartbeat
+// of who works on it.
+type HoldMachine struct {
+	Group, Hook, Instance string
+}
+
+// ReleaseMachine answers a lifecycle action.
+type ReleaseMachine struct {
+	Group, Hook, Instance string
+	// Result is CONTINUE or ABANDON.
+	Result string
+}

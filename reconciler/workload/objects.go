@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +50,9 @@ type Node struct {
 	ReadySince time.Time
 	// Why is the condition's reason and message where it is not True.
 	Why string
+	// Unschedulable says that it takes no further pods.
+	Unschedulable bool
+	Annotations   map[string]string
 }
 
 func secretOf(o *corev1.Secret) Secret {
@@ -56,7 +60,7 @@ func secretOf(o *corev1.Secret) Secret {
 }
 
 func nodeOf(o *corev1.Node) Node {
-	n := Node{Name: o.Name, UID: string(o.UID), ProviderID: o.Spec.ProviderID}
+	n := Node{Name: o.Name, UID: string(o.UID), ProviderID: o.Spec.ProviderID, Unschedulable: o.Spec.Unschedulable, Annotations: o.Annotations}
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			n.Ready, n.ReadySince = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
@@ -240,7 +244,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	case len(text) > bodyLimit:
 		return nil, &Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d MiB", bodyLimit>>20)}
 	case resp.StatusCode/100 != 2: // a redirect too: credentials go to the configured server and nowhere else
-		return nil, refusal(resp.StatusCode, text, req.Method == http.MethodPost)
+		return nil, refusal(resp.StatusCode, text, req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/secrets"))
 	}
 	if items, all := objectsIn(text); items > mostObjects || all > mostInside {
 		return nil, &Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d objects", mostObjects)}
@@ -297,9 +301,18 @@ func refusal(status int, text []byte, secret bool) *Error {
 		Kind    string `json:"kind"`
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
+		Details struct {
+			Causes []metav1.StatusCause `json:"causes"`
+		} `json:"details"`
 	}
 	if json.Unmarshal(text, &said) != nil || said.Kind != "Status" {
 		return e
+	}
+	for _, cause := range said.Details.Causes {
+		if cause.Type == policyv1.DisruptionBudgetCause && status == http.StatusTooManyRequests {
+			// The message says that, the cause which budget it is.
+			e.Kind, said.Message = Budget, cause.Message
+		}
 	}
 	if secret && e.Kind != Forbidden && e.Kind != Unauthorized {
 		said.Message = said.Reason

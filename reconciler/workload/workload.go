@@ -1,6 +1,7 @@
 // Package workload is a client of the Kubernetes cluster that a target's machines
-// join: Secrets, for the join tokens that weir keeps there, and Nodes, to tell which
-// machines have joined. It is client-go's, with the core API's types alone.
+// join: Secrets, for the join tokens that weir keeps there, Nodes, to tell which
+// machines have joined, and Pods, to be moved off machines that end. It is client-go's,
+// with the types of the core API and of policies alone.
 //
 // Its own part are the things that a client in a process that may write to AWS must not
 // do. Nothing in a kubeconfig runs code: Load lists what it refuses. The transport is
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -101,11 +103,12 @@ func (k *Kubeconfig) Open() (*Cluster, error) {
 	return c, nil
 }
 
-// The core API's types, and no others.
+// The types of the core API and of policies, and no others.
 var (
 	scheme = func() *runtime.Scheme {
 		s := runtime.NewScheme()
 		utilruntime.Must(corev1.AddToScheme(s))
+		utilruntime.Must(policyv1.AddToScheme(s))
 		return s
 	}()
 	codecs     = serializer.NewCodecFactory(scheme)

@@ -14,6 +14,9 @@ type Group struct {
 	SuspendedProcesses []Process `json:"suspendedProcesses,omitempty"`
 	// LifecycleHooks are sorted by name.
 	LifecycleHooks []LifecycleHook `json:"lifecycleHooks,omitempty"`
+	// Drainer drains machines before they end; nil for nobody. Its hook is among
+	// LifecycleHooks.
+	Drainer *Drainer `json:"drainer,omitempty"`
 	// Tags are put on the group, none of them propagated at launch.
 	Tags map[string]string `json:"tags,omitempty"`
 }

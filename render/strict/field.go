@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Field is one field of a struct, as its tags say:
@@ -103,6 +104,12 @@ func setDefault(v reflect.Value, text string) {
 		v.SetString(text)
 	case reflect.Bool:
 		v.SetBool(text == "true")
+	case reflect.Int64:
+		if d, err := time.ParseDuration(text); err == nil && v.Type() == reflect.TypeFor[time.Duration]() {
+			v.SetInt(int64(d))
+			return
+		}
+		fallthrough
 	default:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {

@@ -28,6 +28,7 @@ type poolPage struct {
 	Types         []linkedCount
 	Nodes         []string
 	MoreNodes     int
+	Draining      []drainingView
 	Machines      []machineView
 	MoreMach      int
 	Versions      []versionView
@@ -43,6 +44,13 @@ type poolPage struct {
 type linkedCount struct {
 	Name  string
 	Count int
+}
+
+// drainingView is a machine that is drained.
+type drainingView struct {
+	plan.Draining
+	Began, Ends moment
+	More        int // pods that are not named
 }
 
 // machineView is an instance, as its provider id says.
@@ -118,6 +126,9 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 		v.Nodes = append(v.Nodes, n.Name)
 	}
 	v.MoreNodes = len(p.NodeRefs) - len(v.Nodes)
+	for _, d := range p.Draining[:min(len(p.Draining), shownMachines)] {
+		v.Draining = append(v.Draining, drainingView{Draining: d, Began: w.moment(d.Since), Ends: w.moment(d.Until), More: d.PodsLeft - len(d.Pods)})
+	}
 	if r := t.Last; r != nil {
 		v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return events.ObjectPool(r, d.Object) != key }), l, r.Revision)
 		if r.Plan != nil {

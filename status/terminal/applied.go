@@ -133,12 +133,28 @@ func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 	p.table([]column{{"TARGET", 0}, {"LAUNCH CONFIG", 0}, {"READY", 1}, {"NEWEST", 2}, {"POOLS", 0}}, rows)
 }
 
+// draining says how many machines wait for their pods to go, and which pod is the first.
+func draining(s plan.PoolStatus) string {
+	if len(s.Draining) == 0 {
+		return ""
+	}
+	text := ", drains " + wording.Count(len(s.Draining), "machine")
+	for _, d := range s.Draining {
+		if len(d.Pods) > 0 {
+			return text + ": " + wording.Clean(d.Pods[0].Name+": "+d.Pods[0].Why)
+		}
+	}
+	return text
+}
+
 func note(s plan.PoolStatus) string {
 	switch {
 	case s.FailureMessage != "":
 		return wording.Clean(s.FailureMessage)
 	case s.Rollout != nil:
-		return rollout(*s.Rollout)
+		return rollout(*s.Rollout) + draining(s)
+	case len(s.Draining) > 0:
+		return strings.TrimPrefix(draining(s), ", ")
 	case s.Converged:
 		return "converged"
 	}

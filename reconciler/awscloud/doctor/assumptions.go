@@ -59,6 +59,7 @@ var assumptions = []assumption{
 	{name: "warm-pool-metrics", needs: applies},
 	{name: "traffic-source-type", never: "a visit attaches no target group"},
 	{name: "unit-of-capacity", needs: applies},
+	{name: "lifecycle-action-gone", never: "a visit keeps no machine at a lifecycle hook"},
 	{name: "retained-states", needs: reads, absent: "no machine is retained"},
 	{name: "unpublished-limits", never: "a visit does not call until AWS throttles it; weir_aws_calls_total of a daemon shows it"},
 

@@ -37,47 +37,51 @@ func OfEC2(c *ec2.Client) EC2Calls {
 
 // AutoScalingCalls are those of Auto Scaling.
 type AutoScalingCalls struct {
-	AttachTrafficSources     func(context.Context, *autoscaling.AttachTrafficSourcesInput, ...func(*autoscaling.Options)) (*autoscaling.AttachTrafficSourcesOutput, error)
-	CancelInstanceRefresh    func(context.Context, *autoscaling.CancelInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.CancelInstanceRefreshOutput, error)
-	CreateAutoScalingGroup   func(context.Context, *autoscaling.CreateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.CreateAutoScalingGroupOutput, error)
-	CreateOrUpdateTags       func(context.Context, *autoscaling.CreateOrUpdateTagsInput, ...func(*autoscaling.Options)) (*autoscaling.CreateOrUpdateTagsOutput, error)
-	DeleteAutoScalingGroup   func(context.Context, *autoscaling.DeleteAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteAutoScalingGroupOutput, error)
-	DeleteLifecycleHook      func(context.Context, *autoscaling.DeleteLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteLifecycleHookOutput, error)
-	DeleteTags               func(context.Context, *autoscaling.DeleteTagsInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error)
-	DeleteWarmPool           func(context.Context, *autoscaling.DeleteWarmPoolInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteWarmPoolOutput, error)
-	DetachTrafficSources     func(context.Context, *autoscaling.DetachTrafficSourcesInput, ...func(*autoscaling.Options)) (*autoscaling.DetachTrafficSourcesOutput, error)
-	DisableMetricsCollection func(context.Context, *autoscaling.DisableMetricsCollectionInput, ...func(*autoscaling.Options)) (*autoscaling.DisableMetricsCollectionOutput, error)
-	EnableMetricsCollection  func(context.Context, *autoscaling.EnableMetricsCollectionInput, ...func(*autoscaling.Options)) (*autoscaling.EnableMetricsCollectionOutput, error)
-	PutLifecycleHook         func(context.Context, *autoscaling.PutLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.PutLifecycleHookOutput, error)
-	PutWarmPool              func(context.Context, *autoscaling.PutWarmPoolInput, ...func(*autoscaling.Options)) (*autoscaling.PutWarmPoolOutput, error)
-	RollbackInstanceRefresh  func(context.Context, *autoscaling.RollbackInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.RollbackInstanceRefreshOutput, error)
-	ResumeProcesses          func(context.Context, *autoscaling.ResumeProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.ResumeProcessesOutput, error)
-	StartInstanceRefresh     func(context.Context, *autoscaling.StartInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.StartInstanceRefreshOutput, error)
-	SuspendProcesses         func(context.Context, *autoscaling.SuspendProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.SuspendProcessesOutput, error)
-	UpdateAutoScalingGroup   func(context.Context, *autoscaling.UpdateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.UpdateAutoScalingGroupOutput, error)
+	AttachTrafficSources           func(context.Context, *autoscaling.AttachTrafficSourcesInput, ...func(*autoscaling.Options)) (*autoscaling.AttachTrafficSourcesOutput, error)
+	CancelInstanceRefresh          func(context.Context, *autoscaling.CancelInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.CancelInstanceRefreshOutput, error)
+	CompleteLifecycleAction        func(context.Context, *autoscaling.CompleteLifecycleActionInput, ...func(*autoscaling.Options)) (*autoscaling.CompleteLifecycleActionOutput, error)
+	CreateAutoScalingGroup         func(context.Context, *autoscaling.CreateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.CreateAutoScalingGroupOutput, error)
+	CreateOrUpdateTags             func(context.Context, *autoscaling.CreateOrUpdateTagsInput, ...func(*autoscaling.Options)) (*autoscaling.CreateOrUpdateTagsOutput, error)
+	DeleteAutoScalingGroup         func(context.Context, *autoscaling.DeleteAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteAutoScalingGroupOutput, error)
+	DeleteLifecycleHook            func(context.Context, *autoscaling.DeleteLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteLifecycleHookOutput, error)
+	DeleteTags                     func(context.Context, *autoscaling.DeleteTagsInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error)
+	DeleteWarmPool                 func(context.Context, *autoscaling.DeleteWarmPoolInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteWarmPoolOutput, error)
+	DetachTrafficSources           func(context.Context, *autoscaling.DetachTrafficSourcesInput, ...func(*autoscaling.Options)) (*autoscaling.DetachTrafficSourcesOutput, error)
+	DisableMetricsCollection       func(context.Context, *autoscaling.DisableMetricsCollectionInput, ...func(*autoscaling.Options)) (*autoscaling.DisableMetricsCollectionOutput, error)
+	EnableMetricsCollection        func(context.Context, *autoscaling.EnableMetricsCollectionInput, ...func(*autoscaling.Options)) (*autoscaling.EnableMetricsCollectionOutput, error)
+	PutLifecycleHook               func(context.Context, *autoscaling.PutLifecycleHookInput, ...func(*autoscaling.Options)) (*autoscaling.PutLifecycleHookOutput, error)
+	PutWarmPool                    func(context.Context, *autoscaling.PutWarmPoolInput, ...func(*autoscaling.Options)) (*autoscaling.PutWarmPoolOutput, error)
+	RecordLifecycleActionHeartbeat func(context.Context, *autoscaling.RecordLifecycleActionHeartbeatInput, ...func(*autoscaling.Options)) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error)
+	RollbackInstanceRefresh        func(context.Context, *autoscaling.RollbackInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.RollbackInstanceRefreshOutput, error)
+	ResumeProcesses                func(context.Context, *autoscaling.ResumeProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.ResumeProcessesOutput, error)
+	StartInstanceRefresh           func(context.Context, *autoscaling.StartInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.StartInstanceRefreshOutput, error)
+	SuspendProcesses               func(context.Context, *autoscaling.SuspendProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.SuspendProcessesOutput, error)
+	UpdateAutoScalingGroup         func(context.Context, *autoscaling.UpdateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.UpdateAutoScalingGroupOutput, error)
 }
 
 // OfAutoScaling takes them from a client.
 func OfAutoScaling(c *autoscaling.Client) AutoScalingCalls {
 	return AutoScalingCalls{
-		AttachTrafficSources:     c.AttachTrafficSources,
-		CancelInstanceRefresh:    c.CancelInstanceRefresh,
-		CreateAutoScalingGroup:   c.CreateAutoScalingGroup,
-		CreateOrUpdateTags:       c.CreateOrUpdateTags,
-		DeleteAutoScalingGroup:   c.DeleteAutoScalingGroup,
-		DeleteLifecycleHook:      c.DeleteLifecycleHook,
-		DeleteTags:               c.DeleteTags,
-		DeleteWarmPool:           c.DeleteWarmPool,
-		DetachTrafficSources:     c.DetachTrafficSources,
-		DisableMetricsCollection: c.DisableMetricsCollection,
-		EnableMetricsCollection:  c.EnableMetricsCollection,
-		PutLifecycleHook:         c.PutLifecycleHook,
-		PutWarmPool:              c.PutWarmPool,
-		RollbackInstanceRefresh:  c.RollbackInstanceRefresh,
-		ResumeProcesses:          c.ResumeProcesses,
-		StartInstanceRefresh:     c.StartInstanceRefresh,
-		SuspendProcesses:         c.SuspendProcesses,
-		UpdateAutoScalingGroup:   c.UpdateAutoScalingGroup,
+		AttachTrafficSources:           c.AttachTrafficSources,
+		CancelInstanceRefresh:          c.CancelInstanceRefresh,
+		CompleteLifecycleAction:        c.CompleteLifecycleAction,
+		CreateAutoScalingGroup:         c.CreateAutoScalingGroup,
+		CreateOrUpdateTags:             c.CreateOrUpdateTags,
+		DeleteAutoScalingGroup:         c.DeleteAutoScalingGroup,
+		DeleteLifecycleHook:            c.DeleteLifecycleHook,
+		DeleteTags:                     c.DeleteTags,
+		DeleteWarmPool:                 c.DeleteWarmPool,
+		DetachTrafficSources:           c.DetachTrafficSources,
+		DisableMetricsCollection:       c.DisableMetricsCollection,
+		EnableMetricsCollection:        c.EnableMetricsCollection,
+		PutLifecycleHook:               c.PutLifecycleHook,
+		PutWarmPool:                    c.PutWarmPool,
+		RecordLifecycleActionHeartbeat: c.RecordLifecycleActionHeartbeat,
+		RollbackInstanceRefresh:        c.RollbackInstanceRefresh,
+		ResumeProcesses:                c.ResumeProcesses,
+		StartInstanceRefresh:           c.StartInstanceRefresh,
+		SuspendProcesses:               c.SuspendProcesses,
+		UpdateAutoScalingGroup:         c.UpdateAutoScalingGroup,
 	}
 }
 

@@ -125,6 +125,10 @@ func (x *Executor) execute(ctx context.Context, a step.Action) (step.Result, err
 		return step.Result{}, x.putHook(ctx, a)
 	case step.DeleteHook:
 		return step.Result{}, x.deleteHook(ctx, a)
+	case step.HoldMachine:
+		return step.Result{}, x.holdMachine(ctx, a)
+	case step.ReleaseMachine:
+		return step.Result{}, x.releaseMachine(ctx, a)
 	case step.CreateNodegroup:
 		return step.Result{}, x.createNodegroup(ctx, a)
 	case step.UpdateNodegroupConfig:

@@ -48,3 +48,21 @@ func (x *Executor) deleteHook(ctx context.Context, a step.DeleteHook) error {
 	}
 	return e
 }
+
+// holdMachine gives AWS a heartbeat. It is done as often as it is asked for.
+func (x *Executor) holdMachine(ctx context.Context, a step.HoldMachine) error {
+	_, err := x.autoscaling.RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
+		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Hook), InstanceId: aws.String(a.Instance),
+	})
+	return sdk.AsError("autoscaling", "RecordLifecycleActionHeartbeat", err)
+}
+
+// releaseMachine answers a lifecycle action. AWS refuses an answer to one that has ended,
+// as it does a heartbeat: who asked first is for the caller to know.
+// Assumed of AWS: lifecycle-action-gone.
+func (x *Executor) releaseMachine(ctx context.Context, a step.ReleaseMachine) error {
+	_, err := x.autoscaling.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
+		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Hook), InstanceId: aws.String(a.Instance), LifecycleActionResult: aws.String(a.Result),
+	})
+	return sdk.AsError("autoscaling", "CompleteLifecycleAction", err)
+}

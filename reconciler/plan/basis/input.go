@@ -67,6 +67,8 @@ type Nodes struct {
 	// APIServer is the Kubernetes version of the cluster's API server, such as
 	// "v1.33.4"; empty where it could not be read.
 	APIServer string
+	// Unnamed is how many nodes have no provider id.
+	Unnamed int
 	// Err says why the nodes could not be read; ByInstance is then empty.
 	Err error
 }
@@ -80,6 +82,10 @@ type Node struct {
 	Since time.Time
 	// Why is the cluster's reason where it is not ready.
 	Why string
+	// Cordoned says that it takes no further pods, Draining is what its annotation says of
+	// who drains it.
+	Cordoned bool
+	Draining string
 }
 
 // Policy is the configuration of one target.

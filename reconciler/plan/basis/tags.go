@@ -102,7 +102,7 @@ func MissingTags(want, have map[string]string) (put map[string]string, remove []
 	}
 	marks := have[observed.TagKeys]
 	for k := range have {
-		if _, wanted := want[k]; !wanted && (k == observed.TagPrune || k == observed.TagDelete || k == observed.TagKeep || k == observed.TagPool || k == observed.TagLaunchConfig || observed.Marked(marks, k)) {
+		if _, wanted := want[k]; !wanted && (k == observed.TagPrune || k == observed.TagDelete || k == observed.TagDrainer || k == observed.TagKeep || k == observed.TagPool || k == observed.TagLaunchConfig || observed.Marked(marks, k)) {
 			remove = append(remove, k)
 		}
 	}

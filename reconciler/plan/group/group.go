@@ -33,6 +33,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		return
 	}
 	c.OneVPC(pool, subnets)
+	c.drains(pool)
 	observed, found := c.In.State.Groups[g.Name]
 	if !found && !c.In.State.Absent.Groups[g.Name] {
 		c.Needs.GroupNames = append(c.Needs.GroupNames, g.Name)
@@ -119,6 +120,9 @@ func groupTags(in basis.Input, pool *intent.Pool) map[string]string {
 	tags := in.Policy.AllTags(pool, pool.Group.Tags)
 	if pool.Drain {
 		tags[observed.TagDelete] = basis.DeleteDrain
+	}
+	if d := pool.Group.Drainer; d != nil {
+		tags[observed.TagDrainer] = d.Text()
 	}
 	return tags
 }

@@ -2,6 +2,7 @@ package group
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
@@ -125,7 +126,35 @@ func hookStep(pool *intent.Pool, group, why string, changes []step.Change, do st
 }
 
 func hookChange(pool *intent.Pool, field string, from, to any) step.Change {
-	return step.Change{Field: "lifecycleHooks." + field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+	ch := step.Change{Field: "lifecycleHooks." + field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec", "lifecycleHooks"}}
+	if name, _, _ := strings.Cut(field, "."); name == intent.DrainHook && pool.Options.Kind != "" {
+		ch.Object, ch.Path = pool.Options, intent.Path{"spec", "drainer"}
+	}
+	return ch
+}
+
+// drains refuses a drainer that nobody could be: machines would wait for it in vain, or
+// be let go with their pods because another cluster has no node of theirs.
+func (c Planner) drains(pool *intent.Pool) {
+	if pool.Group.Drainer == nil {
+		return
+	}
+	if c.In.Policy.JoinTokens.Prefix == "" {
+		how := "give the target a kubeconfigFile"
+		if c.In.Policy.JoinTokens.Once {
+			how = "add --kubeconfig FILE, the kubeconfig of the cluster that they join"
+		}
+		c.Blockf(pool, intent.Path{"spec", "drainer"}, "drainer-unreachable", "weir cannot drain the machines of pool "+pool.Key.String()+": it has no access to their cluster", how+"; or remove spec.drainer from "+pool.Options.String())
+		return
+	}
+	for i := range c.In.Set.Pools {
+		other := &c.In.Set.Pools[i]
+		if other.ClusterKey != pool.ClusterKey && other.Group != nil && other.Group.Drainer != nil {
+			c.Blockf(pool, intent.Path{"spec", "drainer"}, "drainer-clusters", "weir cannot drain the machines of pool "+pool.Key.String()+": the target has pools with a drainer in cluster "+pool.ClusterKey.String()+" and in cluster "+other.ClusterKey.String()+", and its kubeconfig is of one",
+				"give each cluster a target of its own")
+			return
+		}
+	}
 }
 
 // hookChanges compares two hooks of one name, defaults filled in. clears says that

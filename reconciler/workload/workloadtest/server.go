@@ -1,6 +1,7 @@
-// Package workloadtest is an API server with Secrets, Nodes and one ConfigMap,
-// for tests: it speaks the core API's JSON over TLS, checks the bearer token,
-// pages its lists, and fails where a test asks for it.
+// Package workloadtest is an API server with Secrets, Nodes, Pods, PodDisruptionBudgets
+// and one ConfigMap, for tests: it speaks the API's JSON over TLS, checks the bearer
+// token, pages its lists, evicts pods as budgets let it, and fails where a test asks for
+// it.
 package workloadtest
 
 import (
@@ -50,10 +51,14 @@ type Server struct {
 	mu      sync.Mutex
 	secrets map[string]object // by namespace/name
 	nodes   map[string]object
-	faults  []*Fault
-	log     []string
-	uid     int
-	clock   func() time.Time
+	pods    map[string]object
+	budgets map[string]object
+	// ignore are pods whose kubelet does not end them.
+	ignore map[string]bool
+	faults []*Fault
+	log    []string
+	uid    int
+	clock  func() time.Time
 	// page is the server's own limit for a page, as a server may have one.
 	page    int
 	expired bool
@@ -63,7 +68,7 @@ type object = map[string]any
 
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
-	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, clock: time.Now}
+	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, pods: map[string]object{}, budgets: map[string]object{}, ignore: map[string]bool{}, clock: time.Now}
 	s.http = httptest.NewTLSServer(http.HandlerFunc(s.serve))
 	s.http.Config.ErrorLog = nil
 	t.Cleanup(s.http.Close)
@@ -279,6 +284,9 @@ func (s *Server) answer(r *http.Request, body []byte) (int, object) {
 	if r.URL.Path == "/version" {
 		return http.StatusOK, object{"major": "1", "minor": "34", "gitVersion": "v1.34.2"}
 	}
+	if r.URL.Path == "/apis/policy/v1/poddisruptionbudgets" && r.Method == http.MethodGet {
+		return s.allBudgets(r)
+	}
 	rest, ok := strings.CutPrefix(r.URL.Path, "/api/v1/")
 	if !ok {
 		return refuse(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
@@ -287,6 +295,9 @@ func (s *Server) answer(r *http.Request, body []byte) (int, object) {
 		return s.list("Node", s.nodes, "", r)
 	}
 	parts := strings.Split(rest, "/")
+	if status, out := s.workloads(parts, r, body); status != 0 {
+		return status, out
+	}
 	if len(parts) == 4 && parts[0] == "namespaces" && parts[2] == "configmaps" && r.Method == http.MethodGet {
 		if parts[1]+"/"+parts[3] == "kube-public/cluster-info" {
 			return http.StatusOK, object{"data": object{"kubeconfig": s.clusterInfo()}}
@@ -391,7 +402,7 @@ func (s *Server) list(kind string, from map[string]object, namespace string, r *
 	q := r.URL.Query()
 	var names []string
 	for key, o := range from {
-		if ns, _, _ := strings.Cut(key, "/"); ns == namespace && selected(o, q.Get("labelSelector")) {
+		if ns, _, _ := strings.Cut(key, "/"); (ns == namespace || namespace == everywhere) && selected(o, q.Get("labelSelector")) && bound(o, q.Get("fieldSelector")) {
 			names = append(names, key)
 		}
 	}

@@ -128,6 +128,10 @@ func (b *Builder) applyPoolOptions(d *draft) {
 		b.applyTemplateOptions(d, o)
 		b.applyGroupOptions(d, o)
 		b.applyNodegroupOptions(d, o)
+		b.applyDrainer(d, o)
+		if d.Group != nil {
+			d.CheckRetention() // the drainer's hook counts, too
+		}
 	}
 	if d.LaunchConfig == nil || d.LaunchTemplate == nil {
 		return

@@ -18,6 +18,7 @@ type PoolOptionsSpec struct {
 	LaunchTemplate   *TemplateOptions  `json:"launchTemplate"`
 	AutoScalingGroup *GroupOptions     `json:"autoScalingGroup"`
 	Nodegroup        *NodegroupOptions `json:"nodegroup"`
+	Drainer          *DrainerOptions   `json:"drainer"`
 }
 
 // PoolReference names a pool in the namespace of the object that refers to it, or

@@ -73,8 +73,8 @@ func (d *Derived) Check(x *kinds.Index) {
 // CheckTagCount reports a resource that would carry more tags than AWS takes.
 func (d *Derived) CheckTagCount(tags map[string]string) {
 	n := len(tags) + ownTags
-	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.suspends(), d.KeepVersions > 0, d.Nodegroup != nil} {
-		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/suspended, weir.dev/keep-versions, weir.dev/cluster
+	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.suspends(), d.Group != nil && d.Group.Drainer != nil, d.KeepVersions > 0, d.Nodegroup != nil} {
+		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/suspended, weir.dev/drainer, weir.dev/keep-versions, weir.dev/cluster
 			n++
 		}
 	}

@@ -12,8 +12,9 @@ import (
 func checkPoolOptions(o *kinds.Decoded[kinds.PoolOptionsSpec], r kinds.Reporter) {
 	checkGroupOptions(r, o.Spec.AutoScalingGroup)
 	checkNodegroupOptions(r, o.Spec.Nodegroup)
+	checkDrainer(r, o.Spec.Drainer)
 	if kind := o.Spec.PoolRef.Kind; kinds.IsLaunchConfig(kind) {
-		for at, written := range map[string]bool{"autoScalingGroup": o.Spec.AutoScalingGroup != nil, "nodegroup": o.Spec.Nodegroup != nil} {
+		for at, written := range map[string]bool{"autoScalingGroup": o.Spec.AutoScalingGroup != nil, "nodegroup": o.Spec.Nodegroup != nil, "drainer": o.Spec.Drainer != nil} {
 			if written {
 				r.Error(path("spec", at), "not-allowed", "spec."+at+" is not allowed in options of an "+kind+", which is a launch template", "write it in a PoolOptions for each of its pools")
 			}

@@ -106,6 +106,7 @@ var otherKinds = []string{
 	"step-failed", "step-held", "drift-found", "drift-corrected", "drift-gone", "pool-failed", "pool-converged",
 	"target-failed", "target-recovered", "target-suspended", "target-resumed",
 	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started", "command-given",
+	"drain-deadline", "machine-drained", "machine-not-drained",
 	"join-tokens-renewed", "plan-approved", "plan-differs", "state-lost",
 	"fleet-rollout-began", "fleet-rollout-wave", "fleet-rollout-ended", "fleet-rollout-stopped",
 	"member-joined", "member-lost", "owner-changed", "owner-replaced", "owner-stuck", "owner-lost",
@@ -120,6 +121,7 @@ var levels = map[string]Level{
 	"refresh-cancelled":       Warning, "nodegroup-update-cancelled": Warning, "drift-found": Warning, "orphan-found": Warning,
 	"rollout-not-ready": Warning, "rollout-stopped": Error, "fleet-rollout-stopped": Error, "rollout-incomplete": Warning, "nodegroup-degraded": Warning, "versions-kept": Warning, "roles-differ": Warning,
 	"approval-wanted": Warning, "stray-found": Warning, "foreign-version-found": Warning, "plan-differs": Warning,
+	"drain-deadline": Warning, "machine-not-drained": Warning,
 	"member-lost": Warning, "owner-replaced": Warning, "owner-stuck": Warning, "owner-lost": Warning,
 }
 

@@ -120,6 +120,9 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 		if d.Tokens != nil && l.lease != nil {
 			d.Tokens = fencedTokens{d.Tokens, p.app, l.key}
 		}
+		if d.Drains != nil && l.lease != nil {
+			d.Drains = fencedDrains{d.Drains, p.app, l.key}
+		}
 		d.Policy.Gates.Rollouts = p.permits(d, governors)
 		if g := governors[d.Source]; g != nil && len(d.Policy.Gates.Rollouts) > 0 {
 			d.Policy.Gates.Alarms = g.Alarms()

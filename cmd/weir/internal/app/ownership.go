@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/drain"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 	"github.com/weir-gitops/weir/reconciler/jointoken"
@@ -287,7 +288,29 @@ func (t fencedTokens) DeleteSecret(ctx context.Context, namespace, name, uid str
 }
 
 func (t fencedTokens) write(ctx context.Context, do func(context.Context) error) error {
-	fence := peers{t.app}.fence(t.key)
+	return peers{t.app}.within(ctx, t.key, do)
+}
+
+// fencedDrains is a workload cluster whose nodes and pods only the owner of the account and region moves, and only within its lease.
+type fencedDrains struct {
+	drain.Cluster
+	app *App
+	key reconciler.ScopeKey
+}
+
+// Cordon implements drain.Cluster.
+func (d fencedDrains) Cordon(ctx context.Context, node, uid, annotation, value string) error {
+	return peers{d.app}.within(ctx, d.key, func(ctx context.Context) error { return d.Cluster.Cordon(ctx, node, uid, annotation, value) })
+}
+
+// Evict implements drain.Cluster.
+func (d fencedDrains) Evict(ctx context.Context, p workload.Pod) error {
+	return peers{d.app}.within(ctx, d.key, func(ctx context.Context) error { return d.Cluster.Evict(ctx, p) })
+}
+
+// within does a write to a workload cluster that belongs to an account and region.
+func (a peers) within(ctx context.Context, key reconciler.ScopeKey, do func(context.Context) error) error {
+	fence := a.fence(key)
 	if err := fence.MayBegin(); err != nil {
 		return err
 	}

@@ -1,0 +1,354 @@
+// Package drain moves pods off machines that Auto Scaling ends. A machine that waits for
+// weir's lifecycle hook is cordoned, its pods are evicted through the Eviction API, which
+// heeds disruption budgets, and then the hook is answered, so that AWS ends the machine.
+//
+// One call of Step is one look: nothing is waited for, and the next pass goes on. All that
+// has to last stands elsewhere: that a machine is on its way out in AWS, since when it is
+// drained in an annotation of its node. So a process that ends at any moment, and one that
+// takes over, go on where the last one was. What is remembered here only saves calls.
+//
+// No pod is asked to go before AWS has taken a heartbeat for the machine from this process:
+// it is then certain that the machine ends, and that it waits for this hook.
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-gitops/weir/reconciler/workload"
+)
+
+// Annotation stands on a node that is drained: the machine's id, and since when. A node
+// that has the name of an earlier one, and its annotation, is not taken for it.
+const Annotation = "weir.dev/draining"
+
+// Cluster is the cluster whose nodes the machines are.
+type Cluster interface {
+	// Cordon makes a node take no further pods, and annotates it.
+	Cordon(ctx context.Context, node, uid, annotation, value string) error
+	// Pods are those of a node.
+	Pods(ctx context.Context, node string) ([]workload.Pod, error)
+	// Evict asks a pod to go. One that is gone is done.
+	Evict(ctx context.Context, p workload.Pod) error
+}
+
+// Actions are those of AWS. Their errors say whether the lifecycle action has ended.
+type Actions interface {
+	// Hold makes AWS wait longer for the machine.
+	Hold(ctx context.Context, m Machine) error
+	// Release lets the machine go, or gives it up where abandon says so.
+	Release(ctx context.Context, m Machine, abandon bool) error
+}
+
+// ErrGone is the error of Actions where no lifecycle action of the hook is open.
+var ErrGone = errors.New("no lifecycle action of the hook is open")
+
+// Machine is one that waits for the hook.
+type Machine struct {
+	Pool            string // namespace/name
+	Group, Instance string
+	// Heartbeat is for how long AWS waits after each heartbeat.
+	Heartbeat time.Duration
+	// Timeout is for how long pods have to go, Abandon what becomes of the machine then.
+	Timeout time.Duration
+	Abandon bool
+}
+
+// Nodes are those of the cluster.
+type Nodes struct {
+	// ByInstance has those whose provider id names a machine, Unnamed counts those without
+	// one.
+	ByInstance map[string]Node
+	Unnamed    int
+	// Err says why they could not be read.
+	Err error
+}
+
+// Node is a node, with the value of its annotation.
+type Node struct {
+	Name, UID string
+	Cordoned  bool
+	Draining  string
+}
+
+// Standing is how far a machine is.
+type Standing struct {
+	Machine
+	Node string
+	// Since is when it began, Until when its pods must have gone; zero where that is not
+	// known yet.
+	Since, Until time.Time
+	// Left are the pods that have not gone, each with what keeps it, and Why is what else
+	// keeps the machine.
+	Left []Left
+	Why  string
+	// Err is what failed, for people to mend; nil where it is nothing or passes by itself.
+	Err error
+	// Ended says that the machine was let go in this step, and how.
+	Ended Ending
+}
+
+// Left is a pod that has not gone yet.
+type Left struct{ Pod, Why string }
+
+// Ending is how the draining of a machine ended.
+type Ending string
+
+// Endings.
+const (
+	Drained    Ending = "drained"
+	WithPods   Ending = "with-pods"
+	GivenUp    Ending = "given-up"
+	WithoutAny Ending = "without-node"
+)
+
+const (
+	// parallel is how many machines, and how many pods of one, are worked on at once.
+	parallel = 8
+	// mostEvictions is how many pods are asked to go in one step.
+	mostEvictions = 200
+	// stuckAfter is how long after its time a pod that was deleted is no longer waited
+	// for: its kubelet does not answer, or something holds its object.
+	stuckAfter = time.Minute
+	// beats is how many heartbeats are sent in the time that AWS waits for one.
+	beats = 3
+)
+
+// Drainer drains the machines of one target. Its zero value is ready, but for the times.
+type Drainer struct {
+	// Now measures how long things take, Clock says what time it is for others.
+	Now, Clock func() time.Time
+
+	mu    sync.Mutex
+	known map[string]*memory // by machine
+}
+
+// memory is what is known of a machine beside AWS and its node.
+type memory struct {
+	// first is when it was first seen, by Clock; what has no node goes by it.
+	first time.Time
+	// beat is the last heartbeat that AWS took, served the last step, by Now.
+	beat, served time.Time
+	// over says that AWS does not wait for the hook, or no longer.
+	over bool
+}
+
+// Step looks once after each machine, and forgets all others.
+func (d *Drainer) Step(ctx context.Context, machines []Machine, nodes Nodes, cluster Cluster, actions Actions) []Standing {
+	known := d.recall(machines)
+	order := make([]int, len(machines))
+	for i := range order {
+		order[i] = i
+	}
+	// Those that had to wait in the last step come first.
+	slices.SortStableFunc(order, func(a, b int) int { return known[a].served.Compare(known[b].served) })
+	out := make([]Standing, len(machines))
+	left := &allowance{left: mostEvictions}
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for _, i := range order {
+		g.Go(func() error {
+			at := d.Now()
+			t := turn{d: d, known: known[i], cluster: cluster, actions: actions, left: left, Standing: Standing{Machine: machines[i]}}
+			t.step(ctx, nodes)
+			if !t.starved {
+				known[i].served = at
+			}
+			out[i] = t.Standing
+			return nil
+		})
+	}
+	_ = g.Wait() // what fails is in the standings
+	return out
+}
+
+func (d *Drainer) recall(machines []Machine) []*memory {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := map[string]*memory{}
+	out := make([]*memory, len(machines))
+	for i, m := range machines {
+		have := d.known[m.Instance]
+		if have == nil {
+			have = &memory{first: d.Clock()}
+		}
+		now[m.Instance], out[i] = have, have
+	}
+	d.known = now
+	return out
+}
+
+// allowance is how many pods may still be asked to go.
+type allowance struct {
+	mu   sync.Mutex
+	left int
+}
+
+func (a *allowance) take() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left--
+	return a.left >= 0
+}
+
+// turn is a machine's turn in a step.
+type turn struct {
+	Standing
+	d       *Drainer
+	known   *memory
+	cluster Cluster
+	actions Actions
+	left    *allowance
+	// starved says that pods were not asked because too many were before them.
+	starved bool
+}
+
+func (t *turn) step(ctx context.Context, nodes Nodes) {
+	if t.known.over {
+		t.Why = "it waits for another lifecycle hook"
+		return
+	}
+	if !t.hold(ctx) {
+		return
+	}
+	node, joined := nodes.ByInstance[t.Instance]
+	t.Since = t.known.first
+	if joined {
+		t.Node = node.Name
+		if since, ok := sinceOf(node.Draining, t.Instance); ok && !since.After(t.Since) {
+			t.Since = since
+		}
+	}
+	t.Until = t.Since.Add(t.Timeout)
+	gone := false
+	switch {
+	case nodes.Err != nil:
+		t.Why = "the nodes of the cluster could not be read: " + nodes.Err.Error()
+	case joined:
+		gone = t.empty(ctx, node)
+	case nodes.Unnamed > 0:
+		t.Why = fmt.Sprintf("no node of the cluster names it, and %d have no provider ID, so one of them may be its own", nodes.Unnamed)
+	default:
+		t.release(ctx, WithoutAny, false)
+		return
+	}
+	switch {
+	case gone:
+		t.release(ctx, Drained, false)
+	case t.d.Clock().Before(t.Until):
+	case t.Abandon:
+		t.release(ctx, GivenUp, true)
+	default:
+		t.release(ctx, WithPods, false)
+	}
+}
+
+// hold sends a heartbeat where one is due, and reports whether AWS has taken one.
+func (t *turn) hold(ctx context.Context) bool {
+	now := t.d.Now()
+	if !t.known.beat.IsZero() && now.Sub(t.known.beat) < t.Heartbeat/beats {
+		return true
+	}
+	err := t.actions.Hold(ctx, t.Machine)
+	switch {
+	case errors.Is(err, ErrGone):
+		t.known.over = true
+		t.Why = "it does not wait for weir's hook"
+		return false
+	case err != nil:
+		t.Why, t.Err = "AWS did not take a heartbeat: "+err.Error(), err
+		return !t.known.beat.IsZero()
+	}
+	t.known.beat = now
+	return true
+}
+
+// release answers the hook.
+func (t *turn) release(ctx context.Context, how Ending, abandon bool) {
+	err := t.actions.Release(ctx, t.Machine, abandon)
+	if err != nil && !errors.Is(err, ErrGone) {
+		t.Why, t.Err = "AWS did not take the answer to the hook: "+err.Error(), err
+		return
+	}
+	t.known.over = true
+	if err == nil { // else somebody was first, and has told it
+		t.Ended = how
+	}
+}
+
+// empty asks what runs on a node to go, and reports whether all of it has gone.
+func (t *turn) empty(ctx context.Context, node Node) bool {
+	if _, marked := sinceOf(node.Draining, t.Instance); !marked || !node.Cordoned {
+		value := t.Instance + " " + t.Since.UTC().Format(time.RFC3339)
+		if err := t.cluster.Cordon(ctx, node.Name, node.UID, Annotation, value); err != nil {
+			t.failed("the node could not be cordoned", err)
+			return false
+		}
+	}
+	pods, err := t.cluster.Pods(ctx, node.Name)
+	if err != nil {
+		t.failed("the pods of the node could not be listed", err)
+		return false
+	}
+	now := t.d.Clock()
+	pods = slices.DeleteFunc(pods, func(p workload.Pod) bool { return p.Node != node.Name || stays(p, now) })
+	t.Left = make([]Left, len(pods))
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	var mu sync.Mutex
+	for i, p := range pods {
+		t.Left[i] = Left{Pod: p.String(), Why: "it is ending"}
+		if !p.GoneBy.IsZero() {
+			continue
+		}
+		if !t.left.take() {
+			t.Left[i].Why, t.starved = "it waits for its turn", true
+			continue
+		}
+		g.Go(func() error {
+			if err := t.cluster.Evict(ctx, p); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				t.Left[i].Why = err.Error()
+				t.note(err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // what fails is in Left
+	return len(pods) == 0
+}
+
+// stays reports whether a pod is none that has to go first: it belongs to the machine, it
+// has ended, or nothing that weir does ends it.
+func stays(p workload.Pod, now time.Time) bool {
+	return p.Mirror || p.Finished || p.Owner == "DaemonSet" || !p.GoneBy.IsZero() && now.Sub(p.GoneBy) > stuckAfter
+}
+
+func (t *turn) failed(what string, err error) {
+	t.Why = what + ": " + err.Error()
+	t.note(err)
+}
+
+// note keeps an error that does not pass by itself.
+func (t *turn) note(err error) {
+	switch workload.KindOf(err) {
+	case workload.Unauthorized, workload.Forbidden, workload.Invalid:
+		t.Err = err
+	}
+}
+
+// sinceOf reads the annotation of a machine's node. One of another machine, or that nobody
+// can read, is none.
+func sinceOf(value, instance string) (time.Time, bool) {
+	of, since, _ := strings.Cut(value, " ")
+	at, err := time.Parse(time.RFC3339, since)
+	return at, err == nil && of == instance
+}

@@ -1,0 +1,212 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/drain"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"golang.org/x/sync/errgroup"
+)
+
+// drainTimeout bounds the draining of one target in a pass: a cluster that does not answer
+// must not hold up the pass. AWS waits for a heartbeat for far longer.
+const drainTimeout = 20 * time.Second
+
+// drain goes on with the machines that wait for weir's lifecycle hook, whatever holds the
+// steps of their pools: AWS ends these machines anyway.
+func (s *Scope) drain(ctx context.Context, targets []Desired, inputs []basis.Input, reports []*plan.Report, state *observed.State) {
+	waiting := waitingGroups(state)
+	var g errgroup.Group
+	g.SetLimit(parallelTokens)
+	drains := map[string]*drain.Drainer{}
+	for i := range targets {
+		t, r := &targets[i], reports[i]
+		if t.Set == nil || r.Plan == nil || t.Policy.Suspended || t.Policy.ReportOnly || t.Policy.Adoption.Asked {
+			continue
+		}
+		machines := leaving(inputs[i], waiting[t.Policy.Target])
+		if len(machines) == 0 {
+			continue
+		}
+		if t.Drains == nil {
+			for _, m := range machines {
+				noteDraining(r, drain.Standing{Machine: m, Why: "weir has no access to the cluster, so AWS ends the machine with its pods"})
+			}
+			continue
+		}
+		drainer := s.drainers[t.Policy.Target]
+		if drainer == nil {
+			drainer = &drain.Drainer{Now: s.now, Clock: s.clock}
+		}
+		drains[t.Policy.Target] = drainer
+		g.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+			defer cancel()
+			for _, st := range drainer.Step(ctx, machines, drainNodes(inputs[i].Nodes), t.Drains, hookActions{s}) {
+				tellDraining(r, t.Set, st)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // what fails is in the reports
+	s.drainers = drains
+}
+
+// waitingGroups are the groups with machines that wait for weir's hook, by target and
+// sorted: their tags say how they are drained, also once Git has dropped the pool.
+func waitingGroups(state *observed.State) map[string][]observed.Group {
+	out := map[string][]observed.Group{}
+	for _, g := range state.Groups {
+		if _, marked := g.Tags[observed.TagDrainer]; marked && !g.Deleting && slices.ContainsFunc(g.Instances, observed.Instance.AwaitsEnd) {
+			target := g.Tags[observed.TagTarget].Value
+			out[target] = append(out[target], g)
+		}
+	}
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b observed.Group) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return out
+}
+
+// leaving are the machines of a target's groups that weir may drain.
+func leaving(in basis.Input, groups []observed.Group) (out []drain.Machine) {
+	for _, g := range groups {
+		drainer, ok := intent.DrainerOf(g.Tags[observed.TagDrainer].Value)
+		owner := in.GroupOwnership(g, in.Fleet.Wanted[basis.Claim{Resource: step.AutoScalingGroup, Name: g.Name}])
+		if !ok || !owner.Ours {
+			continue
+		}
+		key := g.Tags[observed.TagPool].Value
+		if i := slices.IndexFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == key }); in.Policy.Gates.Pools[key] != "" || i >= 0 && in.HoldOf(&in.Set.Pools[i]) != "" {
+			continue // nothing of it is written
+		}
+		for _, m := range g.Instances {
+			if m.AwaitsEnd() {
+				out = append(out, drain.Machine{Pool: key, Group: g.Name, Instance: m.ID, Heartbeat: time.Duration(drainer.Heartbeat()) * time.Second,
+					Timeout: time.Duration(drainer.Timeout) * time.Second, Abandon: drainer.Abandon})
+			}
+		}
+	}
+	return out
+}
+
+func drainNodes(n *basis.Nodes) drain.Nodes {
+	if n == nil {
+		return drain.Nodes{Err: errors.New("they were not read in this pass")}
+	}
+	out := drain.Nodes{ByInstance: make(map[string]drain.Node, len(n.ByInstance)), Unnamed: n.Unnamed, Err: n.Err}
+	for id, node := range n.ByInstance {
+		out.ByInstance[id] = drain.Node{Name: node.Name, UID: node.UID, Cordoned: node.Cordoned, Draining: node.Draining}
+	}
+	return out
+}
+
+// hookActions answers lifecycle hooks, as steps are done: behind the fence, and after
+// another look where other weirs may own the scope.
+type hookActions struct{ s *Scope }
+
+// Hold implements drain.Actions.
+func (a hookActions) Hold(ctx context.Context, m drain.Machine) error {
+	return a.do(ctx, step.HoldMachine{Group: m.Group, Hook: intent.DrainHook, Instance: m.Instance})
+}
+
+// Release implements drain.Actions.
+func (a hookActions) Release(ctx context.Context, m drain.Machine, abandon bool) error {
+	return a.do(ctx, step.ReleaseMachine{Group: m.Group, Hook: intent.DrainHook, Instance: m.Instance, Result: intent.Drainer{Abandon: abandon}.Result()})
+}
+
+func (a hookActions) do(ctx context.Context, do step.Action) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := forCall(ctx)
+	defer cancel()
+	ctx, late := context.WithTimeout(ctx, drainTimeout)
+	defer late()
+	_, err := a.s.execute(ctx, step.Step{Do: do}, nil)
+	var e *observed.Error
+	if errors.As(err, &e) && (e.Kind == observed.Invalid || e.Kind == observed.NotFound) {
+		return fmt.Errorf("%w: %w", drain.ErrGone, err)
+	}
+	return err
+}
+
+// shownPods is how many pods of a machine a report names.
+const shownPods = 10
+
+// noteDraining says in the pool's status how far a machine is.
+func noteDraining(r *plan.Report, st drain.Standing) {
+	for i := range r.Pools {
+		p := &r.Pools[i]
+		if p.Namespace+"/"+p.Name != st.Pool {
+			continue
+		}
+		d := plan.Draining{Instance: st.Instance, Node: st.Node, Since: st.Since, Until: st.Until, Why: st.Why, PodsLeft: len(st.Left)}
+		for _, left := range st.Left[:min(len(st.Left), shownPods)] {
+			d.Pods = append(d.Pods, plan.DrainingPod{Name: left.Pod, Why: left.Why})
+		}
+		p.Draining = append(p.Draining, d)
+	}
+}
+
+// tellDraining puts into a report what became of a machine in a step.
+func tellDraining(r *plan.Report, set *intent.Set, st drain.Standing) {
+	if st.Ended == "" {
+		noteDraining(r, st)
+	} else {
+		r.Milestones = append(r.Milestones, drained(st))
+	}
+	if st.Err == nil {
+		return
+	}
+	d := diag.Diagnostic{Severity: diag.Warning, Code: "drain-failed", Summary: "the machine " + st.Instance + " of pool " + st.Pool + " cannot be drained: " + st.Err.Error(), Detail: diag.Hint("drain-failed")}
+	for i := range set.Pools {
+		if p := &set.Pools[i]; p.Key.String() == st.Pool {
+			d.Object = p.Options.String()
+		}
+	}
+	r.Plan.Diagnostics = append(slices.Clone(r.Plan.Diagnostics), d).Sorted()
+	r.Diagnostics = r.Plan.Diagnostics
+}
+
+// drained is the event of a machine that was let go.
+func drained(st drain.Standing) step.Milestone {
+	m := step.Milestone{Pool: st.Pool, Reason: string(st.Ended), Facts: map[string]string{"group": st.Group, "instance": st.Instance}}
+	if st.Node != "" {
+		m.Facts["node"] = st.Node
+	}
+	var pods []string
+	for _, left := range st.Left[:min(len(st.Left), shownPods)] {
+		pods = append(pods, left.Pod+" ("+left.Why+")")
+	}
+	named := strings.Join(pods, ", ")
+	if more := len(st.Left) - len(pods); more > 0 {
+		named += " and " + strconv.Itoa(more) + " more"
+	}
+	left := "pods were left: " + named
+	if named == "" {
+		left = st.Why
+	}
+	switch st.Ended {
+	case drain.Drained:
+		m.Kind, m.Text = "machine-drained", "the machine "+st.Instance+" was drained, and ends"
+	case drain.WithoutAny:
+		m.Kind, m.Text = "machine-not-drained", "the machine "+st.Instance+" has no node in the cluster, so there is nothing to drain, and it ends"
+	case drain.GivenUp:
+		m.Kind, m.Text = "drain-deadline", "the machine "+st.Instance+" could not be drained in "+st.Timeout.String()+", and is retained: "+left
+	case drain.WithPods:
+		m.Kind, m.Text = "drain-deadline", "the machine "+st.Instance+" could not be drained in "+st.Timeout.String()+", and ends all the same: "+left
+	}
+	return m
+}

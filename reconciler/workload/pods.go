@@ -1,0 +1,90 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Budget says that a PodDisruptionBudget does not let a pod go now.
+const Budget Kind = "budget"
+
+// mirrored is the annotation of pods that a kubelet runs from its own files: the API
+// server only mirrors them, and they end with the machine.
+const mirrored = corev1.MirrorPodAnnotationKey
+
+// Pod is a v1 Pod, as far as draining a node goes by it.
+type Pod struct {
+	Namespace, Name, UID string
+	// Node is the node that it is bound to.
+	Node string
+	// Owner is the kind of what controls it, such as DaemonSet; empty for nothing.
+	Owner  string
+	Labels map[string]string
+	// Mirror says that a kubelet runs it from a file, Finished that it has ended.
+	Mirror, Finished bool
+	// GoneBy is when it is to be gone, the time that it has to end included; zero where
+	// nobody has deleted it.
+	GoneBy time.Time
+}
+
+// String prints namespace/name.
+func (p Pod) String() string { return p.Namespace + "/" + p.Name }
+
+func podOf(o *corev1.Pod) Pod {
+	p := Pod{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Node: o.Spec.NodeName, Labels: o.Labels,
+		Finished: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed}
+	_, p.Mirror = o.Annotations[mirrored]
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
+		p.Owner = owner.Kind
+	}
+	if o.DeletionTimestamp != nil {
+		p.GoneBy = o.DeletionTimestamp.Time
+	}
+	return p
+}
+
+// Pods lists the pods that are bound to a node, by name; of all nodes where it is "".
+func (c *Cluster) Pods(ctx context.Context, node string) ([]Pod, error) {
+	what, o := "pods", metav1.ListOptions{}
+	if node != "" {
+		what, o.FieldSelector = "pods of the node "+node, fields.OneTermEqualSelector("spec.nodeName", node).String()
+	}
+	return list(what, o, func(o *metav1.ListOptions) ([]Pod, string, error) {
+		var page corev1.PodList
+		err := c.do(ctx, "list", what, c.rest.Get().Resource("pods").VersionedParams(o, parameters), &page)
+		return each(page.Items, podOf), page.Continue, err
+	})
+}
+
+// Evict asks the API server to end a pod in good order, if it still is the one with its
+// uid. One that is gone, or whose name another has by now, is done. Where a
+// PodDisruptionBudget forbids it, the error is of the kind Budget and names it.
+func (c *Cluster) Evict(ctx context.Context, p Pod) error {
+	in := policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}, DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(p.UID)}}
+	err := c.do(ctx, "evict", "Pod "+p.String(), c.rest.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").Body(&in), nil)
+	if kind := KindOf(err); kind == NotFound || kind == Conflict {
+		return nil
+	}
+	return err
+}
+
+// Cordon makes a node take no further pods and puts an annotation on it, if it still is
+// the one with the uid; another of its name is a Conflict.
+func (c *Cluster) Cordon(ctx context.Context, node, uid, annotation, value string) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": uid, "annotations": map[string]string{annotation: value}}, // the uid is a condition
+		"spec":     map[string]any{"unschedulable": true},
+	})
+	if err != nil {
+		return fmt.Errorf("write the patch of a node: %w", err)
+	}
+	return c.do(ctx, "cordon", "Node "+node, c.rest.Patch(types.MergePatchType).Resource("nodes").Name(node).Body(patch), nil)
+}

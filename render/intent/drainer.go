@@ -1,0 +1,75 @@
+package intent
+
+import (
+	"strings"
+	"time"
+)
+
+// Drainer asks weir to move the pods off the machines that Auto Scaling ends.
+type Drainer struct {
+	// Timeout is for how long pods have to go, in seconds.
+	Timeout int32 `json:"timeout"`
+	// Abandon says that a machine whose pods did not go in time is given up: its lifecycle
+	// action is answered with ABANDON, and the group's policy retains it. Otherwise it
+	// ends with them.
+	Abandon bool `json:"abandon,omitempty"`
+}
+
+// DrainHook is the name of the lifecycle hook that weir keeps on a group with a Drainer.
+const DrainHook = "weir-drain"
+
+// The transitions of a lifecycle hook, and the results of its actions.
+const (
+	Terminating = "autoscaling:EC2_INSTANCE_TERMINATING"
+	Continue    = "CONTINUE"
+	Abandon     = "ABANDON"
+)
+
+// AWS waits for a heartbeat for as long as the hook says, and for 100 times that, or 48
+// hours, with heartbeats. So long is the time for which nobody drains where weir is away.
+const (
+	shortestHeartbeat = 300 // seconds: a weir that is replaced is back by then
+	heartbeats        = 90  // of the 100, with some to spare
+)
+
+// Heartbeat is for how many seconds AWS waits for a heartbeat.
+func (d Drainer) Heartbeat() int32 {
+	return max(shortestHeartbeat, (d.Timeout+heartbeats-1)/heartbeats)
+}
+
+// Result is what the lifecycle action of a machine is answered with whose pods did not go
+// in time, and what AWS takes where nobody answers.
+func (d Drainer) Result() string {
+	if d.Abandon {
+		return Abandon
+	}
+	return Continue
+}
+
+// Hook is the lifecycle hook that makes machines wait for the drainer.
+func (d Drainer) Hook() LifecycleHook {
+	return LifecycleHook{Name: DrainHook, LifecycleTransition: Terminating, HeartbeatTimeout: d.Heartbeat(), DefaultResult: d.Result()}
+}
+
+// Text is the drainer as a group's tag has it: a group that Git has dropped is drained by
+// it, and so is one whose new settings have not come to AWS yet.
+func (d Drainer) Text() string {
+	return (time.Duration(d.Timeout) * time.Second).String() + " " + d.Result()
+}
+
+// DrainerOf reads what Text writes.
+func DrainerOf(text string) (d Drainer, ok bool) {
+	timeout, result, _ := strings.Cut(text, " ")
+	t, err := time.ParseDuration(timeout)
+	if err != nil || t < LeastDrain || t > MostDrain || result != Continue && result != Abandon {
+		return Drainer{}, false
+	}
+	return Drainer{Timeout: int32(t / time.Second), Abandon: result == Abandon}, true
+}
+
+// Bounds of the time that pods have.
+const (
+	LeastDrain   = time.Minute
+	MostDrain    = 24 * time.Hour
+	DefaultDrain = 15 * time.Minute
+)
