@@ -2,11 +2,11 @@ package state
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -147,7 +147,9 @@ func (t *sharedTx) add(log string, values []json.RawMessage, keep Keep, _ func([
 }
 
 func logKey(log string, at time.Time, member string, n int) string {
-	return fmt.Sprintf("%s.%08x.%s.%d", logTime(log, at), rand.Uint32(), escape(member), n) //nolint:gosec // for uniqueness, not for secrecy
+	var unique [4]byte
+	_, _ = rand.Read(unique[:]) // it never fails
+	return fmt.Sprintf("%s.%x.%s.%d", logTime(log, at), unique, escape(member), n)
 }
 
 // logTime is what the keys of a time begin with.
