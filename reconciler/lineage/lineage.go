@@ -253,8 +253,8 @@ func (l *Line) ID() string { return l.id }
 
 // Relations says how commits stand to the one that is followed. One that is newer, or not
 // here, is asked for first: it is believed to be so once a look that began afterwards
-// has worked and found nothing newer to follow. Then one that is not here is an old one
-// where a branch lost it.
+// has worked and found nothing newer to follow. Then one that a branch lost is an old one:
+// the branch has not got it again.
 func (l *Line) Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error) {
 	l.book.mu.Lock()
 	r := l.book.of(l.id)
@@ -283,7 +283,7 @@ func (l *Line) Relations(ctx context.Context, followed string, commits []string)
 		return nil, fmt.Errorf("compare commits: %w", err)
 	}
 	var lost []string
-	if slices.ContainsFunc(open, func(c string) bool { return standings[c] == snapshot.Unknown }) {
+	if slices.ContainsFunc(open, func(c string) bool { return standings[c] == snapshot.Unknown || standings[c] == snapshot.Ahead }) {
 		lost = l.lost()
 	}
 	for _, c := range open {
@@ -292,7 +292,7 @@ func (l *Line) Relations(ctx context.Context, followed string, commits []string)
 			out[c] = basis.RelationOlder
 		case l.asking(c, followed):
 			out[c] = basis.RelationAsked
-		case s == snapshot.Unknown && slices.ContainsFunc(lost, func(name string) bool { return alike(name, c) }):
+		case slices.ContainsFunc(lost, func(name string) bool { return alike(name, c) }):
 			out[c] = basis.RelationOlder
 		case s == snapshot.Ahead:
 			out[c] = basis.RelationNewer

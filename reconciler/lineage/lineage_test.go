@@ -223,6 +223,12 @@ func TestWhatWasLeft(t *testing.T) {
 	if n := len(b.line.left()); n > mostLeft {
 		t.Errorf("%d commits are remembered", n)
 	}
+	// The branch comes to where it was reset to long ago, and what came after that is still lost.
+	b.repo.Branch("main", one)
+	b.look()
+	b.relations("asked for", one, map[string]basis.Relation{two: basis.RelationAsked, three[:7]: basis.RelationAsked})
+	b.look()
+	b.relations("lost long ago", one, map[string]basis.Relation{two: basis.RelationOlder, three[:7]: basis.RelationOlder})
 }
 
 // Another branch of the same repository that this weir follows is nothing to fall
