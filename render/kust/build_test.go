@@ -32,7 +32,19 @@ func TestMain(m *testing.M) {
 		child(name)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(patient{m})
+}
+
+// patient tests wait for the builds that were given up: kustomize knows no context, and
+// goleak waits for half a second.
+type patient struct{ *testing.M }
+
+func (p patient) Run() int {
+	code := p.M.Run()
+	for deadline := time.Now().Add(time.Minute); goleak.Find() != nil && time.Now().Before(deadline); {
+		continue
+	}
+	return code
 }
 
 // golden is a txtar archive: a header of "name: value" lines, the files of a
