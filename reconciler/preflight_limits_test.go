@@ -129,7 +129,7 @@ func TestAnAWSThatDoesNotAnswerHoldsUpOnePass(t *testing.T) {
 	}
 	first := codes()
 	took := time.Since(began)
-	if !slices.Equal(first, []string{"preflight-unasked", "unknown-name"}) || took > 20*time.Second {
+	if !slices.Equal(first, []string{"preflight-unasked", "unknown-name"}) || took > 50*time.Second { // less than the answer takes
 		t.Errorf("after %s: %v", took, first)
 	}
 	w.srv.ResetCalls()

@@ -141,7 +141,7 @@ func startPulls(t *testing.T, dir string, f PullForge, change ...func(*Options))
 func (p *pullProcess) stop(t *testing.T) error {
 	t.Helper()
 	p.kill()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return p.Close(ctx)
 }

@@ -59,7 +59,7 @@ func start(t *testing.T, dir string, f Forge, change ...func(*Options)) *process
 func (p *process) stop(t *testing.T) error {
 	t.Helper()
 	p.kill()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return p.Close(ctx)
 }

@@ -38,7 +38,7 @@ func start(t *testing.T, f commits.Forge) (c *commits.Commits, stop func()) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.Close(ctx); err != nil {
 			t.Error(err)
@@ -48,12 +48,12 @@ func start(t *testing.T, f commits.Forge) (c *commits.Commits, stop func()) {
 
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatal("it did not happen within 10 s")
+	t.Fatal("it did not happen within a minute")
 }
 
 // report is a pass over prod.
