@@ -34,6 +34,9 @@ type Batch struct {
 	// Fresh is since when what AWS answers is to be known: what was asked before is
 	// asked again.
 	Fresh time.Time
+	// Within is when the next pass is to begin at the latest, though nothing moves; 0 leaves
+	// that to the loop.
+	Within time.Duration
 	// Strays says that these are all targets of the account and region, so that a
 	// resource of any other target is a stray.
 	Strays bool
@@ -78,6 +81,8 @@ type Loop struct {
 	mu sync.Mutex // guards what follows, and the pace
 	// untilSpare is the scope's UntilSpare after the last pass.
 	untilSpare time.Duration
+	// within is the last batch's.
+	within time.Duration
 	// began is when the pass under way began, zero between passes; interrupt ends it.
 	began     time.Time
 	interrupt context.CancelFunc
@@ -202,6 +207,9 @@ const soonerBy = 5
 func (l *Loop) wait(before, now pace) time.Duration {
 	l.mu.Lock()
 	wait, delay, untilSpare := l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.untilSpare
+	if l.within > 0 {
+		wait = min(wait, max(l.within, untilSpare))
+	}
 	l.mu.Unlock()
 	switch {
 	case now == resting:
@@ -250,6 +258,9 @@ func (l *Loop) pass(ctx context.Context) (found pace) {
 		defer s.End()
 	}
 	batch, err := l.Desired(ctx)
+	l.mu.Lock()
+	l.within = batch.Within
+	l.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {
 			l.Logger.Error("pass failed", "error", err)

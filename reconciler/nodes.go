@@ -61,7 +61,7 @@ func nodesOf(ctx context.Context, w Workload) basis.Nodes {
 		// aws:///eu-west-1a/i-0123456789abcdef0: Cluster API's machines of other
 		// clouds, and nodes whose cloud provider has not been there yet, are not ours.
 		if id, ours := strings.CutPrefix(n.ProviderID, "aws://"); ours {
-			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = basis.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Why: n.Why,
+			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = basis.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Created: n.Created, Why: n.Why,
 				Cordoned: n.Unschedulable, Draining: n.Annotations[drain.Annotation]}
 		}
 	}

@@ -169,6 +169,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		p.Diagnostics = append(slices.Clone(targets[i].Diagnostics), p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 		inputs[i].NoteAlarms(reports[i].Governed)
+		inputs[i].NoteActivities(reports[i].Governed)
 	}
 	s.forget(targets, &state)
 	s.keepInService(inService, &state)

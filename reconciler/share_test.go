@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
@@ -73,6 +75,46 @@ func heldFor(r *plan.Report) string {
 
 // wholesale are the quotas of an AWS that takes no refresh which ends below 100 %.
 var wholesale = map[string]int{"last-checkpoint": 100}
+
+// The alarms that gates ask about end the refresh as well, those that there are: AWS looks at
+// them though nobody conducts. Other alarms later are no other refresh.
+func TestAlarmsOfGatesEndTheRefresh(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 4)))
+	for _, name := range []string{"errors", "late"} {
+		w.check(cloudwatch.NewFromConfig(w.sdk).PutMetricAlarm(t.Context(), &cloudwatch.PutMetricAlarmInput{
+			AlarmName: &name, MetricName: aws.String("Errors"), Namespace: aws.String("Web"), Statistic: cwtypes.StatisticSum, Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1),
+			Threshold: aws.Float64(1), ComparisonOperator: cwtypes.ComparisonOperatorGreaterThanThreshold,
+		}))
+	}
+	pool := groupPool("web", "m5.xlarge", 4)
+	pool.Group.Refresh.AlarmSpecification = &intent.AlarmSpecification{Alarms: []string{"late"}}
+	web := target("blue", pool)
+	p := w.governed(permitted(web, permitOf("web", "", 0)))
+	permit := permitOf("web", p.Hash, 50)
+	permit.Alarms = []string{"errors", "gone", "late"}
+	d := permitted(web, permit)
+	d.Policy.Gates.Alarms = permit.Alarms
+	w.passesOver(d, 2)
+	list := func() []astypes.InstanceRefresh {
+		out, err := w.groups().DescribeInstanceRefreshes(t.Context(), &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String("web")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.InstanceRefreshes
+	}
+	r := list()
+	if len(r) != 1 || r[0].Preferences.AlarmSpecification == nil || fmt.Sprint(r[0].Preferences.AlarmSpecification.Alarms) != "[late errors]" {
+		t.Fatalf("%+v", r)
+	}
+	w.check(w.groups().CancelInstanceRefresh(t.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String("web")}))
+	w.clock.Advance(time.Minute)
+	w.restart()
+	w.passesOver(permitted(web, permitOf("web", p.Hash, 50)), 5)
+	if r := list(); len(r) != 1 {
+		t.Errorf("%d refreshes: without the gates' alarms it is tried once more", len(r))
+	}
+}
 
 // A governed pool rolls as far as its permit, by a refresh for each share, and no further,
 // whoever restarts; what is left of it is a wait and no drift.

@@ -9,14 +9,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
-// explainShortages asks AWS why machines do not come, for the pools that lack some. Nothing is
+// explainShortages asks AWS why machines do not come, for the pools that lack some, and which launches failed, where gates ask. Nothing is
 // planned by it.
 func (s *Scope) explainShortages(ctx context.Context, inputs []basis.Input, state observed.State) (observed.State, error) {
-	short := launch.Short(inputs)
-	if len(short) == 0 {
+	short, watched := launch.Short(inputs), launch.Watched(inputs)
+	if len(short)+len(watched) == 0 {
 		return state, nil
 	}
-	explained, err := s.Cloud.Fill(ctx, state, observed.Needs{Short: short})
+	explained, err := s.Cloud.Fill(ctx, state, observed.Needs{Short: short, Failures: watched})
 	if err != nil {
 		return state, fmt.Errorf("observe: %w", err)
 	}

@@ -66,6 +66,9 @@ type Roles struct {
 
 	list   []*roleNeeds
 	assume []string
+	// alarms says that gates of a FleetRollout ask about alarms: it may select pools of any
+	// target.
+	alarms bool
 }
 
 // roleNeeds is what the targets of one role need.
@@ -87,6 +90,14 @@ func (r *Roles) Add(n Need) {
 	}
 	r.serve(Apply, n.ApplyRole, n)
 	r.assume = append(r.assume, n.Assume...)
+	if n.Set == nil {
+		return
+	}
+	for _, of := range n.Set.Rollouts {
+		for _, g := range of.Gates {
+			r.alarms = r.alarms || g.CloudWatchAlarms != nil
+		}
+	}
 }
 
 // serve adds a target to a role in its account.
@@ -133,6 +144,7 @@ func (r *Roles) Policies(wanted func(Access) bool) (out []RolePolicy) {
 		for _, of := range r.list {
 			if of.access == a && wanted(a) {
 				slices.Sort(of.targets)
+				of.scope.Alarms = of.scope.Alarms || r.alarms
 				of.scope.Regions = slices.Compact(slices.Sorted(slices.Values(of.scope.Regions)))
 				out = append(out, ForRole(a, of.role, of.scope, of.targets, of.notes))
 			}

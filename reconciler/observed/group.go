@@ -10,9 +10,16 @@ import (
 type Launches struct {
 	// Failure is the newest launch that failed, zero where none did of late.
 	Failure LaunchFailure
+	// Failed are those that failed of late, the newest first; MostFailed at most.
+	Failed []LaunchFailure
+	// Read is when AWS said so, by its clock.
+	Read time.Time
 	// Since is when the oldest launch that is under way began, zero where none is.
 	Since time.Time
 }
+
+// MostFailed is how many failed launches of a group are remembered.
+const MostFailed = 100
 
 // LaunchFailure is why AWS last failed to launch a machine of a group, in its words.
 type LaunchFailure struct {

@@ -43,6 +43,8 @@ type Needs struct {
 	// Short are groups whose report says why machines do not come, as far as spare
 	// calls allow. Planning does not need it.
 	Short []string
+	// Failures are groups whose failed launches are to be known, as far as spare calls allow.
+	Failures []string
 	// Updates are nodegroups whose newest update is needed.
 	Updates []NodegroupName
 	// TemplateUsers asks which groups of the whole account launch from which

@@ -42,6 +42,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	}
 	c.launchConfigDefaults()
 	c.needLaunchTimes()
+	c.needWaiting()
 	c.Needs.Alarms = in.UnreadAlarms()
 	c.nodesUnread()
 	if !in.Policy.Adoption.Asked {
@@ -77,7 +78,9 @@ func (c *computation) governed() []rollout.Pool {
 			out = append(out, basis.NewGoverned(c.in, pool))
 			continue
 		}
-		out = append(out, c.Governed[n])
+		p := c.Governed[n]
+		p.Facts.Waiting = p.Facts.Waiting[:min(len(p.Facts.Waiting), rollout.MostWaiting)]
+		out = append(out, p)
 	}
 	return out
 }
@@ -301,6 +304,18 @@ func (c *computation) needLaunchTimes() {
 				if _, read := c.in.State.Launched[in.ID]; in.Ready() && !read {
 					c.Needs.Launched = append(c.Needs.Launched, in.ID)
 				}
+			}
+		}
+	}
+}
+
+// needWaiting asks when machines of governed pools were launched that are not ready, where
+// gates ask about that now.
+func (c *computation) needWaiting() {
+	for _, p := range c.Governed {
+		for _, m := range p.Facts.Waiting {
+			if _, read := c.in.State.Launched[m.Instance]; p.Watched && !read {
+				c.Needs.Launched = append(c.Needs.Launched, m.Instance)
 			}
 		}
 	}

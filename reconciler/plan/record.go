@@ -157,6 +157,12 @@ func (r *Report) Record(redact func(*Report) *Report) ([]byte, error) {
 func (r *Report) Same(redact func(*Report) *Report) ([]byte, error) {
 	shown := *redact(r)
 	shown.StartedAt, shown.Duration = time.Time{}, 0
+	shown.Governed = slices.Clone(shown.Governed)
+	for i := range shown.Governed { // gates alone ask how old what was read is
+		if p := &shown.Governed[i]; !p.Watched {
+			p.Facts.ReadAt, p.Facts.ActivitiesRead = time.Time{}, time.Time{}
+		}
+	}
 	shown.Outcomes = slices.Clone(shown.Outcomes)
 	for i := range shown.Outcomes {
 		shown.Outcomes[i].Duration = 0

@@ -12,7 +12,11 @@ func (n *next) grant(r *Run, all []Pool) {
 			used += p.Moving.Left
 		}
 	}
-	r.Left = slices.DeleteFunc(r.Left, func(m Member) bool { _, missing := n.in.Missing[m.Target]; return !missing })
+	r.Left = slices.DeleteFunc(r.Left, func(m Member) bool {
+		_, missing := n.in.Missing[m.Target]
+		p := n.pools[m.ID]
+		return !missing && (p == nil || p.Hash != "")
+	})
 	if len(r.Left) == 0 {
 		r.Left = nil
 	}
@@ -21,6 +25,10 @@ func (n *next) grant(r *Run, all []Pool) {
 	}
 	for i := range r.Members {
 		m := &r.Members[i]
+		if p := n.pools[m.ID]; p != nil && p.Hash == "" { // it could not be planned, and may move
+			used += m.Reserved
+			continue
+		}
 		if done, _ := n.done(*m, max(m.Granted, 1)); m.Granted > 0 && done {
 			m.Reserved = 0
 		} else if m.Granted > 0 {

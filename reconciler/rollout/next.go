@@ -31,6 +31,8 @@ type Input struct {
 	// Missing says of targets why they have not reported what Revision makes of their
 	// pools; what Pools has of them may be old.
 	Missing map[string]string
+	// Fresh is since when the answers to the lookups of a target's last report are known.
+	Fresh map[string]time.Time
 	// Answers are those of gates, by Ask.Key.
 	Answers map[string]Answer
 	Now     time.Time
@@ -171,7 +173,10 @@ func (n *next) governed(r *Run) (out []Pool) {
 
 // moves reports whether machines of a pool of the run are replaced now.
 func (n *next) moves(r *Run) bool {
-	return r.Active() && slices.ContainsFunc(r.Members, func(m Member) bool { p := n.pools[m.ID]; return p != nil && p.Moving != nil })
+	return r.Active() && slices.ContainsFunc(r.Members, func(m Member) bool {
+		p := n.pools[m.ID]
+		return p != nil && (p.Moving != nil || p.Hash == "" && m.Reserved > 0)
+	})
 }
 
 // due reports whether a pool has machines to replace by ones that are not bad, and that
@@ -183,6 +188,12 @@ func (n *next) due(p Pool) bool {
 // permits gives each governed pool what all of its runs allow.
 func (n *next) permits() {
 	for _, p := range n.in.Pools {
+		if p.Hash == "" { // it could not be planned: what it may do is not another thing by that
+			if before, had := n.old.PermitOf(p.ID); had {
+				n.keep(before)
+				continue
+			}
+		}
 		var all []string
 		permit := Permit{ID: p.ID, Hash: p.Hash, Share: 100}
 		for i := range n.out.Record.Runs {
@@ -195,7 +206,12 @@ func (n *next) permits() {
 			if share < permit.Share {
 				permit.Share, permit.Wait = share, wait
 			}
+			if r.watches(p.ID) {
+				permit.Watched, permit.Alarms = true, append(permit.Alarms, r.Spec.alarms()...)
+			}
 		}
+		slices.Sort(permit.Alarms)
+		permit.Alarms = slices.Compact(permit.Alarms)
 		bad := n.out.Record.BadOf(p.ID, p.Hash)
 		if bad != nil {
 			permit.Share, permit.Stopped, permit.Wait = 0, true, bad.text()
@@ -203,7 +219,7 @@ func (n *next) permits() {
 				permit.Back = bad.Earlier
 			}
 		}
-		if permit.Rollouts = all; len(all) > 0 || bad != nil {
+		if permit.Rollouts = all; len(all) > 0 || n.out.Record.everBad(p.ID) {
 			n.keep(permit)
 		}
 	}
@@ -246,22 +262,15 @@ func NewGovernor(r *Record, specs []Spec) *Governor {
 	return g
 }
 
-// Alarms are the alarms that gates of runs ask about which have not ended, in order.
-func (g *Governor) Alarms() []string {
-	var out []string
-	for _, r := range g.record.Runs {
-		if !r.Ended.IsZero() || r.Stopped != nil {
-			continue
-		}
-		for _, gate := range r.Spec.Gates {
-			if gate.CloudWatchAlarms != nil {
-				out = append(out, gate.CloudWatchAlarms.Alarms...)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+// Activities reports whether a gate of such a run asks which launches failed.
+func (g *Governor) Activities() bool {
+	return slices.ContainsFunc(g.record.Runs, func(r Run) bool {
+		return r.Active() && slices.ContainsFunc(r.Spec.Gates, func(gate intent.RolloutGate) bool { return gate.FailedActivities != nil })
+	})
 }
+
+// Gathers is that of the record.
+func (g *Governor) Gathers(target string) time.Time { return g.record.Gathers(target) }
 
 // Idle reports whether nothing is governed.
 func (g *Governor) Idle() bool { return len(g.specs)+len(g.record.Permits)+len(g.bad) == 0 }
@@ -297,7 +306,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 func (r *Run) questions() (out []Ask) {
 	var about []Subject
 	for _, m := range r.Members {
-		if m.Wave <= r.Wave {
+		if r.watches(m.ID) {
 			about = append(about, Subject{ID: m.ID, Hash: m.Hash})
 		}
 	}
@@ -305,6 +314,22 @@ func (r *Run) questions() (out []Ask) {
 		out = append(out, Ask{Rollout: r.Name, Gate: g, Pools: about, Since: r.Since})
 	}
 	return out
+}
+
+// alarms are those of CloudWatch that gates ask about.
+func (s Spec) alarms() (out []string) {
+	for _, g := range s.Gates {
+		if g.CloudWatchAlarms != nil {
+			out = append(out, g.CloudWatchAlarms.Alarms...)
+		}
+	}
+	return out
+}
+
+// watches reports whether the gates of a run ask about a pool.
+func (r *Run) watches(id ID) bool {
+	i, is := r.member(id)
+	return is && r.Active() && !r.Gathers && r.Members[i].Wave <= r.Wave
 }
 
 // outside reports whether a gate is answered by who knows nothing of the change.

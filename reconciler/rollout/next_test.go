@@ -38,7 +38,13 @@ func newFleet(t *testing.T, spec Spec, pools int) *fleet {
 }
 
 func (f *fleet) next(after time.Duration) {
-	f.in.Now = f.in.Now.Add(after)
+	now := f.in.Now.Add(after)
+	f.nextKnown(after, map[string]time.Time{"t0": now, "t1": now})
+}
+
+// nextKnown is a turn in which targets were asked anew since then.
+func (f *fleet) nextKnown(after time.Duration, fresh map[string]time.Time) {
+	f.in.Now, f.in.Fresh = f.in.Now.Add(after), fresh
 	if f.answers != nil {
 		for _, a := range f.asks {
 			f.in.Answers[a.Key()] = f.answers(a)

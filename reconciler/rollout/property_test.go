@@ -49,7 +49,7 @@ func (w *world) see() []Pool {
 }
 
 func (w *world) input() Input {
-	in := Input{Revision: fmt.Sprint(w.rev), Specs: w.specs, Pools: w.see(), Missing: map[string]string{}, Answers: w.answers, Now: w.now}
+	in := Input{Revision: fmt.Sprint(w.rev), Specs: w.specs, Pools: w.see(), Missing: map[string]string{}, Answers: w.answers, Fresh: map[string]time.Time{"t0": w.now, "t1": w.now, "t2": w.now}, Now: w.now}
 	for target := range w.silent {
 		in.Missing[target] = "says nothing"
 	}

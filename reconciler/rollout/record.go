@@ -95,6 +95,23 @@ func (r *Record) PermitOf(id ID) (Permit, bool) {
 	return r.Permits[i], true
 }
 
+// everBad reports whether something was stopped for a pool.
+func (r *Record) everBad(id ID) bool {
+	return slices.ContainsFunc(r.Bad, func(b Bad) bool { return b.ID == id })
+}
+
+// Gathers is since when runs ask what pools of a target are to become, zero where none does:
+// what AWS answers to its lookups is to be known anew since then, or waves would begin with
+// whoever asks first.
+func (r *Record) Gathers(target string) (since time.Time) {
+	for i := range r.Runs {
+		if run := &r.Runs[i]; run.Gathers && run.Spec.Concerns(target) && run.Began.After(since) {
+			since = run.Began
+		}
+	}
+	return since
+}
+
 // BadOf is why a hash is rolled out no more to a pool; nil if it may be.
 func (r *Record) BadOf(id ID, hash string) *Bad {
 	for i := range r.Bad {

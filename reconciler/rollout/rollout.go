@@ -53,6 +53,8 @@ type Pool struct {
 	// of its launch template version, with the image as AWS resolved it. It is empty where
 	// that is not known yet.
 	Hash string `json:"hash"`
+	// Watched says that gates ask about it, by the permit that its owner had.
+	Watched bool `json:"watched,omitempty"`
 	// Machines is how many there should be, New how many are of Hash.
 	Machines int32 `json:"machines"`
 	New      int32 `json:"new"`
@@ -94,11 +96,14 @@ type Facts struct {
 	// NodesUnknown says why it could not be read.
 	NodesFrom    string `json:"nodesFrom,omitempty"`
 	NodesUnknown string `json:"nodesUnknown,omitempty"`
-	// Ready is how many machines of Hash are ready, Waiting holds those that are not.
+	// Ready is how many machines of Hash are ready, Waiting holds those that are not and
+	// wait longest, MostWaiting at most.
 	Ready   int32     `json:"ready"`
 	Waiting []Machine `json:"waiting,omitempty"`
 	// Activities are the failed scaling activities that were seen, the newest first.
 	Activities []Activity `json:"activities,omitempty"`
+	// ActivitiesRead is when AWS named them; zero where it was not asked.
+	ActivitiesRead time.Time `json:"activitiesRead,omitzero"`
 	// Alarms are those of the pool's account and region that gates name; AlarmsUnknown says
 	// why they could not be read.
 	Alarms        []Alarm `json:"alarms,omitempty"`
@@ -114,6 +119,9 @@ type Machine struct {
 	Since time.Time `json:"since,omitzero"`
 	Why   string    `json:"why,omitempty"`
 }
+
+// MostWaiting is how many machines that are not ready a report names.
+const MostWaiting = 20
 
 // What tells that machines are ready.
 const (
@@ -151,6 +159,10 @@ type Permit struct {
 	Stopped bool `json:"stopped,omitempty"`
 	// Back is the version to which machines of a stopped hash go back; nil leaves them.
 	Back *Version `json:"back,omitempty"`
+	// Watched says that gates ask about the pool now: its owner looks at it often.
+	Watched bool `json:"watched,omitempty"`
+	// Alarms are those of CloudWatch that they ask about, in order.
+	Alarms []string `json:"alarms,omitempty"`
 	// Seq is that of the record in which the permit was last another one.
 	Seq int64 `json:"seq"`
 }

@@ -28,7 +28,7 @@ func (n *next) conduct(r *Run) bool {
 		n.advance(r, all)
 	}
 	if r.Gone && len(n.in.Missing) == 0 && !r.Active() {
-		return slices.ContainsFunc(all, func(p Pool) bool { return p.Moving != nil })
+		return slices.ContainsFunc(all, func(p Pool) bool { return p.Moving != nil || p.Hash == "" })
 	}
 	return true
 }
@@ -65,19 +65,19 @@ func (n *next) begins(r *Run, due []Pool) bool {
 // or have had time to.
 func (n *next) gather(r *Run, due []Pool) {
 	r.Revision = n.in.Revision
-	if len(due) == 0 && len(n.in.Missing) == 0 {
+	names := n.unheard(r)
+	if len(due) == 0 && len(names) == 0 {
 		*r = r.idle()
 		return
 	}
 	until := r.Began.Add(Settle)
-	if len(n.in.Missing) > 0 && n.in.Now.Before(until) {
-		names := slices.Sorted(maps.Keys(n.in.Missing))
+	if len(names) > 0 && n.in.Now.Before(until) {
 		r.Wait = "waits until " + names[0] + more(len(names)-1) + " reported what " + short(r.Revision) + " changes, until " + clock(until) + " at the latest"
 		n.again(until)
 		return
 	}
 	if len(due) == 0 {
-		r.Wait = "waits for " + slices.Sorted(maps.Keys(n.in.Missing))[0]
+		r.Wait = "waits for " + names[0]
 		return
 	}
 	r.Gathers, r.Since, r.Members = false, n.in.Now, members(r.Spec, due)
@@ -88,6 +88,19 @@ func (n *next) gather(r *Run, due []Pool) {
 		machines += m.Machines
 	}
 	n.tell(Began, r, "begins: "+count(len(r.Members), "pool")+", "+count(int(machines), "machine")+", in "+count(r.waves(), "wave"))
+}
+
+// unheard are the targets that have not said yet what the change makes of their pools: they
+// have not reported at all, or went by answers of AWS from before the run began.
+func (n *next) unheard(r *Run) []string {
+	out := slices.Collect(maps.Keys(n.in.Missing))
+	for _, p := range n.in.Pools {
+		if Selects(r.Spec.Selector, p) && n.in.Fresh[p.Target].Before(r.Began) {
+			out = append(out, p.Target)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // join takes in pools whose owners reported late: they are rolled last, or are as bad as
@@ -228,7 +241,11 @@ func (n *next) done(m Member, share int32) (done, unknown bool) {
 		return true, false // Git wants it no more
 	case p.Moving != nil, p.Hash == "":
 		return false, false
-	case !p.Pending, p.Failed != "", n.out.Record.BadOf(p.ID, p.Hash) != nil:
+	case p.Failed != "", n.out.Record.BadOf(p.ID, p.Hash) != nil:
+		return true, false
+	case p.Facts.NodesFrom == FromNodes && p.Facts.NodesUnknown == "" && p.Facts.Ready < p.New:
+		return false, false // replaced, and not at work
+	case !p.Pending:
 		return true, false
 	case p.Hash != m.Hash:
 		return false, false // it begins another run

@@ -48,6 +48,8 @@ type Node struct {
 	// condition last changed, zero for none.
 	Ready      bool
 	ReadySince time.Time
+	// Created is when the machine joined.
+	Created time.Time
 	// Why is the condition's reason and message where it is not True.
 	Why string
 	// Unschedulable says that it takes no further pods.
@@ -60,7 +62,7 @@ func secretOf(o *corev1.Secret) Secret {
 }
 
 func nodeOf(o *corev1.Node) Node {
-	n := Node{Name: o.Name, UID: string(o.UID), ProviderID: o.Spec.ProviderID, Unschedulable: o.Spec.Unschedulable, Annotations: o.Annotations}
+	n := Node{Name: o.Name, UID: string(o.UID), ProviderID: o.Spec.ProviderID, Created: o.CreationTimestamp.Time, Unschedulable: o.Spec.Unschedulable, Annotations: o.Annotations}
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			n.Ready, n.ReadySince = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time

@@ -99,7 +99,7 @@ func TestNodes(t *testing.T) {
 		for i, n := range nodes {
 			want := workload.Node{
 				Name: fmt.Sprintf("n%d", i), UID: n.UID, ProviderID: fmt.Sprintf("aws:///eu-west-1a/i-%d", i), Ready: i%3 == 0,
-				ReadySince: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+				ReadySince: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Created: n.Created,
 			}
 			if i%3 != 0 {
 				want.Why = []string{"", "KubeletFalse: said by the kubelet", "KubeletUnknown: said by the kubelet"}[i%3]

@@ -27,6 +27,7 @@ type Filler struct {
 	observer *observe.Observer
 	short    shortLog
 	alarms   alarms
+	launched launchTimes
 }
 
 // New returns a Filler.
@@ -55,7 +56,7 @@ func (f *Filler) Fill(ctx context.Context, s observed.State, n observed.Needs) (
 		return observed.State{}, err
 	}
 	f.fillActivities(ctx, &s, n.Activities)
-	if err := f.fillShort(ctx, &s, n.Short); err != nil {
+	if err := f.fillShort(ctx, &s, n.Short, n.Failures); err != nil {
 		return observed.State{}, err
 	}
 	if err := read.Each(ctx, n.Hooks, f.observer.Hooks(&s)); err != nil {

@@ -21,6 +21,8 @@ const (
 	// shortSoonest and shortLatest bound the time between two questions about one
 	// group; it doubles while the answer is the same.
 	shortSoonest, shortLatest = time.Minute, 16 * time.Minute
+	// gateEvery is the time between two questions about a group of which a gate asks.
+	gateEvery = 30 * time.Second
 	// allGroupsFrom is for how many groups one call asks about all of the account.
 	allGroupsFrom = 4
 	// failureAge is how old a failed launch may be and still explain a machine that
@@ -49,6 +51,8 @@ type shortGroup struct {
 	// alone makes the next question be about this group only, because the newest
 	// activities of the account did not hold one of it.
 	alone bool
+	// gate says that a gate asks which of its launches failed.
+	gate bool
 	// hooks makes the next question be which lifecycle hooks it has.
 	hooks bool
 }
@@ -94,27 +98,31 @@ func (g *shortGroup) update(have observed.Group, now, clock time.Time) {
 
 // due reports whether AWS is to be asked.
 func (g *shortGroup) due(now time.Time) bool {
+	if g.gate && (g.asked.IsZero() || now.Sub(g.asked) >= gateEvery) {
+		return true
+	}
 	late := !g.lacking.IsZero() && now.Sub(g.lacking) >= shortGrace || now.Sub(g.still) >= launch.PendingLate
 	return late && (g.asked.IsZero() || now.Sub(g.asked) >= g.wait)
 }
 
 // due notes which groups are short of machines, forgets the others, and returns those
 // that AWS is to be asked about: why machines do not come, or which hooks keep them.
-func (l *shortLog) due(groups map[string]observed.Group, names []string, now, clock time.Time) (why, hooks []string) {
+func (l *shortLog) due(groups map[string]observed.Group, names, gate []string, now, clock time.Time) (why, hooks []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first, before := now.Sub(l.began) < shortSoonest, l.known
 	l.known = make(map[string]*shortGroup, len(names))
-	for _, name := range names {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(names, gate)))) {
 		g := before[name]
 		if g == nil {
 			g = &shortGroup{wait: shortSoonest, old: first && clock.Sub(groups[name].CreatedAt) >= shortSoonest}
 		}
+		_, g.gate = slices.BinarySearch(gate, name)
 		g.update(groups[name], now, clock)
 		l.known[name] = g
 		switch {
 		case !g.due(now):
-		case g.hooks:
+		case g.hooks && !g.gate:
 			hooks = append(hooks, name)
 		default:
 			why = append(why, name)
@@ -130,6 +138,10 @@ func (l *shortLog) due(groups map[string]observed.Group, names []string, now, cl
 func (l *shortLog) note(name string, list []read.Activity, now, clock time.Time) {
 	l.with(name, func(g *shortGroup) {
 		said := launchesOf(list, clock)
+		said.Failed, said.Read = joined(said.Failed, g.launches.Failed, clock), clock
+		if said.Failure.Message == "" && len(said.Failed) > 0 {
+			said.Failure = said.Failed[0]
+		}
 		if g.asked.IsZero() || said.Failure.Message != g.launches.Failure.Message || !said.Since.Equal(g.launches.Since) {
 			g.wait = shortSoonest
 		} else {
@@ -155,7 +167,19 @@ func (l *shortLog) with(name string, change func(*shortGroup)) {
 	}
 }
 
-// launchesOf is the newest failed launch of late, and how long one has been under way.
+// joined are failed launches that were read now and before: a page of an account's newest
+// activities may not hold all that an earlier one held.
+func joined(now, before []observed.LaunchFailure, clock time.Time) []observed.LaunchFailure {
+	for _, f := range before {
+		if clock.Sub(f.At) < failureAge && !slices.Contains(now, f) {
+			now = append(now, f)
+		}
+	}
+	slices.SortFunc(now, func(a, b observed.LaunchFailure) int { return b.At.Compare(a.At) })
+	return now[:min(len(now), observed.MostFailed)]
+}
+
+// launchesOf are the failed launches of late, and how long one has been under way.
 func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 	for _, a := range list { // newest first
 		at, message := a.Started, a.Message
@@ -168,8 +192,12 @@ func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 		started := a.Status == "Cancelled" && (strings.Contains(message, "Termination Reason:") || strings.Contains(message, "Lifecycle Action"))
 		switch {
 		case a.Status == "Failed", started:
-			if out.Failure.Message == "" && clock.Sub(at) < failureAge {
-				out.Failure = observed.LaunchFailure{Message: message, At: at, Started: started}
+			if clock.Sub(at) >= failureAge {
+				continue
+			}
+			f := observed.LaunchFailure{Message: message, At: at, Started: started}
+			if out.Failed = append(out.Failed, f); out.Failure.Message == "" {
+				out.Failure = f
 			}
 		case a.Status != "Successful" && a.Status != "Cancelled":
 			out.Since = at
@@ -180,11 +208,11 @@ func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 
 // fillShort reads why machines of groups do not come: as often as is due, with spare
 // calls, and one call for many groups.
-func (f *Filler) fillShort(ctx context.Context, s *observed.State, names []string) error {
-	if len(names) == 0 {
+func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate []string) error {
+	if len(names)+len(gate) == 0 {
 		return nil
 	}
-	due, hooks := f.short.due(s.Groups, names, f.client.Now(), f.client.Clock())
+	due, hooks := f.short.due(s.Groups, names, gate, f.client.Now(), f.client.Clock())
 	if err := f.askHooks(ctx, s, hooks); err != nil {
 		return err
 	}
@@ -273,13 +301,22 @@ func (f *Filler) askTogether(ctx context.Context, names []string) error {
 		of[a.Group] = append(of[a.Group], a)
 	}
 	for _, name := range names {
-		if len(of[name]) == 0 {
+		if len(of[name]) == 0 && !f.short.nothingSince(name, list) {
 			f.short.setAlone(name)
 		} else {
 			f.short.note(name, of[name], f.client.Now(), f.client.Clock())
 		}
 	}
 	return nil
+}
+
+// nothingSince reports whether an account's newest activities, none of which is of a group,
+// go back to when it was asked about last: for a gate that says that nothing has failed since.
+func (l *shortLog) nothingSince(name string, list []read.Activity) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.known[name]
+	return g != nil && g.gate && !g.launches.Read.IsZero() && len(list) > 0 && list[len(list)-1].Started.Before(g.launches.Read.Add(-gateEvery))
 }
 
 func (l *shortLog) isAlone(name string) bool {
@@ -298,7 +335,7 @@ func (l *shortLog) launches() map[string]observed.Launches {
 	defer l.mu.Unlock()
 	out := map[string]observed.Launches{}
 	for name, g := range l.known {
-		if g.launches != (observed.Launches{}) {
+		if !g.launches.Read.IsZero() {
 			out[name] = g.launches
 		}
 	}

@@ -13,10 +13,10 @@ func TestWhatAnotherReadHasForgotten(t *testing.T) {
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	l := shortLog{began: now}
 	groups := map[string]observed.Group{"web": {CreatedAt: now.Add(-time.Hour), DesiredCapacity: 1}}
-	if due, _ := l.due(groups, []string{"web"}, now, now); len(due) != 1 {
+	if due, _ := l.due(groups, []string{"web"}, nil, now, now); len(due) != 1 {
 		t.Errorf("a process that has just started asks about %v", due)
 	}
-	l.due(groups, nil, now, now)
+	l.due(groups, nil, nil, now, now)
 	l.note("web", nil, now, now)
 	l.unanswered([]string{"web"}, now)
 	l.setAlone("web")
@@ -24,7 +24,7 @@ func TestWhatAnotherReadHasForgotten(t *testing.T) {
 		t.Error("something was remembered")
 	}
 	now = now.Add(2 * time.Minute)
-	if due, _ := l.due(groups, []string{"web"}, now, now); len(due) != 0 {
+	if due, _ := l.due(groups, []string{"web"}, nil, now, now); len(due) != 0 {
 		t.Errorf("within the grace it asks about %v", due)
 	}
 }

@@ -67,6 +67,9 @@ type Gates struct {
 	// Rollouts are the permits of the pools ("namespace/name") that FleetRollouts govern:
 	// such a pool rolls to no hash but its permit's, and no further than its share.
 	Rollouts map[string]rollout.Permit
+	// Activities says that gates of those FleetRollouts ask which launches of their watched
+	// pools failed.
+	Activities bool
 	// Alarms are the alarms of CloudWatch that gates of those FleetRollouts ask about now.
 	Alarms []string
 }

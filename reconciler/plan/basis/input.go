@@ -78,8 +78,8 @@ type Node struct {
 	Name  string
 	UID   string
 	Ready bool
-	// Since is when Ready last changed.
-	Since time.Time
+	// Since is when Ready last changed, Created when the machine joined.
+	Since, Created time.Time
 	// Why is the cluster's reason where it is not ready.
 	Why string
 	// Cordoned says that it takes no further pods, Draining is what its annotation says of

@@ -31,7 +31,7 @@ func (in Input) inService(id string) time.Time {
 	if since, seen := in.Memory.InService[id]; seen {
 		return since
 	}
-	if launched := in.State.Launched[id]; !launched.IsZero() {
+	if launched := in.State.Launched[id]; in.Memory.InService == nil && !launched.IsZero() {
 		return launched
 	}
 	return in.Now

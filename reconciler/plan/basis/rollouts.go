@@ -2,8 +2,11 @@ package basis
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/rollout"
@@ -81,10 +84,11 @@ func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fr
 		if ready, _ := in.Machine(pool, i); ready {
 			p.Facts.Ready++
 		} else {
-			p.Facts.Waiting = append(p.Facts.Waiting, in.waiting(i))
+			p.Facts.Waiting = append(p.Facts.Waiting, in.waiting(pool, i))
 		}
 	}
 	slices.Sort(p.Zones)
+	in.unready(&p)
 	return p
 }
 
@@ -93,25 +97,38 @@ func NewGoverned(in Input, pool *intent.Pool) rollout.Pool {
 	p := rollout.Pool{
 		ID: rollout.ID{Target: in.Policy.Target, Pool: pool.Key.String()}, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name,
 		Labels: pool.Labels, Account: in.Policy.Account, Region: in.Policy.Region, Revision: in.Commit.Revision,
-		Facts: rollout.Facts{NodesFrom: "InService", ReadAt: in.Now},
+		Watched: in.Policy.Gates.Rollouts[pool.Key.String()].Watched,
+		Facts:   rollout.Facts{NodesFrom: rollout.FromInService, ReadAt: in.Now},
 	}
 	if in.Nodes != nil {
-		p.Facts.NodesFrom = "nodes"
+		p.Facts.NodesFrom = rollout.FromNodes
 		if in.Nodes.Err != nil {
-			p.Facts.NodesFrom, p.Facts.NodesUnknown = "InService", in.Nodes.Err.Error()
+			p.Facts.NodesFrom, p.Facts.NodesUnknown = rollout.FromInService, in.Nodes.Err.Error()
 		}
 	}
 	return p
 }
 
-// waiting is a machine that is not ready. Since is zero where nobody knows: AWS says when a
-// group's machine was launched only in an answer of its own.
-func (in Input) waiting(i observed.Instance) rollout.Machine {
+// settlesWithin is how soon after a machine has joined a change of whether its node is
+// Ready is part of its joining.
+const settlesWithin = time.Minute
+
+// waiting is a machine that is not ready. Since is when it was launched, or when a node that
+// was Ready ceased to be; it is zero where nobody knows, as AWS tells when a machine was
+// launched only in an answer of its own. A machine of a warm pool was launched long before it
+// was wanted.
+func (in Input) waiting(pool *intent.Pool, i observed.Instance) rollout.Machine {
 	m := rollout.Machine{Instance: i.ID, Why: i.LifecycleState, Since: in.State.Launched[i.ID]}
+	warm := pool.Group != nil && pool.Group.Options.WarmPool != nil
+	if warm {
+		m.Since = time.Time{}
+	}
 	if !i.Ready() {
 		return m
 	}
-	m.Since, m.Why = in.inService(i.ID), "it has not joined the cluster"
+	if m.Why = "it has not joined the cluster"; m.Since.IsZero() {
+		m.Since = in.inService(i.ID)
+	}
 	if in.Nodes == nil {
 		return m
 	}
@@ -120,17 +137,80 @@ func (in Input) waiting(i observed.Instance) rollout.Machine {
 		if node.Why != "" {
 			m.Why += " (" + node.Why + ")"
 		}
+		if node.Since.After(m.Since) && node.Since.Sub(node.Created) > settlesWithin {
+			m.Since = node.Since
+		}
 	}
 	return m
 }
 
-// Activities are the launches of groups that failed of late, the newest first.
-func (in Input) Activities(groups ...string) (out []rollout.Activity) {
-	for _, name := range groups {
-		if f := in.State.Launches[name].Failure; !f.At.IsZero() {
-			out = append(out, rollout.Activity{At: f.At, Cause: f.Message})
+// unready sorts a pool's machines by how long they wait, and says what is wrong with the
+// pool where one has been in service without a Ready node for too long: its rollout is
+// no success, whatever AWS says.
+func (in Input) unready(p *rollout.Pool) {
+	f := &p.Facts
+	slices.SortFunc(f.Waiting, func(a, b rollout.Machine) int {
+		return cmp.Or(cmp.Compare(unknownLast(a.Since), unknownLast(b.Since)), cmp.Compare(a.Instance, b.Instance))
+	})
+	for _, m := range f.Waiting {
+		seen, serves := in.Memory.InService[m.Instance]
+		if seen.Before(m.Since) {
+			seen = m.Since
+		}
+		if f.NodesFrom == rollout.FromNodes && serves && in.Now.Sub(seen) >= joinsWithin && p.Failed == "" {
+			p.Failed = strconv.Itoa(int(p.New-f.Ready)) + " of its " + strconv.Itoa(int(p.New)) + " machines of the new version have no Ready node, and one is in service for " + joinsWithin.String() + " and longer: " + m.Instance + " (" + m.Why + ")"
 		}
 	}
-	slices.SortFunc(out, func(a, b rollout.Activity) int { return b.At.Compare(a.At) })
+}
+
+func unknownLast(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// NoteActivities tells the conductor of governed pools which launches of their groups failed
+// of late, the newest first. AWS is asked about them after planning.
+func (in Input) NoteActivities(governed []rollout.Pool) {
+	for i := range in.Set.Pools {
+		pool := &in.Set.Pools[i]
+		n := slices.IndexFunc(governed, func(p rollout.Pool) bool { return p.Pool == pool.Key.String() })
+		if n < 0 {
+			continue
+		}
+		var out []rollout.Activity
+		var read time.Time
+		for k, name := range in.GroupsOf(pool) {
+			l := in.State.Launches[name]
+			if k == 0 || l.Read.Before(read) {
+				read = l.Read
+			}
+			for _, f := range l.Failed {
+				out = append(out, rollout.Activity{At: f.At, Cause: f.Message})
+			}
+		}
+		slices.SortFunc(out, func(a, b rollout.Activity) int { return b.At.Compare(a.At) })
+		for j := range out {
+			if j >= causesTold {
+				out[j].Cause = ""
+			}
+		}
+		governed[n].Facts.Activities, governed[n].Facts.ActivitiesRead = out, read
+	}
+}
+
+// causesTold is of how many failed launches a report has the words of AWS.
+const causesTold = 3
+
+// GroupsOf are the names of a pool's groups: its own, or those behind its nodegroups.
+func (in Input) GroupsOf(pool *intent.Pool) []string {
+	if pool.Group != nil {
+		return []string{pool.Group.Name}
+	}
+	var out []string
+	for _, n := range in.NodegroupsOf(pool) {
+		out = append(out, n.GroupNames...)
+	}
 	return out
 }

@@ -121,7 +121,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		// after something else was wanted in between.
 		c.supersede(pool, have, latest, version, same || set)
 		return
-	case same && g.tried(pool, latest) && !c.In.Memory.Retry[pool.Key.String()] && c.parked(pool, have, latest, set, left):
+	case same && c.tried(pool, latest, g) && !c.In.Memory.Retry[pool.Key.String()] && c.parked(pool, have, latest, set, left):
 		if g.report.Pending = latest.Status != "Successful"; g.report.Pending {
 			g.report.Failed = "the instance refresh " + latest.ID + " ended as " + latest.Status + ": " + cmp.Or(latest.Reason, "AWS gives no reason")
 		}
@@ -143,7 +143,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	case types > 0:
 		why += ", or have an instance type that is no longer wanted"
 	}
-	c.Step(pool, g.shared(pool, step.Step{
+	c.Step(pool, c.shared(pool, step.Step{
 		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
 		Reason:  why,
 		Changes: append(changes, preferenceChanges(pool)...), Rollout: version.Refreshed(pool.Group.MixedInstancesPolicy),
@@ -151,7 +151,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		Do: step.StartRefresh{
 			Group: have.Name, Template: version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
 		},
-	}))
+	}, g))
 }
 
 // supersede cancels a running refresh whose configuration is no longer wanted;

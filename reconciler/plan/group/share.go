@@ -40,12 +40,13 @@ func hashOf(body string, policy *intent.MixedInstances) string {
 }
 
 // preferences are those of a refresh up to a share.
-func preferences(pool *intent.Pool, way basis.Way) intent.Refresh {
+func (c Planner) preferences(pool *intent.Pool, way basis.Way) intent.Refresh {
 	r, share := pool.Group.Refresh, way.Share()
 	if !way.Governed {
 		return r
 	}
 	r.SkipMatching = new(true)
+	r.AlarmSpecification = c.alarms(r.AlarmSpecification, way)
 	if share < 100 {
 		r.CheckpointPercentages = slices.DeleteFunc(slices.Clone(r.CheckpointPercentages), func(p int32) bool { return p >= share })
 		if len(r.CheckpointPercentages) == 0 {
@@ -54,6 +55,27 @@ func preferences(pool *intent.Pool, way basis.Way) intent.Refresh {
 		r.CheckpointPercentages = append(r.CheckpointPercentages, share)
 	}
 	return r
+}
+
+// mostAlarms is how many alarms a refresh may name.
+const mostAlarms = 10
+
+// alarms are those that end a refresh: Git's, and those that gates ask about, which so stop
+// the change while nobody conducts it. AWS refuses the name of one that there is not.
+func (c Planner) alarms(own *intent.AlarmSpecification, way basis.Way) *intent.AlarmSpecification {
+	var names []string
+	if own != nil {
+		names = slices.Clone(own.Alarms)
+	}
+	for _, name := range way.Permit.Alarms {
+		if c.In.State.Alarms[name] != "" && !slices.Contains(names, name) && len(names) < mostAlarms {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return own
+	}
+	return &intent.AlarmSpecification{Alarms: names}
 }
 
 // shareOf is how far a refresh goes, and whether it waits there, and would go on.
@@ -93,7 +115,6 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 	}
 	p := g.Report(c.In, pool, have.Instances, fresh)
 	p.Machines, p.Whole, p.Pending = have.DesiredInstances(), pool.Group.Refresh.Disable, left > 0 && !pool.Group.Refresh.Disable || !set
-	p.Facts.Activities = c.In.Activities(have.Name)
 	if p.Pending {
 		p.Earlier = c.earlier(have, version)
 	}
@@ -180,10 +201,13 @@ func (g *governed) cancelled(pool *intent.Pool, r observed.Refresh) bool {
 
 // tried reports whether a refresh ran with the preferences that Git writes now, whatever
 // its share was.
-func (g *governed) tried(pool *intent.Pool, r observed.Refresh) bool {
-	want := preferences(pool, g.Way)
+func (c Planner) tried(pool *intent.Pool, r observed.Refresh, g *governed) bool {
+	want := c.preferences(pool, g.Way)
 	if g.Governed {
 		want.CheckpointPercentages, want.CheckpointDelay = nil, nil
+		if own, had := pool.Group.Refresh.AlarmSpecification, r.Preferences.AlarmSpecification; own == nil || had != nil && !slices.ContainsFunc(own.Alarms, func(name string) bool { return !slices.Contains(had.Alarms, name) }) {
+			want.AlarmSpecification = had // gates ask about others at other times
+		}
 		share, _ := shareOf(pool, r.Preferences)
 		if r.Status == "Successful" && share < 100 || g.cancelled(pool, r) {
 			return false
@@ -193,7 +217,7 @@ func (g *governed) tried(pool *intent.Pool, r observed.Refresh) bool {
 }
 
 // shared narrows the start of a refresh to the share that is allowed, or holds it.
-func (g *governed) shared(pool *intent.Pool, s step.Step) step.Step {
+func (c Planner) shared(pool *intent.Pool, s step.Step, g *governed) step.Step {
 	if !g.Governed {
 		return s
 	}
@@ -202,7 +226,7 @@ func (g *governed) shared(pool *intent.Pool, s step.Step) step.Step {
 		return g.Hold(s)
 	}
 	start := s.Do.(step.StartRefresh)
-	start.Preferences = preferences(pool, g.Way)
+	start.Preferences = c.preferences(pool, g.Way)
 	s.Do = start
 	if share < 100 {
 		s.Instances = int(rollout.Need(g.report.Machines, share) - g.report.New)

@@ -36,7 +36,7 @@ func Short(inputs []basis.Input) []string {
 			continue
 		}
 		for i := range in.Set.Pools {
-			for _, name := range groupsOf(in, &in.Set.Pools[i]) {
+			for _, name := range in.GroupsOf(&in.Set.Pools[i]) {
 				g, found := in.State.Groups[name]
 				if found && !g.Deleting && g.Tags[observed.TagOwner].Value == in.Policy.Instance && g.Short() {
 					out = append(out, name)
@@ -48,23 +48,11 @@ func Short(inputs []basis.Input) []string {
 	return slices.Compact(out)
 }
 
-// groupsOf are the names of a pool's groups.
-func groupsOf(in basis.Input, pool *intent.Pool) []string {
-	if pool.Group != nil {
-		return []string{pool.Group.Name}
-	}
-	var out []string
-	for _, n := range in.NodegroupsOf(pool) {
-		out = append(out, n.GroupNames...)
-	}
-	return out
-}
-
 // Failure says why machines of a pool do not come, and for which cause; "" where
 // AWS says nothing. A launch that failed before is of no interest once the machine is
 // on its way, unless machines start and end again and again.
 func Failure(in basis.Input, pool *intent.Pool) (text, cause string) {
-	for _, name := range groupsOf(in, pool) {
+	for _, name := range in.GroupsOf(pool) {
 		g, f := in.State.Groups[name], in.State.Launches[name].Failure
 		if f.Message == "" || !g.Lacks() && (!f.Started || !g.Short()) {
 			continue
@@ -84,7 +72,7 @@ func Failure(in basis.Input, pool *intent.Pool) (text, cause string) {
 
 // Pending says what machines of a pool wait for that have been on their way for long.
 func Pending(in basis.Input, pool *intent.Pool) string {
-	for _, name := range groupsOf(in, pool) {
+	for _, name := range in.GroupsOf(pool) {
 		g, since := in.State.Groups[name], in.State.Launches[name].Since
 		if since.IsZero() || in.Now.Sub(since) < PendingLate {
 			continue
@@ -149,4 +137,25 @@ func someOf(ids []string) string {
 		return strings.Join(ids, ", ") + " are"
 	}
 	return ids[0] + " is"
+}
+
+// Watched are the groups of several targets about whose failed launches gates ask.
+func Watched(inputs []basis.Input) []string {
+	var out []string
+	for _, in := range inputs {
+		if in.Set == nil || in.State == nil || !in.Policy.Gates.Activities {
+			continue
+		}
+		for i := range in.Set.Pools {
+			if pool := &in.Set.Pools[i]; in.Policy.Gates.Rollouts[pool.Key.String()].Watched {
+				for _, name := range in.GroupsOf(pool) {
+					if _, found := in.State.Groups[name]; found {
+						out = append(out, name)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -54,7 +54,6 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	p.Whole, p.Pending, p.Moving = true, pending || moving != nil, moving
 	if len(standing) > 0 {
 		p.Machines = standing[0].DesiredSize
-		p.Facts.Activities = c.In.Activities(standing[0].GroupNames...)
 	}
 	if i := slices.IndexFunc(c.Diags, func(d diag.Diagnostic) bool {
 		return d.Code == "nodegroup-update-failed" || d.Code == "nodegroup-failed"

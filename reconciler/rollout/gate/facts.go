@@ -24,7 +24,7 @@ func (j judge) nodesReady() rollout.Answer {
 		case f.NodesFrom != rollout.FromNodes && !slices.Contains(unasked, p.Target):
 			unasked = append(unasked, p.Target)
 		}
-		return ready(p, g.Within, j.now)
+		return ready(p, g.Within)
 	})
 	passed := fmt.Sprintf("%s of the new version %s ready", counted(machines, "machine"), areOf(machines))
 	if len(unasked) > 0 {
@@ -34,7 +34,7 @@ func (j judge) nodesReady() rollout.Answer {
 }
 
 // ready judges the machines of one pool.
-func ready(p *rollout.Pool, within time.Duration, now time.Time) finding {
+func ready(p *rollout.Pool, within time.Duration) finding {
 	f := &p.Facts
 	var late, waiting []string
 	for _, m := range f.Waiting {
@@ -42,7 +42,7 @@ func ready(p *rollout.Pool, within time.Duration, now time.Time) finding {
 		if m.Why != "" {
 			text += " (" + clip(m.Why) + ")"
 		}
-		if !m.Since.IsZero() && now.Sub(m.Since) > within {
+		if !m.Since.IsZero() && f.ReadAt.Sub(m.Since) > within { // by now it may be ready
 			late = append(late, text)
 		}
 		waiting = append(waiting, text)
@@ -75,12 +75,17 @@ func (j judge) failedActivities() rollout.Answer {
 				continue
 			}
 			failed++
-			causes = append(causes, p.String()+": "+clip(a.Cause))
+			if a.Cause != "" {
+				causes = append(causes, p.String()+": "+clip(a.Cause))
+			}
 			if first.IsZero() || p.Facts.ReadAt.Before(first) {
 				first = p.Facts.ReadAt
 			}
 		}
-		return finding{verdict: rollout.Pass}
+		if p.Machines > 0 && p.Facts.ActivitiesRead.Before(j.ask.Since) {
+			return finding{rollout.Unknown, "its scaling activities have not been read since the share began", p.Facts.ReadAt}
+		}
+		return finding{verdict: rollout.Pass, at: p.Facts.ActivitiesRead}
 	})
 	most := int(j.ask.Gate.FailedActivities.Max)
 	since := " since " + clock(j.ask.Since)

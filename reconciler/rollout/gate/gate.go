@@ -125,7 +125,9 @@ func (j judge) each(look func(p *rollout.Pool) finding) (out []finding) {
 			if f.verdict != rollout.Pass {
 				f.what = s.String() + ": " + f.what
 			}
-			f.at = p.Facts.ReadAt
+			if f.at.IsZero() {
+				f.at = p.Facts.ReadAt
+			}
 			out = append(out, f)
 		}
 	}

@@ -26,7 +26,7 @@ var (
 // pool is a pool of which three machines run the new version and are ready nodes.
 func pool(id rollout.ID, change ...func(*rollout.Pool)) rollout.Pool {
 	p := rollout.Pool{ID: id, Account: "111122223333", Region: "eu-west-1", Hash: "new", Machines: 9, New: 3,
-		Facts: rollout.Facts{NodesFrom: rollout.FromNodes, Ready: 3, ReadAt: now.Add(-10 * time.Second), Alarms: []rollout.Alarm{{Name: "errors", State: "OK"}, {Name: "late", State: "OK"}}}}
+		Facts: rollout.Facts{NodesFrom: rollout.FromNodes, Ready: 3, ReadAt: now.Add(-10 * time.Second), ActivitiesRead: now.Add(-20 * time.Second), Alarms: []rollout.Alarm{{Name: "errors", State: "OK"}, {Name: "late", State: "OK"}}}}
 	for _, c := range change {
 		c(&p)
 	}
@@ -87,12 +87,13 @@ func TestJudge(t *testing.T) {
 		want  rollout.Verdict
 		says  string
 	}{
-		"ready nodes":           {nodes, []rollout.Pool{pool(web), pool(db)}, rollout.Pass, "6 machines of the new version are ready"},
-		"in service, said":      {nodes, []rollout.Pool{pool(web, inService), pool(db)}, rollout.Pass, "6 machines of the new version are ready; without kubeconfigFile of prod being in service counts, and no node was asked"},
-		"nodes are required":    {required, []rollout.Pool{pool(web, inService), pool(db)}, rollout.Unknown, "prod default/web: its nodes cannot be asked, as its target has no kubeconfigFile, and the gate requires them"},
-		"within its time":       {nodes, []rollout.Pool{pool(web, waits(9*time.Minute, "has not joined")), pool(db)}, rollout.Unknown, "prod default/web: 1 of 3 machines of the new version is not ready yet, which each may be for 10m0s: i-1 (has not joined)"},
-		"beyond its time":       {nodes, []rollout.Pool{pool(web, waits(11*time.Minute, "KubeletNotReady")), pool(db)}, rollout.Fail, "prod default/web: 1 machine of the new version has had no Ready node for longer than 10m0s: i-1 (KubeletNotReady)"},
-		"nobody knows how long": {nodes, []rollout.Pool{pool(web, waits(0, "")), pool(db)}, rollout.Unknown, "not ready yet"},
+		"ready nodes":            {nodes, []rollout.Pool{pool(web), pool(db)}, rollout.Pass, "6 machines of the new version are ready"},
+		"in service, said":       {nodes, []rollout.Pool{pool(web, inService), pool(db)}, rollout.Pass, "6 machines of the new version are ready; without kubeconfigFile of prod being in service counts, and no node was asked"},
+		"nodes are required":     {required, []rollout.Pool{pool(web, inService), pool(db)}, rollout.Unknown, "prod default/web: its nodes cannot be asked, as its target has no kubeconfigFile, and the gate requires them"},
+		"within its time":        {nodes, []rollout.Pool{pool(web, waits(9*time.Minute, "has not joined")), pool(db)}, rollout.Unknown, "prod default/web: 1 of 3 machines of the new version is not ready yet, which each may be for 10m0s: i-1 (has not joined)"},
+		"beyond its time":        {nodes, []rollout.Pool{pool(web, waits(11*time.Minute, "KubeletNotReady")), pool(db)}, rollout.Fail, "prod default/web: 1 machine of the new version has had no Ready node for longer than 10m0s: i-1 (KubeletNotReady)"},
+		"late since it was read": {nodes, []rollout.Pool{pool(web, waits(10*time.Minute+5*time.Second, "")), pool(db)}, rollout.Unknown, "not ready yet"},
+		"nobody knows how long":  {nodes, []rollout.Pool{pool(web, waits(0, "")), pool(db)}, rollout.Unknown, "not ready yet"},
 		"one fails, one is unknown": {nodes, []rollout.Pool{pool(web, waits(11*time.Minute, "")), pool(db, func(p *rollout.Pool) { p.Facts.NodesUnknown = "timeout" })},
 			rollout.Fail, "prod default/web: 1 machine of the new version has had no Ready node"},
 		"cluster away": {nodes, []rollout.Pool{pool(web), pool(db, func(p *rollout.Pool) {
@@ -111,6 +112,7 @@ func TestJudge(t *testing.T) {
 		"one failed":            {activities, []rollout.Pool{pool(web, failed(time.Minute)), pool(db)}, rollout.Fail, "1 scaling activity failed since 2026-03-01 08:00:00 UTC: prod default/web: InsufficientInstanceCapacity"},
 		"one may fail":          {someFail, []rollout.Pool{pool(web, failed(time.Minute)), pool(db)}, rollout.Pass, "1 scaling activity failed since 2026-03-01 08:00:00 UTC, of 1 that may"},
 		"two of two pools":      {someFail, []rollout.Pool{pool(web, failed(time.Minute)), pool(db, failed(2*time.Minute))}, rollout.Fail, "2 scaling activities failed since 2026-03-01 08:00:00 UTC, more than 1: prod default/web: InsufficientInstanceCapacity; stage default/db:"},
+		"nobody asked for them": {activities, []rollout.Pool{pool(web), pool(db, func(p *rollout.Pool) { p.Facts.ActivitiesRead = began.Add(-time.Second) })}, rollout.Unknown, "stage default/db: its scaling activities have not been read since the share began"},
 		"activities are unread": {activities, []rollout.Pool{pool(web), pool(db, old)}, rollout.Unknown, "stage default/db: nothing was read"},
 
 		"alarms are OK":     {alarms, []rollout.Pool{pool(web), pool(db)}, rollout.Pass, "OK: errors; late"},
@@ -154,10 +156,13 @@ func TestNothingPassesUnseen(t *testing.T) {
 			p.Facts.ReadAt = now.Add(-time.Duration(rapid.IntRange(0, 25).Draw(t, "age")) * time.Minute)
 			p.Facts.NodesFrom = rapid.SampledFrom([]string{rollout.FromNodes, rollout.FromInService, ""}).Draw(t, "from")
 			p.Facts.Alarms[0].State = rapid.SampledFrom([]string{"OK", "OK", "ALARM", "INSUFFICIENT_DATA", ""}).Draw(t, "state")
+			p.Facts.ActivitiesRead = p.Facts.ReadAt.Add(-time.Duration(rapid.IntRange(0, 1).Draw(t, "earlier")) * time.Minute)
 			sound = sound && p.Hash == "new" && !p.Facts.ReadAt.Before(began)
 			switch {
 			case g.NodesReady != nil:
 				sound = sound && p.Facts.Ready == p.New && p.New > 0 && (!g.NodesReady.Required || p.Facts.NodesFrom == rollout.FromNodes)
+			case g.FailedActivities != nil:
+				sound = sound && !p.Facts.ActivitiesRead.Before(began)
 			case g.CloudWatchAlarms != nil:
 				sound = sound && p.Facts.Alarms[0].State == "OK"
 			}

@@ -7,7 +7,12 @@ package ledger
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/weir-gitops/weir/reconciler/rollout"
@@ -33,12 +38,30 @@ type entry struct {
 // Open keeps records in db.
 func Open(db state.Store) *Ledger { return &Ledger{db: db, read: map[string]entry{}} }
 
+// format is how records are written. It goes up when a newer weir writes what an older one
+// would misread: members of two neighbouring versions run beside each other, and one that
+// does not know what is written must neither go by it nor write over it.
+const format = 1
+
+// ErrNewer is that of a record which a newer weir has written.
+var ErrNewer = errors.New("a newer weir has written the record of rollouts: start that version; until then this one holds what is governed")
+
+// stored is a record as it is written: compressed, and in parts where engines take no values
+// of its size. Before it there were records as they are, without a format.
+type stored struct {
+	Format int    `json:"format,omitempty"`
+	Parts  int    `json:"parts,omitempty"`
+	Data   []byte `json:"data"`
+}
+
+// partSize is how much of a compressed record is in a part, which is written in base64.
+const partSize = 200 << 10
+
 // Read is the record of a source, which must not be changed.
 func (l *Ledger) Read(source string) (*rollout.Record, error) {
 	var data []byte
-	err := l.db.View(func(tx *state.Tx) error {
-		raw, _, err := records.Get(tx, source)
-		data = bytes.Clone(raw)
+	err := l.db.View(func(tx *state.Tx) (err error) {
+		data, err = get(tx, source)
 		return err
 	})
 	if err != nil {
@@ -57,12 +80,97 @@ func (l *Ledger) Read(source string) (*rollout.Record, error) {
 	return record, nil
 }
 
+func partKey(source string, n int) string {
+	if n == 0 {
+		return source
+	}
+	return source + "\x00" + strconv.Itoa(n)
+}
+
+// get is what is written of a record, its parts put together; nil for none.
+func get(tx *state.Tx, source string) ([]byte, error) {
+	raw, is, err := records.Get(tx, source)
+	if err != nil || !is {
+		return nil, err
+	}
+	var first stored
+	if err := json.Unmarshal(raw, &first); err != nil {
+		return nil, fmt.Errorf("the record of rollouts: %w", err)
+	}
+	switch {
+	case first.Format > format:
+		return nil, ErrNewer
+	case first.Format == 0:
+		return bytes.Clone(raw), nil
+	}
+	data := first.Data
+	for n := 1; n < first.Parts; n++ {
+		raw, _, err := records.Get(tx, partKey(source, n))
+		if err != nil {
+			return nil, err
+		}
+		var part stored
+		if err := json.Unmarshal(raw, &part); err != nil {
+			return nil, fmt.Errorf("part %d of the record of rollouts: %w", n, err)
+		}
+		data = append(data, part.Data...)
+	}
+	return data, nil
+}
+
+func put(tx *state.Tx, source string, data []byte) error {
+	parts := slices.Collect(slices.Chunk(data, partSize))
+	for n, data := range parts {
+		part := stored{Data: data}
+		if n == 0 {
+			part.Format, part.Parts = format, len(parts)
+		}
+		raw, err := json.Marshal(part)
+		if err == nil {
+			err = records.Put(tx, partKey(source, n), raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for n := len(parts); ; n++ { // of a longer record before
+		if _, is, err := records.Get(tx, partKey(source, n)); err != nil || !is {
+			return err
+		}
+		if err := records.Delete(tx, partKey(source, n)); err != nil {
+			return err
+		}
+	}
+}
+
+func encode(record *rollout.Record) ([]byte, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if err := json.NewEncoder(w).Encode(record); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
 func decode(data []byte) (*rollout.Record, error) {
 	record := &rollout.Record{}
-	if len(data) == 0 {
+	switch {
+	case len(data) == 0:
 		return record, nil
+	case data[0] == '{':
+		return record, json.Unmarshal(data, record)
 	}
-	return record, json.Unmarshal(data, record)
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("the record of rollouts: %w", err)
+	}
+	if err := json.NewDecoder(r).Decode(record); err != nil {
+		return nil, fmt.Errorf("the record of rollouts: %w", err)
+	}
+	return record, nil
 }
 
 // Change writes what change makes of the record of a source, in one transaction; nothing
@@ -72,7 +180,7 @@ func (l *Ledger) Change(in state.Store, source string, change func(rollout.Recor
 		in = l.db
 	}
 	return in.Update(func(tx *state.Tx) error {
-		raw, _, err := records.Get(tx, source)
+		raw, err := get(tx, source)
 		if err != nil {
 			return err
 		}
@@ -84,10 +192,10 @@ func (l *Ledger) Change(in state.Store, source string, change func(rollout.Recor
 		if err != nil || next.Seq == old.Seq {
 			return err
 		}
-		data, err := json.Marshal(next)
+		data, err := encode(&next)
 		if err != nil {
 			return err
 		}
-		return records.Put(tx, source, data)
+		return put(tx, source, data)
 	})
 }

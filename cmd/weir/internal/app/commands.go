@@ -125,13 +125,22 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 		}
 		d.Policy.Gates.Rollouts = p.permits(d, governors)
 		if g := governors[d.Source]; g != nil && len(d.Policy.Gates.Rollouts) > 0 {
-			d.Policy.Gates.Alarms = g.Alarms()
+			d.Policy.Gates.Activities = g.Activities()
+			if since := g.Gathers(d.Policy.Target); since.After(b.Fresh) {
+				b.Fresh = since
+			}
 		}
 		for _, permit := range d.Policy.Gates.Rollouts {
+			if permit.Watched {
+				b.Within = watchEvery
+			}
+			d.Policy.Gates.Alarms = append(d.Policy.Gates.Alarms, permit.Alarms...)
 			if permit.Share > 0 {
 				l.permits[d.Source] = append(l.permits[d.Source], permit)
 			}
 		}
+		slices.Sort(d.Policy.Gates.Alarms)
+		d.Policy.Gates.Alarms = slices.Compact(d.Policy.Gates.Alarms)
 		if fresh := p.memory.fresh[d.Policy.Target]; fresh.After(b.Fresh) {
 			b.Fresh = fresh
 		}
@@ -282,28 +291,37 @@ func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 		out = append(out, t.Name)
 	}
 	if retry {
-		for _, name := range out {
-			if err := d.app.rollouts.retry(name); err != nil {
-				return nil, err
-			}
+		if err := d.retry(out); err != nil {
+			return nil, err
 		}
 	}
 	if d.app.crew != nil {
-		if retry {
-			if err := (peers{d.app}).tryAgain(out); err != nil {
-				return nil, err
-			}
-		}
 		return out, d.app.crew.Ask(context.Background(), crew.Ask{Targets: out})
-	}
-	for _, t := range all {
-		if retry {
-			d.app.passes.retry(t.Name, d.Pools(t.Name))
-		}
 	}
 	d.app.sourcesDue.Store(true)
 	d.app.passAll()
 	return out, nil
+}
+
+// retry has tried again what failed of targets: first their owners know, then those who
+// conduct rollouts, which begin anew by what owners report from then on.
+func (d daemon) retry(targets []string) error {
+	if d.app.crew != nil {
+		if err := (peers{d.app}).tryAgain(targets); err != nil {
+			return err
+		}
+	} else {
+		for _, name := range targets {
+			d.app.passes.retry(name, d.Pools(name))
+		}
+	}
+	for _, name := range targets {
+		if err := d.app.rollouts.retry(name); err != nil {
+			return err
+		}
+	}
+	d.app.rollouts.wake()
+	return nil
 }
 
 // lift forgets the commits for which steps of a target were stopped, so that they stop

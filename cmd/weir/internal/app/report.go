@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/events"
@@ -41,6 +43,9 @@ func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 	wait := g.config.Interval
 	if reconciler.Moving(report) {
 		wait = min(wait, reconciler.DefaultMovingDelay)
+	}
+	if slices.ContainsFunc(report.Governed, func(p rollout.Pool) bool { return p.Watched }) {
+		wait = min(wait, watchEvery)
 	}
 	a.board.Due(report.Target, time.Now().Add(wait))
 	r.log.report(report)

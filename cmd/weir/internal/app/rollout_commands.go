@@ -3,7 +3,6 @@ package app
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/rollout"
@@ -54,7 +53,7 @@ func (r *rollouts) reported() map[rollout.ID]rollout.Pool {
 }
 
 func (r *rollouts) shown(source string, record *rollout.Record, run *rollout.Run, pools map[rollout.ID]rollout.Pool) waves.Rollout {
-	return waves.Of(source, record, run, pools, time.Now()).Redacted(r.app.o.Secrets.Redact)
+	return waves.Of(source, record, run, pools, r.now()).Redacted(r.app.o.Secrets.Redact)
 }
 
 // Do implements commands.Rollouts.
@@ -80,7 +79,7 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error)
 	default:
 		return out, &gates.Fault{Message: "several sources have a rollout " + gates.Line(in.Name, 100), Hint: "name one with --source"}
 	}
-	word := rollout.Word{By: in.By, Why: in.Reason, At: time.Now().UTC().Truncate(time.Millisecond)}
+	word := rollout.Word{By: in.By, Why: in.Reason, At: r.now()}
 	old, err := r.ledger.Read(sources[0])
 	if err != nil {
 		return out, err

@@ -83,6 +83,10 @@ func (r *rollouts) wake() {
 	}
 }
 
+// watchEvery is how often pools are looked at, at least, about which gates ask: a bad sign
+// of what a look shows stops the change within a minute.
+const watchEvery = 20 * time.Second
+
 // askEvery is how often gates are asked while something of a FleetRollout moves, bakes or
 // waits for them.
 const askEvery = 5 * time.Second
@@ -138,16 +142,16 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 		return again, err
 	}
 	input, known := r.input(source, revision, old)
-	if !known || len(input.Specs)+len(old.Runs)+len(old.Permits) == 0 {
+	if !known || len(input.Specs)+len(old.Runs)+len(old.Permits)+len(old.Bad) == 0 {
 		return again, nil
 	}
-	input.Now = time.Now().UTC().Truncate(time.Millisecond)
+	input.Now = r.now()
 	input.Answers = r.answers[source]
 	first := rollout.Next(*old, input)
 	if len(first.Asks) > 0 && r.gates != nil {
 		input.Answers = r.gates.Answers(ctx, first.Asks, input.Pools)
 		r.answers[source] = input.Answers
-		input.Now = time.Now().UTC().Truncate(time.Millisecond)
+		input.Now = r.now()
 	}
 	out := rollout.Next(*old, input)
 	if out.Record.Seq == old.Seq {
@@ -167,12 +171,25 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 	return r.soon(out), nil
 }
 
+// now is the time by AWS's clock, as what owners report of machines, activities and alarms
+// is: this machine's own may be set at any time.
+func (r *rollouts) now() time.Time {
+	return r.app.clock.Earliest().UTC().Truncate(time.Millisecond)
+}
+
 // soon is when to take the next turn without news.
 func (r *rollouts) soon(out rollout.Output) time.Time {
-	if next := time.Now().Add(askEvery); len(out.Asks) > 0 && (out.Again.IsZero() || next.Before(out.Again)) {
-		return next
+	wait := time.Minute // this machine's clock may be set in between
+	switch {
+	case len(out.Asks) > 0:
+		wait = askEvery
+	case out.Again.IsZero():
+		return out.Again
 	}
-	return out.Again
+	if !out.Again.IsZero() {
+		wait = min(wait, out.Again.Sub(r.now()))
+	}
+	return time.Now().Add(wait)
 }
 
 // input is what is known of a source; false while nothing is composed.
@@ -184,7 +201,7 @@ func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.
 	if p.memory.batches == nil || !composed {
 		return rollout.Input{}, false
 	}
-	in := rollout.Input{Revision: revision, Specs: s.specs, Unread: s.unread, Missing: map[string]string{}}
+	in := rollout.Input{Revision: revision, Specs: s.specs, Unread: s.unread, Missing: map[string]string{}, Fresh: map[string]time.Time{}}
 	concerned := func(target string) bool {
 		return slices.ContainsFunc(s.specs, func(spec rollout.Spec) bool { return spec.Concerns(target) }) ||
 			slices.ContainsFunc(old.Runs, func(run rollout.Run) bool { return run.Spec.Concerns(target) })
@@ -192,7 +209,7 @@ func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.
 	for target, rendered := range s.targets {
 		report := p.memory.before.Reports[target]
 		if report != nil && report.Plan != nil {
-			in.Pools = append(in.Pools, report.Governed...)
+			in.Pools, in.Fresh[target] = append(in.Pools, report.Governed...), report.Fresh
 		}
 		if !concerned(target) {
 			continue
@@ -220,7 +237,7 @@ func (r *rollouts) changed(old, now *rollout.Record) {
 		if had && before.Seq == p.Seq {
 			continue
 		}
-		if before.Share != p.Share || before.Hash != p.Hash || before.Stopped != p.Stopped {
+		if before.Share != p.Share || before.Hash != p.Hash || before.Stopped != p.Stopped || before.Watched != p.Watched || now.Gathers(p.Target).After(old.Gathers(p.Target)) {
 			nudged[p.Target] = true
 		}
 		if had && before.Share > 0 && p.Share == 0 {

@@ -106,8 +106,17 @@ func TestABadChangeStopsInItsCanary(t *testing.T) {
 	if got := seen.list(); slices.ContainsFunc(got, func(name string) bool { return !strings.Contains(name, "third") }) {
 		t.Errorf("machines were replaced of %q", got)
 	}
+	w.repo.Write(inWaves("m6i.large", spec))
+	fourth := w.repo.Commit("fourth")
+	heldBy(t, a, "prod", fourth, step.HeldStopped, "was stopped by default/nodes")
+
+	// Who asks for it again begins with the canary, whatever was reported before.
+	before := len(seen.list())
 	command(t, a, commands.ReconcilePath, gates.Request{Retry: true})
 	for _, target := range []string{"prod", "second", "third"} {
-		targetConverged(t, a, target, third)
+		targetConverged(t, a, target, fourth)
+	}
+	if got := seen.list()[before:]; len(got) != 3 || !strings.Contains(got[0], "third") {
+		t.Errorf("asked for again, machines were replaced in the order %q", got)
 	}
 }

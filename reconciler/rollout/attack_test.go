@@ -1,0 +1,209 @@
+package rollout
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Each of these tries to make a promise false that a run makes.
+
+// bare is how a pool is reported that could not be planned.
+func bare(p Pool) Pool {
+	return Pool{ID: p.ID, Namespace: p.Namespace, Cluster: p.Cluster, Labels: p.Labels, Revision: p.Revision}
+}
+
+// canaryFirst is a FleetRollout whose canary is in the target t1.
+var canaryFirst = intent.FleetRollout{Waves: []intent.Wave{{Name: "canary", Selector: &intent.PoolSelector{Targets: []string{"t1"}}}}}
+
+// TestWavesBeginWithTheCanaryWhoeverSeesTheChangeFirst is about an image that moves without a
+// commit, which owners see when their answers expire: none of them is known to be the first
+// before all have asked anew.
+func TestWavesBeginWithTheCanaryWhoeverSeesTheChangeFirst(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: canaryFirst}, 4)
+	sees := func(target string) {
+		for i := range f.in.Pools {
+			if p := &f.in.Pools[i]; p.Target == target {
+				p.Hash, p.New, p.Pending = "image", 0, true
+			}
+		}
+	}
+	f.next(time.Minute)
+	before := f.in.Now
+	sees("t0")
+	f.nextKnown(time.Minute, map[string]time.Time{"t0": before, "t1": before})
+	f.nextKnown(time.Second, map[string]time.Time{"t0": f.in.Now, "t1": before})
+	if moved := f.roll(); len(moved) > 0 {
+		t.Fatalf("%v moved before the canary's owner has asked", moved)
+	}
+	if w := f.permit("p0").Wait; !strings.Contains(w, "until t1 reported") {
+		t.Errorf("p0 waits: %s", w)
+	}
+	sees("t1")
+	if got := f.story(); got != "p1:10 p3:10, then p0:10 p2:10" {
+		t.Errorf("moved: %s", got)
+	}
+}
+
+// TestARetryBeginsWithTheCanary: what was reported before it says still that the canary has
+// failed.
+func TestARetryBeginsWithTheCanary(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: canaryFirst}, 4)
+	f.commit("c1", "new")
+	f.next(time.Minute)
+	f.next(time.Minute)
+	for i := range f.in.Pools {
+		if p := &f.in.Pools[i]; p.Target == "t1" {
+			p.Failed = "no machine came"
+		}
+	}
+	f.next(time.Minute)
+	if f.record.Runs[0].Stopped == nil {
+		t.Fatalf("not stopped: %+v", f.record.Runs[0])
+	}
+	before := f.in.Now
+	for _, target := range []string{"t0", "t1"} {
+		f.record, _ = f.record.Retry(target, nil)
+	}
+	f.nextKnown(time.Second, map[string]time.Time{"t0": before, "t1": before})
+	f.nextKnown(time.Second, map[string]time.Time{"t0": f.in.Now, "t1": before})
+	if moved := f.roll(); len(moved) > 0 {
+		t.Fatalf("%v moved by a report of before", moved)
+	}
+	for i := range f.in.Pools {
+		f.in.Pools[i].Failed = ""
+	}
+	if got := f.story(); got != "p1:10 p3:10, then p0:10 p2:10" {
+		t.Errorf("moved: %s", got)
+	}
+}
+
+// TestAHashThatWasBadBindsNoOther: without its FleetRollout, a pool of which something was
+// bad once rolls to anything else.
+func TestAHashThatWasBadBindsNoOther(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{}}, 1)
+	f.commit("c1", "bad")
+	f.next(time.Minute)
+	f.next(time.Second)
+	f.in.Pools[0].Failed = "no machine came"
+	f.next(time.Minute)
+	f.in.Specs = nil
+	f.commit("c2", "old")
+	f.in.Pools[0].New, f.in.Pools[0].Pending = 10, false
+	f.next(time.Minute)
+	f.next(time.Minute)
+	f.commit("c3", "good")
+	if got := f.story(); got != "p0:10" {
+		t.Errorf("moved: %q, %+v", got, f.record)
+	}
+	f.commit("c4", "bad")
+	if got := f.story(); got != "" {
+		t.Errorf("what is bad moved: %s", got)
+	}
+}
+
+// TestAPoolThatCannotBePlannedKeepsItsPlace: AWS does not answer a lookup for a while.
+func TestAPoolThatCannotBePlannedKeepsItsPlace(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{MaxMachines: 10}}, 3)
+	f.commit("c1", "new")
+	f.next(time.Minute)
+	f.next(time.Second)
+	f.in.Pools[0].Moving = &Move{ID: "r", Hash: "new", Share: 100, Left: 10}
+	f.next(time.Second)
+	had, whole := f.permit("p0"), f.in.Pools[0]
+	f.in.Pools[0] = bare(whole)
+	f.next(time.Second)
+	f.next(time.Second)
+	if p := f.permit("p0"); p.Hash != had.Hash || p.Share != had.Share {
+		t.Errorf("its permit was %+v and is %+v", had, p)
+	}
+	if f.permit("p1").Share > 0 || f.permit("p2").Share > 0 {
+		t.Errorf("others take its place: %+v", f.record.Permits)
+	}
+	f.in.Specs = []Spec{f.in.Specs[0]}
+	f.in.Specs[0].MaxMachines = 20
+	f.next(time.Second)
+	if r := f.record.Runs[0]; r.Next == nil {
+		t.Errorf("an edit takes hold though it may move: %+v", r)
+	}
+}
+
+// TestRemovingItFreesNoPoolThatCannotBePlannedYet is a removal in the commit that changes a
+// pool, whose image AWS does not name at first.
+func TestRemovingItFreesNoPoolThatCannotBePlannedYet(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{Waves: []intent.Wave{{Pools: 1}}}}, 2)
+	f.in.Specs = nil
+	all := slices.Clone(f.in.Pools)
+	f.in.Revision = "c1"
+	for i := range f.in.Pools {
+		f.in.Pools[i] = bare(all[i])
+		f.in.Pools[i].Revision = "c1"
+	}
+	f.next(time.Minute)
+	f.next(time.Minute)
+	f.in.Pools = all
+	f.commit("c1", "new")
+	if got := f.story(); got != "p0:10, then p1:10" {
+		t.Errorf("moved: %s", got)
+	}
+}
+
+// TestMachinesThatAreNotAtWorkAreNotDone: AWS says that a rollout succeeded, and the nodes of
+// its machines are not ready.
+func TestMachinesThatAreNotAtWorkAreNotDone(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{Waves: []intent.Wave{{Pools: 1}}}}, 2)
+	for i := range f.in.Pools {
+		f.in.Pools[i].Facts = Facts{NodesFrom: FromNodes, Ready: 10}
+	}
+	f.commit("c1", "new")
+	f.in.Pools[0].Facts.Ready = 9
+	if got := f.story(); got != "p0:10" {
+		t.Errorf("moved: %s", got)
+	}
+	f.in.Pools[0].Facts.Ready = 10
+	if got := f.story(); got != "p1:10" {
+		t.Errorf("then: %s", got)
+	}
+}
+
+// TestWhatGatesAskAboutIsWatched and nothing else.
+func TestWhatGatesAskAboutIsWatched(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{
+		Waves: []intent.Wave{{Pools: 1}}, BakeTime: time.Hour, Gates: []intent.RolloutGate{{Name: "alarms", CloudWatchAlarms: &intent.AlarmsGate{Alarms: []string{"a"}}}},
+	}}, 2)
+	watched := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, p := range f.record.Permits {
+			if p.Watched != (len(p.Alarms) == 1) {
+				t.Errorf("alarms of %s: %v", p.ID, p.Alarms)
+			}
+			if p.Watched {
+				got = append(got, strings.TrimPrefix(p.Pool, "default/"))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("watched: %v, want %v", got, want)
+		}
+	}
+	watched()
+	f.answers = passes(f)
+	f.commit("c1", "new")
+	f.next(time.Minute)
+	f.next(time.Minute)
+	f.next(time.Minute)
+	watched("p0")
+	f.roll()
+	for range 3 {
+		f.next(40 * time.Minute)
+	}
+	watched("p0", "p1")
+	f.roll()
+	for range 3 {
+		f.next(2 * time.Hour)
+	}
+	watched()
+}
