@@ -207,3 +207,47 @@ func TestWhatGatesAskAboutIsWatched(t *testing.T) {
 	}
 	watched()
 }
+
+// TestFleetRolloutsThatWaitForEachOtherSaySo: two, and three in a ring; what merely waits for
+// another that goes on does not.
+func TestFleetRolloutsThatWaitForEachOtherSaySo(t *testing.T) {
+	order := func(name string, targets ...string) Spec {
+		s := Spec{Target: "t0"}
+		s.Key = intent.Key{Namespace: "default", Name: name}
+		s.Selector.Targets = targets
+		for _, target := range targets {
+			s.Waves = append(s.Waves, intent.Wave{Name: "of " + target, Selector: &intent.PoolSelector{Targets: []string{target}}})
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		specs []Spec
+		says  map[string]string
+	}{
+		"two": {[]Spec{order("a", "t0", "t1"), order("b", "t1", "t0")}, map[string]string{
+			"default/a": "of t0: t0 default/p0 waits for ever: default/b comes to it in of t0, after pools that wait for default/a",
+			"default/b": "of t1: t1 default/p1 waits for ever: default/a comes to it in of t1, after pools that wait for default/b",
+		}},
+		"three": {[]Spec{order("a", "t0", "t1"), order("b", "t1", "t2"), order("c", "t2", "t0")}, map[string]string{
+			"default/a": "default/c comes to it in of t0", "default/b": "default/a comes to it in of t1", "default/c": "default/b comes to it in of t2",
+		}},
+		"one after another": {[]Spec{order("a", "t0", "t1"), order("b", "t0", "t1")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, c.specs[0], 3)
+			f.in.Pools[2].Target = "t2"
+			f.in.Specs = c.specs
+			f.next(time.Minute)
+			f.commit("c1", "new")
+			moved := f.story()
+			if (moved == "") != (c.says != nil) {
+				t.Errorf("moved: %s", moved)
+			}
+			for _, r := range f.record.Runs {
+				if want := c.says[r.Name]; !strings.Contains(r.Wait, want) || want == "" && strings.Contains(r.Wait, "for ever") {
+					t.Errorf("%s: %q, want %q", r.Name, r.Wait, want)
+				}
+			}
+		})
+	}
+}

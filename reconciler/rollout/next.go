@@ -78,6 +78,7 @@ func Next(old Record, in Input) Output {
 			n.out.Record.Runs = append(n.out.Record.Runs, *r)
 		}
 	}
+	n.crossed()
 	n.permits()
 	if len(n.out.Record.Bad) == 0 {
 		n.out.Record.Bad = nil // as it is once it was written

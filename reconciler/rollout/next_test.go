@@ -39,7 +39,7 @@ func newFleet(t *testing.T, spec Spec, pools int) *fleet {
 
 func (f *fleet) next(after time.Duration) {
 	now := f.in.Now.Add(after)
-	f.nextKnown(after, map[string]time.Time{"t0": now, "t1": now})
+	f.nextKnown(after, map[string]time.Time{"t0": now, "t1": now, "t2": now})
 }
 
 // nextKnown is a turn in which targets were asked anew since then.

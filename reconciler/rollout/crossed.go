@@ -1,0 +1,72 @@
+package rollout
+
+// crossed names runs that wait for each other: each has a pool in the wave that runs which
+// the next of them lets roll in a later wave of its own. No time ends that.
+func (n *next) crossed() {
+	runs := n.out.Record.Runs
+	waits := make([]map[int]ID, len(runs)) // of each run, for which others, and by which pool
+	for i := range runs {
+		waits[i] = n.waitsFor(i)
+	}
+	for i := range runs {
+		j, via := around(waits, i)
+		if j < 0 {
+			continue
+		}
+		a, b := &runs[i], &runs[j]
+		k, _ := b.member(via)
+		a.Wait = a.Spec.WaveName(a.Wave) + ": " + via.String() + " waits for ever: " + b.Name + " comes to it in " + b.Spec.WaveName(b.Members[k].Wave) +
+			", after pools that wait for " + a.Name + "; these FleetRollouts order pools against each other: change the waves or the selector of one in Git"
+	}
+}
+
+// waitsFor are the other runs that hold pools of a run's wave back until a later wave of
+// theirs.
+func (n *next) waitsFor(i int) map[int]ID {
+	out, r := map[int]ID{}, &n.out.Record.Runs[i]
+	if !r.Active() || r.Gathers {
+		return out
+	}
+	share, _ := r.Spec.share(r.Wave, r.Share)
+	for _, m := range r.Members {
+		done, unknown := n.done(m, share)
+		if p := n.pools[m.ID]; m.Wave != r.Wave || done || unknown || p == nil || p.Moving != nil {
+			continue
+		}
+		for j := range n.out.Record.Runs {
+			o := &n.out.Record.Runs[j]
+			k, is := o.member(m.ID)
+			if _, known := out[j]; j != i && is && !known && o.Active() && !o.Gathers && o.Members[k].Wave > o.Wave && o.Members[k].Hash == m.Hash {
+				out[j] = m.ID
+			}
+		}
+	}
+	return out
+}
+
+// around is the run after i on a way that leads back to i, and the pool by which i waits for
+// it; -1 for none.
+func around(waits []map[int]ID, i int) (int, ID) {
+	for j := range len(waits) {
+		via, is := waits[i][j]
+		if !is {
+			continue
+		}
+		seen, left := map[int]bool{}, []int{j}
+		for len(left) > 0 {
+			at := left[0]
+			left = left[1:]
+			if at == i {
+				return j, via
+			}
+			if seen[at] {
+				continue
+			}
+			seen[at] = true
+			for to := range waits[at] {
+				left = append(left, to)
+			}
+		}
+	}
+	return -1, ID{}
+}
