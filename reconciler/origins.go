@@ -63,6 +63,9 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []f
 			refs[pool.LaunchConfig.Source.String()], refs[pool.LaunchConfig.Options.String()] = pool.LaunchConfig.Source, pool.LaunchConfig.Options
 		}
 	}
+	for _, r := range t.Set.Rollouts {
+		refs[r.Object.String()] = r.Object
+	}
 	for i := range found {
 		d := &found[i]
 		ref, known := refs[d.Object]

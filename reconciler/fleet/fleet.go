@@ -240,6 +240,7 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 			c.Rendering = append(c.Rendering, Rendering{it.name, it.target.Source, it.view.Snapshot.Revision, it.since, it.desired.Set == nil})
 		}
 	}
+	needNodes(items)
 	depend(items)
 	reserve(items)
 	c.Batches = f.batches(items)

@@ -103,6 +103,7 @@ var configRules = []rule{
 	{"duplicate-name", "e", "two entries of the configuration have one name", "Rename one of them."},
 	{"duplicate-target", "e", "two targets of the configuration come out with one name", "Put the parts that differ into the name with {1}."},
 	{"empty", "e", "the configuration is empty", "Start with apiVersion and kind; see weir run --help."},
+	{"gate-without-kubeconfig", "e", "a gate of a FleetRollout requires Ready nodes of pools of which weir reads none", "Name a kubeconfigFile for these targets in weir's configuration, or take required away: machines in service then count."},
 	{"missing-key", "e", "a required key of the configuration is missing", "Add the key that the message names."},
 	{"not-encrypted", "e", "weir would listen for other machines, or reach the engine that it shares with other daemons, without TLS", "Give it tls, or say under access.withoutTLS why it needs none, or listen on 127.0.0.1; write https:// for the engine."},
 	{"not-guarded", "e", "weir would listen for other machines, and nothing says who may read", "Name tokens or a proxy under access, write access: {anonymous: read}, or listen on 127.0.0.1."},

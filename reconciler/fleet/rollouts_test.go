@@ -1,0 +1,53 @@
+package fleet
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// TestAGateThatCanNeverKnow is an error where the FleetRollout stands: of the targets that it
+// selects, and of no other.
+func TestAGateThatCanNeverKnow(t *testing.T) {
+	const gate = "apiVersion: weir.dev/v1alpha1\nkind: FleetRollout\nmetadata: {name: nodes}\nspec:\n  selector: {targets: [SELECTED]}\n  gates:\n  - name: ready\n    nodesReady: {within: 10m, required: REQUIRED}\n"
+	for name, c := range map[string]struct{ selected, required, want string }{
+		"some without":     {`"*"`, "true", "the gate ready of default/nodes requires Ready nodes, and weir reads none of b, c"},
+		"those with one":   {"a", "true", ""},
+		"it is not needed": {`"*"`, "false", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "- {name: a, path: a, region: eu-west-1, kubeconfigFile: kube.yaml}\n- {name: b, path: b, region: eu-west-1}\n- {name: c, path: c, region: eu-west-1}\n")
+			good, err := os.ReadFile(workloadtest.New(t).Kubeconfig(t))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(h.dir, "kube.yaml"), good, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.NewReplacer("SELECTED", c.selected, "REQUIRED", c.required).Replace(gate)
+			_, got := h.compose(View{Snapshot: snap("1", tree.Map{"a/pool.yaml": fleettest.Pool("web-a"), "a/rollout.yaml": text, "b/pool.yaml": fleettest.Pool("web-b"), "c/pool.yaml": fleettest.Pool("web-c")})})
+			said := ""
+			for target, d := range got {
+				if d.Set == nil || !d.Whole {
+					t.Errorf("%s: %v", target, d.Diagnostics)
+				}
+				for _, one := range d.Diagnostics {
+					if one.Code == "gate-without-kubeconfig" {
+						said += one.Summary
+						if target != "a" || one.Object != "FleetRollout default/nodes" || one.Field != "spec.gates[0].nodesReady.required" {
+							t.Errorf("%s: %+v", target, one)
+						}
+					}
+				}
+			}
+			if said != c.want {
+				t.Errorf("%q, want %q", said, c.want)
+			}
+		})
+	}
+}
