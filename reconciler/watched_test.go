@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 )
 
@@ -31,6 +32,43 @@ func TestWhatIsWatchedIsLookedAtThoughNothingMoves(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestFailedLaunchesReachTheGate: all of them, not the newest alone, as read a short while
+// ago, with few calls.
+func TestFailedLaunchesReachTheGate(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 4)))
+	web := target("blue", groupPool("web", "m5.xlarge", 4))
+	p := w.governed(permitted(web, permitOf("web", "", 0)))
+	if !p.Facts.ActivitiesRead.IsZero() {
+		t.Errorf("nobody asks, and they were read: %+v", p.Facts)
+	}
+	defer w.srv.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m5.xlarge", Code: "InsufficientInstanceCapacity"})()
+	permit := permitOf("web", p.Hash, 50)
+	permit.Watched = true
+	d := permitted(web, permit)
+	d.Policy.Gates.Activities = true
+	began := w.clock.Now()
+	w.srv.ResetCalls()
+	r := w.passesOver(d, 90)
+	f := r.Governed[0].Facts
+	if len(f.Activities) < 2 || f.Activities[0].Cause == "" || f.Activities[0].At.Before(began) {
+		t.Errorf("failed launches: %+v", f.Activities)
+	}
+	if age := w.clock.Now().Sub(f.ActivitiesRead); age > 35*time.Second {
+		t.Errorf("read %s ago", age)
+	}
+	if n := w.srv.CallCounts()["autoscaling:DescribeScalingActivities"]; n < 5 || n > 8 {
+		t.Errorf("%d calls in %s", n, w.clock.Now().Sub(began))
+	}
+	w.restart()
+	if f := w.passesOver(d, 3).Governed[0].Facts; len(f.Activities) < 2 {
+		t.Errorf("another process knows of %+v", f.Activities)
+	}
+	if f := w.passesOver(permitted(web, permitOf("web", p.Hash, 50)), 1).Governed[0]; f.Facts.NodesFrom != rollout.FromInService {
+		t.Errorf("%+v", f)
 	}
 }
 
