@@ -46,6 +46,8 @@ type Batch struct {
 	// Tries are what owners of the account and region have tried in vain; nil where a process
 	// is alone, and forgets that as it ends.
 	Tries Tries
+	// Marks keep the last good revisions of targets; nil for nobody.
+	Marks Marks
 }
 
 // Loop makes passes over one scope until its context ends: at once when it is

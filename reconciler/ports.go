@@ -116,6 +116,9 @@ type Desired struct {
 	// Wanted stands for what Git and the configuration want, so that others can tell
 	// whether a report is about the present wishes.
 	Wanted string
+	// Wishes stands for what is rendered and where that is placed: it is the same at each
+	// commit that wants the same. Empty where nobody remembers it.
+	Wishes string
 	// Begin records that the grant of the policy's gates has begun. The pass calls it
 	// where the grant is Exact and its plan has a step to run, before the first one: so
 	// a grant on record has begun, and one that has not allows only its very plan,

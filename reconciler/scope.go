@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/plan/orphan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
@@ -145,6 +146,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	if err != nil {
 		return reports, err
 	}
+	targets = judge(targets, inputs, plans, reports)
 	if state, err = s.explainShortages(ctx, inputs, state); err != nil {
 		return reports, err
 	}
@@ -191,12 +193,14 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		s.looks.begin(&state, targets)
 		s.mu.Unlock()
 		s.drain(ctx, targets, inputs, reports, &state)
+		s.begun(b.Marks, targets)
 		s.applyAll(ctx, reports)
 		for i, r := range reports {
 			addUnknownNames(ctx, targets[i], r)
 			noteParked(targets[i].Policy, r)
 		}
 		s.keepTried(b)
+		s.reached(b.Marks, targets, inputs, reports)
 	}
 	for _, r := range reports {
 		r.Duration = s.now().Sub(started)
@@ -289,7 +293,13 @@ func (s *Scope) now() time.Time {
 }
 
 func newReport(t Desired, started time.Time) *plan.Report {
+	var holds *plan.Holds
+	if h := t.Policy.Held; h != nil && t.Set == nil {
+		holds = &plan.Holds{Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: h.None}}
+		t.Diagnostics = append(slices.Clone(t.Diagnostics), holds.Diagnostic()).Sorted()
+	}
 	return &plan.Report{
+		Holds:  holds,
 		Target: t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
 		Revision: t.Commit.Revision, Subject: t.Commit.Subject, Ref: t.Ref, Seq: t.Seq, Touched: t.Touched,
 		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,
@@ -335,6 +345,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]basis.Input, 
 			Now: s.clock(), Began: s.now(), AskEvery: s.AskEvery,
 		}
 	}
+	recallSettled(inputs, &memory)
 	return inputs, nil
 }
 

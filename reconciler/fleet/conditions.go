@@ -35,11 +35,15 @@ func (it *item) wanted() string {
 	if d.Set == nil {
 		return ""
 	}
-	if r := it.render; r.sumOf != r.result {
-		r.sum, r.sumOf = sumOfSet(d.Policy.DigestKey, d.Set), r.result
+	sum := it.heldSum
+	if sum == "" {
+		if r := it.render; r.sumOf != r.result {
+			r.sum, r.sumOf = sumOfSet(d.Policy.DigestKey, d.Set), r.result
+		}
+		sum = it.render.sum
 	}
 	m := hmac.New(sha256.New, d.Policy.DigestKey)
-	fmt.Fprintf(m, "%q", []any{it.render.sum, it.key.Account, it.key.Region, d.Network.VPCID, d.Network.SubnetIDs, d.Network.SecurityGroupIDs})
+	fmt.Fprintf(m, "%q", []any{sum, it.key.Account, it.key.Region, d.Network.VPCID, d.Network.SubnetIDs, d.Network.SecurityGroupIDs})
 	return hex.EncodeToString(m.Sum(nil))
 }
 

@@ -46,6 +46,10 @@ type View struct {
 	Seq int64
 	// At gives another commit of the source.
 	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
+	// Earlier gives a commit of the source that is signed as a followed one has to be, and
+	// Parents lists those before one along the first parents, the nearest first.
+	Earlier func(ctx context.Context, revision string) (snapshot.Snapshot, error)
+	Parents func(ctx context.Context, revision string, most int) ([]string, error)
 	// Verify stands for the signatures that are asked for of the source's commits:
 	// what was rendered while others were, or none, does not count.
 	Verify string
@@ -90,6 +94,8 @@ type Options struct {
 	Keyless bool
 	// Endpoint takes the place of every configured endpoint.
 	Endpoint string
+	// Good are the last good revisions of targets; nil holds no target to an earlier one.
+	Good Good
 	// DigestKey keys what stands for user data in plans.
 	DigestKey []byte
 	// Secrets is told of all secret values; nil tells nobody.
@@ -120,6 +126,11 @@ type Fleet struct {
 	ended   chan struct{}
 	// slots bound how many renders are made, or wait to be, at a time; nil bounds none.
 	slots chan struct{}
+	// searches are those of targets that cannot be rendered, by name, wishes what is wanted
+	// of those that are held, and verdicts what reports say of them.
+	searches map[string]*search
+	wishes   map[string]string
+	verdicts map[string]Judged
 	// made are the targets that the configuration's tables and wildcards make, by name,
 	// and earlier those of the composition before.
 	made, earlier map[string]*target.Target
@@ -129,6 +140,7 @@ type Fleet struct {
 func New(o Options) *Fleet {
 	f := &Fleet{
 		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, made: map[string]*target.Target{},
+		searches: map[string]*search{}, wishes: map[string]string{},
 		jobs: map[string]*job{}, ended: make(chan struct{}, 1),
 	}
 	f.budget = newBudget(f.limits(), render.NewShared(nil))
@@ -139,6 +151,11 @@ func New(o Options) *Fleet {
 // a reload renders only what it changed.
 func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
+	for name, s := range earlier.searches {
+		if s.job == nil { // a job ends with its generation
+			f.searches[name], f.wishes[name] = s, earlier.wishes[name]
+		}
+	}
 	f.budget = newBudget(f.limits(), earlier.budget.shared)
 }
 
@@ -231,6 +248,7 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 			it.view.Snapshot.Subject = ""
 		}
 		it.desired = f.desired(in, it, sources)
+		f.hold(ctx, in, it)
 	}
 	f.findRemoved(in.views, items)
 	c := &Composition{Revisions: f.revised(in.views, items)}
@@ -276,7 +294,7 @@ func (f *Fleet) forget(items []*item) {
 	}
 	for _, it := range items {
 		keys[it.keys.decrypter] = true
-		owners[fleetOwner+"target "+it.name], owners[fleetOwner+"kubeconfig "+it.target.KubeconfigFile] = true, true // whether they could be read or not
+		owners[fleetOwner+"target "+it.name], owners[fleetOwner+"held "+it.name], owners[fleetOwner+"kubeconfig "+it.target.KubeconfigFile] = true, true, true // whether they could be read or not
 	}
 	maps.DeleteFunc(f.decrypters, func(_ string, d *sops.Decrypter) bool { return !keys[d] })
 	maps.DeleteFunc(f.clusters, func(file string, c client) bool {

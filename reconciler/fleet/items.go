@@ -48,6 +48,8 @@ type item struct {
 	budget  *budget
 	desired reconciler.Desired
 	key     reconciler.ScopeKey
+	// heldSum stands for the intents of the revision that the target is held to.
+	heldSum string
 	// kept says that the last render holds, since from when on a newer one is made.
 	kept  bool
 	since time.Time

@@ -68,7 +68,7 @@ func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Record
 	for i := range batches {
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
-			d.Wanted = conditions[d.Policy.Target].Wanted
+			d.Wanted, d.Wishes = conditions[d.Policy.Target].Wanted, conditions[d.Policy.Target].Rendered
 			if r.Lost != nil {
 				holdAll(d, *r.Lost)
 				continue

@@ -32,6 +32,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
 		outstanding: map[string]basis.Outstanding{}, matching: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{},
+		differing: map[string]bool{}, foreign: map[string]bool{}, undone: map[string]bool{}, unclear: map[string]string{},
 	}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
 		c.shared[s.Key()] = s
@@ -45,12 +46,14 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c.needWaiting()
 	c.Needs.Alarms = in.UnreadAlarms()
 	c.nodesUnread()
-	if !in.Policy.Adoption.Asked {
+	if !in.Policy.Adoption.Asked && in.Policy.Held == nil {
 		c.Take(orphan.Plan(in, c.stuck, c.matching))
 	}
+	candidate := c.hold()
 	ahead := c.fence()
 	c.notTaken()
 	c.drift()
+	c.leaveUndone()
 	stamp(in, c.Steps)
 	c.Needs.Sort()
 	p := &Plan{
@@ -59,7 +62,10 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	}
 	p.matching, p.watched, p.outstanding, p.wants, p.Summary = c.matching, c.Watched, c.outstanding, c.sharedWants(), c.summary()
 	p.wantedImages, p.resolved, p.reviewed, p.behind = c.wantedImages, c.Resolved, c.Reviewed, c.Behind
-	p.Ahead, p.governed = ahead, c.governed()
+	p.Ahead, p.governed, p.undone = ahead, c.governed(), c.undone
+	if candidate != nil {
+		p.verdict = judge(candidate, p.governed)
+	}
 	return p, c.Needs
 }
 
@@ -101,6 +107,11 @@ type computation struct {
 	settled      map[intent.Key]bool
 	moved        map[string]string
 	wantedImages map[string]string
+	// differing are pools of which AWS holds something else than a candidate says, unclear
+	// says why that cannot be told, foreign are those whose names are somebody else's, and
+	// undone those with work that is left while the target is held.
+	differing, foreign, undone map[string]bool
+	unclear                    map[string]string
 }
 
 // begin begins work whose steps are held so.
@@ -118,6 +129,7 @@ func (c *computation) pool(pool *intent.Pool) {
 	if r.Blocked || r.Waits {
 		c.stuck[key] = true
 	}
+	c.noteHolds(key, &r)
 	if r.Home != (observed.NodegroupName{}) {
 		c.matching[key] = r.Home
 	}

@@ -20,7 +20,7 @@ func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuse
 	}
 	for i := range in.Set.Pools {
 		key := basis.SettledKey(in.Policy.Target, in.Set.Pools[i].Key.String())
-		if statuses[i].Converged && !p.behind[in.Set.Pools[i].Key.String()] {
+		if statuses[i].Converged && !p.behind[in.Set.Pools[i].Key.String()] && !p.undone[in.Set.Pools[i].Key.String()] {
 			next[key] = basis.Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
 		} else if s, ok := old[key]; ok {
 			next[key] = s
@@ -68,8 +68,8 @@ func (c *computation) drifted(s step.Step, pools map[string]*intent.Pool) bool {
 		if pool == nil {
 			return false
 		}
-		then, known := c.in.Memory.Settled[basis.SettledKey(c.in.Policy.Target, key)]
-		if known && !then.Same(pool, c.in.Answers) || !known && (!c.in.Policy.ReportOnly || !wasMade(c.in, pool)) {
+		drifts, known := c.in.Drifts(pool)
+		if known && !drifts || !known && (!c.in.Policy.ReportOnly || !wasMade(c.in, pool)) {
 			return false
 		}
 	}

@@ -176,6 +176,9 @@ type Report struct {
 	// Suspended says that the target is suspended, ReportOnly that its mode is report:
 	// planned, never written.
 	Suspended, ReportOnly bool
+	// Holds says how the target is held to an earlier revision, as the one of the report
+	// cannot be rendered; nil where it is not.
+	Holds *Holds `json:",omitempty"`
 	// Wanted stands for what Git and the configuration want of the target, Levels are
 	// the answers that its pools went by in the pass, each asked for at Fresh or later.
 	Wanted string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -49,6 +50,10 @@ type Plan struct {
 	reviewed map[string]string
 	// behind are the pools that follow images and leave a newer one to a later plan.
 	behind map[string]bool
+	// verdict says whether the target is held to the revision of the policy, and undone are
+	// the pools of it with work that is left for then.
+	verdict lastgood.Verdict
+	undone  map[string]bool
 	// Digested is the digest of the plan that this one is a copy of, for who is shown it:
 	// its steps lack what the digest is made of. It is empty for the plan itself.
 	Digested string

@@ -128,6 +128,9 @@ type Policy struct {
 	Secretless bool
 	// Gates are the holds of people, the clock and other targets.
 	Gates Gates
+	// Held is the earlier revision that the target is held to, where the followed one cannot
+	// be rendered; nil where it is followed.
+	Held *Held
 	// MaxRollouts bounds the rollouts that move at a time in the account and
 	// region: the smallest of its targets' counts. 0 is no bound.
 	MaxRollouts int

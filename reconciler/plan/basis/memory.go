@@ -26,6 +26,9 @@ import (
 // codeNotTaken is the diagnostic of a change that AWS takes and does not keep.
 const CodeNotTaken = "not-taken"
 
+// CodeImmutable is the diagnostic of a nodegroup that EKS cannot change to what Git wants.
+const CodeImmutable = "nodegroup-immutable"
+
 const (
 	// mostUnchanged is how often a change is written while AWS goes on answering the
 	// same.
@@ -170,10 +173,34 @@ func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
 	})
 }
 
+// Placed reports whether the pool wants what it wanted then, in the same subnets. It is
+// Same for a pool of a target that is held: nothing else that AWS answers is taken there.
+func (s Settled) Placed(pool *intent.Pool, answers observed.Answers) bool {
+	if s.Pool == nil || s.Pool != pool && !reflect.DeepEqual(s.Pool, pool) {
+		return false
+	}
+	l := SubnetsOf(pool)
+	return slices.Equal(s.Answers[l].Subnets, answers[l].Subnets)
+}
+
 // settled reports whether the pool wants what it wanted when it last had converged.
 func (in Input) settled(pool *intent.Pool) bool {
 	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
-	return known && then.Same(pool, in.Answers)
+	return known && in.same(then, pool)
+}
+
+func (in Input) same(then Settled, pool *intent.Pool) bool {
+	if in.Policy.Held != nil {
+		return then.Placed(pool, in.Answers)
+	}
+	return then.Same(pool, in.Answers)
+}
+
+// Drifts reports whether what differs of the pool was changed outside Git; known is whether
+// the pool is known to have converged.
+func (in Input) Drifts(pool *intent.Pool) (drifts, known bool) {
+	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
+	return known && in.same(then, pool), known
 }
 
 // SettledKey is a pool's key in Memory.Settled.

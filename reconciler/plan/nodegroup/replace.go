@@ -150,7 +150,7 @@ func (w wantNodegroup) immutableFields() map[string]any {
 func (c Planner) refuseImmutable(w wantNodegroup, have observed.Nodegroup, differs []immutable) {
 	for _, d := range differs {
 		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + observed.Quote(d.from) + ", wanted " + observed.Quote(d.to) + ")"
-		c.Blockf(w.pool, d.path, "nodegroup-immutable", summary,
+		c.Blockf(w.pool, d.path, basis.CodeImmutable, summary,
 			"put the old value back, or write the annotation weir.dev/replace: allowed on the pool, which makes weir create a new nodegroup beside it and delete this one")
 	}
 }

@@ -388,3 +388,16 @@ func replaceable(in basis.Input, name observed.NodegroupName) bool {
 		return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagTarget] == target && tags[observed.TagPool] != in.State.Nodegroups[name].Tags[observed.TagPool]
 	})
 }
+
+// Unwanted are the pools of which the target has a group or a nodegroup that nothing in Git
+// wants, sorted.
+func Unwanted(in basis.Input) []string {
+	c := &orphans{in: in}
+	pools := map[string]bool{}
+	for _, o := range c.findOrphans() {
+		if o.claim.Resource != step.LaunchTemplate {
+			pools[o.pool] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(pools))
+}

@@ -18,6 +18,10 @@ import (
 // that was reviewed; else, in a commit's own plan, the pool's present one where only
 // the published image has moved; else the newest.
 func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
+	if c.In.Policy.Held != nil {
+		w.follow, w.keeps = false, true
+		return
+	}
 	r, known := c.In.Reviewed[w.source]
 	if !known || r.Lookup != w.lookup {
 		if c.In.Own && w.follow && (c.In.Base == nil || asksAsBefore(c.In, pool)) {

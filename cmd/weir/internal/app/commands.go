@@ -99,7 +99,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	}
 	b.Targets = slices.Clone(b.Targets)
 	access.Attach(&b)
-	b.Tries = p.triesOf(l)
+	b.Tries, b.Marks = p.triesOf(l), p.marksOf(l)
 	b.Witness = func(holds bool) error {
 		return p.passing(state.Witness(p.app.store, l.key.Account+"/"+l.key.Region+l.key.Endpoint, holds))
 	}
@@ -115,6 +115,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	b = batches[0]
 	l.permits = map[string][]rollout.Permit{}
 	governors := map[string]*rollout.Governor{}
+	ledgers := map[string]*rollout.Record{}
 	for i := range b.Targets {
 		d := &b.Targets[i]
 		if d.Tokens != nil && l.lease != nil {
@@ -123,6 +124,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 		if d.Drains != nil && l.lease != nil {
 			d.Drains = fencedDrains{d.Drains, p.app, l.key}
 		}
+		p.marksBad(d, ledgers)
 		d.Policy.Gates.Rollouts = p.permits(d, governors)
 		if g := governors[d.Source]; g != nil && len(d.Policy.Gates.Rollouts) > 0 {
 			d.Policy.Gates.Activities = g.Activities()

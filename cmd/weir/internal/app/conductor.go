@@ -138,6 +138,7 @@ func (g conductor) compose(ctx context.Context) error {
 	}
 	ctx, s := g.app.tracing.Tracer().Start(ctx, "compose")
 	defer s.End()
+	g.fleet.Judge(g.app.passes.verdicts())
 	c, err := g.fleet.Advance(ctx, views, renderPatience)
 	if err != nil {
 		return err

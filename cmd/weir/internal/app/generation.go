@@ -101,7 +101,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 		g.followers[s.Name] = f
 	}
 	g.fleet = fleet.New(fleet.Options{
-		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Secrets: a.o.Secrets, Logger: a.log,
+		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Good: good{a}, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	g.makeProviders()
 	return g, cmp.Or(g.makeForges(), g.openNotifier())
@@ -127,7 +127,7 @@ func (g *generation) newFollower(s config.Source) (*follower, error) {
 	}
 	line = a.lineages.Line(git.ID(), s.Name, git, a.passAll, time.Now)
 	return &follower{config: s, git: git, line: line, app: app, crew: a.crew, heard: make(chan struct{}), view: fleet.View{
-		ID: git.ID(), At: git.At, Verify: fmt.Sprintf("%+v", c.Verify),
+		ID: git.ID(), At: git.At, Earlier: git.Earlier, Parents: git.FirstParents, Verify: fmt.Sprintf("%+v", c.Verify),
 	}}, nil
 }
 

@@ -63,6 +63,8 @@ type loop struct {
 	permits map[string][]rollout.Permit
 	// lease is what it may pass under; nil where this daemon is alone.
 	lease *coord.Lease
+	// marks write the last good revisions; nil before the first pass. Only passes use it.
+	marks *marks
 	// silent says that AWS did not answer at the last check.
 	silent bool
 }

@@ -1,0 +1,120 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/state"
+)
+
+// goodRevisions has the last good revisions, by target.
+var goodRevisions = state.Bucket[lastgood.Record]{Name: "last-good"}
+
+// good reads the last good revisions.
+type good struct{ app *App }
+
+// Record implements fleet.Good.
+func (g good) Record(target string) (out lastgood.Record, err error) {
+	err = g.app.store.View(func(tx *state.Tx) error {
+		out, _, err = goodRevisions.Get(tx, target)
+		return err
+	})
+	return out, err
+}
+
+// marks write the last good revisions of the targets of a scope, while this daemon owns it.
+type marks struct {
+	app *App
+	// place is what has to be owned; empty where this daemon is alone.
+	place string
+	// known is what was read or written under this ownership, so that a pass at rest
+	// neither writes nor reads.
+	known map[string]lastgood.Record
+}
+
+// marksOf are those of a loop, for as long as it runs. Its passes alone use them.
+func (p *passes) marksOf(l *loop) reconciler.Marks {
+	if l.marks == nil {
+		l.marks = &marks{app: p.app, known: map[string]lastgood.Record{}}
+		if l.lease != nil {
+			l.marks.place = l.lease.Owner.Key
+		}
+	}
+	return l.marks
+}
+
+// Begin implements reconciler.Marks.
+func (m *marks) Begin(target string, mark lastgood.Mark) error {
+	return m.change(target, func(r lastgood.Record) lastgood.Record { return r.Begin(mark) })
+}
+
+// Reach implements reconciler.Marks.
+func (m *marks) Reach(target string, mark lastgood.Mark) error {
+	return m.change(target, func(r lastgood.Record) lastgood.Record { return r.Reach(mark) })
+}
+
+func (m *marks) change(target string, next func(lastgood.Record) lastgood.Record) error {
+	had, known := m.known[target]
+	if !known {
+		var err error
+		if had, err = (good{m.app}).Record(target); err != nil {
+			return err
+		}
+	}
+	now := next(had)
+	if now != had {
+		store := m.app.store
+		if m.place != "" {
+			if store = m.app.crew.Held(m.place); store == nil {
+				return fmt.Errorf("record the last good revision: %w", coord.ErrLost)
+			}
+		}
+		if err := store.Update(func(tx *state.Tx) error { return goodRevisions.Put(tx, target, now) }); err != nil {
+			return err
+		}
+	}
+	m.known[target] = now
+	return nil
+}
+
+// verdicts are what the last reports say of revisions to which targets may be held.
+func (p *passes) verdicts() map[string]fleet.Judged {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[string]fleet.Judged{}
+	for name, r := range p.memory.before.Reports {
+		if h := r.Holds; h != nil && h.Revision != "" {
+			out[name] = fleet.Judged{Head: r.Revision, Revision: h.Revision, Wanted: r.Wanted, Verdict: h.Verdict}
+		}
+	}
+	return out
+}
+
+// marksBad adds to a target that is held the launches of it that were found bad.
+func (p *passes) marksBad(d *reconciler.Desired, records map[string]*rollout.Record) {
+	if d.Policy.Held == nil || d.Set == nil {
+		return
+	}
+	h := *d.Policy.Held
+	d.Policy.Held = &h
+	record, read := records[d.Source]
+	if !read {
+		var err error
+		if record, err = p.app.rollouts.ledger.Read(d.Source); err != nil {
+			p.app.log.Error("the record of rollouts cannot be read", "source", d.Source, "error", err)
+			h.Unread = "the record of rollouts cannot be read: see weir's log"
+			return
+		}
+		records[d.Source] = record
+	}
+	h.Bad = map[string][]string{}
+	for _, b := range record.Bad {
+		if b.Target == d.Policy.Target {
+			h.Bad[b.Pool] = append(h.Bad[b.Pool], b.Hash)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/source/snapshot"
+)
+
+// A target of which the followed commit leaves nothing to render is held to an earlier one.
+// A search renders the revisions in their order, one after the other and beside
+// compositions, until one renders whole. That one is planned, and the report's verdict says
+// whether the target is held to it, or the search goes on. A composition never waits for a
+// search.
+
+// Good are the records of the last good revisions.
+type Good interface {
+	Record(target string) (lastgood.Record, error)
+}
+
+// Judged is the verdict of a report on a revision that was searched for.
+type Judged struct {
+	Head, Revision, Wanted string
+	lastgood.Verdict
+}
+
+// searchEvery is after which time a search that found nothing begins anew though no commit
+// came: what AWS holds may fit by then.
+const searchEvery = time.Hour
+
+// search is that of one target for one followed commit.
+type search struct {
+	// of is the item as it was when the search began.
+	of     item
+	record lastgood.Record
+	// order are the revisions to try, of which next is the first that was not; nil before
+	// they are listed.
+	order []string
+	next  int
+	job   *candidateJob
+	// found is what is planned; before a job has ended that of the search before.
+	found *candidate
+	// why says what was wrong with the last revision that was tried, ended when none was left.
+	why   string
+	ended time.Time
+}
+
+// candidate is a revision that renders whole.
+type candidate struct {
+	revision string
+	kept     *render.Kept
+	snap     snapshot.Snapshot
+	wants    string // sumOfSet
+}
+
+// candidateJob looks for the next candidate. Its fields are read once it has ended.
+type candidateJob struct {
+	order []string
+	next  int
+	found *candidate
+	why   string
+	err   error
+	done  chan struct{}
+}
+
+// Judge takes in the verdicts of the last reports, by target.
+func (f *Fleet) Judge(verdicts map[string]Judged) { f.verdicts = verdicts }
+
+// broken says why the followed commit leaves nothing of the item to apply; empty where it
+// leaves something, or where that is not the commit's doing.
+func (it *item) broken() string {
+	d := &it.desired
+	if d.Set != nil || it.err != nil || it.unknown || it.rowless || it.render.over != nil || !it.since.IsZero() {
+		return ""
+	}
+	own := it.diags.HasErrors()
+	if own && slices.ContainsFunc(it.diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code != "path-missing" }) {
+		return "" // the configuration's
+	}
+	if !own && (it.render.result == nil || !it.render.of(it)) {
+		return ""
+	}
+	i := slices.IndexFunc(d.Diagnostics, func(d diag.Diagnostic) bool { return d.Severity == diag.Error })
+	if i < 0 {
+		return ""
+	}
+	first := d.Diagnostics[i]
+	if first.Known() {
+		return first.Position.String() + ": " + first.Summary
+	}
+	return first.Summary
+}
+
+// hold has an item held to an earlier revision where the followed one leaves nothing of it.
+func (f *Fleet) hold(ctx context.Context, in *inputs, it *item) {
+	if f.o.Good == nil {
+		return
+	}
+	s, why := f.searches[it.name], it.broken()
+	switch {
+	case why == "" && s != nil && it.desired.Set == nil && it.err == nil && !it.since.IsZero():
+		why = "the newest commit is being rendered" // until that is known, all stays as it is
+	case why == "":
+		f.endHold(it.name)
+		return
+	case s == nil || !it.rendersLike(&s.of) || !s.ended.IsZero() && time.Since(s.ended) > searchEvery:
+		s = f.newSearch(it, s)
+	}
+	f.advance(ctx, it, s)
+	if s.found != nil {
+		f.fillHeld(in, it, s, why)
+	}
+	if it.desired.Policy.Held == nil && !s.ended.IsZero() {
+		none := fmt.Sprintf("none of %d earlier commits can be applied in its place", len(s.order))
+		if s.why != "" {
+			none += "; the last one: " + s.why
+		}
+		it.desired.Policy.Held = &basis.Held{Why: why, None: none}
+	}
+}
+
+func (f *Fleet) endHold(name string) {
+	if f.searches[name] == nil {
+		return
+	}
+	delete(f.searches, name)
+	f.hide("held "+name, nil)
+}
+
+// newSearch begins a search. What the one before has found stands until this one finds
+// something, where it was made of the same configuration.
+func (f *Fleet) newSearch(it *item, before *search) *search {
+	s := &search{of: *it}
+	own := *it.render
+	s.of.render = &own
+	s.of.diags, s.of.desired = nil, reconciler.Desired{}
+	record, err := f.o.Good.Record(it.name)
+	if err != nil {
+		f.o.Logger.Error("the last good revision cannot be read", "target", it.name, "error", err)
+	}
+	s.record = record
+	if before != nil && before.found != nil {
+		was := before.of
+		was.view.Snapshot.Revision = it.view.Snapshot.Revision
+		if it.rendersLike(&was) {
+			s.found = before.found
+		}
+	}
+	f.searches[it.name] = s
+	return s
+}
+
+// advance takes over what a job has found and what was found of it, and starts the next job.
+func (f *Fleet) advance(ctx context.Context, it *item, s *search) {
+	if j := s.job; j != nil {
+		select {
+		case <-j.done:
+		default:
+			return
+		}
+		s.job = nil
+		if j.err != nil {
+			return // ctx has ended
+		}
+		s.order, s.next, s.found = j.order, j.next, j.found
+		if j.why != "" {
+			s.why = j.why
+		}
+		if s.found == nil {
+			s.ended = time.Now()
+		}
+	}
+	if !s.ended.IsZero() {
+		return
+	}
+	if s.order != nil && s.found != nil {
+		v, known := f.verdicts[it.name]
+		if !known || v.Head != s.of.view.Snapshot.Revision || v.Revision != s.found.revision || v.Wanted != f.wishes[it.name] || v.Answer == lastgood.Fits || v.Answer == lastgood.Unclear {
+			return
+		}
+		s.why = short(s.found.revision) + ": " + v.Why
+		if v.Answer == lastgood.Nothing {
+			s.found, s.ended = nil, time.Now()
+			return
+		}
+	}
+	s.job = f.seek(ctx, s)
+}
+
+// seek renders the revisions of a search that are left until one renders whole, and other
+// than what was tried.
+func (f *Fleet) seek(ctx context.Context, s *search) *candidateJob {
+	it := s.of
+	it.budget = f.budget.forReview()
+	j := &candidateJob{order: s.order, next: s.next, done: make(chan struct{})}
+	var tried []*render.Kept
+	if s.of.render.result != nil {
+		tried = append(tried, s.of.render.result)
+	}
+	if s.order != nil && s.found != nil {
+		tried = append(tried, s.found.kept)
+	}
+	record := s.record
+	f.running.Go(func() {
+		defer func() {
+			close(j.done)
+			select {
+			case f.ended <- struct{}{}:
+			default:
+			}
+		}()
+		if j.err = f.enter(ctx); j.err != nil {
+			return
+		}
+		defer f.leave()
+		if j.order == nil {
+			parents, err := it.view.Parents(ctx, it.view.Snapshot.Revision, lastgood.MaxParents)
+			if err != nil {
+				j.why = err.Error() // the record is tried all the same
+			}
+			j.order = append([]string{}, record.Order(it.view.Snapshot.Revision, parents)...)
+		}
+		for ; j.next < len(j.order) && j.found == nil && ctx.Err() == nil; j.next++ {
+			j.found, tried = it.candidate(ctx, j, tried)
+		}
+		j.err = ctx.Err()
+	})
+	return j
+}
+
+// candidate is the next revision of a job, nil where it is none, which the job's why says.
+// One that reads the same as a tried one is no other.
+func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.Kept) (*candidate, []*render.Kept) {
+	revision := j.order[j.next]
+	no := func(format string, args ...any) (*candidate, []*render.Kept) {
+		j.why = short(revision) + ": " + fmt.Sprintf(format, args...)
+		return nil, tried
+	}
+	snap, err := it.view.Earlier(ctx, revision)
+	if err != nil {
+		return no("%v", err)
+	}
+	if gone, err := missing(snap.Tree, it.path); err != nil || gone {
+		return no("path %s is not in it", it.path)
+	}
+	for _, k := range tried {
+		if same, err := k.Reads.Same(snap.Tree); err == nil && same && !k.Retry {
+			return nil, tried
+		}
+	}
+	kept, err := render.Keep(ctx, snap.Tree, it.path, it.options(), render.NewShared(it.budget.shared))
+	if err != nil {
+		return no("%v", err)
+	}
+	tried = append(tried, kept)
+	if kept.Diags.HasErrors() {
+		return no("it cannot be rendered either")
+	}
+	return &candidate{revision: revision, kept: kept, snap: snap}, tried
+}
+
+// fillHeld puts what was found into the item's Desired. The commit stays the followed one:
+// it is what statuses are about, and what other weirs compare commits with.
+func (f *Fleet) fillHeld(in *inputs, it *item, s *search, why string) {
+	d, c := &it.desired, s.found
+	key := reconciler.ScopeKey{Account: it.target.AccountID, Region: it.target.Region, RoleARN: it.target.RoleARN, Endpoint: f.endpoint(it.target)}
+	of := reconciler.Desired{Policy: d.Policy}
+	fill(&of, c.kept, &key, it.target.AllowedRoleARNs)
+	if of.Set == nil || it.accountUnknown() {
+		return // a role that the configuration does not allow
+	}
+	key.RoleARN = in.role(it.target, key.RoleARN)
+	it.key = key
+	f.hide("held "+it.name, c.kept.Hidden)
+	if c.wants == "" {
+		c.wants = sumOfSet(d.Policy.DigestKey, &c.kept.Set)
+	}
+	it.heldSum = c.wants
+	d.Set, d.Whole = of.Set, false
+	d.Policy.Secretless = d.Policy.Secretless || of.Policy.Secretless
+	d.Policy.Prune.Allowed = nil
+	kept, tree, path, options := c.kept, c.snap.Tree, it.path, it.options()
+	d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
+		return kept.Origins(ctx, tree, path, options, asked)
+	}
+	h := &basis.Held{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision)}
+	if wants := it.wanted(); s.record.Reached.Wants == wants {
+		h.Settled = s.record.Reached.Network
+	}
+	d.Policy.Held = h
+	f.wishes[it.name] = it.wanted() + it.configured()
+}

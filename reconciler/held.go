@@ -1,0 +1,105 @@
+package reconciler
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+)
+
+// Marks keep of targets at which commits they were begun and had converged.
+type Marks interface {
+	Begin(target string, m lastgood.Mark) error
+	Reach(target string, m lastgood.Mark) error
+}
+
+// recallSettled takes the pools of targets that are held for settled where the record says
+// that they had converged: a process that has just begun tells drift by that alone.
+func recallSettled(inputs []basis.Input, memory *basis.Memory) {
+	cloned := false
+	for i := range inputs {
+		in := &inputs[i]
+		h := in.Policy.Held
+		if h == nil || in.Set == nil || h.Settled == "" || h.Settled != basis.NetworkOf(in.Set, in.Answers) {
+			continue
+		}
+		if !cloned {
+			settled := make(map[string]basis.Settled, len(memory.Settled))
+			for key, then := range memory.Settled {
+				settled[key] = then
+			}
+			memory.Settled, cloned = settled, true
+		}
+		for j := range in.Set.Pools {
+			key := basis.SettledKey(in.Policy.Target, in.Set.Pools[j].Key.String())
+			if _, known := memory.Settled[key]; !known {
+				memory.Settled[key] = basis.Settled{Pool: &in.Set.Pools[j], Answers: in.Answers}
+			}
+		}
+	}
+	if cloned {
+		for i := range inputs {
+			inputs[i].Memory.Settled = memory.Settled
+		}
+	}
+}
+
+// judge tells of targets whose followed commit cannot be rendered whether they are held to
+// the revision that was planned. Where they are not, the rest of the pass takes them as it
+// takes a target of which nothing is rendered.
+func judge(targets []Desired, inputs []basis.Input, plans []*plan.Plan, reports []*plan.Report) []Desired {
+	out := targets
+	for i := range targets {
+		h, p := targets[i].Policy.Held, plans[i]
+		if h == nil || p == nil {
+			continue
+		}
+		held := &plan.Holds{Revision: h.Revision, Why: h.Why, Verdict: p.Verdict()}
+		reports[i].Holds = held
+		if held.Verdict.Answer == lastgood.Fits {
+			p.Diagnostics = append(p.Diagnostics, held.Diagnostic())
+			continue
+		}
+		if &out[0] == &targets[0] {
+			out = slices.Clone(targets)
+		}
+		out[i].Set, inputs[i].Set, plans[i] = nil, nil, nil
+		reports[i].Diagnostics = append(slices.Clone(reports[i].Diagnostics), held.Diagnostic()).Sorted()
+	}
+	return out
+}
+
+// begun records what is about to be applied. Where that fails, steps run all the same: a
+// target would then be held to a commit before, or to none.
+func (s *Scope) begun(m Marks, targets []Desired) {
+	s.mark(m, targets, func(i int) error { return m.Begin(targets[i].Policy.Target, targets[i].mark()) })
+}
+
+// reached records what has converged.
+func (s *Scope) reached(m Marks, targets []Desired, inputs []basis.Input, reports []*plan.Report) {
+	s.mark(m, targets, func(i int) error {
+		if !reports[i].Converged() {
+			return nil
+		}
+		mark := targets[i].mark()
+		mark.Network = basis.NetworkOf(targets[i].Set, inputs[i].Answers)
+		return m.Reach(targets[i].Policy.Target, mark)
+	})
+}
+
+func (d *Desired) mark() lastgood.Mark {
+	return lastgood.Mark{Revision: d.Commit.Revision, Wants: d.Wishes}
+}
+
+func (s *Scope) mark(m Marks, targets []Desired, record func(i int) error) {
+	for i := range targets {
+		d := &targets[i]
+		if m == nil || !d.Whole || d.Set == nil || d.Policy.Held != nil || d.Commit.Revision == "" || d.Wishes == "" {
+			continue
+		}
+		if err := record(i); err != nil {
+			s.logger().Warn("the last good revision cannot be recorded", "target", d.Policy.Target, "error", err)
+		}
+	}
+}

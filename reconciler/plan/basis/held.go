@@ -1,0 +1,35 @@
+package basis
+
+import (
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Held says to which earlier revision a target is held, as the followed one leaves nothing
+// of it to apply. Under it drift is corrected, and nothing else is done: nothing is made,
+// replaced, deleted or rolled out, and no new answer of AWS is taken.
+type Held struct {
+	Revision string
+	// Why says what is wrong with the followed commit, for people.
+	Why string
+	// Recorded says that weir itself applied the revision; Settled stands for where the
+	// target had converged with the revision's very wishes, empty where that is not known.
+	Recorded bool
+	Settled  string
+	// None says why no revision is left to try, where Revision is empty.
+	None string
+	// Bad are the marks of pools ("namespace/name"), Unread why they could not be read.
+	Bad    map[string][]string
+	Unread string
+}
+
+// NetworkOf stands for where the answers place the pools of a set.
+func NetworkOf(set *intent.Set, answers observed.Answers) string {
+	var parts [][]byte
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		parts = append(parts, []byte(p.Key.String()), content.Canonical(answers[SubnetsOf(p)].Subnets))
+	}
+	return content.ShortHash(parts...)
+}

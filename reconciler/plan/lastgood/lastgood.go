@@ -1,0 +1,151 @@
+// Package lastgood decides to which revision a target is held while the followed commit
+// leaves nothing of it to apply. It is pure: who asks knows Git, AWS and the record.
+//
+//	record, parents ──Order──▶ revisions ──(render, plan)──▶ Candidate ──Judge──▶ Verdict
+//
+// A revision that does not fit is given up for the next one. One of which it cannot be
+// said is asked about again: what AWS does not answer now it answers later. Where none
+// fits, the target is only observed.
+package lastgood
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// MaxParents is how many commits before the followed one are tried at most.
+const MaxParents = 100
+
+// Mark is a revision of a target, and what stands for its wishes there.
+type Mark struct {
+	Revision string `json:"revision"`
+	// Wants stands for the intents, Network for where AWS said that they are placed.
+	Wants   string `json:"wants"`
+	Network string `json:"network,omitempty"`
+}
+
+// Record is what is kept of a target from when its commits could be rendered: at which one
+// weir last began to apply something, and at which everything had converged.
+type Record struct {
+	Begun   Mark `json:"begun"`
+	Reached Mark `json:"reached,omitzero"`
+}
+
+// Begin is the record once weir applies m. A revision that wants the same as the one
+// before is no news, so that commits elsewhere in the repository cost no write.
+func (r Record) Begin(m Mark) Record {
+	if r.Begun.Wants != m.Wants {
+		r.Begun = m
+	}
+	return r
+}
+
+// Reach is the record once the target has converged at m.
+func (r Record) Reach(m Mark) Record {
+	r = r.Begin(m)
+	if r.Reached.Wants != m.Wants || r.Reached.Network != m.Network {
+		r.Reached = m
+	}
+	return r
+}
+
+// Settled reports whether the target had converged with these wishes in this network: what
+// differs from them since was changed by somebody else.
+func (r Record) Settled(wants, network string) bool {
+	return r.Reached.Wants != "" && r.Reached.Wants == wants && r.Reached.Network == network
+}
+
+// Recorded reports whether weir itself applied the revision.
+func (r Record) Recorded(revision string) bool {
+	return revision != "" && (revision == r.Begun.Revision || revision == r.Reached.Revision)
+}
+
+// Order lists the revisions to try, each once: those of the record, then the parents.
+func (r Record) Order(head string, parents []string) []string {
+	var out []string
+	for _, revision := range append([]string{r.Begun.Revision, r.Reached.Revision}, parents[:min(MaxParents, len(parents))]...) {
+		if revision != "" && revision != head && !slices.Contains(out, revision) {
+			out = append(out, revision)
+		}
+	}
+	return out
+}
+
+// Candidate is a revision beside what AWS holds of the target.
+type Candidate struct {
+	// Recorded says that weir applied the revision itself, so that what exists beside its
+	// pools did then too.
+	Recorded bool
+	Pools    []Pool
+	// Unwanted are pools of which AWS holds something and the revision wants nothing.
+	Unwanted []string
+}
+
+// Pool is a pool of a candidate.
+type Pool struct {
+	Key string
+	// Exists says that AWS holds something of the pool. What it holds is Recorded if a
+	// version of its launch template that is the newest or in use has the hash of what the
+	// candidate wants; where EKS alone decides, if no other nodegroup is wanted.
+	Exists, Recorded bool
+	// Unclear says why that cannot be told now.
+	Unclear string
+	// Hash is what a mark as bad is about; Bad are those of the pool.
+	Hash string
+	Bad  []string
+}
+
+// Answer says whether a target is held to a candidate.
+type Answer string
+
+// Answers.
+const (
+	// Fits: the target is held to it.
+	Fits Answer = "fits"
+	// Differs: another one is tried.
+	Differs Answer = "differs"
+	// Unclear: it is asked about again.
+	Unclear Answer = "unclear"
+	// Nothing: AWS holds nothing of the target, so there is nothing to hold.
+	Nothing Answer = "nothing"
+)
+
+// Verdict is the answer about a candidate, and for what it is not the first one why.
+type Verdict struct {
+	Answer Answer `json:"answer"`
+	Why    string `json:"why,omitempty"`
+}
+
+// Judge says whether a target is held to the candidate. What differs is said before what is
+// unclear: no later answer changes it.
+func Judge(c Candidate) Verdict {
+	exists, unclear := len(c.Unwanted) > 0, ""
+	var differs []string
+	for _, p := range c.Pools {
+		if !p.Exists {
+			continue
+		}
+		exists = true
+		switch {
+		case p.Hash != "" && slices.Contains(p.Bad, p.Hash):
+			differs = append(differs, "what it launches in pool "+p.Key+" was found bad")
+		case p.Unclear != "":
+			unclear = cmp.Or(unclear, "pool "+p.Key+": "+p.Unclear)
+		case !p.Recorded:
+			differs = append(differs, "AWS holds other machines of pool "+p.Key+" than it says")
+		}
+	}
+	if !c.Recorded && len(c.Unwanted) > 0 {
+		differs = append(differs, "it does not have the pool "+strings.Join(c.Unwanted, ", ")+", of which AWS holds something")
+	}
+	switch {
+	case !exists:
+		return Verdict{Nothing, "AWS holds nothing of the target"}
+	case len(differs) > 0:
+		return Verdict{Differs, differs[0]}
+	case unclear != "":
+		return Verdict{Unclear, unclear}
+	}
+	return Verdict{Answer: Fits}
+}

@@ -1,0 +1,114 @@
+package lastgood_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+)
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	r := lastgood.Record{Begun: lastgood.Mark{Revision: "c"}, Reached: lastgood.Mark{Revision: "a"}}
+	for _, tt := range []struct {
+		record  lastgood.Record
+		head    string
+		parents []string
+		want    string
+	}{
+		{lastgood.Record{}, "h", nil, ""},
+		{lastgood.Record{}, "h", []string{"d", "c"}, "d c"},
+		{r, "h", []string{"d", "c", "b", "a"}, "c a d b"},
+		{r, "c", []string{"b"}, "a b"}, // the configuration broke what the commit had rendered to
+		{lastgood.Record{Begun: r.Begun, Reached: r.Begun}, "h", nil, "c"},
+	} {
+		if got := strings.Join(tt.record.Order(tt.head, tt.parents), " "); got != tt.want {
+			t.Errorf("before %s: %q, want %q", tt.head, got, tt.want)
+		}
+	}
+	var many []string
+	for i := range 300 {
+		many = append(many, fmt.Sprint("p", i))
+	}
+	if got := r.Order("h", many); len(got) != lastgood.MaxParents+2 || got[len(got)-1] != "p99" {
+		t.Errorf("%d are tried, the last is %s", len(got), got[len(got)-1])
+	}
+}
+
+// A record changes where something else is wanted, and for no other reason.
+func TestRecordIsWrittenOnChange(t *testing.T) {
+	t.Parallel()
+	mark := func(revision, wants, network string) lastgood.Mark {
+		return lastgood.Mark{Revision: revision, Wants: wants, Network: network}
+	}
+	r := lastgood.Record{}.Begin(mark("1", "a", ""))
+	same := func(what string, next lastgood.Record) {
+		t.Helper()
+		if next != r {
+			t.Errorf("%s changed %+v to %+v", what, r, next)
+		}
+	}
+	same("the same again", r.Begin(mark("1", "a", "")))
+	same("a commit that changes nothing", r.Begin(mark("2", "a", "")))
+	if r.Settled("a", "") {
+		t.Error("settled before it converged")
+	}
+	r = r.Reach(mark("2", "a", "n"))
+	if r.Begun.Revision != "1" || r.Reached.Revision != "2" || !r.Settled("a", "n") || r.Settled("a", "m") || r.Settled("b", "n") {
+		t.Errorf("after it converged: %+v", r)
+	}
+	same("convergence at a commit that changes nothing", r.Reach(mark("3", "a", "n")))
+	next := r.Begin(mark("4", "b", ""))
+	if next.Begun.Revision != "4" || next.Reached != r.Reached || !next.Recorded("4") || !next.Recorded("2") || next.Recorded("1") || next.Recorded("") {
+		t.Errorf("a commit that changes something: %+v", next)
+	}
+	if (lastgood.Record{}).Settled("", "") {
+		t.Error("an empty record has settled")
+	}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	fits := lastgood.Pool{Key: "d/a", Exists: true, Recorded: true, Hash: "h"}
+	with := func(change func(p *lastgood.Pool)) lastgood.Pool {
+		p := fits
+		change(&p)
+		return p
+	}
+	other := with(func(p *lastgood.Pool) { p.Key, p.Recorded = "d/b", false })
+	absent := with(func(p *lastgood.Pool) { p.Key, p.Exists, p.Recorded = "d/c", false, false })
+	bad := with(func(p *lastgood.Pool) { p.Bad = []string{"g", "h"} })
+	unclear := with(func(p *lastgood.Pool) { p.Key, p.Unclear = "d/u", "no answer" })
+	for name, tt := range map[string]struct {
+		c    lastgood.Candidate
+		want lastgood.Answer
+		why  string
+	}{
+		"all as recorded":               {lastgood.Candidate{Pools: []lastgood.Pool{fits, absent}}, lastgood.Fits, ""},
+		"one pool of several":           {lastgood.Candidate{Pools: []lastgood.Pool{fits, other}}, lastgood.Differs, "pool d/b"},
+		"bad, though recorded":          {lastgood.Candidate{Recorded: true, Pools: []lastgood.Pool{bad}}, lastgood.Differs, "found bad"},
+		"another hash of it is bad":     {lastgood.Candidate{Pools: []lastgood.Pool{with(func(p *lastgood.Pool) { p.Bad = []string{"g"} })}}, lastgood.Fits, ""},
+		"bad, and not to be told":       {lastgood.Candidate{Pools: []lastgood.Pool{bad, unclear}}, lastgood.Differs, "found bad"},
+		"not to be told":                {lastgood.Candidate{Pools: []lastgood.Pool{fits, unclear}}, lastgood.Unclear, "d/u: no answer"},
+		"another pool exists":           {lastgood.Candidate{Pools: []lastgood.Pool{fits}, Unwanted: []string{"d/x"}}, lastgood.Differs, "d/x"},
+		"existed when it was applied":   {lastgood.Candidate{Recorded: true, Pools: []lastgood.Pool{fits}, Unwanted: []string{"d/x"}}, lastgood.Fits, ""},
+		"nothing exists":                {lastgood.Candidate{Pools: []lastgood.Pool{absent}}, lastgood.Nothing, "nothing"},
+		"only what it no longer has":    {lastgood.Candidate{Unwanted: []string{"d/x"}}, lastgood.Differs, "d/x"},
+		"a pool that is none in AWS":    {lastgood.Candidate{Pools: []lastgood.Pool{fits, with(func(p *lastgood.Pool) { p.Exists, p.Unclear = false, "?" })}}, lastgood.Fits, ""},
+		"no pool at all, nothing there": {lastgood.Candidate{Recorded: true}, lastgood.Nothing, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := lastgood.Judge(tt.c)
+			if got.Answer != tt.want || !strings.Contains(got.Why, tt.why) || (got.Why == "") != (got.Answer == lastgood.Fits) {
+				t.Errorf("got %+v, want %s because of %q", got, tt.want, tt.why)
+			}
+			slices.Reverse(tt.c.Pools)
+			if again := lastgood.Judge(tt.c); again.Answer != tt.want {
+				t.Errorf("in another order: %+v", again)
+			}
+		})
+	}
+}
