@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,17 +42,44 @@ func (w *World) speaks(d *daemon, sha string, s postedStatus) {
 	if w.engine == nil {
 		return
 	}
-	// One that stood still, as it was about to, says it once it goes on; it is read again then.
-	if last := w.engine.spoke[d.id]; time.Since(last) > 2*time.Second && time.Since(d.stood) > 5*time.Second && w.engine.speaker() != d.id {
-		w.fail("%s posts the status %s %q of commit %s, and %q speaks for the source", d.id, s.Context, s.Description, sha[:7], w.engine.speaker())
-	}
 	key := sha + " " + s.Context
+	delete(w.engine.strays, key)
+	if last := w.engine.spoke[d.id]; time.Since(last) > 2*time.Second && w.engine.speaker() != d.id {
+		// One that stood still, as it was about to, says it once it goes on; who speaks by
+		// then is to read it, and to say again what is true.
+		w.engine.strays[key] = true
+		if time.Since(d.stood) > 5*time.Second {
+			w.fail("%s posts the status %s %q of commit %s, and %q speaks for the source", d.id, s.Context, s.Description, sha[:7], w.engine.speaker())
+		}
+		w.trace("%s says %s %s %q, which another speaks for", d.id, key, s.State, s.Description)
+	}
 	list := append(w.engine.said[key], said{d.id, s.State, s.Description, time.Now()})
 	w.engine.said[key] = list
 	if n := len(list); n > 2 {
 		a, b, c := list[n-3], list[n-2], list[n-1]
 		if a.by == c.by && a.by != b.by && a.state == c.state && a.state != b.state && c.at.Sub(a.at) < 2*time.Minute {
 			w.fail("%s and %s say of commit %s in %s by turns %s and %s", a.by, b.by, sha[:7], s.Context, a.state, b.state)
+		}
+	}
+}
+
+// rereads notes that a member reads the statuses of a commit.
+func (w *World) rereads(d *daemon, sha string) {
+	if w.engine != nil && w.engine.speaker() == d.id {
+		maps.DeleteFunc(w.engine.strays, func(key string, _ bool) bool { return strings.HasPrefix(key, sha) })
+	}
+}
+
+// strayed: what was said by one who spoke no more is read by who did, or it says nothing new.
+func (e *engine) strayed() {
+	for _, key := range slices.Sorted(maps.Keys(e.strays)) {
+		list := e.said[key]
+		last, before := list[len(list)-1], said{state: "success"}
+		if len(list) > 1 {
+			before = list[len(list)-2]
+		}
+		if last.state != before.state {
+			e.w.fail("%s said %s %q of %s at %v, which another spoke for and has not read since; %s had said %s", last.by, last.state, last.text, key, last.at, before.by, before.state)
 		}
 	}
 }

@@ -20,14 +20,15 @@ type engine struct {
 	down, slow time.Time
 	turns      int // that calls to it had
 	// speaks is who speaks for the source, spoke when others did last, and said what was said
-	// of commits, by commit and context.
+	// of commits, by commit and context. Strays are those of which it was last said by one who spoke no more.
 	speaks string
 	spoke  map[string]time.Time
 	said   map[string]speech
+	strays map[string]bool
 }
 
 func newEngine(w *World) *engine {
-	return &engine{w: w, memory: coordtest.NewMemory(), ends: map[string]time.Time{}, spoke: map[string]time.Time{}, said: map[string]speech{}}
+	return &engine{w: w, memory: coordtest.NewMemory(), ends: map[string]time.Time{}, spoke: map[string]time.Time{}, said: map[string]speech{}, strays: map[string]bool{}}
 }
 
 // owner is who owns a key now, and how long its session lives on; false: nobody does.

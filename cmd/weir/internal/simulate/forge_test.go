@@ -69,6 +69,7 @@ func (f *forge) handler(w *World) http.Handler {
 		say(rw, http.StatusOK, map[string]any{"id": 1, "full_name": "platform/fleet"})
 	})
 	mux.HandleFunc("GET "+repoPath+"/commits/{sha}/statuses", func(rw http.ResponseWriter, r *http.Request) {
+		w.rereads(caller(r.Context()), r.PathValue("sha"))
 		say(rw, http.StatusOK, page(r, f.statuses[r.PathValue("sha")]))
 	})
 	mux.HandleFunc("POST "+repoPath+"/statuses/{sha}", func(rw http.ResponseWriter, r *http.Request) {

@@ -67,6 +67,7 @@ func (w *World) settle() {
 	if w.engine != nil {
 		w.engine.atRest(w.engine.turns-turns, 8*round)
 		w.engine.owned()
+		w.engine.strayed()
 	}
 	w.same()
 }
