@@ -28,7 +28,7 @@ const (
 	// Several, because after a force-push the server may not know the newest.
 	maxHaves = 32
 	// maxBefore bounds the commits whose names a mirror that is made again takes over.
-	maxBefore = 5000
+	maxBefore = 20_000
 )
 
 // limits bound what a mirror takes in.

@@ -24,7 +24,7 @@ const (
 	// before them by name, mostLifted those that are written over, mostAsked those that Git
 	// is asked for, of each repository.
 	mostLeft   = 100
-	mostLost   = 5000
+	mostLost   = 20_000
 	mostLifted = 1000
 	mostAsked  = 1000
 )

@@ -3,16 +3,26 @@ package lineage
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// nameLength is how many digits of a lost commit's name are kept.
-const nameLength = 12
+// nameLength is how many digits of a lost commit's name are kept: descriptions in AWS have
+// seven.
+const nameLength = 8
 
 // lost are, by the repository's id, commits that branches lost when they were reset, the latest
-// first. A mirror that is made again does not have them, nor does one that was made since.
-var lost = state.Bucket[[]string]{Name: "lineage-lost"}
+// first, one name behind the other. A mirror that is made again does not have them, nor does one
+// that was made since.
+var lost = state.Bucket[string]{Name: "lineage-lost"}
+
+func namesIn(text string) (names []string) {
+	for name := range slices.Chunk([]byte(text), nameLength) {
+		names = append(names, string(name))
+	}
+	return names
+}
 
 // nameLost writes down which commits the source's branch lost when it came to a revision: from
 // one of some commits just now, and from those that were left before, as far as an earlier process
@@ -23,7 +33,8 @@ func (l *Line) nameLost(from, left []string, revision string) bool {
 		return true
 	}
 	err := l.book.db.Update(func(tx *state.Tx) error {
-		known, _, err := lost.Get(tx, l.id)
+		text, _, err := lost.Get(tx, l.id)
+		known := namesIn(text)
 		is := map[string]bool{}
 		var all []string
 		for _, name := range slices.Concat(latest, known, earlier) {
@@ -35,7 +46,7 @@ func (l *Line) nameLost(from, left []string, revision string) bool {
 		if all = all[:min(mostLost, len(all))]; err != nil || slices.Equal(all, known) {
 			return err
 		}
-		return lost.Put(tx, l.id, all)
+		return lost.Put(tx, l.id, strings.Join(all, ""))
 	})
 	if err != nil {
 		l.book.log.Error("the commits that a source lost cannot be written down", "source", l.name, "error", err)
@@ -72,10 +83,11 @@ func (l *Line) losses(from []string, revision string) (names []string) {
 }
 
 // lost are the commits that branches of the repository lost.
-func (l *Line) lost() (names []string) {
-	err := l.book.db.View(func(tx *state.Tx) (err error) { names, _, err = lost.Get(tx, l.id); return err })
+func (l *Line) lost() []string {
+	var text string
+	err := l.book.db.View(func(tx *state.Tx) (err error) { text, _, err = lost.Get(tx, l.id); return err })
 	if err != nil {
 		l.book.log.Error("the commits that a source lost cannot be read", "error", err)
 	}
-	return names
+	return namesIn(text)
 }

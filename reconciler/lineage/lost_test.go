@@ -282,7 +282,7 @@ func TestLostCommitsAreWrittenOnce(t *testing.T) {
 	// All that there is room for, and the latest first.
 	all := make([]string, mostLost+10)
 	for i := range all {
-		all[i] = fmt.Sprintf("%012x%028d", i, 0)
+		all[i] = fmt.Sprintf("%08x%032d", i, 0)
 	}
 	b.line.git = lossy{b.git, all}
 	b.line.Found(time.Now(), two)
