@@ -12,7 +12,9 @@ import (
 
 // printed is a Set as it is printed. Texts of user data are not in it.
 type printed struct {
-	Pools    []printedPool    `json:"pools"`
+	Pools []printedPool `json:"pools"`
+	// Rollouts are the FleetRollouts, in JSON with origins as pools have them.
+	Rollouts []map[string]any `json:"rollouts,omitempty"`
 	Clusters []intent.Cluster `json:"clusters,omitempty"`
 	Ignored  []intent.Ignored `json:"ignored,omitempty"`
 }
@@ -28,7 +30,20 @@ type printedPool struct {
 // maps fields to the places that set them, as readable gives them; a default has no such
 // place.
 func (r *Result) IntentsJSON(readable func(diag.Position) diag.Position) ([]byte, error) {
-	out := r.printed()
+	out, err := r.printed()
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Rollouts {
+		f := &r.Set.Rollouts[i]
+		doc, err := rolloutNode(f)
+		if err != nil {
+			return nil, err
+		}
+		origins := map[string]diag.Position{}
+		r.rolloutOrigins(f, doc, func(path intent.Path, _ *yaml.Node, at diag.Position) { origins[path.String()] = readable(at) })
+		out.Rollouts[i]["origins"] = origins
+	}
 	for i := range out.Pools {
 		p := &out.Pools[i]
 		doc, err := nodeOf(p.Pool)
@@ -48,13 +63,19 @@ func (r *Result) IntentsJSON(readable func(diag.Position) diag.Position) ([]byte
 // IntentsYAML prints the intents as YAML, with the place that set a field as a
 // comment beside it, as readable gives it; a default has no such place.
 func (r *Result) IntentsYAML(readable func(diag.Position) diag.Position) ([]byte, error) {
-	out := r.printed()
+	out, err := r.printed()
+	if err != nil {
+		return nil, err
+	}
 	doc, err := nodeOf(out)
 	if err != nil {
 		return nil, err
 	}
 	for i, n := range member(doc, "pools").Content {
 		r.eachOrigin(&out.Pools[i].Pool, n, func(_ intent.Path, value *yaml.Node, at diag.Position) { value.LineComment = readable(at).String() })
+	}
+	for i, n := range member(doc, "rollouts").Content {
+		r.rolloutOrigins(&r.Set.Rollouts[i], n, func(_ intent.Path, value *yaml.Node, at diag.Position) { value.LineComment = readable(at).String() })
 	}
 	var buf bytes.Buffer
 	enc := yaml.NewEncoder(&buf)
@@ -65,12 +86,13 @@ func (r *Result) IntentsYAML(readable func(diag.Position) diag.Position) ([]byte
 	return buf.Bytes(), nil
 }
 
-func (r *Result) printed() printed {
-	out := printed{Pools: []printedPool{}, Clusters: r.Set.Clusters, Ignored: r.Set.Ignored}
+func (r *Result) printed() (printed, error) {
+	rollouts, err := r.printedRollouts()
+	out := printed{Rollouts: rollouts, Pools: []printedPool{}, Clusters: r.Set.Clusters, Ignored: r.Set.Ignored}
 	for _, p := range r.Set.Pools {
 		out.Pools = append(out.Pools, printedPool{Pool: p})
 	}
-	return out
+	return out, err
 }
 
 // nodeOf turns a value into YAML nodes by way of its JSON, which keeps the

@@ -29,6 +29,8 @@ others stands for all of them. With it, it shows the whole way of the value: the
 each patch, component, replacement, prefix and label that changed it, and the values of
 variables. An uncertain origin is shown as unknown. Of user data it shows the size alone.
 
+Instead of POOL, FleetRollout/NAME is a FleetRollout, whose fields are those below spec.
+
 With a code alone, such as unknown-field, it prints what that diagnostic means and
 what to do; render/diag/DIAGNOSTICS.md in the sources lists them all.
 `
@@ -42,6 +44,7 @@ func explainCommand(s surroundings) *cobra.Command {
 		Long:  explainHelp + exitHelp("explain"),
 		Example: `  weir explain overlays/prod web
   weir explain overlays/prod web awsLaunchTemplate.instanceType --vars-file prod.env
+  weir explain overlays/prod FleetRollout/nodes waves[0].shares
   weir explain unset-variable`,
 		Args: cobra.RangeArgs(1, 3),
 	}
@@ -55,6 +58,9 @@ func explainCommand(s surroundings) *cobra.Command {
 		values, err := vars.read(s)
 		if err != nil {
 			return err
+		}
+		if name, is := rolloutName(args[1]); is {
+			return explainRollout(c.Context(), s, append([]string{args[0], name}, args[2:]...), values, output)
 		}
 		r, pool, err := poolAt(c.Context(), s, args[0], args[1], values)
 		if err != nil {
@@ -174,7 +180,11 @@ func chains(r *work.Rendered, pool *intent.Pool, fields []render.Field, name str
 	if len(selected) == 0 {
 		return nil, usage(meant(name, render.Names(fields), "leave FIELD out to list them"), "pool %s has no field %q", pool.Key, name)
 	}
-	var out []terminal.Explained
+	return past(r, selected), nil
+}
+
+// past has how each field's value came about.
+func past(r *work.Rendered, selected []render.Field) (out []terminal.Explained) {
 	known := map[string][]steps.Step{}
 	for _, f := range selected {
 		// Fields of the pool that come from one field of a manifest share its past.
@@ -194,7 +204,7 @@ func chains(r *work.Rendered, pool *intent.Pool, fields []render.Field, name str
 		}
 		out = append(out, e)
 	}
-	return out, nil
+	return out
 }
 
 // meant is a hint with the known names that are nearest to a word.
@@ -267,7 +277,17 @@ func completeExplain(s surroundings, vars *varFlags) cobra.CompletionFunc {
 		if err != nil || len(args) > 2 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		if name, is := rolloutName(args[len(args)-1]); is && len(args) == 2 {
+			if found := rolloutsNamed(r.Set.Rollouts, name); len(found) == 1 {
+				fields, _ := r.RolloutFields(found[0])
+				return render.Names(fields), cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
 		if len(args) == 1 {
+			for i := range r.Set.Rollouts {
+				out = append(out, cobra.CompletionWithDesc("FleetRollout/"+r.Set.Rollouts[i].Key.Name, "FleetRollout"))
+			}
 			for i := range r.Set.Pools {
 				p := &r.Set.Pools[i]
 				name := p.Key.Name

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/client"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/waves"
 	"github.com/weir-gitops/weir/status/wording"
@@ -114,6 +117,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 		Example: "  weir rollout show default/nodes\n  weir rollout show nodes -o json",
 	}
 	f.on(c)
+	c.ValidArgsFunction = completeRollouts(s, &f.file, &f.serverFlags)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		list, err := f.ask(c, s)
 		if err != nil {
@@ -126,12 +130,15 @@ func rolloutShow(s surroundings) *cobra.Command {
 			}
 		}
 		if len(found) == 0 {
-			return hinted(errors.New("there is no rollout "+args[0]), "weir rollout list names them")
+			return hinted(fmt.Errorf("there is no rollout %q", args[0]), list.Nearest(args[0]))
 		}
 		if f.output != outputText {
 			return s.value(f.output, waves.List{Rollouts: found})
 		}
-		for _, r := range found {
+		for i, r := range found {
+			if i > 0 {
+				fmt.Fprintln(s.stdout)
+			}
 			if err := s.showRollout(r); err != nil {
 				return err
 			}
@@ -141,29 +148,80 @@ func rolloutShow(s surroundings) *cobra.Command {
 	return c
 }
 
+// completeRollouts offers the names of FleetRollouts.
+func completeRollouts(s surroundings, file *string, server *serverFlags) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var cfg *config.Config
+		if *file != "" {
+			cfg, _, _ = config.Load(*file, s.env()) // a faulty one offers nothing
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
+		defer cancel()
+		var list waves.List
+		if d, err := s.daemonOf(*server, cfg); err == nil && d.Ask(ctx, commands.RolloutsPath, &list) == nil {
+			for _, r := range list.Rollouts {
+				out = append(out, r.Name)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 func (s surroundings) showRollout(r waves.Rollout) error {
 	line := func(key, value string) {
 		if value != "" {
 			fmt.Fprintf(s.stdout, "%-9s %s\n", key, wording.Clean(value))
 		}
 	}
+	at := func(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 MST") }
+	word := func(key string, w *waves.Word) {
+		if w != nil {
+			line(key, "by "+w.By+", "+at(w.At)+": "+cmp.Or(w.Why, "no reason is given"))
+		}
+	}
 	line("name", r.Name)
 	line("source", r.Source)
 	line("phase", r.Phase)
 	line("revision", r.Revision)
-	line("wave", r.Wave)
-	line("waits", r.Waits)
+	line("wave", r.At())
+	word("paused", r.Paused)
+	word("stopped", r.Stopped)
+	if r.Paused == nil && r.Stopped == nil {
+		line("waits", r.Waits)
+	}
+	if len(r.Waves) > 0 {
+		line("machines", r.Machines.Words())
+	}
+	if r.BakeAhead > 0 {
+		line("bakes", "at least "+(time.Duration(r.BakeAhead)*time.Second).String()+" more")
+	}
+	for _, d := range r.Do {
+		line("do", d)
+	}
 	w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
+	if len(r.Waves) > 0 {
+		fmt.Fprintln(w, "\nWAVE\tSTATE\tPOOLS\tMACHINES")
+		for _, one := range r.Waves {
+			fmt.Fprintln(w, cells(one.Name, one.State, fmt.Sprint(one.Pools), one.Machines.Words()))
+		}
+	}
 	if len(r.Pools) > 0 {
 		fmt.Fprintln(w, "\nWAVE\tTARGET\tPOOL\tMACHINES\tMAY ROLL\tMOVES\tWAITS")
 		for _, p := range r.Pools {
-			fmt.Fprintln(w, cells(p.Wave, p.Target, p.Pool, fmt.Sprint(p.Machines), fmt.Sprintf("%d %%", p.Share), fmt.Sprint(p.Moves), p.Waits))
+			fmt.Fprintln(w, cells(p.Wave, p.Target, p.Pool, p.Counts().Words(), fmt.Sprintf("%d %%", p.Share), fmt.Sprint(p.Moves), cmp.Or(p.Failed, p.Waits)))
 		}
 	}
 	if len(r.Gates) > 0 {
-		fmt.Fprintln(w, "\nGATE\tANSWER\tWHAT")
+		fmt.Fprintln(w, "\nGATE\tANSWER\tASKED\tWHAT")
 		for _, g := range r.Gates {
-			fmt.Fprintln(w, cells(g.Name, g.Verdict, g.What))
+			asked := ""
+			if !g.At.IsZero() {
+				asked = at(g.At)
+			}
+			fmt.Fprintln(w, cells(g.Name, g.Verdict, asked, g.What))
 		}
 	}
 	if len(r.Bad) > 0 {
@@ -188,6 +246,7 @@ func rolloutDo(s surroundings, do, short, done string) *cobra.Command {
 	c.Flags().StringVar(&in.Source, "source", "", "the source of the FleetRollout, where several have one of the name")
 	c.Flags().StringVar(&in.Reason, "reason", "", "why; everybody sees it")
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
+	c.ValidArgsFunction = completeRollouts(s, &file, &f)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		d, _, err := s.daemonFor(f, file)
 		if err != nil {

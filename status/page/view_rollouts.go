@@ -124,23 +124,17 @@ const (
 	shownBad    = 20
 )
 
+var partMarks = map[string]string{waves.PartNew: "converged", waves.PartStarting: "moving", waves.PartFailed: "failing", waves.PartOld: "old"}
+
 func barOf(m waves.Machines, shares []int32) machineBar {
 	var b machineBar
 	at := int32(0)
 	var words []string
-	for _, part := range []struct {
-		mark, word string
-		n          int32
-	}{
-		{"converged", "new", m.New - m.Starting - m.Failed}, {"moving", "starting", m.Starting}, {"failing", "failed", m.Failed}, {"old", "old", m.Old},
-	} {
-		if part.n <= 0 {
-			continue
-		}
-		from, to := float64(at)/float64(m.All)*barWidth, float64(at+part.n)/float64(m.All)*barWidth
-		b.Parts = append(b.Parts, sharePart{part.mark, coordinate(from), coordinate(to - from)})
-		words = append(words, thousands(int(part.n))+" "+part.word)
-		at += part.n
+	for _, part := range m.Parts() {
+		from, to := float64(at)/float64(m.All)*barWidth, float64(at+part.Count)/float64(m.All)*barWidth
+		b.Parts = append(b.Parts, sharePart{partMarks[part.What], coordinate(from), coordinate(to - from)})
+		words = append(words, thousands(int(part.Count))+" "+part.What)
+		at += part.Count
 	}
 	b.Words = strings.Join(words, ", ")
 	if m.All == 0 {

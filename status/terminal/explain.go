@@ -33,8 +33,25 @@ type manifestJSON struct {
 	Field  string `json:"field"`
 }
 
-// Explanation is fields as weir.dev/explain/v1.
+// Explanation is the fields of a pool as weir.dev/explain/v1.
 func Explanation(pool intent.Key, fields []Explained) any {
+	return struct {
+		Schema string          `json:"schema"`
+		Pool   string          `json:"pool"`
+		Fields []explainedJSON `json:"fields"`
+	}{"weir.dev/explain/v1", pool.String(), explained(fields)}
+}
+
+// RolloutExplanation is that of a FleetRollout.
+func RolloutExplanation(rollout intent.Key, fields []Explained) any {
+	return struct {
+		Schema  string          `json:"schema"`
+		Rollout string          `json:"rollout"`
+		Fields  []explainedJSON `json:"fields"`
+	}{"weir.dev/explain/v1", rollout.String(), explained(fields)}
+}
+
+func explained(fields []Explained) []explainedJSON {
 	out := make([]explainedJSON, 0, len(fields))
 	for _, f := range fields {
 		j := explainedJSON{Field: f.Path.String(), Value: f.Value, Source: f.Source, Note: f.Note, Chain: f.Chain}
@@ -46,11 +63,7 @@ func Explanation(pool intent.Key, fields []Explained) any {
 		}
 		out = append(out, j)
 	}
-	return struct {
-		Schema string          `json:"schema"`
-		Pool   string          `json:"pool"`
-		Fields []explainedJSON `json:"fields"`
-	}{"weir.dev/explain/v1", pool.String(), out}
+	return out
 }
 
 // Fields prints a line for each field: its name, its value and its source.

@@ -4,8 +4,11 @@
 package waves
 
 import (
-	"cmp"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/weir-gitops/weir/render/nearest"
 )
 
 // List are the FleetRollouts of all sources.
@@ -83,6 +86,42 @@ func (m *Machines) add(o Machines) {
 	m.All, m.Old, m.New, m.Starting, m.Failed = m.All+o.All, m.Old+o.Old, m.New+o.New, m.Starting+o.Starting, m.Failed+o.Failed
 }
 
+// Words say how many machines run what.
+func (m Machines) Words() string {
+	var out []string
+	for _, part := range m.Parts() {
+		out = append(out, strconv.Itoa(int(part.Count))+" "+part.What)
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return strings.Join(out, ", ")
+}
+
+// Part is how many machines run something.
+type Part struct {
+	What  string
+	Count int32
+}
+
+// What machines run.
+const (
+	PartNew      = "new"
+	PartStarting = "starting"
+	PartFailed   = "failed"
+	PartOld      = "old"
+)
+
+// Parts are what there is of machines: together All.
+func (m Machines) Parts() (out []Part) {
+	for _, p := range []Part{{PartNew, m.New - m.Starting - m.Failed}, {PartStarting, m.Starting}, {PartFailed, m.Failed}, {PartOld, m.Old}} {
+		if p.Count > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // States of waves.
 const (
 	WaveDone    = "done"
@@ -156,6 +195,24 @@ type BadHash struct {
 	At     time.Time `json:"at,omitzero"`
 }
 
+// Nearest says what is likely meant by a name that no FleetRollout has.
+func (l List) Nearest(name string) string {
+	var names []string
+	for _, r := range l.Rollouts {
+		names = append(names, r.Name)
+		if _, last, cut := strings.Cut(r.Name, "/"); cut {
+			names = append(names, last)
+		}
+	}
+	if near := nearest.Word(name, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if len(l.Rollouts) == 0 {
+		return "no source has a FleetRollout, or weir has not read it yet"
+	}
+	return "weir rollout list names them"
+}
+
 // Governs reports whether a pool is in one of its waves.
 func (r Rollout) Governs(target, pool string) (Pool, bool) {
 	for _, p := range r.Pools {
@@ -191,7 +248,7 @@ func (r Rollout) Redacted(text func(string) string) Rollout {
 // At says where it stands, in few words.
 func (r Rollout) At() string {
 	if r.Share > 0 && r.Share < 100 {
-		return r.Wave + ", " + itoa(int(r.Share)) + " % of each pool"
+		return r.Wave + ", " + strconv.Itoa(int(r.Share)) + " % of each pool"
 	}
-	return cmp.Or(r.Wave, "")
+	return r.Wave
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -74,7 +75,7 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error)
 	}
 	switch len(sources) {
 	case 0:
-		return out, &gates.Fault{Message: "there is no rollout " + gates.Line(in.Name, 100), Hint: "weir rollout list names them"}
+		return out, &gates.Fault{Message: fmt.Sprintf("there is no rollout %q", gates.Line(in.Name, 100)), Hint: list.Nearest(in.Name)}
 	case 1:
 	default:
 		return out, &gates.Fault{Message: "several sources have a rollout " + gates.Line(in.Name, 100), Hint: "name one with --source"}
