@@ -200,31 +200,24 @@ func held(r *plan.Report) (forge.CommitState, string) {
 	case by[step.HeldPruneLimit] > 0:
 		return forge.Failure, fmt.Sprintf("prune refused: %s beyond the limit", wording.Count(by[step.HeldPruneLimit], "deletion"))
 	case by[step.HeldSuspended] > 0 || r.Suspended && steps > 0:
-		return forge.Pending, because(r, step.HeldSuspended, "the target is suspended; waiting: "+wording.Count(steps, "step"))
-	case by[step.HeldApproval] > 0:
-		return forge.Pending, because(r, step.HeldApproval, "waiting for approval: "+wording.Count(by[step.HeldApproval], "step"))
-	case by[step.HeldWave] > 0:
-		return forge.Pending, because(r, step.HeldWave, wording.Count(by[step.HeldWave], "step")+" held")
-	case by[step.HeldWindow] > 0:
-		return forge.Pending, because(r, step.HeldWindow, "waiting for the next window: "+wording.Count(by[step.HeldWindow], "step"))
-	case by[step.HeldRolloutLimit] > 0:
-		return forge.Pending, because(r, step.HeldRolloutLimit, "waiting for other rollouts: "+wording.Count(by[step.HeldRolloutLimit], "step"))
-	case by[step.HeldControlPlane] > 0:
-		return forge.Pending, because(r, step.HeldControlPlane, "waiting for the control plane: "+wording.Count(by[step.HeldControlPlane], "step"))
-	case by[step.HeldWaiting] > 0:
-		return forge.Pending, because(r, step.HeldWaiting, wording.Count(by[step.HeldWaiting], "step")+" held")
+		return forge.Pending, wording.Waiting(steps, step.HeldSuspended, reasonOf(r, step.HeldSuspended))
+	}
+	for _, h := range []step.Hold{step.HeldApproval, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit, step.HeldControlPlane, step.HeldWaiting} {
+		if by[h] > 0 {
+			return forge.Pending, wording.Waiting(by[h], h, reasonOf(r, h))
+		}
 	}
 	return "", ""
 }
 
-// because adds to a text what the first step that is held so says of its reason.
-func because(r *plan.Report, h step.Hold, text string) string {
+// reasonOf is what the first step that is held so says of its reason.
+func reasonOf(r *plan.Report, h step.Hold) string {
 	for _, s := range r.Plan.Steps {
 		if s.Held == h && s.HeldReason != "" {
-			return text + ": " + s.HeldReason
+			return s.HeldReason
 		}
 	}
-	return text
+	return ""
 }
 
 func firstHeld(r *plan.Report, h step.Hold) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/statustest"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 func callFailed(kind observed.ErrorKind) *plan.Report {
@@ -59,10 +60,10 @@ func TestVerdict(t *testing.T) {
 		"no plan yet":              {noPlan, forge.Pending, "waiting for a plan"},
 		"a conflict":               {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldConflict)), forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
 		"too much to prune":        {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldPruneLimit)), forge.Failure, "prune refused: 1 deletion beyond the limit"},
-		"an approval is needed":    {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldApproval)), forge.Pending, "waiting for approval: 1 step"},
-		"a window is closed":       {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldWindow)), forge.Pending, "waiting for the next window: 1 step"},
-		"a control plane":          {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldControlPlane)), forge.Pending, "waiting for the control plane: 1 step"},
-		"suspended with work":      {suspended, forge.Pending, "the target is suspended; waiting: 1 step"},
+		"an approval is needed":    {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldApproval)), forge.Pending, "1 step waits for an approval"},
+		"a window is closed":       {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldWindow)), forge.Pending, "1 step waits for a window"},
+		"a control plane":          {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldControlPlane)), forge.Pending, "1 step waits for the control plane"},
+		"suspended with work":      {suspended, forge.Pending, "1 step waits for the end of a suspension"},
 		"suspended without work":   {idle, forge.Success, "nothing to change in AWS"},
 		"paused in Git":            {statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseRunning))), step.Held, statustest.HeldStep(step.HeldPaused)), forge.Success, "nothing to change in AWS; paused: 1 step"},
 	} {
@@ -233,5 +234,19 @@ func TestWhatWasHeldWasNotDone(t *testing.T) {
 	renamed.observe(statustest.Report("prod", statustest.Pool("prod", "web")), now)
 	if want := "1 pool replaced"; renamed.Description != want {
 		t.Errorf("got %q, want %q", renamed.Description, want)
+	}
+}
+
+// A wait is told in the words that the page has for it.
+func TestWaitsAreToldAsElsewhere(t *testing.T) {
+	for _, w := range wording.Waits {
+		if !w.Hold.Passes() && w.Hold != step.HeldSuspended && w.Hold != step.HeldControlPlane {
+			continue // a fault, or nothing that a commit waits for
+		}
+		s := statustest.HeldStep(w.Hold)
+		s.HeldReason = "until the cows come home"
+		if _, text := held(statustest.With(statustest.Report("prod"), step.Held, s)); text != wording.Waiting(1, w.Hold, s.HeldReason) {
+			t.Errorf("%s: %q", w.Hold, text)
+		}
 	}
 }

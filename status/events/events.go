@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/events/kinds"
 	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Event is a milestone: something was made, changed, started, finished, found
@@ -210,9 +211,9 @@ func (t *finder) holds() {
 		if kind == "" || i >= maxAnnounced {
 			continue
 		}
-		e := Event{Kind: kind, Pool: OwnerPool(steps[k][0]), Reason: string(k.hold), Text: report.StepList(steps[k]) + " is held: " + string(k.hold)}
+		e := Event{Kind: kind, Pool: OwnerPool(steps[k][0]), Reason: string(k.hold), Text: report.StepList(steps[k]) + " waits for " + wording.WaitsFor(k.hold)}
 		if why := steps[k][0].HeldReason; why != "" {
-			e.Text += ", " + why
+			e.Text += ": " + why
 		}
 		t.once("held "+string(k.hold)+" "+k.owner, e)
 	}

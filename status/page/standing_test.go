@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/statustest"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // heldBy is a pass over a target of one pool that has a step which waits.
@@ -78,8 +79,8 @@ func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
 	b.Report(t.Context(), heldBy("dev", step.HeldWindow, "opens on Monday", step.Rollout))
 	page := get(t, b, "/").Body.String()
 	for _, want := range []string{
-		"2 plans wait for an approval.", "The plan waits for an approval. Read it first. weir approve " + first.Plan.Digest(), "1 step is held: window, opens on Monday",
-		"Last outcome 1 step held: approval", "prod held",
+		"2 plans wait for an approval.", "The plan waits for an approval. Read it first. weir approve " + first.Plan.Digest(), "1 step waits for a window: opens on Monday",
+		"Last outcome 1 step waits for an approval", "prod held",
 	} {
 		if !strings.Contains(words(page), want) {
 			t.Errorf("the overview lacks %q:\n%s", want, words(page))
@@ -179,5 +180,23 @@ func TestSourceSaysWhenItChanged(t *testing.T) {
 	b.Source(board.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon})
 	if s := b.Sources()[0]; !s.ChangedAt.Equal(statustest.Noon.Add(-time.Hour)) || !s.FetchedAt.Equal(statustest.Noon) {
 		t.Errorf("changed %s, fetched %s", s.ChangedAt, s.FetchedAt)
+	}
+}
+
+// A wait is told in the words that commit statuses and events have for it.
+func TestWaitsAreToldAsElsewhere(t *testing.T) {
+	for _, w := range wording.Waits {
+		if w.Hold == step.HeldConflict { // its diagnostic tells of it
+			continue
+		}
+		s := statustest.HeldStep(w.Hold)
+		s.HeldReason = "until the cows come home"
+		want := wording.Waiting(1, w.Hold, s.HeldReason)
+		if w.Hold == step.HeldApproval || w.Hold == step.HeldPruneLimit {
+			want = "The plan waits for an approval."
+		}
+		if got := holdViews(statustest.With(statustest.Report("prod"), step.Held, s), "prod"); len(got) != 1 || got[0].Words != want {
+			t.Errorf("%s: %+v, want %q", w.Hold, got, want)
+		}
 	}
 }

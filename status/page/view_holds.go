@@ -44,11 +44,7 @@ func holdViews(r *plan.Report, target string) []holdView {
 			out = append(out, holdView{Words: "The plan waits for an approval.", Plan: targetLink(target) + "/plan", Digest: r.Plan.Digest()})
 			continue
 		}
-		n, why := len(steps[hold]), string(hold)
-		if reason := steps[hold][0].HeldReason; reason != "" {
-			why += ", " + reason
-		}
-		out = append(out, holdView{Words: wording.Count(n, "step") + " " + verb(n, "is", "are") + " held: " + why})
+		out = append(out, holdView{Words: wording.Waiting(len(steps[hold]), hold, steps[hold][0].HeldReason)})
 	}
 	return out
 }

@@ -43,11 +43,18 @@ func RunText(r *plan.Report) string {
 func heldText(r *plan.Report) string {
 	var holds []string
 	for _, s := range r.Plan.Steps {
-		if !slices.Contains(holds, string(s.Held)) {
-			holds = append(holds, string(s.Held))
+		if words := wording.WaitsFor(s.Held); !slices.Contains(holds, words) {
+			holds = append(holds, words)
 		}
 	}
-	return wording.Count(len(r.Plan.Steps), "step") + " held: " + strings.Join(holds, ", ")
+	return wording.Count(len(r.Plan.Steps), "step") + verb(len(r.Plan.Steps)) + strings.Join(holds, ", and for ")
+}
+
+func verb(n int) string {
+	if n == 1 {
+		return " waits for "
+	}
+	return " wait for "
 }
 
 // movingText says what a pass without steps waits for.
