@@ -79,7 +79,12 @@ func (o *of) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 		n, _ := slices.BinarySearch(numbers, m.Wave)
 		p := Pool{Target: m.Target, Pool: m.Pool, Wave: o.Waves[n].Name, Share: m.Granted, Moves: m.Reserved, wave: n}
 		report, seen := pools[m.ID]
+		// Of a pool that has faults its owner knows no more than its place.
+		seen = seen && (report.Hash != "" || report.Machines > 0)
 		counts := Machines{All: m.Machines, Old: m.Machines}
+		if m.Granted == 100 && m.Reserved == 0 {
+			counts = Machines{All: m.Machines, New: m.Machines}
+		}
 		if seen {
 			counts = count(report, m.Hash, run.Stopped != nil)
 			p.Nodegroup, p.Rolls = report.Whole, report.Moving != nil
