@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/records"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/events/kinds"
@@ -25,8 +26,9 @@ const historyHelp = `Show events, the newest first, or with --passes the passes 
 failed, or changed how a target stands.
 
 Without --config it asks a running daemon, at --server. With it, it asks the daemon of
-that configuration and, if none answers, reads the state directory. weir keeps the
-newest 10,000 events and 2,000 passes of the last 30 days.
+that configuration and, if none answers, reads the state directory, or the engine that
+several daemons share. weir keeps the newest 10,000 events and 2,000 passes of the last
+30 days.
 `
 
 // historyFlags say what of the history is wanted, and from whom.
@@ -183,18 +185,16 @@ func parseLength(text string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// readHistory asks a daemon, or reads the state directory where none answers.
+// readHistory asks a daemon, or where none answers reads what it keeps.
 func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFlags, f history.Filter, path string,
 	read func(*history.Archive, history.Filter) ([]T, error), list func(A) []T,
 ) ([]T, error) {
-	dir := ""
 	var cfg *config.Config
 	if flags.config != "" {
 		var err error
 		if cfg, err = s.loadConfig(flags.config); err != nil {
 			return nil, err
 		}
-		dir = cfg.StateDir
 	}
 	d, err := s.daemonOf(flags.serverFlags, cfg)
 	if err != nil {
@@ -209,19 +209,19 @@ func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFla
 		return list(answer), nil
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return nil, err
-	case dir == "":
-		return nil, hinted(err, "start weir run, or give its --server, or its --config to read the state directory")
+	case cfg == nil:
+		return nil, hinted(err, "start weir run, or give its --server, or its --config to read where it keeps its history")
 	}
-	db, err := state.OpenReadOnly(dir)
+	db, done, err := records.Read(ctx, cfg)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, hinted(fmt.Errorf("read history: there is none in %s", dir), "it begins when weir run starts with this configuration")
+		return nil, hinted(fmt.Errorf("read history: there is none in %s", records.Name(cfg)), "it begins when weir run starts with this configuration")
 	case errors.Is(err, state.ErrInUse):
 		return nil, hinted(err, "the daemon that has it does not answer at "+d.Address+"; give its --server")
 	case err != nil:
-		return nil, err
+		return nil, hinted(fmt.Errorf("no daemon answers at %s, and its history cannot be read: %w", d.Address, err), "start weir run, or give its --server")
 	}
-	fmt.Fprintf(s.stderr, "no daemon answers; reading %s\n", dir)
+	fmt.Fprintf(s.stderr, "no daemon answers; reading %s\n", records.Name(cfg))
 	found, err := read(history.New(db, history.Options{}), f)
-	return found, errors.Join(err, db.Close())
+	return found, errors.Join(err, done())
 }

@@ -16,20 +16,26 @@ the same instance, with and without coordination, or with two engines or directo
 daemon may run. The command seals the old place, and weir no longer starts on it. If the
 command stops half way, run it again: weir starts on neither place before the move is
 done. The new place must have no records, or only some that were moved away from there.
+
+With --abort it ends a move that stopped half way, in place of going on with it: the old
+place is used again, and what has come to the new one is deleted. If the new place cannot
+be reached, it stays closed. A move that is done is not aborted: move the records back.
 `
 
 func stateCommand(s surroundings) *cobra.Command {
 	var from, to string
+	var abort bool
 	c := &cobra.Command{
-		Use:       "state move --config FILE --to FILE",
+		Use:       "state move --config FILE --to FILE [--abort]",
 		Short:     "move weir's records to another place",
 		Long:      stateHelp + "\n" + exitHelp("state"),
-		Example:   "  weir state move --config one.yaml --to several.yaml\n  weir state move --config several.yaml --to one.yaml",
+		Example:   "  weir state move --config one.yaml --to several.yaml\n  weir state move --config one.yaml --to several.yaml --abort\n  weir state move --config several.yaml --to one.yaml",
 		ValidArgs: []string{"move"},
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 	}
 	c.Flags().StringVar(&from, "config", "", "the configuration that weir ran with")
 	c.Flags().StringVar(&to, "to", "", "the configuration that weir will run with")
+	c.Flags().BoolVar(&abort, "abort", false, "end a move that stopped half way, and keep the old place")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if from == "" || to == "" {
 			return usage("name both: weir state move --config FILE --to FILE", "a configuration is missing")
@@ -47,6 +53,17 @@ func stateCommand(s surroundings) *cobra.Command {
 			return usage("give both the same instance: it is the owner in the tags of all that weir made", "%s is of instance %s, and %s of %s", from, old.Instance, to, next.Instance)
 		case records.Name(old) == records.Name(next):
 			return usage("name the configuration in which it is another place", "both keep their records in %s", records.Name(old))
+		}
+		if abort {
+			whole, err := records.Abort(c.Context(), old, next)
+			if err != nil {
+				return hinted(fmt.Errorf("abort the move: %w", err), "nothing is lost; weir state move goes on with a move that stopped half way")
+			}
+			fmt.Fprintf(s.stdout, "weir keeps its records in %s: start it with %s\n", records.Name(old), from)
+			if !whole {
+				fmt.Fprintf(s.stderr, "%s cannot be reached and stays closed: weir does not start there until the records are moved again\n", records.Name(next))
+			}
+			return nil
 		}
 		if err := records.Move(c.Context(), old, next); err != nil {
 			return hinted(fmt.Errorf("move records: %w", err), "nothing is lost; once that is mended, say it again")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +13,12 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
+	"github.com/weir-gitops/weir/cmd/weir/internal/records"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/history"
 )
 
 // Requests of people, and the key of digests, survive the move from one weir to several and back. weir no longer uses the old place, and does not
@@ -77,12 +83,59 @@ func TestStateMovesToAnEngineAndBack(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "state", "digest.key")); err != nil {
 		t.Fatal(err)
 	}
+	// Commands read the engine beside a daemon's session, and are no member.
+	event := func(c *config.Config) error {
+		store, done, err := records.Open(t.Context(), c)
+		if err != nil {
+			return err
+		}
+		at := time.Now()
+		return errors.Join(history.New(store, history.Options{}).Append(history.Record{Events: []events.Event{{Time: at, Kind: "drift-found", Target: "t", Text: "somebody changed it"}}}), done())
+	}
+	if err := event(c); err != nil {
+		t.Fatal(err)
+	}
+	weir(exitOK, "somebody changed it", "history", "--config", several)
+	weir(exitOK, "no daemon answers; reading etcd at http://127.0.0.1:", "history", "--config", several)
+	read, why, err := records.DigestKey(t.Context(), c)
+	if err != nil || why != nil || !bytes.Equal(read, key) {
+		t.Errorf("the key as a command reads it: %v, %v", err, why)
+	}
+	if err := readOnly(t, c); err != nil {
+		t.Error(err)
+	}
+	if alive, err := e.Members(t.Context()); err != nil || len(alive) > 0 {
+		t.Errorf("alive: %+v, %v", alive, err)
+	}
+	gone := write("gone.yaml", "coordination: {keysFile: keys, etcd: {endpoints: ['http://127.0.0.1:1']}}\n")
+	weir(exitError, "its history cannot be read: ", "history", "--config", gone)
+	weir(exitError, "no move from etcd", "state", "move", "--config", several, "--to", one, "--abort")
 	weir(exitOK, fmt.Sprintf("is in the state directory %s", filepath.Join(dir, "state")), "state", "move", "--config", several, "--to", one)
+	weir(exitError, "the move is done: move the records back", "state", "move", "--config", several, "--to", one, "--abort")
+	weir(exitError, "were moved to the state directory", "history", "--config", several)
 	weir(exitError, "were moved to the state directory", "resume", "u", "--config", several)
 	weir(exitOK, "target u goes on", "resume", "u", "--config", one)
 	if back, err := app.DigestKey(filepath.Join(dir, "state")); err != nil || !bytes.Equal(back, key) {
 		t.Errorf("another key: %v", err)
 	}
+}
+
+// readOnly fails unless what Read opens has people's requests, and refuses changes.
+func readOnly(t *testing.T, c *config.Config) error {
+	t.Helper()
+	store, done, err := records.Read(t.Context(), c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = done() }()
+	book := gates.NewBook(store, clock.New().Moment)
+	if r := book.Read(); r.Lost != nil || len(r.Suspensions) != 1 {
+		return fmt.Errorf("read: %+v", r)
+	}
+	if _, err := book.Approve(strings.Repeat("c", 64), "somebody"); err == nil {
+		return errors.New("what is only read was written")
+	}
+	return nil
 }
 
 func mustRead(t *testing.T, file string) []byte {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
@@ -76,7 +77,7 @@ func OpenShared(ctx context.Context, e Engine, member string) (*Shared, error) {
 }
 
 func openShared(ctx context.Context, e Engine, member string, moves bool) (*Shared, error) {
-	s := &Shared{moves: moves, engine: e, member: member, now: time.Now, pause: sleep, changing: &Turn{}, logs: &logs{added: map[string]int{}}, partSize: partSize, updateFor: updateFor}
+	s := newShared(e, member, moves)
 	if err := e.Refresh(ctx); err != nil {
 		return nil, fmt.Errorf("open state: %w", unreachable(err))
 	}
@@ -89,13 +90,41 @@ func openShared(ctx context.Context, e Engine, member string, moves bool) (*Shar
 		case !known:
 			return errors.Join(adopt(tx), fresh.Put(tx, freshKey, s.now()))
 		case version > format:
-			return fmt.Errorf("open state: the engine's records have format %d, this weir knows %d: run the newer weir", version, format)
+			return tooNew(version)
 		}
 		_, known, err = engines.Get(tx, engineKey)
 		if err != nil || known {
 			return err
 		}
 		return adopt(tx)
+	})
+}
+
+func newShared(e Engine, member string, moves bool) *Shared {
+	return &Shared{moves: moves, engine: e, member: member, now: time.Now, pause: sleep, changing: &Turn{}, logs: &logs{added: map[string]int{}}, partSize: partSize, updateFor: updateFor}
+}
+
+func tooNew(version int) error {
+	return fmt.Errorf("open state: the engine's records have format %d, this weir knows %d: run the newer weir", version, format)
+}
+
+// ReadShared opens the records of an engine to read them, and never commits anything. It fails with fs.ErrNotExist where there are none.
+func ReadShared(ctx context.Context, e Engine) (*Shared, error) {
+	if err := e.Refresh(ctx); err != nil {
+		return nil, fmt.Errorf("the coordination engine cannot be read now: %w", err)
+	}
+	s := newShared(e, "", false)
+	return s, s.View(func(tx *Tx) error {
+		version, known, err := Bucket[int]{aboutBucket}.Get(tx, formatKey)
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			return fmt.Errorf("open state: the coordination engine has no records: %w", fs.ErrNotExist)
+		case version > format:
+			return tooNew(version)
+		}
+		return nil
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/weir-gitops/weir/reconciler/state"
 )
@@ -71,17 +72,42 @@ func (r Ring) Key(ctx context.Context, use string, first []byte) ([]byte, error)
 			return nil, err
 		}
 	}
-	key, by, err := r.decrypt(ctx, use, sealed)
+	key, by, err := r.open(ctx, use, sealed)
+	if err == nil && by > 0 {
+		if err = r.renew(ctx, use, sealed, key); err != nil {
+			return nil, r.unread(use, err)
+		}
+	}
+	return key, err
+}
+
+// Read is Key, and writes nothing: without a key it fails with fs.ErrNotExist.
+func (r Ring) Read(ctx context.Context, use string) ([]byte, error) {
+	sealed, err := r.sealed(use)
+	if err == nil && sealed == nil {
+		err = r.unread(use, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, _, err := r.open(ctx, use, sealed)
+	return key, err
+}
+
+// open is decrypt, and checks what comes of it.
+func (r Ring) open(ctx context.Context, use string, sealed []byte) (key []byte, by int, err error) {
+	key, by, err = r.decrypt(ctx, use, sealed)
 	if err == nil && len(key) != Bytes {
 		err = fmt.Errorf("it has %d bytes", len(key))
 	}
-	if err == nil && by > 0 {
-		err = r.renew(ctx, use, sealed, key)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read the %s key of instance %s, which all of its daemons share: %w", use, r.Instance, err)
+		return nil, 0, r.unread(use, err)
 	}
-	return key, nil
+	return key, by, nil
+}
+
+func (r Ring) unread(use string, err error) error {
+	return fmt.Errorf("read the %s key of instance %s, which all of its daemons share: %w", use, r.Instance, err)
 }
 
 // decrypt tries each cipher. What one fails with for another reason than that it is not its

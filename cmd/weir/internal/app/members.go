@@ -1,9 +1,12 @@
 package app
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"slices"
@@ -13,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/state/files"
 	"github.com/weir-gitops/weir/reconciler/state/keys"
-	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/members"
 )
@@ -35,7 +38,8 @@ func (a peers) openEngine(ctx context.Context) (err error) {
 	return err
 }
 
-// readKeys reads the keys that all daemons of the instance share, or makes them from those that this one had alone.
+// readKeys reads the keys that all daemons of the instance share, or makes them from those that this one had alone. Those then lie plain in no state
+// directory any more: to go back to one daemon, weir state move writes them there.
 func (a peers) readKeys(ctx context.Context, records *state.Shared) error {
 	if !a.o.Config.Several() {
 		return nil
@@ -45,13 +49,20 @@ func (a peers) readKeys(ctx context.Context, records *state.Shared) error {
 		return err
 	}
 	a.shared = map[string][]byte{}
-	for use, own := range map[string]func(string) ([]byte, error){keys.Digest: DigestKey, keys.Session: access.Key} {
-		first, err := own(a.state.Dir)
-		if err != nil {
+	for _, use := range []string{keys.Digest, keys.Session} {
+		file := a.state.path(use + ".key")
+		first, err := files.ReadKey(file, use+" key", "the daemons share another one")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if a.shared[use], err = ring.Key(ctx, use, first); err != nil {
 			return err
+		}
+		if first != nil && bytes.Equal(first, a.shared[use]) {
+			if err := os.Remove(file); err != nil {
+				return fmt.Errorf("remove the plain copy of a key that is encrypted in the engine: %w", err)
+			}
+			a.log.Info("coordination: the key is encrypted in the engine, and its plain copy is removed", "file", file)
 		}
 	}
 	return nil

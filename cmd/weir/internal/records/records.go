@@ -131,9 +131,8 @@ func openEngine(ctx context.Context, c *config.Config) (*place, error) {
 
 // member is a command among the daemons of an instance. It is a state.Engine.
 type member struct {
+	reader
 	name    string
-	engine  *coord.Engine
-	mirror  *coord.Mirror
 	session *coord.Session
 	stop    context.CancelFunc
 	renewed sync.WaitGroup
@@ -146,7 +145,7 @@ func join(ctx context.Context, c *config.Config) (*member, error) {
 	}
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // it never fails
-	m := &member{name: commandPrefix + hex.EncodeToString(random[:]), engine: e, mirror: coord.NewMirror(e, state.LogPrefix)}
+	m := &member{name: commandPrefix + hex.EncodeToString(random[:]), reader: newReader(e)}
 	if m.session, err = e.Join(ctx, coord.Member{Name: m.name, Draining: true}, coord.TTL); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -204,21 +203,10 @@ func (m *member) alone(ctx context.Context) error {
 	}
 }
 
-// Replica implements state.Engine.
-func (m *member) Replica() state.Replica { return m.mirror.Snapshot() }
-
-// Refresh implements state.Engine.
-func (m *member) Refresh(ctx context.Context) error { return m.mirror.Sync(ctx) }
-
 // Commit implements state.Engine.
 func (m *member) Commit(ctx context.Context, ops []coord.Op) error {
 	_, err := m.session.Write(ctx, coord.Write{Ops: ops})
 	return err
-}
-
-// List implements state.Engine.
-func (m *member) List(ctx context.Context, prefix, after string) ([]coord.Record, string, error) {
-	return m.engine.List(ctx, prefix, after)
 }
 
 // Open opens the records of an instance whose daemons do not answer. done closes them.

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/cmd/weir/internal/client"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/records"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -55,13 +56,16 @@ func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.C
 }
 
 // readRecords reads what people asked for from the state directory, or from the
-// daemon that has it open. The records that several daemons share are not in a state
-// directory.
+// daemon that has it open; of several daemons from one that answers, or from the engine
+// that they share.
 func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Clock) (out gates.Records, err error) {
+	var silent error
 	if c.Several() {
-		return askRecords(ctx, env, c)
+		if out, silent = askRecords(ctx, env, c); silent == nil {
+			return out, nil
+		}
 	}
-	db, err := state.OpenReadOnly(c.StateDir)
+	db, done, err := records.Read(ctx, c)
 	var lost *state.UnreadableError
 	switch {
 	case errors.As(err, &lost):
@@ -72,9 +76,9 @@ func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Cloc
 	case errors.Is(err, state.ErrInUse):
 		return askRecords(ctx, env, c)
 	case err != nil:
-		return out, err
+		return out, errors.Join(err, silent)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, done()) }()
 	return gates.NewBook(db, now.Moment).Read(), nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
-	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/records"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/workload"
@@ -118,9 +118,12 @@ func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, 
 		return nil, advice.Usage("merge the change, or ask the daemons with weir reconcile",
 			"the configuration has coordination: one of several daemons owns each account and region, and a command beside them would write without its lease")
 	}
-	key, err := app.DigestKey(c.StateDir)
+	key, why, err := records.DigestKey(ctx, c)
 	if err != nil {
 		return nil, advice.Hinted(err, "set stateDir to a directory that you may write to")
+	}
+	if why != nil {
+		env.Note("the digests of what is planned differ from the daemons' where user data changes: " + why.Error())
 	}
 	aws := env.accounts()
 	w, composition, err := compose(ctx, env, c, fleet.Options{Accounts: aws, Endpoint: env.Endpoint, DigestKey: key})
