@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -81,6 +82,9 @@ func membersCommand(s surroundings) *cobra.Command {
 		s.printer(s.stdout).Members(v, now)
 		if v.Engine.Error != "" {
 			fmt.Fprintf(s.stderr, "note: the engine did not answer last: %s\n", wording.Clean(v.Engine.Error))
+		}
+		for _, m := range v.Different() {
+			fmt.Fprintf(s.stderr, "note: %s of %s: give all daemons the same, as who owns an account works by its own\n", strings.TrimPrefix(m.DifferText(), "its "), wording.Clean(m.Name))
 		}
 		for _, m := range v.Far() {
 			fmt.Fprintf(s.stderr, "note: the clock of %s differs: windows and approvals go by it, so set it right\n", wording.Clean(m.Name))

@@ -97,6 +97,8 @@ type Member struct {
 	// Address is that of its page, only for people.
 	Address string `json:"address,omitempty"`
 	Version string `json:"version,omitempty"`
+	// Config stands for the configuration by which it works, in words that only who writes and compares them knows.
+	Config string `json:"config,omitempty"`
 	// Draining says that it wants to own nothing.
 	Draining bool `json:"draining,omitempty"`
 	// Clock is the time on its wall clock when it wrote this.

@@ -282,6 +282,18 @@ func (k *Keeper) self() Member {
 	return m
 }
 
+// Describe tells the others by which configuration the member works.
+func (k *Keeper) Describe(ctx context.Context, config string) error {
+	k.mu.Lock()
+	same := k.o.Member.Config == config
+	k.o.Member.Config = config
+	k.mu.Unlock()
+	if same {
+		return nil
+	}
+	return k.announce(ctx)
+}
+
 func (k *Keeper) announce(ctx context.Context) error {
 	s := k.current()
 	if s == nil {

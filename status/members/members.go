@@ -51,6 +51,8 @@ type Member struct {
 	Answers bool `json:"answers,omitempty"`
 	// Draining says that it hands over what it owns, and takes nothing.
 	Draining bool `json:"draining,omitempty"`
+	// Differs are the sections of its configuration that differ from the answering member's, where both have one version.
+	Differs []string `json:"differs,omitempty"`
 	// Clock is how many seconds its clock is ahead of the answering member's, if known.
 	Clock   *float64 `json:"clockSeconds,omitempty"`
 	Scopes  int      `json:"scopes"`

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,9 +42,9 @@ func (w *Watch) See(now time.Time, self string, list []coord.Alive, owners []coo
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v := View{Members: []Member{}, Owned: w.owned(now, list, owners, wanted)}
-	clocks := map[string]said{}
+	clocks, like := map[string]said{}, reference(self, list)
 	for _, a := range list {
-		m := Member{Name: a.Member.Name, Version: a.Member.Version, Address: a.Member.Address, Draining: a.Member.Draining, Answers: a.Member.Name == self}
+		m := Member{Name: a.Member.Name, Version: a.Member.Version, Address: a.Member.Address, Draining: a.Member.Draining, Answers: a.Member.Name == self, Differs: differs(like, a.Member)}
 		for _, o := range v.Owned {
 			switch {
 			case o.Owner != m.Name:
@@ -62,6 +63,30 @@ func (w *Watch) See(now time.Time, self string, list []coord.Alive, owners []coo
 	}
 	slices.SortFunc(v.Members, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	w.clocks, w.seen, w.view = clocks, true, v
+}
+
+// reference is the member that the others are compared with: the one that looks, or for a command the first by name.
+func reference(self string, list []coord.Alive) (like coord.Member) {
+	for _, a := range list {
+		if m := a.Member; m.Name == self || self == "" && m.Config != "" && (like.Name == "" || m.Name < like.Name) {
+			like = m
+		}
+	}
+	return like
+}
+
+// differs returns the sections that two configurations have in different ways. Another version may have other sections, and defaults.
+func differs(a, b coord.Member) (sections []string) {
+	if a.Config == "" || b.Config == "" || a.Version != b.Version || a.Config == b.Config {
+		return nil
+	}
+	had := strings.Fields(a.Config)
+	for _, word := range strings.Fields(b.Config) {
+		if name, _, _ := strings.Cut(word, "="); !slices.Contains(had, word) {
+			sections = append(sections, name)
+		}
+	}
+	return sections
 }
 
 // heard compares a clock with ours when a new time comes, for only then it is known when the member read it: moments ago. A time ahead of ours cannot
@@ -124,6 +149,21 @@ func (w *Watch) View() View {
 
 // Late reports whether the records are older than an owner may go by: then this member writes nothing.
 func (v *View) Late() bool { return v.Engine.Lag > coord.InputsWithin.Seconds() }
+
+// Different returns the members that work by another configuration than the answering one, but for sections that are a machine's own.
+func (v *View) Different() (out []Member) {
+	for _, m := range v.Members {
+		if len(m.Differs) > 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// DifferText says of one in which sections.
+func (m Member) DifferText() string {
+	return "its configuration differs in " + strings.Join(m.Differs, ", ")
+}
 
 // Far returns the members whose clock differs by more than Apart.
 func (v *View) Far() (out []Member) {

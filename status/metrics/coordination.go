@@ -11,9 +11,9 @@ import (
 
 // coordination are the figures of a daemon that shares its work with others.
 type coordination struct {
-	left, members, owned, unowned, unownedFor, lag, apart *prometheus.Desc
-	view                                                  func() members.View
-	lease                                                 func() time.Duration
+	left, members, owned, unowned, unownedFor, lag, apart, differ *prometheus.Desc
+	view                                                          func() members.View
+	lease                                                         func() time.Duration
 
 	moves   *prometheus.CounterVec
 	calls   *prometheus.CounterVec
@@ -32,6 +32,7 @@ func newCoordination(d *definer) *coordination {
 		unownedFor: gauge("unowned_seconds", "Seconds for which something has had no owner, at most: 0 while all is owned."),
 		lag:        gauge("lag_seconds", "Seconds since this member read the records."),
 		apart:      gauge("clock_difference_seconds", "By how much another member's clock differs from this one's, at most."),
+		differ:     gauge("configurations_different", "Members with a configuration that differs from this one's where all must have the same."),
 		moves:      d.counter("coordination_moves_total", "Scopes and sources that this member took, handed over or lost, by kind (scope or source) and event: taken-new, taken-released, taken-over (its owner was gone), handed-over, stuck, released or lost.", "kind", "event"),
 		calls:      d.counter("coordination_engine_calls_total", "Calls to the engine by operation and result: success, refused (by the rules of leases and records) or error.", "operation", "result"),
 		seconds:    d.histogram("coordination_engine_call_duration_seconds", "Duration of calls to the engine by operation.", "operation"),
@@ -62,7 +63,7 @@ func (m *Metrics) EngineCall(operation, result string, took time.Duration) {
 
 // Describe implements prometheus.Collector.
 func (c *coordination) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.left, c.members, c.owned, c.unowned, c.unownedFor, c.lag, c.apart} {
+	for _, d := range []*prometheus.Desc{c.left, c.members, c.owned, c.unowned, c.unownedFor, c.lag, c.apart, c.differ} {
 		out <- d
 	}
 }
@@ -90,6 +91,7 @@ func (c *coordination) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	gauge(c.apart, apart)
+	gauge(c.differ, float64(len(v.Different())))
 	unowned := map[string]int{}
 	for _, o := range v.Unowned() {
 		unowned[o.Kind]++

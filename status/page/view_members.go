@@ -116,6 +116,9 @@ func viewOfMember(m members.Member, far []members.Member) memberView {
 	if m.Draining {
 		v.State, v.Mark = "draining", report.Suspended
 	}
+	if len(m.Differs) > 0 {
+		v.State, v.Mark = v.State+", "+m.DifferText(), report.Failing
+	}
 	if !m.Answers && (strings.HasPrefix(m.Address, "http://") || strings.HasPrefix(m.Address, "https://")) {
 		v.Link = strings.TrimRight(m.Address, "/") + "/members"
 	}

@@ -24,6 +24,10 @@ func (p Printer) Members(v members.View, now time.Time) {
 		if m.Answers {
 			state += ", answers"
 		}
+		said := plain(state)
+		if len(m.Differs) > 0 {
+			said = tableCell{state + ", " + m.DifferText(), red}
+		}
 		clock := plain(clockOf(m))
 		if far[m.Name] {
 			clock.color = red
@@ -32,7 +36,7 @@ func (p Printer) Members(v members.View, now time.Time) {
 		if m.Sources > 0 {
 			owns += ", " + counted(m.Sources, "source")
 		}
-		rows = append(rows, []tableCell{plain(m.Name), plain(state), plain(owns), clock, plain(cell(m.Version)), plain(cell(m.Address))})
+		rows = append(rows, []tableCell{plain(m.Name), said, plain(owns), clock, plain(cell(m.Version)), plain(cell(m.Address))})
 	}
 	if len(rows) > 0 {
 		p.table([]column{{"MEMBER", 0}, {"STATE", 0}, {"OWNS", 0}, {"CLOCK", 1}, {"VERSION", 2}, {"PAGE", 3}}, rows)

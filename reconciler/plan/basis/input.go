@@ -152,6 +152,8 @@ type Prune struct {
 	// Waits says what must be known before the trailer is valid: deletions beyond the
 	// limit wait for it. Empty where nothing has.
 	Waits string
+	// Kept says why nothing is deleted now, whatever a commit or an approval allows, empty where something may be.
+	Kept string
 }
 
 // DefaultKeepVersions is how many earlier versions of a launch template are kept

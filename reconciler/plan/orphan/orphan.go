@@ -67,9 +67,13 @@ func (c *orphans) plan(found []orphan) {
 	for _, o := range found {
 		delete(spared, o.claim)
 	}
+	kept := c.in.Policy.Prune.Kept
 	if !c.in.Fleet.Whole {
+		kept = "not every target here renders whole"
+	}
+	if kept != "" {
 		for _, o := range found {
-			c.report(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but not every target here renders whole, so nothing is deleted", "")
+			c.report(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but "+kept+", so nothing is deleted", "")
 		}
 		return
 	}

@@ -114,10 +114,12 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(records), p.app.clock.Moment())
 	b = batches[0]
 	l.permits = map[string][]rollout.Permit{}
+	kept := peers{p.app}.kept()
 	governors := map[string]*rollout.Governor{}
 	ledgers := map[string]*rollout.Record{}
 	for i := range b.Targets {
 		d := &b.Targets[i]
+		d.Policy.Prune.Kept = kept
 		if d.Tokens != nil && l.lease != nil {
 			d.Tokens = fencedTokens{d.Tokens, p.app, l.key}
 		}

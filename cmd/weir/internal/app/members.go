@@ -107,6 +107,33 @@ func (a peers) moved(self string) func(coord.Event) {
 	}
 }
 
+// describe tells the others by which configuration this member works.
+func (a peers) describe(ctx context.Context, c *config.Config) {
+	if a.crew == nil {
+		return
+	}
+	if err := a.crew.Keeper().Describe(ctx, c.Common()); err != nil {
+		a.log.Warn("coordination: the others hear of the new configuration with the next renewal of the lease", "error", err)
+	}
+}
+
+// kept says why nothing is deleted while another member would perhaps not delete it: who works by an earlier configuration than others, or by one with
+// another path, must not end machines by it. Empty where all that are alive have the same.
+func (a peers) kept() string {
+	if a.dispatcher == nil {
+		return ""
+	}
+	v := a.dispatcher.View()
+	for _, m := range v.Different() {
+		for _, section := range []string{"sources", "targets", "limits", "aws"} {
+			if slices.Contains(m.Differs, section) {
+				return "the configuration of the member " + m.Name + " differs in " + section
+			}
+		}
+	}
+	return ""
+}
+
 // wanted returns what somebody should own, with its targets and sources.
 func (a peers) wanted() []members.Wanted {
 	about := map[string][]string{}

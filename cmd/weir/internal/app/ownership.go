@@ -31,7 +31,7 @@ type peers struct{ *App }
 
 // openCrew reads the records of an instance that several daemons share.
 func (a peers) openCrew(ctx context.Context) (err error) {
-	self := coord.Member{Name: cmp.Or(a.o.Member, crew.Name()), Version: a.o.Version, Address: addressOf(a.o.Config)}
+	self := coord.Member{Name: cmp.Or(a.o.Member, crew.Name()), Version: a.o.Version, Address: addressOf(a.o.Config), Config: a.o.Config.Common()}
 	var random func(int64) int64
 	if a.o.Rand != nil {
 		random = func(n int64) int64 { return int64(a.o.Rand() * float64(n)) }

@@ -62,6 +62,8 @@ type Options struct {
 type Dispatcher struct {
 	o     Options
 	watch members.Watch
+	// differ is what was said of members with another configuration. Run alone uses it.
+	differ map[string]string
 }
 
 var _ commands.Crew = (*Dispatcher)(nil)
@@ -105,6 +107,19 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 func (d *Dispatcher) see(now *coord.Snapshot) {
 	d.watch.See(time.Now(), d.o.Member, now.Alive, now.Owners, d.o.Wanted())
+	v, differ := d.watch.View(), map[string]string{}
+	for _, m := range v.Different() {
+		differ[m.Name] = m.DifferText()
+		if d.differ[m.Name] != differ[m.Name] {
+			d.o.Logger.Warn("coordination: another member works by another configuration; give all the same", "member", m.Name, "sections", strings.Join(m.Differs, ", "))
+		}
+	}
+	for name := range d.differ {
+		if differ[name] == "" {
+			d.o.Logger.Info("coordination: a member works by the same configuration again, or is gone", "member", name)
+		}
+	}
+	d.differ = differ
 }
 
 // View says who shares the work, and who owns what, by the last read.

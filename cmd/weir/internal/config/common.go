@@ -1,0 +1,74 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// own are the keys at the top that daemons of one instance may have for themselves: where they listen, what they keep on their machine, and how they
+// reach what they share.
+var own = []string{"apiVersion", "kind", "instance", "stateDir", "listen", "publicURL", "tls", "access", "coordination"}
+
+// Common stands for what all daemons of an instance must have in common: for each section its name and a hash of it. Names of files are left out, as
+// machines keep them in places of their own.
+func (c *Config) Common() string {
+	var out []string
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		if name == "-" || slices.Contains(own, name) {
+			continue
+		}
+		text, err := json.Marshal(plain(v.Field(i)))
+		if err != nil {
+			continue // plain makes nothing that JSON cannot have
+		}
+		sum := sha256.Sum256(text)
+		out = append(out, name+"="+hex.EncodeToString(sum[:6]))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// plain is a value as maps, lists and scalars, without empty members and names of files.
+func plain(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		return plain(v.Elem())
+	case reflect.Struct:
+		out := map[string]any{}
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			switch {
+			case !f.IsExported() || name == "-" || v.Field(i).IsZero() || strings.HasSuffix(name, "File") || strings.HasSuffix(name, "Files"):
+			case strings.Contains(options, "inline") || name == "":
+				out[f.Name] = plain(v.Field(i))
+			default:
+				out[name] = plain(v.Field(i))
+			}
+		}
+		return out
+	case reflect.Slice, reflect.Array:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = plain(v.Index(i))
+		}
+		return out
+	case reflect.Map:
+		out := map[string]any{}
+		for _, key := range v.MapKeys() {
+			out[key.String()] = plain(v.MapIndex(key))
+		}
+		return out
+	default:
+		return v.Interface()
+	}
+}
