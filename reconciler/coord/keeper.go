@@ -27,6 +27,9 @@ const (
 	avoidGrace = 30 * time.Second
 	// StopWithin is how long work may take to stop until the keeper gives it up.
 	StopWithin = 10 * time.Second
+	// SlowStop is how long work may take to stop until the keeper counts on calls that it gave up: nobody has heard what became of them, and they may
+	// still have their effect. The successor of a release does not wait, so the keeper does, for Quiet.
+	SlowStop = 4 * time.Second
 	// announceEvery is how often a member tells others its time.
 	announceEvery = 30 * time.Second
 )

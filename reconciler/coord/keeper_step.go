@@ -304,12 +304,16 @@ func (k *Keeper) stop(l *Lease, e Event) {
 		return
 	}
 	k.work.Go(func() {
+		began := k.clock.Now()
 		l.cancel()
 		timer := time.NewTimer(StopWithin)
 		defer timer.Stop()
 		select {
 		case <-l.done:
 			l.Fence.end()
+			if !k.o.Engine.Alone() && k.clock.Now().AtLeast(began) >= SlowStop {
+				sleep(context.Background(), Quiet)
+			}
 		case <-timer.C:
 			l.Fence.end() // work that hangs can begin nothing more
 			sleep(context.Background(), Quiet)

@@ -85,7 +85,7 @@ const (
 	embeddedShare   = 5 * time.Second         // its own bound is 5 s
 	notifyShare     = time.Second             // its own bound is 0.9 s
 	crewShare       = 2 * time.Second
-	handOverShare   = reconciler.LastCall + 2*time.Second
+	handOverShare   = reconciler.LastCall + coord.Quiet + 2*time.Second
 	historyShare    = 500 * time.Millisecond
 	tracingShare    = 500 * time.Millisecond
 	leastShare      = 500 * time.Millisecond
