@@ -21,7 +21,7 @@ func (g *generation) hideCredentials() {
 	for _, f := range g.config.Forges {
 		file(f.TokenFile)
 	}
-	for _, name := range g.config.GateProviderFiles() {
+	for _, name := range append(g.config.GateProviderFiles(), g.config.PushFiles()...) {
 		if text, err := os.ReadFile(name); err == nil {
 			values = append(values, strings.TrimSpace(string(text)))
 		}

@@ -107,6 +107,9 @@ type Forge struct {
 	WebhookSecretFile string `yaml:"webhookSecretFile"`
 	// PullRequests says which pull requests into the followed branch are planned.
 	PullRequests pulls.Policy `yaml:"pullRequests"`
+	// Push lets weir push branches of its own, and open pull requests from them. Without
+	// it weir pushes nothing.
+	Push Push `yaml:"push"`
 }
 
 // Defaults of a configuration.
@@ -149,6 +152,7 @@ func (c *Config) setDefaults(env Env) {
 	}
 	for i := range c.Forges {
 		target.Absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
+		c.Forges[i].Push.setDefaults(base)
 		c.Forges[i].PullRequests.SetDefaults()
 		c.Forges[i].Source = cmp.Or(c.Forges[i].Source, only)
 	}

@@ -112,6 +112,10 @@ var rules = map[string]rule{
 	"forges[].pullRequests.forks.allowBy[]": {words: []string{pulls.ByComment, pulls.ByLabel}},
 	"forges[].pullRequests.forks.label":     {initial: pulls.DefaultForkLabel},
 
+	"forges[].push.tokenFile": {credential: true},
+	"forges[].push.for[]":     {words: []string{Revert}, wrong: "there is nothing to push for %q", help: "revert is all that weir pushes for"},
+	"forges[].push.author":    {check: checkAuthor, initial: defaultAuthor},
+
 	"notify[].url":        {missing: "an address is required", check: checkReceiver, twice: "%[2]s has the same address"},
 	"notify[].secretFile": {missing: "a file with the secret for signatures is required", add: goodSecret},
 	"notify[].events[]":   {words: kinds.All(), wrong: "there is no kind of event %q", help: "/api/v1/events shows events with their kinds"},

@@ -100,6 +100,7 @@ func (v *validator) forge(at string, f *Forge) {
 		v.fault(at+".webhookSecretFile", "missing-key", goodSecret, "a file with the secret of the webhooks is required")
 	}
 	v.pulls(at+".pullRequests", f)
+	v.push(at+".push", f)
 }
 
 func (v *validator) target(at string, t *target.Target) {

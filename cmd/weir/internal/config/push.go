@@ -1,0 +1,99 @@
+package config
+
+import (
+	"cmp"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/target"
+)
+
+// Revert is the one purpose for which weir pushes: to propose the revert of a change that
+// a FleetRollout stopped.
+const Revert = "revert"
+
+// defaultAuthor is who weir's commits are by.
+const defaultAuthor = "weir <weir@localhost>"
+
+// Push says for what weir may push branches of its own, and with which token.
+type Push struct {
+	// TokenFile holds a token that may push branches and open pull requests. Nothing else
+	// is done with it, and nothing is pushed with another one. It is read for each use.
+	TokenFile string `yaml:"tokenFile"`
+	// For lists what may be proposed: revert, which is the revert of a change that a
+	// FleetRollout stopped.
+	For []string `yaml:"for"`
+	// Author is who weir's commits are by.
+	Author string `yaml:"author"`
+}
+
+func (p *Push) setDefaults(base string) {
+	if p.Enabled() {
+		p.Author = cmp.Or(p.Author, defaultAuthor)
+	}
+	target.Absolute(base, &p.TokenFile)
+}
+
+// Enabled reports whether anything may be pushed.
+func (p Push) Enabled() bool { return len(p.For) > 0 }
+
+// By is the name and the address of who weir's commits are by.
+func (p Push) By() (name, address string) {
+	by, err := mail.ParseAddress(p.Author)
+	if err != nil {
+		return "weir", "weir@localhost" // the configuration was not validated
+	}
+	return by.Name, by.Address
+}
+
+// Reverts reports whether reverts of the source's changes may be proposed.
+func (f Forge) Reverts() bool { return slices.Contains(f.Push.For, Revert) }
+
+func (v *validator) push(at string, f *Forge) {
+	if !v.written(at) {
+		return
+	}
+	switch {
+	case f.Type == Generic:
+		v.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
+		return
+	case len(f.Push.For) == 0:
+		v.fault(at+".for", "missing-key", "write for: ["+Revert+"]", "what may be pushed is required")
+	}
+	switch s := v.config.sourceOf(f.Source); {
+	case f.Push.TokenFile == "":
+		v.fault(at+".tokenFile", "missing-key", "weir pushes with no other token, and with no GitHub App's: what reads pull requests should not be able to write", "a file with a token that may push is required")
+	case f.Push.TokenFile == f.TokenFile, s != nil && f.Push.TokenFile == s.Auth.TokenFile:
+		v.fault(at+".tokenFile", "bad-value", "make a second one, so that reading and statuses go on with one that cannot push", "the file is that of another token already")
+	case s != nil && !branches(s.Ref):
+		v.fault(at, "bad-value", "pull requests go into branches: follow a branch", "the source %q does not follow a branch", f.Source)
+	}
+	if u := webAddress(f.URL); u != nil && u.Scheme != "https" && !loopback(u) {
+		v.fault(at, "bad-value", "use https for the forge's url", "a token that may push would be sent in plain text")
+	}
+}
+
+// loopback reports whether an address is on this machine.
+func loopback(u *url.URL) bool {
+	host := u.Hostname()
+	return host == "localhost" || strings.HasPrefix(host, "127.") || host == "::1"
+}
+
+// checkAuthor takes a name with an address.
+func checkAuthor(text string) (wrong, help string) {
+	if by, err := mail.ParseAddress(text); err != nil || by.Name == "" || strings.ContainsAny(by.Name+by.Address, "<>\n\r\x00") {
+		return "it is not a name with an address", "write it like " + defaultAuthor
+	}
+	return "", ""
+}
+
+// PushFiles are the files with tokens that may push.
+func (c *Config) PushFiles() []string {
+	var out []string
+	for _, f := range c.Forges {
+		out = append(out, f.Push.TokenFile)
+	}
+	return present(out...)
+}
