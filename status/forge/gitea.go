@@ -23,10 +23,11 @@ type giteaForge struct {
 }
 
 const (
-	giteaRead   = "the scopes read:repository and read:issue, and its user access to the repository"
-	giteaWrite  = "the scope write:issue"
-	giteaLevel  = "the scope read:repository, and its user must be an administrator of the repository: Gitea tells nobody else what others may do"
-	giteaStatus = "the scope write:repository, and its user write access"
+	giteaRead    = "the scopes read:repository and read:issue, and its user access to the repository"
+	giteaWrite   = "the scope write:issue"
+	giteaPropose = "the scopes write:repository and write:issue, and its user write access"
+	giteaLevel   = "the scope read:repository, and its user must be an administrator of the repository: Gitea tells nobody else what others may do"
+	giteaStatus  = "the scope write:repository, and its user write access"
 )
 
 func newGitea(base *url.URL, o ClientOptions) *giteaForge {
@@ -168,6 +169,42 @@ func (t *giteaForge) Pull(ctx context.Context, number int64) (out PullRequest, e
 // MergedSince reads what was closed: those alone that were merged Gitea does not list.
 func (t *giteaForge) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
 	return mergedSince(t.size, from, func(page int) ([]PullRequest, answer, error) { return t.list(ctx, gitea.StateClosed, page, "") })
+}
+
+// PullOf asks for it by its two branches, since Gitea 1.22.
+func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error) {
+	_, err = t.read(ctx, need{does: "read pull requests", grant: giteaRead, thing: "the pull request"}, "", t.call(func(c *gitea.Client) error {
+		in, _, err := c.GetPullRequestByBaseHead(t.owner, t.repo, base, head)
+		if err == nil {
+			p, found = t.pull(in), true
+		}
+		return err
+	}))
+	if refused(err, http.StatusNotFound) != nil {
+		return PullRequest{}, false, nil
+	}
+	return p, found, err
+}
+
+// OpenPull opens one.
+func (t *giteaForge) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
+	err = t.write(ctx, need{does: "open pull requests", grant: giteaPropose}, t.call(func(c *gitea.Client) error {
+		in, _, err := c.CreatePullRequest(t.owner, t.repo, gitea.CreatePullRequestOption{Title: p.Title, Body: p.Body, Head: p.Head, Base: p.Base})
+		if err == nil {
+			out = t.pull(in)
+		}
+		return err
+	}))
+	return out, err
+}
+
+// ClosePull closes one.
+func (t *giteaForge) ClosePull(ctx context.Context, number int64) error {
+	return t.write(ctx, t.aboutPull("close pull requests", giteaPropose, number), t.call(func(c *gitea.Client) error {
+		closed := gitea.StateClosed
+		_, _, err := c.EditPullRequest(t.owner, t.repo, number, gitea.EditPullRequestOption{State: &closed})
+		return err
+	}))
 }
 
 // talk reads a page of the comments of a pull request, or of all with number 0.

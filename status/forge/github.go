@@ -118,6 +118,44 @@ func (g *gitHub) MergedSince(ctx context.Context, from time.Time) ([]PullRequest
 	return mergedSince(g.size, from, func(page int) ([]PullRequest, answer, error) { return g.list(ctx, "closed", page, "") })
 }
 
+// PullOf lists those of a branch, the newest first. A fork's branch has another owner.
+// https://docs.github.com/rest/pulls/pulls#list-pull-requests
+func (g *gitHub) PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error) {
+	_, err = g.read(ctx, need{does: "list pull requests", grant: githubRead}, "", func(ctx context.Context) error {
+		in, _, err := g.client.PullRequests.List(ctx, g.owner, g.repo, &github.PullRequestListOptions{
+			State: "all", Head: g.owner + ":" + head, Base: base, Sort: "created", Direction: "desc", ListOptions: github.ListOptions{PerPage: g.size},
+		})
+		for _, one := range in {
+			if p = g.pull(one); !p.Fork && p.HeadRef == head && p.BaseRef == base { // GitHub leaves out a filter that it cannot read
+				found = true
+				return err
+			}
+		}
+		return err
+	})
+	return p, found, err
+}
+
+// OpenPull opens one.
+func (g *gitHub) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
+	err = g.write(ctx, need{does: "open pull requests", grant: githubWrite}, func(ctx context.Context) error {
+		in, _, err := g.client.PullRequests.Create(ctx, g.owner, g.repo, &github.NewPullRequest{Title: &p.Title, Body: &p.Body, Head: &p.Head, Base: &p.Base})
+		if err == nil {
+			out = g.pull(in)
+		}
+		return err
+	})
+	return out, err
+}
+
+// ClosePull closes one.
+func (g *gitHub) ClosePull(ctx context.Context, number int64) error {
+	return g.write(ctx, g.aboutPull("close pull requests", githubWrite, number), func(ctx context.Context) error {
+		_, _, err := g.client.PullRequests.Edit(ctx, g.owner, g.repo, int(number), &github.PullRequest{State: github.Ptr("closed")})
+		return err
+	})
+}
+
 // talk reads a page of the comments of a pull request, or of all with number 0.
 func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
 	o := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{Page: page, PerPage: g.size}}

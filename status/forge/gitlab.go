@@ -44,10 +44,11 @@ type gitlabNotes struct {
 }
 
 const (
-	gitlabRead   = "the scope read_api or api, and its user the role Reporter or more in the project"
-	gitlabWrite  = "the scope api, and its user the role Reporter or more in the project"
-	gitlabStatus = "the scope api and the role Developer, or one that may push to the branch where it is protected"
-	gitlabSelf   = "the scope api, read_api or read_user"
+	gitlabRead    = "the scope read_api or api, and its user the role Reporter or more in the project"
+	gitlabWrite   = "the scope api, and its user the role Reporter or more in the project"
+	gitlabStatus  = "the scope api and the role Developer, or one that may push to the branch where it is protected"
+	gitlabPropose = "the scope api, and its user the role Developer or more in the project"
+	gitlabSelf    = "the scope api, read_api or read_user"
 	// sweepTimeout bounds the reading of the notes of all merge requests.
 	sweepTimeout = 5 * time.Minute
 )
@@ -128,6 +129,10 @@ func (g *gitLab) list(ctx context.Context, state string, since time.Time, page i
 	if !since.IsZero() {
 		o.UpdatedAfter = gitlab.Ptr(since.UTC().Truncate(time.Second))
 	}
+	return g.listBy(ctx, o, etag)
+}
+
+func (g *gitLab) listBy(ctx context.Context, o *gitlab.ListProjectMergeRequestsOptions, etag string) (list []PullRequest, a answer, err error) {
 	a, err = g.read(ctx, need{does: "list merge requests", grant: gitlabRead}, etag, func(ctx context.Context) error {
 		req, err := g.client.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(g.project)+"/merge_requests", o, []gitlab.RequestOptionFunc{with(ctx)})
 		if err != nil {

@@ -74,6 +74,9 @@ func word(s string) string {
 	return s
 }
 
+// Proposal is a pull request to be opened, of the branch Head into Base.
+type Proposal struct{ Title, Body, Head, Base string }
+
 // Comment is a comment on a pull request's conversation.
 type Comment struct {
 	ID int64
@@ -152,6 +155,13 @@ type Client interface {
 	CreateComment(ctx context.Context, number int64, body string) (id int64, err error)
 	EditComment(ctx context.Context, number, id int64, body string) error
 	DeleteComment(ctx context.Context, number, id int64) error
+	// PullOf finds the pull request of a branch of the repository itself into another
+	// one, the newest of several, whatever became of it.
+	PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error)
+	// OpenPull opens a pull request of a branch of the repository itself.
+	OpenPull(ctx context.Context, p Proposal) (PullRequest, error)
+	// ClosePull closes one that is not merged.
+	ClosePull(ctx context.Context, number int64) error
 	// HeadRef is the ref to fetch that holds a pull request's head.
 	HeadRef(number int64) string
 	// Self is the login that the token is of. It is read once.
