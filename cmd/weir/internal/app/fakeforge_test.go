@@ -24,6 +24,7 @@ type fakePull struct {
 	state        string
 	draft, fork  bool
 	merged       string // the merge's commit
+	branch       string // that of the head; empty for change
 	updated      time.Time
 }
 
@@ -47,6 +48,7 @@ type fakeForge struct {
 	levels   map[string]string
 	marks    []string
 	ids      int
+	mux      *http.ServeMux
 }
 
 const fakeRepo = "/api/v1/repos/platform/fleet"
@@ -55,6 +57,7 @@ func newFakeForge(t testing.TB) *fakeForge {
 	t.Helper()
 	f := &fakeForge{statuses: map[string][]map[string]any{}, tokens: map[string]bool{}, levels: map[string]string{}}
 	mux := http.NewServeMux()
+	f.mux = mux
 	mux.HandleFunc("GET /api/v1/version", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version":"1.22.0"}`)) })
 	mux.HandleFunc("GET /api/v1/user", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"login":"weir-bot"}`)) })
 	f.serveStatuses(mux)
@@ -100,7 +103,7 @@ func (p *fakePull) json(url string) map[string]any {
 	out := map[string]any{
 		"number": p.number, "title": p.title, "state": p.state, "draft": p.draft, "html_url": fmt.Sprintf("%s/platform/fleet/pulls/%d", url, p.number),
 		"user": map[string]any{"login": p.author}, "updated_at": p.updated.UTC().Format(time.RFC3339), "merged": p.merged != "",
-		"head": map[string]any{"label": "change", "ref": "change", "sha": p.head, "repo": map[string]any{"id": id}},
+		"head": map[string]any{"label": cmp.Or(p.branch, "change"), "ref": cmp.Or(p.branch, "change"), "sha": p.head, "repo": map[string]any{"id": id}},
 		"base": map[string]any{"label": p.base, "ref": p.base, "sha": "", "repo": map[string]any{"id": 1}},
 	}
 	if p.merged != "" {

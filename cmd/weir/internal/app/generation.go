@@ -39,6 +39,8 @@ type generation struct {
 	commits  *commits.Commits
 	review   *review
 	notifier *notify.Notifier
+	// reverts propose to revert what was stopped, by source.
+	reverts map[string]*reverting
 	// providers answer gates, by name.
 	providers map[string]*provider
 	// base is what pull requests are compared with; nil before the first composition.
@@ -104,7 +106,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Good: good{a}, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	g.makeProviders()
-	return g, cmp.Or(g.makeForges(), g.openNotifier())
+	return g, cmp.Or(g.makeForges(), g.makeReverts(), g.openNotifier())
 }
 
 func (g *generation) newFollower(s config.Source) (*follower, error) {
@@ -157,6 +159,9 @@ func (g *generation) start(ctx context.Context) {
 	if g.review != nil {
 		g.spawn(ctx, pullsPart, "pull request statuses", g.review.comments.Run)
 		g.startPulls(ctx)
+	}
+	for name, r := range g.reverts {
+		g.spawn(ctx, pullsPart, "reverts of "+name, func(ctx context.Context) error { return g.revert(ctx, name, r) })
 	}
 	var lines []*lineage.Line
 	for _, f := range g.followers {

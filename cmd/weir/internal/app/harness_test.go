@@ -37,8 +37,8 @@ type world struct {
 	url   string
 	forge *fakeForge
 	dir   string
-	// extra is added to the configuration's target.
-	extra string
+	// extra is added to the configuration's target, forgeExtra to its forge.
+	extra, forgeExtra string
 	// before is called ahead of each request to AWS; nil for nothing. log is where
 	// daemons log to; nil for nowhere. Both are set before a daemon starts.
 	before func(body string)
@@ -97,7 +97,7 @@ aws: {endpoint: %[1]s}
 sources:
 - {name: pools, url: %[2]s, ref: {branch: main}, interval: 50ms}
 forges:
-- {type: gitea, url: %[3]s/platform/fleet, tokenFile: token}
+- {type: gitea, url: %[3]s/platform/fleet, tokenFile: token%[5]s}
 targets:
 - name: prod
   path: overlays/prod
@@ -107,7 +107,7 @@ targets:
 
 func (w *world) config() *config.Config {
 	w.t.Helper()
-	text := fmt.Sprintf(configuration, w.url, w.repo.URL(), w.forge.url, w.extra)
+	text := fmt.Sprintf(configuration, w.url, w.repo.URL(), w.forge.url, w.extra, w.forgeExtra)
 	c, faults := config.Parse(filepath.Join(w.dir, "weir.yaml"), []byte(text), config.Env{Getenv: os.Getenv})
 	if c == nil {
 		w.t.Fatalf("configuration: %v", faults)

@@ -1,0 +1,180 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/pulls"
+	"github.com/weir-gitops/weir/status/reverts"
+)
+
+// reverting proposes the reverts of a source, with a token that is in no other client.
+type reverting struct {
+	*reverts.Source
+	pusher *transport.Pusher
+}
+
+// makeReverts makes what proposes to revert stopped changes, for the sources whose forge the
+// configuration lets weir push to.
+func (g *generation) makeReverts() error {
+	g.reverts = map[string]*reverting{}
+	for _, f := range g.config.Forges {
+		if !f.Reverts() {
+			continue
+		}
+		r, err := g.newReverts(f)
+		if err != nil {
+			return err
+		}
+		g.reverts[f.Source] = r
+	}
+	return nil
+}
+
+func (g *generation) newReverts(f config.Forge) (*reverting, error) {
+	a, of := g.app, g.followers[f.Source]
+	own := f
+	own.TokenFile = f.Push.TokenFile
+	client, err := newForge(own, of, "", a.metrics)
+	if err != nil {
+		return nil, err
+	}
+	settings := of.config.Settings
+	settings.Auth = transport.Auth{TokenFile: f.Push.TokenFile}
+	if f.Type == config.GitLab {
+		settings.Auth.Username = "oauth2"
+	}
+	pusher, err := transport.NewPusher(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git")+".git", settings)
+	if err != nil {
+		return nil, err
+	}
+	name, address := f.Push.By()
+	return &reverting{reverts.New(reverts.Options{
+		Source: f.Source, Instance: g.config.Instance, PageURL: g.config.PublicURL, Author: name, Address: address,
+		Forge: client, Statuses: g.forges[f.Source], Git: of.git, Pusher: pusher, Renderer: renderer{g, f.Source},
+		Redact: a.o.Secrets.Redact, Event: a.board.Event, Logger: a.log,
+	}), pusher}, nil
+}
+
+// revert turns while the daemon runs, and does something while it speaks for the source.
+func (g *generation) revert(ctx context.Context, name string, r *reverting) error {
+	defer r.pusher.Close()
+	of := g.followers[name]
+	timer := time.NewTicker(of.config.Interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		if !of.leads() {
+			continue
+		}
+		store := state.Store(g.app.store)
+		if g.app.crew != nil {
+			if store = g.held(name); store == nil {
+				continue
+			}
+		}
+		if err := g.turnReverts(ctx, r.Source, store, of); err != nil && ctx.Err() == nil {
+			g.app.log.Error("reverts cannot be looked at", "source", name, "error", err)
+		}
+	}
+}
+
+func (g *generation) turnReverts(ctx context.Context, r *reverts.Source, store state.Store, of *follower) error {
+	name, head := of.config.Name, of.now().Snapshot
+	record, err := g.app.rollouts.ledger.Read(name)
+	if err != nil {
+		return err
+	}
+	input, known := g.app.rollouts.input(name, head.Revision, record)
+	if !known || head.Revision == "" {
+		return nil
+	}
+	base := cmp.Or(of.config.Ref.Branch, strings.TrimPrefix(head.Ref, "refs/heads/"))
+	return r.Turn(ctx, store, reverts.Now{Time: time.Now().UTC(), Head: head.Revision, Base: base, Record: record, Pools: input.Pools, Missing: input.Missing})
+}
+
+// renderer renders commits of a source that nothing has pushed, as pull requests are.
+type renderer struct {
+	g      *generation
+	source string
+}
+
+// Render implements reverts.Renderer.
+func (r renderer) Render(ctx context.Context, s snapshot.Snapshot, only []string) ([]reverts.Target, error) {
+	base := r.g.base.Load()
+	if base == nil {
+		return nil, pulls.ErrEarly
+	}
+	review, err := base.Review(ctx, r.g.app.planAccounts, fleet.Proposal{Source: r.source, Snapshot: s, Owner: "reverts", Only: only})
+	if err != nil {
+		return nil, err
+	}
+	var out []reverts.Target
+	for _, b := range review.Batches {
+		for i := range b.Targets {
+			d := &b.Targets[i]
+			if !slices.Contains(review.Touched, d.Policy.Target) {
+				continue
+			}
+			t := reverts.Target{Name: d.Policy.Target, Launches: map[string]string{}}
+			switch j := slices.IndexFunc(d.Diagnostics, func(x diag.Diagnostic) bool { return x.Severity == diag.Error }); {
+			case d.Err != nil:
+				t.Fault = d.Err.Error()
+			case d.Set == nil || !d.Whole:
+				t.Fault = "its manifests have faults"
+				if j >= 0 {
+					t.Fault = d.Diagnostics[j].String()
+				}
+			default:
+				for k := range d.Set.Pools {
+					t.Launches[d.Set.Pools[k].Key.String()] = launched(&d.Set.Pools[k])
+				}
+			}
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// launched stands for what decides what a pool's machines are, as Git says it.
+func launched(p *intent.Pool) string {
+	var of struct {
+		Template  *intent.LaunchTemplate
+		Own       *intent.ForeignTemplate
+		Overrides []intent.ForeignTemplate
+		Version   string
+		Nodegroup [3]string
+	}
+	if p.LaunchTemplate != nil {
+		t := *p.LaunchTemplate
+		t.Tags = nil
+		of.Template = &t
+	}
+	of.Own, of.Overrides, of.Version = p.ForeignTemplate, p.ForeignOverrides, p.Version
+	if n := p.Nodegroup; n != nil {
+		of.Nodegroup = [3]string{n.AMIType, n.ReleaseVersion, n.Version}
+	}
+	text, err := json.Marshal(of)
+	if err != nil {
+		return "" // which differs from nothing
+	}
+	return string(text)
+}
+
+var _ reverts.Forge = forge.Client(nil)

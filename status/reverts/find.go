@@ -1,0 +1,224 @@
+package reverts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/source/snapshot"
+)
+
+const (
+	// farthest is how many commits back the cause is looked for: several may have been
+	// pushed at once.
+	farthest = 20
+	// tried is how many paths are tried one by one; of more, all are reverted.
+	tried = 60
+)
+
+// Found is what has to be reverted.
+type Found struct {
+	// From is the commit from which the files are taken, Commits are those that came
+	// since, the newest first.
+	From    string
+	Commits []snapshot.Snapshot
+	Paths   []string
+	// Left are stopped pools that the revert does not take back.
+	Left []rollout.ID
+}
+
+// byHand says why weir cannot propose a revert, and what to do.
+type byHand struct{ text string }
+
+func (e *byHand) Error() string { return e.text }
+
+func refuse(format string, args ...any) error { return &byHand{fmt.Sprintf(format, args...)} }
+
+// errGone says that there is nothing to revert any more.
+var errGone = errors.New("the commit is in the followed branch no more")
+
+// find looks for the fewest paths that take the stopped pools back to what they were before
+// the commit, on top of what is followed now.
+func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (f Found, err error) {
+	if is, err := s.Git.Descends(ctx, head, e.Revision); err != nil || !is {
+		return f, errors.Join(err, errGone)
+	}
+	bad, err := s.Git.At(ctx, e.Revision)
+	if err != nil {
+		return f, err
+	}
+	var targets []string
+	for _, p := range e.Pools {
+		if !slices.Contains(targets, p.Target) {
+			targets = append(targets, p.Target)
+		}
+	}
+	followed, err := s.Git.At(ctx, head)
+	if err != nil {
+		return f, err
+	}
+	now, err := s.launches(ctx, followed, targets)
+	if err != nil {
+		return f, err
+	}
+	// How far back: the fewest commits that take the most pools back.
+	var best []string
+	var broken error
+	at := bad
+	for range farthest {
+		if at.Parent == "" {
+			break
+		}
+		if own(at, all) {
+			if len(f.Commits) == 0 {
+				return f, refuse("%s is a revert of weir's own, which is not reverted again: look at what the pools need, and push that", short(at.Revision))
+			}
+			break
+		}
+		f.Commits = append(f.Commits, at)
+		changed, err := s.Git.Changed(ctx, at.Parent, e.Revision)
+		if err != nil {
+			return f, err
+		}
+		if len(changed) > 0 {
+			before, err := s.restored(ctx, head, at.Parent, changed, targets)
+			if hand := (*byHand)(nil); errors.As(err, &hand) {
+				broken = refuse("with the files of %s %s", short(at.Parent), hand.text)
+			} else if err != nil {
+				return f, err
+			}
+			if back := differ(e.Pools, now, before); len(back) > len(best) {
+				best, f.From, f.Paths = back, at.Parent, changed
+			}
+		}
+		if len(best) == len(e.Pools) {
+			break
+		}
+		if at, err = s.Git.At(ctx, at.Parent); err != nil {
+			return f, err
+		}
+	}
+	if len(best) == 0 && broken != nil {
+		return f, broken
+	}
+	if len(best) == 0 {
+		return f, refuse("no commit changed what these pools launch: what AWS answers to a lookup did, such as the newest image. Pin the earlier image in Git (ami.id); %s", earlier(e))
+	}
+	f.Commits = f.Commits[:slices.IndexFunc(f.Commits, func(c snapshot.Snapshot) bool { return c.Parent == f.From })+1]
+	for _, p := range e.Pools {
+		if !slices.Contains(best, p.String()) {
+			f.Left = append(f.Left, p.ID)
+		}
+	}
+	return f, s.fewest(ctx, e, &f, head, targets, best, now)
+}
+
+// fewest leaves out each path that the pools go back without, first those that were changed
+// again since.
+func (s *Source) fewest(ctx context.Context, e *Entry, f *Found, head string, targets, back []string, now map[string]string) error {
+	whole, err := s.restored(ctx, head, f.From, f.Paths, targets)
+	if err != nil {
+		return err
+	}
+	var again []string
+	if head != e.Revision {
+		if again, err = s.Git.Changed(ctx, e.Revision, head); err != nil {
+			return err
+		}
+	}
+	isAgain := func(p string) bool { _, is := slices.BinarySearch(again, p); return is }
+	if len(f.Paths) <= tried {
+		order := slices.Clone(f.Paths)
+		slices.SortStableFunc(order, func(a, b string) int {
+			switch {
+			case isAgain(a) == isAgain(b):
+				return 0
+			case isAgain(a):
+				return -1
+			}
+			return 1
+		})
+		for _, path := range order {
+			without := slices.DeleteFunc(slices.Clone(f.Paths), func(p string) bool { return p == path })
+			if len(without) == 0 {
+				break
+			}
+			got, err := s.restored(ctx, head, f.From, without, targets)
+			var hand *byHand
+			if err != nil && !errors.As(err, &hand) {
+				return err
+			}
+			if err == nil && !slices.ContainsFunc(back, func(pool string) bool { return got[pool] != whole[pool] }) {
+				f.Paths = without
+			}
+		}
+	}
+	if i := slices.IndexFunc(f.Paths, isAgain); i >= 0 {
+		return refuse("%s was changed again since %s: take it back by hand, as in %s", f.Paths[i], short(e.Revision), short(f.From))
+	}
+	// The result must be whole for every target that it changes.
+	result, err := s.Git.Restored(ctx, head, f.From, f.Paths)
+	if err != nil {
+		return err
+	}
+	touched, err := s.Renderer.Render(ctx, result, nil)
+	if err != nil {
+		return err
+	}
+	for _, t := range touched {
+		if t.Fault != "" {
+			return refuse("with the revert of %s the target %s does not render: %s", strings.Join(f.Paths, ", "), t.Name, t.Fault)
+		}
+	}
+	return nil
+}
+
+// restored is what the targets' pools launch with files as they were.
+func (s *Source) restored(ctx context.Context, on, from string, paths, targets []string) (map[string]string, error) {
+	result, err := s.Git.Restored(ctx, on, from, paths)
+	if err != nil {
+		return nil, err
+	}
+	return s.launches(ctx, result, targets)
+}
+
+// launches stands, by target and pool, for what is launched. A target that does not render
+// is a refusal.
+func (s *Source) launches(ctx context.Context, of snapshot.Snapshot, targets []string) (map[string]string, error) {
+	list, err := s.Renderer.Render(ctx, of, targets)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, t := range list {
+		if t.Fault != "" {
+			return nil, refuse("the target %s does not render: %s", t.Name, t.Fault)
+		}
+		for pool, launch := range t.Launches {
+			out[rollout.ID{Target: t.Name, Pool: pool}.String()] = launch
+		}
+	}
+	return out, nil
+}
+
+// differ are the pools that launch something else in the second; a pool that is in neither
+// does not.
+func differ(pools []rollout.Subject, a, b map[string]string) (out []string) {
+	for _, p := range pools {
+		if id := p.String(); a[id] != b[id] && b[id] != "" {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// earlier names what the pools ran before.
+func earlier(e *Entry) string {
+	if e.Earlier == nil {
+		return "weir rollout show names the pools"
+	}
+	return fmt.Sprintf("version %d of the launch template %s has it", e.Earlier.Number, e.Earlier.Template)
+}

@@ -1,0 +1,377 @@
+// Package reverts proposes on a forge to revert a change that a FleetRollout stopped: one
+// pull request for one commit, of a branch of weir's own, or a status on the commit that
+// says what to do by hand.
+//
+// A Source is turned again and again by the member that speaks for the source. A turn looks
+// at what was stopped, at what is kept of it (Entry), and at the forge, and does what is
+// missing. The forge is the uniqueness: the branch weir/revert-COMMIT is looked up there
+// first, its commit is the same object whoever makes it, and a pull request that was ever
+// opened of it, closed by hand or not, is the only one. So a crash between two writes, an
+// answer that was lost and a second member change nothing.
+//
+// What is reverted are the fewest paths of the commit that take every stopped pool back:
+// Find tries them by rendering, offline. A pull request that weir closes itself is one that
+// nobody needs any more.
+package reverts
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/forge"
+)
+
+// Branches begins the names of the branches.
+const Branches = transport.OwnBranches + "revert-"
+
+// Trailer names in a commit of weir's the one that it reverts.
+const Trailer = "Weir-Reverts"
+
+// Forge is where pull requests are, with the token that may push.
+type Forge interface {
+	Pull(ctx context.Context, number int64) (forge.PullRequest, error)
+	PullOf(ctx context.Context, base, head string) (p forge.PullRequest, found bool, err error)
+	OpenPull(ctx context.Context, p forge.Proposal) (forge.PullRequest, error)
+	ClosePull(ctx context.Context, number int64) error
+	CreateComment(ctx context.Context, number int64, body string) (int64, error)
+}
+
+// Statuses takes the status of a commit, with the token for statuses.
+type Statuses interface {
+	Limits() forge.Limits
+	SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error
+}
+
+// Git is the source's mirror.
+type Git interface {
+	At(ctx context.Context, revision string) (snapshot.Snapshot, error)
+	Descends(ctx context.Context, revision, from string) (bool, error)
+	Changed(ctx context.Context, from, to string) ([]string, error)
+	Restored(ctx context.Context, on, from string, paths []string) (snapshot.Snapshot, error)
+	Branch(ctx context.Context, name string, c source.Commit) (transport.Branch, error)
+}
+
+// Pusher makes branches.
+type Pusher interface {
+	Make(ctx context.Context, b transport.Branch) error
+}
+
+// Renderer says what a tree would make of targets: of those named, or with none of those
+// that it would change.
+type Renderer interface {
+	Render(ctx context.Context, s snapshot.Snapshot, only []string) ([]Target, error)
+}
+
+// Target is what a tree makes of a target.
+type Target struct {
+	Name string
+	// Fault says why it does not render whole; empty if it does.
+	Fault string
+	// Launches stands, by pool, for what its machines are launched of as Git says it.
+	Launches map[string]string
+}
+
+// Options are what the surroundings give.
+type Options struct {
+	Source          string
+	Instance        string
+	PageURL         string
+	Author, Address string
+	Forge           Forge
+	Statuses        Statuses
+	Git             Git
+	Pusher          Pusher
+	Renderer        Renderer
+	Redact          func(string) string
+	Event           func(events.Event)
+	Logger          *slog.Logger
+}
+
+// Phase is how far a revert is.
+type Phase string
+
+// Phases.
+const (
+	Wanted   Phase = ""         // weir has yet to decide, or to write
+	Open     Phase = "open"     // the pull request is open
+	Merged   Phase = "merged"   // it was merged
+	Closed   Phase = "closed"   // somebody closed it
+	Obsolete Phase = "obsolete" // nobody needs it any more
+	ByHand   Phase = "by-hand"  // weir cannot propose it
+)
+
+// Entry is what is kept of one commit that was stopped.
+type Entry struct {
+	Revision string    `json:"revision"`
+	At       time.Time `json:"at"`
+	Rollouts []string  `json:"rollouts"`
+	// Pools are those that were stopped, with what is bad for them.
+	Pools []rollout.Subject `json:"pools"`
+	// Earlier is what one of them ran before.
+	Earlier *rollout.Version `json:"earlier,omitempty"`
+	Phase   Phase            `json:"phase,omitempty"`
+	// Number and URL are the pull request's, Merge the commit that merging it made.
+	Number int64  `json:"number,omitempty"`
+	URL    string `json:"url,omitempty"`
+	Merge  string `json:"merge,omitempty"`
+	// Text says what became of it, or what stands in the way.
+	Text string `json:"text,omitempty"`
+	// Refused says that the forge refuses what weir may not do; After is when it is tried again.
+	Refused bool      `json:"refused,omitempty"`
+	After   time.Time `json:"after,omitzero"`
+	// Told is the status of the commit that was written last.
+	Told string `json:"told,omitempty"`
+}
+
+type record struct {
+	Entries []Entry `json:"entries"`
+}
+
+var records = state.Bucket[record]{Name: "reverts"}
+
+const (
+	// kept is how many entries are remembered of a source.
+	kept = 50
+	// denied is how long weir waits after it was told that it may not.
+	denied = 10 * time.Minute
+	// hurdle is how long it waits after what may pass by itself.
+	hurdle = 30 * time.Second
+)
+
+// Now is how the source stands.
+type Now struct {
+	Time time.Time
+	// Head is the commit that is followed, Base the branch that it is on.
+	Head, Base string
+	Record     *rollout.Record
+	// Pools are as their owners reported them at Head; Missing are targets that did not.
+	Pools   []rollout.Pool
+	Missing map[string]string
+}
+
+// Source proposes the reverts of one source. One goroutine turns it.
+type Source struct{ Options }
+
+// New makes one.
+func New(o Options) *Source { return &Source{o} }
+
+// Turn does what is missing. It reads and writes what is kept in the store, which is that of
+// the source's lease where several weirs share the work.
+func (s *Source) Turn(ctx context.Context, store state.Store, now Now) error {
+	var had record
+	err := store.View(func(tx *state.Tx) (err error) {
+		had, _, err = records.Get(tx, s.Source)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	all := slices.Clone(had.Entries)
+	s.take(&all, now)
+	for i := range all { // what became of the others decides about the new ones
+		if e := &all[i]; e.Phase == Open && !now.Time.Before(e.After) {
+			s.watch(ctx, e, now)
+			if err := s.keep(store, all); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range all {
+		e := &all[i]
+		if e.Phase == Wanted && !now.Time.Before(e.After) {
+			s.propose(ctx, e, all, now)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := s.keep(store, all); err != nil {
+				return err
+			}
+		}
+		if s.tell(ctx, e) {
+			if err := s.keep(store, all); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Source) keep(store state.Store, all []Entry) error {
+	return store.Update(func(tx *state.Tx) error {
+		return records.Put(tx, s.Source, record{slices.Clone(all)})
+	})
+}
+
+// take adds what was stopped by a bad signal. What a person aborted is in that person's
+// hands.
+func (s *Source) take(all *[]Entry, now Now) {
+	for _, run := range now.Record.Runs {
+		if run.Stopped == nil || run.Stopped.By != "weir" || run.Revision == "" {
+			continue
+		}
+		var pools []rollout.Subject
+		var earlier *rollout.Version
+		for _, m := range run.Members {
+			if now.Record.BadOf(m.ID, m.Hash) != nil {
+				pools = append(pools, rollout.Subject{ID: m.ID, Hash: m.Hash})
+				earlier = cmp.Or(earlier, m.Earlier)
+			}
+		}
+		if len(pools) == 0 {
+			continue // it is let go again
+		}
+		i := slices.IndexFunc(*all, func(e Entry) bool { return e.Revision == run.Revision })
+		if i < 0 {
+			*all = append(*all, Entry{Revision: run.Revision, At: run.Stopped.At, Rollouts: []string{run.Name}, Pools: pools, Earlier: earlier})
+			continue
+		}
+		e := &(*all)[i]
+		if !slices.Contains(e.Rollouts, run.Name) {
+			e.Rollouts = append(slices.Clone(e.Rollouts), run.Name)
+		}
+		e.Pools = slices.Clone(e.Pools)
+		for _, p := range pools {
+			if !slices.Contains(e.Pools, p) {
+				e.Pools = append(e.Pools, p)
+			}
+		}
+	}
+	if n := len(*all); n > kept {
+		*all = slices.Clone((*all)[n-kept:])
+	}
+}
+
+// watch looks at a pull request that is open, and closes it once nobody needs it.
+func (s *Source) watch(ctx context.Context, e *Entry, now Now) {
+	p, err := s.Forge.Pull(ctx, e.Number)
+	if err != nil {
+		s.later(ctx, e, now, err)
+		return
+	}
+	s.adopt(e, p)
+	if e.Phase != Open {
+		return
+	}
+	why := s.obsolete(e, now)
+	if why == "" {
+		return
+	}
+	if err := s.Forge.ClosePull(ctx, e.Number); err != nil {
+		s.later(ctx, e, now, err)
+		return
+	}
+	s.end(e, Obsolete, "pull request "+number(e.Number)+" was closed: "+why)
+	if _, err := s.Forge.CreateComment(ctx, e.Number, "weir closed this: "+code(why, s.Redact)); err != nil {
+		s.Logger.Warn("cannot say why a pull request was closed", "source", s.Source, "number", e.Number, "error", err)
+	}
+}
+
+// adopt takes over how the forge says that a pull request stands.
+func (s *Source) adopt(e *Entry, p forge.PullRequest) {
+	e.Number, e.URL, e.After, e.Refused = p.Number, p.WebURL, time.Time{}, false
+	switch p.State {
+	case forge.Merged:
+		e.Merge = p.MergeSHA
+		s.end(e, Merged, "pull request "+number(p.Number)+" was merged")
+	case forge.Closed:
+		s.end(e, Closed, "pull request "+number(p.Number)+" was closed: weir opens no other one")
+	default:
+		s.end(e, Open, "pull request "+number(p.Number)+" proposes the revert")
+	}
+}
+
+// kindOf are the events of phases.
+var kindOf = map[Phase]string{
+	Open: "revert-opened", Merged: "revert-closed", Closed: "revert-closed", Obsolete: "revert-closed", ByHand: "revert-refused",
+}
+
+// end moves an entry to a phase, once.
+func (s *Source) end(e *Entry, p Phase, text string) {
+	if e.Phase == p && e.Text == text {
+		return
+	}
+	e.Phase, e.Text, e.Refused, e.After = p, text, false, time.Time{}
+	if kind := kindOf[p]; kind != "" {
+		s.event(kind, e)
+	}
+}
+
+func (s *Source) event(kind string, e *Entry) {
+	s.Event(events.Event{Kind: kind, Source: s.Source, Revision: e.Revision, Text: "revert of " + short(e.Revision) + ": " + s.text(e.Text)})
+}
+
+// obsolete says why nobody needs a revert any more: no pool still asks for what was
+// stopped, or all of it was rolled out after all.
+func (s *Source) obsolete(e *Entry, now Now) string {
+	moved, done := true, true
+	for _, of := range e.Pools {
+		if _, missing := now.Missing[of.Target]; missing {
+			return ""
+		}
+		i := slices.IndexFunc(now.Pools, func(p rollout.Pool) bool { return p.ID == of.ID })
+		if i < 0 || now.Pools[i].Hash != of.Hash && now.Pools[i].Hash != "" {
+			continue
+		}
+		moved = false
+		if p := now.Pools[i]; p.Hash == "" || p.Pending || p.Moving != nil || p.Failed != "" || now.Record.BadOf(of.ID, of.Hash) != nil {
+			done = false
+		}
+	}
+	switch {
+	case moved:
+		return "another commit changed what its pools launch, at " + short(now.Head)
+	case done:
+		return "the change was rolled out after all"
+	}
+	return ""
+}
+
+// tell writes the status of the commit where it says something else now.
+func (s *Source) tell(ctx context.Context, e *Entry) (wrote bool) {
+	status := forge.CommitStatus{Context: s.Instance + "/revert", State: forge.Success, Description: e.Text}
+	switch {
+	case s.Statuses == nil || e.Text == "":
+		return false
+	case e.Phase == ByHand || e.Refused:
+		status.State = forge.Failure
+	case e.Phase == Wanted:
+		return false
+	}
+	status.Description = line(status.Description, s.Redact, s.Statuses.Limits().Description)
+	status.TargetURL = s.PageURL
+	if e.URL != "" {
+		status.TargetURL = e.URL
+	}
+	said := string(status.State) + " " + status.Description
+	if said == e.Told {
+		return false
+	}
+	if err := s.Statuses.SetStatus(ctx, e.Revision, status); err != nil {
+		s.Logger.Warn("cannot write what became of a revert", "source", s.Source, "revision", e.Revision, "error", err)
+		return false
+	}
+	e.Told = said
+	return true
+}
+
+func short(revision string) string { return revision[:min(7, len(revision))] }
+
+// branchOf is the branch that reverts a commit.
+func branchOf(revision string) string { return Branches + revision[:min(12, len(revision))] }
+
+// own reports whether a commit came by merging a branch of weir's, or is one.
+func own(c snapshot.Snapshot, all []Entry) bool {
+	return strings.Contains(c.Message, Branches) ||
+		slices.ContainsFunc(snapshot.Trailers(c.Message), func(t snapshot.Trailer) bool { return strings.EqualFold(t.Key, Trailer) }) ||
+		slices.ContainsFunc(all, func(e Entry) bool { return e.Merge != "" && e.Merge == c.Revision })
+}
