@@ -188,7 +188,7 @@ func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullReque
 
 // OpenPull opens one.
 func (t *giteaForge) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
-	err = t.write(ctx, need{does: "open pull requests", grant: giteaPropose}, t.call(func(c *gitea.Client) error {
+	err = t.write(ctx, need{does: "open pull requests", grant: giteaPropose, thing: "the branch " + p.Head}, t.call(func(c *gitea.Client) error {
 		in, _, err := c.CreatePullRequest(t.owner, t.repo, gitea.CreatePullRequestOption{Title: p.Title, Body: p.Body, Head: p.Head, Base: p.Base})
 		if err == nil {
 			out = t.pull(in)

@@ -138,7 +138,7 @@ func (g *gitHub) PullOf(ctx context.Context, base, head string) (p PullRequest, 
 
 // OpenPull opens one.
 func (g *gitHub) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
-	err = g.write(ctx, need{does: "open pull requests", grant: githubWrite}, func(ctx context.Context) error {
+	err = g.write(ctx, need{does: "open pull requests", grant: githubWrite, thing: "the branch " + p.Head}, func(ctx context.Context) error {
 		in, _, err := g.client.PullRequests.Create(ctx, g.owner, g.repo, &github.NewPullRequest{Title: &p.Title, Body: &p.Body, Head: &p.Head, Base: &p.Base})
 		if err == nil {
 			out = g.pull(in)

@@ -20,7 +20,7 @@ func (g *gitLab) PullOf(ctx context.Context, base, head string) (p PullRequest, 
 
 // OpenPull opens one, whose branch goes with the merge.
 func (g *gitLab) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
-	err = g.write(ctx, need{does: "open merge requests", grant: gitlabPropose}, func(ctx context.Context) error {
+	err = g.write(ctx, need{does: "open merge requests", grant: gitlabPropose, thing: "the branch " + p.Head}, func(ctx context.Context) error {
 		in, _, err := g.client.MergeRequests.CreateMergeRequest(g.project, &gitlab.CreateMergeRequestOptions{
 			Title: &p.Title, Description: &p.Body, SourceBranch: &p.Head, TargetBranch: &p.Base, RemoveSourceBranch: gitlab.Ptr(true),
 		}, with(ctx))
@@ -39,4 +39,3 @@ func (g *gitLab) ClosePull(ctx context.Context, number int64) error {
 		return err
 	})
 }
-

@@ -77,18 +77,23 @@ func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now) {
 	s.adopt(e, p)
 }
 
+// patience is how often what a forge refuses is tried before it is said.
+const patience = 3
+
 // later notes when to try again: soon, or where weir was told that it may not, seldom and
 // said.
 func (s *Source) later(ctx context.Context, e *Entry, now Now, err error) {
 	if ctx.Err() != nil {
 		return
 	}
+	e.Tries++
 	wait, text := hurdle, s.Redact(err.Error())
 	var refusal *forgehttp.Error
 	var refused *transport.RefusedError
 	may := errors.As(err, &refused) || fault.ReasonOf(err) == fault.AuthFailed
 	if errors.As(err, &refusal) {
-		may = refusal.Fault == forgehttp.FaultDenied || refusal.Fault == forgehttp.FaultRefused
+		// A forge may not know a branch yet that was pushed a moment ago.
+		may = refusal.Fault == forgehttp.FaultDenied || refusal.Fault == forgehttp.FaultRefused && e.Tries >= patience
 		wait = max(wait, refusal.After)
 	}
 	if may {

@@ -126,8 +126,10 @@ type Entry struct {
 	Merge  string `json:"merge,omitempty"`
 	// Text says what became of it, or what stands in the way.
 	Text string `json:"text,omitempty"`
-	// Refused says that the forge refuses what weir may not do; After is when it is tried again.
+	// Refused says that the forge refuses what weir may not do; After is when it is tried
+	// again, Tries how often it was.
 	Refused bool      `json:"refused,omitempty"`
+	Tries   int       `json:"tries,omitempty"`
 	After   time.Time `json:"after,omitzero"`
 	// Told is the status of the commit that was written last.
 	Told string `json:"told,omitempty"`
@@ -230,7 +232,11 @@ func (s *Source) take(all *[]Entry, now Now) {
 		if len(pools) == 0 {
 			continue // it is let go again
 		}
-		i := slices.IndexFunc(*all, func(e Entry) bool { return e.Revision == run.Revision })
+		// A rollout that is let go again, or begins anew after an edit, has a later commit as
+		// its own: what was bad before is not proposed twice.
+		i := slices.IndexFunc(*all, func(e Entry) bool {
+			return e.Revision == run.Revision || slices.ContainsFunc(pools, func(p rollout.Subject) bool { return slices.Contains(e.Pools, p) })
+		})
 		if i < 0 {
 			*all = append(*all, Entry{Revision: run.Revision, At: run.Stopped.At, Rollouts: []string{run.Name}, Pools: pools, Earlier: earlier})
 			continue

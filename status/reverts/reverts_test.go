@@ -412,6 +412,35 @@ func TestOthersMayGoOn(t *testing.T) {
 	}
 }
 
+// TestTheSameBadThingIsProposedOnce, also where a rollout was let go again at a later commit.
+func TestTheSameBadThingIsProposedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.commit("first", "a.yaml", "1")
+	bad := w.commit("bad", "a.yaml", "2")
+	w.stop(bad, "why")
+	w.turn()
+	w.now.Record.Runs[0].Revision = w.commit("other", "README", "2")
+	for range 2 {
+		if e := w.turn(); e.Revision != bad || e.Phase != Open || len(w.pulls) != 1 {
+			t.Errorf("%+v, %d", e, len(w.pulls))
+		}
+	}
+}
+
+// TestAForgeThatIsSlow does not know the branch for a moment: nothing is said of that.
+func TestAForgeThatIsSlow(t *testing.T) {
+	w := newWorld(t)
+	w.commit("first", "a.yaml", "1")
+	w.stop(w.commit("bad", "a.yaml", "2"), "why")
+	w.fails["open"] = &forgehttp.Error{Fault: forgehttp.FaultRefused, Status: 422, Message: "head is invalid"}
+	if e := w.turn(); e.Phase != Wanted || e.Refused || len(w.status) != 0 {
+		t.Errorf("%+v", e)
+	}
+	if e := w.turn(); e.Phase != Open {
+		t.Errorf("%+v", e)
+	}
+}
+
 // TestARefusalIsSaidOnce: with what to grant, and mended by a better token.
 func TestARefusalIsSaidOnce(t *testing.T) {
 	w := newWorld(t)

@@ -51,7 +51,9 @@ func (w *world) servePushes() *[]proposed {
 		n := 100 + len(*all)
 		*all = append(*all, in)
 		f.mu.Unlock()
-		f.change(n, func(p *fakePull) { p.author, p.branch, p.title, p.head = "weir-bot", in.Head, in.Title, w.repo.Tip(in.Head) })
+		f.change(n, func(p *fakePull) {
+			p.author, p.branch, p.title, p.head = "weir-bot", in.Head, in.Title, w.repo.Tip(in.Head)
+		})
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		rw.WriteHeader(http.StatusCreated)
@@ -122,6 +124,11 @@ func TestAStoppedChangeIsProposedToBeReverted(t *testing.T) {
 		}
 		return ""
 	})
+	w.forge.mu.Lock()
+	if w.forge.tokens["token push-t0ken"] {
+		t.Error("a status was written with the token that may push")
+	}
+	w.forge.mu.Unlock()
 	stop()
 
 	// Another daemon opens no second one.
