@@ -72,12 +72,6 @@ func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (
 		if at.Parent == "" {
 			break
 		}
-		if own(at, all) {
-			if len(f.Commits) == 0 {
-				return f, refuse("%s is a revert of weir's own, which is not reverted again: look at what the pools need, and push that", short(at.Revision))
-			}
-			break
-		}
 		f.Commits = append(f.Commits, at)
 		changed, err := s.Git.Changed(ctx, at.Parent, e.Revision)
 		if err != nil {
@@ -90,11 +84,15 @@ func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (
 			} else if err != nil {
 				return f, err
 			}
-			if back := differ(e.Pools, now, before); len(back) > len(best) {
+			back := differ(e.Pools, now, before)
+			if own(at, all) && len(back) > 0 && len(best) == 0 {
+				return f, refuse("%s is a revert of weir's own, which is not reverted again: look at what the pools need, and push that", short(at.Revision))
+			}
+			if len(back) > len(best) {
 				best, f.From, f.Paths = back, at.Parent, changed
 			}
 		}
-		if len(best) == len(e.Pools) {
+		if len(best) == len(e.Pools) || own(at, all) { // what weir reverted stays so
 			break
 		}
 		if at, err = s.Git.At(ctx, at.Parent); err != nil {

@@ -351,6 +351,17 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 			w.commit("first", "a.yaml", "1")
 			return w.commit("Merge pull request 'x' (#3) from weir/revert-0123456789ab into main", "a.yaml", "2")
 		}, "is a revert of weir's own"},
+		"one of those pushed at once is": {func(w *world) string {
+			w.commit("zeroth", "a.yaml", "0")
+			w.commit("first", "a.yaml", "1")
+			w.commit("Revert \"first\"\n\nWeir-Reverts: 0123", "a.yaml", "0")
+			return w.commit("docs", "README", "2")
+		}, "is a revert of weir's own"},
+		"a lookup's answer, after a revert": {func(w *world) string {
+			w.commit("first", "a.yaml", "1")
+			w.commit("Revert \"other\"\n\nWeir-Reverts: 0123", "b.yaml", "0")
+			return w.commit("docs", "README", "2")
+		}, "Pin the earlier image"},
 		"somebody else's branch": {func(w *world) string {
 			first := w.commit("first", "a.yaml", "1")
 			bad := w.commit("bad", "a.yaml", "2")
