@@ -136,3 +136,22 @@ func TestBrokenSinceTheFirstCommit(t *testing.T) {
 		t.Errorf("found %s, wrote %v", troubles(a), w.writes())
 	}
 }
+
+// After a force-push to a broken commit of another history, what weir itself applied still
+// counts; in a repository that never had it, nothing does.
+func TestABrokenCommitOfAnotherHistory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	converged(t, a, first, 1)
+	before := len(w.writes())
+	w.repo.Orphan()
+	broken := w.breaks("web")
+	heldTo(t, a, broken, first)
+	w.byHand("web", 9)
+	w.corrected("web", 3)
+	w.harmless(before)
+}

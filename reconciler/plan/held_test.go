@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// settle has the memory say that all pools of the input had converged.
+func settle(in *basis.Input) {
+	in.Memory.Settled = map[string]basis.Settled{}
+	for i := range in.Set.Pools {
+		p := &in.Set.Pools[i]
+		in.Memory.Settled[basis.SettledKey(in.Policy.Target, p.Key.String())] = basis.Settled{Pool: p, Answers: in.Answers}
+	}
+}
+
+// Whatever a target was and is held to, its plan makes, ends, launches and rolls nothing; and
+// what never was applied stays undone.
+func TestAHeldPlanOnlyPutsBack(t *testing.T) {
+	corrections := 0
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel()
+		draw := func(t *rapid.T) []intent.Pool {
+			var list []intent.Pool
+			for _, n := range []string{"a", "b", "c"} {
+				if rapid.IntRange(0, 4).Draw(t, "has "+n) == 0 {
+					continue
+				}
+				p := groupPool(n, rapid.SampledFrom([]string{"m5.large", "m5.xlarge"}).Draw(t, "type"), rapid.Int32Range(0, 6).Draw(t, "replicas"))
+				p.Replicas.Written = rapid.Bool().Draw(t, "written")
+				p.Group.Refresh.Disable = rapid.Bool().Draw(t, "disable")
+				p.FollowImages = rapid.Bool().Draw(t, "follow")
+				list = append(list, p)
+			}
+			return list
+		}
+		for range rapid.IntRange(1, 3).Draw(t, "commits") {
+			list := draw(t)
+			for range rapid.IntRange(0, 8).Draw(t, "passes") {
+				p, _ := m.pass(t, testInput(list...))
+				m.apply(p)
+			}
+		}
+		for n, g := range m.state.Groups {
+			if rapid.Bool().Draw(t, "drift of "+n) {
+				g.MaxSize += rapid.Int32Range(1, 5).Draw(t, "max")
+				m.state.Groups[n] = g
+			}
+		}
+		in := testInput(draw(t)...)
+		in.Policy.Held = &basis.Held{Revision: fmt.Sprintf("%040d", 1), Recorded: rapid.Bool().Draw(t, "recorded")}
+		settled := rapid.Bool().Draw(t, "settled")
+		if settled {
+			settle(&in)
+		}
+		p, _ := m.pass(t, in)
+		for _, s := range p.Steps {
+			a := s.About()
+			if s.Verb != step.Update || s.Disrupts() || a.Makes != "" || a.Starts || a.Ends || a.Launches != nil || a.Refresh != "" || s.Drift == nil || !settled {
+				t.Fatalf("a plan of a held target has %s %s %s: %s", s.Verb, s.Resource, s.Name, s.Reason)
+			}
+			corrections++
+		}
+		if p.Verdict().Answer == lastgood.Fits {
+			for i := range in.Set.Pools {
+				pool := &in.Set.Pools[i]
+				g, exists := m.state.Groups[pool.Group.Name]
+				if tm := m.state.Templates[pool.LaunchTemplate.Name]; exists && len(tm.Versions) == 0 {
+					t.Fatalf("the group %s has no template, and its revision fits: %+v", g.Name, tm)
+				}
+			}
+		}
+	})
+	if corrections == 0 {
+		t.Error("no plan put anything back: the test shows nothing")
+	}
+}
