@@ -77,13 +77,15 @@ func TestPolicyKnowsEveryCall(t *testing.T) {
 
 // unused are actions that the runs below do not need, with the reason.
 var unused = map[string]string{
-	"autoscaling:DescribeScalingActivities": "only where instances fail to start",
-	"kms:Decrypt":                           "asked for by rendering, not by a pass",
-	"kms:Encrypt":                           "only where daemons share keys",
-	"kms:DescribeKey":                       "only where a volume names a key",
-	"ec2:DescribeKeyPairs":                  "only where a pool names one",
-	"ec2:DescribePlacementGroups":           "only where a pool names one",
-	"autoscaling:RollbackInstanceRefresh":   "only where a rollout that moves is stopped and goes back",
+	"autoscaling:DescribeScalingActivities":      "only where instances fail to start",
+	"kms:Decrypt":                                "asked for by rendering, not by a pass",
+	"kms:Encrypt":                                "only where daemons share keys",
+	"kms:DescribeKey":                            "only where a volume names a key",
+	"ec2:DescribeKeyPairs":                       "only where a pool names one",
+	"ec2:DescribePlacementGroups":                "only where a pool names one",
+	"autoscaling:RollbackInstanceRefresh":        "only where a rollout that moves is stopped and goes back",
+	"autoscaling:RecordLifecycleActionHeartbeat": "only where a drainer has machines that wait, and a cluster to ask",
+	"autoscaling:CompleteLifecycleAction":        "only where a drainer has machines that wait, and a cluster to ask",
 }
 
 // policyRun takes pools through what weir does with them, and holds each call, at
