@@ -18,6 +18,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/commands"
 )
@@ -28,6 +30,8 @@ type gating struct {
 	clock      *clock.Clock
 	conditions map[string]gates.Conditions
 	records    gates.Records
+	// rollouts are the records of rollouts by source, as far as they could be read.
+	rollouts map[string]*rollout.Record
 	// all are the targets of the configuration, those that are not chosen too:
 	// chosen ones may wait for them.
 	all    []reconciler.Batch
@@ -46,7 +50,7 @@ func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.C
 		g.all[i].Targets = slices.Clone(g.all[i].Targets)
 	}
 	var err error
-	switch g.records, err = readRecords(ctx, env, c, now); {
+	switch g.records, g.rollouts, err = readRecords(ctx, env, c, now); {
 	case err != nil && writes:
 		return nil, advice.Hinted(fmt.Errorf("read suspensions and approvals: %w", err), "without them nothing is written")
 	case err != nil:
@@ -58,11 +62,11 @@ func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.C
 // readRecords reads what people asked for from the state directory, or from the
 // daemon that has it open; of several daemons from one that answers, or from the engine
 // that they share.
-func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Clock) (out gates.Records, err error) {
+func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Clock) (out gates.Records, rollouts map[string]*rollout.Record, err error) {
 	var silent error
 	if c.Several() {
 		if out, silent = askRecords(ctx, env, c); silent == nil {
-			return out, nil
+			return out, nil, nil
 		}
 	}
 	db, done, err := records.Read(ctx, c)
@@ -70,16 +74,23 @@ func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Cloc
 	switch {
 	case errors.As(err, &lost):
 		out.Lost = lost.Loss()
-		return out, nil
+		return out, nil, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return out, nil
+		return out, nil, nil
 	case errors.Is(err, state.ErrInUse):
-		return askRecords(ctx, env, c)
+		out, err = askRecords(ctx, env, c)
+		return out, nil, err
 	case err != nil:
-		return out, errors.Join(err, silent)
+		return out, nil, errors.Join(err, silent)
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	return gates.NewBook(db, now.Moment).Read(), nil
+	rollouts = map[string]*rollout.Record{}
+	for _, s := range c.Sources {
+		if rollouts[s.Name], err = ledger.Open(db).Read(s.Name); err != nil {
+			return out, nil, err
+		}
+	}
+	return gates.NewBook(db, now.Moment).Read(), rollouts, nil
 }
 
 func askRecords(ctx context.Context, env Env, c *config.Config) (out gates.Records, err error) {

@@ -170,6 +170,7 @@ func (w *Work) Pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
 	w.Each(func(_ reconciler.ScopeKey, d *reconciler.Desired) {
 		g := &d.Policy.Gates
 		g.Agreed, g.Deletions, g.Decided = w.Agreed[d.Policy.Target], w.Deletions, w.Decided
+		g.Rollouts = w.governed(d)
 	})
 	var mu sync.Mutex
 	var wg sync.WaitGroup
