@@ -98,10 +98,18 @@ func rank(v step.Verb) int {
 }
 
 // touch adds the pools that the pass had steps for. Those of paused pools do
-// not count: that they wait is what Git says.
+// not count: that they wait is what Git says. A rollout that is found moving counts where a
+// version was made for the commit: who began it was stopped before it could say so.
 func (t *targetTrack) touch(r *plan.Report) {
 	if r.Plan == nil {
 		return
+	}
+	for _, p := range r.Pools {
+		if p.Rollout != nil && slices.ContainsFunc(p.TemplateVersions, func(v plan.VersionNote) bool {
+			return v.Revision != "" && strings.HasPrefix(r.Revision, v.Revision)
+		}) {
+			t.touchPool(report.PoolKey(p), step.Rollout)
+		}
 	}
 	for _, s := range r.Plan.Steps {
 		if s.Held == step.HeldPaused {

@@ -40,11 +40,14 @@ func TestVerdict(t *testing.T) {
 	broken.Plan, broken.Diagnostics = nil, diag.List{statustest.UnknownField()}
 	noPlan := statustest.Report("prod")
 	noPlan.Plan = nil
+	found := statustest.Report("prod", statustest.Pool("prod", "web", statustest.Rolling(10, 3)))
+	found.Pools[0].TemplateVersions = []plan.VersionNote{{Number: 3, Revision: found.Revision[:7]}, {Number: 2}}
 	for name, c := range map[string]struct {
 		report *plan.Report
 		state  forge.CommitState
 		text   string
 	}{
+		"a rollout of it is found": {found, forge.Pending, "0 of 1 pool converged; default/web is rolling"},
 		"nothing to do":            {statustest.Report("prod", statustest.Pool("prod", "web")), forge.Success, "nothing to change in AWS"},
 		"an untouched pool moves":  {statustest.Report("prod", statustest.Pool("prod", "web"), statustest.Pool("prod", "old", statustest.Rolling(10, 3))), forge.Success, "nothing to change in AWS"},
 		"warnings do not fail":     {warned, forge.Success, "nothing to change in AWS"},
