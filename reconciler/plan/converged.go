@@ -36,6 +36,8 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 		}
 	case unlaunched != "":
 		c.Severity, c.Reason = "Warning", reasonLaunchFailed
+	case !moving && open && left.Reason == ReasonHeld: // also where what is left is the group itself
+		c.Severity, c.Reason, c.Message = left.Severity, left.Reason, left.Message
 	case !s.InfrastructureReady, moving:
 		c.Reason = ReasonInProgress
 		if text := launch.Pending(in, pool); text != "" {

@@ -82,3 +82,18 @@ func TestAHeldPlanOnlyPutsBack(t *testing.T) {
 		t.Error("no plan put anything back: the test shows nothing")
 	}
 }
+
+// A group that somebody deleted is not made again while its target is held: the pool waits for
+// a commit and says so, and nothing looks again as if it were on its way.
+func TestADeletedGroupOfAHeldTargetRests(t *testing.T) {
+	m, list := newModel(), []intent.Pool{groupPool("a", "m5.large", 2), groupPool("b", "m5.large", 2)}
+	converge(t, m, testInput(list...))
+	delete(m.state.Groups, list[0].Group.Name)
+	in := testInput(list...)
+	in.Policy.Held = &basis.Held{Revision: fmt.Sprintf("%040d", 1), Recorded: true}
+	settle(&in)
+	p, full := m.pass(t, in)
+	if s := Statuses(full, p)[0]; len(p.Steps) != 0 || s.Converged || !s.Rests() || s.Ready().Reason != ReasonHeld {
+		t.Errorf("%v, and the pool is %s: %+v", p.Steps, s.Phase, s.Ready())
+	}
+}
