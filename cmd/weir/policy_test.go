@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -209,8 +210,8 @@ func (r *policyRun) write(file string, values ...string) {
 	}
 }
 
-// aws is one call to AWS, past weir.
-func (r *policyRun) past(service, version, action string, values ...string) {
+// past is one call to AWS, past weir, and its answer.
+func (r *policyRun) past(service, version, action string, values ...string) string {
 	r.t.Helper()
 	form := url.Values{"Action": {action}, "Version": {version}}
 	for i := 0; i < len(values); i += 2 {
@@ -228,9 +229,23 @@ func (r *policyRun) past(service, version, action string, values ...string) {
 		r.t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
 		r.t.Fatalf("%s: %s: %v\n%s", action, res.Status, err, body)
 	}
+	return string(body)
+}
+
+// halfWay waits until the refresh of a group waits at its first checkpoint.
+func (r *policyRun) halfWay() {
+	r.t.Helper()
+	for range 600 {
+		if text := r.past("autoscaling", "2011-01-01", "DescribeInstanceRefreshes", "AutoScalingGroupName", "web"); strings.Contains(text, "<PercentageComplete>50<") {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	r.t.Fatal("the refresh is not half way after a minute")
 }
 
 // TestPolicyFitsTheCalls takes two pools through everything that weir does with
@@ -245,7 +260,8 @@ func TestPolicyFitsTheCalls(t *testing.T) {
 	r.write("pools.yaml", "m5.large", "m5.xlarge", "warmPool: {minSize: 1}", "deleteWarmPool: true", "[GroupMinSize]", "[]", "{standbyInstances: Ignore}", "{checkpointPercentages: [50, 100], checkpointDelay: 3600}", "targetgroup/a", "targetgroup/b",
 		"azRebalance: true", "azRebalance: false", "lifecycleHooks:", "#", "- {name:", "# {", "maxSize: 3", "maxSize: 4", ", old: \"1\"", "")
 	r.weir("weir", "apply")
-	// The refresh waits half way, and the next one cancels it.
+	// The refresh waits half way, and the next one cancels it. Until then AWS changes no warm pool.
+	r.halfWay()
 	r.write("pools.yaml", "m5.large", "c5.large", "300s", "400s")
 	r.weir("weir", "apply", "--wait")
 	r.write("pools.yaml", "m5.large", "m6i.large", "onDemand", "spot", "stage: one", "stage: two", "minSize: 1, maxSize: 3", "minSize: 2, maxSize: 3",

@@ -213,7 +213,7 @@ func testGiteaSuperseded(t *testing.T, s *giteatest.Server) {
 	g.finally(first, "fleet/apply", "pending")
 	g.clone.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))
 	second := g.clone.Push("main", "second")
-	g.finally(second, "fleet/apply", "pending", "suspended")
+	g.finally(second, "fleet/apply", "pending", "the end of a suspension")
 	for _, context := range []string{"fleet/apply", "fleet/apply/prod"} {
 		if text := g.finally(first, context, "error"); text != "superseded by "+short(second) {
 			t.Errorf("%s of the first commit: %q", context, text)

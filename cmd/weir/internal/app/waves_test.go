@@ -424,7 +424,7 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 	heldBy(t, a, "second", third, step.HeldWave, "waits for the target prod, which is suspended by ann until")
 	heldBy(t, a, "second", third, step.HeldWave, "; weir resume prod")
 	eventually(t, "status", func() string {
-		if state, text := w.forge.last(third, "fleet/apply/second"); state != "pending" || !strings.Contains(text, "held: waits for the target prod") {
+		if state, text := w.forge.last(third, "fleet/apply/second"); state != "pending" || !strings.Contains(text, "waits for the target prod") {
 			return state + " " + text
 		}
 		return ""
