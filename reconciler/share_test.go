@@ -90,7 +90,7 @@ func TestAlarmsOfGatesEndTheRefresh(t *testing.T) {
 	pool := groupPool("web", "m5.xlarge", 4)
 	pool.Group.Refresh.AlarmSpecification = &intent.AlarmSpecification{Alarms: []string{"late"}}
 	web := target("blue", pool)
-	p := w.governed(permitted(web, permitOf("web", "", 0)))
+	p := w.governed(permitted(web, permitOf("web", "another", 0)))
 	permit := permitOf("web", p.Hash, 50)
 	permit.Alarms = []string{"errors", "gone", "late"}
 	d := permitted(web, permit)
@@ -126,11 +126,11 @@ func TestSharesOfAPool(t *testing.T) {
 			web := target("blue", groupPool("web", "m5.xlarge", 10))
 			starts := func() int { return w.srv.CallCounts()["autoscaling:StartInstanceRefresh"] }
 
-			r := w.passesOver(permitted(web, permitOf("web", "", 0)), 5)
+			r := w.passesOver(permitted(web, permitOf("web", "another", 0)), 5)
 			if got := heldFor(r); !strings.HasPrefix(got, "wave: waits until its place in the waves of fleet/waves is known") || starts() != 0 {
 				t.Fatalf("without a permit: %q, %d refreshes", got, starts())
 			}
-			p := w.governed(permitted(web, permitOf("web", "", 0)))
+			p := w.governed(permitted(web, permitOf("web", "another", 0)))
 			if p.Hash == "" || p.Machines != 10 || p.New != 0 || !p.Pending || p.Earlier == nil || p.Earlier.Number != 1 || p.Moving != nil || len(p.Zones) == 0 {
 				t.Fatalf("the report: %+v", p)
 			}
@@ -184,7 +184,7 @@ func TestAShareIsRolledOnce(t *testing.T) {
 				w := newWorld(t)
 				w.settle(target("blue", groupPool("web", "m5.large", 10)))
 				web := target("blue", groupPool("web", "m5.xlarge", 10))
-				p := w.governed(permitted(web, permitOf("web", "", 0)))
+				p := w.governed(permitted(web, permitOf("web", "another", 0)))
 				d := permitted(web, permitOf("web", p.Hash, 25))
 				w.srv.Faults().Add(awsemu.Fault{Kind: kind, Operation: operation})
 				_, _ = w.pass(reconciler.Apply, d)
@@ -213,7 +213,7 @@ func TestAGroupScalesInItsWaves(t *testing.T) {
 		return target("blue", groupPool("web", kind, n))
 	}
 	w.settle(sized("m5.large", 4))
-	p := w.governed(permitted(sized("m5.xlarge", 4), permitOf("web", "", 0)))
+	p := w.governed(permitted(sized("m5.xlarge", 4), permitOf("web", "another", 0)))
 	at := func(n int32) reconciler.Desired { return permitted(sized("m5.xlarge", n), permitOf("web", p.Hash, 50)) }
 	w.passesOver(at(4), 40)
 	if got := w.versionsOf("web"); got != "map[v1:2 v2:2]" {
@@ -237,7 +237,7 @@ func TestTheHashChangesInAShare(t *testing.T) {
 	w := newWorld(t)
 	w.settle(target("blue", groupPool("web", "m5.large", 10)))
 	one := target("blue", groupPool("web", "m5.xlarge", 10))
-	p := w.governed(permitted(one, permitOf("web", "", 0)))
+	p := w.governed(permitted(one, permitOf("web", "another", 0)))
 	w.passesOver(permitted(one, permitOf("web", p.Hash, 50)), 2)
 	two := target("blue", groupPool("web", "m5.2xlarge", 10))
 	r := w.passesOver(permitted(two, permitOf("web", p.Hash, 50)), 30)
@@ -256,7 +256,7 @@ func TestAStoppedChangeStays(t *testing.T) {
 	w := newWorld(t)
 	w.settle(target("blue", groupPool("web", "m5.large", 10)))
 	web := target("blue", groupPool("web", "m5.xlarge", 10))
-	p := w.governed(permitted(web, permitOf("web", "", 0)))
+	p := w.governed(permitted(web, permitOf("web", "another", 0)))
 	w.passesOver(permitted(web, permitOf("web", p.Hash, 50)), 2)
 	stop := permitOf("web", p.Hash, 0)
 	stop.Stopped, stop.Wait = true, "was stopped by fleet/waves"
@@ -281,7 +281,7 @@ func TestAStoppedChangeStays(t *testing.T) {
 	}
 	// A revert goes its own way, and the same again is as bad as before.
 	back := target("blue", groupPool("web", "m5.large", 10))
-	q := w.governed(permitted(back, permitOf("web", "", 0)))
+	q := w.governed(permitted(back, permitOf("web", "another", 0)))
 	w.settle(permitted(back, permitOf("web", q.Hash, 100)))
 	w.srv.ResetCalls()
 	w.passesOver(d, 20)
@@ -301,7 +301,7 @@ func TestAStoppedChangeGoesBack(t *testing.T) {
 					w := newWorldWith(t, quotas)
 					w.settle(target("blue", groupPool("web", "m5.large", 10)))
 					web := target("blue", groupPool("web", "m5.xlarge", 10))
-					p := w.governed(permitted(web, permitOf("web", "", 0)))
+					p := w.governed(permitted(web, permitOf("web", "another", 0)))
 					roll := func(share int32, passes int) { w.passesOver(permitted(web, permitOf("web", p.Hash, share)), passes) }
 					rollback := 0
 					switch after {
@@ -362,7 +362,7 @@ func TestAFailedShareIsTold(t *testing.T) {
 	w.settle(target("blue", groupPool("web", "m5.large", 4)))
 	pool := groupPool("web", "m5.xlarge", 4)
 	web := target("blue", pool)
-	p := w.governed(permitted(web, permitOf("web", "", 0)))
+	p := w.governed(permitted(web, permitOf("web", "another", 0)))
 	w.passesOver(permitted(web, permitOf("web", p.Hash, 50)), 1)
 	w.check(w.groups().CancelInstanceRefresh(t.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String("web")}))
 	w.clock.Advance(time.Minute)
@@ -394,7 +394,7 @@ func TestAGovernedGroupThatIsSetDirectly(t *testing.T) {
 			w := newWorld(t)
 			w.settle(target("blue", make("m5.large")))
 			web := target("blue", make("m5.xlarge"))
-			p := w.governed(permitted(web, permitOf("web", "", 0)))
+			p := w.governed(permitted(web, permitOf("web", "another", 0)))
 			for _, share := range []int32{0, 50} {
 				r := w.passesOver(permitted(web, permitOf("web", p.Hash, share)), 5)
 				if v := aws.ToString(w.group("web").LaunchTemplate.Version); v != "1" || r.Plan.Runnable() > 0 || !p.Pending {

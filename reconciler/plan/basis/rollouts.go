@@ -62,7 +62,10 @@ func (w Way) Hold(s step.Step) step.Step {
 // Wait says what a held step waits for, until when, and who can end that.
 func (w Way) Wait() string {
 	unknown := "waits until its place in the waves of " + cmp.Or(strings.Join(w.Permit.Rollouts, " and "), "its FleetRollout") + " is known, which takes a pass"
-	if w.Permit.Hash != w.Hash && w.Permit.Hash != "" {
+	if w.Permit.Hash == "" && w.Permit.Seq == 0 && len(w.Permit.Rollouts) > 0 && w.Permit.Wait != "" {
+		return w.Permit.Wait // nobody has recorded anything of it
+	}
+	if w.Permit.Hash != w.Hash {
 		return unknown
 	}
 	return cmp.Or(w.Permit.Wait, unknown)

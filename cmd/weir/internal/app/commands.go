@@ -89,6 +89,7 @@ func (p *passes) nudge(keys []reconciler.ScopeKey) {
 func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	records := p.app.book.Read()
 	p.app.reportLoss(records.Lost)
+	kept := peers{p.app}.kept() // it asks a clock, so not under the lock
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.scope = access.Scope
@@ -114,7 +115,6 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(records), p.app.clock.Moment())
 	b = batches[0]
 	l.permits = map[string][]rollout.Permit{}
-	kept := peers{p.app}.kept()
 	governors := map[string]*rollout.Governor{}
 	ledgers := map[string]*rollout.Record{}
 	for i := range b.Targets {
