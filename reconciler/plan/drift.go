@@ -20,7 +20,8 @@ func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuse
 	}
 	for i := range in.Set.Pools {
 		key := basis.SettledKey(in.Policy.Target, in.Set.Pools[i].Key.String())
-		if statuses[i].Converged && !p.behind[in.Set.Pools[i].Key.String()] && !p.undone[in.Set.Pools[i].Key.String()] {
+		stands := statuses[i].Converged || statuses[i].Ready().Reason == ReasonHeld
+		if stands && !p.behind[in.Set.Pools[i].Key.String()] && !p.undone[in.Set.Pools[i].Key.String()] {
 			next[key] = basis.Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
 		} else if s, ok := old[key]; ok {
 			next[key] = s
