@@ -172,9 +172,10 @@ type Target struct {
 // Revision is what a source's commit means for its targets.
 type Revision struct {
 	Source, SHA string
-	// Touched are the targets whose render the commit changed, Removed those
+	// Touched are the targets whose render the commit changed, Faulty those that it leaves
+	// with a fault, so that it is not applied there. Removed are those
 	// that a path with wildcards gave before the commit and gives no more.
-	Touched, Removed []string
+	Touched, Faulty, Removed []string
 }
 
 // Composition is what one pass takes.
@@ -323,9 +324,12 @@ func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 		for _, it := range items {
 			if it.target.Source == name && (it.desired.Touched || !it.since.IsZero() && it.render.revision != sha) {
 				r.Touched = append(r.Touched, it.name)
+			} else if it.target.Source == name && (it.desired.Policy.Held != nil || it.desired.Diagnostics.HasErrors()) {
+				r.Faulty = append(r.Faulty, it.name)
 			}
 		}
 		slices.Sort(r.Touched)
+		slices.Sort(r.Faulty)
 		if roll := f.rosters[name]; roll != nil {
 			r.Removed = roll.removed
 		}

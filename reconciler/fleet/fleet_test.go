@@ -131,6 +131,18 @@ func TestOnlyWhatACommitChangesIsRenderedAgain(t *testing.T) {
 		t.Errorf("a second pass says the commit touches %v", c.Revisions[0].Touched)
 	}
 
+	// A commit that leaves a fault where it is has not been applied there either.
+	m = maps.Clone(m)
+	sound := m["o/two/pool.yaml"]
+	m["o/two/pool.yaml"] = "a: [\n"
+	h.compose(View{Snapshot: snap("broken", m)})
+	m = with(m, map[string]string{"README.md": "words"})
+	if c, _ = h.compose(View{Snapshot: snap("words", m)}); !cmp.Equal(c.Revisions[0].Faulty, []string{"two"}) || len(c.Revisions[0].Touched) > 0 {
+		t.Errorf("a commit that mends nothing: %+v", c.Revisions[0])
+	}
+	m["o/two/pool.yaml"] = sound
+	h.compose(View{Snapshot: snap("mended", m)})
+
 	// A directory that appears is a target of its own.
 	m = maps.Clone(m)
 	maps.Copy(m, pools("o/three"))

@@ -60,9 +60,13 @@ func TestACommitTouchesWhatItBreaks(t *testing.T) {
 					t.Errorf("%s: %v, touched %t", tc.atTarget, d.Diagnostics, d.Touched)
 				}
 			}
-			// A commit beside it is not at fault; the one that mends it is its own.
-			if r, _ := revision("r3", with(tc.after, tree.Map{"LICENSE": "words"})); len(r.Touched)+len(r.Removed) > 0 {
-				t.Errorf("a commit beside it touches %v, removes %v", r.Touched, r.Removed)
+			// A commit beside it leaves the fault where it is; the one that mends it is its own.
+			var faulty []string
+			if tc.diagnostic != "" {
+				faulty = tc.touched
+			}
+			if r, _ := revision("r3", with(tc.after, tree.Map{"LICENSE": "words"})); !slices.Equal(r.Faulty, faulty) || len(r.Touched)+len(r.Removed) > 0 {
+				t.Errorf("a commit beside it touches %v, removes %v, leaves a fault in %v", r.Touched, r.Removed, r.Faulty)
 			}
 			if r, got := revision("r4", tc.before); tc.diagnostic == "duplicate-target" && tc.touched[0] == "t-x" && (!cmp.Equal(r.Touched, tc.touched) || got["t-x"].Set == nil) {
 				t.Errorf("the commit that mends it touches %v", r.Touched)

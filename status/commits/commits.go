@@ -76,8 +76,9 @@ type Options struct {
 type Revision struct {
 	Source string
 	SHA    string
-	// Touched names the targets whose render the commit changed; on the first
-	// revision after a start, all of the source's. Removed names those that the
+	// Touched names the targets whose render the commit changed, and those that it leaves
+	// with a fault: a success would be read as if it were applied there. On the first
+	// revision after a start it names all of the source's. Removed names those that the
 	// commit took away: what they have in AWS stays there.
 	Touched, Removed []string
 	// Err is why the commit as a whole cannot be rendered.

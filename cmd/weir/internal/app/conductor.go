@@ -177,7 +177,7 @@ func (g conductor) announce(c *fleet.Composition) {
 			continue
 		}
 		g.begun[r.Source] = r.SHA
-		g.commits.Begin(commits.Revision{Source: r.Source, SHA: r.SHA, Touched: r.Touched, Removed: r.Removed})
+		g.commits.Begin(commits.Revision{Source: r.Source, SHA: r.SHA, Touched: slices.Concat(r.Touched, r.Faulty), Removed: r.Removed})
 	}
 }
 
