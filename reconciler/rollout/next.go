@@ -296,6 +296,22 @@ func (g *Governor) Of(p Pool) (Permit, bool) {
 	return Permit{ID: p.ID, Rollouts: all, Wait: "waits until its place in the waves of " + cmp.Or(strings.Join(all, " and "), "its FleetRollout") + " is known, which takes a pass"}, true
 }
 
+// Permits are those of the pools of a target that are governed; nil for none.
+func (g *Governor) Permits(target string, pools []intent.Pool) map[string]Permit {
+	if g.Idle() {
+		return nil
+	}
+	out := map[string]Permit{}
+	for i := range pools {
+		key := pools[i].Key
+		p := Pool{ID: ID{Target: target, Pool: key.String()}, Namespace: key.Namespace, Labels: pools[i].Labels}
+		if permit, governed := g.Of(p); governed {
+			out[p.Pool] = permit
+		}
+	}
+	return out
+}
+
 // Concerns reports whether a FleetRollout may govern pools of a target.
 func (s Spec) Concerns(target string) bool {
 	return len(s.Selector.Targets) == 0 || slices.ContainsFunc(s.Selector.Targets, func(pattern string) bool { return fits(pattern, target) })

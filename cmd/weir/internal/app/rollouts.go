@@ -282,21 +282,7 @@ func (p *passes) permits(d *reconciler.Desired, by map[string]*rollout.Governor)
 		g = rollout.NewGovernor(record, p.memory.specs[d.Source].specs)
 		by[d.Source] = g
 	}
-	if g.Idle() {
-		return nil
-	}
-	var out map[string]rollout.Permit
-	for i := range d.Set.Pools {
-		pool := &d.Set.Pools[i]
-		id := rollout.ID{Target: d.Policy.Target, Pool: pool.Key.String()}
-		if permit, governed := g.Of(rollout.Pool{ID: id, Namespace: pool.Key.Namespace, Labels: pool.Labels}); governed {
-			if out == nil {
-				out = map[string]rollout.Permit{}
-			}
-			out[pool.Key.String()] = permit
-		}
-	}
-	return out
+	return g.Permits(d.Policy.Target, d.Set.Pools)
 }
 
 // errWithdrawn keeps a write back that a permit allowed which is withdrawn since.

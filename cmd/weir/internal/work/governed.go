@@ -31,22 +31,12 @@ func (w *Work) governed(d *reconciler.Desired) map[string]rollout.Permit {
 			}
 		}
 	}
-	governor := rollout.NewGovernor(record, specs)
-	if governor.Idle() {
-		return nil
-	}
-	out := map[string]rollout.Permit{}
-	for i := range d.Set.Pools {
-		pool := &d.Set.Pools[i]
-		id := rollout.ID{Target: d.Policy.Target, Pool: pool.Key.String()}
-		permit, is := governor.Of(rollout.Pool{ID: id, Namespace: pool.Key.Namespace, Labels: pool.Labels})
-		if !is {
-			continue
-		}
+	out := rollout.NewGovernor(record, specs).Permits(d.Policy.Target, d.Set.Pools)
+	for pool, permit := range out {
 		if permit.Hash == "" {
 			permit.Wait = "waits for a daemon (weir run), which conducts the waves of " + strings.Join(permit.Rollouts, " and ")
+			out[pool] = permit
 		}
-		out[pool.Key.String()] = permit
 	}
 	return out
 }
