@@ -75,6 +75,16 @@ func reference(self string, list []coord.Alive) (like coord.Member) {
 	return like
 }
 
+// Differing returns the living members that work by another configuration than self, whatever the engine says of self: it hears of a reload a moment later.
+func Differing(self coord.Member, list []coord.Alive) (out []Member) {
+	for _, a := range list {
+		if d := differs(self, a.Member); a.Member.Name != self.Name && len(d) > 0 {
+			out = append(out, Member{Name: a.Member.Name, Differs: d})
+		}
+	}
+	return out
+}
+
 // differs returns the sections that two configurations have in different ways. Another version may have other sections, and defaults.
 func differs(a, b coord.Member) (sections []string) {
 	if a.Config == "" || b.Config == "" || a.Version != b.Version || a.Config == b.Config {

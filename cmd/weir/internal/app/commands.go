@@ -89,7 +89,7 @@ func (p *passes) nudge(keys []reconciler.ScopeKey) {
 func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	records := p.app.book.Read()
 	p.app.reportLoss(records.Lost)
-	kept := peers{p.app}.kept() // it asks a clock, so not under the lock
+	kept := peers{p.app}.kept()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.scope = access.Scope
@@ -211,13 +211,24 @@ func (a *App) reportLoss(lost *state.Loss) {
 	a.metrics.StateLost(lost != nil)
 }
 
+// moved reports whether a report is of another account or region than its target is in now:
+// of a pass that ended after a reload, or of a member that has not reloaded yet. The caller
+// holds mu.
+func (p *passes) moved(r *plan.Report) bool {
+	keys := p.memory.scopesOf(r.Target)
+	return len(keys) > 0 && !slices.ContainsFunc(keys, func(key reconciler.ScopeKey) bool {
+		account := p.app.accounts.Probably(key)
+		return key.Region == "" || key.Region == r.Region && (account == r.Account || account == "" || r.Account == "")
+	})
+}
+
 // noted takes in a report: for targets that wait for this one, and for what holds until
-// it has converged. It reports false where there is no such target any more, or nothing
+// it has converged. It reports false where there is no such target there any more, or nothing
 // to report of it yet. Own says that this daemon made the pass.
 func (p *passes) noted(r *plan.Report, own bool) bool {
 	p.mu.Lock()
 	m := &p.memory
-	if _, known := m.conditions[r.Target]; !known || m.blank[r.Target] && r.Plan == nil {
+	if _, known := m.conditions[r.Target]; !known || m.blank[r.Target] && r.Plan == nil || p.moved(r) {
 		p.mu.Unlock()
 		return false
 	}

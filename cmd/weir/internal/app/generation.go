@@ -30,6 +30,7 @@ import (
 type generation struct {
 	app       *App
 	config    *config.Config
+	common    string               // config.Common, which passes compare with the other members'
 	followers map[string]*follower // by source
 	fleet     *fleet.Fleet
 	// forges take commit statuses, by source.
@@ -93,7 +94,7 @@ type follower struct {
 // nothing: a generation that was not opened can be dropped as it is.
 func (a *App) newGeneration(c *config.Config) (*generation, error) {
 	g := &generation{
-		app: a, config: c, followers: map[string]*follower{}, news: make(chan struct{}, 1), stops: map[part][]func(context.Context) error{}, begun: map[string]string{},
+		app: a, config: c, common: c.Common(), followers: map[string]*follower{}, news: make(chan struct{}, 1), stops: map[part][]func(context.Context) error{}, begun: map[string]string{},
 	}
 	for _, s := range c.Sources {
 		f, err := g.newFollower(s)

@@ -43,6 +43,8 @@ type world struct {
 	// daemons log to; nil for nowhere. Both are set before a daemon starts.
 	before func(body string)
 	log    *slog.Logger
+	// signed is before with the region for which the request is signed.
+	signed func(region, body string)
 	// message is that of the commits of pull requests.
 	message string
 	// ahead is by how much AWS's clock is ahead of this machine's.
@@ -62,13 +64,18 @@ func newWorld(t testing.TB, o awsemu.Options) *world {
 	}
 	w := &world{t: t, repo: sourcetest.New(t), aws: emu, dir: t.TempDir(), forge: newFakeForge(t)}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if w.before != nil {
+		if w.before != nil || w.signed != nil {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			w.before(string(body))
+			if w.before != nil {
+				w.before(string(body))
+			}
+			if part := strings.Split(r.Header.Get("Authorization"), "/"); w.signed != nil && len(part) > 2 {
+				w.signed(part[2], string(body))
+			}
 		}
 		rw.Header().Set("Date", time.Now().Add(time.Duration(w.ahead.Load())).UTC().Format(http.TimeFormat))
 		emu.ServeHTTP(rw, r)

@@ -74,6 +74,14 @@ func (f *follower) At() string {
 	return f.view.Snapshot.Revision
 }
 
+// isAt reports whether the source was read at a commit, and nothing was wrong since: it was if a reload took the commit over, or if this daemon could not
+// read the repository while it led.
+func (f *follower) isAt(commit string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view.Err == nil && f.view.Snapshot.Revision == commit
+}
+
 // nudgeSources makes every source look at its repository, and at its pull requests.
 func (g *generation) nudgeSources() {
 	for name, f := range g.followers {

@@ -108,23 +108,24 @@ func (a peers) moved(self string) func(coord.Event) {
 }
 
 // describe tells the others by which configuration this member works.
-func (a peers) describe(ctx context.Context, c *config.Config) {
+func (a peers) describe(ctx context.Context) {
 	if a.crew == nil {
 		return
 	}
-	if err := a.crew.Keeper().Describe(ctx, c.Common()); err != nil {
+	if err := a.crew.Keeper().Describe(ctx, a.gen.Load().common); err != nil {
 		a.log.Warn("coordination: the others hear of the new configuration with the next renewal of the lease", "error", err)
 	}
 }
 
 // kept says why nothing is deleted while another member would perhaps not delete it: who works by an earlier configuration than others, or by one with
-// another path, must not end machines by it. Empty where all that are alive have the same.
+// another path, must not end machines by it. Empty where all that are alive have the same. The first pass after a reload already goes by the new one,
+// which the engine does not know yet.
 func (a peers) kept() string {
-	if a.dispatcher == nil {
+	if a.crew == nil {
 		return ""
 	}
-	v := a.dispatcher.View()
-	for _, m := range v.Different() {
+	now, g := a.crew.Mirror().Snapshot(), a.gen.Load()
+	for _, m := range members.Differing(coord.Member{Name: a.crew.Name(), Version: a.o.Version, Config: g.common}, now.Alive) {
 		for _, section := range []string{"sources", "targets", "limits", "aws"} {
 			if slices.Contains(m.Differs, section) {
 				return "the configuration of the member " + m.Name + " differs in " + section

@@ -119,8 +119,9 @@ type owned struct {
 
 // Report implements reconciler.Reporter.
 func (o owned) Report(ctx context.Context, r *plan.Report) {
-	o.reporter.Report(ctx, r)
-	o.publish(o.lease, r)
+	if o.hand(ctx, r) {
+		o.publish(o.lease, r)
+	}
 }
 
 // held is where the owner of a source writes its statuses; nil for others.
@@ -259,7 +260,7 @@ func (g *generation) follow(ctx context.Context, f *follower) error {
 			seq = head.Seq
 			g.app.wake() // even for the commit that this member is at
 		}
-		if known && !f.leads() && head.Commit != f.At() {
+		if known && !f.leads() && !f.isAt(head.Commit) {
 			s, err := f.git.Latest(ctx)
 			switch {
 			case ctx.Err() != nil:
@@ -279,7 +280,7 @@ func (g *generation) follow(ctx context.Context, f *follower) error {
 			return nil
 		case <-synced:
 		}
-		if head.Commit != f.At() && wait > 0 {
+		if !f.isAt(head.Commit) && wait > 0 {
 			select {
 			case <-ctx.Done():
 				return nil

@@ -72,7 +72,7 @@ func (a *App) reload(ctx context.Context) {
 	}
 	a.metrics.Reload(true)
 	a.showConfiguration(c)
-	peers{a}.describe(ctx, c)
+	peers{a}.describe(ctx)
 	a.board.Event(events.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets), "took", time.Since(began).Round(time.Millisecond))
 }

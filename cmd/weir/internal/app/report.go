@@ -25,13 +25,16 @@ type reporter struct {
 	log *passLog
 }
 
-// Report hands r on, if there still is such a target.
-func (r *reporter) Report(ctx context.Context, report *plan.Report) {
+// Report implements reconciler.Reporter.
+func (r *reporter) Report(ctx context.Context, report *plan.Report) { r.hand(ctx, report) }
+
+// hand hands a report on, if there still is such a target there; it reports whether there is.
+func (r *reporter) hand(ctx context.Context, report *plan.Report) bool {
 	a := r.app
 	a.passes.handing.Lock()
 	defer a.passes.handing.Unlock()
 	if !a.passes.noted(report, true) {
-		return
+		return false
 	}
 	a.board.Report(ctx, report)
 	a.metrics.Report(ctx, report)
@@ -49,6 +52,7 @@ func (r *reporter) Report(ctx context.Context, report *plan.Report) {
 	}
 	a.board.Due(report.Target, time.Now().Add(wait))
 	r.log.report(report)
+	return true
 }
 
 // passLog writes one line for a pass that did something or found something new,

@@ -30,6 +30,8 @@ type several struct {
 	// load reads the configuration again, that of the member whose name is reloads.
 	load    func() (*config.Config, error)
 	reloads string
+	// change is what changed makes of it.
+	change func(*config.Config)
 	// poll is the time between two looks at Git; 0 for that of every test.
 	poll time.Duration
 	// hooks has members look at Git and at pull requests when a webhook says so.
@@ -41,28 +43,32 @@ func newSeveral(t testing.TB) *several {
 	t.Helper()
 	s := &several{world: newWorld(t, quickAWS()), store: coordtest.NewMemory()}
 	s.keys = []string{crew.SourceKey(transport.ID(s.repo.URL())), crew.ScopeKey("aws", "000000000000", "eu-west-1", s.url)}
-	// Nobody knows of an owner in an empty engine, so the first one would wait for a lease
-	// that somebody may have. These keys were released.
+	s.give(map[string]string{s.keys[0]: "a", s.keys[1]: "b"})
+	return s
+}
+
+// give has members own keys, as long as they live. Nobody knows of an owner in an empty engine,
+// so the first one would wait for a lease that somebody may have: these keys were released.
+func (s *several) give(owners map[string]string) {
+	s.t.Helper()
 	e := coord.New(s.store, coord.Options{})
-	m, err := e.Join(t.Context(), coord.Member{Name: "before"}, coord.TTL)
-	for _, key := range s.keys {
+	m, err := e.Join(s.t.Context(), coord.Member{Name: "before"}, coord.TTL)
+	for key, name := range owners {
+		var o coord.Owner
 		if err == nil {
-			var o coord.Owner
-			if o, err = m.Take(t.Context(), key, coord.Owner{}); err == nil {
-				err = m.Release(t.Context(), o)
-			}
+			o, err = m.Take(s.t.Context(), key, coord.Owner{})
 		}
-	}
-	for key, name := range map[string]string{s.keys[0]: "a", s.keys[1]: "b"} {
+		if err == nil {
+			err = m.Release(s.t.Context(), o)
+		}
 		op := coord.Op{Key: "coord/pin/" + key, Value: []byte(`{"member":"` + name + `"}`), If: coord.Any}
 		if err == nil {
-			_, err = m.Write(t.Context(), coord.Write{Ops: []coord.Op{op}})
+			_, err = m.Write(s.t.Context(), coord.Write{Ops: []coord.Op{op}})
 		}
 	}
-	if err = errors.Join(err, m.Leave(t.Context())); err != nil {
-		t.Fatal(err)
+	if err = errors.Join(err, m.Leave(s.t.Context())); err != nil {
+		s.t.Fatal(err)
 	}
-	return s
 }
 
 // member is one of them.

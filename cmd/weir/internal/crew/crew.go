@@ -97,7 +97,7 @@ func Name() string {
 func Open(ctx context.Context, o Options) (*Crew, error) {
 	c := &Crew{o: o, mirror: coord.NewMirror(o.Engine, state.LogPrefix), uses: map[*coord.Lease]*use{}, began: make(chan struct{}), asks: map[string]bool{}, reports: map[string]readReport{}}
 	c.out.due = make(chan struct{}, 1)
-	c.out.last = map[string][]byte{}
+	c.out.last = map[string]published{}
 	c.out.waiting = map[string]sending{}
 	c.out.pulls = map[pullKey]waitingPull{}
 	c.keeper = coord.NewKeeper(coord.KeeperOptions{Engine: o.Engine, Mirror: c.mirror, Member: o.Member, Scopes: o.Scopes, Run: c.work, Tell: o.Tell, Random: o.Random})
@@ -242,6 +242,9 @@ func (c *Crew) While(ctx context.Context, key string, run func(context.Context, 
 		}
 	}
 }
+
+// Name is this member's.
+func (c *Crew) Name() string { return c.o.Member.Name }
 
 // Keeper is the member's, to show or move its keys.
 func (c *Crew) Keeper() *coord.Keeper { return c.keeper }

@@ -82,6 +82,52 @@ func TestAReportOutlastsAnEngineThatIsAway(t *testing.T) {
 	})
 }
 
+// Whatever becomes of the record that an owner wrote of a target, its next report puts it right, though that says nothing new: a member that has not the
+// target any more drops the record, and one that had it wrote its last report late.
+func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		a, _ := joined(t, memory, "a", "scope/k")
+		b, _ := joined(t, memory, "b", "scope/other")
+		time.Sleep(30 * time.Second)
+		publish := func(c *Crew, key, text string) {
+			t.Helper()
+			l := c.Lease(key)
+			if l == nil {
+				t.Fatalf("%s is not owned", key)
+			}
+			c.Publish(l, "prod", false, []byte(text), func() ([]byte, error) { return []byte(text), nil })
+			time.Sleep(5 * time.Second)
+		}
+		shown := func(c *Crew) (last string) {
+			for _, r := range c.recorded(c.mirror.Snapshot(), "prod") {
+				last = string(r.data)
+			}
+			return last
+		}
+		publish(a, "scope/k", "converged")
+		version := b.mirror.Snapshot().Get(reportKey("prod") + "0").Version
+		publish(a, "scope/k", "converged")
+		if now := b.mirror.Snapshot().Get(reportKey("prod") + "0").Version; now != version {
+			t.Error("what is no news is written")
+		}
+		publish(b, "scope/other", "was in another region")
+		publish(a, "scope/k", "converged")
+		if got := shown(b); got != "converged" {
+			t.Errorf("after a late report of another member the record says %q", got)
+		}
+		b.Drop(t.Context(), "prod")
+		time.Sleep(5 * time.Second)
+		if got := shown(a); got != "" {
+			t.Fatalf("the record is there: %q", got)
+		}
+		publish(a, "scope/k", "converged")
+		if got := shown(b); got != "converged" {
+			t.Errorf("after another member dropped the record it says %q", got)
+		}
+	})
+}
+
 // An attempt under way when a member hands a key over goes on as long as the lease, but none begins.
 func TestAnAttemptUnderWayIsNotCutByAHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,10 +21,15 @@ type outbox struct {
 	waiting map[string]sending
 	asks    []Ask
 	gone    []string
-	// last is the last published report of a target, in the form of Report.Same.
-	last  map[string][]byte
-	pulls map[pullKey]waitingPull
-	due   chan struct{}
+	last    map[string]published // of each target
+	pulls   map[pullKey]waitingPull
+	due     chan struct{}
+}
+
+// published is a report in the form of Report.Same, and the version of its record.
+type published struct {
+	same    []byte
+	version int64
 }
 
 // sending are a target's waiting reports, in order.
@@ -99,12 +104,14 @@ func trim(list []numbered) []numbered {
 // partSize leaves room for the first byte of a part, which says how many there are.
 const partSize = coord.MaxValue - 1024
 
-// Publish tells the others a report, if it is news to them, without waiting. same stands for its content, data makes its record, and did says that
+// Publish tells the others a report, if it is news to them, without waiting. It is, too, where the record is not this member's any more: one that
+// gave up the target, as by a reload, wrote its last report late, or dropped the record. same stands for its content, data makes its record, and did says that
 // the pass did something.
 func (c *Crew) Publish(l *coord.Lease, target string, did bool, same []byte, data func() ([]byte, error)) {
+	now := c.mirror.Snapshot().Get(reportKey(target) + "0").Version
 	c.out.mu.Lock()
-	waits := c.out.waiting[target]
-	if len(waits.made) == 0 && !did && bytes.Equal(c.out.last[target], same) {
+	waits, last := c.out.waiting[target], c.out.last[target]
+	if len(waits.made) == 0 && !did && bytes.Equal(last.same, same) && last.version == now {
 		c.out.mu.Unlock()
 		return
 	}
@@ -214,7 +221,8 @@ func (c *Crew) send(ctx context.Context, target string) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
-	if _, err := s.lease.Write(ctx, ops...); err != nil {
+	version, err := s.lease.Write(ctx, ops...)
+	if err != nil {
 		c.o.Logger.Warn("cannot publish a report: other members show the one before", "target", target, "error", err)
 		if errors.Is(err, coord.ErrLost) {
 			return true
@@ -224,7 +232,7 @@ func (c *Crew) send(ctx context.Context, target string) bool {
 	}
 	_ = c.mirror.Sync(ctx) // the next one comes after this one
 	c.out.mu.Lock()
-	c.out.last[target] = s.same
+	c.out.last[target] = published{s.same, version}
 	c.out.mu.Unlock()
 	return true
 }
