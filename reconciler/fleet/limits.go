@@ -38,7 +38,7 @@ const (
 )
 
 // idle is how much of what renders share may be held by none of them any more.
-const idle = 4 << 20
+const idle = 1 << 20
 
 // budget is what there may be of renders, and what there is.
 type budget struct {
