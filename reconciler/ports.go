@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/disruption"
 	"github.com/weir-gitops/weir/reconciler/drain"
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -60,6 +61,8 @@ type Workload interface {
 	Nodes(ctx context.Context) ([]workload.Node, error)
 	// Version is the Kubernetes version of the API server.
 	Version(ctx context.Context) (string, error)
+	// Its budgets and their pods are asked for where a rollout is due.
+	disruption.Cluster
 }
 
 // Ancestry says how commits that AWS names stand to one that is followed.

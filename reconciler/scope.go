@@ -73,6 +73,8 @@ type Scope struct {
 	keepers map[string]tokenKeeper
 	// drainers drain machines, by target; only passes use them.
 	drainers map[string]*drain.Drainer
+	// disruptions are the answers about disruption budgets, by cluster; only passes use them.
+	disruptions map[Workload]*budgetAnswer
 	// left are the turns that the last pass did not come to, by poolKey. Passes alone
 	// use it.
 	left map[string]bool
@@ -151,7 +153,9 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		return reports, err
 	}
 	s.nameImages(ctx, plans)
+	budgets := s.budgets(ctx, targets, inputs, plans)
 	s.preflight(ctx, targets, inputs, plans)
+	budgets()
 	s.keepRefreshes(plans, targets, &state, began)
 	s.retried(inputs, plans)
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)

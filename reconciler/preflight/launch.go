@@ -102,7 +102,7 @@ func (l *launch) take(p *plan.Plan, in basis.Input) bool {
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if s.Pool != key && !slices.Contains(s.Pools, key) || s.Do == nil || s.Mends() || waitsLong(s.Held) {
+		if s.Pool != key && !slices.Contains(s.Pools, key) || s.Do == nil || s.Mends() || s.Held.Stays() {
 			continue
 		}
 		l.step(s, in)
@@ -115,12 +115,6 @@ func (l *launch) take(p *plan.Plan, in basis.Input) bool {
 	}
 	l.types = typesOf(l.pool, l.data)
 	return l.configures || l.places || len(l.attaches) > 0 || l.more > 0 || l.addresses > 0
-}
-
-// waitsLong holds steps that are not about to run: nobody waits for findings about them,
-// and they may stay in each plan for months.
-func waitsLong(h step.Hold) bool {
-	return slices.Contains([]step.Hold{step.HeldPaused, step.HeldSuspended, step.HeldConflict, step.HeldStopped, step.HeldControlPlane}, h)
 }
 
 // step reads one step.

@@ -143,6 +143,12 @@ func (h Hold) Passes() bool {
 	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting}, h)
 }
 
+// Stays reports whether a hold may last for months: nobody waits for findings about steps
+// that are not about to run, and they would be asked for in each pass.
+func (h Hold) Stays() bool {
+	return slices.Contains([]Hold{HeldPaused, HeldSuspended, HeldConflict, HeldStopped, HeldControlPlane}, h)
+}
+
 // HeldControlPlane holds what a control plane has to be ready for: a cluster that is
 // still being made, or one whose API servers are older than the kubelets that Git
 // wants. It passes without anything being done about the pool, so it is no fault.

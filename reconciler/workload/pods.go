@@ -28,8 +28,11 @@ type Pod struct {
 	// Owner is the kind of what controls it, such as DaemonSet; empty for nothing.
 	Owner  string
 	Labels map[string]string
-	// Mirror says that a kubelet runs it from a file, Finished that it has ended.
-	Mirror, Finished bool
+	// Mirror says that a kubelet runs it from a file, Finished that it has ended, Pending
+	// that it has not begun.
+	Mirror, Finished, Pending bool
+	// Ready says that the condition Ready is True.
+	Ready bool
 	// GoneBy is when it is to be gone, the time that it has to end included; zero where
 	// nobody has deleted it.
 	GoneBy time.Time
@@ -40,7 +43,10 @@ func (p Pod) String() string { return p.Namespace + "/" + p.Name }
 
 func podOf(o *corev1.Pod) Pod {
 	p := Pod{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Node: o.Spec.NodeName, Labels: o.Labels,
-		Finished: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed}
+		Finished: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed, Pending: o.Status.Phase == corev1.PodPending}
+	for _, c := range o.Status.Conditions {
+		p.Ready = p.Ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}
 	_, p.Mirror = o.Annotations[mirrored]
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
 		p.Owner = owner.Kind

@@ -32,6 +32,8 @@ var lookupRules = []rule{
 
 var planRules = []rule{
 	{"adopted-instances", "i", "machines of a group that was adopted run versions that weir did not make", "Nothing is to be done: they are replaced when the pool's launch configuration changes."},
+	{"budget-blocks", "w", "a disruption budget lets none of its pods go, and such pods run on machines that a rollout replaces", "Let the budget allow a disruption, or run more of its pods, before the rollout begins. The message says what happens otherwise."},
+	{"budgets-unasked", "i", "it is not known of all disruption budgets whether they let pods go from the machines that a rollout replaces", "Nothing has to be done where the rollout may begin all the same. The kubeconfig's user needs list on poddisruptionbudgets and pods; the plan of a pull request never reads the cluster."},
 	{"capacity-short", "w", "a plan wants more machines than a quota of the account or the free addresses of subnets leave room for", "Ask for a larger quota, name further subnets, or make the pool smaller, as the message says; AWS launches what it can."},
 	{"conflict", "e", "a resource of the wanted name exists and is not this weir's", "Rename the pool. A resource that no weir owns can be adopted, or removed. A resource that another weir applies stays its own: weir plan --config FILE --path DIR plans a work tree as that one would."},
 	{"contested-name", "e", "several targets want the same resource", "Give the pools, or the AWSLaunchConfigTemplate that they name, different names, or put them in different accounts or regions."},

@@ -23,6 +23,8 @@ type Pod struct {
 	Stuck bool
 	// Grace is how many seconds it has to end, 30 for 0.
 	Grace int
+	// Unready pods do not have the condition Ready.
+	Unready bool
 }
 
 // AddPod adds or replaces a pod, which gets a uid of its own.
@@ -50,7 +52,8 @@ func (s *Server) AddPod(p Pod) {
 	s.ignore[key] = p.Stuck
 	s.pods[key] = object{
 		"metadata": object{"namespace": p.Namespace, "name": p.Name, "uid": fmt.Sprintf("pod-%d", s.uid), "labels": labels, "annotations": annotations, "ownerReferences": owners},
-		"spec":     object{"nodeName": p.Node, "terminationGracePeriodSeconds": p.Grace}, "status": object{"phase": p.Phase},
+		"spec":     object{"nodeName": p.Node, "terminationGracePeriodSeconds": p.Grace},
+		"status":   object{"phase": p.Phase, "conditions": []any{object{"type": "Ready", "status": map[bool]string{true: "True", false: "False"}[p.Phase == "Running" && !p.Unready]}}},
 	}
 }
 
@@ -102,6 +105,13 @@ func (s *Server) AddBudget(namespace, name, key, value string, allowed int) {
 	}
 }
 
+// EditBudget changes members of a budget, by namespace/name, as a merge patch does.
+func (s *Server) EditBudget(key string, patch map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	merge(s.budgets[key], patch)
+}
+
 func member(o object, path ...string) any {
 	for _, p := range path[:len(path)-1] {
 		o, _ = o[p].(object)
@@ -123,6 +133,9 @@ func (s *Server) workloads(parts []string, r *http.Request, body []byte) (int, o
 	case len(parts) == 1 && parts[0] == "pods" && r.Method == http.MethodGet:
 		s.endPods()
 		return s.list("Pod", s.pods, everywhere, r)
+	case len(parts) == 3 && parts[0] == "namespaces" && parts[2] == "pods" && r.Method == http.MethodGet:
+		s.endPods()
+		return s.list("Pod", s.pods, parts[1], r)
 	case len(parts) == 5 && parts[0] == "namespaces" && parts[2] == "pods" && parts[4] == "eviction" && r.Method == http.MethodPost:
 		s.endPods()
 		return s.evict(parts[1]+"/"+parts[3], parts[3], body)

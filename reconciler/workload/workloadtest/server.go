@@ -20,6 +20,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Token is the bearer token that the server takes.
@@ -435,13 +437,15 @@ func (s *Server) list(kind string, from map[string]object, namespace string, r *
 }
 
 func selected(o object, selector string) bool {
-	m, _ := o["metadata"].(object)
-	labels, _ := m["labels"].(object)
-	for term := range strings.SplitSeq(selector, ",") {
-		key, value, ok := strings.Cut(term, "=")
-		if ok && labels[key] != value {
-			return false
-		}
+	wanted, err := labels.Parse(selector)
+	if err != nil {
+		return false
 	}
-	return true
+	m, _ := o["metadata"].(object)
+	have, _ := m["labels"].(object)
+	set := labels.Set{}
+	for k, v := range have {
+		set[k], _ = v.(string)
+	}
+	return wanted.Matches(set)
 }

@@ -1,0 +1,203 @@
+package disruption
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/reconciler/workload"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Codes of findings.
+const (
+	codeBlocks  = "budget-blocks"
+	codeUnasked = "budgets-unasked"
+)
+
+const (
+	// shownPods is how many pods of a budget a finding names, shownBudgets how many budgets
+	// are found for one pool.
+	shownPods    = 3
+	shownBudgets = 5
+)
+
+// rollout is a rollout that is due.
+type rollout struct {
+	pool *intent.Pool
+	// force says that EKS ends pods that budgets protect.
+	force bool
+}
+
+// rollouts are those of a plan that are about to begin, or wait for time, people or others.
+func rollouts(p *plan.Plan, in basis.Input) (out []rollout) {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		r := rollout{}
+		switch do := s.Do.(type) {
+		case step.StartRefresh:
+		case step.UpdateNodegroupVersion:
+			r.force = do.Force
+		default:
+			continue
+		}
+		at := slices.IndexFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == s.Pool })
+		if at < 0 || s.Stops || s.Held.Stays() {
+			continue
+		}
+		r.pool = &in.Set.Pools[at]
+		if !slices.ContainsFunc(out, func(o rollout) bool { return o.pool == r.pool }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Due reports whether a plan has a rollout about which the cluster is worth asking.
+func Due(p *plan.Plan, in basis.Input) bool { return len(rollouts(p, in)) > 0 }
+
+// Of says which of the budgets get in the way of a plan's rollouts. The input has the state
+// and the nodes that the plan was made with; a nil answer is for a cluster that this plan
+// does not ask.
+func Of(p *plan.Plan, in basis.Input, a *Answer) (found diag.List) {
+	due := rollouts(p, in)
+	if len(due) == 0 {
+		return nil
+	}
+	switch {
+	case a == nil:
+		return diag.List{unasked("this plan does not read the workload cluster")}
+	case in.Nodes == nil:
+		return diag.List{unasked("the nodes of the cluster were not read")}
+	case in.Nodes.Err != nil:
+		return diag.List{unasked("the nodes of the cluster could not be read: " + in.Nodes.Err.Error())}
+	}
+	for _, r := range due {
+		found = append(found, r.blocked(in, a.Blocked)...)
+	}
+	switch {
+	case a.Err != nil:
+		found = append(found, unasked(a.Err.Error()))
+	case a.Unread > 0:
+		found = append(found, unasked(fmt.Sprintf("%d more budgets let no pod go, and their pods were not read", a.Unread)))
+	}
+	return found
+}
+
+func unasked(why string) diag.Diagnostic {
+	return diag.Diagnostic{Severity: diag.Info, Code: codeUnasked, Summary: "it is not known of all disruption budgets whether they let pods go: " + why, Detail: diag.Hint(codeUnasked)}
+}
+
+// blocked are the findings about one pool.
+func (r rollout) blocked(in basis.Input, blocked []Blocked) (found diag.List) {
+	nodes := map[string]bool{}
+	for _, i := range in.InstancesOf(r.pool) {
+		if n, joined := in.Nodes.ByInstance[i.ID]; joined {
+			nodes[n.Name] = true
+		}
+	}
+	more := 0
+	for _, b := range blocked {
+		var here []string
+		for _, p := range b.Pods {
+			if nodes[p.Node] {
+				here = append(here, strings.TrimPrefix(p.String(), b.Budget.Namespace+"/"))
+			}
+		}
+		if len(here) == 0 {
+			continue
+		}
+		if len(found) == shownBudgets {
+			more++
+			continue
+		}
+		follows, advice := r.follows(in)
+		found = append(found, diag.Diagnostic{
+			Severity: diag.Warning, Code: codeBlocks, Object: r.pool.MachinePool.String(), Detail: advice,
+			Summary: "the disruption budget " + b.Budget.String() + " " + why(b.Budget) + ", and " + names(here) + " on the machines of the pool: " + follows,
+		})
+	}
+	if more > 0 {
+		found[len(found)-1].Summary += fmt.Sprintf("; %d more budgets keep pods there", more)
+	}
+	return found
+}
+
+// names is the subject of a sentence about pods.
+func names(pods []string) string {
+	slices.Sort(pods)
+	shown := strings.Join(pods[:min(len(pods), shownPods)], ", ")
+	switch left := len(pods) - shownPods; {
+	case len(pods) == 1:
+		return "its pod " + shown + " is"
+	case left > 0:
+		return "its pods " + shown + " and " + strconv.Itoa(left) + " more are"
+	}
+	return "its pods " + shown + " are"
+}
+
+// why says in figures why a budget lets no pod go.
+func why(b workload.DisruptionBudget) string {
+	switch {
+	case b.Why != "":
+		return "lets none of its pods go, as the cluster cannot count them (" + b.Why + ")"
+	case !b.Counted:
+		return "lets none of its pods go before the cluster has counted them"
+	case b.Needed >= b.Expected:
+		return fmt.Sprintf("never lets one of its pods go, as it wants all %d healthy", b.Expected)
+	}
+	return fmt.Sprintf("lets none of its pods go now, as it wants %d healthy and %d of %d are", b.Needed, b.Healthy, b.Expected)
+}
+
+const mendBudget = "let the budget allow a disruption (kubectl get poddisruptionbudgets -A shows them), or run more of its pods, before the rollout begins"
+
+// follows says what becomes of the machines and pods, and what to do about it.
+func (r rollout) follows(in basis.Input) (what, advice string) {
+	g := r.pool.Group
+	switch {
+	case g == nil && r.force:
+		return "EKS ends them all the same, as the pool forces its updates", mendBudget
+	case g == nil:
+		return "EKS gives the update up with PodEvictionFailure when a machine has not drained for 15 minutes", mendBudget
+	case g.Drainer != nil:
+		t := duration(g.Drainer.Timeout)
+		if g.Drainer.Abandon {
+			return "weir's drainer waits up to " + t + " for each such machine, which then keeps running beside the group", mendBudget
+		}
+		return "weir's drainer waits up to " + t + " for each such machine, which then ends with them", mendBudget
+	}
+	if hook := terminating(in, r.pool); hook != "" {
+		return "what becomes of them is decided by whoever answers the lifecycle hook " + hook, mendBudget
+	}
+	return "nothing asks the budget, and the pods end with their machines", "write spec.drainer in the pool's PoolOptions, so that weir evicts pods as budgets let it"
+}
+
+// terminating is the name of a lifecycle hook that machines of a group wait for before they
+// end, "" where none is known: AWS is asked only for hooks of groups that declare some.
+func terminating(in basis.Input, pool *intent.Pool) string {
+	for _, list := range [][]intent.LifecycleHook{pool.Group.LifecycleHooks, in.State.Hooks[pool.Group.Name].Hooks} {
+		for _, h := range list {
+			if h.LifecycleTransition == intent.Terminating {
+				return h.Name
+			}
+		}
+	}
+	return ""
+}
+
+// duration prints seconds such as 10m0s as 10m.
+func duration(seconds int32) string {
+	text := (time.Duration(seconds) * time.Second).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
