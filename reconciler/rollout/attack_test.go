@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -249,5 +250,39 @@ func TestFleetRolloutsThatWaitForEachOtherSaySo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestARecordIsTheSameWhileNothingIsNews: several daemons read a record as it is written, and
+// the one that conducts looks again when they do. A record that is another one by the time at
+// which somebody looked would be written as fast as an engine takes it.
+func TestARecordIsTheSameWhileNothingIsNews(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{
+		Waves: []intent.Wave{{Pools: 1}}, Gates: []intent.RolloutGate{{Name: "ready", NodesReady: &intent.NodesReadyGate{}}, {Name: "errors", Prometheus: &intent.PrometheusGate{}}},
+	}}, 2)
+	f.commit("c1", "new")
+	read := time.Now() // of this machine, as it is where an owner has not written it yet
+	f.answers = func(a Ask) Answer {
+		if a.Gate.NodesReady != nil {
+			return Answer{Verdict: Pass, What: "all are", At: read}
+		}
+		return Answer{Verdict: Unknown, What: "nobody answers", At: f.in.Now}
+	}
+	f.in.Now = read
+	f.next(0)
+	f.next(time.Second)
+	for range 5 {
+		text, err := json.Marshal(f.record)
+		var again Record
+		if err == nil {
+			err = json.Unmarshal(text, &again)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.record = again
+		if f.next(time.Second); f.record.Seq != again.Seq {
+			t.Fatalf("it is written again: %+v after %+v", f.record.Runs[0].Gates, again.Runs[0].Gates)
+		}
 	}
 }

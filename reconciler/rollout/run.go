@@ -156,13 +156,21 @@ func (n *next) advance(r *Run, all []Pool) {
 	}
 }
 
-// hear keeps the answers of gates: none that was read before the share began.
+// hear keeps the answers of gates: none that was read before the share began. What is
+// unknown is so since it was first said: who looks again has no other record by that.
 func (n *next) hear(r *Run) {
+	before := r.Gates
 	r.Gates = nil
 	for _, a := range r.questions() {
 		answer, is := n.in.Answers[a.Key()]
 		if !is || answer.At.Before(r.Since) {
 			answer = Answer{Verdict: Unknown, What: "it has not answered since the share began"}
+		}
+		answer.At = answer.At.UTC().Round(0) // as it is once it was written
+		for _, g := range before {
+			if same := g.Name == a.Gate.Name && g.Verdict == answer.Verdict && g.What == answer.What; same && g.Verdict == Unknown {
+				answer.At = g.At
+			}
 		}
 		r.Gates = append(r.Gates, Gate{Name: a.Gate.Name, Answer: answer})
 	}

@@ -69,7 +69,7 @@ func (g *generation) closeProviders() {
 // counts for as long as they may take for the next report, and once more.
 func (a *App) newGates() *gate.Asker {
 	return &gate.Asker{
-		Now: time.Now,
+		Now: a.clock.Earliest, // what owners report is by AWS's clock
 		Provider: func(name string) gate.Provider {
 			if p := a.gen.Load().providers[name]; p != nil {
 				return p

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -60,4 +61,17 @@ func TestGatesGoByThePresentConfiguration(t *testing.T) {
 	want("main", rollout.Pass)
 	reload(bad.URL)
 	want("main", rollout.Fail)
+}
+
+// TestGatesGoByTheClockOfAWS: on a machine whose clock is wrong, what owners reported just now
+// is neither old nor of a time to come.
+func TestGatesGoByTheClockOfAWS(t *testing.T) {
+	aws := time.Now().Add(-3 * time.Hour)
+	a := &App{clock: clock.By(func() time.Time { return aws })}
+	a.gen.Store(&generation{app: a, config: &config.Config{Interval: time.Minute}})
+	pool := rollout.Pool{ID: rollout.ID{Target: "prod", Pool: "default/web"}, Hash: "new", Machines: 1, New: 1, Facts: rollout.Facts{NodesFrom: rollout.FromNodes, Ready: 1, ReadAt: aws.Add(-time.Second)}}
+	q := rollout.Ask{Rollout: "fleet/nodes", Gate: intent.RolloutGate{Name: "ready", NodesReady: &intent.NodesReadyGate{Within: time.Minute}}, Pools: []rollout.Subject{{ID: pool.ID, Hash: "new"}}, Since: aws.Add(-time.Minute)}
+	if got := a.newGates().Answers(t.Context(), []rollout.Ask{q}, []rollout.Pool{pool})[q.Key()]; got.Verdict != rollout.Pass {
+		t.Errorf("%+v", got)
+	}
 }
