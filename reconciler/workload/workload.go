@@ -18,6 +18,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -42,6 +43,10 @@ const (
 	// images has a few MiB.
 	bodyLimit = 32 << 20
 )
+
+// Dial makes the connections of every Cluster that is opened after it was set.
+// Tests set it, to be the network themselves.
+var Dial = (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext
 
 // Cluster is a workload cluster. It is safe for concurrent use.
 type Cluster struct {
@@ -85,7 +90,7 @@ func (k *Kubeconfig) Open() (*Cluster, error) {
 		conf.Certificates = []tls.Certificate{pair}
 	}
 	t := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, ForceAttemptHTTP2: true,
+		Proxy: http.ProxyFromEnvironment, DialContext: Dial, TLSClientConfig: conf, ForceAttemptHTTP2: true,
 		MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: timeout,
 	}
 	if k.proxy != nil {

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -69,9 +70,17 @@ type Server struct {
 type object = map[string]any
 
 // New starts a server that ends with the test.
-func New(t testing.TB) *Server {
+func New(t testing.TB) *Server { return On(t, nil) }
+
+// On is New on a listener, nil for one of this machine.
+func On(t testing.TB, l net.Listener) *Server {
 	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, pods: map[string]object{}, budgets: map[string]object{}, ignore: map[string]bool{}, clock: time.Now}
-	s.http = httptest.NewTLSServer(http.HandlerFunc(s.serve))
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	if l != nil {
+		_ = s.http.Listener.Close()
+		s.http.Listener = l
+	}
+	s.http.StartTLS()
 	s.http.Config.ErrorLog = nil
 	t.Cleanup(s.http.Close)
 	return s
@@ -158,8 +167,13 @@ func (s *Server) Log() []string {
 	return out
 }
 
-// AddNode adds or replaces a node.
+// AddNode adds or replaces a node, which has been so since 2026 began.
 func (s *Server) AddNode(name, providerID, ready string) {
+	s.AddNodeSince(name, providerID, ready, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+}
+
+// AddNodeSince is AddNode with the time since when its Ready condition is as it is.
+func (s *Server) AddNodeSince(name, providerID, ready string, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.uid++
@@ -167,7 +181,7 @@ func (s *Server) AddNode(name, providerID, ready string) {
 		"metadata": object{"name": name, "uid": fmt.Sprintf("node-%d", s.uid)}, "spec": object{"providerID": providerID},
 		"status": object{"conditions": []any{
 			object{"type": "MemoryPressure", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
-			object{"type": "Ready", "status": ready, "reason": "Kubelet" + ready, "message": "said by the kubelet", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+			object{"type": "Ready", "status": ready, "reason": "Kubelet" + ready, "message": "said by the kubelet", "lastTransitionTime": since.UTC().Format(time.RFC3339)},
 		}},
 	}
 }

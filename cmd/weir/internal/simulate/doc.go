@@ -28,6 +28,10 @@
 // list: another fault, event or promise is an entry. An instance is one weir of the
 // world, and a member one of its daemons; each call knows by its context which process makes it.
 //
+// fleet_test.go has one large fleet in waves instead: with EC2's own buckets, a cluster with
+// nodes for each target, and daemons that are killed while a good image and a bad one are
+// rolled. There goroutines run as they like, and nothing goes wrong but that.
+//
 // The simulation has limits: AWS is the emulator, and knows only what it knows. A daemon
 // that is killed leaves the files that the kernel has, so no power cut is seen. The
 // kustomize worker is in the process. Goroutines of one daemon that are runnable at one
