@@ -249,6 +249,18 @@ func TestTheHashChangesInAShare(t *testing.T) {
 	}
 }
 
+// What cannot be planned is reported with the reason, for those who conduct.
+func TestAGovernedPoolWithoutItsImageSaysWhy(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 2)))
+	next := groupPool("web", "m5.large", 2)
+	next.LaunchTemplate.Image = intent.Lookup{Kind: intent.ImageByID, Name: "ami-0fffffffffffffff0"}
+	p := w.governed(permitted(target("blue", next), permitOf("web", "another", 0)))
+	if p.Hash != "" || !strings.Contains(p.Fault, "ami-0fffffffffffffff0") {
+		t.Errorf("%+v", p)
+	}
+}
+
 // A stopped change moves no further: its refresh is cancelled, whatever gates hold the
 // target's steps otherwise, and nothing starts it again, neither a restart nor an unrelated
 // commit nor a revert of a revert.

@@ -30,7 +30,7 @@ func Compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 // compute plans without regard to the gates.
 func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
-		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{},
+		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{}, faults: map[string]string{},
 		outstanding: map[string]basis.Outstanding{}, matching: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{},
 		differing: map[string]bool{}, foreign: map[string]bool{}, undone: map[string]bool{}, unclear: map[string]string{},
 	}
@@ -81,7 +81,9 @@ func (c *computation) governed() []rollout.Pool {
 		}
 		n := slices.IndexFunc(c.Governed, func(p rollout.Pool) bool { return p.Pool == key })
 		if n < 0 {
-			out = append(out, basis.NewGoverned(c.in, pool))
+			p := basis.NewGoverned(c.in, pool)
+			p.Fault = c.faults[key]
+			out = append(out, p)
 			continue
 		}
 		p := c.Governed[n]
@@ -97,6 +99,8 @@ type computation struct {
 	basis.Result
 	// stuck are the pools of which it cannot be said whether they are as wanted.
 	stuck map[string]bool
+	// faults are why pools could not be planned.
+	faults map[string]string
 	// shared, others and images are those of the work on a pool.
 	shared map[string]*template.Shared
 	others map[string]string
@@ -128,6 +132,9 @@ func (c *computation) pool(pool *intent.Pool) {
 	key := pool.Key.String()
 	if r.Blocked || r.Waits {
 		c.stuck[key] = true
+	}
+	if n := slices.IndexFunc(r.Diags, func(d diag.Diagnostic) bool { return r.Blocked && d.Severity == diag.Error }); n >= 0 {
+		c.faults[key] = r.Diags[n].Summary
 	}
 	c.noteHolds(key, &r)
 	if r.Home != (observed.NodegroupName{}) {

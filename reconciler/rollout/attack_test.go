@@ -286,3 +286,21 @@ func TestARecordIsTheSameWhileNothingIsNews(t *testing.T) {
 		}
 	}
 }
+
+// TestAPoolThatCannotBePlannedSaysWhy: a newer commit names an image that AWS lacks.
+func TestAPoolThatCannotBePlannedSaysWhy(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: canaryFirst}, 4)
+	f.commit("c1", "new")
+	f.next(time.Minute)
+	f.next(time.Minute)
+	f.in.Revision = "c2"
+	for i, p := range f.in.Pools {
+		f.in.Pools[i] = bare(p)
+		f.in.Pools[i].Revision, f.in.Pools[i].Fault = "c2", "there is no image ami-1"
+	}
+	f.next(time.Minute)
+	const want = "canary: t1 default/p1 cannot be planned at c2: there is no image ami-1"
+	if w := f.record.Runs[0].Wait; w != want {
+		t.Errorf("it waits: %s", w)
+	}
+}

@@ -53,6 +53,8 @@ type Pool struct {
 	// of its launch template version, with the image as AWS resolved it. It is empty where
 	// that is not known yet.
 	Hash string `json:"hash"`
+	// Fault is why it could not be planned; empty if it was.
+	Fault string `json:"fault,omitempty"`
 	// Watched says that gates ask about it, by the permit that its owner had.
 	Watched bool `json:"watched,omitempty"`
 	// Machines is how many there should be, New how many are of Hash.

@@ -267,6 +267,7 @@ func (n *next) done(m Member, share int32) (done, unknown bool) {
 func (n *next) waits(r *Run) string {
 	share, _ := r.Spec.share(r.Wave, r.Share)
 	open, silent, granted := 0, "", false
+	var faulty *Pool
 	for _, m := range r.Members {
 		if m.Wave != r.Wave {
 			continue
@@ -278,6 +279,9 @@ func (n *next) waits(r *Run) string {
 		}
 		if !done {
 			open++
+		}
+		if p := n.pools[m.ID]; p != nil && p.Hash == "" && p.Fault != "" && faulty == nil {
+			faulty = p
 		}
 	}
 	where := r.Spec.WaveName(r.Wave)
@@ -293,6 +297,8 @@ func (n *next) waits(r *Run) string {
 		return where + ": waits for the target " + silent + ", which " + n.in.Missing[silent]
 	case n.refused(r) != "":
 		return where + ": " + n.refused(r)
+	case faulty != nil:
+		return where + ": " + faulty.String() + " cannot be planned at " + short(faulty.Revision) + ": " + faulty.Fault
 	case open > 0:
 		return where + ": " + count(open, "pool") + " of it must roll"
 	case !granted:

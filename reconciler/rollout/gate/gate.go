@@ -114,6 +114,8 @@ func (j judge) each(look func(p *rollout.Pool) finding) (out []finding) {
 		switch {
 		case p == nil:
 			unknown("its owner has not reported on it")
+		case p.Hash == "" && p.Fault != "":
+			unknown("it cannot be planned: %s", clip(p.Fault))
 		case p.Hash != s.Hash:
 			unknown("its owner has not reported on the version that is rolled out")
 		case p.Facts.ReadAt.Before(j.ask.Since):
