@@ -48,7 +48,7 @@ test: ## all tests: no network, no credentials
 quick: ## the tests of the packages that take less than half a minute: make test has their results then
 	$(GO) test $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SLOW))")
 
-soak: ## the tests that take minutes: a daemon that lives for DAYS=2000 (RESTART=10 starts it again each ten days, LOG=file), 5,000 machines rolled in waves, three daemons that are killed for ten minutes over each engine, large fleets, EC2's own quotas and limits
+soak: ## the tests that take minutes: a daemon that lives for DAYS=2000 (RESTART=10 starts it again each ten days, LOG=file), 5,000 machines rolled in waves (CLUSTERS, POOLS, MACHINES and SEED by WEIR_SIMULATE_…), three daemons that are killed for ten minutes over each engine, large fleets, EC2's own quotas and limits
 	WEIR_SOAK=1 WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_RESTART='$(RESTART)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 3h -run TestSoak ./cmd/weir/internal/simulate/
 	WEIR_SEVERAL=10m $(GO) test -count=1 -v -timeout 60m -run TestSeveralProcesses ./cmd/weir/
 	WEIR_SEVERAL=10m WEIR_SEVERAL_ENGINE=dynamodb $(GO) test -count=1 -v -timeout 60m -run TestSeveralProcesses ./cmd/weir/

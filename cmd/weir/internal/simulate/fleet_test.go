@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// fleetSizes are those of the short form, and of the whole that make soak runs.
-func fleetSizes() fleetSize {
+// fleetSizes are those of the short form, and of the whole that make soak runs, with so many
+// machines in a pool.
+func fleetSizes(machines int) fleetSize {
 	if os.Getenv("WEIR_SOAK") != "" {
-		return fleetSize{number("CLUSTERS", 10), number("POOLS", 5), number("MACHINES", 100)}
+		return fleetSize{number("CLUSTERS", 10), number("POOLS", 5), number("MACHINES", machines)}
 	}
 	return fleetSize{number("CLUSTERS", 3), number("POOLS", 2), number("MACHINES", 8)}
 }
@@ -23,7 +24,7 @@ func fleetSizes() fleetSize {
 // A fleet is rolled in waves: a good image reaches all of it, a bad one some machines of one
 // pool, and the revert that weir proposes puts all right.
 func TestSoakOfAFleet(t *testing.T) {
-	inFleet(t, fleetSizes(), 1, func(f *fleet) {
+	inFleet(t, fleetSizes(100), 1, func(f *fleet) {
 		f.begin()
 		f.good()
 		f.bad()
@@ -36,7 +37,7 @@ func TestSoakOfAFleetWhoseDaemonsAreKilled(t *testing.T) {
 	for members := 1; members <= 2; members++ {
 		seed := uint64(number("SEED", 1))
 		t.Run(fmt.Sprintf("%d of seed %d", members, seed), func(t *testing.T) {
-			inFleet(t, fleetSizes(), members, func(f *fleet) {
+			inFleet(t, fleetSizes(20), members, func(f *fleet) {
 				f.begin()
 				f.rand = rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // It is repeated on purpose.
 				f.strike(8, time.Hour, 6)
