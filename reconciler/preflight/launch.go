@@ -29,6 +29,8 @@ type launch struct {
 	// many of them are at least On-Demand and Spot. addresses is how many more there will
 	// be, with the ones that wait in a warm pool.
 	more, onDemand, spot, addresses int64
+	// surging is how many of more a rollout launches before it ends others.
+	surging int64
 
 	types   []place
 	subnets []string
@@ -143,11 +145,7 @@ func (l *launch) step(s *step.Step, in basis.Input) {
 		l.after.warm = nil
 	case step.StartRefresh:
 		l.configures, l.places = true, true
-		most := int64(100)
-		if do.Preferences.MaxHealthyPercentage != nil {
-			most = int64(*do.Preferences.MaxHealthyPercentage)
-		}
-		l.grow(int64(l.before.desired) * max(0, most-100) / 100)
+		l.surges(l.refreshSurge(do.Preferences, int64(l.before.desired)))
 	case step.SetTrafficSources:
 		l.attaches = append(l.attaches, do.Attach...)
 	case step.CreateNodegroup:
@@ -157,7 +155,7 @@ func (l *launch) step(s *step.Step, in basis.Input) {
 		l.grow(int64(intent.Value(do.DesiredSize)) - int64(in.State.Nodegroups[do.NodegroupName].DesiredSize))
 	case step.UpdateNodegroupVersion:
 		l.configures = true
-		l.grow(int64(l.surge()))
+		l.surges(int64(l.surge()))
 	}
 }
 

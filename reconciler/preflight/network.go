@@ -145,8 +145,13 @@ func (v *verdict) addresses(launches []*launch) {
 			if len(r.ids) > len(l.subnets) {
 				which = "the pool's subnets, with others that another pool has beside them, have"
 			}
-			v.warn(codeShort, object, path, fmt.Sprintf("%s %d free addresses, and %d further machines are to be in them%s: AWS launches only some", which, r.free, r.wanted, withOthers(before)),
-				"name further subnets, free addresses, or make the pool smaller")
+			follows, advice := "AWS launches only some", "name further subnets, free addresses, or make the pool smaller"
+			if l.onlySurges() && r.free-before < 1 {
+				var first string
+				object, path, first = l.endsFirst()
+				follows, advice = cannotBegin, "name further subnets, free addresses, "+first
+			}
+			v.warn(codeShort, object, path, fmt.Sprintf("%s %d free addresses, and %d further machines are to be in them%s: %s", which, r.free, r.wanted, withOthers(before), follows), advice)
 		}
 	}
 }

@@ -55,6 +55,8 @@ type need struct {
 	quota quota
 	spot  bool
 	vcpus int64
+	// each is one machine's.
+	each int64
 }
 
 // code is the quota's in Service Quotas, empty for a market without one.
@@ -71,6 +73,10 @@ func (n need) String() string {
 	}
 	return n.quota.name + " On-Demand"
 }
+
+// cannotBegin is what follows where there is room for none of the machines that a rollout
+// launches before it ends others.
+const cannotBegin = "the rollout launches machines before it ends others, and there is room for none, so it does not begin"
 
 // needs are those of a launch; none where AWS may choose among types that count against
 // several quotas.
@@ -97,10 +103,10 @@ func (v *verdict) needs(l *launch) []need {
 	}
 	var out []need
 	if spot := l.spot * int64(least); spot > 0 && first.spot != "" {
-		out = append(out, need{first, true, spot})
+		out = append(out, need{first, true, spot, int64(least)})
 	}
 	if onDemand := l.onDemand * int64(least); onDemand > 0 && first.onDemand != "" {
-		out = append(out, need{first, false, onDemand})
+		out = append(out, need{first, false, onDemand, int64(least)})
 	}
 	return out
 }
@@ -129,8 +135,13 @@ func (v *verdict) quotas(launches []*launch) {
 			if room := int64(limit) - used; before <= room && wanted[code] > room {
 				v.facts.quotas.doubt(code)
 				object, path := sizeField(l.pool)
-				v.warn(codeShort, object, path, fmt.Sprintf("the account may run %d vCPUs of %s machines and runs %d, and the plan wants %d more%s: AWS launches only some", int64(limit), n, used, wanted[code], withOthers(before)),
-					"ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code "+code+" --desired-value N")
+				follows, advice := "AWS launches only some", "ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code "+code+" --desired-value N"
+				if l.onlySurges() && room-before < n.each {
+					var first string
+					object, path, first = l.endsFirst()
+					follows, advice = cannotBegin, advice+", "+first
+				}
+				v.warn(codeShort, object, path, fmt.Sprintf("the account may run %d vCPUs of %s machines and runs %d, and the plan wants %d more%s: %s", int64(limit), n, used, wanted[code], withOthers(before), follows), advice)
 			}
 		}
 	}

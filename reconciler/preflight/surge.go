@@ -1,0 +1,60 @@
+package preflight
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// refreshSurge is how many units of n an instance refresh launches before it ends others, at
+// the least: its own percentages count, and the group's maintenance policy where it has none.
+// Without a maximum Auto Scaling ends first; a maximum leaves it that only where the minimum
+// lets one go.
+func (l *launch) refreshSurge(p intent.Refresh, n int64) int64 {
+	least, most := p.MinHealthyPercentage, p.MaxHealthyPercentage
+	if m := l.pool.Group.Options.InstanceMaintenancePolicy; m != nil && least == nil && most == nil && intent.Value(m.MaxHealthyPercentage) >= 100 {
+		least, most = m.MinHealthyPercentage, m.MaxHealthyPercentage
+	}
+	if most == nil || n <= 0 {
+		return 0
+	}
+	down := int64(90)
+	if least != nil {
+		down = int64(*least)
+	}
+	if up := n*int64(*most)/100 - n; up > 0 {
+		return up
+	}
+	if n-(n*down+99)/100 < 1 {
+		return 1
+	}
+	return 0
+}
+
+// surges adds what a rollout launches before it ends others.
+func (l *launch) surges(units int64) {
+	before := l.more
+	l.grow(units)
+	l.surging += l.more - before
+}
+
+// onlySurges says that the launch wants machines for its rollout alone.
+func (l *launch) onlySurges() bool { return l.surging > 0 && l.more == l.surging }
+
+// endsFirst says how the rollout ends machines before it launches others, and where that is
+// written.
+func (l *launch) endsFirst() (object intent.ObjectRef, path intent.Path, advice string) {
+	if l.pool.Nodegroup != nil {
+		object, path = l.pool.Options, intent.Path{"spec", "nodegroup", "updateConfig", "updateStrategy"}
+		if object.Kind == "" {
+			object, path = l.pool.Infrastructure, intent.Path{"spec", "updateConfig"}
+		}
+		return object, path, "or have EKS end machines before it launches others: spec.nodegroup.updateConfig.updateStrategy: MINIMAL in the pool's PoolOptions"
+	}
+	// The largest percentage that lets one machine go.
+	least := int64(90)
+	if n := int64(l.before.desired); n > 0 {
+		least = min(least, (n-1)*100/n)
+	}
+	return l.pool.Infrastructure, intent.Path{"spec", "refreshPreferences"}, fmt.Sprintf("or have AWS end machines before it launches others: spec.refreshPreferences {minHealthyPercentage: %d, maxHealthyPercentage: 100} in the pool's AWSMachinePool", least)
+}
