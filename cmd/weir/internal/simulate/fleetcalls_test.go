@@ -120,7 +120,8 @@ func (f *fleet) serveAWS(r *http.Request, body []byte) *http.Response {
 // lease, and what is waited for after it.
 const takeover = 30 * time.Second
 
-// kill ends a process in the middle of what it does, and starts it again on the files that it leaves.
+// kill ends a process in the middle of what it does; until has it start again, on the files
+// that it leaves.
 func (f *fleet) kill(d *daemon) {
 	i := slices.IndexFunc(f.members, func(m *fleetMember) bool { return m.process == d })
 	if i < 0 {
@@ -146,5 +147,5 @@ func (f *fleet) kill(d *daemon) {
 	m.process, m.dir = nil, next
 	d.cancel()
 	f.dead = append(f.dead, d)
-	time.AfterFunc(down, func() { f.start(m) })
+	m.again = time.Now().Add(down)
 }

@@ -224,6 +224,11 @@ func (f *fleet) until(what string, most time.Duration, is func(s stands) string)
 			return
 		}
 		wait := f.every
+		for _, m := range f.members {
+			if !m.again.IsZero() {
+				wait = min(wait, time.Until(m.again))
+			}
+		}
 		if len(f.strikes) > 0 {
 			wait = min(wait, time.Until(f.strikes[0]))
 		}
@@ -234,6 +239,11 @@ func (f *fleet) until(what string, most time.Duration, is func(s stands) string)
 		}
 		if len(f.strikes) > 0 && !time.Now().Before(f.strikes[0]) {
 			f.strikeNow()
+		}
+		for _, m := range f.members {
+			if !m.again.IsZero() && !time.Now().Before(m.again) {
+				f.start(m)
+			}
 		}
 	}
 	r, _ := json.Marshal(f.rollout())

@@ -83,7 +83,7 @@ type fleetMember struct {
 	id      string
 	dir     string
 	starts  int
-	started time.Time
+	again   time.Time // when it starts after it was killed; zero: it was not
 	process *daemon
 	wire    *coordtest.Wire
 }
@@ -200,8 +200,11 @@ forges:
 	return b.String()
 }
 
-// start starts a member's process with the state of its directory.
+// start starts a member's process with the state of its directory, where none runs.
 func (f *fleet) start(m *fleetMember) {
+	if m.process != nil {
+		return
+	}
 	keys := base64.StdEncoding.EncodeToString([]byte("k" + canary + canary)[:32])
 	for name, text := range map[string]string{"token": canary + "-token", "push-token": pushToken, "keys": keys} {
 		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text+"\n"), 0o600); err != nil {
@@ -213,7 +216,7 @@ func (f *fleet) start(m *fleetMember) {
 		f.t.Fatal(faults)
 	}
 	m.starts++
-	m.started = time.Now()
+	m.again = time.Time{}
 	d := &daemon{id: fmt.Sprintf("%s-%d", m.id, m.starts), dir: m.dir, page: newListener(), dead: make(chan struct{}), done: make(chan error, 1)}
 	m.process = d
 	ctx, cancel := context.WithCancel(context.WithValue(f.t.Context(), callerKey{}, d))
@@ -254,10 +257,12 @@ func (f *fleet) say(format string, args ...any) {
 
 // stop stops a process as a service manager does.
 func (f *fleet) stop(m *fleetMember) {
+	m.again = time.Time{}
 	if d := m.process; d != nil {
 		m.process = nil
 		d.cancel()
-		if err := <-d.done; err != nil && f.memory == nil {
+		err := <-d.done
+		if err != nil && f.memory == nil && d.gone(f.t.Context()) == nil { // of who is killed meanwhile nobody asks
 			f.t.Errorf("%s ended with %v", d.id, err)
 		}
 		f.say("%s has stopped", d.id)
