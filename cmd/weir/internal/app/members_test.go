@@ -79,8 +79,15 @@ func TestMembersAreShownAndMoved(t *testing.T) {
 	converged(t, a.App, first, 1)
 	a.owner(t, "prod", "b")
 
+	s.owned(s.source(), a) // b may have begun before a could
 	var v members.View
-	a.get(t, "/api/v1/members", &v)
+	eventually(t, "what a says of itself", func() string {
+		a.get(t, "/api/v1/members", &v)
+		if len(v.Members) != 2 || v.Members[0].Sources != 1 {
+			return fmt.Sprintf("%+v", v)
+		}
+		return ""
+	})
 	if len(v.Members) != 2 || !v.Members[0].Answers || v.Members[1].Scopes != 1 || v.Members[0].Sources != 1 || v.Engine.Error != "" || len(v.Owned) != 2 || !slices.Equal(v.Owned[1].Targets, []string{"pools"}) && len(v.Owned[1].Targets) != 1 {
 		t.Errorf("%+v", v)
 	}

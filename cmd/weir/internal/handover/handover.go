@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -143,10 +144,9 @@ func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved
 	if _, err := d.member(now, out.Member); err != nil {
 		return out, err
 	}
-	if !m.Undo && !slices.ContainsFunc(now.Alive, func(a coord.Alive) bool {
-		return a.Member.Name != out.Member && !a.Member.Draining && now.Get(drains+a.Member.Name).Version == 0
-	}) {
-		return out, fault("start another daemon of the instance, or stop this one", "nobody could take over what %s owns", out.Member)
+	nobody := fault("start another daemon of the instance, or stop this one", "nobody could take over what %s owns", out.Member)
+	if !m.Undo && !takesOver(now, out.Member) {
+		return out, nobody
 	}
 	op := coord.Op{Key: drains + out.Member, Delete: m.Undo, If: coord.Any}
 	if op.Value, err = json.Marshal(drain{m.By, time.Now().UTC()}); err != nil {
@@ -154,6 +154,10 @@ func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved
 	}
 	if err := d.write(ctx, append(d.over(now, out.Member), op)); err != nil {
 		return out, err
+	}
+	if now, err = d.read(ctx); err == nil && !m.Undo && !takesOver(now, out.Member) {
+		// The others were asked at the same moment: of two requests at least one sees the other.
+		return out, errors.Join(nobody, d.write(ctx, []coord.Op{{Key: drains + out.Member, Delete: true, If: coord.Any}}))
 	}
 	out.Heeded = d.await(ctx, func(now *coord.Snapshot) bool {
 		a, err := d.member(now, out.Member)
@@ -172,6 +176,13 @@ func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved
 		out.Left = 0
 	}
 	return out, nil
+}
+
+// takesOver reports whether another member takes what one hands over.
+func takesOver(now *coord.Snapshot, member string) bool {
+	return slices.ContainsFunc(now.Alive, func(a coord.Alive) bool {
+		return a.Member.Name != member && !a.Member.Draining && now.Get(drains+a.Member.Name).Version == 0
+	})
 }
 
 // over deletes requests to members that are gone for good: one that was cut off comes back under its name.

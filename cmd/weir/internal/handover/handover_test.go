@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +95,43 @@ func wantFault(t *testing.T, err error, text string) {
 	if !errors.As(err, &wrong) || !strings.Contains(wrong.Message, text) || wrong.Hint == "" {
 		t.Errorf("want a fault with %q, got %v", text, err)
 	}
+}
+
+// Two people drain two members, each through the other one, at the same moment: one goes on owning what there is.
+func TestNotAllMembersDrainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(12)
+		one, two := c.start(t.Context(), "one"), c.start(t.Context(), "two")
+		defer one.end()
+		defer two.end()
+		time.Sleep(2 * time.Minute)
+		for _, n := range []*node{one, two} {
+			n.wire.Arm(func(call string) coordtest.Fault {
+				if call == "Commit" {
+					return coordtest.Fault{Slow: 500 * time.Millisecond} // neither has seen what the other asks
+				}
+				return coordtest.Fault{}
+			})
+		}
+		var asked sync.WaitGroup
+		var errs [2]error
+		for i, n := range []*node{one, two} {
+			asked.Go(func() { _, errs[i] = n.Drain(t.Context(), commands.Move{Member: []string{"two", "one"}[i]}) })
+		}
+		asked.Wait()
+		if errs[0] == nil && errs[1] == nil {
+			t.Error("both drain")
+		}
+		for _, err := range errs {
+			if err != nil {
+				wantFault(t, err, "nobody could take over")
+			}
+		}
+		time.Sleep(time.Minute)
+		if got := owners(one.View()); got[""] > 0 {
+			t.Errorf("owned: %v", got)
+		}
+	})
 }
 
 func TestAMemberDrains(t *testing.T) {
