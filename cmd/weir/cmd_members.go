@@ -40,7 +40,8 @@ that configuration, and if none answers reads the engine itself.
 OWNS counts accounts and regions (scopes) and sources. CLOCK is by how much a member's
 clock differs from that of the member that answers; SINCE is for how long something has
 had its owner, or none. A member takes over within seconds what nobody owns: for longer
-than a minute it is a fault, which the exit code tells.
+than a minute it is a fault, which the exit code tells, and so is an engine that takes no
+writes.
 `
 
 func membersCommand(s surroundings) *cobra.Command {
@@ -69,7 +70,7 @@ func membersCommand(s surroundings) *cobra.Command {
 		}
 		now := time.Now()
 		code := exitOK
-		if v.Longest(now) > members.TooLong {
+		if v.Longest(now) > members.TooLong || v.Engine.Refused != "" {
 			code = exitError
 		}
 		if output != outputText {
@@ -82,6 +83,9 @@ func membersCommand(s surroundings) *cobra.Command {
 		s.printer(s.stdout).Members(v, now)
 		if v.Engine.Error != "" {
 			fmt.Fprintf(s.stderr, "note: the engine did not answer last: %s\n", wording.Clean(v.Engine.Error))
+		}
+		if v.Engine.Refused != "" {
+			fmt.Fprintf(s.stderr, "note: the engine takes no writes, so nobody owns anything for long: %s\n", wording.Clean(v.Engine.Refused))
 		}
 		for _, m := range v.Different() {
 			fmt.Fprintf(s.stderr, "note: %s of %s: give all daemons the same, as who owns an account works by its own\n", strings.TrimPrefix(m.DifferText(), "its "), wording.Clean(m.Name))

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -26,6 +28,11 @@ type Engine struct {
 	store  Store
 	clock  Clock
 	random io.Reader
+
+	mu sync.Mutex
+	// refuses is why the last write was not taken, and refusing since when that is so.
+	refuses  error
+	refusing time.Time
 }
 
 // New makes an engine of a store, which it closes.
@@ -54,6 +61,7 @@ func (e *Engine) Join(ctx context.Context, m Member, ttl time.Duration) (*Sessio
 	sent := e.clock.Now()
 	m.Clock = sent.Wall.UTC()
 	place, err := e.store.Enter(ctx, hex.EncodeToString(id), m, ttl)
+	e.wrote(ctx, err)
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}
@@ -61,6 +69,31 @@ func (e *Engine) Join(ctx context.Context, m Member, ttl time.Duration) (*Sessio
 		e: e, id: SessionID(place.Slot, hex.EncodeToString(id)), engine: place.Engine, member: m.Name,
 		term: term{sent: sent, ttl: place.TTL}, log: place.Log, turn: make(chan struct{}, 1),
 	}, nil
+}
+
+// Refuses says why the engine takes no writes, and since when; nil where it took the last one. It may answer reads all the while, as one that is full
+// or has lost a permission does.
+func (e *Engine) Refuses() (since time.Time, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refusing, e.refuses
+}
+
+// wrote notes what became of a write.
+func (e *Engine) wrote(ctx context.Context, err error) {
+	var moved *Moved
+	if errors.As(err, &moved) || errors.Is(err, ErrLost) || errors.Is(err, ErrConflict) || errors.Is(err, ErrHeld) || errors.Is(err, ErrFull) {
+		return // a rule of ours, which an engine may have found broken by reading
+	}
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return // the caller gave up
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refuses == nil {
+		e.refusing = e.clock.Now().Wall
+	}
+	e.refuses = err
 }
 
 // Members lists the members that are alive.

@@ -3,7 +3,6 @@ package coord
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -32,6 +31,8 @@ const (
 	SlowStop = 4 * time.Second
 	// announceEvery is how often a member tells others its time.
 	announceEvery = 30 * time.Second
+	// complainEvery is how often one refusal of the engine is told while it goes on.
+	complainEvery = time.Minute
 )
 
 // pins is the prefix of records that say which member a person chose for a key.
@@ -49,7 +50,7 @@ type pin struct {
 // The kinds of Event that a Keeper reports.
 const (
 	Joined     = "joined"      // a session began
-	Lost       = "lost"        // the session ended, and with it every lease
+	Lost       = "lost"        // the session ended, and with it every lease; Err is what the engine said last, if it refused
 	Took       = "took"        // a key is owned, and work on it begins
 	HandedOver = "handed-over" // a key was released for another member
 	Stuck      = "stuck"       // a key was released because work on it showed no progress
@@ -111,6 +112,8 @@ type Keeper struct {
 	proposed map[string]string
 	basis    basis
 	stuck    map[string]mark
+	// complained is when each refusal was told last.
+	complained map[string]Instant
 }
 
 // mark is a version of a record, and when this member first saw it.
@@ -150,7 +153,7 @@ func NewKeeper(o KeeperOptions) *Keeper {
 	return &Keeper{
 		o: o, clock: o.Engine.clock, kick: make(chan struct{}, 1),
 		leases: map[string]*Lease{}, working: map[string]*Lease{}, released: map[string]int64{}, avoided: map[string]Instant{},
-		unowned: map[string]unowned{}, moved: map[string]move{}, proposed: map[string]string{},
+		unowned: map[string]unowned{}, moved: map[string]move{}, proposed: map[string]string{}, complained: map[string]Instant{},
 	}
 }
 
@@ -254,6 +257,9 @@ func Pin(key, member string, at time.Time) (Op, error) {
 // Session is the present session, nil without one: for inputs.
 func (k *Keeper) Session() *Session { return k.current() }
 
+// Refuses is the engine's, see Engine.Refuses.
+func (k *Keeper) Refuses() (since time.Time, err error) { return k.o.Engine.Refuses() }
+
 // Lease returns that of a key if this member owns it and works on it, else nil.
 func (k *Keeper) Lease(key string) *Lease {
 	k.mu.Lock()
@@ -310,73 +316,6 @@ func (k *Keeper) wake() {
 	case k.kick <- struct{}{}:
 	default:
 	}
-}
-
-// renew renews the session there is.
-func (k *Keeper) renew(ctx context.Context) {
-	told, failing := time.Now(), false
-	for every := RenewEvery; sleep(ctx, every); {
-		every = RenewEvery
-		s := k.current()
-		if s == nil {
-			continue
-		}
-		start := time.Now()
-		var err error
-		if start.Sub(told) >= announceEvery {
-			told = start
-			err = s.Announce(ctx, k.self())
-		} else {
-			err = s.Renew(ctx)
-		}
-		every = max(0, RenewEvery-time.Since(start))
-		if err != nil {
-			every = min(every, 500*time.Millisecond)
-			if !failing {
-				k.o.Tell(Event{Kind: Refused, Err: err})
-			}
-			if errors.Is(err, ErrLost) {
-				k.wake()
-			}
-		}
-		failing = err != nil
-	}
-}
-
-// watch ends all leases when the session's end is near, whatever hangs elsewhere, and when nobody could read the records for as long as a lease
-// lasts: such an owner may write nothing, and would keep others from doing so.
-func (k *Keeper) watch(ctx context.Context) {
-	for every := PollEvery; sleep(ctx, every); {
-		every = PollEvery
-		s := k.current()
-		if s == nil {
-			continue
-		}
-		left := s.Left()
-		if age, _ := k.o.Mirror.Age(); left <= FenceCut || age > k.o.TTL {
-			k.lose()
-			k.wake()
-			continue
-		}
-		every = min(every, left-FenceCut)
-	}
-}
-
-// lose ends every lease and the session.
-func (k *Keeper) lose() {
-	k.mu.Lock()
-	s, leases := k.session, slices.Collect(maps.Values(k.leases))
-	k.session = nil
-	clear(k.leases)
-	k.mu.Unlock()
-	if s == nil {
-		return
-	}
-	s.end()
-	for _, l := range leases {
-		l.end()
-	}
-	k.o.Tell(Event{Kind: Lost})
 }
 
 // pinned returns the members that people chose, by key.

@@ -44,9 +44,10 @@ func (k *Keeper) join(ctx context.Context) *Session {
 	defer cancel()
 	s, err := k.o.Engine.Join(ctx, k.self(), k.o.TTL)
 	if err != nil {
-		k.o.Tell(Event{Kind: Refused, Err: err})
+		k.complain("", err)
 		return nil
 	}
+	delete(k.complained, "")
 	k.mu.Lock()
 	k.session = s
 	k.mu.Unlock()
@@ -228,10 +229,11 @@ func (k *Keeper) take(ctx context.Context, s *Session, seen Owner, since Instant
 	owner, err := s.Take(ctx, seen.Key, seen)
 	if err != nil {
 		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrHeld) { // somebody else was first: as it should be
-			k.o.Tell(Event{Kind: Refused, Key: seen.Key, Err: err})
+			k.complain(seen.Key, err)
 		}
 		return
 	}
+	delete(k.complained, seen.Key)
 	delete(k.unowned, seen.Key)
 	k.begin(s, owner, seen, k.quiet(owner, seen, since))
 }

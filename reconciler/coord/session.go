@@ -75,10 +75,14 @@ func (s *Session) renew(ctx context.Context, m *Member) error {
 		s.end()
 		return fmt.Errorf("renew: it has ended: %w", ErrLost)
 	}
+	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	sent := s.e.clock.Now()
 	ttl, err := s.e.store.Renew(ctx, s.id, m)
+	if err != nil || m != nil { // etcd does not write to renew, so that it does says nothing
+		s.e.wrote(parent, err)
+	}
 	if err != nil {
 		if errors.Is(err, ErrLost) {
 			s.end()
@@ -185,10 +189,11 @@ func (s *Session) commit(ctx context.Context, fill func(*Txn), entry Entry) (ver
 // run is commit with the turn held.
 func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64, error) {
 	t := s.begin(fill, entry)
+	lost := ErrLost
 	for tries := 0; ; tries++ {
 		if s.Left() == 0 {
 			s.end()
-			return 0, s.unknown(tries, t, ErrLost)
+			return 0, s.unknown(tries, t, lost)
 		}
 		err := s.send(ctx, t)
 		var moved *Moved
@@ -213,6 +218,7 @@ func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64,
 		if !sleep(ctx, min(50*time.Millisecond<<min(tries, 5), time.Second)) {
 			return 0, s.unknown(tries+1, t, err)
 		}
+		lost = fmt.Errorf("%w, as %w", ErrLost, err)
 	}
 }
 
@@ -228,9 +234,11 @@ func (s *Session) begin(fill func(*Txn), entry Entry) Txn {
 }
 
 func (s *Session) send(ctx context.Context, t Txn) error {
-	ctx, cancel := context.WithTimeout(ctx, attempt)
+	one, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	return s.e.store.Commit(ctx, t)
+	err := s.e.store.Commit(one, t)
+	s.e.wrote(ctx, err)
+	return err
 }
 
 // unknown is the error of a write that never got an answer.

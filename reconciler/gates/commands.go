@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -73,6 +74,15 @@ type Fault struct {
 
 // Error is the message.
 func (f *Fault) Error() string { return f.Message }
+
+// Unstored is what is told of an err that says that the records could not be written, and why; ok is false for any other one.
+func Unstored(err error) (told *Fault, ok bool) {
+	var e *state.EngineError
+	if !errors.As(err, &e) {
+		return nil, false
+	}
+	return &Fault{Message: e.Error(), Hint: "weir members shows whether the engine answers, and takes writes"}, true
+}
 
 func fault(hint, format string, args ...any) error {
 	return &Fault{Message: fmt.Sprintf(format, args...), Hint: hint}

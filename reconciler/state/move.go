@@ -64,7 +64,7 @@ func Move(from, to Place, logs []string, alone, also func() error) error {
 		ctx, cancel := context.WithTimeout(context.Background(), s.updateFor)
 		defer cancel()
 		if err := s.engine.Refresh(ctx); err != nil {
-			return unreachable(err)
+			return Unreachable(err)
 		}
 	}
 	all, err := contents(from, logs)
@@ -320,7 +320,7 @@ func (s *Shared) wipe(logs []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	if err := s.engine.Refresh(ctx); err != nil {
-		return unreachable(err)
+		return Unreachable(err)
 	}
 	var ops []coord.Op
 	flush := func(least int) error {
@@ -342,17 +342,17 @@ func (s *Shared) wipe(logs []string) error {
 				continue
 			}
 			if err := gone(r); err != nil {
-				return unreachable(err)
+				return Unreachable(err)
 			}
 		}
 	}
 	for _, l := range logs {
 		if err := s.eachRecord(ctx, LogPrefix+l+"/", "", gone); err != nil {
-			return unreachable(err)
+			return Unreachable(err)
 		}
 	}
 	if err := flush(1); err != nil {
-		return unreachable(err)
+		return Unreachable(err)
 	}
 	return s.engine.Refresh(ctx)
 }

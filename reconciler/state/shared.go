@@ -79,7 +79,7 @@ func OpenShared(ctx context.Context, e Engine, member string) (*Shared, error) {
 func openShared(ctx context.Context, e Engine, member string, moves bool) (*Shared, error) {
 	s := newShared(e, member, moves)
 	if err := e.Refresh(ctx); err != nil {
-		return nil, fmt.Errorf("open state: %w", unreachable(err))
+		return nil, fmt.Errorf("open state: %w", Unreachable(err))
 	}
 	s.sweep(ctx)
 	return s, s.Update(func(tx *Tx) error {
@@ -151,7 +151,7 @@ func (s *Shared) View(fn func(*Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.updateFor)
 	defer cancel()
 	if err := s.engine.Refresh(ctx); err != nil {
-		return unreachable(err)
+		return Unreachable(err)
 	}
 	return fn(&Tx{newSharedTx(s, s.engine.Replica())})
 }
@@ -181,13 +181,13 @@ func (s *Shared) Update(fn func(*Tx) error) error {
 				return nil
 			}
 			if !errors.Is(err, coord.ErrConflict) {
-				return unreachable(err)
+				return Unreachable(err)
 			}
 			s.pause(ctx, wait)
 		}
 		// fn may have failed only because the replica lacks the newest records.
 		if err := s.engine.Refresh(ctx); err != nil {
-			return unreachable(err)
+			return Unreachable(err)
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("write state: %w again and again for %s; try it again", coord.ErrConflict, s.updateFor)
@@ -212,15 +212,28 @@ func (s *Shared) commit(ctx context.Context, tx *sharedTx) error {
 	return nil
 }
 
-// unreachable says what to do about an engine that does not do what it was asked for.
-func unreachable(err error) error {
-	if errors.Is(err, coord.ErrUnknown) {
-		return fmt.Errorf("the coordination engine did not answer, and the change may or may not be stored: look, and say it again: %w", err)
+// EngineError says that a change is not stored, or may not be, because of the engine, and what to do.
+type EngineError struct {
+	Text string
+	Err  error
+}
+
+// Error is the text, and why.
+func (e *EngineError) Error() string { return e.Text + ": " + e.Err.Error() }
+
+// Unwrap is why.
+func (e *EngineError) Unwrap() error { return e.Err }
+
+// Unreachable says what to do about an engine that does not do what it was asked for.
+func Unreachable(err error) error {
+	switch {
+	case errors.Is(err, coord.ErrUnknown):
+		return &EngineError{"the coordination engine did not do it, and the change may or may not be stored: look, and say it again", err}
+	case errors.Is(err, coord.ErrLost):
+		return &EngineError{"nothing is stored: another weir owns this by now, or may", err}
+	default:
+		return &EngineError{"nothing is stored: the coordination engine cannot be used now; try again when it answers, weir members shows it", err}
 	}
-	if errors.Is(err, coord.ErrLost) {
-		return fmt.Errorf("nothing is stored: another weir owns this by now, or may: %w", err)
-	}
-	return fmt.Errorf("nothing is stored: the coordination engine cannot be used now; try again when it answers, weir members shows it: %w", err)
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -68,14 +67,12 @@ func (h handler) move(w http.ResponseWriter, r *http.Request, name string, do fu
 	}
 	in.By = gates.Who(in.By)
 	out, err := do(r.Context(), in)
-	var wrong *gates.Fault
-	switch {
-	case errors.As(err, &wrong):
-		answer(w, http.StatusBadRequest, err)
-		return
-	case err != nil:
-		h.Logger.Error("command failed", "command", name, "error", err)
-		answer(w, http.StatusInternalServerError, fault("look at weir's log, and whether the engine answers", "the command could not be done"))
+	if err != nil {
+		status, told := failed(err)
+		if status != http.StatusBadRequest {
+			h.Logger.Error("command failed", "command", name, "error", err)
+		}
+		answer(w, status, told)
 		return
 	}
 	text := in.By + " drained " + out.Member

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,16 +35,13 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 		in.Targets, in.Target = []string{in.Target}, ""
 	}
 	out, done, err := h.do(r.Context(), name, do, in)
-	var wrong *gates.Fault
-	switch {
-	case errors.As(err, &wrong):
-		h.Refuse(w, http.StatusBadRequest, wrong, back)
-	case err != nil:
-		h.Refuse(w, http.StatusInternalServerError, &gates.Fault{Message: "the action could not be done", Hint: "look at weir's log"}, back)
-	default:
-		h.Say(w, strings.Join(append([]string{done.Text + "."}, out.Heed()...), " "))
-		http.Redirect(w, r, back, http.StatusSeeOther)
+	if err != nil {
+		status, told := failed(err)
+		h.Refuse(w, status, told, back)
+		return
 	}
+	h.Say(w, strings.Join(append([]string{done.Text + "."}, out.Heed()...), " "))
+	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
 // below is an address of the page, the first page where the text is not one.

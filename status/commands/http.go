@@ -130,15 +130,23 @@ func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do com
 		in.By = by // what the request says of itself is not heard
 	}
 	out, _, err := h.do(r.Context(), name, do, in)
-	var wrong *gates.Fault
-	switch {
-	case errors.As(err, &wrong):
-		answer(w, http.StatusBadRequest, err)
-	case err != nil:
-		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the command could not be done"))
-	default:
-		answer(w, http.StatusOK, out)
+	if err != nil {
+		status, told := failed(err)
+		answer(w, status, told)
+		return
 	}
+	answer(w, http.StatusOK, out)
+}
+
+// failed is how a command is answered that was not done: what people can mend is told, anything else stands in the log.
+func failed(err error) (status int, told *gates.Fault) {
+	if errors.As(err, &told) {
+		return http.StatusBadRequest, told
+	}
+	if told, ok := gates.Unstored(err); ok {
+		return http.StatusServiceUnavailable, told
+	}
+	return http.StatusInternalServerError, &gates.Fault{Message: "the command could not be done", Hint: "look at weir's log"}
 }
 
 // do does a command, and reports who did it.

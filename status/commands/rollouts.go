@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -61,14 +60,12 @@ func (h handler) rollout(w http.ResponseWriter, r *http.Request) {
 	}
 	in.By, in.Reason = gates.Who(in.By), gates.Line(h.Redact(in.Reason), 500)
 	out, err := h.Rollouts.Do(in)
-	var wrong *gates.Fault
-	switch {
-	case errors.As(err, &wrong):
-		answer(w, http.StatusBadRequest, err)
-		return
-	case err != nil:
-		h.Logger.Error("command failed", "command", "rollout", "error", err)
-		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the command could not be done"))
+	if err != nil {
+		status, told := failed(err)
+		if status != http.StatusBadRequest {
+			h.Logger.Error("command failed", "command", "rollout", "error", err)
+		}
+		answer(w, status, told)
 		return
 	}
 	text := map[string]string{"pause": "paused", "resume": "resumed", "abort": "aborted"}[in.Do] + " the rollout " + out.Name

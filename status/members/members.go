@@ -39,6 +39,9 @@ type Engine struct {
 	Lag float64 `json:"lagSeconds"`
 	// Error says why the engine did not answer last, empty if it did.
 	Error string `json:"error,omitempty"`
+	// Refused says why the engine, which answers reads, takes no writes, and since when; empty if it takes them.
+	Refused      string    `json:"refused,omitempty"`
+	RefusedSince time.Time `json:"refusedSince,omitzero"`
 }
 
 // Member is a daemon that is alive.

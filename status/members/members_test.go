@@ -152,6 +152,7 @@ func TestMovesAreTold(t *testing.T) {
 		{coord.Event{Kind: coord.Released, Key: blue}, Scope, Released, "", ""},
 		{coord.Event{Kind: coord.Joined}, "", "", "member-joined", "one shares the work"},
 		{coord.Event{Kind: coord.Lost}, "", "", "member-lost", "one lost its lease, and owns nothing until it has a new one"},
+		{coord.Event{Kind: coord.Lost, Err: errors.New("denied: add this statement to the policy:\n{}")}, "", "", "member-lost", "one lost its lease, and owns nothing until it has a new one: denied: add this statement to the policy"},
 		{coord.Event{Kind: coord.Refused, Err: errors.New("x")}, "", "", "", ""},
 		{coord.Event{Kind: coord.Refused, Key: blue, Err: errors.New("x")}, "", "", "", ""},
 	} {

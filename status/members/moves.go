@@ -70,6 +70,10 @@ func counted(e coord.Event, self string, now time.Time, n int) (out events.Event
 		out.Kind, out.Text = "member-joined", self+" shares the work"
 	case !moved && e.Kind == coord.Lost:
 		out.Kind, out.Text = "member-lost", self+" lost its lease, and owns nothing until it has a new one"
+		if e.Err != nil {
+			cause, _, _ := strings.Cut(e.Err.Error(), "\n") // not the whole statement that a policy lacks
+			out.Text += ": " + strings.TrimSuffix(cause, ":")
+		}
 	case !moved || event == Released:
 		return events.Event{}, false
 	case event == TakenOver:

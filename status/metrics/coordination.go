@@ -11,9 +11,9 @@ import (
 
 // coordination are the figures of a daemon that shares its work with others.
 type coordination struct {
-	left, members, owned, unowned, unownedFor, lag, apart, differ *prometheus.Desc
-	view                                                          func() members.View
-	lease                                                         func() time.Duration
+	left, members, owned, unowned, unownedFor, lag, refused, apart, differ *prometheus.Desc
+	view                                                                   func() members.View
+	lease                                                                  func() time.Duration
 
 	moves   *prometheus.CounterVec
 	calls   *prometheus.CounterVec
@@ -31,6 +31,7 @@ func newCoordination(d *definer) *coordination {
 		unowned:    gauge("unowned", "Scopes and sources that nobody owns, by kind.", "kind"),
 		unownedFor: gauge("unowned_seconds", "Seconds for which something has had no owner, at most: 0 while all is owned."),
 		lag:        gauge("lag_seconds", "Seconds since this member read the records."),
+		refused:    gauge("writes_refused_seconds", "Seconds for which the engine, which answers reads, has taken no writes of this member: 0 while it takes them."),
 		apart:      gauge("clock_difference_seconds", "By how much another member's clock differs from this one's, at most."),
 		differ:     gauge("configurations_different", "Members with a configuration that differs from this one's where all must have the same."),
 		moves:      d.counter("coordination_moves_total", "Scopes and sources that this member took, handed over or lost, by kind (scope or source) and event: taken-new, taken-released, taken-over (its owner was gone), handed-over, stuck, released or lost.", "kind", "event"),
@@ -63,7 +64,7 @@ func (m *Metrics) EngineCall(operation, result string, took time.Duration) {
 
 // Describe implements prometheus.Collector.
 func (c *coordination) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.left, c.members, c.owned, c.unowned, c.unownedFor, c.lag, c.apart, c.differ} {
+	for _, d := range []*prometheus.Desc{c.left, c.members, c.owned, c.unowned, c.unownedFor, c.lag, c.refused, c.apart, c.differ} {
 		out <- d
 	}
 }
@@ -80,6 +81,11 @@ func (c *coordination) Collect(out chan<- prometheus.Metric) {
 	gauge(c.left, c.lease().Seconds())
 	gauge(c.members, float64(len(v.Members)))
 	gauge(c.lag, v.Engine.Lag)
+	refused := 0.0
+	if v.Engine.Refused != "" {
+		refused = max(0, time.Since(v.Engine.RefusedSince).Seconds())
+	}
+	gauge(c.refused, refused)
 	apart := 0.0
 	owned := map[string]int{members.Scope: 0, members.Source: 0}
 	for _, m := range v.Members {

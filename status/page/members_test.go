@@ -93,6 +93,12 @@ func TestMembersAreShown(t *testing.T) {
 		t.Errorf("a slow engine: %s", text)
 	}
 
+	refuses := crew(0)()
+	refuses.Engine.Refused = "etcdserver: mvcc: database space exceeded: then etcdctl alarm disarm"
+	if text := words(ask(t, b, Options{Members: func() members.View { return refuses }}, "/members").Body.String()); !strings.Contains(text, "The engine takes no writes.") || !strings.Contains(text, "then etcdctl alarm disarm") {
+		t.Errorf("an engine that refuses writes: %s", text)
+	}
+
 	// A daemon that is alone says so, and shows no owners.
 	if text := words(get(t, b, "/members").Body.String()); !strings.Contains(text, "One daemon, alone.") || !strings.Contains(text, "coordination") {
 		t.Errorf("alone: %s", text)

@@ -19,6 +19,7 @@ type membersView struct {
 	EngineID string
 	Lag      string
 	Error    string
+	Refused  string
 	Members  []memberView
 	Owned    []ownedView
 }
@@ -75,7 +76,7 @@ func (w *views) ownerOf(target string) *ownerView {
 func (w *views) membersView() membersView {
 	crew, several := w.crew()
 	v := membersView{
-		layout: w.layout("members", "Members"), Engine: engineNames[crew.Engine.Kind], EngineID: crew.Engine.ID, Error: crew.Engine.Error,
+		layout: w.layout("members", "Members"), Engine: engineNames[crew.Engine.Kind], EngineID: crew.Engine.ID, Error: crew.Engine.Error, Refused: crew.Engine.Refused,
 		Lag: span(time.Duration(crew.Engine.Lag * float64(time.Second)).Round(100 * time.Millisecond)),
 	}
 	v.JSON = "/api/v1/members"
@@ -91,6 +92,8 @@ func (w *views) membersView() membersView {
 		v.Headline, v.Mood = "One daemon, alone.", report.Converged
 	case crew.Engine.Error != "":
 		v.Headline, v.Mood = "The engine does not answer.", report.Failing
+	case crew.Engine.Refused != "":
+		v.Headline, v.Mood = "The engine takes no writes.", report.Failing
 	case crew.Late():
 		v.Headline, v.Mood = "The engine is slow: this member read the records "+v.Lag+" ago, and writes nothing meanwhile.", report.Failing
 	case longest > members.TooLong:

@@ -48,8 +48,8 @@ func (s *Store) gets(ctx context.Context, keys []item) ([]item, error) {
 		case !errors.As(err, &canceled) || !collided(canceled):
 			return nil, s.explain(err)
 		}
-		if err := pause(ctx, tries); err != nil {
-			return nil, err
+		if pause(ctx, tries) != nil {
+			return nil, s.explain(err)
 		}
 	}
 }

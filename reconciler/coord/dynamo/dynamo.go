@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -323,65 +322,6 @@ func (s *Store) putLog(slot int, was int64, log coord.Log) (*types.Put, error) {
 	return put, nil
 }
 
-// errCondition says that a condition of a write did not hold.
-var errCondition = errors.New("a condition does not hold")
-
-// transact does a transaction, however often others are in its way.
-func (s *Store) transact(ctx context.Context, ops []types.TransactWriteItem) error {
-	for tries := 0; ; tries++ {
-		s.calls("TransactWriteItems")
-		_, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: ops})
-		var canceled *types.TransactionCanceledException
-		var running *types.TransactionInProgressException
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &canceled):
-			if failed(canceled) {
-				return errCondition
-			}
-			if !collided(canceled) {
-				return s.explain(err)
-			}
-		case !errors.As(err, &running):
-			return s.explain(err)
-		}
-		if err := pause(ctx, tries); err != nil {
-			return err
-		}
-	}
-}
-
-// failed says that one of the conditions did not hold, whatever else there was.
-func failed(c *types.TransactionCanceledException) bool {
-	return slices.ContainsFunc(c.CancellationReasons, func(r types.CancellationReason) bool {
-		return aws.ToString(r.Code) == "ConditionalCheckFailed"
-	})
-}
-
-// collided says that nothing is wrong but that others are there too.
-func collided(c *types.TransactionCanceledException) bool {
-	return !slices.ContainsFunc(c.CancellationReasons, func(r types.CancellationReason) bool {
-		switch aws.ToString(r.Code) {
-		case "", "None", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
-			return false
-		}
-		return true
-	})
-}
-
-// pause waits before another try, longer each time.
-func pause(ctx context.Context, tries int) error {
-	timer := time.NewTimer(rand.N(min(10*time.Millisecond<<min(tries, 6), 300*time.Millisecond)) + time.Millisecond) //nolint:gosec // no secret
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Renew implements coord.Store.
 func (s *Store) Renew(ctx context.Context, session string, m *coord.Member) (time.Duration, error) {
 	in := &dynamodb.UpdateItemInput{
@@ -408,27 +348,6 @@ func (s *Store) Renew(ctx context.Context, session string, m *coord.Member) (tim
 		return 0, err
 	}
 	return time.Duration(numberOf(out.Attributes, "ttl")) * time.Millisecond, nil
-}
-
-// update changes one item, however often transactions are in its way.
-func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
-	for tries := 0; ; tries++ {
-		s.calls("UpdateItem")
-		out, err := s.client.UpdateItem(ctx, in)
-		var conflict *types.TransactionConflictException
-		var condition *types.ConditionalCheckFailedException
-		switch {
-		case err == nil:
-			return out, nil
-		case errors.As(err, &condition):
-			return nil, errCondition
-		case !errors.As(err, &conflict):
-			return nil, s.explain(err)
-		}
-		if err := pause(ctx, tries); err != nil {
-			return nil, err
-		}
-	}
 }
 
 // End implements coord.Store.

@@ -147,8 +147,22 @@ func explain(err error, table, region string) error {
 	case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
 		arn := fmt.Sprintf("arn:aws:dynamodb:%s:*:table/%s", region, table)
 		return fmt.Errorf("dynamodb: %w: add this statement to the role's policy:\n%s", err, Statement(arn))
+	case throttled(err):
+		return fmt.Errorf("dynamodb: table %s is throttled: give it more capacity, or bill it on demand (aws dynamodb update-table --region %s --table-name %[1]s"+
+			" --billing-mode PAY_PER_REQUEST): %[3]w", table, region, err)
 	}
 	return fmt.Errorf("dynamodb: %w", err)
+}
+
+// throttled says that a call was one too many for the table, or for the account.
+func throttled(err error) bool {
+	codes := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "ProvisionedThroughputExceeded", "ThrottlingError"}
+	var canceled *types.TransactionCanceledException
+	if errors.As(err, &canceled) {
+		return slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool { return slices.Contains(codes, aws.ToString(r.Code)) })
+	}
+	var api smithy.APIError
+	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode())
 }
 
 // tooLarge says that a read wanted more than one answer holds.

@@ -36,8 +36,7 @@ func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
 			}
 			ifs = c.unchanged()
 		}
-		s.calls("Txn")
-		r, err := s.client.Txn(ctx).If(ifs...).Then(writes...).Else(gets(c.keys)...).Commit()
+		r, err := s.txn(ctx, ifs, writes, gets(c.keys))
 		if err != nil {
 			return s.explain(err)
 		}

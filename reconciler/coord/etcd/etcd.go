@@ -16,7 +16,6 @@ package etcd
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,6 +57,29 @@ func New(client *clientv3.Client, instance string) *Store {
 // Counting tells of each request to etcd.
 func (s *Store) Counting(calls func(name string)) { s.calls = calls }
 
+// led makes a member of etcd that has lost the others say so at once, so that the client asks another one. Else it would hold a request until that has
+// no time left, and with it every renewal that comes there.
+func led(ctx context.Context) context.Context { return clientv3.WithRequireLeader(ctx) }
+
+// ask asks the next endpoint where one has no leader, and so has done nothing. The client by itself asks again for reads alone.
+func (s *Store) ask(do func() error) (err error) {
+	for range s.client.Endpoints() {
+		if err = do(); !errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader) {
+			break
+		}
+	}
+	return err
+}
+
+func (s *Store) txn(ctx context.Context, ifs []clientv3.Cmp, then, otherwise []clientv3.Op) (r *clientv3.TxnResponse, err error) {
+	err = s.ask(func() error {
+		s.calls("Txn")
+		r, err = s.client.Txn(led(ctx)).If(ifs...).Then(then...).Else(otherwise...).Commit()
+		return err
+	})
+	return r, err
+}
+
 // Keys. All that Poll reads stands under one prefix.
 
 func (s *Store) polled() string           { return s.prefix + "m/" }
@@ -87,7 +109,7 @@ type polledData struct {
 
 func (s *Store) poll(ctx context.Context) (*polledData, error) {
 	s.calls("Range")
-	r, err := s.client.Get(ctx, s.polled(), clientv3.WithPrefix())
+	r, err := s.client.Get(led(ctx), s.polled(), clientv3.WithPrefix())
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -183,8 +205,7 @@ func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl ti
 		if p.Engine == "" {
 			ops = append(ops, clientv3.OpPut(s.engine(), random[:12]))
 		}
-		s.calls("Txn")
-		r, err := s.client.Txn(ctx).If(ifs...).Then(ops...).Commit()
+		r, err := s.txn(ctx, ifs, ops, nil)
 		if err != nil {
 			return coord.Entered{}, s.explain(err)
 		}
@@ -203,9 +224,13 @@ func (s *Store) unchanged(p *polledData, key string) clientv3.Cmp {
 
 // grant makes a lease of an id. It may be there by an earlier try.
 func (s *Store) grant(ctx context.Context, id clientv3.LeaseID, ttl time.Duration) (time.Duration, error) {
-	s.calls("LeaseGrant")
 	seconds := int64((ttl + time.Second - 1) / time.Second)
-	r, err := clientv3.RetryLeaseClient(s.client).LeaseGrant(ctx, &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
+	var r *etcdserverpb.LeaseGrantResponse
+	err := s.ask(func() (err error) {
+		s.calls("LeaseGrant")
+		r, err = clientv3.RetryLeaseClient(s.client).LeaseGrant(led(ctx), &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
+		return err
+	})
 	switch {
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrLeaseExist):
 		return s.keepAlive(ctx, id)
@@ -218,17 +243,20 @@ func (s *Store) grant(ctx context.Context, id clientv3.LeaseID, ttl time.Duratio
 // keepAlive renews a lease once. The client's own KeepAliveOnce tries again without a
 // pause while nobody answers.
 func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) (time.Duration, error) {
-	ctx, cancel := context.WithCancel(ctx) // which ends the stream
+	ctx, cancel := context.WithCancel(ctx) // which ends the streams
 	defer cancel()
-	s.calls("LeaseKeepAlive")
-	stream, err := clientv3.RetryLeaseClient(s.client).LeaseKeepAlive(ctx)
-	if err == nil {
-		err = stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)})
-	}
-	if err != nil {
-		return 0, s.explain(err)
-	}
-	r, err := stream.Recv()
+	var r *etcdserverpb.LeaseKeepAliveResponse
+	err := s.ask(func() error {
+		s.calls("LeaseKeepAlive")
+		stream, err := clientv3.RetryLeaseClient(s.client).LeaseKeepAlive(led(ctx))
+		if err == nil {
+			err = stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)})
+		}
+		if err == nil {
+			r, err = stream.Recv()
+		}
+		return err
+	})
 	switch {
 	case err != nil:
 		return 0, s.explain(err)
@@ -259,9 +287,7 @@ func (s *Store) tell(ctx context.Context, session string, lease clientv3.LeaseID
 		return err
 	}
 	key := s.session(session)
-	s.calls("Txn")
-	r, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), ">", 0)).
-		Then(clientv3.OpPut(key, string(member), clientv3.WithLease(lease))).Commit()
+	r, err := s.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), ">", 0)}, []clientv3.Op{clientv3.OpPut(key, string(member), clientv3.WithLease(lease))}, nil)
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):
 		return coord.ErrLost
@@ -280,131 +306,10 @@ func (s *Store) End(ctx context.Context, session string) error {
 		return err
 	}
 	s.calls("LeaseRevoke")
-	if _, err := s.client.Revoke(ctx, lease); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+	if _, err := s.client.Revoke(led(ctx), lease); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return s.explain(err)
 	}
 	return nil
-}
-
-// Owners implements coord.Store.
-func (s *Store) Owners(ctx context.Context) ([]coord.Owner, error) {
-	s.calls("Range")
-	r, err := s.client.Get(ctx, s.owners(), clientv3.WithPrefix())
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	return decodeOwners(r.Kvs)
-}
-
-func decodeOwners(kvs []*mvccpb.KeyValue) (all []coord.Owner, err error) {
-	for _, kv := range kvs {
-		var o coord.Owner
-		if err := json.Unmarshal(kv.Value, &o); err != nil {
-			return nil, unreadable(kv, err)
-		}
-		all = append(all, o)
-	}
-	return all, nil
-}
-
-// gets reads keys at one revision; nil where there is none.
-func (s *Store) gets(ctx context.Context, keys []string) ([]*mvccpb.KeyValue, error) {
-	s.calls("Txn")
-	r, err := s.client.Txn(ctx).Then(gets(keys)...).Commit()
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	return found(r), nil
-}
-
-func gets(keys []string) []clientv3.Op {
-	ops := make([]clientv3.Op, len(keys))
-	for i, key := range keys {
-		ops[i] = clientv3.OpGet(key)
-	}
-	return ops
-}
-
-// found is what the reads of a transaction gave.
-func found(r *clientv3.TxnResponse) []*mvccpb.KeyValue {
-	kvs := make([]*mvccpb.KeyValue, len(r.Responses))
-	for i, answer := range r.Responses {
-		if found := answer.GetResponseRange().Kvs; len(found) > 0 {
-			kvs[i] = found[0]
-		}
-	}
-	return kvs
-}
-
-// OwnersOf implements coord.Store.
-func (s *Store) OwnersOf(ctx context.Context, keys []string) ([]coord.Owner, error) {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = s.owner(key)
-	}
-	kvs, err := s.gets(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	return decodeOwners(slices.DeleteFunc(kvs, func(kv *mvccpb.KeyValue) bool { return kv == nil }))
-}
-
-// A record's value has its version in front.
-
-func encode(value []byte, version int64) string {
-	return string(binary.BigEndian.AppendUint64(nil, uint64(version))) + string(value) //nolint:gosec // versions are not negative
-}
-
-func decode(key string, kv *mvccpb.KeyValue) (coord.Record, error) {
-	if len(kv.Value) < 8 {
-		return coord.Record{}, unreadable(kv, errors.New("it is too short"))
-	}
-	return coord.Record{Key: key, Value: kv.Value[8:], Version: int64(binary.BigEndian.Uint64(kv.Value))}, nil //nolint:gosec // as it was written
-}
-
-// Get implements coord.Store.
-func (s *Store) Get(ctx context.Context, keys []string) ([]coord.Record, error) {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = s.record(key)
-	}
-	kvs, err := s.gets(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	got := make([]coord.Record, len(keys))
-	for i, key := range keys {
-		if got[i].Key = key; kvs[i] != nil {
-			if got[i], err = decode(key, kvs[i]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return got, nil
-}
-
-// List implements coord.Store.
-func (s *Store) List(ctx context.Context, prefix, after string) (records []coord.Record, next string, err error) {
-	from := s.record(prefix)
-	if after >= prefix {
-		from = s.record(after) + "\x00"
-	}
-	s.calls("Range")
-	r, err := s.client.Get(ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.record(prefix))), clientv3.WithLimit(page))
-	if err != nil {
-		return nil, "", s.explain(err)
-	}
-	for _, kv := range r.Kvs {
-		rec, err := decode(strings.TrimPrefix(string(kv.Key), s.records()), kv)
-		if err != nil {
-			return nil, "", err
-		}
-		records = append(records, rec)
-	}
-	if r.More {
-		next = records[len(records)-1].Key
-	}
-	return records, next, nil
 }
 
 // Alone implements coord.Store.

@@ -41,6 +41,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	client := clientv3.Config{
 		Endpoints: c.Endpoints, DialTimeout: dialTimeout, DialKeepAliveTime: aliveInterval, DialKeepAliveTimeout: aliveTimeout,
 		PermitWithoutStream: true, Logger: zap.NewNop(),
+		// Each endpoint twice, and no more: who asks again and again until there is no time left would hear nothing of why.
+		MaxUnaryRetries: uint(2 * len(c.Endpoints)),
 	}
 	if len(c.Endpoints) == 0 {
 		return nil, errors.New("etcd: no endpoints are given")
@@ -116,7 +118,18 @@ var refusals = []struct {
 	{rpctypes.ErrAuthNotEnabled, "etcd has no users: leave usernameFile and passwordFile out"},
 	{rpctypes.ErrRequestTooLarge, "etcd's --max-request-bytes must be 1.5 MiB, its default, or more"},
 	{rpctypes.ErrTooManyOps, "etcd's --max-txn-ops must be 128, its default, or more"},
-	{rpctypes.ErrNoSpace, "etcd's quota is used up: compact and defragment it, then etcdctl alarm disarm"},
+	{rpctypes.ErrNoSpace, "etcd's quota (--quota-backend-bytes) is used up, and it takes no writes: compact and defragment it, then etcdctl alarm disarm"},
+	{rpctypes.ErrCorrupt, "etcd found its data corrupt, and takes no writes: mend the member that etcdctl alarm list names, then etcdctl alarm disarm"},
+	{rpctypes.ErrGRPCNotSupportedForLearner, "the endpoint is a learner, which only copies: give endpoints of voting members"},
+}
+
+// absences are answers of members of etcd that cannot go on by themselves, and what to do. They may go away.
+var absences = []struct {
+	err  error
+	todo string
+}{
+	{rpctypes.ErrNoLeader, "the member of etcd that answers has no leader, as when most members are gone: bring them back (etcdctl endpoint status)"},
+	{rpctypes.ErrTimeout, "etcd has no quorum, or is too slow: see etcdctl endpoint status"},
 }
 
 // refuses says whether an error is one of them.
@@ -139,6 +152,11 @@ func (s *Store) explain(err error) error {
 				todo = fmt.Sprintf(todo, s.prefix)
 			}
 			return fmt.Errorf("%w: %s", err, todo)
+		}
+	}
+	for _, a := range absences {
+		if errors.Is(err, a.err) {
+			return fmt.Errorf("%w: %s", err, a.todo)
 		}
 	}
 	return fmt.Errorf("etcd: %w", err)

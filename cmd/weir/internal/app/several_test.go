@@ -51,7 +51,12 @@ func newSeveral(t testing.TB) *several {
 // so the first one would wait for a lease that somebody may have: these keys were released.
 func (s *several) give(owners map[string]string) {
 	s.t.Helper()
-	e := coord.New(s.store, coord.Options{})
+	s.giveIn(s.store, owners)
+}
+
+func (s *several) giveIn(store coord.Store, owners map[string]string) {
+	s.t.Helper()
+	e := coord.New(store, coord.Options{})
 	m, err := e.Join(s.t.Context(), coord.Member{Name: "before"}, coord.TTL)
 	for key, name := range owners {
 		var o coord.Owner

@@ -2,6 +2,7 @@ package crew
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -23,6 +24,9 @@ func (h held) Write(ctx context.Context, w coord.Write) (int64, error) {
 func (c *Crew) session() (writer, error) {
 	if s := c.keeper.Session(); s != nil {
 		return s, nil
+	}
+	if err := c.keeper.Trouble(); err != nil {
+		return nil, fmt.Errorf("this weir has no lease now: %w", err)
 	}
 	return nil, coord.ErrLost
 }

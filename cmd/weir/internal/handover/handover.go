@@ -23,6 +23,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/members"
 )
@@ -130,6 +131,8 @@ func (d *Dispatcher) View() members.View {
 	v.Engine = members.Engine{Kind: d.o.Kind, ID: d.o.Mirror.Snapshot().Engine, Lag: age.Seconds()}
 	if err := d.o.Mirror.Err(); err != nil {
 		v.Engine.Error = err.Error()
+	} else if since, err := d.o.Keeper.Refuses(); err != nil {
+		v.Engine.Refused, v.Engine.RefusedSince = err.Error(), since.UTC()
 	}
 	return v
 }
@@ -261,12 +264,12 @@ func (d *Dispatcher) read(ctx context.Context) (*coord.Snapshot, error) {
 func (d *Dispatcher) write(ctx context.Context, ops []coord.Op) error {
 	s := d.o.Keeper.Session()
 	if s == nil {
-		return fmt.Errorf("ask a member: %w", coord.ErrLost)
+		return fmt.Errorf("ask a member: %w", state.Unreachable(cmp.Or(d.o.Keeper.Trouble(), coord.ErrLost)))
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	if _, err := s.Write(ctx, coord.Write{Ops: ops}); err != nil {
-		return fmt.Errorf("ask a member: %w", err)
+		return fmt.Errorf("ask a member: %w", state.Unreachable(err))
 	}
 	return nil
 }

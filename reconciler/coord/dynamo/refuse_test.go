@@ -1,0 +1,91 @@
+package dynamo_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/coord"
+)
+
+// A table that answers reads and takes no writes: whoever wants to write hears the cause, the lease is not renewed, and when it is mended all goes on.
+func TestATableThatTakesNoWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fault awsemu.Fault
+		says  []string
+	}{
+		"denied":    {awsemu.Fault{Kind: awsemu.FailBefore, Code: "AccessDeniedException", Message: "User: x is not authorized to perform: dynamodb:PutItem"}, []string{"not authorized", `"dynamodb:ConditionCheckItem"`}},
+		"throttled": {awsemu.Fault{Kind: awsemu.Throttled}, []string{"is throttled", "--billing-mode PAY_PER_REQUEST"}},
+		"invalid":   {awsemu.Fault{Kind: awsemu.FailBefore, Code: "ValidationException", Message: "One or more parameter values were invalid"}, []string{"One or more parameter values were invalid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := start(t)
+			table := e.table("pk", "sk")
+			engine := coord.New(e.open(table, nil), coord.Options{})
+			s, err := engine.Join(t.Context(), coord.Member{Name: "a"}, time.Minute)
+			e.must(err)
+			o, err := s.Take(t.Context(), "scope", coord.Owner{})
+			e.must(err)
+			tc.fault.Service, tc.fault.WritesOnly, tc.fault.Times = "dynamodb", true, -1
+			mend := e.emu.Faults().Add(tc.fault)
+			left := s.Left()
+			says := func(what string, err error) {
+				t.Helper()
+				for _, want := range tc.says {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%s: %v, want %q", what, err, want)
+					}
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			_, err = s.Write(ctx, coord.Write{Held: []coord.Owner{o}, Ops: []coord.Op{{Key: "k", Value: []byte("v")}}})
+			says("a write", err)
+			says("a renewal", s.Renew(t.Context()))
+			_, err = engine.Join(t.Context(), coord.Member{Name: "b"}, time.Minute)
+			says("a join", err)
+			_, err = engine.Refuses()
+			says("what is shown", err)
+			if s.Left() > left {
+				t.Errorf("the lease was renewed: %s left", s.Left())
+			}
+			if alive, err := engine.Members(t.Context()); err != nil || len(alive) != 1 {
+				t.Errorf("%v, %v", alive, err)
+			}
+			mend()
+			e.must(s.Renew(t.Context()))
+			_, err = s.Write(t.Context(), coord.Write{Held: []coord.Owner{o}, Ops: []coord.Op{{Key: "k", Value: []byte("v"), If: coord.Any}}})
+			e.must(err)
+			if _, err := engine.Refuses(); err != nil {
+				t.Errorf("it takes writes, and is said to refuse them: %v", err)
+			}
+		})
+	}
+}
+
+// A table that is deleted beneath a member is missed in words, and nothing of it counts when another one has its name.
+func TestATableThatIsDeleted(t *testing.T) {
+	e := start(t)
+	table := e.table("pk", "sk")
+	engine := coord.New(e.open(table, nil), coord.Options{})
+	s, err := engine.Join(t.Context(), coord.Member{Name: "a"}, time.Minute)
+	e.must(err)
+	_, err = e.client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table})
+	e.must(err)
+	for range 200 {
+		if err = s.Renew(t.Context()); err != nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	_, read := engine.Members(t.Context())
+	for _, err := range []error{err, read} {
+		if err == nil || !strings.Contains(err.Error(), "there is no table "+table) || !strings.Contains(err.Error(), "aws dynamodb create-table") {
+			t.Errorf("%v", err)
+		}
+	}
+}
