@@ -81,7 +81,7 @@ func TestABudgetIsToldBeforeTheRollout(t *testing.T) {
 		t.Fatalf("%v, asked %d and %d times", found, budgets, pods)
 	}
 	d := found[0]
-	for _, want := range []string{"the disruption budget shop/cart", "its pods cart-i-", " are on the machines of the pool: nothing asks the budget"} {
+	for _, want := range []string{"the disruption budget shop/cart", "its pods cart-i-", " are on the machines of the pool: nothing that Git declares asks the budget"} {
 		if !strings.Contains(d.Summary, want) {
 			t.Errorf("%q lacks %q", d.Summary, want)
 		}

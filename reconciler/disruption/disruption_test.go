@@ -76,14 +76,14 @@ func TestFindings(t *testing.T) {
 		change(&b)
 		return blocked(b, "n-1", "n-1", "n-1", "n-1", "n-1")
 	}
-	const five = "and its pods cart-0, cart-1, cart-2 and 2 more are on the machines of the pool: nothing asks the budget, and the pods end with their machines"
+	const five = "and its pods cart-0, cart-1, cart-2 and 2 more are on the machines of the pool: nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"
 	const unasked = "info budgets-unasked : it is not known of all disruption budgets whether they let pods go: "
 	for name, tt := range map[string]struct {
 		change func(*intent.Pool, *step.Step)
 		answer *disruption.Answer
 		want   []string
 	}{
-		"nothing drains":       {nil, here, []string{now + "nothing asks the budget, and the pods end with their machines"}},
+		"nothing drains":       {nil, here, []string{now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
 		"a drainer":            {drained(intent.Drainer{Timeout: 5430}), here, []string{now + "weir's drainer waits up to 1h30m30s for each such machine, which then ends with them"}},
 		"a drainer that keeps": {drained(intent.Drainer{Timeout: 3600, Abandon: true}), here, []string{now + "weir's drainer waits up to 1h for each such machine, which then keeps running beside the group"}},
 		"another's hook": {func(p *intent.Pool, _ *step.Step) {
@@ -96,15 +96,15 @@ func TestFindings(t *testing.T) {
 		"never":                  {nil, with(func(b *workload.DisruptionBudget) { b.Needed = 3 }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart never lets one of its pods go, as it wants all 3 healthy, " + five}},
 		"not counted":            {nil, with(func(b *workload.DisruptionBudget) { b.Counted = false }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart lets none of its pods go before the cluster has counted them, " + five}},
 		"cannot be counted":      {nil, with(func(b *workload.DisruptionBudget) { b.Why = "found no controllers" }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart lets none of its pods go, as the cluster cannot count them (found no controllers), " + five}},
-		"waits for a window":     {held(step.HeldWindow), here, []string{now + "nothing asks the budget, and the pods end with their machines"}},
-		"waits for a wave":       {held(step.HeldWave), here, []string{now + "nothing asks the budget, and the pods end with their machines"}},
+		"waits for a window":     {held(step.HeldWindow), here, []string{now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
+		"waits for a wave":       {held(step.HeldWave), here, []string{now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
 		"is paused":              {held(step.HeldPaused), here, nil},
 		"was stopped":            {held(step.HeldStopped), here, nil},
 		"takes a rollout back":   {func(_ *intent.Pool, s *step.Step) { s.Stops = true }, here, nil},
 		"no rollout":             {func(_ *intent.Pool, s *step.Step) { s.Do = step.UpdateGroup{} }, here, nil},
 		"not asked":              {nil, nil, []string{unasked + "this plan does not read the workload cluster"}},
 		"no rollout, not asked":  {func(_ *intent.Pool, s *step.Step) { s.Do = step.UpdateGroup{} }, nil, nil},
-		"some not known":         {nil, &disruption.Answer{Blocked: here.Blocked, Err: errors.New("forbidden")}, []string{unasked + "forbidden", now + "nothing asks the budget, and the pods end with their machines"}},
+		"some not known":         {nil, &disruption.Answer{Blocked: here.Blocked, Err: errors.New("forbidden")}, []string{unasked + "forbidden", now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
 		"very many":              {nil, &disruption.Answer{Unread: 7}, []string{unasked + "7 more budgets let no pod go, and their pods were not read"}},
 		"nothing is in the way":  {nil, &disruption.Answer{}, nil},
 	} {

@@ -175,7 +175,7 @@ func (r rollout) follows(in basis.Input) (what, advice string) {
 	if hook := terminating(in, r.pool); hook != "" {
 		return "what becomes of them is decided by whoever answers the lifecycle hook " + hook, mendBudget
 	}
-	return "nothing asks the budget, and the pods end with their machines", "write spec.drainer in the pool's PoolOptions, so that weir evicts pods as budgets let it"
+	return "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines", "write spec.drainer in the pool's PoolOptions, so that weir evicts pods as budgets let it"
 }
 
 // terminating is the name of a lifecycle hook that machines of a group wait for before they
