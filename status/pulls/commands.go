@@ -71,7 +71,7 @@ func readComments(ctx context.Context, w *Watcher) error {
 		}
 		k := w.open[c.Number]
 		// One from before is an old one that was edited.
-		if k == nil || k.merged() || k.ending || c.ID <= k.Comment || c.Author == w.Self() || c.CreatedAt.Before(from) {
+		if k == nil || k.merged() || c.ID <= k.Comment || c.Author == w.Self() || c.CreatedAt.Before(from) {
 			continue
 		}
 		if err := l.obey(ctx, k, c); ctx.Err() != nil || passing(err) && w.o.Now().Before(c.CreatedAt.Add(holdUp)) {

@@ -70,7 +70,7 @@ func (w *Watcher) list(ctx context.Context) error {
 	}
 	var errs []error
 	for _, number := range w.open.numbers() {
-		if k := w.open[number]; !listed[number] && k.MergeSHA == "" && !k.ending {
+		if k := w.open[number]; !listed[number] && k.MergeSHA == "" {
 			errs = append(errs, w.gone(ctx, k))
 		}
 	}
@@ -85,7 +85,7 @@ func (w *Watcher) take(pr forge.PullRequest) {
 		delete(w.left, pr.Number)
 		w.open[pr.Number] = k
 	}
-	k.pr, k.MergeSHA, k.MergedAt, k.ending = pr, "", time.Time{}, false
+	k.pr, k.MergeSHA, k.MergedAt = pr, "", time.Time{}
 	if k.Seen == pr.HeadSHA {
 		k.label(w.o.Policy, false)
 		return

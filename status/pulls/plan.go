@@ -26,10 +26,6 @@ var (
 
 // advance does what there is to do for a pull request, and says when to come back.
 func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
-	if k.ending {
-		w.end(k)
-		return w.o.Interval
-	}
 	if k.merged() {
 		return w.settle(ctx, base, k)
 	}

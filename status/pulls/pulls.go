@@ -88,8 +88,6 @@ type Options struct {
 	Accounts fleet.Accounts
 	Policy   Policy
 	Display  Display
-	// Owed reports whether the forge is yet to get what was shown last of a pull request; nil where it never is.
-	Owed     func(number int64) bool
 	Approver Approver
 	// Approved is called after approvals, and after trailers that take effect, so that
 	// a pass may use them.
@@ -196,8 +194,6 @@ type work struct {
 	due   time.Time
 	// replied is when weir last wrote a reply.
 	replied time.Time
-	// ending says that the last of it was shown, and that the forge is yet to get that.
-	ending bool
 }
 
 // New returns a watcher. It makes no request yet.

@@ -158,14 +158,6 @@ func (r records) since() (at time.Time, err error) {
 	return at, err
 }
 
-// end forgets a pull request once the forge has the last of it. Until then its record stays: whoever speaks for the source next, another weir or
-// the next process, finds that it has ended, and says so.
-func (w *Watcher) end(k *work) {
-	if k.ending = w.o.Owed != nil && w.o.Owed(k.Number); !k.ending {
-		w.forget(k)
-	}
-}
-
 // forget ends a pull request.
 func (w *Watcher) forget(k *work) {
 	k.drop()

@@ -22,7 +22,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 		if k.Reported {
 			w.show(k, report.Pull{State: report.PullClosed, Reason: "the forge does not know it any more"})
 		}
-		w.end(k)
+		w.forget(k)
 		return nil
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 		if k.Reported {
 			w.show(k, report.Pull{State: report.PullClosed, Reason: reason})
 		}
-		w.end(k)
+		w.forget(k)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Du
 		p.Differs, p.Uncompared, p.Compared = found.differs, found.uncompared, known && len(found.uncompared) == 0
 		w.show(k, p)
 	}
-	w.end(k)
+	w.forget(k)
 	return w.o.Interval
 }
 
