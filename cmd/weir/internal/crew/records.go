@@ -26,7 +26,7 @@ func (c *Crew) session() (writer, error) {
 		return s, nil
 	}
 	if err := c.keeper.Trouble(); err != nil {
-		return nil, fmt.Errorf("this weir has no lease now: %w", err)
+		return nil, fmt.Errorf("%w, and none is to be had now: %w", coord.ErrLost, err)
 	}
 	return nil, coord.ErrLost
 }
