@@ -107,8 +107,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-func (d *Dispatcher) see(now *coord.Snapshot) {
+// look has the watch see what there is now.
+func (d *Dispatcher) look(now *coord.Snapshot) {
 	d.watch.See(time.Now(), d.o.Member, now.Alive, now.Owners, d.o.Wanted())
+}
+
+// see looks, and tells of members with another configuration.
+func (d *Dispatcher) see(now *coord.Snapshot) {
+	d.look(now)
 	v, differ := d.watch.View(), map[string]string{}
 	for _, m := range v.Different() {
 		differ[m.Name] = m.DifferText()
@@ -209,7 +215,7 @@ func (d *Dispatcher) Take(ctx context.Context, m commands.Move) (commands.Moved,
 	if err != nil {
 		return commands.Moved{}, err
 	}
-	d.see(now)
+	d.look(now)
 	view := d.watch.View()
 	out := commands.Moved{Member: cmp.Or(m.Member, d.o.Member)}
 	o, err := view.Find(m.Scope)
