@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -252,7 +253,8 @@ func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) (time.Durati
 		if err == nil {
 			err = stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)})
 		}
-		if err == nil {
+		// That a stream has ended is all that Send says of an answer that came before the question, as of a member without a leader: Recv has the answer.
+		if err == nil || errors.Is(err, io.EOF) {
 			r, err = stream.Recv()
 		}
 		return err
@@ -305,8 +307,12 @@ func (s *Store) End(ctx context.Context, session string) error {
 	if err != nil {
 		return err
 	}
-	s.calls("LeaseRevoke")
-	if _, err := s.client.Revoke(led(ctx), lease); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+	err = s.ask(func() error {
+		s.calls("LeaseRevoke")
+		_, err := s.client.Revoke(led(ctx), lease)
+		return err
+	})
+	if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return s.explain(err)
 	}
 	return nil
