@@ -422,6 +422,7 @@ func TestCut(t *testing.T) {
 		f.start("b")
 		f.all(time.Minute)
 		time.Sleep(time.Minute)
+		synctest.Wait() // for a renewal of this very moment
 		keys := f.of("a")
 		l := a.Lease(keys[0])
 		ctx, cancel, err := l.Fence.Attempt(t.Context())

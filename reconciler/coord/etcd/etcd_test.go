@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"golang.org/x/crypto/bcrypt"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
@@ -129,7 +130,8 @@ func TestContract(t *testing.T) {
 // TestOpenExplains has an etcd with users.
 func TestOpenExplains(t *testing.T) {
 	dir := t.TempDir()
-	s := serve(filepath.Join(dir, "etcd"), nil)
+	// etcd hashes passwords for as long as a slow machine under the race detector has no time.
+	s := serve(filepath.Join(dir, "etcd"), func(c *embed.Config) { c.BcryptCost = uint(bcrypt.MinCost) })
 	defer s.Close()
 	admin := connect(t, s)
 	for _, do := range []func() error{
