@@ -330,3 +330,29 @@ func keys[V any](m map[string]V) map[string]bool {
 	}
 	return out
 }
+
+// What a commit changed that is taken back before it has converged is no drift: nobody but
+// weir wrote it.
+func TestACommitThatIsTakenBackIsNoDrift(t *testing.T) {
+	w := newWorld(t)
+	pool := func(instanceType string, maxSize int32) reconciler.Desired {
+		p := groupPool("web", instanceType, 2)
+		p.Group.MaxSize = maxSize
+		return target("blue", p)
+	}
+	before := pool("m5.large", 4)
+	w.settle(before)
+	w.must(reconciler.Apply, pool("m5.xlarge", 6))
+	if got := aws.ToInt32(w.group("web").MaxSize); got != 6 {
+		t.Fatalf("the commit was not begun: %d", got)
+	}
+	r := w.must(reconciler.PlanOnly, before)[0]
+	if r.Plan.Empty() {
+		t.Error("nothing is to be taken back")
+	}
+	for _, s := range r.Plan.Steps {
+		if s.Drift != nil {
+			t.Errorf("it is drift to %s the %s: %s", s.Verb, s.Resource, s.Reason)
+		}
+	}
+}

@@ -291,10 +291,6 @@ func (f *Fleet) fillHeld(in *inputs, it *item, s *search, why string) {
 	d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
 		return kept.Origins(ctx, tree, path, options, asked)
 	}
-	h := &basis.Held{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision)}
-	if wants := it.wanted(); s.record.Reached.Wants == wants {
-		h.Settled = s.record.Reached.Network
-	}
-	d.Policy.Held = h
+	d.Policy.Held = &basis.Held{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.Settled(it.wanted())}
 	f.wishes[it.name] = it.wanted() + it.configured()
 }

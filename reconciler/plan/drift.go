@@ -13,7 +13,9 @@ import (
 )
 
 // Settle adds to next the memory of one target's pools after a pass in which they stood as
-// p and statuses say. A pool that is yet to follow an image has not settled.
+// p and statuses say. A pool that is yet to follow an image has not settled. One of which
+// something else may be applied has not either, also not once Git takes that back: what
+// weir itself has written since is no drift.
 func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned
@@ -23,7 +25,7 @@ func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuse
 		stands := statuses[i].Converged || statuses[i].Ready().Reason == ReasonHeld
 		if stands && !p.behind[in.Set.Pools[i].Key.String()] && !p.undone[in.Set.Pools[i].Key.String()] {
 			next[key] = basis.Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
-		} else if s, ok := old[key]; ok {
+		} else if s, ok := old[key]; ok && (in.Policy.Held != nil || in.Policy.ReportOnly || s.Of(&in.Set.Pools[i])) {
 			next[key] = s
 		}
 	}

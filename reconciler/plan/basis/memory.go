@@ -161,10 +161,15 @@ type Settled struct {
 	Answers observed.Answers
 }
 
+// Of reports whether Git wants of the pool what it wanted then.
+func (s Settled) Of(pool *intent.Pool) bool {
+	return s.Pool != nil && (s.Pool == pool || reflect.DeepEqual(s.Pool, pool))
+}
+
 // Same reports whether the pool wants what it wanted then, of Git and of AWS's
 // answers.
 func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
-	if s.Pool == nil || s.Pool != pool && !reflect.DeepEqual(s.Pool, pool) {
+	if !s.Of(pool) {
 		return false
 	}
 	return !slices.ContainsFunc(pool.Lookups(), func(l intent.Lookup) bool {
@@ -176,7 +181,7 @@ func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
 // Placed reports whether the pool wants what it wanted then, in the same subnets. It is
 // Same for a pool of a target that is held: nothing else that AWS answers is taken there.
 func (s Settled) Placed(pool *intent.Pool, answers observed.Answers) bool {
-	if s.Pool == nil || s.Pool != pool && !reflect.DeepEqual(s.Pool, pool) {
+	if !s.Of(pool) {
 		return false
 	}
 	l := SubnetsOf(pool)

@@ -33,10 +33,11 @@ type Record struct {
 }
 
 // Begin is the record once weir applies m. A revision that wants the same as the one
-// before is no news, so that commits elsewhere in the repository cost no write.
+// before is no news, so that commits elsewhere in the repository cost no write. Another one
+// ends that what differs was changed by somebody else: weir itself may have done so.
 func (r Record) Begin(m Mark) Record {
 	if r.Begun.Wants != m.Wants {
-		r.Begun = m
+		r.Begun, r.Reached.Network = m, ""
 	}
 	return r
 }
@@ -50,10 +51,13 @@ func (r Record) Reach(m Mark) Record {
 	return r
 }
 
-// Settled reports whether the target had converged with these wishes in this network: what
-// differs from them since was changed by somebody else.
-func (r Record) Settled(wants, network string) bool {
-	return r.Reached.Wants != "" && r.Reached.Wants == wants && r.Reached.Network == network
+// Settled stands for where AWS said that the target was placed when it had converged with
+// these wishes, empty where that is not known or something else was begun since.
+func (r Record) Settled(wants string) (network string) {
+	if r.Reached.Wants != wants {
+		return ""
+	}
+	return r.Reached.Network
 }
 
 // Recorded reports whether weir itself applied the revision.
