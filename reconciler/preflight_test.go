@@ -96,7 +96,7 @@ func TestWhatAWSWouldRefuseHasItsLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.seed(fmt.Sprintf(`{"placementGroups": [{"name": "tight", "strategy": "cluster"}], "notOffered": {"c5.large": [%q]}, "quotas": {"vcpus-standard": 1000},
+	w.seed(fmt.Sprintf(`{"placementGroups": [{"name": "tight", "strategy": "cluster"}], "notOffered": {"c5.large": [%q]}, "quotas": {"vcpus-standard": 1000}, "capacityReservations": [{"id": "cr-0123456789abcdef0", "type": "m5.large", "zone": %[1]q, "count": 4, "match": "targeted"}],
 		"targetGroups": [{"name": "web", "vpc": %q}, {"name": "far", "vpc": %q}, {"name": "pods", "vpc": %q, "type": "ip"}]}`, *here.AvailabilityZone, *here.VpcId, *vpc.Vpc.VpcId, *here.VpcId))
 	keys := kms.NewFromConfig(w.sdk)
 	made, err := keys.CreateKey(ctx, &kms.CreateKeyInput{})
@@ -130,6 +130,8 @@ func TestWhatAWSWouldRefuseHasItsLine(t *testing.T) {
 		"of another type":   {writtenText("web", "", webSpec) + optionsOfWeb("autoScalingGroup:\n  trafficSources:\n  - identifier: "+arns["pods"]), "would-be-refused", "targetgroup/pods", "of the type ip"},
 		"addresses":         {strings.NewReplacer("replicas: 2", "replicas: 12", "maxSize: 10", "maxSize: 12").Replace(writtenText("web", "", "subnets: [{id: "+*small.Subnet.SubnetId+"}]\n"+webSpec)), "capacity-short", "subnets:", "11 free addresses, and 12"},
 		"quota":             {strings.NewReplacer("replicas: 2", "replicas: 600", "maxSize: 10", "maxSize: 600").Replace(writtenText("web", "", webSpec)), "capacity-short", "replicas: 600", "may run 1000 vCPUs"},
+		"reservation":       {strings.NewReplacer("replicas: 2", "replicas: 5").Replace(writtenText("web", "", "subnets: [{id: "+*here.SubnetId+"}]\n"+webSpec+"  capacityReservationId: cr-0123456789abcdef0")), "capacity-short", "replicas: 5", "room for 4, and the plan wants 5"},
+		"reservation gone":  {writtenText("web", "", webSpec) + optionsOfWeb("autoScalingGroup:\n  capacityReservationSpecification:\n    capacityReservationPreference: capacity-reservations-only\n    capacityReservationTarget:\n      capacityReservationIds:\n      - cr-0123456789abcdef1"), "unknown-name", "cr-0123456789abcdef1", "no active capacity reservation"},
 		"root device twice": {writtenText("web", "", webSpec+"  rootVolume: {size: 30}\n  nonRootVolumes:\n  - deviceName: /dev/sda1\n    size: 10"), "would-be-refused", "/dev/sda1", "two volumes"},
 	} {
 		d := w.written(tt.text)

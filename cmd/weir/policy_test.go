@@ -82,6 +82,7 @@ var unused = map[string]string{
 	"kms:Decrypt":                                "asked for by rendering, not by a pass",
 	"kms:Encrypt":                                "only where daemons share keys",
 	"kms:DescribeKey":                            "only where a volume names a key",
+	"ec2:DescribeCapacityReservations":           "only where a pool runs in reserved capacity alone",
 	"ec2:DescribeKeyPairs":                       "only where a pool names one",
 	"ec2:DescribePlacementGroups":                "only where a pool names one",
 	"autoscaling:RollbackInstanceRefresh":        "only where a rollout that moves is stopped and goes back",

@@ -43,6 +43,7 @@ type seedRegion struct {
 //	  "parameters": {"/ours/ami": "ami-0123456789abcdef0"},
 //	  "keyPairs": ["admin"], "roles": ["nodes"], "instanceProfiles": ["nodes"],
 //	  "placementGroups": [{"name": "close", "strategy": "cluster"}],
+//	  "capacityReservations": [{"id": "cr-0123456789abcdef0", "type": "m5.large", "zone": "eu-west-1a", "count": 4, "match": "targeted"}],
 //	  "volumes": [{"id": "vol-0123456789abcdef0", "zone": "eu-west-1a", "type": "gp3", "gib": 100}],
 //	  "notOffered": {"p4d.24xlarge": ["eu-west-1c"]},
 //	  "targetGroups": [{"name": "web", "vpc": "vpc-0123456789abcdef0", "protocol": "HTTP", "port": 80}],

@@ -42,6 +42,7 @@ var operations = []operation{
 	{"ec2:DeleteLaunchTemplate", are(ownTemplates)},
 	{"ec2:DeleteLaunchTemplateVersions", are(ownTemplates)},
 	{"ec2:DeleteTags", are(ownTemplates)},
+	{"ec2:DescribeCapacityReservations", are(readAll)},
 	{"ec2:DescribeImages", are(readAll)},
 	{"ec2:DescribeInstanceTypeOfferings", are(readAll)},
 	{"ec2:DescribeInstanceTypes", are(readAll)},

@@ -123,6 +123,12 @@ func (a *Asker) read(ctx context.Context) {
 				return all, true, err
 			})
 		},
+		func() {
+			readEach(r, f.reserved, "ec2", "DescribeCapacityReservations", func(ctx context.Context, _ string) ([]Reservation, bool, error) {
+				all, err := a.cloud.Reservations(ctx)
+				return all, true, err
+			})
+		},
 		func() { readEach(r, f.dryRuns, "ec2", "RunInstances", a.tryLaunch) },
 	} {
 		kinds.Go(kind)

@@ -18,7 +18,7 @@ const (
 	lateTTL     = 5 * time.Minute
 	nameTTL     = 5 * time.Minute // profiles, key pairs, placement groups, target groups, keys
 	groupTTL    = time.Hour
-	roomTTL     = time.Minute // free addresses, machines that run
+	roomTTL     = time.Minute // free addresses, machines that run, reservations
 	typeTTL     = 24 * time.Hour
 	offeringTTL = time.Hour
 	quotaTTL    = time.Hour
@@ -110,9 +110,10 @@ type facts struct {
 	placements *shelf[PlacementGroup] // by name or id
 	keys       *shelf[Key]            // as manifests name them
 	types      *shelf[InstanceType]
-	offerings  *shelf[[]string]   // zones, by instance type
-	quotas     *shelf[float64]    // by code
-	running    *shelf[[]Instance] // by ""
+	offerings  *shelf[[]string]      // zones, by instance type
+	quotas     *shelf[float64]       // by code
+	running    *shelf[[]Instance]    // by ""
+	reserved   *shelf[[]Reservation] // by ""
 	dryRuns    *shelf[*observed.Error]
 }
 
@@ -121,7 +122,7 @@ func newFacts() *facts {
 		profiles: newShelf[Profile](nameTTL), keyPairs: newShelf[bool](nameTTL), groups: newShelf[bool](groupTTL), subnets: newShelf[Subnet](roomTTL),
 		targets: newShelf[TargetGroup](nameTTL), placements: newShelf[PlacementGroup](nameTTL), keys: newShelf[Key](nameTTL),
 		types: newShelf[InstanceType](typeTTL), offerings: newShelf[[]string](offeringTTL), quotas: newShelf[float64](quotaTTL),
-		running: newShelf[[]Instance](roomTTL), dryRuns: newShelf[*observed.Error](dryRunTTL),
+		running: newShelf[[]Instance](roomTTL), reserved: newShelf[[]Reservation](roomTTL), dryRuns: newShelf[*observed.Error](dryRunTTL),
 	}
 }
 
@@ -137,5 +138,6 @@ func (f *facts) expire(now time.Time) {
 	f.offerings.expire(now)
 	f.quotas.expire(now)
 	f.running.expire(now)
+	f.reserved.expire(now)
 	f.dryRuns.expire(now)
 }

@@ -33,6 +33,7 @@ type fake struct {
 	offerings  map[string][]string
 	quotas     map[string]float64
 	running    []Instance
+	reserved   []Reservation
 	refuses    *observed.Error
 	dry        []DryRun
 }
@@ -143,6 +144,10 @@ func (f *fake) Quota(ctx context.Context, code string) (float64, bool, error) {
 
 func (f *fake) Running(ctx context.Context) ([]Instance, error) {
 	return f.running, f.call(ctx, "ec2:DescribeInstances")
+}
+
+func (f *fake) Reservations(ctx context.Context) ([]Reservation, error) {
+	return f.reserved, f.call(ctx, "ec2:DescribeCapacityReservations")
 }
 
 func (f *fake) DryRun(ctx context.Context, r DryRun) (refused, err *observed.Error) {

@@ -53,6 +53,7 @@ func judge(launches []*launch, f *facts, dryRuns bool) (found diag.List, lacks b
 		v.targetGroups(l)
 	}
 	v.quotas(launches)
+	v.reservations(launches)
 	v.addresses(launches)
 	if dryRuns && !v.lacks && v.found.Count(diag.Warning) == 0 {
 		v.launch(launches)

@@ -21,6 +21,9 @@ type launch struct {
 	configures, made bool
 	// places says that the types or the zones of the machines change.
 	places bool
+	// reservation is what the group says of reserved capacity, nil if it says nothing; reserves that it changes.
+	reservation *intent.GroupReservation
+	reserves    bool
 	// attaches are the load balancers that the plan attaches.
 	attaches []intent.TrafficSource
 	// before and after are the group's sizes now and by the plan.
@@ -101,6 +104,9 @@ func (l *launch) take(p *plan.Plan, in basis.Input) bool {
 		have := in.State.Groups[l.pool.Group.Name]
 		l.before = size{have.DesiredCapacity, have.MaxSize, have.Options.WarmPool}
 		l.after = l.before
+		if l.reservation = l.pool.Group.Options.CapacityReservationSpecification; l.reservation == nil {
+			l.reservation = have.Options.CapacityReservationSpecification
+		}
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -116,7 +122,7 @@ func (l *launch) take(p *plan.Plan, in basis.Input) bool {
 		}
 	}
 	l.types = typesOf(l.pool, l.data)
-	return l.configures || l.places || len(l.attaches) > 0 || l.more > 0 || l.addresses > 0
+	return l.configures || l.places || l.reserves || len(l.attaches) > 0 || l.more > 0 || l.addresses > 0
 }
 
 // step reads one step.
@@ -132,6 +138,7 @@ func (l *launch) step(s *step.Step, in basis.Input) {
 	case step.UpdateGroup:
 		l.configures = l.configures || do.Template != nil
 		l.places = l.places || do.SubnetIDs != nil || do.Template != nil
+		l.reserves = l.reserves || do.Options.CapacityReservationSpecification != nil
 		l.after.desired = max(intent.Value(do.MinSize), l.after.desired)
 		if do.DesiredCapacity != nil {
 			l.after.desired = *do.DesiredCapacity
@@ -154,7 +161,7 @@ func (l *launch) step(s *step.Step, in basis.Input) {
 	case step.UpdateNodegroupConfig:
 		l.grow(int64(intent.Value(do.DesiredSize)) - int64(in.State.Nodegroups[do.NodegroupName].DesiredSize))
 	case step.UpdateNodegroupVersion:
-		l.configures = true
+		l.configures, l.places = true, true
 		l.surges(int64(l.surge()))
 	}
 }

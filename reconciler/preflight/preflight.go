@@ -108,6 +108,8 @@ type Cloud interface {
 	Offerings(ctx context.Context, types []string) (map[string][]string, error)
 	// Quota returns the value of a quota of EC2 by its code.
 	Quota(ctx context.Context, code string) (value float64, found bool, err error)
+	// Reservations returns the capacity reservations that are active.
+	Reservations(ctx context.Context) ([]Reservation, error)
 	// Running returns the instances of the account that count against quotas.
 	Running(ctx context.Context) ([]Instance, error)
 }
@@ -117,6 +119,15 @@ type Instance struct {
 	Type  string
 	VCPUs int32 // 0 if AWS does not tell
 	Spot  bool
+}
+
+// Reservation is a capacity reservation that is active.
+type Reservation struct {
+	ID, Type, Zone string
+	// Open says that machines run in it that do not name it.
+	Open bool
+	// Free is how many more machines may run in it.
+	Free int64
 }
 
 // CodeNotDry is the code of the error that a dry run was none: weir makes no further one there.

@@ -46,6 +46,7 @@ var assumptions = []assumption{
 	{name: "unknown-name-texts", needs: applies},
 	{name: "dry-run-checks", needs: applies},
 	{name: "quota-families", never: "a visit uses no quota up"},
+	{name: "reservation-or-nothing", never: "a visit reserves no capacity"},
 	{name: "wavelength-nodegroups", never: "a visit uses no wavelength zone"},
 
 	{name: "refreshes-newest-first", needs: reads, absent: noRefreshes},

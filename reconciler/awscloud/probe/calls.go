@@ -14,6 +14,7 @@ import (
 
 // EC2Calls are the calls of EC2.
 type EC2Calls struct {
+	DescribeCapacityReservations  func(context.Context, *ec2.DescribeCapacityReservationsInput, ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error)
 	DescribeInstanceTypeOfferings func(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
 	DescribeInstanceTypes         func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 	DescribeInstances             func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
@@ -27,6 +28,7 @@ type EC2Calls struct {
 // OfEC2 takes them from a client.
 func OfEC2(c *ec2.Client) EC2Calls {
 	return EC2Calls{
+		DescribeCapacityReservations:  c.DescribeCapacityReservations,
 		DescribeInstanceTypeOfferings: c.DescribeInstanceTypeOfferings,
 		DescribeInstanceTypes:         c.DescribeInstanceTypes,
 		DescribeInstances:             c.DescribeInstances,

@@ -123,3 +123,26 @@ func (p *Prober) Running(ctx context.Context) ([]preflight.Instance, error) {
 	})
 	return all, err
 }
+
+// Reservations reads the capacity reservations in which machines can be launched, those
+// that others share with the account among them.
+func (p *Prober) Reservations(ctx context.Context) ([]preflight.Reservation, error) {
+	var all []preflight.Reservation
+	in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{filter("state", string(types.CapacityReservationStateActive))}, MaxResults: aws.Int32(page)}
+	err := sdk.EachPage(ctx, "ec2", "DescribeCapacityReservations", func(ctx context.Context, token *string) (*string, error) {
+		in.NextToken = token
+		out, err := p.ec2.DescribeCapacityReservations(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range out.CapacityReservations {
+			c := &out.CapacityReservations[i]
+			all = append(all, preflight.Reservation{
+				ID: aws.ToString(c.CapacityReservationId), Type: aws.ToString(c.InstanceType), Zone: aws.ToString(c.AvailabilityZone),
+				Open: c.InstanceMatchCriteria == types.InstanceMatchCriteriaOpen, Free: int64(aws.ToInt32(c.AvailableInstanceCount)),
+			})
+		}
+		return out.NextToken, nil
+	})
+	return all, err
+}

@@ -89,7 +89,7 @@ func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join fun
 			in, err := r.ec2.LaunchInstance(ec2.LaunchSpec{
 				Template: ch.template, Version: ch.version.Number, Data: ch.version.Data,
 				InstanceType: ch.instanceType, ImageID: ch.imageID, SubnetID: at.subnet, Zone: at.zone, Spot: spot,
-				Placement: g.PlacementGroup, Tags: g.memberTags(), Owner: g.owner(),
+				Placement: g.PlacementGroup, Reserved: g.Reservation, Tags: g.memberTags(), Owner: g.owner(),
 			})
 			if err == nil {
 				join(ch, in)
@@ -112,7 +112,7 @@ func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join fun
 
 // lacksCapacity says whether another zone or type may do better.
 func lacksCapacity(code string) bool {
-	return slices.Contains([]string{"InsufficientInstanceCapacity", "InsufficientFreeAddressesInSubnet", "Unsupported",
+	return slices.Contains([]string{"InsufficientInstanceCapacity", "ReservationCapacityExceeded", "InsufficientFreeAddressesInSubnet", "Unsupported",
 		"MaxSpotInstanceCountExceeded", "SpotMaxPriceTooLow", "InvalidSubnetID.NotFound"}, code)
 }
 

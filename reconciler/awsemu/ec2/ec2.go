@@ -32,6 +32,7 @@ type Region struct {
 	Images          world.Table[*Image]
 	KeyPairs        world.Table[*KeyPair]
 	PlacementGroups world.Table[*PlacementGroup]
+	Reservations    world.Table[*Reservation]
 	Volumes         world.Table[*Volume]
 	NotOffered      map[string][]string `json:",omitempty"` // zones by instance type
 
@@ -81,6 +82,9 @@ func Service() *wire.Service {
 		wire.FormOp("CreatePlacementGroup", wire.Writes, createPlacementGroup),
 		wire.FormOp("DescribePlacementGroups", wire.Reads, describePlacementGroups),
 		wire.FormOp("DeletePlacementGroup", wire.Writes, deletePlacementGroup),
+		wire.FormOp("CreateCapacityReservation", wire.Writes, createCapacityReservation),
+		wire.FormOp("DescribeCapacityReservations", wire.Reads, describeCapacityReservations),
+		wire.FormOp("CancelCapacityReservation", wire.Writes, cancelCapacityReservation),
 		wire.FormOp("DescribeAvailabilityZones", wire.Reads, describeAvailabilityZones),
 		wire.FormOp("DescribeInstanceTypes", wire.Reads, describeInstanceTypes),
 		wire.FormOp("DescribeInstanceTypeOfferings", wire.Reads, describeInstanceTypeOfferings),

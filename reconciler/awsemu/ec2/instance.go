@@ -47,6 +47,7 @@ type Instance struct {
 	TemplateVersion int64
 
 	PlacementGroup string `json:",omitempty"` // name
+	Reserved       string `json:",omitempty"` // the capacity reservation that it runs in
 
 	// Of one that RunInstances made: with which others, and of what.
 	Reservation string    `json:",omitempty"`

@@ -139,6 +139,7 @@ func writeInstance(w *wire.XML, r *Region, in *Instance) {
 	w.Text("virtualizationType", "hvm")
 	w.Text("hypervisor", "xen")
 	w.Optional("instanceLifecycle", in.Lifecycle)
+	w.Optional("capacityReservationId", in.Reserved)
 	if in.Profile != "" {
 		w.Open("iamInstanceProfile")
 		w.Text("arn", in.Profile)

@@ -21,6 +21,7 @@ type LaunchSpec struct {
 	Profile      string // instance profile ARN; wins over Data's
 	Groups       []string
 	Placement    string     // a placement group's name; wins over Data's
+	Reserved     wire.Data  // a group's CapacityReservationSpecification; wins over Data's
 	Tags         world.Tags // win over those that Data gives instances
 	Owner        string
 }
@@ -45,6 +46,9 @@ func (r *Region) LaunchInstance(spec LaunchSpec) (*Instance, *wire.Error) {
 		return nil, err
 	}
 	if err := l.configure(in, spec); err != nil {
+		return nil, err
+	}
+	if err := l.reserve(in, spec); err != nil {
 		return nil, err
 	}
 	if err := l.checkVcpus(in, 1); err != nil {

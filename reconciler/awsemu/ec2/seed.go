@@ -21,6 +21,7 @@ type Seed struct {
 	KeyPairs       []string     `json:"keyPairs"` // by name
 
 	PlacementGroups []seedPlacementGroup `json:"placementGroups"`
+	Reservations    []seedReservation    `json:"capacityReservations"`
 	Volumes         []seedVolume         `json:"volumes"`
 	NotOffered      map[string][]string  `json:"notOffered"` // zones by instance type
 }
@@ -42,6 +43,11 @@ func (r *Region) ApplyEC2(seed *Seed) error {
 	for _, g := range seed.PlacementGroups {
 		if err := add.applyPlacementGroup(g); err != nil {
 			return fmt.Errorf("placement group %q: %w", g.Name, err)
+		}
+	}
+	for _, c := range seed.Reservations {
+		if err := add.applyReservation(c); err != nil {
+			return fmt.Errorf("capacity reservation %q: %w", c.ID, err)
 		}
 	}
 	for _, v := range seed.Volumes {

@@ -109,6 +109,11 @@ func (r *Region) taggable(id string) (*world.Tags, *wire.Error) {
 			return &g.Tags, nil
 		}
 		code = "InvalidPlacementGroupId.NotFound"
+	case "cr":
+		if c := r.Reservations.Get(id); c != nil {
+			return &c.Tags, nil
+		}
+		code = "InvalidCapacityReservationId.NotFound"
 	case "vol":
 		if v := r.Volumes.Get(id); v != nil {
 			return &v.Tags, nil
@@ -243,12 +248,12 @@ func describeTags(rq *request, in describeTagsInput) error {
 
 func (r *Region) tagRows() map[string]tagRow {
 	kinds := map[string]string{
-		"lt": "launch-template", "i": "instance", "vpc": "vpc", "subnet": "subnet", "sg": "security-group", "ami": "image", "key": "key-pair", "pg": "placement-group", "vol": "volume",
+		"lt": "launch-template", "i": "instance", "vpc": "vpc", "subnet": "subnet", "sg": "security-group", "ami": "image", "key": "key-pair", "pg": "placement-group", "vol": "volume", "cr": "capacity-reservation",
 	}
 	rows := map[string]tagRow{}
 	for _, ids := range [][]string{
 		r.LaunchTemplates.Sorted(), r.Instances.Sorted(), r.Vpcs.Sorted(),
-		r.Subnets.Sorted(), r.SecurityGroups.Sorted(), r.Images.Sorted(), r.KeyPairs.Sorted(), r.PlacementGroups.Sorted(), r.Volumes.Sorted(),
+		r.Subnets.Sorted(), r.SecurityGroups.Sorted(), r.Images.Sorted(), r.KeyPairs.Sorted(), r.PlacementGroups.Sorted(), r.Volumes.Sorted(), r.Reservations.Sorted(),
 	} {
 		for _, id := range ids {
 			ts, err := r.taggable(id)

@@ -1,0 +1,137 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// bond says that machines run in reserved capacity alone.
+type bond struct {
+	// ids are the reservations that are named, with their fields; none means that any open one will do.
+	ids []place
+	// object and path are the field that says so.
+	object intent.ObjectRef
+	path   intent.Path
+}
+
+// bound is the bond of a launch, and whether there is one that weir can judge. What the group
+// says wins over its launch template, unless it leaves the choice to that. Where the group asks
+// for reserved capacity first, AWS launches elsewhere too, and so nothing gets in the way.
+// What is in a resource group weir does not ask.
+// Assumed of AWS: reservation-or-nothing.
+func (l *launch) bound() (b bond, ok bool) {
+	t := l.data.CapacityReservationSpecification
+	if t != nil && (t.TargetID != "" || t.Preference == "capacity-reservations-only") {
+		if t.TargetID != "" {
+			b.object, b.path = fieldOf(l.pool, "CapacityReservationSpecification.CapacityReservationId")
+			b.ids = []place{{t.TargetID, b.object, b.path}}
+		} else {
+			b.object, b.path = fieldOf(l.pool, "CapacityReservationSpecification.CapacityReservationPreference")
+		}
+		ok = true
+	}
+	grouped := t != nil && t.TargetGroupARN != ""
+	if g := l.reservation; g != nil && g.CapacityReservationPreference != "" && g.CapacityReservationPreference != "default" {
+		if ok = g.CapacityReservationPreference == "capacity-reservations-only"; !ok {
+			return b, false
+		}
+		b.object, b.path = l.pool.Options, intent.Path{"spec", "autoScalingGroup", "capacityReservationSpecification"}
+		if at := g.CapacityReservationTarget; at != nil {
+			grouped, b.ids = len(at.CapacityReservationResourceGroupARNs) > 0, nil
+			for i, id := range at.CapacityReservationIDs {
+				b.ids = append(b.ids, place{id, b.object, b.path.Join("capacityReservationTarget", "capacityReservationIds", intent.Index(i))})
+			}
+		}
+	}
+	return b, ok && !grouped
+}
+
+// reservations looks whether the machines of launches fit into the reserved capacity in which
+// alone they may run. Only what pools with the very same reservations want is added up.
+func (v *verdict) reservations(launches []*launch) {
+	wanted := map[string]int64{}
+	for _, l := range launches {
+		b, ok := l.bound()
+		if !ok || len(l.types) == 0 {
+			continue
+		}
+		all, ok, _ := know(v, v.facts.reserved, "")
+		zones := v.zones(l)
+		if !ok || len(zones) == 0 {
+			continue
+		}
+		if fitting, ok := v.fitting(l, b, all, zones); ok {
+			v.reservedRoom(l, b, fitting, zones, wanted)
+		}
+	}
+}
+
+// fitting are the reservations in which machines of a launch may run; ok is false if it has
+// been said why there is none.
+func (v *verdict) fitting(l *launch, b bond, all []Reservation, zones []string) (out []Reservation, ok bool) {
+	missing := false
+	for _, id := range b.ids {
+		if !slices.ContainsFunc(all, func(c Reservation) bool { return c.ID == id.value }) {
+			missing = true
+			v.facts.reserved.doubt("")
+			v.warn(codeUnknown, id.object, id.path, "AWS has no active capacity reservation "+id.value, "correct it; a reservation that has ended, was cancelled or begins later takes no machine")
+		}
+	}
+	named := ""
+	for _, c := range all {
+		if len(b.ids) == 0 && !c.Open || len(b.ids) > 0 && !slices.ContainsFunc(b.ids, func(id place) bool { return id.value == c.ID }) {
+			continue
+		}
+		named = ": " + c.ID + " is for " + c.Type + " in " + c.Zone
+		if slices.Contains(zones, c.Zone) && slices.ContainsFunc(l.types, func(t place) bool { return t.value == c.Type }) {
+			out = append(out, c)
+		}
+	}
+	if len(out) > 0 || missing {
+		return out, len(out) > 0
+	}
+	var types []string
+	for _, t := range l.types {
+		types = append(types, t.value)
+	}
+	if len(b.ids) == 0 {
+		named = ""
+	}
+	v.facts.reserved.doubt("")
+	v.warn(codeShort, b.object, b.path, "machines of the pool run in reserved capacity alone, and no such reservation is for "+strings.Join(types, " or ")+" in "+strings.Join(zones, ", ")+named+": AWS launches none",
+		"reserve capacity of one of the pool's instance types in one of its zones, or let machines run outside of reservations")
+	return nil, false
+}
+
+// reservedRoom looks whether there is room for a launch in the reservations that fit it.
+func (v *verdict) reservedRoom(l *launch, b bond, fitting []Reservation, zones []string, wanted map[string]int64) {
+	var ids []string
+	room, bare := int64(0), slices.Clone(zones)
+	for _, c := range fitting {
+		ids, room = append(ids, c.ID), room+c.Free
+		bare = slices.DeleteFunc(bare, func(z string) bool { return z == c.Zone })
+	}
+	if len(bare) > 0 && l.places {
+		object, path := subnetsField(l.pool)
+		v.warn(codeShort, object, path, "machines of the pool run in reserved capacity alone, and none that fits is in "+strings.Join(bare, ", ")+", so no machine starts in the subnets there", "leave the subnets of the zone out, or reserve capacity there")
+	}
+	slices.Sort(ids)
+	key := strings.Join(ids, ", ")
+	before := wanted[key]
+	wanted[key] += l.onDemand
+	if before > room || wanted[key] <= room {
+		return
+	}
+	v.facts.reserved.doubt("")
+	object, path := sizeField(l.pool)
+	follows, advice := "AWS launches only some", "enlarge the reservation: aws ec2 modify-capacity-reservation --capacity-reservation-id "+ids[0]+" --instance-count N"
+	if l.onlySurges() && room-before < 1 {
+		var first string
+		object, path, first = l.endsFirst()
+		follows, advice = cannotBegin, advice+", "+first
+	}
+	v.warn(codeShort, object, path, fmt.Sprintf("the pool's machines run in reserved capacity alone (%s), which has room for %d, and the plan wants %d more%s: %s", key, room, wanted[key], withOthers(before), follows), advice)
+}
