@@ -41,7 +41,7 @@ func TestSavedStateKeepsItsForm(t *testing.T) {
 	region := state.State.Regions["000000000000/eu-west-1"]
 	for name, want := range map[string][]string{
 		"":            {"Account", "AutoScaling", "CloudWatch", "DynamoDB", "EC2", "EKS", "ELB", "KMS", "Name", "SSM", "Tokens"},
-		"EC2":         {"Images", "Instances", "KeyPairs", "LaunchTemplates", "MetadataDefaults", "PlacementGroups", "SecurityGroups", "Subnets", "TemplateNames", "Volumes", "Vpcs"},
+		"EC2":         {"Images", "Instances", "KeyPairs", "LaunchTemplates", "MetadataDefaults", "PlacementGroups", "Reservations", "SecurityGroups", "Subnets", "TemplateNames", "Volumes", "Vpcs"},
 		"SSM":         {"Parameters"},
 		"KMS":         {"Aliases", "Keys", "Made"},
 		"AutoScaling": {"ActivitySeq", "Gone", "Groups", "LaunchConfigs"},
