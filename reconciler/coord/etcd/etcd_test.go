@@ -292,3 +292,25 @@ func TestAResultIsOneRequest(t *testing.T) {
 	}
 	write(a, coord.ErrLost, 1, nil, result)
 }
+
+// A lease lasts as long as etcd grants it, which may be longer than it was asked to, counted from when it was asked.
+func TestALeaseLastsAsLongAsItIsGranted(t *testing.T) {
+	s := serve(t.TempDir(), func(c *embed.Config) { c.TickMs, c.ElectionMs = 100, 4000 }) // it grants one and a half elections at least
+	defer s.Close()
+	session, err := open(t, address(s)).Join(t.Context(), coord.Member{Name: "a"}, 2*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if ttl, left := session.TTL(), session.Left(); ttl != 6*time.Second || left > ttl || left < 3*time.Second {
+			t.Errorf("%s of %s are left", left, ttl)
+		}
+		began := time.Now()
+		if err := session.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left, most := session.Left(), 6*time.Second; left > most || left < most-time.Since(began)-time.Second {
+			t.Errorf("%s are left, %s after it was asked", left, time.Since(began))
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,6 +197,44 @@ func TestASlowEngineKeepsNothingBack(t *testing.T) {
 			if err := fence.MayBegin(); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// An owner writes nothing by what it read more than two seconds ago.
+func TestTheAgeOfWhatWasReadIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
+		time.Sleep(30 * time.Second)
+		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		var mu sync.Mutex
+		var read time.Time
+		cut := false
+		wire.Arm(func(call string) coordtest.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if call == "Poll" && !cut {
+				read = time.Now()
+			}
+			return coordtest.Fault{LoseRequest: call == "Poll" && cut}
+		})
+		time.Sleep(10 * time.Second)
+		mu.Lock()
+		cut = true
+		mu.Unlock()
+		for fence.MayBegin() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if age := time.Since(read); age <= 2*time.Second || age > 2*time.Second+20*time.Millisecond {
+			t.Errorf("the last write began %s after the read that it went by", age)
+		}
+		if a.Lease("scope/k") == nil {
+			t.Error("its lease is gone, which is another reason")
+		}
+		wire.Mend()
+		time.Sleep(time.Second)
+		if err := fence.MayBegin(); err != nil {
+			t.Error(err)
 		}
 	})
 }
