@@ -41,7 +41,7 @@ OWNS counts accounts and regions (scopes) and sources. CLOCK is by how much a me
 clock differs from that of the member that answers; SINCE is for how long something has
 had its owner, or none. A member takes over within seconds what nobody owns: for longer
 than a minute it is a fault, which the exit code tells, and so is an engine that takes no
-writes.
+writes, or that has not answered for longer than a lease lasts.
 `
 
 func membersCommand(s surroundings) *cobra.Command {
@@ -70,7 +70,7 @@ func membersCommand(s surroundings) *cobra.Command {
 		}
 		now := time.Now()
 		code := exitOK
-		if v.Longest(now) > members.TooLong || v.Engine.Refused != "" {
+		if v.Longest(now) > members.TooLong || v.Engine.Refused != "" || v.Away() {
 			code = exitError
 		}
 		if output != outputText {
@@ -81,7 +81,10 @@ func membersCommand(s surroundings) *cobra.Command {
 			return nil
 		}
 		s.printer(s.stdout).Members(v, now)
-		if v.Engine.Error != "" {
+		if v.Away() {
+			lag := time.Duration(v.Engine.Lag * float64(time.Second)).Round(time.Second)
+			fmt.Fprintf(s.stderr, "note: the engine has not answered this member for %s, so it owns nothing, and above is what it knew then: %s\n", lag, wording.Clean(v.Engine.Error))
+		} else if v.Engine.Error != "" {
 			fmt.Fprintf(s.stderr, "note: the engine did not answer last: %s\n", wording.Clean(v.Engine.Error))
 		}
 		if v.Engine.Refused != "" {

@@ -28,7 +28,7 @@ var exitCodes = []struct {
 	{exitOK, "done", ""},
 	{exitError, "error", ""},
 	{exitError, "a target fails", "status"},
-	{exitError, "nobody has owned something for a minute", "members"},
+	{exitError, "nobody has owned something for a minute, or the engine does not answer or takes no writes", "members"},
 	{exitError, "the plan has an error or a conflict", "plan"},
 	{exitError, "something that was made could not be deleted", "doctor"},
 	{exitChanges, "AWS does something else than weir assumes", "doctor"},

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -94,5 +96,31 @@ func TestMembersAreReadFromTheEngine(t *testing.T) {
 	}
 	if _, out, errs = weir("members", "--config", file); !strings.Contains(out, "No member is alive.") || strings.Contains(out, key) {
 		t.Errorf("another instance: %s%s", out, errs)
+	}
+}
+
+// What a member says that does not hear of the engine, or whose engine takes no writes, is a fault; one missed answer is not.
+func TestMembersOfAnEngineThatIsAway(t *testing.T) {
+	for name, tc := range map[string]struct {
+		engine members.Engine
+		code   int
+		says   string
+	}{
+		"it answers":             {members.Engine{Kind: "etcd", ID: "e", Lag: 0.5}, exitOK, ""},
+		"it missed one answer":   {members.Engine{Kind: "etcd", ID: "e", Lag: 1.5, Error: "connection refused"}, exitOK, "note: the engine did not answer last: connection refused"},
+		"it has been away":       {members.Engine{Kind: "etcd", ID: "e", Lag: 31.2, Error: "no leader"}, exitError, "note: the engine has not answered this member for 31s, so it owns nothing, and above is what it knew then: no leader"},
+		"it is slow":             {members.Engine{Kind: "etcd", ID: "e", Lag: 11}, exitOK, ""},
+		"it takes no writes now": {members.Engine{Kind: "etcd", ID: "e", Lag: 0.5, Refused: "database space exceeded"}, exitError, "note: the engine takes no writes, so nobody owns anything for long: database space exceeded"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(members.View{Engine: tc.engine, Members: []members.Member{{Name: "one", Answers: true}}, Owned: []members.Owned{}})
+		}))
+		var out, errs bytes.Buffer
+		code := run(t.Context(), []string{"members", "--server", server.URL}, surroundings{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" }})
+		if code != tc.code || strings.TrimSpace(errs.String()) != tc.says {
+			t.Errorf("%s: code %d, want %d; %q, want %q", name, code, tc.code, errs.String(), tc.says)
+		}
+		server.Close()
 	}
 }

@@ -160,6 +160,9 @@ func (w *Watch) View() View {
 // Late reports whether the records are older than an owner may go by: then this member writes nothing.
 func (v *View) Late() bool { return v.Engine.Lag > coord.InputsWithin.Seconds() }
 
+// Away reports whether this member has heard nothing of the engine for longer than a lease lasts: it owns nothing.
+func (v *View) Away() bool { return v.Engine.Error != "" && v.Engine.Lag > coord.TTL.Seconds() }
+
 // Different returns the members that work by another configuration than the answering one, but for sections that are a machine's own.
 func (v *View) Different() (out []Member) {
 	for _, m := range v.Members {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -54,6 +55,8 @@ type world struct {
 	// engine is what the next daemon shares with others; nil for nothing.
 	engine *coord.Engine
 	name   string
+	// version is the next daemon's, "test" if empty.
+	version string
 }
 
 func newWorld(t testing.TB, o awsemu.Options) *world {
@@ -162,7 +165,7 @@ func (w *world) open(c *config.Config, load func() (*config.Config, error)) *App
 	}
 	a, err := New(w.t.Context(), Options{
 		Load:   load,
-		Config: c, Logger: log, Version: "test", Engine: w.engine, Member: w.name,
+		Config: c, Logger: log, Version: cmp.Or(w.version, "test"), Engine: w.engine, Member: w.name,
 		Getenv: func(name string) string {
 			if name == "HOME" {
 				return w.dir
@@ -267,6 +270,9 @@ type idle struct{ *testing.M }
 
 func (m idle) Run() int {
 	code := m.M.Run()
+	if at := clusterStopped.Load(); at != nil {
+		time.Sleep(time.Until(at.Add(peersEnd)))
+	}
 	http.DefaultClient.CloseIdleConnections()
 	return code
 }

@@ -100,34 +100,51 @@ func fullEtcd(t *testing.T) refusing {
 	}
 }
 
-// deniedTable is a table of DynamoDB whose readers may lose the right to write.
-func deniedTable(t *testing.T, s *several) refusing {
+// table is one of DynamoDB, for the records of an instance.
+type table struct {
+	t      *testing.T
+	client *dynamodb.Client
+	name   string
+}
+
+func (s *several) table(t *testing.T) *table {
+	t.Helper()
 	client := dynamodb.New(dynamodb.Options{Region: "eu-west-1", BaseEndpoint: &s.url, Credentials: credentials.NewStaticCredentialsProvider("X", "x", ""), Retryer: aws.NopRetryer{}})
-	table := "weir"
-	in := &dynamodb.CreateTableInput{TableName: &table, BillingMode: types.BillingModePayPerRequest}
+	made := &table{t, client, "weir"}
+	made.create()
+	return made
+}
+
+func (of *table) create() {
+	of.t.Helper()
+	in := &dynamodb.CreateTableInput{TableName: &of.name, BillingMode: types.BillingModePayPerRequest}
 	for i, key := range []string{"pk", "sk"} {
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &key, KeyType: []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}[i]})
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS})
 	}
-	if _, err := client.CreateTable(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the table", func() string {
-		out, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &table})
-		if err != nil || out.Table.TableStatus != types.TableStatusActive {
-			return fmt.Sprint("it is not there: ", err)
+	eventually(of.t, "the table", func() string {
+		_, err := of.client.CreateTable(of.t.Context(), in)
+		out, described := of.client.DescribeTable(of.t.Context(), &dynamodb.DescribeTableInput{TableName: &of.name})
+		if described != nil || out.Table.TableStatus != types.TableStatusActive {
+			return fmt.Sprint("it is not there: ", err, described)
 		}
 		return ""
 	})
+}
+
+func (of *table) open() coord.Store {
+	of.t.Helper()
+	store, err := dynamo.New(of.t.Context(), of.client, dynamo.Config{Instance: "fleet", Table: of.name})
+	if err != nil {
+		of.t.Fatal(err)
+	}
+	return store
+}
+
+// deniedTable is a table of DynamoDB whose readers may lose the right to write.
+func deniedTable(t *testing.T, s *several) refusing {
 	return refusing{
-		says: "is not authorized to perform: dynamodb:UpdateItem", does: "dynamodb:ConditionCheckItem",
-		open: func() coord.Store {
-			store, err := dynamo.New(t.Context(), client, dynamo.Config{Instance: "fleet", Table: table})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return store
-		},
+		says: "is not authorized to perform: dynamodb:UpdateItem", does: "dynamodb:ConditionCheckItem", open: s.table(t).open,
 		refuse: func() func() {
 			return s.aws.Faults().Add(awsemu.Fault{
 				Kind: awsemu.FailBefore, Service: "dynamodb", WritesOnly: true, Times: -1, Code: "AccessDeniedException",

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,7 +112,7 @@ func (s *several) memberOver(name string, store coord.Store) *member {
 	s.engine, s.name = coord.New(store, coord.Options{}), name
 	defer func() { s.engine, s.name = nil, "" }()
 	a, stop := s.startConfig(s.settings(name), s.load)
-	return &member{a, stop}
+	return &member{a, sync.OnceFunc(stop)}
 }
 
 // owned waits until a member owns a key.
