@@ -26,7 +26,7 @@ func TestTheNumbersOfALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 2)
 		a := f.start("a")
-		within(t, "the first member of an empty engine waits a lease and three seconds", f.all(time.Minute), 13*time.Second, 14*time.Second)
+		within(t, "the first member of an empty engine waits a lease and three seconds", f.all(time.Minute), 13*time.Second, 15*time.Second)
 		f.start("b")
 		time.Sleep(2 * time.Minute)
 		if len(f.of("a")) != 1 || len(f.of("b")) != 1 {
