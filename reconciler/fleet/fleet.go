@@ -173,8 +173,8 @@ type Target struct {
 type Revision struct {
 	Source, SHA string
 	// Touched are the targets whose render the commit changed, Faulty those that it leaves
-	// with a fault, so that it is not applied there. Removed are those
-	// that a path with wildcards gave before the commit and gives no more.
+	// with a fault or that cannot be rendered now, so that it is not applied there. Removed
+	// are those that a path with wildcards gave before the commit and gives no more.
 	Touched, Faulty, Removed []string
 }
 
@@ -324,7 +324,7 @@ func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 		for _, it := range items {
 			if it.target.Source == name && (it.desired.Touched || !it.since.IsZero() && it.render.revision != sha) {
 				r.Touched = append(r.Touched, it.name)
-			} else if it.target.Source == name && (it.desired.Policy.Held != nil || it.desired.Diagnostics.HasErrors()) {
+			} else if it.target.Source == name && (it.desired.Policy.Held != nil || it.desired.Diagnostics.HasErrors() || it.err != nil && !it.unknown) {
 				r.Faulty = append(r.Faulty, it.name)
 			}
 		}

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/outbox"
 	"github.com/weir-gitops/weir/status/report"
@@ -24,7 +22,8 @@ import (
 //
 //	pending  a pass of the commit is due or under way, or a rollout that it
 //	         started moves, or it waits (suspension, approval, AWS throttling)
-//	success  every touched pool has converged, or no target is affected
+//	success  every touched pool has converged, or no target is affected and none is
+//	         left failing by the commit before
 //	failure  a fault in the files, a failed step, a conflict, a refused prune
 //	error    no verdict: a newer commit came first, or weir was stopped
 //
@@ -257,7 +256,7 @@ func (c *Commits) Begin(r Revision) {
 	// One that was refused as a whole has no targets until it is applied after all.
 	if cur == nil || cur.SHA != r.SHA || cur.Fault != "" && r.Err == nil && len(cur.Targets) == 0 {
 		next := &track{Source: r.Source, SHA: r.SHA, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
-		for _, name := range r.Touched {
+		for _, name := range append(failed(cur), r.Touched...) {
 			next.Targets[name] = &targetTrack{State: forge.Pending, Description: "planning", Pools: unfinished(cur, name)}
 		}
 		for _, name := range r.Removed {
@@ -284,32 +283,6 @@ func (c *Commits) Begin(r Revision) {
 		cur.Fault = c.o.Redact.Text(r.Err.Error())
 	}
 	c.refresh(cur)
-}
-
-// removedText is all that can be said of a target that a commit takes away: weir
-// deletes nothing that Git no longer mentions.
-const removedText = "the commit takes this target away; what it has in AWS stays, and is reported"
-
-// unfinished are the pools that a superseded commit was still changing on a target:
-// the commit that replaced it answers for them.
-func unfinished(old *track, target string) map[string]step.Verb {
-	if old == nil || old.Targets[target] == nil || old.Targets[target].State == forge.Success {
-		return nil
-	}
-	return maps.Clone(old.Targets[target].Pools)
-}
-
-// drop takes a commit out of a list, and returns it if it was there.
-func drop(list []*track, sha string) (rest []*track, dropped *track) {
-	rest = list[:0]
-	for _, t := range list {
-		if t.SHA == sha {
-			dropped = t
-		} else {
-			rest = append(rest, t)
-		}
-	}
-	return rest, dropped
 }
 
 // Report takes in what a pass did. Reports of targets that the source's current revision
