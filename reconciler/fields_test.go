@@ -57,6 +57,7 @@ func TestEveryTemplateFieldMakesOneVersionAndThenSilence(t *testing.T) {
 	for _, tt := range templateFields {
 		t.Run(strings.TrimSuffix(tt.name, "?"), func(t *testing.T) {
 			w := newWorld(t)
+			w.seed(`{"capacityReservations": [{"id": "cr-0123456789abcdef0", "type": "m5.large", "zone": "` + testRegion + `a", "count": 9}]}`)
 			image, group := w.someImage(), w.someGroup()
 			field, wanted := tt.field, tt.want
 			for i, v := range []string{image, group} {

@@ -47,7 +47,8 @@ func (r *Region) free(c *Reservation) int64 {
 
 // reserve looks for reserved capacity for a machine. A group's preference wins over that
 // of its launch template, and so does its target. Machines of neither run in open
-// reservations, while these have room. A resource group has no reservations here.
+// reservations, while these have room. What a resource group has in it is not known here, so
+// machines that are to run there run outside.
 func (r launcher) reserve(in *Instance, spec LaunchSpec) *wire.Error {
 	if in.Lifecycle == "spot" {
 		return nil
@@ -55,14 +56,15 @@ func (r launcher) reserve(in *Instance, spec LaunchSpec) *wire.Error {
 	own := spec.Data.Sub("CapacityReservationSpecification")
 	target, preference := own.Sub("CapacityReservationTarget"), own.Text("CapacityReservationPreference")
 	ids, targeted := []string{target.Text("CapacityReservationId")}, len(target) > 0
+	grouped := target.Has("CapacityReservationResourceGroupArn")
 	must := targeted || preference == "capacity-reservations-only"
 	if p := spec.Reserved.Text("CapacityReservationPreference"); p != "" && p != "default" {
 		preference, must = p, p == "capacity-reservations-only"
 		if t := spec.Reserved.Sub("CapacityReservationTarget"); len(t) > 0 {
-			ids, targeted = t.Texts("CapacityReservationIds"), true
+			ids, targeted, grouped = t.Texts("CapacityReservationIds"), true, t.Has("CapacityReservationResourceGroupArns")
 		}
 	}
-	if preference == "none" {
+	if preference == "none" || grouped {
 		return nil
 	}
 	for _, id := range r.Reservations.Sorted() {
