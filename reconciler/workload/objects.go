@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -246,7 +245,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	case len(text) > bodyLimit:
 		return nil, &Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d MiB", bodyLimit>>20)}
 	case resp.StatusCode/100 != 2: // a redirect too: credentials go to the configured server and nowhere else
-		return nil, refusal(resp.StatusCode, text, req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/secrets"))
+		return nil, refusal(resp.StatusCode, text, req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/secrets"), append([]string{token}, g.hidden...))
 	}
 	if items, all := objectsIn(text); items > mostObjects || all > mostInside {
 		return nil, &Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d objects", mostObjects)}
@@ -278,49 +277,4 @@ func objectsIn(text []byte) (items, all int) {
 		}
 	}
 	return items, all
-}
-
-// messageLimit bounds the shown part of a server's message, in bytes.
-const messageLimit = 300
-
-func refusal(status int, text []byte, secret bool) *Error {
-	e := &Error{Status: status, Kind: Transient}
-	switch {
-	case status == http.StatusUnauthorized:
-		e.Kind = Unauthorized
-	case status == http.StatusForbidden:
-		e.Kind = Forbidden
-	case status == http.StatusNotFound:
-		e.Kind = NotFound
-	case status == http.StatusConflict:
-		e.Kind = Conflict
-	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status == http.StatusGone, status >= 500:
-	default: // redirects too: this server is not the API server
-		e.Kind = Invalid
-	}
-	e.Message = fmt.Sprintf("%d %s", status, http.StatusText(status))
-	var said struct {
-		Kind    string `json:"kind"`
-		Reason  string `json:"reason"`
-		Message string `json:"message"`
-		Details struct {
-			Causes []metav1.StatusCause `json:"causes"`
-		} `json:"details"`
-	}
-	if json.Unmarshal(text, &said) != nil || said.Kind != "Status" {
-		return e
-	}
-	for _, cause := range said.Details.Causes {
-		if cause.Type == policyv1.DisruptionBudgetCause && status == http.StatusTooManyRequests {
-			// The message says that, the cause which budget it is.
-			e.Kind, said.Message = Budget, cause.Message
-		}
-	}
-	if secret && e.Kind != Forbidden && e.Kind != Unauthorized {
-		said.Message = said.Reason
-	}
-	if said.Message != "" {
-		e.Message += ": " + strings.ToValidUTF8(said.Message[:min(len(said.Message), messageLimit)], "")
-	}
-	return e
 }

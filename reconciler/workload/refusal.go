@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// messageLimit bounds the shown part of a server's message, in bytes.
+const messageLimit = 300
+
+// refusal is what a server says in place of an answer, without the credentials: a part of
+// one that the bound left would be recognised nowhere.
+func refusal(status int, text []byte, secret bool, credentials []string) *Error {
+	e := &Error{Status: status, Kind: Transient}
+	switch {
+	case status == http.StatusUnauthorized:
+		e.Kind = Unauthorized
+	case status == http.StatusForbidden:
+		e.Kind = Forbidden
+	case status == http.StatusNotFound:
+		e.Kind = NotFound
+	case status == http.StatusConflict:
+		e.Kind = Conflict
+	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status == http.StatusGone, status >= 500:
+	default: // redirects too: this server is not the API server
+		e.Kind = Invalid
+	}
+	e.Message = fmt.Sprintf("%d %s", status, http.StatusText(status))
+	var said struct {
+		Kind    string `json:"kind"`
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+		Details struct {
+			Causes []metav1.StatusCause `json:"causes"`
+		} `json:"details"`
+	}
+	if json.Unmarshal(text, &said) != nil || said.Kind != "Status" {
+		return e
+	}
+	for _, cause := range said.Details.Causes {
+		if cause.Type == policyv1.DisruptionBudgetCause && status == http.StatusTooManyRequests {
+			// The message says that, the cause which budget it is.
+			e.Kind, said.Message = Budget, cause.Message
+		}
+	}
+	if secret && !unquoted(e.Kind, said.Message) {
+		said.Message = said.Reason
+	}
+	for _, c := range credentials {
+		if c != "" {
+			said.Message = strings.ReplaceAll(said.Message, c, "(secret)")
+		}
+	}
+	if said.Message != "" {
+		e.Message += ": " + strings.ToValidUTF8(said.Message[:min(len(said.Message), messageLimit)], "")
+	}
+	return e
+}
+
+// unquoted reports whether a refusal to make a Secret repeats nothing of it: it is the API
+// server's own, of who asks or how much there is. What an admission webhook or policy
+// says is anybody's text.
+func unquoted(k Kind, message string) bool {
+	return k == Forbidden && !strings.Contains(message, "denied") &&
+		(strings.Contains(message, ` cannot create resource "secrets"`) || strings.Contains(message, "is forbidden: exceeded quota"))
+}
