@@ -33,7 +33,7 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
 		Source:  t.Source, Ref: snap.Ref, Seq: it.view.Seq, Commit: content.Commit{Revision: snap.Revision, Subject: snap.Subject},
-		Touched:  snap.Revision != "" && it.render.touchedBy == snap.Revision,
+		Touched:  snap.Revision != "" && (it.render.touchedBy == snap.Revision || it.doubted),
 		Proposed: it.proposed,
 		Err:      it.err, Diagnostics: it.diags,
 	}

@@ -42,7 +42,9 @@ type item struct {
 	// waitsFor are the targets that must have converged before.
 	waitsFor []string
 	// err says that the target cannot be rendered or not be trusted to be whole.
-	err     error
+	err error
+	// doubted says that the commit may change the target, which err keeps from being known.
+	doubted bool
 	diags   diag.List
 	render  *rendered
 	budget  *budget

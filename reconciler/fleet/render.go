@@ -108,6 +108,7 @@ func (it *item) draw(ctx context.Context) error {
 func (it *item) upToDate() bool {
 	r, snap := it.render, it.view.Snapshot
 	if it.err != nil || snap.Tree == nil {
+		it.doubted = it.err != nil && snap.Tree != nil && !it.unknown && it.differs()
 		return true
 	}
 	if it.diags.HasErrors() {
@@ -144,6 +145,16 @@ func (it *item) upToDate() bool {
 		}
 	}
 	return false
+}
+
+// differs reports whether the snapshot may make another render of the item than the last one.
+func (it *item) differs() bool {
+	r := it.render
+	if r.result == nil || r.path != it.path {
+		return true
+	}
+	same, err := r.result.Reads.Same(it.view.Snapshot.Tree)
+	return err != nil || !same
 }
 
 // make renders the item.

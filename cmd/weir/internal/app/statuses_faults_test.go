@@ -69,3 +69,26 @@ func TestACommitBesideARefusal(t *testing.T) {
 	w.told(words, "fleet/apply", "success", "1 pool updated")
 	w.told(words, "fleet/apply/prod", "success", "1 pool updated")
 }
+
+// A pull request that changes a target whose values cannot be read now is not said to
+// affect no target; one beside it is.
+func TestAPullRequestWhileValuesCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, quickAWS())
+	values := filepath.Join(w.dir, "values")
+	if err := os.WriteFile(values, []byte("SIZE=3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	conf := w.config()
+	conf.Targets[0].VarsFrom = []target.VarsFrom{{File: values}}
+	a, stop := w.startConfig(conf, nil)
+	defer stop()
+	converged(t, a, first, 1)
+	if err := os.Remove(values); err != nil {
+		t.Fatal(err)
+	}
+	w.told(w.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)})), "fleet/plan", "failure", "prod: ")
+	w.told(w.propose(2, map[string]string{"README": "words"}), "fleet/plan", "success", "no target affected")
+}
