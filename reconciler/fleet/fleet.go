@@ -260,6 +260,7 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 		}
 	}
 	needNodes(items)
+	demandWaves(items)
 	depend(items)
 	reserve(items)
 	c.Batches = f.batches(items)

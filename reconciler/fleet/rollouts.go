@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,4 +61,47 @@ func withoutNodes(items []*item, source string, r rollout.Spec) (out []string) {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// demandWaves tells targets whose configuration demands a FleetRollout which of their pools
+// have none that will do. It goes by what is followed: what a render that cannot be read
+// would say, or an earlier revision says that a target is held to, is not in force.
+func demandWaves(items []*item) {
+	specs, blind := map[string][]rollout.Spec{}, map[string]string{}
+	for _, it := range items {
+		source, d := it.target.Source, &it.desired
+		if d.Set == nil || d.Policy.Held != nil {
+			blind[source] = cmp.Or(blind[source], it.name)
+			continue
+		}
+		for _, r := range d.Set.Rollouts {
+			specs[source] = append(specs[source], rollout.Spec{FleetRollout: r, Target: it.name})
+		}
+	}
+	named := map[string]map[string]rollout.Spec{}
+	for _, it := range items {
+		demand, source := it.target.Rollout, it.target.Source
+		if !demand.Required || it.desired.Set == nil {
+			continue
+		}
+		if named[source] == nil {
+			named[source] = rollout.Names(specs[source])
+		}
+		unmet := map[string]string{}
+		for i := range it.desired.Set.Pools {
+			p := &it.desired.Set.Pools[i]
+			lacks := rollout.Demand{MinWaves: int32(demand.MinWaves), MaxMachines: int32(demand.MaxMachines)}.Lacks(named[source],
+				rollout.Pool{ID: rollout.ID{Target: it.name, Pool: p.Key.String()}, Namespace: p.Key.Namespace, Labels: p.Labels})
+			if lacks == "" {
+				continue
+			}
+			if blind[source] != "" {
+				lacks += "; what the target " + blind[source] + " may have of it cannot be read"
+			}
+			unmet[p.Key.String()] = "the configuration of " + it.name + " demands waves (targets[].rollout): " + lacks + "; a commit with such a FleetRollout ends that, or a change of the configuration"
+		}
+		if len(unmet) > 0 {
+			it.desired.Policy.Unmet = unmet
+		}
+	}
 }

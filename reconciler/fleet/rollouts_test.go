@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render/tree"
@@ -49,5 +50,39 @@ func TestAGateThatCanNeverKnow(t *testing.T) {
 				t.Errorf("%q, want %q", said, c.want)
 			}
 		})
+	}
+}
+
+// TestDemandedWavesOfAnotherTarget count only while its files say them, in what is followed
+// and in a proposal alike.
+func TestDemandedWavesOfAnotherTarget(t *testing.T) {
+	const waves = "apiVersion: weir.dev/v1alpha1\nkind: FleetRollout\nmetadata: {name: nodes}\nspec:\n  selector: {targets: [a]}\n  waves: [{pools: 1}]\n"
+	h := newHarness(t, "- {name: a, path: a, region: eu-west-1, rollout: {required: true, minWaves: 1}}\n- {name: b, path: b, region: eu-west-1}\n")
+	files := tree.Map{"a/pool.yaml": fleettest.Pool("web-a"), "b/pool.yaml": fleettest.Pool("web-b"), "b/rollout.yaml": waves}
+	unmet := func(got map[string]reconciler.Desired) string {
+		if len(got["b"].Policy.Unmet) > 0 {
+			t.Errorf("b demands nothing: %v", got["b"].Policy.Unmet)
+		}
+		return got["a"].Policy.Unmet["default/web-a"]
+	}
+	view := View{Snapshot: snap("1", files)}
+	if _, got := h.compose(view); unmet(got) != "" {
+		t.Errorf("%q", unmet(got))
+	}
+	without := tree.Map{"a/pool.yaml": fleettest.Pool("web-a", "m5.large", "m6i.large"), "b/pool.yaml": files["b/pool.yaml"]}
+	r := h.review(view, Proposal{Source: "s", Snapshot: snap("2", without)})
+	for _, b := range r.Batches {
+		for _, d := range b.Targets {
+			if d.Policy.Target == "a" && !strings.Contains(d.Policy.Unmet["default/web-a"], "no FleetRollout of the source selects the pool") {
+				t.Errorf("a proposal without the waves: %+v", d.Policy.Unmet)
+			}
+		}
+	}
+	if len(r.Batches) == 0 {
+		t.Error("nothing is touched")
+	}
+	broken := tree.Map{"a/pool.yaml": files["a/pool.yaml"], "b/pool.yaml": "kind: [", "b/rollout.yaml": waves}
+	if _, got := h.compose(View{Snapshot: snap("3", broken)}); !strings.Contains(unmet(got), "; what the target b may have of it cannot be read; ") {
+		t.Errorf("%q", unmet(got))
 	}
 }

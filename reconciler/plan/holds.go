@@ -102,6 +102,8 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		switch {
+		case (s.Held == "" || s.Held == step.HeldWave) && s.Rolls() && in.Policy.Unmet[s.Pool] != "":
+			s.Held, s.HeldReason = step.HeldPolicy, in.Policy.Unmet[s.Pool]
 		case s.HeldReason != "": // said where it was planned
 		case s.Held == step.HeldSuspended:
 			s.HeldReason = gates.WhySuspended(in.Policy, s.Pool)

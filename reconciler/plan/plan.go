@@ -136,7 +136,18 @@ func (p *Plan) Realized(pools []PoolStatus) []string {
 }
 
 // Governed are the pools that FleetRollouts govern, as their conductor must know them.
-func (p *Plan) Governed() []rollout.Pool { return p.governed }
+func (p *Plan) Governed() []rollout.Pool {
+	out := slices.Clone(p.governed)
+	for i := range out {
+		n := slices.IndexFunc(p.Steps, func(s step.Step) bool {
+			return s.Pool == out[i].Pool && s.Rolls() && s.Held != "" && s.Held != step.HeldWave && s.Held != step.HeldStopped
+		})
+		if n >= 0 {
+			out[i].Held = string(p.Steps[n].Held) + ": " + p.Steps[n].HeldReason
+		}
+	}
+	return out
+}
 
 // Watched are the instance refreshes that the plan's pools wait for, by group.
 func (p *Plan) Watched() map[string]basis.Watched { return p.watched }

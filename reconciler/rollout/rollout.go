@@ -55,6 +55,8 @@ type Pool struct {
 	Hash string `json:"hash"`
 	// Fault is why it could not be planned; empty if it was.
 	Fault string `json:"fault,omitempty"`
+	// Held is what else than its waves holds its rollout, and why; empty for nothing.
+	Held string `json:"held,omitempty"`
 	// Watched says that gates ask about it, by the permit that its owner had.
 	Watched bool `json:"watched,omitempty"`
 	// Machines is how many there should be, New how many are of Hash.

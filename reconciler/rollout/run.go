@@ -267,7 +267,7 @@ func (n *next) done(m Member, share int32) (done, unknown bool) {
 func (n *next) waits(r *Run) string {
 	share, _ := r.Spec.share(r.Wave, r.Share)
 	open, silent, granted := 0, "", false
-	var faulty *Pool
+	var faulty, held *Pool
 	for _, m := range r.Members {
 		if m.Wave != r.Wave {
 			continue
@@ -279,6 +279,9 @@ func (n *next) waits(r *Run) string {
 		}
 		if !done {
 			open++
+			if p := n.pools[m.ID]; p != nil && p.Held != "" && held == nil {
+				held = p
+			}
 		}
 		if p := n.pools[m.ID]; p != nil && p.Hash == "" && p.Fault != "" && faulty == nil {
 			faulty = p
@@ -299,6 +302,8 @@ func (n *next) waits(r *Run) string {
 		return where + ": " + n.refused(r)
 	case faulty != nil:
 		return where + ": " + faulty.String() + " cannot be planned at " + short(faulty.Revision) + ": " + faulty.Fault
+	case held != nil:
+		return where + ": " + count(open, "pool") + " of it must roll; " + held.String() + " is held (" + held.Held + ")"
 	case open > 0:
 		return where + ": " + count(open, "pool") + " of it must roll"
 	case !granted:

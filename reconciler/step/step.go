@@ -123,6 +123,7 @@ const (
 	HeldWave         Hold = "wave"
 	HeldRolloutLimit Hold = "rollout-limit"
 	HeldWaiting      Hold = "waiting"
+	HeldPolicy       Hold = "policy"
 )
 
 // Disrupts reports whether the step waits for a window: it replaces or ends what
@@ -132,15 +133,20 @@ func (s Step) Disrupts() bool {
 	return s.Disruptive || slices.Contains([]Verb{Rollout, Replace, Delete}, s.Verb)
 }
 
+// Rolls reports whether the step replaces machines, or goes on with that.
+func (s Step) Rolls() bool {
+	return !s.Stops && (s.Verb == Rollout || s.Verb == Replace) && !s.About().EndsRefresh()
+}
+
 // StartsRollout reports whether the step would begin to replace instances.
 func (s Step) StartsRollout() bool {
-	return s.Held == "" && !s.Later && !s.Stops && (s.Verb == Rollout || s.Verb == Replace) && !s.About().EndsRefresh()
+	return s.Held == "" && !s.Later && s.Rolls()
 }
 
 // Passes reports whether a hold ends without a change of the plan: a window opens, an
 // earlier target converges, somebody approves.
 func (h Hold) Passes() bool {
-	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting}, h)
+	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting, HeldPolicy}, h)
 }
 
 // Stays reports whether a hold may last for months: nobody waits for findings about steps

@@ -105,8 +105,22 @@ type Target struct {
 	// that move at a time in the target's account and region; the smallest of the
 	// targets there is in force. None for no bound.
 	MaxConcurrentRollouts Rollouts `yaml:"maxConcurrentRollouts"`
+	// Rollout demands waves of whatever replaces the target's machines.
+	Rollout Demand `yaml:"rollout"`
 	// Suspend plans and never writes.
 	Suspend bool `yaml:"suspend"`
+}
+
+// Demand says what a FleetRollout must order before machines are replaced.
+type Demand struct {
+	// Required holds each rollout and replacement of a pool that no FleetRollout of the
+	// source selects. What replaces no machine goes on.
+	Required bool `yaml:"required"`
+	// MinWaves is how many waves the FleetRollout must write at least, up to the first that
+	// takes all pools that are left.
+	MinWaves int `yaml:"minWaves"`
+	// MaxMachines is the most that its maxMachines may be.
+	MaxMachines int `yaml:"maxMachines"`
 }
 
 // Network replaces what the manifests or AWS say.

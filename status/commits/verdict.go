@@ -210,7 +210,7 @@ func held(r *plan.Report) (forge.CommitState, string) {
 	case by[step.HeldSuspended] > 0 || r.Suspended && steps > 0:
 		return forge.Pending, wording.Waiting(steps, step.HeldSuspended, reasonOf(r, step.HeldSuspended))
 	}
-	for _, h := range []step.Hold{step.HeldApproval, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit, step.HeldControlPlane, step.HeldWaiting} {
+	for _, h := range []step.Hold{step.HeldApproval, step.HeldPolicy, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit, step.HeldControlPlane, step.HeldWaiting} {
 		if by[h] > 0 {
 			return forge.Pending, wording.Waiting(by[h], h, reasonOf(r, h))
 		}

@@ -97,7 +97,7 @@ func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
 	out := slices.Clone(list)
 	for i := range out {
 		p := &out[i]
-		p.Failed, p.Facts.NodesUnknown = f.Text(p.Failed), f.Text(p.Facts.NodesUnknown)
+		p.Fault, p.Held, p.Failed, p.Facts.NodesUnknown = f.Text(p.Fault), f.Text(p.Held), f.Text(p.Failed), f.Text(p.Facts.NodesUnknown)
 		p.Facts.Waiting, p.Facts.Activities = slices.Clone(p.Facts.Waiting), slices.Clone(p.Facts.Activities)
 		for k := range p.Facts.Waiting {
 			p.Facts.Waiting[k].Why = f.Text(p.Facts.Waiting[k].Why)

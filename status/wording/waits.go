@@ -23,6 +23,7 @@ var Waits = []Wait{
 	{step.HeldWindow, "a window", "the window, or `weir reconcile TARGET --override-window`"},
 	{step.HeldWave, "an earlier wave", "the wave as it converges, bakes and passes its gates; `weir rollout resume`, where it is paused"},
 	{step.HeldRolloutLimit, "other rollouts to end", "the other rollouts"},
+	{step.HeldPolicy, "what the configuration demands", "a commit that has it, or a change of weir's configuration"},
 	{step.HeldControlPlane, "the control plane", "EKS, as the control plane gets there"},
 	{step.HeldWaiting, "what is not known yet", "weir, once Git and AWS have answered"},
 	{step.HeldStopped, "somebody, as they were stopped", "a commit that changes the same, or `weir reconcile TARGET --retry`"},

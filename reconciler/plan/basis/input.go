@@ -128,6 +128,9 @@ type Policy struct {
 	Secretless bool
 	// Gates are the holds of people, the clock and other targets.
 	Gates Gates
+	// Unmet are the pools ("namespace/name") of which no machine is replaced, as the
+	// configuration demands a FleetRollout that Git does not have: each with why.
+	Unmet map[string]string
 	// Held is the earlier revision that the target is held to, where the followed one cannot
 	// be rendered; nil where it is followed.
 	Held *Held

@@ -61,6 +61,7 @@ var Holds = map[step.Hold]string{
 	step.HeldApproval:   "approval-wanted",
 	step.HeldWindow:     "window-awaited",
 	step.HeldWave:       "wave-awaited",
+	step.HeldPolicy:     "policy-awaited",
 	// A cluster that is being made takes minutes, an upgrade may take weeks.
 	step.HeldControlPlane: "control-plane-awaited",
 	// A pool's turn comes and goes often, and says little.

@@ -27,6 +27,21 @@ func (v *validator) windows(at string, windows []target.Window) {
 	}
 }
 
+// mostDemanded bounds what a FleetRollout can be asked for: its own numbers have 32 bits.
+const mostDemanded = 1 << 30
+
+func (v *validator) demand(at string, d target.Demand) {
+	for key, n := range map[string]int{"minWaves": d.MinWaves, "maxMachines": d.MaxMachines} {
+		switch at := at + "." + key; {
+		case !v.written(at):
+		case n < 1 || n > mostDemanded:
+			v.fault(at, "bad-value", "write a number from 1, or leave the key out", "%d is out of range", n)
+		case !d.Required:
+			v.fault(at, "bad-value", "add required: true", "it demands nothing by itself")
+		}
+	}
+}
+
 // dependencies checks what targets wait for: that there are such targets, and
 // that none waits for itself by way of another.
 func (v *validator) dependencies() {

@@ -105,3 +105,24 @@ func TestDependenciesOfExpandedTargets(t *testing.T) {
 		}
 	}
 }
+
+func TestADemandOfWaves(t *testing.T) {
+	c, faults := parseTargets(t, "- {name: t, region: eu-west-1, rollout: {required: true, minWaves: 3, maxMachines: 50}}\n")
+	if c == nil || c.Targets[0].Rollout != (target.Demand{Required: true, MinWaves: 3, MaxMachines: 50}) {
+		t.Fatal(faults)
+	}
+	for in, want := range map[string]string{
+		"minWaves: 3":                              "w.yaml:6:52: error: targets[0].rollout.minWaves: it demands nothing by itself",
+		"maxMachines: 3":                           "targets[0].rollout.maxMachines: it demands nothing by itself",
+		"required: true, minWaves: 0":              "w.yaml:6:68: error: targets[0].rollout.minWaves: 0 is out of range",
+		"required: true, maxMachines: -1":          "targets[0].rollout.maxMachines: -1 is out of range",
+		"required: true, maxMachines: 99999999999": "targets[0].rollout.maxMachines: 99999999999 is out of range",
+		"required: maybe":                          "targets[0].rollout.required",
+		"required: true, waves: 3":                 "unknown key",
+	} {
+		c, faults := parseTargets(t, "- {name: t, region: eu-west-1, rollout: {"+in+"}}\n")
+		if c != nil || !strings.Contains(faults, want) {
+			t.Errorf("%s: want %q in %q", in, want, faults)
+		}
+	}
+}

@@ -110,6 +110,7 @@ func (v *validator) target(at string, t *target.Target) {
 	}
 	v.account(at, t)
 	v.windows(at+".windows", t.Windows)
+	v.demand(at+".rollout", t.Rollout)
 	g, err := target.ParseGlob(t.Path)
 	if err != nil {
 		return // said with the path
