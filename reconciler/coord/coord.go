@@ -90,6 +90,15 @@ var (
 	ErrFull = errors.New("there are too many members")
 )
 
+// AwayError says that the engine could not be reached, or cannot answer now: the same may be done a moment later.
+type AwayError struct{ Err error }
+
+// Error is that of the engine.
+func (e *AwayError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the engine's error.
+func (e *AwayError) Unwrap() error { return e.Err }
+
 // Member is a daemon as other members see it.
 type Member struct {
 	// Name is the host's, and a random part.

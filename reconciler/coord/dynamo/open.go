@@ -148,8 +148,10 @@ func explain(err error, table, region string) error {
 		arn := fmt.Sprintf("arn:aws:dynamodb:%s:*:table/%s", region, table)
 		return fmt.Errorf("dynamodb: %w: add this statement to the role's policy:\n%s", err, Statement(arn))
 	case throttled(err):
-		return fmt.Errorf("dynamodb: table %s is throttled: give it more capacity, or bill it on demand (aws dynamodb update-table --region %s --table-name %[1]s"+
-			" --billing-mode PAY_PER_REQUEST): %[3]w", table, region, err)
+		return &coord.AwayError{Err: fmt.Errorf("dynamodb: table %s is throttled: give it more capacity, or bill it on demand (aws dynamodb update-table --region %s --table-name %[1]s"+
+			" --billing-mode PAY_PER_REQUEST): %[3]w", table, region, err)}
+	case api == nil, api.ErrorFault() == smithy.FaultServer: // nobody answered, or not what was asked
+		return &coord.AwayError{Err: fmt.Errorf("dynamodb: %w", err)}
 	}
 	return fmt.Errorf("dynamodb: %w", err)
 }

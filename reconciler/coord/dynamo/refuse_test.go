@@ -2,6 +2,9 @@ package dynamo_test
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/dynamo"
 )
 
 // A table that answers reads and takes no writes: whoever wants to write hears the cause, the lease is not renewed, and when it is mended all goes on.
@@ -86,6 +90,45 @@ func TestATableThatIsDeleted(t *testing.T) {
 	for _, err := range []error{err, read} {
 		if err == nil || !strings.Contains(err.Error(), "there is no table "+table) || !strings.Contains(err.Error(), "aws dynamodb create-table") {
 			t.Errorf("%v", err)
+		}
+	}
+}
+
+// Whoever starts waits for a table that cannot be reached or is throttled, and not for one that is refused or missing.
+func TestATableThatIsAway(t *testing.T) {
+	e := start(t)
+	table := e.table("pk", "sk")
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, tc := range map[string]struct {
+		client *dynamodb.Client
+		table  string
+		fault  *awsemu.Fault
+		away   bool
+	}{
+		"nobody answers":  {at(t, gone.URL).client, table, nil, true},
+		"cut":             {e.client, table, &awsemu.Fault{Kind: awsemu.CutBefore}, true},
+		"throttled":       {e.client, table, &awsemu.Fault{Kind: awsemu.Throttled}, true},
+		"a fault of it":   {e.client, table, &awsemu.Fault{Kind: awsemu.FailBefore, Code: "InternalServerError", Message: "an error", Status: 500}, true},
+		"denied":          {e.client, table, &awsemu.Fault{Kind: awsemu.FailBefore, Code: "AccessDeniedException", Message: "not authorized"}, false},
+		"there is none":   {e.client, "none", nil, false},
+		"another's table": {e.client, table, nil, false},
+	} {
+		mend := func() {}
+		if tc.fault != nil {
+			tc.fault.Service, tc.fault.Times = "dynamodb", -1
+			mend = e.emu.Faults().Add(*tc.fault)
+		}
+		store, err := dynamo.New(t.Context(), tc.client, dynamo.Config{Instance: "prod", Table: tc.table})
+		if err == nil && name == "another's table" {
+			_, err = coord.New(store, coord.Options{}).Join(t.Context(), coord.Member{Name: "a"}, time.Minute)
+			e.must(err)
+			_, err = dynamo.New(t.Context(), tc.client, dynamo.Config{Instance: "staging", Table: tc.table})
+		}
+		mend()
+		var away *coord.AwayError
+		if err == nil || errors.As(err, &away) != tc.away {
+			t.Errorf("%s: away %t: %v", name, !tc.away, err)
 		}
 	}
 }

@@ -178,6 +178,10 @@ func TestOpenExplains(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		var away *coord.AwayError
+		if errors.As(err, &away) {
+			t.Errorf("%+v: who starts would wait for what does not go away: %v", tc.c, err)
+		}
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: %v, want %q", tc.c, err, tc.want)
 		}

@@ -13,6 +13,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
 // Config says how etcd is reached.
@@ -156,8 +158,8 @@ func (s *Store) explain(err error) error {
 	}
 	for _, a := range absences {
 		if errors.Is(err, a.err) {
-			return fmt.Errorf("%w: %s", err, a.todo)
+			return &coord.AwayError{Err: fmt.Errorf("%w: %s", err, a.todo)}
 		}
 	}
-	return fmt.Errorf("etcd: %w", err)
+	return &coord.AwayError{Err: fmt.Errorf("etcd: %w", err)}
 }

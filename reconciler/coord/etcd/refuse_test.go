@@ -65,6 +65,12 @@ func TestAMemberWithoutQuorum(t *testing.T) {
 		_, err := session.Write(ctx, coord.Write{Ops: []coord.Op{{Key: "k", If: coord.Any}}})
 		return err
 	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var away *coord.AwayError
+	if _, err := alone.Join(ctx, coord.Member{Name: "c"}, time.Minute); !errors.As(err, &away) {
+		t.Errorf("who starts would not wait: %v", err)
+	}
 	if _, err := alone.Refuses(); err == nil || session.Left() > left {
 		t.Errorf("%v, %s left", err, session.Left())
 	}

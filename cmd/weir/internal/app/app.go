@@ -247,11 +247,8 @@ func (a *App) openState(ctx context.Context) (err error) {
 
 // openRecords opens those of the state directory, or those that several daemons share.
 func (a *App) openRecords(ctx context.Context) error {
-	if err := (peers{a}).openEngine(ctx); err != nil {
-		return err
-	}
-	if a.o.Engine != nil {
-		return peers{a}.openCrew(ctx)
+	if a.o.Engine != nil || a.o.Config.Several() {
+		return peers{a}.reach(ctx)
 	}
 	db, err := state.Open(a.state.Dir)
 	if err != nil {

@@ -22,6 +22,38 @@ import (
 	"github.com/weir-gitops/weir/status/members"
 )
 
+// How long a daemon that starts waits for an engine that is away, how long one try may take, and the pause between two.
+const (
+	reachWithin = 2 * time.Minute
+	reachTry    = 30 * time.Second
+	reachPause  = 3 * time.Second
+)
+
+// reach opens the engine, and the records in it. One that is away may come back in a moment, as where machines start together; one that refuses does not.
+func (a peers) reach(ctx context.Context) error {
+	for began := time.Now(); ; {
+		err := func() error {
+			ctx, cancel := context.WithTimeout(ctx, reachTry)
+			defer cancel()
+			if err := a.openEngine(ctx); err != nil {
+				return err
+			}
+			return a.openCrew(ctx)
+		}()
+		var away *coord.AwayError
+		if err == nil || !errors.As(err, &away) && !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > reachWithin {
+			return err
+		}
+		a.log.Warn("coordination: the engine does not answer, and weir waits for it", "error", err)
+		a.starting("waits for the engine of coordination")
+		select {
+		case <-time.After(reachPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
 // openEngine opens the engine that the configuration names.
 func (a peers) openEngine(ctx context.Context) (err error) {
 	if a.o.Engine != nil || !a.o.Config.Several() {

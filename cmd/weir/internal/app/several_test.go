@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -330,7 +331,7 @@ type way struct {
 	cut atomic.Bool
 }
 
-var errCut = errors.New("no route to host")
+var errCut = &coord.AwayError{Err: errors.New("no route to host")}
 
 func (w *way) err() error {
 	if w.cut.Load() {
@@ -423,6 +424,40 @@ func TestAMemberThatIsCutOffWritesNothing(t *testing.T) {
 		return ""
 	})
 	b.stop()
+}
+
+// A member that starts while the engine is away waits for it, and says so. One that the engine refuses does not.
+func TestAMemberThatStartsWhileTheEngineIsAway(t *testing.T) {
+	s := newSeveral(t)
+	said := &logged{}
+	s.log = slog.New(slog.NewTextHandler(said, nil))
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	ways := &way{Memory: s.store}
+	ways.cut.Store(true)
+	go func() {
+		for !strings.Contains(said.String(), "weir waits for it") {
+			time.Sleep(10 * time.Millisecond)
+		}
+		ways.cut.Store(false)
+	}()
+	b := s.memberOver("b", ways)
+	defer b.stop()
+	converged(t, b.App, first, 1)
+
+	s.engine, s.name = coord.New(denying{s.store}, coord.Options{}), "c"
+	began := time.Now()
+	_, err := New(t.Context(), Options{Config: s.settings("c"), Logger: s.log, Version: "test", Engine: s.engine, Member: s.name, Getenv: func(string) string { return "" }})
+	if err == nil || !strings.Contains(err.Error(), "access denied") || time.Since(began) > reachWithin/2 {
+		t.Errorf("%v, after %s", err, time.Since(began))
+	}
+}
+
+// denying is an engine that lets nobody in.
+type denying struct{ *coordtest.Memory }
+
+func (denying) Enter(context.Context, string, coord.Member, time.Duration) (coord.Entered, error) {
+	return coord.Entered{}, errors.New("access denied")
 }
 
 // A reload changes nothing of what is owned, and who speaks goes on.
