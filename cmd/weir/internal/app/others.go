@@ -219,6 +219,7 @@ func (f *follower) leads() bool { return f.crew == nil || f.crew.Lease(f.key()) 
 // lead polls the repository and publishes its commits, while this daemon owns the source.
 func (g *generation) lead(ctx context.Context, f *follower) {
 	f.crew.While(ctx, f.key(), func(ctx context.Context, l *coord.Lease) error {
+		g.app.rollouts.wake()
 		return f.git.Watch(ctx, func(s snapshot.Snapshot, err error) {
 			if err == nil && f.crew.Lead(l, f.view.ID, f.config.Name, s.Revision, s.Ref) != nil {
 				return // somebody else leads

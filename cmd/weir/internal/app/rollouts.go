@@ -5,13 +5,17 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // rollouts conducts FleetRollouts: for each source for which this daemon speaks, it makes
@@ -30,6 +34,8 @@ type rollouts struct {
 	answers map[string]map[string]rollout.Answer
 	// heeded are the records of other members as they were last taken in.
 	heeded map[string]*rollout.Record
+	// leads are the sources for which this daemon spoke when it last heeded others.
+	leads map[string]bool
 }
 
 func newRollouts(a *App) *rollouts {
@@ -121,6 +127,7 @@ func (r *rollouts) turn(ctx context.Context) (again time.Time) {
 		var in state.Store
 		if r.app.crew != nil {
 			if in = g.held(name); in == nil {
+				again = time.Now().Add(askEvery) // the lease ends, or is not in use yet
 				continue
 			}
 		}
@@ -207,9 +214,9 @@ func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.
 			slices.ContainsFunc(old.Runs, func(run rollout.Run) bool { return run.Spec.Concerns(target) })
 	}
 	for target, rendered := range s.targets {
-		report := p.memory.before.Reports[target]
-		if report != nil && report.Plan != nil {
-			in.Pools, in.Fresh[target] = append(in.Pools, report.Governed...), report.Fresh
+		last := p.memory.before.Reports[target]
+		if last != nil && last.Plan != nil {
+			in.Pools, in.Fresh[target] = append(in.Pools, last.Governed...), last.Fresh
 		}
 		if !concerned(target) {
 			continue
@@ -217,15 +224,29 @@ func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.
 		switch {
 		case s.unread[target]:
 			in.Missing[target] = "cannot be rendered at " + short(revision)
-		case report == nil:
+		case last == nil:
 			in.Missing[target] = "has not been looked at yet"
-		case report.Plan == nil || report.Err != nil:
-			in.Missing[target] = "has no plan"
-		case report.Revision != rendered || rendered != revision:
+		case last.Plan == nil || last.Err != nil:
+			in.Missing[target] = r.planless(last)
+		case last.Revision != rendered || rendered != revision:
 			in.Missing[target] = "has not been looked at since " + short(revision)
 		}
 	}
 	return in, true
+}
+
+// planless says why a report has no plan. AWS gives each refusal another request: with that,
+// the record would be another one in each pass.
+func (r *rollouts) planless(of *plan.Report) string {
+	why, more := report.FirstFault(of)
+	var refused *observed.Error
+	if errors.As(of.Err, &refused) && refused.RequestID != "" {
+		why = strings.ReplaceAll(why, " (request "+refused.RequestID+")", "")
+	}
+	if why == "" {
+		return "has no plan"
+	}
+	return "has no plan: " + r.app.o.Secrets.Redact(report.AndMore(why, more))
 }
 
 // changed has pools looked at whose permits are others now, and ends passes that began by
@@ -304,21 +325,31 @@ func (r *rollouts) withdrawn(began map[string][]rollout.Permit) error {
 	return nil
 }
 
-// heed has pools looked at whose permits another member has written.
+// heed has pools looked at whose permits another member has written. It wakes the conductor
+// where a record is another one, or where this daemon speaks for other sources than before;
+// what others report does that by itself.
 func (r *rollouts) heed() {
-	for source := range r.app.gen.Load().followers {
+	g, leads, news := r.app.gen.Load(), map[string]bool{}, false
+	for source, f := range g.followers {
+		if f.leads() && g.held(source) != nil {
+			leads[source] = true
+		}
 		now, err := r.ledger.Read(source)
 		if err != nil {
 			r.app.log.Error("the record of rollouts cannot be read", "source", source, "error", err)
 			continue
 		}
 		if old := r.heeded[source]; old == nil || old.Seq != now.Seq {
+			news = true
 			if r.heeded[source] = now; old != nil {
 				r.changed(old, now)
 			}
 		}
 	}
-	r.wake()
+	if news || !maps.Equal(leads, r.leads) {
+		r.leads = leads
+		r.wake()
+	}
 }
 
 // retry lets what was stopped of a target be rolled out again.
