@@ -10,7 +10,9 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -141,5 +143,52 @@ func TestABrokenCommitAndSignatures(t *testing.T) {
 			}
 			heldTo(t, a, broken, first)
 		})
+	}
+}
+
+// What was found bad of a change starts nowhere once its target is held, and it is not what
+// the target is held to: neither by the daemon that found it nor by the next one.
+func TestABrokenCommitAfterABadOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, quickAWS())
+	seen := &starts{}
+	w.before = seen.see
+	const waves = "  waves: [{name: canary, pools: 1}]\n"
+	w.repo.Write(demandedFiles("m5.large", 3, waves))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer func() { stop() }()
+	targetConverged(t, a, "prod", first)
+	healthy := w.aws.Faults().Launches.Add(ec2.LaunchFault{InstanceType: "m6i.large"})
+	w.repo.Write(demandedFiles("m6i.large", 3, waves))
+	second := w.repo.Commit("second")
+	heldBy(t, a, "prod", second, step.HeldStopped, "was stopped by default/nodes")
+	healthy()
+	before := len(seen.list())
+	w.repo.Write(map[string]string{"overlays/prod/pool.yaml": "a: [\n"})
+	broken := w.repo.Commit("broken")
+	for range 2 {
+		eventually(t, "the hold", func() string {
+			s, _ := a.board.Target("prod")
+			if s.Last == nil || s.Last.Revision != broken || s.Last.Holds == nil || s.Last.Holds.To() == "" && s.Last.Holds.Revision != "" {
+				return fmt.Sprintf("%+v", s.Last)
+			}
+			if to := s.Last.Holds.To(); to == second {
+				t.Fatalf("it is held to what is bad: %s", s.Last.Holds.Text())
+			}
+			return ""
+		})
+		began := lastPass(a)
+		eventually(t, "another pass", func() string {
+			if !lastPass(a).After(began) {
+				return "none"
+			}
+			return ""
+		})
+		stop()
+		a, stop = w.start()
+	}
+	if got := seen.list(); len(got) != before {
+		t.Errorf("machines were replaced of %q, of which %d before", got, before)
 	}
 }
