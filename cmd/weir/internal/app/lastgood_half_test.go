@@ -1,6 +1,7 @@
 package app
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
@@ -50,4 +51,23 @@ func TestHalfOfALaterCommitIsNotTakenBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A commit that names an image which AWS does not have was never applied: the search for the
+// last good one goes on behind it.
+func TestABrokenCommitAfterOneWithoutItsImage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, quickAWS())
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	converged(t, a, first, 1)
+	w.repo.Write(overlay(map[string]string{"web": strings.Replace(pool("web", "m5.large", 3), "eksLookupType: AmazonLinux2023", "id: ami-0123456789abcdef0", 1)}))
+	w.told(w.repo.Commit("second"), "fleet/apply", "failure", "ami-0123456789abcdef0")
+	before := len(w.writes())
+	heldTo(t, a, w.breaks("web"), first)
+	w.byHand("web", 9)
+	w.corrected("web", 3)
+	w.harmless(before)
 }
