@@ -33,18 +33,18 @@ func cutTarget(key string) (target, pool string, ok bool) { return strings.Cut(k
 
 // applyAll does what the plans of all reports say. Where they say nothing it takes
 // no time, and none is measured.
-func (s *Scope) applyAll(ctx context.Context, reports []*plan.Report) {
+func (s *Scope) applyAll(ctx context.Context, reports []*plan.Report, overtaken <-chan struct{}) {
 	if !slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Plan != nil && r.Plan.Runnable() > 0 }) {
-		s.apply(ctx, reports)
+		s.apply(ctx, reports, overtaken)
 		return
 	}
 	ctx, sp := span.Start(ctx, "apply")
-	s.apply(ctx, reports)
+	s.apply(ctx, reports, overtaken)
 	sp.End()
 }
 
 // apply does what the plans of all reports say, and records it in them.
-func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
+func (s *Scope) apply(ctx context.Context, reports []*plan.Report, overtaken <-chan struct{}) {
 	limit := s.Concurrency
 	if limit == 0 {
 		limit = defaultConcurrency
@@ -52,16 +52,18 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 	made := make([]step.Made, len(reports))
 	began := s.now()
 	moves, left := inTurns(reports), map[string]bool{}
-	// Pools whose calls hang in each pass must not keep those behind them waiting.
+	// Pools whose calls hang in each pass must not keep those behind them waiting. But what
+	// a newer commit wants does not wait for all that an earlier one has left.
 	slices.SortStableFunc(moves, func(a, b move) int {
-		switch first := s.left[a.key]; {
-		case first == s.left[b.key]:
+		switch first := s.left[a.key] != s.overtaken; {
+		case s.left[a.key] == s.left[b.key]:
 			return 0
 		case first:
 			return -1
 		}
 		return 1
 	})
+	begun := 0
 	for _, shared := range []bool{true, false} {
 		var g errgroup.Group
 		g.SetLimit(limit)
@@ -78,8 +80,11 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 			mu.Lock()
 			before := maps.Clone(made[m.report])
 			mu.Unlock()
+			// Those that are under way when a pass is overtaken are enough for it to have moved.
+			over := begun >= limit && closed(overtaken)
+			begun++
 			g.Go(func() error {
-				if s.StepsFor > 0 && s.now().Sub(began) > s.StepsFor {
+				if over || s.StepsFor > 0 && s.now().Sub(began) > s.StepsFor {
 					leave(r, m.steps)
 					mu.Lock()
 					left[m.key] = true
@@ -96,7 +101,16 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report) {
 		// A turn returns no error: every outcome is in its report.
 		_ = g.Wait()
 	}
-	s.left = left
+	s.left, s.overtaken = left, closed(overtaken)
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // move is one pool's turn in a report; key is its poolKey.

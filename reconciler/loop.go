@@ -48,6 +48,9 @@ type Batch struct {
 	Tries Tries
 	// Marks keep the last good revisions of targets; nil for nobody.
 	Marks Marks
+	// Overtaken is closed once the scope wants something else: the pass then begins with
+	// no further pool. nil never is.
+	Overtaken <-chan struct{}
 }
 
 // Loop makes passes over one scope until its context ends: at once when it is
@@ -88,6 +91,8 @@ type Loop struct {
 	// began is when the pass under way began, zero between passes; interrupt ends it.
 	began     time.Time
 	interrupt context.CancelFunc
+	// overtaken is that of the next batch, or of the one under way.
+	overtaken chan struct{}
 }
 
 // Defaults of Loop.
@@ -122,6 +127,24 @@ func (l *Loop) Interrupt() {
 		interrupt()
 		l.Nudge()
 	}
+}
+
+// Overtake makes the next pass follow soon, because something else is wanted: the one under
+// way finishes the pools that it has begun with, and leaves the others. It does not wait.
+func (l *Loop) Overtake() {
+	l.mu.Lock()
+	if l.overtaken != nil && !closed(l.overtaken) {
+		close(l.overtaken)
+	}
+	l.mu.Unlock()
+	l.Nudge()
+}
+
+// Taken says that Desired takes what is wanted now: what overtook the pass before is in it.
+func (l *Loop) Taken() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.overtaken = make(chan struct{})
 }
 
 // SetPace sets Interval and MovingDelay, from the next pass on.
@@ -261,7 +284,7 @@ func (l *Loop) pass(ctx context.Context) (found pace) {
 	}
 	batch, err := l.Desired(ctx)
 	l.mu.Lock()
-	l.within = batch.Within
+	l.within, batch.Overtaken = batch.Within, l.overtaken
 	l.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {

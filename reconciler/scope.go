@@ -75,9 +75,10 @@ type Scope struct {
 	drainers map[string]*drain.Drainer
 	// disruptions are the answers about disruption budgets, by cluster; only passes use them.
 	disruptions map[Workload]*budgetAnswer
-	// left are the turns that the last pass did not come to, by poolKey. Passes alone
-	// use it.
-	left map[string]bool
+	// left are the turns that the last pass did not come to, by poolKey, and overtaken says
+	// that something newer was why. Passes alone use them.
+	left      map[string]bool
+	overtaken bool
 	// unsure are the refreshes that the plans of this pass know from an earlier one.
 	unsure map[string]observed.Refresh
 	// planned are the commits that targets were planned at in passes that apply.
@@ -198,7 +199,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		s.mu.Unlock()
 		s.drain(ctx, targets, inputs, reports, &state)
 		s.begun(b.Marks, targets)
-		s.applyAll(ctx, reports)
+		s.applyAll(ctx, reports, b.Overtaken)
 		for i, r := range reports {
 			addUnknownNames(ctx, targets[i], r)
 			noteParked(targets[i].Policy, r)

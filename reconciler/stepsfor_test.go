@@ -2,6 +2,8 @@ package reconciler_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,4 +78,61 @@ func TestAPoolThatHangsLetsOthersGoFirst(t *testing.T) {
 	if n := w.srv.CallCounts()["autoscaling:CreateAutoScalingGroup"]; n != 4 {
 		t.Errorf("%d groups were made beside the one that hangs, want 4", n)
 	}
+}
+
+// overtaking is a cloud in which something else is wanted once so many groups were made.
+type overtaking struct {
+	reconciler.Cloud
+	after  *int
+	happen func()
+}
+
+func (o overtaking) Execute(ctx context.Context, a step.Action) (step.Result, error) {
+	if _, ok := a.(step.CreateGroup); ok {
+		if *o.after--; *o.after == 0 {
+			o.happen()
+		}
+	}
+	return o.Cloud.Execute(ctx, a)
+}
+
+// A newer commit waits neither for the pools that a pass has not begun with, nor in the
+// next pass for those that the earlier one left. All of them come about in the end.
+func TestANewerCommitGoesBeforeWhatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	w.scope.Concurrency = 2
+	const n = 30
+	target := fleet(n)
+	overtaken, after := make(chan struct{}), 5
+	w.scope.Cloud = overtaking{w.scope.Cloud, &after, func() { close(overtaken) }}
+	count := func() int { return w.srv.CallCounts()["autoscaling:CreateAutoScalingGroup"] }
+	run := func(overtaken <-chan struct{}) {
+		t.Helper()
+		for _, r := range reconciler.RunBatch(t.Context(), reconciler.Batch{Scope: w.scope, Targets: []reconciler.Desired{target}, Overtaken: overtaken}, reconciler.Apply) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			if count() < n && !reconciler.Moving(r) {
+				t.Error("the next pass is not due soon")
+			}
+		}
+		w.clock.Advance(time.Second)
+	}
+	run(overtaken)
+	if got := count(); got < 5 || got > 8 {
+		t.Fatalf("%d of %d groups were made in the pass that was overtaken", got, n)
+	}
+	target = fleet(n + 1)
+	w.srv.ResetCalls()
+	run(overtaken) // again, from its beginning: what is under way then is enough for progress
+	var made []string
+	for _, c := range w.srv.Calls() {
+		if c.Operation == "CreateAutoScalingGroup" {
+			made = append(made, c.Body)
+		}
+	}
+	if len(made) < 2 || len(made) > 4 || !slices.ContainsFunc(made[:2], func(body string) bool { return strings.Contains(body, "p00030") }) {
+		t.Errorf("the new pool is not among the first of %d: %s", len(made), made)
+	}
+	w.settle(target)
 }

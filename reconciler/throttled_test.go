@@ -67,10 +67,9 @@ func (w *world) firstSeen(operation, name string) time.Time {
 	return time.Time{}
 }
 
-// Under AWS's own limits, of which weir takes a quarter for its writes, 500 new
-// pools converge with no more than 2 % of the calls throttled, in about the time
-// that the limits allow, and so do their rollouts (with make soak). A small target
-// beside the large one is served in its first seconds.
+// While nobody else calls AWS, 500 new pools converge within 1.2 times what its buckets
+// permit, with no more than 2 % of the calls throttled, and so do their rollouts (with make
+// soak). A small target beside the large one is served in its first seconds.
 func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of calls: long under the race detector")
@@ -83,7 +82,9 @@ func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 		t.Helper()
 		w.srv.ResetCalls()
 		began := w.clock.Now()
-		w.settle(targets...)
+		for !converged(w.must(reconciler.Apply, targets...)) && w.clock.Now().Sub(began) < 2*most {
+			w.clock.Advance(2 * time.Second)
+		}
 		took := w.clock.Now().Sub(began)
 		all, throttled := w.answered()
 		small := w.firstSeen(operation, "small").Sub(began)
@@ -98,8 +99,8 @@ func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 			t.Errorf("%s: the small target waited for %v", name, small)
 		}
 	}
-	// CreateLaunchTemplate is the narrowest: 12 at once and 1.25 a second.
-	phase("made", "CreateAutoScalingGroup", 500*time.Second, 10*time.Second, blue, green)
+	// CreateLaunchTemplate is the narrowest that is published: 50 at once and 5 a second.
+	phase("made", "CreateAutoScalingGroup", 108*time.Second, 10*time.Second, blue, green)
 	if os.Getenv("WEIR_SOAK") == "" {
 		return
 	}
@@ -111,8 +112,7 @@ func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 	}
 	// A version, a refresh and the default of each. Before anything is written the
 	// newest refresh of each group is read, for which Auto Scaling has no batch.
-	phase("rolled", "StartInstanceRefresh", 1500*time.Second, 200*time.Second, blue, green)
-
+	phase("rolled", "StartInstanceRefresh", 400*time.Second, 90*time.Second, blue, green)
 }
 
 // A weir that wants more than AWS gives finds its pace: few of the calls are
@@ -140,7 +140,7 @@ func TestTooLargeAShareUnderThrottling(t *testing.T) {
 // Two roles of one account keep its limits together, and converge beside each other.
 func TestRolesOfAnAccountShareItsLimits(t *testing.T) {
 	w := throttledWorld(t, 0)
-	limits := sdk.NewLimits(sdk.LimitOptions{Now: w.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
+	limits := sdk.NewLimits(sdk.LimitOptions{Share: 0.25, Now: w.clock.Now, Sleep: func(_ context.Context, d time.Duration) error {
 		w.clock.Advance(d)
 		return nil
 	}})

@@ -100,6 +100,9 @@ func New(o Options) *Set {
 	return &Set{o: o, limits: sdk.NewLimits(sdk.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
 }
 
+// SetShare says how much of AWS's limits writes take, from now on: over 0 to 1.
+func (s *Set) SetShare(share float64) { s.limits.SetShare(share) }
+
 // Clock is the time according to the answers of all accounts.
 func (s *Set) Clock() *clock.Clock { return s.o.Clock }
 

@@ -64,6 +64,9 @@ func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string
 	if g.yields && isRead(operation) {
 		return t.awaitSpare(ctx, b)
 	}
+	if urgent[operation] {
+		return t.owe(b), ctx.Err()
+	}
 	return t.take(ctx, b)
 }
 

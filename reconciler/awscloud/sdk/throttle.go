@@ -10,16 +10,17 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// defaultShare is the part of AWS's published rate limits that weir takes for
-// its writes. The limits belong to the whole account and region.
-const defaultShare = 0.25
+// DefaultShare is the part of AWS's rate limits that weir takes for its writes, for as long
+// as no answer says that somebody else takes of them too: they belong to the whole account
+// and region.
+const DefaultShare = 1
 
 // unlimited as a share turns the waiting off.
 const unlimited = math.MaxFloat64
 
 // LimitOptions say how much of AWS's rate limits to take, and by which clock.
 type LimitOptions struct {
-	// Share is the part of AWS's limits for writes, defaultShare if 0.
+	// Share is the part of AWS's limits for writes, DefaultShare if 0.
 	Share float64
 	Now   func() time.Time // nil: time.Now
 	// Sleep waits, or returns the context's error; nil waits in real time.
@@ -42,7 +43,7 @@ type limitKey struct{ account, region, endpoint string }
 // NewLimits returns limits of which nothing is used yet.
 func NewLimits(o LimitOptions) *Limits {
 	if o.Share == 0 {
-		o.Share = defaultShare
+		o.Share = DefaultShare
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -76,6 +77,19 @@ func (l *Limits) of(p limitKey) *throttle {
 	return t
 }
 
+// SetShare changes the part of AWS's limits that is taken, 0 for DefaultShare.
+func (l *Limits) SetShare(share float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if share == 0 {
+		share = DefaultShare
+	}
+	l.o.Share = share
+	for _, t := range l.throttles {
+		t.setShare(share)
+	}
+}
+
 // leave gives back the limits that of gave: they are forgotten with the last user.
 func (l *Limits) leave(p limitKey) {
 	l.mu.Lock()
@@ -92,7 +106,8 @@ type limit struct{ burst, refill float64 }
 // writeLimits are AWS's own limits for the calls that weir writes with, of which
 // it takes its share. EC2 publishes them, a bucket for each action ("Request
 // throttling for the Amazon EC2 API"). Auto Scaling has one allowance over all
-// actions and does not publish its size, nor does EKS: both are estimated low.
+// actions and does not publish its size, nor does EKS: of both, half of what is thought
+// to be taken stands here.
 // Assumed of AWS: unpublished-limits.
 var writeLimits = map[string]limit{
 	"ec2:*":                           {50, 5},
@@ -100,11 +115,11 @@ var writeLimits = map[string]limit{
 	"ec2:ModifyLaunchTemplate":        {100, 5},
 	"ec2:CreateTags":                  {100, 10},
 	"ec2:DeleteTags":                  {100, 10},
-	"autoscaling:*":                   {80, 10},
-	"eks:*":                           {10, 2},
+	"autoscaling:*":                   {40, 5},
+	"eks:*":                           {5, 1},
 	// EKS makes roles and profiles for each new nodegroup, and IAM throttles it
 	// when many are made at once.
-	"eks:CreateNodegroup": {8, 2},
+	"eks:CreateNodegroup": {4, 1},
 	// Three writes of parameters a second are documented for an account.
 	"ssm:PutParameter":    {10, 3},
 	"ssm:DeleteParameter": {10, 3},
@@ -116,7 +131,7 @@ var writeLimits = map[string]limit{
 var readLimits = map[string]limit{
 	"ec2:*":         {50, 10},
 	"autoscaling:*": {60, 6},
-	"eks:*":         {40, 8},
+	"eks:*":         {100, 10},
 	"ssm:*":         {30, 20},
 	"iam:*":         {30, 10},
 	"cloudwatch:*":  {8, 3}, // AWS takes 9 a second
@@ -127,6 +142,11 @@ var otherLimit = limit{40, 10}
 
 // together are the services with one limit for all of their actions.
 var together = map[string]bool{"autoscaling": true}
+
+// urgent are calls of which few are made and each has a time: they end what replaces machines,
+// and keep or end the wait of a machine. They take their token without waiting for it, so
+// those behind them wait longer.
+var urgent = map[string]bool{"CancelInstanceRefresh": true, "RollbackInstanceRefresh": true, "RecordLifecycleActionHeartbeat": true, "CompleteLifecycleAction": true}
 
 func isRead(operation string) bool {
 	for _, prefix := range []string{"Describe", "List", "Get"} {
@@ -149,6 +169,8 @@ type throttle struct {
 
 type bucket struct {
 	limiter *rate.Limiter
+	of      limit      // AWS's
+	shared  bool       // weir takes a share of it
 	full    rate.Limit // what flows in when AWS does not complain
 	// halvings counts how often the flow was halved, halved is when it was last.
 	halvings int
@@ -171,11 +193,10 @@ func newThrottle(o LimitOptions) *throttle {
 }
 
 func (t *throttle) bucket(service, operation string) *bucket {
-	key, l, share := service+":"+operation, otherLimit, t.o.Share
+	key, l, shared := service+":"+operation, otherLimit, !isRead(operation)
 	limits := writeLimits
-	if isRead(operation) {
+	if !shared {
 		limits = readLimits
-		share = 1
 	}
 	if named, ok := limits[key]; ok {
 		l = named
@@ -192,14 +213,39 @@ func (t *throttle) bucket(service, operation string) *bucket {
 	defer t.mu.Unlock()
 	b, ok := t.buckets[key]
 	if !ok {
-		full, burst := rate.Limit(l.refill*share), int(max(1, l.burst*share))
-		if t.o.Share == unlimited {
-			full, burst = rate.Inf, 1
-		}
-		b = &bucket{limiter: rate.NewLimiter(full, burst), full: full}
+		b = &bucket{of: l, shared: shared}
+		full, burst := b.sized(t.o.Share)
+		b.limiter, b.full = rate.NewLimiter(full, burst), full
 		t.buckets[key] = b
 	}
 	return b
+}
+
+// sized is what flows into a bucket at a share, and what it can hold.
+func (b *bucket) sized(share float64) (full rate.Limit, burst int) {
+	switch {
+	case share == unlimited:
+		return rate.Inf, 1
+	case !b.shared:
+		share = 1
+	}
+	return rate.Limit(b.of.refill * share), int(max(1, b.of.burst*share))
+}
+
+// setShare sizes the buckets anew. A flow that AWS's complaints have made smaller stays.
+func (t *throttle) setShare(share float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.o.Share = share
+	now := t.o.Now()
+	for _, b := range t.buckets {
+		full, burst := b.sized(share)
+		if have := b.limiter.Limit(); have == b.full || have > full {
+			b.limiter.SetLimitAt(now, full)
+		}
+		b.limiter.SetBurstAt(now, burst)
+		b.full = full
+	}
 }
 
 // take waits for a token, first come first served, and returns how often the flow
@@ -230,6 +276,14 @@ func (t *throttle) take(ctx context.Context, b *bucket) (halvings int, err error
 		turn.CancelAt(t.o.Now())
 	}
 	return b.halvings, err
+}
+
+// owe takes a token that the bucket may not hold yet.
+func (t *throttle) owe(b *bucket) (halvings int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b.limiter.ReserveN(t.o.Now(), 1)
+	return b.halvings
 }
 
 // trySpare takes a token that no other call may want soon, and reports whether it got one:

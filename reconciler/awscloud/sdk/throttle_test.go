@@ -26,10 +26,12 @@ func TestBuckets(t *testing.T) {
 		{0.25, "ec2", "CreateLaunchTemplateVersion", 1.25, 25},
 		{0.25, "ec2", "CreateTags", 2.5, 25},
 		{0.25, "ec2", "DescribeLaunchTemplates", 10, 50},
-		{0.25, "eks", "CreateNodegroup", 0.5, 2},
-		{0.25, "autoscaling", "UpdateAutoScalingGroup", 2.5, 20},
+		{1, "ec2", "CreateLaunchTemplate", 5, 50},
+		{1, "ec2", "CreateLaunchTemplateVersion", 5, 100},
+		{0.5, "eks", "CreateNodegroup", 0.5, 2},
+		{0.5, "autoscaling", "UpdateAutoScalingGroup", 2.5, 20},
 		{0.25, "autoscaling", "DescribeAutoScalingGroups", 6, 60},
-		{0.25, "eks", "ListNodegroups", 8, 40},
+		{0.25, "eks", "ListNodegroups", 10, 100},
 		{0.25, "kms", "Decrypt", 2.5, 10},
 		{0.001, "ec2", "CreateLaunchTemplate", 0.005, 1},
 		{unlimited, "ec2", "CreateLaunchTemplate", rate.Inf, 1},
@@ -181,5 +183,65 @@ func TestLimitsOfPlacesThatNobodyReachesAreForgotten(t *testing.T) {
 	}
 	if n := len(l.throttles) + len(l.users); n > 0 {
 		t.Errorf("%d are remembered", n)
+	}
+}
+
+// A call that ends a rollout takes its token at once, however many others wait for theirs,
+// and those pay for it.
+func TestUrgentCallsWaitForNoToken(t *testing.T) {
+	v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	limits := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep})
+	g := newGate(limits)
+	th := limits.of(limitKey{})
+	b := th.bucket("autoscaling", "CreateAutoScalingGroup")
+	for range 100 { // 40 at once, and 60 that wait
+		if _, err := th.take(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := v.now
+	for operation := range urgent {
+		if th.bucket("autoscaling", operation) != b {
+			t.Errorf("%s has another bucket", operation)
+		}
+		if _, err := g.pay(t.Context(), th, b, operation); err != nil {
+			t.Error(err)
+		}
+	}
+	if waited := v.now.Sub(began); waited > 0 {
+		t.Errorf("urgent calls waited for %s", waited)
+	}
+	if _, err := th.take(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if waited, want := v.now.Sub(began), time.Duration(len(urgent)+1)*time.Second/5; waited < want {
+		t.Errorf("the next one waited for %s, want %s", waited, want)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.pay(ended, th, b, "CancelInstanceRefresh"); err == nil {
+		t.Error("an urgent call was sent after its context had ended")
+	}
+}
+
+// A new share holds at once. A flow that AWS has made smaller than that stays so.
+func TestTheShareChanges(t *testing.T) {
+	limits := NewLimits(LimitOptions{})
+	th := limits.of(limitKey{})
+	write, read, slow := th.bucket("ec2", "CreateTags"), th.bucket("ec2", "DescribeTags"), th.bucket("ec2", "CreateLaunchTemplate")
+	th.slower(slow, 0)
+	th.slower(slow, 1)
+	th.slower(slow, 2)
+	for _, tt := range []struct {
+		share             float64
+		write, read, slow rate.Limit
+		writeBurst        int
+	}{
+		{0.5, 5, 10, 0.625, 50}, {0.1, 1, 10, 0.5, 10}, {0, 10, 10, 5, 100},
+	} {
+		limits.SetShare(tt.share)
+		if write.limiter.Limit() != tt.write || write.limiter.Burst() != tt.writeBurst || read.limiter.Limit() != tt.read || slow.limiter.Limit() != tt.slow {
+			t.Errorf("%v: %v and %d, %v, %v", tt.share, write.limiter.Limit(), write.limiter.Burst(), read.limiter.Limit(), slow.limiter.Limit())
+		}
 	}
 }

@@ -332,6 +332,7 @@ func (a *App) openAccounts(context.Context) error {
 			a.metrics.AWSCall(metrics.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},
 	})
+	a.accounts.SetShare(a.o.Config.AWS.Share())
 	a.planAccounts, a.turns = a.accounts.ForPlans(), pulls.NewTurns()
 	a.drafts = &pulls.Drafts{Accounts: a.planAccounts, Turns: a.turns, Within: commands.PlanWithin}
 	return nil

@@ -92,6 +92,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	kept := peers{p.app}.kept()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	l.Taken()
 	l.scope = access.Scope
 	l.records = records
 	b, wanted := p.memory.batches[l.key]

@@ -109,7 +109,9 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 		switch old, known := before[key]; {
 		case l == nil:
 			p.startLoop(key)
-		case all || !known || !same(old, b):
+		case known && !same(old, b):
+			l.Overtake()
+		case all || !known:
 			l.Nudge()
 		}
 	}

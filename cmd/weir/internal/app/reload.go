@@ -161,6 +161,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 	a.site.set(next.config)
 	next.setHooks()
 	a.passes.repace()
+	a.accounts.SetShare(c.AWS.Share())
 	conductor{next}.configure(a.shown)
 	ctx = context.WithoutCancel(ctx)
 	next.start(ctx)

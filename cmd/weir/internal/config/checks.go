@@ -64,6 +64,13 @@ func checkInterval(text string) (wrong, help string) {
 	return wrong, ""
 }
 
+func checkShare(text string) (wrong, help string) {
+	if n, err := strconv.Atoi(text); err != nil || n < 1 || n > 100 {
+		return fmt.Sprintf("%s is no part of AWS's limits", text), "give a percentage from 1 to 100"
+	}
+	return "", ""
+}
+
 // webAddress is the address of something over HTTP, nil where the text is none.
 func webAddress(text string) *url.URL {
 	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {

@@ -78,7 +78,14 @@ type AWS struct {
 	// Endpoint is empty for AWS itself, "embedded", or a URL that takes the
 	// place of every service's own.
 	Endpoint string `yaml:"endpoint"`
+	// ShareOfLimits is how much of AWS's limits for requests that change something weir takes
+	// in each account and region, in percent: 1 to 100. They are shared with all others who
+	// call AWS there. Once AWS throttles, weir takes less by itself, for as long as that lasts.
+	ShareOfLimits int `yaml:"shareOfLimits"`
 }
+
+// Share is ShareOfLimits as a fraction.
+func (a AWS) Share() float64 { return float64(a.ShareOfLimits) / 100 }
 
 // The forge types.
 const (
@@ -138,6 +145,7 @@ func (c *Config) setDefaults(env Env) {
 	}
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
 	c.Interval = cmp.Or(c.Interval, defaultInterval)
+	c.AWS.ShareOfLimits = cmp.Or(c.AWS.ShareOfLimits, 100)
 	c.KeepVersions = cmp.Or(c.KeepVersions, basis.DefaultKeepVersions)
 	c.Limits = c.Limits.WithDefaults()
 	target.Absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)

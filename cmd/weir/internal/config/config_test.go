@@ -29,7 +29,7 @@ listen: 0.0.0.0:80
 publicURL: https://weir.example.com
 access: {anonymous: read, withoutTLS: insecure}
 interval: 2m
-aws: {endpoint: embedded}
+aws: {endpoint: embedded, shareOfLimits: 50}
 keepVersions: 3
 limits: {targets: 50, pools: 600, nodes: 70000}
 sources:
@@ -69,7 +69,7 @@ func TestParseWhole(t *testing.T) {
 	}
 	want := &Config{
 		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", PublicURL: "https://weir.example.com", Access: access.Access{Anonymous: access.AnonymousRead, WithoutTLS: access.Insecure},
-		Interval: 2 * time.Minute, AWS: AWS{Endpoint: "embedded"}, KeepVersions: 3, Limits: target.Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
+		Interval: 2 * time.Minute, AWS: AWS{Endpoint: "embedded", ShareOfLimits: 50}, KeepVersions: 3, Limits: target.Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
 			{Name: "pools", URL: "/etc/weir/repo", Ref: source.Ref{Branch: "main"}, Interval: 10 * time.Second},
 			{
@@ -263,4 +263,17 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("configuration %v with faults %v", c, faults)
 		}
 	})
+}
+
+// The share of AWS's limits is a percentage, all of it where nothing is said.
+func TestShareOfLimits(t *testing.T) {
+	for text, want := range map[string]float64{"": 1, "{}": 1, "{shareOfLimits: 25}": 0.25, "{shareOfLimits: 1}": 0.01, "{shareOfLimits: -1}": 0, "{shareOfLimits: 101}": 0, "{shareOfLimits: much}": 0} {
+		c, faults := Parse("/etc/weir/w.yaml", []byte(tableHead+"- {name: a, path: a, region: eu-west-1}\naws: "+text+"\n"), env)
+		switch {
+		case want == 0 && (len(faults) != 1 || !strings.Contains(faults[0].String(), "w.yaml:7:")):
+			t.Errorf("%s: %v", text, faults)
+		case want != 0 && (c == nil || c.AWS.Share() != want):
+			t.Errorf("%s: %+v %v", text, c, faults)
+		}
+	}
 }

@@ -68,6 +68,8 @@ var rules = map[string]rule{
 	"interval":     {check: checkInterval, initial: "1m"},
 	"aws.endpoint": {check: checkAWSEndpoint},
 
+	"aws.shareOfLimits": {check: checkShare, initial: 100},
+
 	"limits.targets": {initial: target.DefaultTargets},
 	"limits.pools":   {initial: target.DefaultPools},
 	"limits.nodes":   {initial: target.DefaultNodes},

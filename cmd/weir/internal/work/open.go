@@ -126,6 +126,7 @@ func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, 
 		env.Note("the digests of what is planned differ from the daemons' where user data changes: " + why.Error())
 	}
 	aws := env.accounts()
+	aws.SetShare(c.AWS.Share())
 	w, composition, err := compose(ctx, env, c, fleet.Options{Accounts: aws, Endpoint: env.Endpoint, DigestKey: key})
 	if err != nil {
 		return nil, err
