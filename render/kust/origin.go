@@ -1,6 +1,7 @@
 package kust
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,6 +136,10 @@ func (o *Origins) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool
 // that still holds oldName was left dangling by the renaming. If the object is
 // used several times, the first of the build decides.
 func (o *Origins) Renamed(kind, oldName string) (newName string, ok bool) {
+	// Most often the object is in no file at all: no build has to tell that.
+	if !slices.ContainsFunc(o.objects, func(x kinds.Object) bool { return x.Ref.Kind == kind && x.Ref.Name != oldName }) {
+		return "", false
+	}
 	t := o.trace()
 	for i, made := range t.objects {
 		if made.doc < 0 || i >= len(o.objects) || o.objects[i].Ref.Kind != kind {
