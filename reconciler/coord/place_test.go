@@ -184,3 +184,21 @@ func BenchmarkMoved(b *testing.B) {
 	b.ReportMetric(float64(more)/10, "more/loss")
 	b.ReportMetric(float64(most), "most-more")
 }
+
+// TestPlaceWhenAGiantGoes: where the keys of one that went make the others uneven, no more than 5 % of all move at once to even that out.
+func TestPlaceWhenAGiantGoes(t *testing.T) {
+	scopes := []coord.Scope{{Key: "giant", Weight: 120, Owner: "z"}}
+	for i, key := range names("small", 100) {
+		scopes = append(scopes, coord.Scope{Key: key, Weight: 1, Owner: []string{"x", "y"}[i%2]})
+	}
+	placed := coord.Place(scopes, []string{"x", "y"})
+	moved := 0
+	for _, s := range scopes[1:] {
+		if placed[s.Key] != s.Owner {
+			moved++
+		}
+	}
+	if moved != 5 {
+		t.Errorf("%d of 101 moved that need not, and at most 5 %% may", moved)
+	}
+}
