@@ -172,6 +172,10 @@ type Instance struct {
 	Health         string // Healthy or Unhealthy
 	Protected      bool   // from scale-in
 	Template       TemplateRef
+	// ImageID is the image of a machine that has another one than its launch template
+	// version: that of an override.
+	// Assumed of AWS: override-images-shown.
+	ImageID string
 }
 
 // Refresh is an instance refresh of a group.

@@ -74,11 +74,15 @@ type Pool struct {
 	Facts Facts `json:"facts,omitzero"`
 }
 
-// Version is a version of a launch template.
+// Version is a version of a launch template, with the mixed instances policy that went with it.
 type Version struct {
 	Template string `json:"template"`
 	Number   int64  `json:"number"`
 	Hash     string `json:"hash,omitempty"`
+	// Policy is that of the group, Plain says that it had none. Where neither is recorded it
+	// is not known.
+	Policy *intent.MixedInstances `json:"policy,omitempty"`
+	Plain  bool                   `json:"plain,omitempty"`
 }
 
 // Move is an instance refresh or a nodegroup's update that is under way.

@@ -49,6 +49,7 @@ var assumptions = []assumption{
 	{name: "reservation-or-nothing", never: "a visit reserves no capacity"},
 	{name: "wavelength-nodegroups", never: "a visit uses no wavelength zone"},
 
+	{name: "override-images-shown", never: "it takes two images and a refresh between them"},
 	{name: "refreshes-newest-first", needs: reads, absent: noRefreshes},
 	{name: "desired-configuration-comes-back", needs: applies},
 	{name: "rollback-is-cancelled", needs: applies},

@@ -45,7 +45,7 @@ func group(g types.AutoScalingGroup) observed.Group {
 			out.Instances[i] = observed.Instance{
 				ID: aws.ToString(in.InstanceId), Type: aws.ToString(in.InstanceType), Zone: aws.ToString(in.AvailabilityZone),
 				LifecycleState: string(in.LifecycleState), Health: aws.ToString(in.HealthStatus), Template: convert.TemplateRef(in.LaunchTemplate),
-				Protected: aws.ToBool(in.ProtectedFromScaleIn),
+				Protected: aws.ToBool(in.ProtectedFromScaleIn), ImageID: aws.ToString(in.ImageId),
 			}
 		}
 		slices.SortFunc(out.Instances, func(a, b observed.Instance) int { return strings.Compare(a.ID, b.ID) })

@@ -182,6 +182,8 @@ func scanInstance(s *pageScan) observed.Instance {
 			in.Health = s.Text()
 		case "ProtectedFromScaleIn":
 			in.Protected = s.bool()
+		case "ImageId":
+			in.ImageID = s.Text()
 		case "LaunchTemplate":
 			in.Template = scanTemplateRef(s)
 		default:

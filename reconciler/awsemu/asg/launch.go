@@ -194,10 +194,23 @@ func MatcherOf(r *ec2.Region, cfg GroupConfig) func(*Member) bool {
 		}
 		for i := range choices {
 			ch := &choices[i]
-			if ch.spec == m.Template && (ch.instanceType == "" || ch.instanceType == m.Type) && (ch.imageID == "" || ch.imageID == m.ImageID) {
+			if ch.spec == m.Template && (ch.instanceType == "" || ch.instanceType == m.Type) && ch.hasImage(r, m) {
 				return true
 			}
 		}
 		return false
 	}
+}
+
+// hasImage says whether a member's image is that of a choice. One with its template's image
+// has that of the version, as it matches the version.
+func (ch *Choice) hasImage(r *ec2.Region, m *Member) bool {
+	switch {
+	case ch.imageID != "":
+		return ch.imageID == m.ImageID
+	case !m.OwnImage:
+		return true
+	}
+	image, err := r.ResolveImage(ch.version.Data.Text("ImageId"))
+	return err == nil && image == m.ImageID
 }

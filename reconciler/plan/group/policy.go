@@ -1,7 +1,10 @@
 package group
 
 import (
+	"strings"
+
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -31,6 +34,35 @@ func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 		}
 	}
 	return false
+}
+
+// runs reports whether a machine runs the launch configuration that Git wants, whatever its
+// type: the version, or an override's template, and the image.
+func runs(policy *intent.MixedInstances, version template.Version, i observed.Instance) bool {
+	return (version.Runs(i.Template) || ofOverride(policy, i)) && hasImage(policy, version, i)
+}
+
+// hasImage reports whether a machine has the image that an override names for it, or else
+// its launch template's. Which one the name of a parameter means is AWS's to know.
+func hasImage(policy *intent.MixedInstances, version template.Version, i observed.Instance) bool {
+	known := false // whether the policy says anything of the machine's type
+	if policy != nil {
+		for _, o := range policy.Overrides {
+			if o.InstanceType != "" && o.InstanceType != i.Type {
+				continue
+			}
+			known = true
+			switch {
+			case o.ImageID == "" && (i.ImageID == "" || i.ImageID == version.Image || version.Image == ""):
+				return true
+			case o.ImageID != "" && !strings.HasPrefix(o.ImageID, "ami-"), o.ImageID != "" && o.ImageID == i.ImageID:
+				return true
+			case o.ImageID != "" && i.ImageID == "" && o.ImageID == version.Image && version.Resolves(i.Template):
+				return true
+			}
+		}
+	}
+	return !known && (i.ImageID == "" || i.ImageID == version.Image || version.Image == "")
 }
 
 // wantedTypes are the instance types that the pool's group may launch, empty where they

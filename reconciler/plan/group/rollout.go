@@ -54,7 +54,7 @@ func (c Planner) stale(pool *intent.Pool, have observed.Group, version template.
 	for _, i := range have.Instances {
 		switch {
 		case i.Leaving():
-		case !version.Runs(i.Template) && !ofOverride(policy, i):
+		case !runs(policy, version, i):
 			versions++
 		case len(wanted) > 0 && !slices.Contains(wanted, i.Type):
 			types++

@@ -106,7 +106,7 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 	}
 	wanted := wantedTypes(pool)
 	fresh := func(i observed.Instance) bool {
-		return (version.Runs(i.Template) || ofOverride(pool.Group.MixedInstancesPolicy, i)) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
+		return runs(pool.Group.MixedInstancesPolicy, version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
 	}
 	for _, i := range have.Instances {
 		if i.Ready() && fresh(i) {
@@ -116,7 +116,7 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 	p := g.Report(c.In, pool, have.Instances, fresh)
 	p.Machines, p.Whole, p.Pending = have.DesiredInstances(), pool.Group.Refresh.Disable, left > 0 && !pool.Group.Refresh.Disable || !set
 	if p.Pending {
-		p.Earlier = c.earlier(have, version)
+		p.Earlier = c.earlier(have, version, set)
 	}
 	if r := c.In.State.Refreshes[have.Name]; r.Active() {
 		share, _ := shareOf(pool, r.Preferences)
@@ -131,9 +131,9 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 
 // earlier is the version that a group was at before the one that Git wants: what it is set
 // to, or what most of its other machines run.
-func (c Planner) earlier(have observed.Group, version template.Version) *rollout.Version {
-	ref := have.Template
-	if version.Resolves(ref) {
+func (c Planner) earlier(have observed.Group, version template.Version, set bool) *rollout.Version {
+	ref, moved := have.Template, set
+	if moved {
 		counts, most := map[observed.TemplateRef]int{}, 0
 		for _, i := range have.Instances {
 			if i.Counts() && !version.Resolves(i.Template) {
@@ -152,6 +152,9 @@ func (c Planner) earlier(have observed.Group, version template.Version) *rollout
 		return nil
 	}
 	out := &rollout.Version{Template: t.Name, Number: n}
+	if !moved && !have.UnknownPolicy {
+		out.Policy, out.Plain = have.MixedInstancesPolicy, have.MixedInstancesPolicy == nil
+	}
 	if v, read := t.Versions[n]; read {
 		out.Hash = hashOf(v.Hash(), have.MixedInstancesPolicy)
 		if s, ours := content.DescriptionHashes(v.Description); ours {
@@ -240,19 +243,19 @@ func (c Planner) shared(pool *intent.Pool, s step.Step, g *governed) step.Step {
 // refresh ends, and where the FleetRollout says so its machines go back to what they were.
 func (c Planner) stop(pool *intent.Pool, have observed.Group, version template.Version, g *governed, same, set bool) {
 	latest := c.In.State.Refreshes[have.Name]
-	bad := 0
+	bad, wanted := 0, wantedTypes(pool)
 	for _, i := range have.Instances {
-		if i.Counts() && (version.Runs(i.Template) || ofOverride(pool.Group.MixedInstancesPolicy, i)) {
+		if i.Counts() && runs(pool.Group.MixedInstancesPolicy, version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type)) {
 			bad++
 		}
 	}
 	back, returns := c.back(pool, have, version, g.Permit.Back)
 	s := step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Stops: true, Seen: c.seenToRoll(pool, have)}
-	toBack := returns && sameRef(latest.Template, back.Template)
+	toBack := returns && sameRef(latest.Template, back.Template) && latest.MixedInstancesPolicy.Same(back.MixedInstancesPolicy)
 	switch {
 	case latest.Moving() && same:
 		s.Reason, s.Do = "the change is stopped: the instance refresh "+latest.ID+" ends", step.CancelRefresh{Group: have.Name, RefreshID: latest.ID}
-		if returns && sameRef(have.Template, back.Template) {
+		if returns && sameRef(have.Template, back.Template) && have.MixedInstancesPolicy.Same(back.MixedInstancesPolicy) {
 			s.Reason, s.Instances = "the change is stopped: the instance refresh "+latest.ID+" takes its machines back to version "+back.Template.Version, bad
 			s.Do = step.RollbackRefresh{Group: have.Name, RefreshID: latest.ID}
 		}
@@ -289,7 +292,10 @@ func (c Planner) back(pool *intent.Pool, have observed.Group, version template.V
 		return step.StartRefresh{}, false
 	}
 	out := step.StartRefresh{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(to.Number, 10)}, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}
-	if sameRef(have.Template, out.Template) {
+	switch {
+	case to.Plain || to.Policy != nil:
+		out.MixedInstancesPolicy = to.Policy
+	case sameRef(have.Template, out.Template):
 		out.MixedInstancesPolicy = have.MixedInstancesPolicy
 	}
 	return out, true

@@ -35,7 +35,7 @@ func (c Planner) progressOf(pool *intent.Pool, have observed.Group, r observed.R
 			continue
 		}
 		staying++
-		if version.Runs(i.Template) || ofOverride(pool.Group.MixedInstancesPolicy, i) {
+		if runs(pool.Group.MixedInstancesPolicy, version, i) {
 			p.fresh++
 			if ready {
 				done++

@@ -30,7 +30,7 @@ func (c Planner) foreignVersion(pool *intent.Pool, inUse []observed.TemplateRef)
 		c.launchable(pool, f, t)
 	}
 	w = Version{
-		Ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}, Number: t.Version, Found: true, Foreign: true, HasImage: t.Image != nil,
+		Ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}, Number: t.Version, Found: true, Foreign: true, HasImage: t.Image != nil, Image: t.Data.ImageID,
 		Template: observed.Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default},
 	}
 	if len(inUse) > 0 {

@@ -54,7 +54,9 @@ type Version struct {
 	// HasImage says that the version is of a template which the pool brings along,
 	// and names an image.
 	HasImage bool
-	Kept     map[int64]bool
+	// Image is the version's, empty where it names none or is not known.
+	Image string
+	Kept  map[int64]bool
 	// Want is the content of the version; nil where another makes the template.
 	want *Want
 }
@@ -71,7 +73,8 @@ func (w Version) Version() string { return strconv.FormatInt(w.Number, 10) }
 func (c Planner) Plan(pool *intent.Pool, want *Want, inUse []observed.TemplateRef) (w Version, ok bool) {
 	w, ok = c.version(pool, want, inUse)
 	if ok && want != nil {
-		c.Image = w.Content(want).ImageID
+		w.Image = w.Content(want).ImageID
+		c.Image = w.Image
 	}
 	return w, ok
 }
