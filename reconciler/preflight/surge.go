@@ -15,7 +15,7 @@ func (l *launch) refreshSurge(p intent.Refresh, n int64) int64 {
 	if m := l.pool.Group.Options.InstanceMaintenancePolicy; m != nil && least == nil && most == nil && intent.Value(m.MaxHealthyPercentage) >= 100 {
 		least, most = m.MinHealthyPercentage, m.MaxHealthyPercentage
 	}
-	if most == nil || n <= 0 {
+	if most == nil || n <= 0 || p.Strategy == "ReplaceRootVolume" { // nothing is launched
 		return 0
 	}
 	down := int64(90)
@@ -56,5 +56,9 @@ func (l *launch) endsFirst() (object intent.ObjectRef, path intent.Path, advice 
 	if n := int64(l.before.desired); n > 0 {
 		least = min(least, (n-1)*100/n)
 	}
-	return l.pool.Infrastructure, intent.Path{"spec", "refreshPreferences"}, fmt.Sprintf("or have AWS end machines before it launches others: spec.refreshPreferences {minHealthyPercentage: %d, maxHealthyPercentage: 100} in the pool's AWSMachinePool", least)
+	advice = ""
+	if m := l.pool.Group.MixedInstancesPolicy; m != nil && len(m.Overrides) > 0 && l.before.warm == nil && l.pool.Group.Refresh.Strategy != "ReplaceRootVolume" {
+		advice = ", or where the image alone changes have AWS replace root volumes and launch nothing: spec.autoScalingGroup.refreshPreferences.strategy: ReplaceRootVolume in the pool's PoolOptions"
+	}
+	return l.pool.Infrastructure, intent.Path{"spec", "refreshPreferences"}, fmt.Sprintf("or have AWS end machines before it launches others: spec.refreshPreferences {minHealthyPercentage: %d, maxHealthyPercentage: 100} in the pool's AWSMachinePool", least) + advice
 }

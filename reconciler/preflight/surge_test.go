@@ -97,3 +97,21 @@ func TestASurgeWithoutRoom(t *testing.T) {
 		})
 	}
 }
+
+// TestRootVolumesNeedNoRoom: where AWS can replace root volumes the finding proposes it, and a
+// rollout that does so has none.
+func TestRootVolumesNeedNoRoom(t *testing.T) {
+	for strategy, want := range map[string]bool{"Rolling": true, "ReplaceRootVolume": false} {
+		pool, f := webPool(), newFake()
+		pool.Group.Refresh.Strategy = strategy
+		pool.Group.MixedInstancesPolicy = &intent.MixedInstances{OnDemandPercentageAboveBaseCapacity: 100, Overrides: []intent.Override{{InstanceType: "m5.large"}}}
+		f.running = []Instance{{Type: "m5.large", VCPUs: 100}}
+		p := creation([]string{"subnet-a"}, pool)
+		p.Input.State.Groups = map[string]observed.Group{"web": {Name: "web", DesiredCapacity: 3}}
+		p.Steps = []step.Step{{Verb: step.Rollout, Pool: "default/web", Do: step.StartRefresh{Group: "web", Preferences: intent.Refresh{Strategy: strategy, MinHealthyPercentage: percent(100), MaxHealthyPercentage: percent(200)}}}}
+		found := New(f, nil, func() time.Time { return time.Unix(0, 0) }).Findings(context.Background(), []Plan{p})[0]
+		if got := len(found) == 1 && strings.Contains(found[0].Detail, "refreshPreferences.strategy: ReplaceRootVolume in the pool's PoolOptions"); got != want || len(found) > 1 {
+			t.Errorf("%s: %v", strategy, found)
+		}
+	}
+}

@@ -57,7 +57,7 @@ var refresh = []Row{
 	{AWS: "ScaleInProtectedInstances", Values: "Refresh|Ignore|Wait"},
 	{AWS: "SkipMatching", Special: "awscloud: sent as true where nobody writes it, so that a refresh that is asked for twice replaces nothing"},
 	{AWS: "StandbyInstances", Values: "Terminate|Ignore|Wait"},
-	{AWS: "Strategy", Pool: "refreshPreferences.strategy", Special: "awscloud: a parameter of StartInstanceRefresh beside the preferences"},
+	{AWS: "Strategy", Values: "Rolling|ReplaceRootVolume", Special: "awscloud: a parameter of StartInstanceRefresh beside the preferences; plan: which one a change takes"},
 }
 
 const (

@@ -50,6 +50,7 @@ var assumptions = []assumption{
 	{name: "wavelength-nodegroups", never: "a visit uses no wavelength zone"},
 
 	{name: "override-images-shown", never: "it takes two images and a refresh between them"},
+	{name: "root-volume-versions", never: "it takes two images and a refresh between them"},
 	{name: "refreshes-newest-first", needs: reads, absent: noRefreshes},
 	{name: "desired-configuration-comes-back", needs: applies},
 	{name: "rollback-is-cancelled", needs: applies},

@@ -114,6 +114,7 @@ type Member struct {
 	Protected    bool
 	LaunchConfig string // as it was launched from, "" for none
 	Seq          int64  // rises with each launch in the group
+	Volume       string `json:",omitempty"` // the refresh that gave it its root volume
 
 	Served   time.Time         // when it last went into service
 	Attached bool              // it was launched by somebody else

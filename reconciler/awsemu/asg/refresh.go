@@ -35,6 +35,7 @@ type refresh struct {
 	Start    time.Time
 	End      time.Time    // zero: active
 	Desired  *GroupConfig // nil: the group's own configuration
+	Strategy string       `json:",omitempty"` // "": Rolling
 	Prefs    refreshPrefs
 	Total    int64 // members that it set out to replace
 	Left     int64 // members still to be replaced
@@ -103,8 +104,8 @@ type startRefreshInput struct {
 }
 
 func (in *startRefreshInput) Check() error {
-	if in.Strategy == "ReplaceRootVolume" {
-		return invalid("The strategy ReplaceRootVolume is not supported by the emulator")
+	if in.Strategy != "" && in.Strategy != rolling && in.Strategy != replaceRootVolume {
+		return invalid("Strategy must be Rolling or ReplaceRootVolume.")
 	}
 	if d := in.DesiredConfiguration; d != nil {
 		if err := cmp.Or(d.LaunchTemplate.check(), d.MixedInstancesPolicy.check()); err != nil {
@@ -154,7 +155,7 @@ func startInstanceRefresh(rq *request, in startRefreshInput) error {
 	if g.activeRefresh() != nil {
 		return wire.Fail("InstanceRefreshInProgress", "An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.")
 	}
-	f := &refresh{Status: refreshPending, Start: r.Now(), Progress: r.Now(), Prefs: in.prefs(), FirstSeq: g.Launched, FailuresSeen: g.FailuresTotal}
+	f := &refresh{Status: refreshPending, Start: r.Now(), Progress: r.Now(), Strategy: in.Strategy, Prefs: in.prefs(), FirstSeq: g.Launched, FailuresSeen: g.FailuresTotal}
 	for _, name := range f.Prefs.Alarms {
 		if r.alarms.StateOf(name) == "" {
 			return invalid("The alarm %s does not exist.", name)
@@ -162,6 +163,11 @@ func startInstanceRefresh(rq *request, in startRefreshInput) error {
 	}
 	if failed := in.configure(r, g, f); failed != nil {
 		return failed
+	}
+	if f.Strategy == replaceRootVolume {
+		if failed := r.checkRootVolumes(g, f.Desired); failed != nil {
+			return failed
+		}
 	}
 	f.ID = r.NewUUID("refresh")
 	if n := len(g.Refreshes); n > 0 {
@@ -226,6 +232,7 @@ func cancelInstanceRefresh(rq *request, in cancelRefreshInput) error {
 		return noActiveRefresh(in.AutoScalingGroupName)
 	}
 	f.Status, f.Hurry, f.Reason = refreshCancelling, in.WaitForTransitioningInstances != nil && !*in.WaitForTransitioningInstances, "Cancelled by user request."
+	(&replacement{r, g, f}).exchange()
 	g.Surge, f.Batch = 0, nil
 	r.RetryNow(g)
 	(&replacement{r, g, f}).tick(r.Timings().RefreshBatch / 2)

@@ -1,6 +1,7 @@
 package asg
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -76,7 +77,7 @@ func writeRefresh(w *wire.XML, g *Group, f *refresh) {
 		w.Close("ProgressDetailsOnRollback")
 		w.Close("RollbackDetails")
 	}
-	w.Text("Strategy", "Rolling")
+	w.Text("Strategy", cmp.Or(f.Strategy, rolling))
 }
 
 func writeProgress(w *wire.XML, percent, left int64) {

@@ -112,8 +112,9 @@ func (r *Region) AlarmChanged(name string) {
 // advance goes on after a batch: all members are in service.
 func (r *replacement) advance() time.Duration {
 	if len(r.f.Batch) > 0 {
+		r.exchange()
 		for _, id := range r.f.Batch {
-			if m := r.g.Member(id); m != nil && m.Active() {
+			if m := r.g.Member(id); m != nil && m.Active() && r.f.Strategy != replaceRootVolume {
 				r.EndMember(r.g, m, refreshCause)
 			}
 		}
@@ -237,6 +238,9 @@ func (r *replacement) replaceBatch(stale []*Member) time.Duration {
 		}
 		return batch
 	}
+	if r.f.Strategy == replaceRootVolume {
+		return r.detach(open)
+	}
 	size, surge := r.f.batchSize(int64(len(Keep(r.g.Members, (*Member).Active))))
 	if r.f.Status == refreshInProgress && r.f.Checkpoint < len(r.f.Prefs.Checkpoints) {
 		size = min(size, r.short())
@@ -274,6 +278,9 @@ func (r *replacement) staleMembers() []*Member {
 
 // staleOf are those of some members.
 func (r *replacement) staleOf(members []*Member) []*Member {
+	if r.f.Strategy == replaceRootVolume {
+		return Keep(members, r.oldVolume())
+	}
 	if r.f.Status == refreshRollingBack {
 		match := MatcherOf(r.ec2, r.g.Config)
 		return Keep(members, func(m *Member) bool {
@@ -322,6 +329,7 @@ func (r *replacement) end(status, reason string) {
 
 // fail ends a refresh that cannot go on, or rolls it back.
 func (r *replacement) fail(reason string) {
+	r.exchange()
 	switch {
 	case r.f.Status == refreshRollingBack:
 		r.end(refreshRollbackFailed, reason)
@@ -338,6 +346,7 @@ func (r *replacement) fail(reason string) {
 // rollBack turns a refresh around: members that it launched are replaced by
 // ones of the group's own configuration.
 func (r *replacement) rollBack(reason string) {
+	r.exchange()
 	r.f.Rollback = &rollbackDetails{Reason: reason, Start: r.Now(), Percent: r.f.Percent, Left: r.f.Left, LastSeq: r.g.Launched}
 	r.f.Status, r.f.Reason = refreshRollingBack, reason
 	r.f.Rollback.Total = int64(len(r.staleMembers()))

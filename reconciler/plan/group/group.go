@@ -49,6 +49,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		c.Take(made.Result)
 		return
 	}
+	pool = withImages(pool, version.Image)
 	absent := !found && c.In.State.Absent.Groups[g.Name]
 	part := Planner{c.Fork()}
 	switch {
@@ -285,8 +286,7 @@ func (c Planner) newMembers(pool *intent.Pool, group observed.Group) []step.Chan
 }
 
 // preferenceChanges say how a rollout goes where Git says anything of it.
-func preferenceChanges(pool *intent.Pool) []step.Change {
-	r := pool.Group.Refresh
+func preferenceChanges(pool *intent.Pool, r intent.Refresh) []step.Change {
 	r.Disable = false
 	if r.Strategy == usualStrategy {
 		r.Strategy = ""

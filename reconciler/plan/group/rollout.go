@@ -143,13 +143,22 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	case types > 0:
 		why += ", or have an instance type that is no longer wanted"
 	}
+	preferences := pool.Group.Refresh
+	if preferences.Strategy == replaceRootVolume {
+		if not := c.launchesAnew(pool, have, version, g); not != "" {
+			preferences.Strategy = usualStrategy
+			why += "; machines are launched anew, as " + not
+		} else {
+			why += "; they get new root volumes in place"
+		}
+	}
 	c.Step(pool, c.shared(pool, step.Step{
 		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
 		Reason:  why,
-		Changes: append(changes, preferenceChanges(pool)...), Rollout: version.Refreshed(pool.Group.MixedInstancesPolicy),
+		Changes: append(changes, preferenceChanges(pool, preferences)...), Rollout: version.Refreshed(pool.Group.MixedInstancesPolicy),
 		Seen: c.seenToRoll(pool, have),
 		Do: step.StartRefresh{
-			Group: have.Name, Template: version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: pool.Group.Refresh,
+			Group: have.Name, Template: version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: preferences,
 		},
 	}, g))
 }

@@ -229,7 +229,9 @@ func (c Planner) shared(pool *intent.Pool, s step.Step, g *governed) step.Step {
 		return g.Hold(s)
 	}
 	start := s.Do.(step.StartRefresh)
+	strategy := start.Preferences.Strategy
 	start.Preferences = c.preferences(pool, g.Way)
+	start.Preferences.Strategy = strategy
 	s.Do = start
 	if share < 100 {
 		s.Instances = int(rollout.Need(g.report.Machines, share) - g.report.New)
@@ -273,7 +275,7 @@ func (c Planner) stop(pool *intent.Pool, have observed.Group, version template.V
 			Do:     step.UpdateGroup{Name: have.Name, Template: &back.Template, MixedInstancesPolicy: back.MixedInstancesPolicy}})
 	default:
 		back.Group, back.Preferences = have.Name, pool.Group.Refresh
-		back.Preferences.SkipMatching = new(true)
+		back.Preferences.SkipMatching, back.Preferences.Strategy = new(true), usualStrategy
 		s.Reason, s.Instances, s.Rollout, s.Do = "the change is stopped: "+strconv.Itoa(bad)+" machines go back to version "+back.Template.Version, bad, "back "+g.Hash, back
 		c.Step(pool, s)
 	}

@@ -97,6 +97,16 @@ func (w *Version) Content(want *Want) intent.TemplateData {
 	return want.Data
 }
 
+// ImageAlone reports whether a version differs from the wanted one in its image at most.
+func (w *Version) ImageAlone(v observed.TemplateVersion) bool {
+	if w.want == nil {
+		return false
+	}
+	data := w.Content(w.want)
+	data.ImageID = v.Data.ImageID
+	return SameMachines(v, data, true)
+}
+
 // OwnBefore reports whether weir made a version before the wanted one.
 func (w *Version) OwnBefore() bool {
 	for n, v := range w.Template.Versions {

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -102,11 +103,11 @@ func mixed(m *kinds.MixedInstancesPolicy) *intent.MixedInstances {
 	return out
 }
 
-// refresh adds to what PoolOptions says of refreshes what the pool does; CAPA knows one
-// strategy.
+// refresh adds to what PoolOptions says of refreshes what the pool does, which can name
+// CAPA's one strategy alone.
 func refresh(s *kinds.AWSMachinePoolSpec, out intent.Refresh) intent.Refresh {
 	field.FromPool(field.Refresh, s, &out)
-	out.Strategy = "Rolling"
+	out.Strategy = cmp.Or(out.Strategy, "Rolling")
 	return out
 }
 

@@ -1,0 +1,75 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// replaceRootVolume is the strategy of a refresh by which machines stay and get new root
+// volumes of the wanted image. Nothing is launched, so it needs no room beside the group.
+const replaceRootVolume = "ReplaceRootVolume"
+
+// withImages is a pool whose overrides name the image of the launch template where they name
+// none: AWS replaces root volumes by the images of overrides alone. Other pools stay as they are.
+func withImages(pool *intent.Pool, image string) *intent.Pool {
+	m := pool.Group.MixedInstancesPolicy
+	if pool.Group.Refresh.Strategy != replaceRootVolume || m == nil || image == "" {
+		return pool
+	}
+	p, g, policy := *pool, *pool.Group, *m
+	policy.Overrides = slices.Clone(policy.Overrides)
+	for i := range policy.Overrides {
+		if o := &policy.Overrides[i]; o.ImageID == "" && o.LaunchTemplate == nil {
+			o.ImageID = image
+		}
+	}
+	g.MixedInstancesPolicy, p.Group = &policy, &g
+	return &p
+}
+
+// launchesAnew says why AWS would not replace root volumes for a change, "" where it would:
+// the image alone may change, and all machines must run what the group is set to.
+// Assumed of AWS: root-volume-versions.
+func (c Planner) launchesAnew(pool *intent.Pool, have observed.Group, version template.Version, g *governed) string {
+	before, after := have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy
+	switch {
+	case g.Governed && g.Share() < 100:
+		return "the rollout goes in shares"
+	case pool.ForeignTemplate != nil:
+		return "the pool brings its launch template along"
+	case before == nil || have.UnknownPolicy || slices.ContainsFunc(before.Overrides, func(o intent.Override) bool { return o.ImageID == "" }):
+		return "the group's overrides name no images so far"
+	case !withoutImages(before).Same(withoutImages(after)):
+		return "more of the mixed instances policy changes than its images"
+	case have.Template.Alias():
+		return "the group follows an alias of its launch template"
+	case have.Options.WarmPool != nil:
+		return "the group has a warm pool"
+	}
+	for _, i := range have.Instances {
+		if i.Counts() && (!sameRef(i.Template, have.Template) || !slices.ContainsFunc(before.Overrides, func(o intent.Override) bool {
+			return o.InstanceType == i.Type && (o.ImageID == i.ImageID || i.ImageID == "")
+		})) {
+			return "not all machines run what the group is set to"
+		}
+	}
+	number := basis.VersionOf(version.Template, have.Template)
+	v, read := c.Version(version.Template, number)
+	if number == 0 || !read || !version.ImageAlone(v) {
+		return "the change is not of the image alone"
+	}
+	return ""
+}
+
+func withoutImages(m *intent.MixedInstances) *intent.MixedInstances {
+	p := *m
+	p.Overrides = slices.Clone(m.Overrides)
+	for i := range p.Overrides {
+		p.Overrides[i].ImageID = ""
+	}
+	return &p
+}
