@@ -32,6 +32,7 @@ func TestDrainerRules(t *testing.T) {
 		"retained, with a pool": {options: "drainer: {onDeadline: abandon}" + fmt.Sprintf(retain, ", warmPool: {}"), want: []string{"exclusive spec.drainer.onDeadline"}},
 		"machines that return":  {options: "drainer: {}\nautoScalingGroup: {warmPool: {instanceReusePolicy: {reuseOnScaleIn: true}}}", want: []string{"exclusive spec.drainer"}},
 		"its hook's name":       {pool: `lifecycleHooks: [{name: weir-drain, lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING"}]`, options: "drainer: {}", want: []string{"exclusive spec.drainer - AWSMachinePool spec.lifecycleHooks"}},
+		"of volumes":            {pool: mixedPool, options: "drainer: {}\nautoScalingGroup: {refreshPreferences: {strategy: ReplaceRootVolume}}", want: []string{"exclusive spec.autoScalingGroup.refreshPreferences.strategy"}},
 		"of a nodegroup":        {kind: "AWSManagedMachinePool", options: "drainer: {}", want: []string{"not-allowed spec.drainer"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptions
 	b.mixOptions(d, pool, g.MixedInstancesPolicy)
 	d.CheckWarmPool(pool, g)
 	d.CheckCapacityType(g)
-	d.CheckRootVolumes(pool, g)
+	d.CheckRootVolumes(pool, o.Spec)
 	if r := d.Group.Refresh; intent.Value(r.AutoRollback) {
 		d.CheckRollback()
 	}

@@ -384,7 +384,7 @@ func (d *Derived) CheckRollback() {
 
 // CheckRootVolumes: "Replace root volumes during instance refresh" in the user guide of Auto
 // Scaling. weir names the images of overrides that name none.
-func (d *Derived) CheckRootVolumes(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], g *kinds.GroupOptions) {
+func (d *Derived) CheckRootVolumes(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], o kinds.PoolOptionsSpec) {
 	if d.Group.Refresh.Strategy != "ReplaceRootVolume" {
 		return
 	}
@@ -395,7 +395,10 @@ func (d *Derived) CheckRootVolumes(pool *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	if p := pool.Spec.RefreshPreferences; p != nil && intent.Value(p.Strategy) != "" {
 		refuse("exclusive", "excludes spec.refreshPreferences.strategy in the pool", "write it in one place")
 	}
-	if g.WarmPool != nil {
+	if o.Drainer != nil {
+		refuse("exclusive", "excludes spec.drainer", "AWS asks the drainer's hook about machines that stay, and weir does not complete it for them")
+	}
+	if o.AutoScalingGroup.WarmPool != nil {
 		refuse("exclusive", "excludes warmPool", "AWS replaces no root volumes in a group with a warm pool")
 	}
 	m := d.Group.MixedInstancesPolicy
