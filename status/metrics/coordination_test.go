@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,14 +18,25 @@ func TestCoordination(t *testing.T) {
 	if n, err := testutil.GatherAndCount(reg, "weir_coordination_members", "weir_coordination_moves_total"); err != nil || n != 0 {
 		t.Errorf("a daemon that is alone has %d figures of others, %v", n, err)
 	}
-	behind := -7.5
+	behind, began, refused := -7.5, time.Now(), atomic.Bool{}
 	m.Coordination(func() members.View {
+		engine := members.Engine{Kind: "etcd", Lag: 0.5}
+		if refused.Load() {
+			engine.Refused, engine.RefusedSince = "its quota is used up", began.Add(-90*time.Second)
+		}
 		return members.View{
-			Engine:  members.Engine{Kind: "etcd", Lag: 0.5},
+			Engine:  engine,
 			Members: []members.Member{{Name: "one", Answers: true, Scopes: 2, Sources: 1}, {Name: "two", Scopes: 9, Clock: &behind}},
 			Owned:   []members.Owned{{Kind: members.Scope, Owner: "two"}, {Kind: members.Scope, Since: time.Now().Add(-time.Hour)}},
 		}
 	}, func() time.Duration { return 8 * time.Second })
+	if n := figure(t, reg, "weir_coordination_writes_refused_seconds"); n != 0 {
+		t.Errorf("refused for %v s though the engine takes writes", n)
+	}
+	refused.Store(true)
+	if n := figure(t, reg, "weir_coordination_writes_refused_seconds"); n < 90 || n > 600 {
+		t.Errorf("refused for %v s, not for 90 s and what this test took", n)
+	}
 	m.Move(members.Scope, members.TakenOver)
 	m.EngineCall("Renew", "success", 3*time.Millisecond)
 	problems, err := testutil.GatherAndLint(reg)
@@ -61,4 +73,20 @@ weir_coordination_engine_calls_total{operation="Renew",result="success"} 1
 	if got := testutil.ToFloat64(m.coordination.moves.WithLabelValues(members.Scope, members.TakenOver)); got != 1 {
 		t.Errorf("taken over: %v", got)
 	}
+}
+
+// figure is the value of a gauge without labels.
+func figure(t *testing.T, reg *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name && len(f.GetMetric()) == 1 {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
 }

@@ -2,6 +2,7 @@ package dynamo_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -243,6 +244,31 @@ func TestOpenExplains(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// The statement to add names the table as AWS does where weir runs: by what AWS says, or by the region.
+func TestTheStatementNamesThePartition(t *testing.T) {
+	for name, tc := range map[string]struct{ region, says, want string }{
+		"China":            {"cn-north-1", "no", "arn:aws-cn:dynamodb:cn-north-1:*:table/weir"},
+		"GovCloud":         {"us-gov-west-1", "no", "arn:aws-us-gov:dynamodb:us-gov-west-1:*:table/weir"},
+		"elsewhere":        {"eu-west-1", "no", "arn:aws:dynamodb:eu-west-1:*:table/weir"},
+		"as AWS says":      {"us-iso-east-1", "User: arn:aws-iso:sts::1:assumed-role/r/s is not authorized to perform: dynamodb:PutItem", "arn:aws-iso:dynamodb:us-iso-east-1:*:table/weir"},
+		"in quotes by AWS": {"eu-west-1", `on resource: "arn:aws:dynamodb:eu-west-1:1:table/weir"`, "arn:aws:dynamodb:eu-west-1:*:table/weir"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			denies := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+				w.WriteHeader(http.StatusBadRequest)
+				_ = json.NewEncoder(w).Encode(map[string]string{"__type": "com.amazon.coral.service#AccessDeniedException", "Message": tc.says})
+			}))
+			defer denies.Close()
+			client := dynamodb.New(dynamodb.Options{Region: tc.region, BaseEndpoint: &denies.URL, Credentials: aws.AnonymousCredentials{}, RetryMaxAttempts: 1, HTTPClient: denies.Client()})
+			_, err := dynamo.New(t.Context(), client, dynamo.Config{Instance: "prod", Table: "weir"})
+			if err == nil || !strings.Contains(err.Error(), `"`+tc.want+`"`) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
 	}
 }
 
