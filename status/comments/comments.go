@@ -126,6 +126,18 @@ func (p *Comments) Show(pull report.Pull) {
 // Comments are written as their pull requests are planned.
 func (p *Comments) TakeOver(source string) error { return p.statuses.TakeOver(source) }
 
+// Owes reports whether the comment of a pull request is yet to be written as it was shown last.
+func (p *Comments) Owes(source string, number int64) bool {
+	w := p.writers[source]
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.pulls[number]
+	return t != nil && t.open && !t.entry.GaveUp()
+}
+
 // Rest forgets the comments that are to be written for a source: another weir speaks for it,
 // and writes others.
 func (p *Comments) Rest(source string) {

@@ -1,6 +1,7 @@
 package comments
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,4 +108,40 @@ func TestAPullThatIsOpenedAgainMeanwhile(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// The last word of whoever spoke for the source before has no plan. It takes none away from a comment that says the end already, and replaces one
+// that does not.
+func TestALastWordLeavesThePlan(t *testing.T) {
+	merged := small(report.PullPlanned, "")
+	merged.State, merged.MergeSHA, merged.Compared = report.PullMerged, statustest.ShaNew, true
+	for name, tc := range map[string]struct {
+		before report.Pull
+		edited bool
+	}{"it says the end": {merged, false}, "it does not": {small(report.PullPlanned, ""), true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, dir := newMemoryPulls(), t.TempDir()
+				p := startPulls(t, dir, f)
+				p.Show(small(report.PullPlanned, ""))
+				statustest.Settle()
+				p.Show(tc.before)
+				statustest.Settle()
+				if p.Owes("fleet", 12) {
+					t.Error("it is owed though the forge has it")
+				}
+				p.kill()
+				before := f.comments[0].Body
+				p = startPulls(t, dir, f)
+				p.Show(merged.Last())
+				if !p.Owes("fleet", 12) {
+					t.Error("it is not owed though the forge was not asked")
+				}
+				statustest.Settle()
+				if edited := f.comments[0].Body != before; len(f.comments) != 1 || edited != tc.edited || !strings.Contains(f.comments[0].Body, "**Merged as") || p.Owes("fleet", 12) {
+					t.Errorf("edited: %v, %v", edited, f.comments)
+				}
+			})
+		})
+	}
 }

@@ -168,6 +168,16 @@ func (c *comment) text() string {
 	return strings.TrimRight(c.b.String(), "\n") + "\n"
 }
 
+// opening is what the comment of a pull request begins with: how it stands, without its plan. One that ended and whose comment says so needs no other,
+// which would take the plan away that the comment has.
+func opening(p report.Pull, o TextOptions) string {
+	c := comment{Pull: p, o: o, repository: repositoryURL(p.WebURL, o.Forge)}
+	c.b.WriteString(c.marker())
+	c.paragraph(c.headline(longestHeadline))
+	c.differences()
+	return c.b.String()
+}
+
 // paragraph writes a block and ends it.
 func (c *comment) paragraph(text string) { c.b.WriteString(text + "\n\n") }
 

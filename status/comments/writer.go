@@ -161,13 +161,14 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 	w.mu.Lock()
 	longest := w.longest
 	w.mu.Unlock()
-	text := Text(p, TextOptions{Instance: w.instance, Forge: w.forge.Kind(), Limit: longest})
+	o := TextOptions{Instance: w.instance, Forge: w.forge.Kind(), Limit: longest}
+	text := Text(p, o)
 	if !t.read {
 		if err := w.find(ctx, t, p); err != nil {
 			return "", err
 		}
 	}
-	if t.id != 0 && same(t.text, text) {
+	if t.id != 0 && (same(t.text, text) || p.Unkept && p.Ended() && strings.HasPrefix(plain(t.text), plain(opening(p, o)))) {
 		return "unchanged", nil
 	}
 	if t.id != 0 {
@@ -213,9 +214,10 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 // same reports whether a comment says a text already. Forges may store line ends and
 // the end of a text in their own way.
 func same(a, b string) bool {
-	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 	return plain(a) == plain(b)
 }
+
+func plain(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 
 // find searches for the comment, by marker and author. Others that a crash left
 // behind are deleted: the oldest stays.

@@ -106,10 +106,11 @@ func readComments(ctx context.Context, w *Watcher) error {
 // forgetComments lets go of pull requests that are not open, once the forge lists none of
 // their comments that was read.
 func (w *Watcher) forgetComments(list []forge.Comment) {
-	for number, read := range w.left {
-		if !slices.ContainsFunc(list, func(c forge.Comment) bool { return c.Number == number && c.ID <= read }) {
-			delete(w.left, number)
-			w.records.write(func(tx *state.Tx) error { return bucket.Delete(tx, w.records.key(number)) })
+	for number, l := range w.left {
+		if l.Comment != 0 && !slices.ContainsFunc(list, func(c forge.Comment) bool { return c.Number == number && c.ID <= l.Comment }) {
+			l.Comment = 0
+			w.remember(l)
+			w.records.write(func(tx *state.Tx) error { return w.records.leave(tx, l) })
 		}
 	}
 }

@@ -146,12 +146,18 @@ func (f *memForge) say(number int64, user, body string) int64 {
 type memDisplay struct {
 	begun []string
 	shown []report.Pull
+	// delivered are last words, owes says that the forge has not got the newest.
+	delivered []report.Pull
+	owes      bool
 }
 
 func (m *memDisplay) Begin(_ string, number int64, sha string) {
 	m.begun = append(m.begun, fmt.Sprintf("%d %s", number, sha))
 }
 func (m *memDisplay) Show(p report.Pull) { m.shown = append(m.shown, p) }
+
+func (m *memDisplay) Deliver(p report.Pull)   { m.delivered = append(m.delivered, p) }
+func (m *memDisplay) Owes(string, int64) bool { return m.owes }
 
 func (m *memDisplay) last() report.Pull {
 	if len(m.shown) == 0 {

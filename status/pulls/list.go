@@ -81,7 +81,7 @@ func (w *Watcher) list(ctx context.Context) error {
 func (w *Watcher) take(pr forge.PullRequest) {
 	k := w.open[pr.Number]
 	if k == nil {
-		k = &work{record: record{Number: pr.Number, Comment: w.left[pr.Number]}}
+		k = &work{record: record{Number: pr.Number, Comment: w.left[pr.Number].Comment}}
 		delete(w.left, pr.Number)
 		w.open[pr.Number] = k
 	}

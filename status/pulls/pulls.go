@@ -45,6 +45,10 @@ type Display interface {
 	// Begin says that a head was seen and is being planned.
 	Begin(source string, number int64, sha string)
 	Show(p report.Pull)
+	// Deliver brings the last word on a pull request to the forge, which may not have it: it was shown before, to everybody else.
+	Deliver(p report.Pull)
+	// Owes reports whether the forge is yet to get what it was shown last of a pull request.
+	Owes(source string, number int64) bool
 }
 
 // Approver keeps approvals.
@@ -88,6 +92,8 @@ type Options struct {
 	Accounts fleet.Accounts
 	Policy   Policy
 	Display  Display
+	// Redact makes of a pull request what may be kept.
+	Redact   report.Redact
 	Approver Approver
 	// Approved is called after approvals, and after trailers that take effect, so that
 	// a pass may use them.
@@ -148,9 +154,9 @@ type Watcher struct {
 	listing listing
 	// open are the pull requests into the followed branch. Run alone uses them.
 	open openPulls
-	// left are the pull requests that are not open any more, with the newest comment that
-	// was read of each, as long as the forge lists that.
-	left map[int64]int64
+	// left are the pull requests that are not open any more, of which something is to be
+	// remembered. Nobody is shown them as open.
+	left map[int64]left
 	// config is the one that the last round planned with.
 	config *fleet.Config
 
@@ -203,7 +209,7 @@ func New(o Options) (*Watcher, error) {
 	}
 	mine := records{&o}
 	w := &Watcher{
-		o: &o, log: o.Logger.With("source", o.Source), wake: make(chan struct{}, 1), open: openPulls{}, left: map[int64]int64{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
+		o: &o, log: o.Logger.With("source", o.Source), wake: make(chan struct{}, 1), open: openPulls{}, left: map[int64]left{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
 		records: mine, standings: standings{live: map[string]string{}, moved: map[string]time.Time{}},
 		commits: commits{records: mine}, trailers: trailers{records: mine}, images: images{records: mine},
 	}
@@ -225,7 +231,7 @@ func (w *Watcher) read() error {
 	}
 	for _, r := range known {
 		if r.Left {
-			w.left[r.Number] = r.Comment
+			w.left[r.Number] = left{record: r}
 			continue
 		}
 		w.open[r.Number] = &work{pr: forge.PullRequest{Number: r.Number, HeadSHA: r.Seen}, record: r}
@@ -348,6 +354,7 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 		}
 	}
 	next = min(next, w.advanceAll(ctx, base))
+	w.lastWords()
 	w.images.prune()
 	w.count()
 	return max(next, 100*time.Millisecond)

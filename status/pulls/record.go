@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // record is what must be known of a pull request after a restart.
@@ -36,9 +37,11 @@ type record struct {
 	Earlier  []reviewed `json:"earlier,omitempty"`
 	Approved string     `json:"approved,omitempty"`
 	// Comment is the newest comment that was read. Left says that the pull request is not
-	// open, and remembered for its comments alone: forges list them for a while yet.
-	Comment int64 `json:"comment,omitempty"`
-	Left    bool  `json:"left,omitempty"`
+	// open, and remembered for two things alone: its comments, as forges list them for a
+	// while yet, and what is yet to be said of its end.
+	Comment int64        `json:"comment,omitempty"`
+	Left    bool         `json:"left,omitempty"`
+	Last    *report.Pull `json:"last,omitempty"`
 	// MergedAt is when it was seen to be merged, MergeSHA the commit that did, "" while
 	// the forge does not say.
 	MergeSHA string    `json:"mergeSHA,omitempty"`
@@ -165,15 +168,57 @@ func (w *Watcher) forget(k *work) {
 	if err := w.o.Git.Forget(w.o.Forge.HeadRef(k.Number)); err != nil {
 		w.log.Warn("the mirror keeps a closed pull request", "number", k.Number, "error", err)
 	}
-	if k.Comment != 0 {
-		w.left[k.Number] = k.Comment
-	}
-	w.images.leave(k, func(tx *state.Tx) error {
-		if k.Comment != 0 {
-			return bucket.Put(tx, w.records.key(k.Number), record{Number: k.Number, Comment: k.Comment, Left: true})
+	l := left{record{Number: k.Number, Comment: k.Comment, Left: true}, true}
+	if k.shown.Ended() {
+		last := k.shown.Last()
+		if w.o.Redact != nil {
+			last = w.o.Redact.Pull(last)
 		}
-		return bucket.Delete(tx, w.records.key(k.Number))
-	})
+		l.Last = &last
+	}
+	w.images.leave(k, func(tx *state.Tx) error { return w.records.leave(tx, l) })
+	w.remember(l)
+}
+
+// left is a pull request that is not open any more. handed says that this watcher has given the last word on it to the forge's writer.
+type left struct {
+	record
+	handed bool
+}
+
+func (l left) empty() bool { return l.Comment == 0 && l.Last == nil }
+
+func (w *Watcher) remember(l left) {
+	if w.left[l.Number] = l; l.empty() {
+		delete(w.left, l.Number)
+	}
+}
+
+// leave writes what is to be remembered of a pull request that is not open any more.
+func (r records) leave(tx *state.Tx, l left) error {
+	if l.empty() {
+		return bucket.Delete(tx, r.key(l.Number))
+	}
+	return bucket.Put(tx, r.key(l.Number), l.record)
+}
+
+// lastWords lets go of the last words that the forge has, and hands it those that the one who spoke for the source before could not bring there. They
+// wait for the list: what was opened again has not ended.
+func (w *Watcher) lastWords() {
+	for number, l := range w.left {
+		switch {
+		case l.Last == nil:
+		case !l.handed && !w.listing.read.IsZero():
+			l.handed = true
+			w.remember(l)
+			w.o.Display.Deliver(*l.Last)
+		case l.handed && !w.o.Display.Owes(w.o.Source, number):
+			l.Last = nil
+			if w.records.write(func(tx *state.Tx) error { return w.records.leave(tx, l) }) {
+				w.remember(l)
+			}
+		}
+	}
 }
 
 // openPulls are the pull requests into the followed branch, by number.

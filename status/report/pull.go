@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -109,6 +110,24 @@ func (p Pull) Lean() Pull {
 	}
 	p.Reports, p.Digests = reports, digests
 	return p
+}
+
+// mostLast bounds each list of the last word on a pull request.
+const mostLast = 20
+
+// Last is the last word on a pull request that has ended, short enough to be kept until everybody has it.
+func (p Pull) Last() Pull {
+	p.Unkept = p.Unkept || len(p.Reports) > 0
+	p.Reports, p.Digests = nil, nil
+	p.Differs, p.Uncompared = firstOf(p.Differs), firstOf(p.Uncompared)
+	return p
+}
+
+func firstOf(list []string) []string {
+	if len(list) <= mostLast {
+		return list
+	}
+	return append(slices.Clone(list[:mostLast-1]), fmt.Sprintf("and %d more", len(list)-mostLast+1))
 }
 
 // Bytes is about what the reports of a pull request hold.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ type fakeForge struct {
 	marks    []string
 	ids      int
 	mux      *http.ServeMux
+	front    atomic.Pointer[http.HandlerFunc]
 }
 
 const fakeRepo = "/api/v1/repos/platform/fleet"
@@ -63,11 +65,20 @@ func newFakeForge(t testing.TB) *fakeForge {
 	f.serveStatuses(mux)
 	f.servePulls(mux)
 	f.serveComments(mux)
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if front := f.front.Load(); front != nil {
+			(*front)(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	return f
 }
+
+// wrap puts something before the forge.
+func (f *fakeForge) wrap(front http.HandlerFunc) { f.front.Store(&front) }
 
 func (f *fakeForge) serveStatuses(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+fakeRepo+"/statuses/{sha}", func(w http.ResponseWriter, r *http.Request) {

@@ -71,7 +71,7 @@ func (g *generation) newWatcher(f config.Forge, r *review, passive bool) (*pulls
 	a, follower := g.app, g.followers[f.Source]
 	return pulls.New(pulls.Options{
 		Source: f.Source, Forge: r.clients[f.Source], Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
-		Policy: f.PullRequests, Display: display{r.comments, a.board, g.tellPull}, Approver: a.book, Approved: a.passAll, DB: a.store, Passive: passive,
+		Policy: f.PullRequests, Display: display{r.comments, a.board, g.tellPull}, Redact: a.o.Secrets.Redact, Approver: a.book, Approved: a.passAll, DB: a.store, Passive: passive,
 		PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
 		Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 	})
@@ -115,6 +115,18 @@ func (t display) Show(p report.Pull) {
 	t.others(p)
 	t.forge.Show(p)
 }
+
+// Deliver brings the end of a pull request to the forge, and to the pages on which it has not ended.
+func (t display) Deliver(p report.Pull) {
+	if known, _ := t.board.FindPull(p.Source, p.Number); !known.Ended() {
+		t.board.Pull(p)
+		t.others(p)
+	}
+	t.forge.Show(p)
+}
+
+// Owes reports whether the forge is yet to get the newest of a pull request.
+func (t display) Owes(source string, number int64) bool { return t.forge.Owes(source, number) }
 
 // retry tries again what a forge refused.
 func (r *review) retry() {
