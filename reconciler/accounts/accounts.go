@@ -275,6 +275,33 @@ func (s *Set) Forget(key reconciler.ScopeKey) {
 	delete(s.answered, key)
 }
 
+// Opened is how many scopes are open.
+func (s *Set) Opened() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, have := range s.open {
+		if have.scope != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Keep lets go of the scopes that are open and that nobody wants. One that is being opened stays: who opens it sees to that.
+func (s *Set) Keep(wanted func(reconciler.ScopeKey) bool) {
+	s.mu.Lock()
+	var over []reconciler.ScopeKey
+	for key, have := range s.open {
+		if have.scope != nil && !wanted(key) {
+			over = append(over, key)
+		}
+	}
+	s.mu.Unlock()
+	for _, key := range over {
+		s.Forget(key)
+	}
+}
+
 // ForgetUnused drops the scopes that no caller has asked for so long.
 func (s *Set) ForgetUnused(since time.Duration) {
 	s.mu.Lock()

@@ -83,6 +83,10 @@ func TestScopesAreForgotten(t *testing.T) {
 	if again := s.Open(t.Context(), key(0)); again.Err != nil || again.Scope == first {
 		t.Errorf("opened again: %v", again.Err)
 	}
+	s.Keep(func(of reconciler.ScopeKey) bool { return of != key(10) && of != key(11) })
+	if n := s.Opened(); n != 9 {
+		t.Errorf("%d are open of 11, of which two are not wanted", n)
+	}
 	s.ForgetUnused(0)
 	if n := len(s.open) + len(s.answered); n > 0 {
 		t.Errorf("%d are left", n)

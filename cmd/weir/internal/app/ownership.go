@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
@@ -61,6 +63,9 @@ func (a peers) keys() (out []coord.Scope) {
 	defer a.passes.mu.Unlock()
 	for key, pools := range a.passes.weights {
 		weights[key] += max(1, pools)
+	}
+	for place := range a.passes.kept {
+		weights[place] = max(1, weights[place])
 	}
 	for key, weight := range weights {
 		out = append(out, coord.Scope{Key: key, Weight: weight})
@@ -165,10 +170,14 @@ func (p *passes) weigh() {
 	if p.app.crew == nil {
 		return
 	}
-	p.weights = map[string]int{}
+	before, found := slices.AppendSeq(slices.Collect(maps.Keys(p.weights)), maps.Keys(p.kept)), p.unfound
+	p.weights, p.kept, p.unfound = map[string]int{}, map[string]reconciler.ScopeKey{}, map[reconciler.ScopeKey]bool{}
 	for key, b := range p.memory.batches {
 		place, known := p.place(key)
 		if !known {
+			if p.unfound[key] = found[key]; !found[key] {
+				p.keep(before, key)
+			}
 			p.find(key)
 			continue
 		}
@@ -178,6 +187,16 @@ func (p *passes) weigh() {
 			}
 		}
 		p.weights[place] += 0 // even if nothing is rendered
+	}
+}
+
+// keep has places be wanted on in which a scope may be. Nothing is released, and nobody else takes over, because AWS is asked for the account of
+// credentials that were configured in place of a role into the same one. The caller holds mu.
+func (p *passes) keep(places []string, key reconciler.ScopeKey) {
+	for _, place := range places {
+		if words := strings.Split(place, "/"); len(words) > 2 && crew.ScopeKey(iampolicy.PartitionOf(key.Region), words[2], key.Region, key.Endpoint) == place {
+			p.kept[place] = key
+		}
 	}
 }
 
@@ -193,6 +212,13 @@ func (p *passes) find(key reconciler.ScopeKey) {
 		access := p.app.accounts.Open(ctx, key)
 		p.mu.Lock()
 		delete(p.finding, key)
+		if access.Account == "" {
+			p.unfound[key] = true
+			maps.DeleteFunc(p.kept, func(_ string, of reconciler.ScopeKey) bool { return of == key })
+		}
+		if !p.needs(key) && p.memory.batches != nil {
+			p.app.accounts.Forget(key)
+		}
 		p.mu.Unlock()
 		if access.Account != "" {
 			p.app.wake()

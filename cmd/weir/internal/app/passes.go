@@ -41,9 +41,12 @@ type passes struct {
 	// that should be owned, replay the sources for which this daemon has begun to speak.
 	weights map[string]int
 	replay  map[string]bool
-	// finding are the scopes whose account seeking asks AWS for.
-	finding map[reconciler.ScopeKey]bool
-	seeking sync.WaitGroup
+	// finding are the scopes whose account seeking asks AWS for, unfound those of which AWS did not
+	// say it when it was asked last. kept are the places that are wanted on while it is asked of such
+	// a scope for the first time: it may be in one of them.
+	finding, unfound map[reconciler.ScopeKey]bool
+	kept             map[string]reconciler.ScopeKey
+	seeking          sync.WaitGroup
 }
 
 // loop is that of one scope.
@@ -121,6 +124,26 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 			l.leave()
 		}
 	}
+	p.app.accounts.Keep(p.needs)
+}
+
+// needs reports whether a scope is wanted, or passed over yet. The caller holds mu.
+func (p *passes) needs(key reconciler.ScopeKey) bool {
+	_, wanted := p.memory.batches[key]
+	return wanted || p.runs(key)
+}
+
+// runs reports whether a scope has a loop that has not ended. The caller holds mu.
+func (p *passes) runs(key reconciler.ScopeKey) bool {
+	if p.of[key] != nil {
+		return true
+	}
+	for l := range p.run {
+		if l.key == key {
+			return true
+		}
+	}
+	return false
 }
 
 // quickDelay is the time to the next look while something moves at an endpoint
@@ -160,15 +183,9 @@ func (p *passes) ended(l *loop) {
 	if l.lease != nil && p.of[l.key] == l {
 		delete(p.of, l.key)
 	}
-	if p.of[l.key] != nil {
-		return
+	if !p.runs(l.key) {
+		p.app.accounts.Forget(l.key)
 	}
-	for other := range p.run {
-		if other.key == l.key {
-			return
-		}
-	}
-	p.app.accounts.Forget(l.key)
 }
 
 // pace makes the loop run as often as the configuration says.

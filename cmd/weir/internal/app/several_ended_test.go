@@ -70,6 +70,12 @@ func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 				}
 				return ""
 			})
+			eventually(t, "that b knows the end", func() string {
+				if shown := b.get(t, "/api/v1/pulls", nil); !strings.Contains(shown, inState) {
+					return shown
+				}
+				return ""
+			})
 			before := s.forge.told(1)[0]
 			wire.Cut()
 			s.owned(s.source(), b)
