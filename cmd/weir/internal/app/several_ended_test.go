@@ -17,7 +17,7 @@ func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a lease has to end")
 	}
-	for name := range map[string]bool{"closed": true, "merged": true} {
+	for _, name := range []string{"closed", "merged"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSeveral(t)
