@@ -139,6 +139,7 @@ group.mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity pool metadata.ann
 group.mixedInstancesPolicy.onDemandPercentageAboveBaseCapacity pool metadata.labels.node~capacity-type
 group.mixedInstancesPolicy.*              pool    spec.mixedInstancesPolicy.instancesDistribution.*
 group.mixedInstancesPolicy.*              options spec.autoScalingGroup.mixedInstancesPolicy.instancesDistribution.*
+group.refresh.strategy                    pool    spec.refreshPreferences.strategy
 group.tags.*                              pool    spec.additionalTags.*
 group.tags.*                              control spec.additionalTags.*
 group.tags.*                              infra   spec.additionalTags.*
