@@ -75,7 +75,7 @@ func (r *replacement) oldVolume() func(*Member) bool {
 	}
 	match := MatcherOf(r.ec2, *r.f.Desired)
 	return func(m *Member) bool {
-		return m.Volume != r.f.ID && !(r.f.Prefs.SkipMatching && match(m)) && (!m.Protected || r.f.Prefs.Protected != "Ignore")
+		return m.Volume != r.f.ID && (!r.f.Prefs.SkipMatching || !match(m)) && (!m.Protected || r.f.Prefs.Protected != "Ignore")
 	}
 }
 
