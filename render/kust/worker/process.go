@@ -164,8 +164,9 @@ func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a
 	return answer{err: errWire, lost: true}
 }
 
-// noMemory are what Go's runtime and the C library say where the system gives no memory.
-var noMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "pthread_create failed", "failed to create new OS thread"}
+// noMemory are what Go's runtime and the C library say where the system gives no memory. The
+// collector of Go 1.26 does not ask whether it got any for its own lists, and fails in them.
+var noMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "pthread_create failed", "failed to create new OS thread", "runtime.(*spanQueue)"}
 
 // end ends a worker and returns why it ended, as far as that was not from here.
 func (w *process) end() Cause {
