@@ -58,10 +58,12 @@ func (s Suspension) Text() string {
 
 // Approval lets the plans with a digest run that wait for a person's look.
 type Approval struct {
-	Digest string    `json:"digest"`
-	By     string    `json:"by"`
-	Since  time.Time `json:"since"`
-	Until  time.Time `json:"until"`
+	Digest string `json:"digest"`
+	// Of is what was approved, where that was several plans together.
+	Of    string    `json:"of,omitempty"`
+	By    string    `json:"by"`
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
 }
 
 // Override opens a target's windows until it has converged.
@@ -226,16 +228,39 @@ func (b *Book) Resume(target, pool string, all bool) (ended []Suspension, err er
 	return ended, err
 }
 
-// Approve lets plans with the digest run.
-func (b *Book) Approve(digest, by string) (Approval, error) {
-	a := Approval{Digest: digest, By: by, Since: b.now().Earliest}
-	a.Until = a.Since.Add(approvalFor)
-	return a, b.db.Update(func(tx *state.Tx) error {
-		if err := b.tidy(tx); err != nil {
+// Approve lets plans with the digest run. Where what was approved before by it has begun and
+// is not done, that is the approval: one more would let the same plan run again, once it comes
+// back.
+func (b *Book) Approve(digest, by string) (a Approval, err error) {
+	now := b.now()
+	err = b.db.Update(func(tx *state.Tx) error {
+		a = Approval{Digest: digest, By: by, Since: now.Earliest, Until: now.Earliest.Add(approvalFor)}
+		used := false
+		use := func(had Approval) {
+			if allows(now, had.Since, had.Until) {
+				a, used = had, true
+			}
+		}
+		if err := errors.Join(
+			b.tidy(tx),
+			grants.ForEach(tx, "", func(_ string, g Grant) error {
+				if g.Digest == digest || g.Of == digest {
+					use(g.Approval)
+				}
+				return nil
+			}),
+			approvals.ForEach(tx, "", func(_ string, had Approval) error {
+				if had.Of == digest {
+					use(had)
+				}
+				return nil
+			}),
+		); err != nil || used {
 			return err
 		}
 		return approvals.Put(tx, digest, a)
 	})
+	return a, err
 }
 
 // Override opens the windows of a target.
@@ -314,7 +339,9 @@ func expire[T any](tx *state.Tx, b state.Bucket[T], until func(T) time.Time, now
 // in which it begins says what the target wants then.
 func grantOf(a Approval, r *plan.Report) Grant {
 	p := plan.GrantOf(r.Plan)
-	a.Digest = p.Digest
+	if a.Digest != p.Digest {
+		a.Of, a.Digest = a.Digest, p.Digest
+	}
 	return Grant{Approval: a, Target: r.Target, Owners: names(p.Owners), Deletes: names(p.Deletes)}
 }
 

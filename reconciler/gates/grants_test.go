@@ -97,7 +97,7 @@ func TestAnApprovalOfSeveralPlansIsSplit(t *testing.T) {
 	if err := gated(t, b, before, "a", "r1", "w").Begin(); err != nil {
 		t.Fatal(err)
 	}
-	a.Digest = plans[1].Digest()
+	a.Digest, a.Of = plans[1].Digest(), a.Digest
 	if got := read(t, b); len(got.Grants) != 1 || got.Grants[0].Target != "a" || !cmp.Equal(got.Approvals, []Approval{a}) {
 		t.Errorf("a has begun: %+v", got)
 	}
@@ -114,5 +114,63 @@ func TestTargetsThatAreNoMoreAreForgotten(t *testing.T) {
 	}
 	if got := Approved(Approval{Digest: planned("a", "r1").Plan.Digest()}, before); len(got) != 1 {
 		t.Errorf("one that is there: %+v", got)
+	}
+}
+
+// Two people approve the same: it runs once, whoever comes second, and each is told by whose approval.
+func TestAnApprovalThatHasBegunIsNoneAnew(t *testing.T) {
+	for name, targets := range map[string][]string{"one plan": {"prod"}, "several together": {"prod", "stage"}} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := newBook(t)
+			var before Before
+			var plans []*plan.Plan
+			for _, target := range targets {
+				r := planned(target, "r1")
+				before.Note(r)
+				plans = append(plans, r.Plan)
+			}
+			digest := plans[0].Digest()
+			if len(plans) > 1 {
+				digest = plan.CombinedDigest(plans)
+			}
+			approve := func(by, want string) {
+				t.Helper()
+				if a, err := b.Approve(digest, by); err != nil || a.By != want {
+					t.Errorf("%s approves: %+v, %v", by, a, err)
+				}
+			}
+			approve("ann", "ann")
+			a := read(t, b).Approvals[0]
+			ready := Approved(a, before)
+			if len(ready) != len(targets) {
+				t.Fatalf("%+v", ready)
+			}
+			if len(targets) > 1 {
+				if err := b.Split(a, ready); err != nil {
+					t.Fatal(err)
+				}
+				approve("bob", "ann")
+			}
+			for i, g := range ready {
+				if err := b.Begin(g); err != nil {
+					t.Fatal(err)
+				}
+				approve("bob", "ann")
+				if r := read(t, b); len(r.Approvals) != len(ready)-1-i || len(r.Grants) != i+1 {
+					t.Errorf("after %s: %+v", g.Target, r)
+				}
+			}
+			for i, g := range ready {
+				approve("bob", "ann")
+				if err := b.Done(g.Target); err != nil {
+					t.Fatal(err)
+				}
+				if r := read(t, b); len(r.Approvals) != 0 || len(r.Grants) != len(ready)-1-i {
+					t.Errorf("after %s is done: %+v", g.Target, r)
+				}
+			}
+			// The same plan once more is a new question.
+			approve("bob", "bob")
+		})
 	}
 }
