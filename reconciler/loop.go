@@ -98,7 +98,8 @@ type Loop struct {
 // Defaults of Loop.
 const (
 	DefaultInterval    = time.Minute
-	DefaultMovingDelay = 5 * time.Second
+	// At 5 s fifty pools that roll would cost more than the 80 calls a minute of the budget.
+	DefaultMovingDelay = 5500 * time.Millisecond
 )
 
 // LastCall is how long a call that may change AWS still has for its answer once the

@@ -48,7 +48,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 	}
 	a.passes.memory.take(c)
 	a.accounts = accounts.New(accounts.Options{})
-	batch := a.passes.gated(&loop{}, accounts.Access{})
+	batch := a.passes.gated(&loop{Loop: &reconciler.Loop{}}, accounts.Access{})
 	if len(batch.Targets) != 2 {
 		t.Fatalf("no target is reconciled: %+v", batch)
 	}

@@ -157,7 +157,7 @@ func TestSecretsAreWrittenByTheOwnerAlone(t *testing.T) {
 			}
 			m.passes.mu.Unlock()
 			// A pass whose lease went to another member meanwhile is under way on one of them.
-			d = m.passes.gated(&loop{key: key, lease: &coord.Lease{}}, accounts.Access{Account: "000000000000"}).Targets[0]
+			d = m.passes.gated(&loop{Loop: &reconciler.Loop{}, key: key, lease: &coord.Lease{}}, accounts.Access{Account: "000000000000"}).Targets[0]
 			m.passes.mu.Lock()
 			m.passes.memory.batches[key] = was
 			m.passes.mu.Unlock()
