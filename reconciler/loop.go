@@ -97,7 +97,7 @@ type Loop struct {
 
 // Defaults of Loop.
 const (
-	DefaultInterval    = time.Minute
+	DefaultInterval = time.Minute
 	// At 5 s fifty pools that roll would cost more than the 80 calls a minute of the budget.
 	DefaultMovingDelay = 5500 * time.Millisecond
 )

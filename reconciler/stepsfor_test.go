@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,13 +84,13 @@ func TestAPoolThatHangsLetsOthersGoFirst(t *testing.T) {
 // overtaking is a cloud in which something else is wanted once so many groups were made.
 type overtaking struct {
 	reconciler.Cloud
-	after  *int
+	after  *atomic.Int64
 	happen func()
 }
 
 func (o overtaking) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	if _, ok := a.(step.CreateGroup); ok {
-		if *o.after--; *o.after == 0 {
+		if o.after.Add(-1) == 0 {
 			o.happen()
 		}
 	}
@@ -103,7 +104,9 @@ func TestANewerCommitGoesBeforeWhatIsLeft(t *testing.T) {
 	w.scope.Concurrency = 2
 	const n = 30
 	target := fleet(n)
-	overtaken, after := make(chan struct{}), 5
+	overtaken := make(chan struct{})
+	var after atomic.Int64
+	after.Store(5)
 	w.scope.Cloud = overtaking{w.scope.Cloud, &after, func() { close(overtaken) }}
 	count := func() int { return w.srv.CallCounts()["autoscaling:CreateAutoScalingGroup"] }
 	run := func(overtaken <-chan struct{}) {
