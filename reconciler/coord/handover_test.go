@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
 )
 
 // Two members never work on a key at once at a planned hand-over. Nothing is released before the others could hear of it, so what another member does
@@ -63,6 +64,48 @@ func TestAPlannedHandOverLeavesNothingUnderWay(t *testing.T) {
 				if moved != 3 {
 					t.Errorf("%d of 3 scopes have moved", moved)
 				}
+			})
+		})
+	}
+}
+
+// That a member drains is told to the others although it owns nothing, and although the engine did not hear it at once: else they would go on to
+// choose it.
+func TestOthersHearOfADrain(t *testing.T) {
+	for name, lost := range map[string]bool{"at once": false, "with the next renewal": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, 1)
+				a := f.start("a")
+				f.all(time.Minute)
+				b := f.start("b")
+				time.Sleep(65 * time.Second) // what it says of itself anyway, each half minute, is just over
+				if keys := f.of("b"); len(keys) > 0 {
+					t.Fatalf("b has %v", keys)
+				}
+				drains := func(want bool) {
+					t.Helper()
+					time.Sleep(2 * coord.RenewEvery)
+					for _, m := range a.mirror.Snapshot().Alive {
+						if m.Member.Draining != (want && m.Member.Name == "b") {
+							t.Errorf("%s drains: %t", m.Member.Name, m.Member.Draining)
+						}
+					}
+				}
+				if lost {
+					b.wire.Once("Renew", coordtest.Fault{LoseRequest: true})
+				}
+				if err := b.Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				drains(true)
+				if lost {
+					b.wire.Once("Renew", coordtest.Fault{LoseRequest: true})
+				}
+				if err := b.Undrain(t.Context()); (err != nil) != lost {
+					t.Error(err)
+				}
+				drains(false)
 			})
 		})
 	}

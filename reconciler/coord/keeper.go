@@ -217,13 +217,13 @@ func (k *Keeper) Undrain(ctx context.Context) error {
 	return k.announce(ctx)
 }
 
-// drain tells others first, so that they wait for the keys that they will get.
+// drain tells others first, so that they wait for the keys that they will get, and give it none where it owns nothing.
 func (k *Keeper) drain(ctx context.Context) {
 	k.mu.Lock()
 	k.draining = true
 	leases := slices.Collect(maps.Values(k.leases))
 	k.mu.Unlock()
-	if len(leases) > 0 && len(k.o.Mirror.Snapshot().Alive) > 1 && k.announce(ctx) == nil {
+	if len(k.o.Mirror.Snapshot().Alive) > 1 && k.announce(ctx) == nil && len(leases) > 0 {
 		sleep(ctx, PollEvery+hurryEvery)
 	}
 	for _, l := range leases {
