@@ -82,10 +82,12 @@ type Grant struct {
 	Target string `json:"target"`
 	// Revision is the commit at which it began, for people. Rendered stands for what
 	// the target wanted then (Conditions): the grant holds for nothing else.
-	Revision string   `json:"revision"`
-	Rendered string   `json:"rendered"`
-	Owners   []string `json:"owners"`
-	Deletes  []string `json:"deletes,omitempty"`
+	Revision string `json:"revision"`
+	Rendered string `json:"rendered"`
+	// Seq is Conditions.Seq then: who still has an earlier commit does not end it.
+	Seq     int64    `json:"seq,omitempty"`
+	Owners  []string `json:"owners"`
+	Deletes []string `json:"deletes,omitempty"`
 }
 
 var (
@@ -306,6 +308,22 @@ func (b *Book) Begin(g Grant) error {
 			return errors.New(held.Text())
 		}
 		return errors.Join(grants.Put(tx, g.Target, g), approvals.Delete(tx, g.Digest))
+	})
+}
+
+// Supersede ends grants whose targets want something else by now. Who approves the same plan
+// once it comes back approves it anew.
+func (b *Book) Supersede(ended []Grant) error {
+	return b.db.Update(func(tx *state.Tx) error {
+		var errs []error
+		for _, old := range ended {
+			g, is, err := grants.Get(tx, old.Target)
+			if is && g.Digest == old.Digest && g.Rendered == old.Rendered && g.Seq == old.Seq {
+				err = grants.Delete(tx, old.Target)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
 	})
 }
 

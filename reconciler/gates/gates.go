@@ -91,9 +91,22 @@ func grant(d *reconciler.Desired, c Conditions, r Records, pending Pending) {
 	}
 	if ready, ok := pending.Ready[d.Policy.Target]; ok {
 		g.Grant = ready.lets(true)
-		ready.Revision, ready.Rendered = d.Commit.Revision, c.Rendered
+		ready.Revision, ready.Rendered, ready.Seq = d.Commit.Revision, c.Rendered, c.Seq
 		d.Begin = func() error { return pending.Begin(ready) }
 	}
+}
+
+// Superseded are the grants of the targets of a pass that were for something else than is
+// wanted of them by now.
+func Superseded(targets []reconciler.Desired, conditions map[string]Conditions, r Records) (out []Grant) {
+	for _, g := range r.Grants {
+		c := conditions[g.Target]
+		of := func(d reconciler.Desired) bool { return d.Policy.Target == g.Target }
+		if c.Rendered != "" && c.Rendered != g.Rendered && c.Seq >= g.Seq && slices.ContainsFunc(targets, of) {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 func (g Grant) lets(exact bool) *basis.Grant {

@@ -115,6 +115,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	batches := []reconciler.Batch{b}
 	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(records), p.app.clock.Moment())
 	b = batches[0]
+	p.supersede(b.Targets, records)
 	l.permits = map[string][]rollout.Permit{}
 	governors := map[string]*rollout.Governor{}
 	ledgers := map[string]*rollout.Record{}
@@ -199,6 +200,18 @@ func (p *passes) pending(records gates.Records) gates.Pending {
 		m.busy[o.Target] = true
 	}
 	return pending
+}
+
+// supersede ends the grants that were for something else than is wanted by now, before the
+// pass that says that its plan waits to be approved. The caller holds mu.
+func (p *passes) supersede(targets []reconciler.Desired, records gates.Records) {
+	ended := gates.Superseded(targets, p.memory.conditions, records)
+	if len(ended) == 0 {
+		return
+	}
+	if err := p.app.book.Supersede(ended); err != nil {
+		p.app.log.Error("an approval of an earlier commit cannot be ended: the same plan is not approved anew before it is", "error", err)
+	}
 }
 
 // reportLoss says on the page and in the metrics that all writes are held, or that they
