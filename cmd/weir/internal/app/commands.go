@@ -87,7 +87,7 @@ func (p *passes) nudge(keys []reconciler.ScopeKey) {
 // with what people asked for, windows and waves holding the steps. The caller holds
 // handing.
 func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
-	records := p.app.book.Read()
+	records := p.settled(l.key)
 	p.app.reportLoss(records.Lost)
 	kept := peers{p.app}.kept()
 	p.mu.Lock()
@@ -115,7 +115,6 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	batches := []reconciler.Batch{b}
 	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(records), p.app.clock.Moment())
 	b = batches[0]
-	p.supersede(b.Targets, records)
 	l.permits = map[string][]rollout.Permit{}
 	governors := map[string]*rollout.Governor{}
 	ledgers := map[string]*rollout.Record{}
@@ -174,25 +173,15 @@ func (p *passes) pending(records gates.Records) gates.Pending {
 	m := &p.memory
 	m.busy = map[string]bool{}
 	pending := gates.Pending{Ready: map[string]gates.Grant{}, Begin: p.app.book.Begin}
-	unused := map[string]bool{}
 	for _, approval := range records.Approvals {
 		ready := gates.Approved(approval, m.before)
-		if slices.ContainsFunc(ready, func(g gates.Grant) bool { return g.Digest != approval.Digest }) {
-			if err := p.app.book.Split(approval, ready); err != nil {
-				// It waits, and nothing else with it.
-				text := err.Error()
-				if !m.unused[text] && !unused[text] {
-					p.app.log.Error("an approval waits until it can be written to the state directory", "digest", approval.Digest, "error", err)
-				}
-				unused[text] = true
-				continue
-			}
+		if together(approval, ready) {
+			continue // it waits, and nothing else with it
 		}
 		for _, g := range ready {
 			pending.Ready[g.Target], m.busy[g.Target] = g, true
 		}
 	}
-	m.unused = unused
 	for _, g := range records.Grants {
 		m.busy[g.Target] = true
 	}
@@ -202,16 +191,53 @@ func (p *passes) pending(records gates.Records) gates.Pending {
 	return pending
 }
 
-// supersede ends the grants that were for something else than is wanted by now, before the
-// pass that says that its plan waits to be approved. The caller holds mu.
-func (p *passes) supersede(targets []reconciler.Desired, records gates.Records) {
-	ended := gates.Superseded(targets, p.memory.conditions, records)
-	if len(ended) == 0 {
-		return
+// together reports whether an approval is for several plans.
+func together(approval gates.Approval, ready []gates.Grant) bool {
+	return slices.ContainsFunc(ready, func(g gates.Grant) bool { return g.Digest != approval.Digest })
+}
+
+// settled is what people asked for, once what needs to be written of it before a pass over a
+// scope is written: approvals of several plans are split, and grants end that were for
+// something else than is wanted by now. It writes without mu, which so never waits for an
+// engine.
+func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
+	records := p.app.book.Read()
+	type several struct {
+		approval gates.Approval
+		ready    []gates.Grant
 	}
-	if err := p.app.book.Supersede(ended); err != nil {
-		p.app.log.Error("an approval of an earlier commit cannot be ended: the same plan is not approved anew before it is", "error", err)
+	var split []several
+	p.mu.Lock()
+	ended := gates.Superseded(p.memory.batches[key].Targets, p.memory.conditions, records)
+	for _, approval := range records.Approvals {
+		if ready := gates.Approved(approval, p.memory.before); together(approval, ready) {
+			split = append(split, several{approval, ready})
+		}
 	}
+	said := p.memory.unused
+	p.mu.Unlock()
+	unused := map[string]bool{}
+	for _, s := range split {
+		if err := p.app.book.Split(s.approval, s.ready); err != nil {
+			text := err.Error()
+			if !said[text] && !unused[text] {
+				p.app.log.Error("an approval waits until it can be written to the state directory", "digest", s.approval.Digest, "error", err)
+			}
+			unused[text] = true
+		}
+	}
+	if len(ended) > 0 {
+		if err := p.app.book.Supersede(ended); err != nil {
+			p.app.log.Error("an approval of an earlier commit cannot be ended: the same plan is not approved anew before it is", "error", err)
+		}
+	}
+	p.mu.Lock()
+	p.memory.unused = unused
+	p.mu.Unlock()
+	if len(ended)+len(split) > 0 {
+		records = p.app.book.Read()
+	}
+	return records
 }
 
 // reportLoss says on the page and in the metrics that all writes are held, or that they

@@ -15,6 +15,8 @@ import (
 type said struct {
 	by, state, text string
 	at              time.Time
+	// stray: it spoke no more, as it had stood still.
+	stray bool
 }
 
 // speech is what was said of one commit in one context, of late.
@@ -53,12 +55,14 @@ func (w *World) speaks(d *daemon, sha string, s postedStatus) {
 		}
 		w.trace("%s says %s %s %q, which another speaks for", d.id, key, s.State, s.Description)
 	}
-	list := append(w.engine.said[key], said{d.id, s.State, s.Description, time.Now()})
+	list := append(w.engine.said[key], said{d.id, s.State, s.Description, time.Now(), w.engine.strays[key]})
 	w.engine.said[key] = list
 	if n := len(list); n > 2 {
 		a, b, c := list[n-3], list[n-2], list[n-1]
-		if a.by == c.by && a.by != b.by && a.state == c.state && a.state != b.state && c.at.Sub(a.at) < 2*time.Minute {
-			w.fail("%s and %s say of commit %s in %s by turns %s and %s", a.by, b.by, sha[:7], s.Context, a.state, b.state)
+		turns := a.by == c.by && a.by != b.by && a.state == c.state && a.state != b.state
+		if turns && !a.stray && !b.stray && !c.stray && c.at.Sub(a.at) < 2*time.Minute {
+			w.fail("%s and %s say of commit %s in %s by turns %s %q at %v, %s %q at %v, %q at %v",
+				a.by, b.by, sha[:7], s.Context, a.state, a.text, a.at, b.state, b.text, b.at, c.text, c.at)
 		}
 	}
 }
