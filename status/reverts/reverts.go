@@ -18,6 +18,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -167,24 +168,29 @@ type Source struct{ Options }
 // New makes one.
 func New(o Options) *Source { return &Source{o} }
 
-// Turn does what is missing. It reads and writes what is kept in the store, which is that of
-// the source's lease where several weirs share the work.
-func (s *Source) Turn(ctx context.Context, store state.Store, now Now) error {
+// Turn does what is missing, and says when to turn again without news, zero for no such time.
+// It reads and writes what is kept in the store, which is that of the source's lease where
+// several weirs share the work.
+func (s *Source) Turn(ctx context.Context, store state.Store, now Now) (again time.Time, err error) {
 	var had record
-	err := store.View(func(tx *state.Tx) (err error) {
+	err = store.View(func(tx *state.Tx) (err error) {
 		had, _, err = records.Get(tx, s.Source)
 		return err
 	})
 	if err != nil {
-		return err
+		return again, err
 	}
 	all := slices.Clone(had.Entries)
 	s.take(&all, now)
 	for i := range all { // what became of the others decides about the new ones
 		if e := &all[i]; e.Phase == Open && !now.Time.Before(e.After) {
+			was := *e
 			s.watch(ctx, e, now)
+			if reflect.DeepEqual(was, *e) {
+				continue
+			}
 			if err := s.keep(store, all); err != nil {
-				return err
+				return again, err
 			}
 		}
 	}
@@ -193,19 +199,22 @@ func (s *Source) Turn(ctx context.Context, store state.Store, now Now) error {
 		if e.Phase == Wanted && !now.Time.Before(e.After) {
 			s.propose(ctx, e, all, now)
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return again, ctx.Err()
 			}
 			if err := s.keep(store, all); err != nil {
-				return err
+				return again, err
 			}
 		}
 		if s.tell(ctx, e) {
 			if err := s.keep(store, all); err != nil {
-				return err
+				return again, err
 			}
 		}
+		if e.After.After(now.Time) && (again.IsZero() || e.After.Before(again)) {
+			again = e.After
+		}
 	}
-	return nil
+	return again, nil
 }
 
 func (s *Source) keep(store state.Store, all []Entry) error {

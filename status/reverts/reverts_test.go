@@ -113,7 +113,7 @@ func (w *world) stop(revision, why string) {
 func (w *world) turn() Entry {
 	w.t.Helper()
 	w.now.Time = w.now.Time.Add(time.Hour)
-	if err := w.s.Turn(w.t.Context(), w.store, w.now); err != nil {
+	if _, err := w.s.Turn(w.t.Context(), w.store, w.now); err != nil {
 		w.t.Fatal(err)
 	}
 	var out record

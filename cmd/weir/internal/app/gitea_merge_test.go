@@ -218,7 +218,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		hooks.give("push main")
 		applied(r)
 		hooks.give("pull_request synchronized")
-		r.comment(number, "Merged as", "not all as it was reviewed", short(later)+" was not planned before the merge", "the plan of "+short(head), "the plan is not the reviewed one")
+		r.comment(number, "Merged as", "not everything is applied as it was reviewed", short(later)+" was not planned before the merge", "the plan of "+short(head), "the plan is not the reviewed one")
 		hooks.drop()
 	})
 	t.Run("merged by hand", func(t *testing.T) {

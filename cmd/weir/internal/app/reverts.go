@@ -24,6 +24,18 @@ import (
 type reverting struct {
 	*reverts.Source
 	pusher *transport.Pusher
+	// due says that there is news: something was stopped, or a commit is followed.
+	due chan struct{}
+}
+
+// nudge has the reverts of a source looked at now. It never blocks.
+func (g *generation) nudge(source string) {
+	if r := g.reverts[source]; r != nil {
+		select {
+		case r.due <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // makeReverts makes what proposes to revert stopped changes, for the sources whose forge the
@@ -65,45 +77,56 @@ func (g *generation) newReverts(f config.Forge) (*reverting, error) {
 		Source: f.Source, Instance: g.config.Instance, PageURL: g.config.PublicURL, Author: name, Address: address,
 		Forge: client, Statuses: g.forges[f.Source], Git: of.git, Pusher: pusher, Renderer: renderer{g, f.Source},
 		Redact: a.o.Secrets.Redact, Event: a.board.Event, Logger: a.log,
-	}), pusher}, nil
+	}), pusher, make(chan struct{}, 1)}, nil
 }
 
-// revert turns while the daemon runs, and does something while it speaks for the source.
+// unled is how often it is looked at whether this daemon speaks for a source by now.
+const unled = 5 * time.Second
+
+// revert turns while the daemon runs, and does something while it speaks for the source: when
+// there is news, when something that failed is to be tried again, and in any case as often as
+// the source asks Git.
 func (g *generation) revert(ctx context.Context, name string, r *reverting) error {
 	defer r.pusher.Close()
 	of := g.followers[name]
-	timer := time.NewTicker(of.config.Interval)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-		}
-		if !of.leads() {
-			continue
+		case <-r.due:
 		}
 		store := state.Store(g.app.store)
 		if g.app.crew != nil {
-			if store = g.held(name); store == nil {
-				continue
-			}
+			store = g.held(name)
 		}
-		if err := g.turnReverts(ctx, r.Source, store, of); err != nil && ctx.Err() == nil {
+		if !of.leads() || store == nil {
+			timer.Reset(unled)
+			continue
+		}
+		again, err := g.turnReverts(ctx, r.Source, store, of)
+		if err != nil && ctx.Err() == nil {
 			g.app.log.Error("reverts cannot be looked at", "source", name, "error", err)
 		}
+		wait := of.config.Interval
+		if !again.IsZero() {
+			wait = min(wait, max(time.Until(again), time.Second))
+		}
+		timer.Reset(wait)
 	}
 }
 
-func (g *generation) turnReverts(ctx context.Context, r *reverts.Source, store state.Store, of *follower) error {
+func (g *generation) turnReverts(ctx context.Context, r *reverts.Source, store state.Store, of *follower) (again time.Time, err error) {
 	name, head := of.config.Name, of.now().Snapshot
 	record, err := g.app.rollouts.ledger.Read(name)
 	if err != nil {
-		return err
+		return again, err
 	}
 	input, known := g.app.rollouts.input(name, head.Revision, record)
 	if !known || head.Revision == "" {
-		return nil
+		return time.Now().Add(unled), nil
 	}
 	base := cmp.Or(of.config.Ref.Branch, strings.TrimPrefix(head.Ref, "refs/heads/"))
 	return r.Turn(ctx, store, reverts.Now{Time: time.Now().UTC(), Head: head.Revision, Base: base, Record: record, Pools: input.Pools, Missing: input.Missing})
