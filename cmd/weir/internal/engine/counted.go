@@ -50,6 +50,10 @@ func (c *counted) Owners(ctx context.Context) ([]coord.Owner, error) {
 	return through(c, "Owners", func() ([]coord.Owner, error) { return c.Store.Owners(ctx) })
 }
 
+func (c *counted) OwnersOf(ctx context.Context, keys []string) ([]coord.Owner, error) {
+	return through(c, "OwnersOf", func() ([]coord.Owner, error) { return c.Store.OwnersOf(ctx, keys) })
+}
+
 func (c *counted) Get(ctx context.Context, keys []string) ([]coord.Record, error) {
 	return through(c, "Get", func() ([]coord.Record, error) { return c.Store.Get(ctx, keys) })
 }

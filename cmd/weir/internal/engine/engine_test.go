@@ -77,6 +77,9 @@ func TestCallsAreCounted(t *testing.T) {
 	if err := coord.NewMirror(e).Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := store.OwnersOf(t.Context(), []string{"s"}); err != nil {
+		t.Fatal(err)
+	}
 	wire.Once("Poll", coordtest.Fault{LoseAnswer: true})
 	if _, err := e.Members(t.Context()); err == nil {
 		t.Error("an answer that was lost is one")
@@ -85,7 +88,7 @@ func TestCallsAreCounted(t *testing.T) {
 	if err := s.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for what, want := range map[string]int{"Enter success": 1, "Renew success": 1, "Commit success": 1, "Commit refused": 1, "Poll error": 1, "End success": 1} {
+	for what, want := range map[string]int{"Enter success": 1, "Renew success": 1, "Commit success": 1, "Commit refused": 1, "OwnersOf success": 1, "Poll error": 1, "End success": 1} {
 		if seen[what] != want {
 			t.Errorf("%s: %d times, want %d: %v", what, seen[what], want, seen)
 		}
