@@ -8,9 +8,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// attachOrigins asks the render, once, where the shown fields were set. The planner
-// itself never asks.
-func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
+// attachOrigins asks the render, once, where the shown fields were set, and where what
+// the diagnostics of the plan and of own are about stands. The planner itself never asks.
+// A render is asked nothing too: it then forgets what it answered before.
+func attachOrigins(ctx context.Context, p *plan.Plan, own diag.List, t Desired) {
 	if t.Origins == nil {
 		return
 	}
@@ -30,10 +31,9 @@ func attachOrigins(ctx context.Context, p *plan.Plan, t Desired) {
 			})
 		}
 	}
-	positions, setters := ofDiagnostics(t, p.Diagnostics)
-	asked, set = append(asked, positions...), append(set, setters...)
-	if len(asked) == 0 {
-		return
+	for _, list := range []diag.List{p.Diagnostics, own} {
+		positions, setters := ofDiagnostics(t, list)
+		asked, set = append(asked, positions...), append(set, setters...)
 	}
 	for i, at := range t.Origins(ctx, asked) {
 		set[i](at)

@@ -172,9 +172,8 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		reports[i].Governed = p.Governed()
 		reports[i].Levels = plan.Levels(targets[i].Set, s.levels)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
-		attachOrigins(ctx, p, targets[i])
 		own := slices.Clone(targets[i].Diagnostics)
-		attachPositions(ctx, own, targets[i])
+		attachOrigins(ctx, p, own, targets[i])
 		p.Diagnostics = append(own, p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 		inputs[i].NoteAlarms(reports[i].Governed)

@@ -2,12 +2,14 @@ package render
 
 import (
 	"context"
-	"strings"
+	"crypto/sha256"
+	"fmt"
 	"sync"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -22,9 +24,19 @@ type Kept struct {
 	Hidden            *secret.Set
 	Secretless, Retry bool
 
+	// proof tells which fields of a later build are those of this one.
+	proof kust.Proof
+
 	mu sync.Mutex
-	// known are the origins that callers asked for; the zero position is unknown.
-	known map[string]diag.Position
+	// known are the origins that callers asked for last; the zero position is unknown.
+	known map[questionID]answer
+	turn  uint64
+}
+
+// answer is an origin, and when it was last asked for.
+type answer struct {
+	diag.Position
+	turn uint64
 }
 
 // Keep takes from a render what is worth keeping. It is shared with what s holds.
@@ -32,7 +44,7 @@ type Kept struct {
 // the FullError.
 func (r *Result) Keep(s *Shared) (*Kept, error) {
 	defer s.lock()()
-	k := &Kept{Hidden: s.set(r.Hidden), Secretless: r.Secretless, Retry: r.Retry}
+	k := &Kept{Hidden: s.set(r.Hidden), Secretless: r.Secretless, Retry: r.Retry, proof: r.built.Proof(kinds.Reads)}
 	all := func() {
 		k.Set, k.Diags, k.Reads = share(s, r.Set), share(s, r.Diags), r.Reads.With(s.text)
 	}
@@ -55,44 +67,72 @@ const mostKnown = 500
 
 // Origins says where fields of the render were set, with an unknown position where it
 // cannot find out. It builds path once more, from a tree that must hold what the render
-// read, with the options that it was made with, unless everything was asked before. It
-// is safe for concurrent use.
+// read, with the options that it was made with, unless everything was asked before: by
+// this call, the last one, or the one before that. It is safe for concurrent use.
 func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options, asked []intent.Question) []diag.Position {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.turn++
 	out := make([]diag.Position, len(asked))
 	var unknown []int
 	for i, q := range asked {
-		at, known := k.known[questionID(q)]
-		if out[i] = at; !known {
+		id := idOf(q)
+		a, known := k.known[id]
+		if out[i] = a.Position; !known {
 			unknown = append(unknown, i)
+			continue
+		}
+		k.known[id] = answer{a.Position, k.turn}
+	}
+	if len(unknown) > 0 {
+		_ = inTurn(ctx, o.Patient, func(small bool) error { // what stays unknown is asked again
+			return k.find(ctx, t, path, o.build(small), asked, unknown, out)
+		})
+	}
+	for id, a := range k.known {
+		if a.turn+1 < k.turn {
+			delete(k.known, id)
 		}
 	}
-	if len(unknown) == 0 {
-		return out
+	if len(k.known) == 0 {
+		k.known = nil
 	}
-	_ = inTurn(ctx, o.Patient, func(small bool) error { // what stays unknown is asked again
-		built, err := kust.Build(ctx, t, path, o.build(small))
-		if err != nil {
-			return err
-		}
-		for _, i := range unknown {
-			out[i] = origin(built, asked[i])
-			k.remember(questionID(asked[i]), out[i])
-		}
-		return nil
-	})
 	return out
 }
 
-func (k *Kept) remember(id string, at diag.Position) {
-	if len(k.known) >= mostKnown {
-		return
+// find answers questions with one build, or with two where the first is not sure of an
+// answer.
+func (k *Kept) find(ctx context.Context, t tree.Tree, path string, o kust.Options, asked []intent.Question, unknown []int, out []diag.Position) error {
+	o.Proof = k.proof
+	built, err := kust.Build(ctx, t, path, o)
+	if err != nil {
+		return err
 	}
-	if k.known == nil {
-		k.known = map[string]diag.Position{}
+	for _, i := range unknown {
+		at, sure := known(built, asked[i])
+		if !sure {
+			built.Settle()
+			at = origin(built, asked[i])
+		}
+		out[i] = at
+		if len(k.known) < mostKnown {
+			if k.known == nil {
+				k.known = map[questionID]answer{}
+			}
+			k.known[idOf(asked[i])] = answer{at, k.turn}
+		}
 	}
-	k.known[id] = at
+	return nil
+}
+
+// known is origin, as far as a build that has a proof is sure of it.
+func known(built *kust.Result, q intent.Question) (diag.Position, bool) {
+	for _, p := range q.Paths {
+		if at, ok, sure := built.Known(q.Object, p); ok || !sure {
+			return at, sure
+		}
+	}
+	return diag.Position{}, true
 }
 
 // origin is the first of a question's origins that is known.
@@ -114,11 +154,14 @@ func (r *Result) Origins(_ context.Context, asked []intent.Question) []diag.Posi
 	return out
 }
 
-func questionID(q intent.Question) string {
-	var b strings.Builder
-	b.WriteString(q.Object.APIVersion + " " + q.Object.String())
+// questionID stands for a question.
+type questionID [16]byte
+
+func idOf(q intent.Question) questionID {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q", q.Object.APIVersion, q.Object)
 	for _, p := range q.Paths {
-		b.WriteString(" " + p.String())
+		fmt.Fprintf(h, " %q", p)
 	}
-	return b.String()
+	return questionID(h.Sum(nil)[:16])
 }

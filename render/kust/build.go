@@ -49,6 +49,9 @@ type Options struct {
 	Decrypter *sops.Decrypter
 	// Again says to find what depends on a secret.
 	Again bool
+	// Proof is that of an earlier build of the same files, of which only Known is asked.
+	// Then the marked build runs in the place of the plain one.
+	Proof Proof
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
 	// Small says to end a build with ErrLarge, before it takes much of anything,
@@ -196,9 +199,9 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	r.Unset = r.onlyUnset()
 	if r.Diags.HasErrors() && !r.Unset {
 		r.Objects, r.objects, r.raw = nil, nil, nil
+		r.plan, r.traced, r.tracing = nil, nil, sync.Once{}
 	}
 	r.Reads = v.readSet()
-	r.plan, r.traced, r.tracing = nil, nil, sync.Once{}
 	return r, nil
 }
 
@@ -234,7 +237,10 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 
 // finish runs kustomize over what was walked and substitutes the variables.
 func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
-	nodes, fault := p.run(ctx, nil)
+	nodes, fault := r.runMarked(ctx, p, o.Proof)
+	if nodes == nil {
+		nodes, fault = p.run(ctx, nil)
+	}
 	if fault != nil {
 		w.large = w.small && fault.Code == "too-large"
 		w.report(*fault)

@@ -50,9 +50,9 @@ import (
 //     raw build, and if the leaf's path in its source leads to the field's.
 //   - Where a file holds text like a mark, or the marked build fails, no mark counts.
 //   - A name that several entries of generators share has no origin.
-//   - Origins cost nothing until somebody asks. The plan of a build, which holds all
-//     sources, is dropped after it and made again then. The marked build runs once, and
-//     the answers of probes are kept.
+//   - Origins cost nothing until somebody asks. The marked build runs once, and the
+//     answers of probes are kept. What is kept of a build for long is its Proof
+//     (proof.go): with that the marked build alone can answer, later.
 //   - A question runs maxProbes builds at most, and all questions of a result together
 //     take no longer than one build may.
 //
@@ -83,6 +83,9 @@ type Origins struct {
 	probing  sync.Mutex
 	probed   map[string]diag.Position // by object and path; unknown ones too
 	cuts     []*yaml.Node             // what is left out to see what stood below
+	// proof is not nil where raw is the marked build without its marks, which are in marked.
+	proof  Proof
+	marked []*yaml.Node
 }
 
 // Origin returns the place that set the field at p of an object: for a scalar

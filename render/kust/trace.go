@@ -121,15 +121,11 @@ func (o *Origins) replan() *plan {
 // traceWith runs a build that is marked, or changed, in a given way. If that
 // fails, the trace knows no object.
 func (o *Origins) traceWith(m *marker) *trace {
-	t := &trace{objects: make([]traced, len(o.raw))}
-	for i := range t.objects {
-		t.objects[i].doc = -1
+	nodes := o.build(m)
+	if nodes == nil {
+		m.leaves, m.docs = nil, nil
 	}
-	if nodes := o.build(m); nodes != nil {
-		t.leaves, t.docs = m.leaves, m.docs
-		t.match(o.raw, nodes)
-	}
-	return t
+	return traceOf(m, o.raw, nodes)
 }
 
 // build runs the plan as a marker says; nil if that fails.
