@@ -38,6 +38,7 @@ var exitCodes = []struct {
 	{exitNotConverged, "it is stored, and the member does not own it yet", "take"},
 	{exitRefused, "a conflict, a limit or a hold kept a step from running, or the answer was no", "apply"},
 	{exitRefused, "a conflict or a hold kept something from being adopted, or --yes was not given", "adopt"},
+	{exitRefused, "what was named, or all there is, cannot be imported, and the report says why", "import"},
 }
 
 // gravity orders the codes where several hold: 1, then 4, then 3 or 2.

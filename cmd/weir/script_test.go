@@ -152,6 +152,7 @@ func cmdAWS(ts *testscript.TestScript, neg bool, args []string) {
 func askEKS(ts *testscript.TestScript, neg bool, args []string) {
 	req, err := http.NewRequest(args[0], ts.Getenv("AWS")+args[1], strings.NewReader(args[2]))
 	ts.Check(err)
+	req.Header.Set(pastWeir, "yes")
 	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20260101/eu-west-1/eks/aws4_request, SignedHeaders=host, Signature=0")
 	res, err := http.DefaultClient.Do(req)
 	ts.Check(err)

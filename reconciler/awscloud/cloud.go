@@ -60,6 +60,7 @@ type Cloud struct {
 	*lookup.Lookups
 	*probe.Prober
 	memory *memory.Memory
+	reader *read.Reader
 }
 
 // Open opens an account and region, as sdk.Open does.
@@ -88,5 +89,6 @@ func Open(ctx context.Context, o sdk.Options) (*Cloud, error) {
 		Lookups:  lookup.New(reader, lookup.OfEC2(ec2Client), lookup.OfEKS(eksClient), lookup.OfIAM(iamClient), lookup.OfSSM(ssmClient)),
 		Prober:   probe.New(probe.OfEC2(ec2Client), probe.OfIAM(iamClient), probe.OfKMS(kmsClient), probe.OfElasticLoadBalancing(elbClient), probe.OfServiceQuotas(quotasClient)),
 		memory:   remembered,
+		reader:   reader,
 	}, nil
 }

@@ -48,10 +48,8 @@ var toolTags = []struct{ prefix, whose string }{
 // another tool's, which would go on changing it, or another cluster's.
 func neverAdopted(have, want map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(have)) {
-		for _, t := range toolTags {
-			if strings.HasPrefix(k, t.prefix) {
-				return "it belongs to " + t.whose + ", as its tag " + k + " says, and is never adopted"
-			}
+		if why := toolOf(k); why != "" {
+			return why
 		}
 		cluster, isCluster := strings.CutPrefix(k, observed.TagClusterPrefix)
 		if !isCluster && have[k] == "owned" {
@@ -59,6 +57,26 @@ func neverAdopted(have, want map[string]string) string {
 		}
 		if _, wanted := want[k]; isCluster && !wanted {
 			return "it belongs to another cluster, " + observed.Quote(cluster) + ", as its tag " + k + " says"
+		}
+	}
+	return ""
+}
+
+// toolOf says whose a resource with a tag of the key is, "" for no other tool's.
+func toolOf(key string) string {
+	for _, t := range toolTags {
+		if strings.HasPrefix(key, t.prefix) {
+			return "it belongs to " + t.whose + ", as its tag " + key + " says, and is never adopted"
+		}
+	}
+	return ""
+}
+
+// OfAnotherTool says which tool has marked a resource as its own, "" for none.
+func OfAnotherTool(tags map[string]string) string {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		if why := toolOf(k); why != "" {
+			return why
 		}
 	}
 	return ""

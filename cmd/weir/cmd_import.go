@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/awscloud"
+	"github.com/weir-gitops/weir/reconciler/importer"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+const importHelp = `Write the manifests of Auto Scaling groups and EKS nodegroups that exist already.
+
+Nothing is written to AWS. DIR must not exist; it gets a kustomization, a file for each
+pool and the clusters that the pools are of. weir adopt DIR then takes the resources over
+by their tags. Before DIR is there, weir plans it as it would be once it is adopted: a
+pool is imported only if nothing would be replaced, rolled out or made anew, and the
+report names what apply would still change.
+
+Launch templates stay what they are. A pool names its template as one that it brings
+along (node.k8s.aws/launch-template-name), so weir reads it and never changes it, and no
+user data gets into files. The desired size is not written either, as an autoscaler may
+set it.
+
+The report says of each group and nodegroup whether it is imported whole, which of its
+fields manifests cannot say, or why it is refused: CloudFormation, Karpenter, EKS or
+another weir has it, it launches from a launch configuration, or no tag names its cluster.
+
+Without --group and --nodegroup, all of the region is imported, or all of --cluster.
+`
+
+// importFlags say what is imported, from where, and where to.
+type importFlags struct {
+	region, account, role, endpoint, dir, report string
+	choice                                       importer.Choice
+	tags                                         []string
+}
+
+func importCommand(s surroundings) *cobra.Command {
+	var flags importFlags
+	c := &cobra.Command{
+		Use:   "import --region REGION --out DIR [flags]",
+		Short: "write the manifests of groups and nodegroups that exist already",
+		Long:  importHelp + exitHelp("import"),
+		Example: `  weir import --region eu-west-1 -o fleet
+  weir import --region eu-west-1 --cluster prod -o fleet
+  weir import --region eu-west-1 --group web --group batch --cluster prod -o fleet`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := flags.check(); err != nil {
+				return err
+			}
+			return flags.run(c, s)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&flags.region, "region", "", "region to read")
+	f.StringVar(&flags.account, "account", "", "account that the credentials have to be of (default: any)")
+	f.StringVar(&flags.role, "role-arn", "", "role to assume for reading groups and nodegroups")
+	f.StringVar(&flags.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
+	f.StringVarP(&flags.dir, "out", "o", "", "directory to make")
+	f.StringVar(&flags.choice.Cluster, "cluster", "", "only what is of this cluster; groups of --group without a tag for their cluster are of it")
+	f.StringArrayVar(&flags.choice.Groups, "group", nil, "only this Auto Scaling group; may be repeated")
+	f.StringArrayVar(&flags.choice.Nodegroups, "nodegroup", nil, "only this nodegroup, NAME or CLUSTER/NAME; may be repeated")
+	f.StringArrayVar(&flags.tags, "tag", nil, "only what has this tag, KEY=VALUE; may be repeated, and all must be there")
+	flags.report = outputText
+	f.Var(choice{&flags.report, []string{outputText, outputJSON, outputYAML}}, "report", "form of the report")
+	complete(c, "report", func(string) []string { return []string{outputText, outputJSON, outputYAML} })
+	_ = c.MarkFlagDirname("out") // the flag is there
+	return c
+}
+
+// check refuses flags that do not fit together.
+func (f *importFlags) check() error {
+	switch {
+	case f.region == "":
+		return usage("weir import --region eu-west-1 -o DIR", "--region is required")
+	case !config.ValidRegion(f.region):
+		return usage("regions are named like eu-west-1", "%q does not look like a region", f.region)
+	case f.dir == "":
+		return usage("add -o DIR", "there is no directory to write to")
+	case f.account != "" && !config.ValidAccount(f.account):
+		return usage("an account has twelve digits", "%q is no AWS account", f.account)
+	}
+	f.choice.Tags = map[string]string{}
+	for _, t := range f.tags {
+		k, v, ok := strings.Cut(t, "=")
+		if !ok || k == "" {
+			return usage("write --tag team=web", "%q is no tag with a value", t)
+		}
+		f.choice.Tags[k] = v
+	}
+	if f.endpoint != "" {
+		if err := config.CheckEndpoint(f.endpoint); err != nil {
+			return hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
+		}
+	}
+	if _, err := os.Lstat(f.dir); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fs.ErrExist
+		}
+		return hinted(fmt.Errorf("make %s: %w", f.dir, err), "name a directory that does not exist yet, and merge by hand: import overwrites nothing")
+	}
+	return nil
+}
+
+// run reads, makes manifests, plans them, and puts them in place last of all.
+func (f *importFlags) run(c *cobra.Command, s surroundings) error {
+	ctx := c.Context()
+	state, err := f.read(ctx, s)
+	if err != nil {
+		return err
+	}
+	pools := importer.Make(state, importer.Options{Cluster: f.choice.Cluster})
+	if len(pools) == 0 {
+		return hinted(errors.New("there is no group and no nodegroup to import"), "look at --region, --cluster and --tag, and at whose credentials these are")
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(filepath.Clean(f.dir)), ".weir-import-")
+	if err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }() // what is left has nothing that is wanted
+	if err := f.prove(c, s, state, pools, temp); err != nil {
+		return err
+	}
+	left := slices.ContainsFunc(pools, func(p importer.Pool) bool { return p.State != importer.Refused })
+	if left {
+		if err := os.Chmod(filepath.Join(temp, "fleet"), 0o755); err != nil {
+			return fmt.Errorf("make %s: %w", f.dir, err)
+		}
+		if err := os.Rename(filepath.Join(temp, "fleet"), f.dir); err != nil {
+			return fmt.Errorf("make %s: %w", f.dir, err)
+		}
+	}
+	if err := f.tell(s, pools); err != nil {
+		return err
+	}
+	asked := func(p importer.Pool) bool {
+		return p.State == importer.Refused && (slices.Contains(f.choice.Groups, p.Name) || slices.Contains(f.choice.Nodegroups, p.Name) || slices.Contains(f.choice.Nodegroups, p.Cluster+"/"+p.Name))
+	}
+	if !left || slices.ContainsFunc(pools, asked) {
+		return withCode(exitRefused)
+	}
+	return nil
+}
+
+// read reads what is chosen.
+func (f *importFlags) read(ctx context.Context, s surroundings) (observed.State, error) {
+	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
+	cloud, err := awscloud.Open(ctx, o)
+	if err != nil {
+		return observed.State{}, hinted(err, "give credentials of the account as the AWS CLI takes them, or --role-arn; aws sts get-caller-identity tells whose they are")
+	}
+	defer cloud.Close()
+	progress := newProgress(s)
+	defer progress.end()
+	progress.line("Reading groups and nodegroups in " + f.region)
+	var clusters []string
+	if f.choice.Cluster != "" {
+		clusters = []string{f.choice.Cluster}
+	}
+	var missing []string
+	state, err := cloud.Survey(ctx, clusters, func(state *observed.State) { missing = f.choice.Of(state) }, func(done, all int) { progress.count(done, all, "read") })
+	if err == nil && len(missing) > 0 {
+		err = hinted(fmt.Errorf("AWS has not %s in %s", strings.Join(missing, ", "), f.region), "names are those of AWS, and a nodegroup's may be CLUSTER/NAME")
+	}
+	return state, err
+}
+
+// importReport is the report as JSON.
+type importReport struct {
+	Schema    string          `json:"schema"`
+	Region    string          `json:"region"`
+	Directory string          `json:"directory"`
+	Pools     []importer.Pool `json:"pools"`
+}
+
+// tell prints the report.
+func (f *importFlags) tell(s surroundings, pools []importer.Pool) error {
+	if f.report != outputText {
+		return s.value(f.report, importReport{"weir.dev/import/v1", f.region, f.dir, pools})
+	}
+	counts := map[importer.State]int{}
+	for i := range pools {
+		p := &pools[i]
+		counts[p.State]++
+		name := "auto-scaling-group " + p.Name
+		if p.Kind == intent.NodegroupPool {
+			name = "nodegroup " + p.Cluster + "/" + p.Name
+		}
+		switch p.State {
+		case importer.Refused:
+			name += ": refused: " + p.Reason
+		case importer.Partly:
+			name += ": imported in part: " + p.File
+		default:
+			name += ": imported whole: " + p.File
+		}
+		fmt.Fprintln(s.stdout, wording.Clean(name))
+		for _, n := range p.Notes {
+			fmt.Fprintln(s.stdout, "  "+wording.Clean(n.Field+": "+n.Text))
+		}
+		for _, text := range p.Advice {
+			fmt.Fprintln(s.stdout, "  "+wording.Clean(text))
+		}
+		for _, text := range p.Conversions {
+			fmt.Fprintln(s.stdout, "  "+wording.Clean("once adopted, apply changes "+text))
+		}
+	}
+	fmt.Fprintf(s.stdout, "\n%s imported whole, %d in part, %d refused.\n", wording.Count(counts[importer.Whole], "pool"), counts[importer.Partly], counts[importer.Refused])
+	if counts[importer.Whole]+counts[importer.Partly] > 0 {
+		fmt.Fprintf(s.stdout, "Next: weir adopt %s --region %s\n", wording.Clean(f.dir), f.region)
+	}
+	return nil
+}

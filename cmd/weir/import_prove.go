@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/importer"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// prove writes the manifests below temp and plans them as they are once they are adopted.
+// Pools whose plan has faults, or replaces something, are refused, and the rest is planned
+// once more; others get the list of what apply would change. So nothing is imported by
+// which weir would do harm, whatever package importer takes for granted.
+func (f *importFlags) prove(c *cobra.Command, s surroundings, state observed.State, pools []importer.Pool, temp string) error {
+	dir := filepath.Join(temp, "fleet")
+	for {
+		files, err := importer.Files(state, pools)
+		if err != nil {
+			return err
+		}
+		if err := writeFiles(dir, files); err != nil {
+			return err
+		}
+		byKey := map[string]*importer.Pool{}
+		for i := range pools {
+			if p := &pools[i]; p.State != importer.Refused {
+				byKey["default/"+p.Key], p.Conversions = p, nil
+			}
+		}
+		if len(byKey) == 0 {
+			return nil
+		}
+		r, err := f.plan(c, s, dir)
+		if err != nil {
+			return err
+		}
+		again, err := judge(r, byKey)
+		if err != nil || !again {
+			return err
+		}
+	}
+}
+
+// plan plans the adoption of a directory.
+func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string) (*plan.Report, error) {
+	flags := passFlags{endpoint: f.endpoint}
+	env := flags.env(s, s.quiet())
+	env.Note = func(string) {} // what it would say is of a directory that nobody knows
+	w, err := work.OpenPath(c.Context(), env, work.Path{
+		Path: dir, Region: f.region, Target: "import", Instance: fleet.PathInstance,
+		Inputs: func() (work.Inputs, error) { return work.Inputs{}, nil },
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	if err := w.Adopt("", nil); err != nil {
+		return nil, err
+	}
+	reports := w.Pass(c.Context(), reconciler.PlanOnly)
+	if err := c.Context().Err(); err != nil {
+		return nil, err
+	}
+	if len(reports) != 1 {
+		return nil, fmt.Errorf("plan what was imported: %d reports", len(reports))
+	}
+	return reports[0], reports[0].Err
+}
+
+// judge refuses pools by their part of the plan, and reports whether it refused one.
+func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err error) {
+	refuse := func(p *importer.Pool, why string) {
+		if p.State != importer.Refused {
+			*p, refused = p.Refuse(why), true
+		}
+	}
+	var other []error
+	for _, d := range r.Diagnostics {
+		if d.Severity != diag.Error {
+			continue
+		}
+		found := false
+		for _, p := range pools {
+			if p.State == importer.Refused || strings.HasSuffix(filepath.ToSlash(d.File), "/"+p.File) || strings.HasSuffix(d.Object, " default/"+p.Key) {
+				found = found || p.State != importer.Refused
+				refuse(p, "its manifests would not do: "+d.Summary)
+			}
+		}
+		if !found {
+			other = append(other, errors.New(d.Summary))
+		}
+	}
+	if r.Plan != nil {
+		for i := range r.Plan.Steps {
+			st := &r.Plan.Steps[i]
+			p := pools[st.Pool]
+			switch {
+			case st.Verb == step.Adopt || p == nil || p.State == importer.Refused:
+			case st.Verb == step.Update && !st.Disruptive:
+				p.Conversions = append(p.Conversions, changesOf(st)...)
+			case st.Verb == step.Rollout:
+				refuse(p, "weir would replace machines ("+st.Reason+"): have them run what it launches now, by an instance refresh, and import it then")
+			default:
+				refuse(p, "its manifests would not leave it as it is: "+string(st.Verb)+" "+string(st.Resource)+" "+st.Name+": "+strings.Join(changesOf(st), "; "))
+			}
+		}
+	}
+	switch {
+	case refused:
+		return true, nil
+	case len(other) > 0:
+		return false, fmt.Errorf("plan what was imported: %w", errors.Join(other...))
+	case r.Plan == nil:
+		return false, errors.New("what was imported could not be planned")
+	}
+	return false, nil
+}
+
+// changesOf says what a step changes.
+func changesOf(st *step.Step) (out []string) {
+	for _, ch := range st.Changes {
+		out = append(out, ch.Field+" of "+string(st.Resource)+" "+st.Name+": "+wording.Value(ch.From)+" → "+wording.Value(ch.To))
+	}
+	if len(out) == 0 {
+		out = append(out, string(st.Resource)+" "+st.Name+": "+st.Reason)
+	}
+	return out
+}
+
+// writeFiles writes files below a directory that it makes anew.
+func writeFiles(dir string, files map[string][]byte) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("write manifests: %w", err)
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // manifests are for everyone to read, as what git checks out
+			return fmt.Errorf("write manifests: %w", err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // as above
+			return fmt.Errorf("write manifests: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package importer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// Choice says what of a region is imported; the zero value says everything.
+type Choice struct {
+	// Cluster limits it to what is of one cluster. A group that Groups names and whose
+	// tags name no cluster is of this one.
+	Cluster string
+	// Groups and Nodegroups are names; with any, nothing else is imported.
+	Groups, Nodegroups []string
+	// Tags must all be there.
+	Tags map[string]string
+}
+
+// Of takes out of the state what is not chosen, and out of the names those that are not
+// in the state, which it returns as errors say them.
+func (c Choice) Of(s *observed.State) (missing []string) {
+	named := len(c.Groups)+len(c.Nodegroups) > 0
+	for _, name := range c.Groups {
+		if _, ok := s.Groups[name]; !ok {
+			missing = append(missing, fmt.Sprintf("the group %q", name))
+		}
+	}
+	for _, name := range c.Nodegroups {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(s.Nodegroups)), func(n observed.NodegroupName) bool { return c.names(n, name) }) {
+			missing = append(missing, fmt.Sprintf("the nodegroup %q", name))
+		}
+	}
+	maps.DeleteFunc(s.Groups, func(name string, g observed.Group) bool {
+		tags := observed.GroupTagValues(g.Tags)
+		if slices.Contains(c.Groups, name) {
+			return !c.tagged(tags)
+		}
+		return named || !c.tagged(tags) || c.Cluster != "" && !ofCluster(tags, c.Cluster)
+	})
+	maps.DeleteFunc(s.Nodegroups, func(name observed.NodegroupName, n observed.Nodegroup) bool {
+		wanted := slices.ContainsFunc(c.Nodegroups, func(text string) bool { return c.names(name, text) })
+		return named && !wanted || !c.tagged(n.Tags) || c.Cluster != "" && name.Cluster != c.Cluster
+	})
+	return missing
+}
+
+// names reports whether a text is the nodegroup's name, alone or behind its cluster's.
+func (c Choice) names(n observed.NodegroupName, text string) bool {
+	return text == n.String() || text == n.Name && (c.Cluster == "" || c.Cluster == n.Cluster)
+}
+
+func (c Choice) tagged(tags map[string]string) bool {
+	for k, v := range c.Tags {
+		if have, ok := tags[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}
+
+func ofCluster(tags map[string]string, cluster string) bool {
+	_, capa := tags[observed.TagClusterPrefix+cluster]
+	_, kubernetes := tags[tagKubernetes+cluster]
+	return capa || kubernetes || tags[tagEKSCluster] == cluster
+}

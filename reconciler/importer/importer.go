@@ -1,0 +1,189 @@
+// Package importer makes manifests of what AWS holds already: a MachinePool with its
+// infrastructure object, a PoolOptions where that says more, and what stands for their
+// clusters.
+//
+// It is a pure function over what was observed, and the inverse of rendering: fields are
+// written where the table of package field says that they are read, so a field that the
+// table gains is imported too, and a test fails for one that is not. Launch templates stay
+// what they are: a pool names its group's or nodegroup's, as a template that it brings
+// along. So user data, which may hold secrets, is neither read nor written, and nothing is
+// a new version. What manifests cannot say is named in the result, and what cannot be
+// imported is refused with a reason; nothing is left out in silence.
+package importer
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// State says how much of a group or nodegroup became manifests.
+type State string
+
+// The states of a pool.
+const (
+	Whole   State = "whole"
+	Partly  State = "partly" // Notes say what manifests cannot say
+	Refused State = "refused"
+)
+
+// Note is something about one field.
+type Note struct {
+	Field string `json:"field"`
+	Text  string `json:"text"`
+}
+
+// Pool is what became of one group or nodegroup.
+type Pool struct {
+	Kind    intent.PoolKind `json:"kind"`
+	Name    string          `json:"name"` // in AWS
+	Cluster string          `json:"cluster,omitempty"`
+	State   State           `json:"state"`
+	Reason  string          `json:"reason,omitempty"` // why it is refused
+	// Key is the MachinePool's name, and File has its manifests, below the directory.
+	Key  string `json:"pool,omitempty"`
+	File string `json:"file,omitempty"`
+	// Template is the launch template that the pool names.
+	Template string `json:"launchTemplate,omitempty"`
+	Notes    []Note `json:"notes,omitempty"`
+	// Advice is what to know before the pool is weir's.
+	Advice []string `json:"advice,omitempty"`
+	// Conversions are what apply changes once the pool is adopted.
+	Conversions []string `json:"conversions,omitempty"`
+
+	objects []object
+}
+
+// Options say what cannot be observed.
+type Options struct {
+	// Cluster is that of groups whose tags name none.
+	Cluster string
+}
+
+// Make makes pools of all groups and nodegroups of a state, sorted by kind and name. The
+// state has the hooks of its groups, and among its clusters those of EKS.
+func Make(s observed.State, o Options) []Pool {
+	var out []Pool
+	m := maker{state: s, options: o, taken: map[string]bool{}}
+	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
+		if g := s.Groups[name]; m.behind(g) == nil {
+			out = append(out, m.group(g))
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(s.Nodegroups), func(a, b observed.NodegroupName) int { return strings.Compare(a.String(), b.String()) }) {
+		out = append(out, m.nodegroup(s.Nodegroups[name]))
+	}
+	return out
+}
+
+type maker struct {
+	state   observed.State
+	options Options
+	taken   map[string]bool // names of MachinePools
+}
+
+// behind is the nodegroup of the state that a group is behind, nil for none.
+func (m *maker) behind(g observed.Group) *observed.Nodegroup {
+	n, ok := m.state.Nodegroups[observed.NodegroupName{Cluster: g.Tags[tagEKSCluster].Value, Name: g.Tags[observed.TagNodegroup].Value}]
+	if !ok {
+		return nil
+	}
+	return &n
+}
+
+const (
+	tagEKSCluster = "eks:cluster-name"
+	tagKubernetes = "kubernetes.io/cluster/"
+)
+
+// refuse says why nobody may import what has the tags, "" if that is allowed.
+func refuse(tags map[string]string) string {
+	if owner := tags[observed.TagOwner]; owner != "" {
+		return "the weir instance " + observed.Quote(owner) + " has it already, so Git describes it"
+	}
+	return basis.OfAnotherTool(tags)
+}
+
+// clusterOf is the cluster that tags name, and the reason where that is not one.
+func (m *maker) clusterOf(tags map[string]string) (name, why string) {
+	found := map[string]bool{}
+	for k, v := range tags {
+		if n, ok := strings.CutPrefix(k, observed.TagClusterPrefix); ok {
+			found[n] = true
+		}
+		if n, ok := strings.CutPrefix(k, tagKubernetes); ok && (v == "owned" || v == "shared") {
+			found[n] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(found))
+	switch {
+	case len(names) > 1:
+		return "", "its tags name several clusters: " + strings.Join(names, ", ")
+	case len(names) == 1:
+		return names[0], ""
+	case m.options.Cluster == "":
+		return "", "no tag says which cluster its machines join; name the group and its cluster: --group NAME --cluster CLUSTER"
+	}
+	return m.options.Cluster, ""
+}
+
+// key is a name for the MachinePool of a nodegroup.
+func (m *maker) key(name, cluster string) string {
+	k := objectName(name)
+	if m.taken[k] {
+		k = objectName(cluster + "-" + name)
+	}
+	for base, i := k, 'a'; m.taken[k] && i <= 'z'; i++ {
+		k = base + "-" + string(i)
+	}
+	m.taken[k] = true
+	return k
+}
+
+// objectName is a name as Kubernetes takes it that is most like the given one.
+func objectName(name string) string {
+	out := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return cmp.Or(strings.Trim(out[:min(len(out), 63)], "-."), "x")
+}
+
+// additionalTags are those of the tags that are nobody's but the user's.
+func additionalTags(tags map[string]string) map[string]any {
+	out := map[string]any{}
+	for k, v := range tags {
+		if k == "Name" || k == observed.TagCAPARole || slices.ContainsFunc(foreign, func(prefix string) bool { return strings.HasPrefix(k, prefix) }) {
+			continue
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// foreign begin the keys of tags that AWS or a tool writes.
+var foreign = []string{"aws:", "eks:", observed.OwnTagPrefix, observed.TagClusterPrefix, tagKubernetes, "k8s.io/cluster-autoscaler/"}
+
+// done is the pool with the state that follows from its notes.
+func (p Pool) done() Pool {
+	p.State = Whole
+	if len(p.Notes) > 0 {
+		p.State = Partly
+	}
+	return p
+}
+
+func (p Pool) refused(why string) Pool {
+	p.State, p.Reason, p.Key, p.File, p.Notes, p.Advice, p.Conversions, p.objects = Refused, why, "", "", nil, nil, nil, nil
+	return p
+}
+
+// Refuse is the pool as one that cannot be imported, with a reason.
+func (p Pool) Refuse(why string) Pool { return p.refused(why) }

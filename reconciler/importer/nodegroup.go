@@ -1,0 +1,44 @@
+package importer
+
+import (
+	"path"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// nodegroup makes a pool of a nodegroup. Its name may be any; the manifest says it.
+func (m *maker) nodegroup(n observed.Nodegroup) Pool {
+	p := Pool{Kind: intent.NodegroupPool, Name: n.Name, Cluster: n.Cluster}
+	if why := refuse(n.Tags); why != "" {
+		return p.refused(why)
+	}
+	switch n.Status {
+	case "ACTIVE", "DEGRADED", "UPDATING":
+	default:
+		return p.refused("it is " + n.Status)
+	}
+	custom := n.AMIType == "CUSTOM"
+	version := n.Version
+	if custom { // the template has the image
+		n.AMIType, n.ReleaseVersion, version = "", "", ""
+	}
+	spec := map[string]any{
+		"eksNodegroupName": n.Name, "roleName": path.Base(n.NodeRole), "subnetIDs": plain(n.SubnetIDs),
+		"scaling": map[string]any{"minSize": n.MinSize, "maxSize": n.MaxSize},
+	}
+	options := map[string]any{}
+	fields(field.Nodegroup, n.NodegroupSettings, spec, options)
+	if a := n.RemoteAccess; a != nil && len(a.SourceSecurityGroups) == 0 {
+		put(spec, []string{"remoteAccess", "public"}, nil, true)
+	}
+	if own := additionalTags(n.Tags); len(own) > 0 {
+		spec["additionalTags"] = own
+	}
+	if version != "" {
+		version = "v" + strings.TrimPrefix(version, "v") + ".0"
+	}
+	return m.finish(p, m.key(n.Name, n.Cluster), spec, options, n.Template, version)
+}
