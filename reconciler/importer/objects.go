@@ -126,11 +126,11 @@ func comment(p *Pool) string {
 	var b strings.Builder
 	what := "the Auto Scaling group "
 	if p.Kind == intent.NodegroupPool {
-		what = "the EKS nodegroup " + p.Cluster + "/"
+		what = "the EKS nodegroup " + oneLine(p.Cluster) + "/"
 	}
-	fmt.Fprintf(&b, "# Imported from %s%s.\n", what, p.Name)
+	fmt.Fprintf(&b, "# Imported from %s%s.\n", what, oneLine(p.Name))
 	if p.Template != "" {
-		fmt.Fprintf(&b, "# Its launch template %s stays what it is: weir reads it and never changes it.\n", p.Template)
+		fmt.Fprintf(&b, "# Its launch template %s stays what it is: weir reads it and never changes it.\n", oneLine(p.Template))
 	}
 	for _, n := range p.Notes {
 		fmt.Fprintf(&b, "# Not said here: %s: %s.\n", oneLine(n.Field), oneLine(n.Text))
