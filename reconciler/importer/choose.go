@@ -49,7 +49,7 @@ func (c Choice) Of(s *observed.State) (missing []string) {
 
 // names reports whether a text is the nodegroup's name, alone or behind its cluster's.
 func (c Choice) names(n observed.NodegroupName, text string) bool {
-	return text == n.String() || text == n.Name && (c.Cluster == "" || c.Cluster == n.Cluster)
+	return (text == n.String() || text == n.Name) && (c.Cluster == "" || c.Cluster == n.Cluster)
 }
 
 func (c Choice) tagged(tags map[string]string) bool {
