@@ -23,10 +23,12 @@ type plan struct {
 	files  map[string]*file
 	fed    map[string][]byte // content that differs from the files'
 	made   string            // a kustomization that the tree does not hold, or ""
+
+	apart *apart
 }
 
 func (w *walker) plan(top *kust) *plan {
-	p := &plan{view: w.view, limits: w.view.lim, root: top.dir, origin: top.file, kusts: w.order, files: w.files, fed: map[string][]byte{}}
+	p := &plan{view: w.view, limits: w.view.lim, root: top.dir, origin: top.file, kusts: w.order, files: w.files, fed: map[string][]byte{}, apart: &apart{}}
 	for _, k := range w.order {
 		if k.legacy || k.virtual {
 			content, err := encodeKustomization(copyNode(k.doc))
@@ -72,7 +74,7 @@ func (p *plan) job(fed map[string][]byte) *worker.Job {
 // files for this run. If the tree cannot be read, the time is up, or there is nothing
 // to run it in, it returns neither objects nor a fault, and the view knows why.
 func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *diag.Diagnostic) {
-	nodes, err := worker.Run(ctx, p.job(fed), p.view.pathOf)
+	nodes, err := p.build(ctx, fed)
 	if err == nil {
 		return nodes, nil
 	}

@@ -66,6 +66,8 @@ type Job struct {
 	// Small is for what needs little memory: such builds run beside a large one. One
 	// that is ended for its memory may be tried again as a large one.
 	Small bool
+	// Unsorted says to leave the objects in the order in which they were read.
+	Unsorted bool
 }
 
 // Path is what a path leads to, links followed.
@@ -146,6 +148,9 @@ func kustomize(j *Job, ask Asker) (nodes []*yaml.Node, err error) {
 	Prepare()
 	opts := krusty.MakeDefaultOptions()
 	opts.Reorder = krusty.ReorderOptionUnspecified // as kubectl kustomize does
+	if j.Unsorted {
+		opts.Reorder = krusty.ReorderOptionNone
+	}
 	m, err := krusty.MakeKustomizer(opts).Run(&fileSystem{job: j, ask: ask, known: j.Paths}, string(mounted(j.Root)))
 	if err != nil {
 		return nil, Fault(err.Error())

@@ -117,6 +117,10 @@ func encodeJob(j *Job) []byte {
 	}
 	b := append(make([]byte, 0, size+64*len(j.Paths)), frame(frameJob)...)
 	b = addText(b, j.Root)
+	b = append(b, 0)
+	if j.Unsorted {
+		b[len(b)-1] = 1
+	}
 	for _, n := range []int64{int64(j.Reads), j.Bytes, int64(j.Nodes), int64(len(j.Paths))} {
 		b = binary.AppendUvarint(b, uint64(max(n, 0)))
 	}
@@ -133,7 +137,7 @@ func encodeJob(j *Job) []byte {
 func decodeJob(b []byte) (*Job, error) {
 	p := parser{rest: b}
 	const most = 1 << 40
-	j := &Job{Root: p.text(), Paths: map[string]Path{}, Files: map[string][]byte{}}
+	j := &Job{Root: p.text(), Unsorted: p.number() == 1, Paths: map[string]Path{}, Files: map[string][]byte{}}
 	j.Reads, j.Bytes, j.Nodes = int(min(p.number(), most)), int64(min(p.number(), most)), int(min(p.number(), most)) //nolint:gosec // They are bounded.
 	for range p.count() {
 		name := p.text()

@@ -1,0 +1,283 @@
+package kust
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/weir-gitops/weir/render/kust/worker"
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/konfig"
+)
+
+// errWhole says that a build is to be done as a whole.
+var errWhole = errors.New("the build cannot be done in batches")
+
+// trusted is from how many objects on a fault that kustomize finds in a batch is not
+// looked for again in the whole, which would take minutes.
+const trusted = 500
+
+// apart is the parts of a plan, found once; they are nil where it is built as a whole.
+type apart struct {
+	once  sync.Once
+	parts *parts
+}
+
+// build runs kustomize over the plan: in batches where there are many objects and that
+// gives the same, else as a whole.
+func (p *plan) build(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, error) {
+	p.apart.once.Do(func() { p.apart.parts = p.cut(p.limits.Batch) })
+	if parts := p.apart.parts; parts != nil {
+		nodes, err := p.inBatches(ctx, parts, fed)
+		var fault worker.Fault
+		if err == nil || ctx.Err() != nil || errors.Is(err, worker.ErrNodes) || errors.As(err, &fault) && len(parts.members) > trusted {
+			return nodes, err
+		}
+	}
+	return worker.Run(ctx, p.job(fed), p.view.pathOf)
+}
+
+// inBatches runs kustomize for one batch after the other. Its error is errWhole, or one
+// of kustomize's run over a batch.
+func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byte) ([]*yaml.Node, error) {
+	whole := p.job(fed)
+	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}}
+	for file, s := range parts.splits {
+		doc := s.doc
+		if _, changed := fed[file]; changed {
+			if doc = parseSplit(whole.Files[file]); doc == nil {
+				return nil, errWhole
+			}
+		}
+		r.docs[file] = doc
+		for name, want := range map[string]int{"resources": len(s.resources), "components": len(s.components), "patches": len(s.patches)} {
+			if _, list := field(doc, name); list == nil && want > 0 || list != nil && len(list.Content) != want {
+				return nil, errWhole
+			}
+		}
+	}
+	var out []*yaml.Node
+	ids := map[[4]string]bool{}
+	left := whole.Nodes
+	for _, b := range parts.batches {
+		j, err := r.job(b)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := worker.Run(ctx, j, p.view.pathOf)
+		if err != nil {
+			return nil, err
+		}
+		in := slices.Concat(b.others, numbers(b.from, b.to))
+		slices.Sort(in)
+		if len(nodes) != len(in) {
+			return nil, errWhole
+		}
+		for i, n := range nodes {
+			l := parts.members[in[i]]
+			id := [4]string{text(n, "apiVersion"), text(n, "kind"), text(n, "metadata", "namespace"), text(n, "metadata", "name")}
+			if id[1] != l.kind || len(fed) == 0 && !slices.Contains(l.names, id[3]) {
+				return nil, errWhole
+			}
+			if in[i] < b.from || in[i] >= b.to {
+				continue
+			}
+			if ids[id] {
+				return nil, errWhole // kustomize says more of it
+			}
+			ids[id] = true
+			if left -= nodeCount(n); left < 0 {
+				return nil, worker.ErrNodes
+			}
+			out = append(out, n)
+		}
+	}
+	return out, inOrder(ctx, out)
+}
+
+// inOrder sorts objects as kustomize does for kubectl: by type, in an order that it is
+// asked for with one object of each, and then by namespace and name.
+func inOrder(ctx context.Context, nodes []*yaml.Node) error {
+	type key struct{ version, kind string }
+	keyOf := func(n *yaml.Node) key { return key{text(n, "apiVersion"), text(n, "kind")} }
+	ranks := map[key]int{}
+	var stubs bytes.Buffer
+	for _, n := range nodes {
+		if k := keyOf(n); ranks[k] == 0 {
+			ranks[k] = 1
+			fmt.Fprintf(&stubs, "---\napiVersion: %q\nkind: %q\nmetadata: {name: x}\n", k.version, k.kind)
+		}
+	}
+	const kustomization, objects = "kustomization.yaml", "objects.yaml"
+	sorted, err := worker.Run(ctx, &worker.Job{
+		Root: ".", Small: true, Reads: 10, Bytes: 1 << 20, Nodes: 100 * len(ranks),
+		Files: map[string][]byte{kustomization: []byte("resources: [" + objects + "]\n"), objects: stubs.Bytes()},
+		Paths: map[string]worker.Path{".": {At: "."}, kustomization: {At: kustomization, File: true}, objects: {At: objects, File: true}},
+	}, func(string) worker.Path { return worker.Path{Missing: true} })
+	if err != nil {
+		return err
+	}
+	for i, n := range sorted {
+		ranks[keyOf(n)] = i
+	}
+	name := func(n *yaml.Node) string {
+		return cmp.Or(text(n, "metadata", "namespace"), "~X") + "|" + cmp.Or(text(n, "metadata", "name"), "~N")
+	}
+	slices.SortStableFunc(nodes, func(a, b *yaml.Node) int {
+		return cmp.Or(cmp.Compare(ranks[keyOf(a)], ranks[keyOf(b)]), cmp.Compare(name(a), name(b)))
+	})
+	return nil
+}
+
+func numbers(from, to int) (out []int) {
+	for i := from; i < to; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+func nodeCount(n *yaml.Node) int {
+	sum := 1
+	for _, c := range n.Content {
+		sum += nodeCount(c)
+	}
+	return sum
+}
+
+// batchRun makes the jobs of batches from that of the whole.
+type batchRun struct {
+	parts  *parts
+	whole  *worker.Job
+	docs   map[string]*yaml.Node // the kustomizations
+	chunks map[string][][]byte   // the documents of files of objects
+}
+
+// job is the job of a batch: the same kustomizations without the entries that it does
+// not need.
+func (r *batchRun) job(b batch) (*worker.Job, error) {
+	j := *r.whole
+	j.Small, j.Unsorted = true, true
+	j.Files, j.Paths = map[string][]byte{}, map[string]worker.Path{}
+	for _, i := range slices.Sorted(slices.Values(slices.Concat(b.others, numbers(b.from, b.to)))) {
+		l := r.parts.members[i]
+		chunks, ok := r.chunks[l.file]
+		if !ok {
+			chunks = documents(r.whole.Files[l.file])
+			r.chunks[l.file] = chunks
+		}
+		if l.doc >= len(chunks) {
+			return nil, errWhole
+		}
+		chunk := chunks[l.doc]
+		if content := j.Files[l.file]; len(content) > 0 && !bytes.HasPrefix(chunk, []byte("---")) {
+			chunk = append([]byte("---\n"), chunk...)
+		}
+		j.Files[l.file] = append(slices.Clip(j.Files[l.file]), chunk...)
+	}
+	if _, err := r.split(&j, r.parts.root, b); err != nil {
+		return nil, err
+	}
+	return &j, nil
+}
+
+// split adds a kustomization to a job, and reports whether it needs it.
+func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
+	needed := false
+	keep := func(list []entry, component bool) (func(int) bool, error) {
+		kept := make([]bool, len(list))
+		for i, e := range list {
+			if e.child == nil {
+				_, kept[i] = j.Files[e.file]
+			} else {
+				var err error
+				if kept[i], err = r.split(j, e.child, b); err != nil {
+					return nil, err
+				}
+			}
+			needed = needed || kept[i]
+			kept[i] = kept[i] || component && e.child.doesMore()
+		}
+		return func(i int) bool { return kept[i] }, nil
+	}
+	resources, err := keep(s.resources, false)
+	if err != nil {
+		return false, err
+	}
+	components, err := keep(s.components, true)
+	if err != nil {
+		return false, err
+	}
+	patches := func(i int) bool {
+		t := s.patches[i]
+		return t.any || slices.ContainsFunc(t.members, func(l int) bool { return b.from <= l && l < b.to })
+	}
+	doc := *r.docs[s.file]
+	doc.Content = slices.Clone(doc.Content)
+	for name, keep := range map[string]func(int) bool{"resources": resources, "components": components, "patches": patches} {
+		for i := 0; i+1 < len(doc.Content); i += 2 {
+			if doc.Content[i].Value == name {
+				doc.Content[i+1] = only(doc.Content[i+1], keep)
+			}
+		}
+	}
+	content, err := yaml.Marshal(&doc)
+	if err != nil {
+		return false, errWhole
+	}
+	j.Files[s.file] = content
+	for i, t := range s.patches {
+		if t.file != "" && patches(i) {
+			j.Files[t.file] = r.whole.Files[t.file]
+		}
+	}
+	r.paths(j, s)
+	return needed, nil
+}
+
+// doesMore reports whether a kustomization does more than name resources.
+func (s *split) doesMore() bool {
+	for i := 0; i+1 < len(s.doc.Content); i += 2 {
+		switch s.doc.Content[i].Value {
+		case "apiVersion", "kind", "metadata", "resources":
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// paths adds to a job what the paths lead to that a kustomization needs.
+func (r *batchRun) paths(j *worker.Job, s *split) {
+	add := func(p string) {
+		if to, ok := r.whole.Paths[p]; ok {
+			j.Paths[p] = to
+		}
+	}
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		add(path.Join(s.dir, name))
+	}
+	add(s.dir)
+	add(s.file)
+	for _, e := range slices.Concat(s.resources, s.components) {
+		if e.file != "" && j.Files[e.file] != nil {
+			add(e.file)
+		}
+	}
+}
+
+// only is a list with some of its entries.
+func only(list *yaml.Node, keep func(int) bool) *yaml.Node {
+	out := *list
+	out.Content = nil
+	for i, e := range list.Content {
+		if keep(i) {
+			out.Content = append(out.Content, e)
+		}
+	}
+	return &out
+}

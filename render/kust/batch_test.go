@@ -1,0 +1,199 @@
+package kust_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"pgregory.net/rapid"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+const alone = 1 << 20 // objects in a batch: all
+
+// Built in batches, an overlay gives the same objects in the same order, with the same
+// findings and origins, as built as a whole.
+func TestBatchesProperty(t *testing.T) {
+	apart, sure, failed := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMany(t)
+		whole, err := kust.Build(context.Background(), m, "top", kust.Options{Limits: kust.Limits{Batch: alone}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := kust.Build(context.Background(), m, "top", kust.Options{Limits: kust.Limits{Batch: rapid.IntRange(2, 6).Draw(t, "batch")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole.Objects == nil {
+			failed++
+		}
+		n, err := kust.InBatches(parts)
+		if n > 1 {
+			if apart++; err == nil {
+				sure++
+			}
+		}
+		if got, want := printDiags(parts.Diags), printDiags(whole.Diags); got != want {
+			t.Fatalf("findings:\n%s\nwant:\n%s\n%v", got, want, m)
+		}
+		if got, want := written(t, parts), written(t, whole); got != want {
+			t.Fatalf("in %d batches (%v):\n%s\nas a whole:\n%s\n%v", n, err, got, want, m)
+		}
+		if rapid.IntRange(0, 4).Draw(t, "origins") > 0 {
+			return
+		}
+		for _, o := range whole.Objects {
+			eachScalar(o.Node, nil, func(p intent.Path, _ *yaml.Node) {
+				want, known := whole.Origin(o.Ref, p)
+				if got, ok := parts.Origin(o.Ref, p); got != want || ok != known {
+					t.Fatalf("%s %s: %v %v, want %v %v\n%v", o.Ref, p, got, ok, want, known, m)
+				}
+			})
+		}
+	})
+	if sure == 0 {
+		t.Error("none was built in batches")
+	}
+	t.Logf("%d were cut, %d of them built in batches, %d failed", apart, sure, failed)
+}
+
+func written(t *rapid.T, r *kust.Result) string {
+	var b strings.Builder
+	for _, o := range r.Objects {
+		out, err := yaml.Marshal(o.Node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("---\n" + string(out))
+	}
+	return b.String()
+}
+
+// drawMany draws an overlay over some directories of objects that refer to each other,
+// with patches of every form.
+func drawMany(t *rapid.T) tree.Map {
+	m := tree.Map{}
+	pick := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
+	often := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "web", "web-1", "p-a", "p-b", "a-s", "default", "x"}
+	kinds := []string{"ConfigMap", "ServiceAccount", "Deployment", "AWSMachinePool", "RoleBinding"}
+	if often("namespaces") {
+		kinds = append(kinds, "Namespace")
+	}
+	type object struct{ kind, name string }
+	versions := map[string]string{"ConfigMap": "v1", "ServiceAccount": "v1", "Namespace": "v1", "Deployment": "apps/v1", "AWSMachinePool": "infrastructure.cluster.x-k8s.io/v1beta2", "RoleBinding": "rbac.authorization.k8s.io/v1"}
+	head := func(o object) string {
+		return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n", versions[o.kind], o.kind, o.name)
+	}
+	body := func(o object) string {
+		name := pick("mentioned", names...)
+		switch o.kind {
+		case "ConfigMap":
+			return "data: {a: " + name + "}\n"
+		case "Deployment":
+			return fmt.Sprintf("spec:\n  template:\n    spec:\n      serviceAccountName: %s\n      containers: [{name: c, image: img, envFrom: [{configMapRef: {name: %s}}]}]\n", name, pick("map", names...))
+		case "RoleBinding":
+			return "subjects: [{kind: ServiceAccount, name: " + name + "}]\nroleRef: {kind: ClusterRole, name: r, apiGroup: rbac.authorization.k8s.io}\n"
+		case "AWSMachinePool":
+			return "spec: {maxSize: 3, other: " + name + "}\n"
+		default:
+			return ""
+		}
+	}
+	layer := func(dir string, own []object) string {
+		var b strings.Builder
+		for _, f := range []string{"namePrefix: p-", "nameSuffix: -s", "namespace: " + pick("ns", "default", "x"), "commonAnnotations: {k: a}", "labels: [{pairs: {l: b}, includeSelectors: true}]", "images: [{name: img, newTag: '2'}]"} {
+			if often("field") {
+				b.WriteString(f + "\n")
+			}
+		}
+		var patches []string
+		for i := range rapid.IntRange(0, 3).Draw(t, "patches") {
+			if len(own) == 0 {
+				break
+			}
+			o := rapid.SampledFrom(own).Draw(t, "patched")
+			text := head(o) + body(o)
+			switch pick("form", "file", "two", "inline", "named", "kind", "regexp", "json", "label") {
+			case "two":
+				other := rapid.SampledFrom(own).Draw(t, "other")
+				text += "---\n" + head(other) + body(other)
+				fallthrough
+			case "file":
+				f := fmt.Sprintf("patch-%d.yaml", i)
+				m[dir+"/"+f] = text
+				patches = append(patches, "- path: "+f)
+			case "inline":
+				patches = append(patches, "- patch: |\n    "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    "))
+			case "named":
+				patches = append(patches, fmt.Sprintf("- patch: '{apiVersion: v1, kind: any, metadata: {name: any, annotations: {n: %s}}}'\n  target: {name: %s, kind: %s}", pick("says", names...), o.name, o.kind))
+			case "kind":
+				patches = append(patches, fmt.Sprintf("- patch: '- {op: add, path: /metadata/labels, value: {q: %s}}'\n  target: {kind: %s}", pick("says", names...), o.kind))
+			case "regexp":
+				patches = append(patches, fmt.Sprintf("- patch: '- {op: add, path: /metadata/annotations, value: {q: w}}'\n  target: {name: '%s.*'}", o.name))
+			case "json":
+				patches = append(patches, fmt.Sprintf("- patch: '- {op: add, path: %s, value: %s}'\n  target: {kind: %s, name: %s}", pick("path", "/data/a", "/spec/other", "/metadata/name"), pick("value", names...), o.kind, o.name))
+			case "label":
+				patches = append(patches, "- patch: '{apiVersion: v1, kind: any, metadata: {name: any, annotations: {n: x}}}'\n  target: {labelSelector: l=b}")
+			}
+		}
+		if len(patches) > 0 {
+			b.WriteString("patches:\n" + strings.Join(patches, "\n") + "\n")
+		}
+		return b.String()
+	}
+	objects := func(dir string, taken map[object]bool) (refs []string, own []object) {
+		for f := range rapid.IntRange(1, 3).Draw(t, "files") {
+			file := fmt.Sprintf("objects-%d.yaml", f)
+			text := pick("head", "", "# a comment\n", "---\n")
+			for range rapid.IntRange(2, 8).Draw(t, "objects") {
+				o := object{pick("kind", kinds...), pick("name", names...)}
+				if taken[o] && rapid.IntRange(0, 300).Draw(t, "again") > 0 {
+					continue
+				}
+				taken[o] = true
+				own = append(own, o)
+				text += "---\n" + pick("comment", "", "# of it\n") + head(o) + body(o)
+			}
+			m[dir+"/"+file] = text
+			refs = append(refs, file)
+		}
+		return refs, own
+	}
+	var refs []string
+	all := []object{}
+	taken := map[object]bool{}
+	for i := range rapid.IntRange(1, 3).Draw(t, "directories") {
+		dir := fmt.Sprintf("base%d", i)
+		if often("own names") {
+			taken = map[object]bool{}
+		}
+		files, own := objects(dir, taken)
+		m[dir+"/kustomization.yaml"] = "resources: [" + strings.Join(files, ", ") + "]\n" + layer(dir, own)
+		refs, all = append(refs, "../"+dir), append(all, own...)
+	}
+	if often("files beside") {
+		files, own := objects("top", taken)
+		refs, all = append(files, refs...), append(all, own...)
+	}
+	top := "resources: [" + strings.Join(refs, ", ") + "]\n"
+	if often("component") {
+		text := "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+		own := all
+		if often("that adds") {
+			files, added := objects("component", taken)
+			text += "resources: [" + strings.Join(files, ", ") + "]\n"
+			own = append(all[:len(all):len(all)], added...)
+		}
+		m["component/kustomization.yaml"] = text + layer("component", own)
+		top += "components: [../component]\n"
+	}
+	m["top/kustomization.yaml"] = top + layer("top", all)
+	return m
+}

@@ -1,0 +1,464 @@
+package kust
+
+import (
+	"bytes"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// kustomize's time grows with the square of the number of objects, because it looks
+// through all of them for each name that one of them mentions. So a build of many is
+// done in batches, each with its own objects and those that they can mention. That is
+// exact, because of what a kustomization may hold here:
+//
+//   - Prefixes, namespaces, labels, annotations and images change each object by itself.
+//   - A reference follows an object only if it says one of the names that the object has
+//     on its way through the layers. Those are known: no patch here changes a name.
+//   - A patch without a target goes with its object, which must be the only one.
+//     A patch with a target changes each object by itself.
+//   - Objects come out in the order in which they went in, and none is made or removed.
+//
+// Where a kustomization holds anything else, the build is done as a whole.
+
+// parts is a plan in batches.
+type parts struct {
+	members []*member
+	splits  map[string]*split // by kustomization file
+	root    *split
+	batches []batch
+}
+
+// member is an object of a file.
+type member struct {
+	file  string
+	doc   int
+	node  *yaml.Node
+	kind  string
+	names []string // those that it has, on its way through the layers
+	says  []int    // the members whose names it, or a patch of it, says
+}
+
+// split is a kustomization by the entries of its lists.
+type split struct {
+	file, dir             string
+	doc                   *yaml.Node
+	resources, components []entry
+	patches               []tie
+}
+
+// entry is a file of objects or a directory.
+type entry struct {
+	file  string
+	child *split
+}
+
+// tie says which members a patch is for: those, or any.
+type tie struct {
+	any     bool
+	members []int
+	file    string
+}
+
+// batch is members that are built together: those from to to, and others that they
+// mention.
+type batch struct {
+	from, to int
+	others   []int
+}
+
+// apartFields are those of a kustomization that can be built in batches.
+var apartFields = []string{"apiVersion", "kind", "metadata", "resources", "components", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations", "images"}
+
+// cutter makes parts of a plan.
+type cutter struct {
+	plan     *plan
+	contents map[string][]byte
+	byDir    map[string]*kust
+	seen     map[string]bool // files and directories, each of which may be used once
+	parts    *parts
+	spans    [][2]int // members that one patch is for
+	patched  []patched
+}
+
+// patched are the documents of a patch.
+type patched struct {
+	docs []*yaml.Node
+	tie  tie
+}
+
+// cut returns the parts of a plan with about most members in each batch; nil where it is
+// built as a whole.
+func (p *plan) cut(most int) *parts {
+	c := &cutter{plan: p, contents: p.view.contents(p.files), byDir: map[string]*kust{}, seen: map[string]bool{}, parts: &parts{splits: map[string]*split{}}}
+	docs := 0
+	for _, k := range p.kusts {
+		c.byDir[k.dir] = k
+		for _, f := range k.objects {
+			docs += len(f.docs)
+		}
+	}
+	if docs <= 2*most {
+		return nil
+	}
+	root := c.byDir[p.root]
+	if root == nil {
+		return nil
+	}
+	var ok bool
+	if c.parts.root, _, ok = c.directory(root, nil); !ok || !c.mentions(most) {
+		return nil
+	}
+	return c.parts
+}
+
+// directory returns a kustomization, and own with the members that it adds.
+func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
+	s := c.read(k)
+	if s == nil || c.seen[k.dir] {
+		return nil, nil, false
+	}
+	c.seen[k.dir] = true
+	for _, list := range []struct {
+		name string
+		to   *[]entry
+	}{{"resources", &s.resources}, {"components", &s.components}} {
+		_, refs := field(s.doc, list.name)
+		if refs == nil || isNull(refs) {
+			continue
+		}
+		for _, ref := range refs.Content {
+			at, e, err := c.plan.view.resolve(path.Join(k.dir, ref.Value))
+			var made entry
+			ok := true
+			switch {
+			case err != nil || ref.Kind != yaml.ScalarNode:
+				return nil, nil, false
+			case e.Mode.IsFile():
+				made.file = at
+				own, ok = c.objects(at, own)
+			case c.byDir[at] == nil:
+				return nil, nil, false
+			case list.name == "components":
+				made.child, own, ok = c.directory(c.byDir[at], own)
+			default:
+				var below []int
+				made.child, below, ok = c.directory(c.byDir[at], nil)
+				own = append(own, below...)
+			}
+			if !ok {
+				return nil, nil, false
+			}
+			*list.to = append(*list.to, made)
+		}
+	}
+	if len(s.resources) == 0 && !s.doesMore() || !c.patches(s, own) { // kustomize refuses what is empty
+		return nil, nil, false
+	}
+	return s, own, c.rename(s, own)
+}
+
+// read is a kustomization as kustomize sees it; nil if it holds what cannot be built in
+// batches.
+func (c *cutter) read(k *kust) *split {
+	doc := parseSplit(c.plan.seen(k.file, c.contents, nil))
+	if doc == nil {
+		return nil
+	}
+	for i := 0; i+1 < len(doc.Content); i += 2 {
+		if !slices.Contains(apartFields, doc.Content[i].Value) {
+			return nil
+		}
+	}
+	s := &split{file: k.file, dir: k.dir, doc: doc}
+	c.parts.splits[k.file] = s
+	return s
+}
+
+// seen is the content of a file in a run of the plan.
+func (p *plan) seen(file string, contents, fed map[string][]byte) []byte {
+	if content, ok := fed[file]; ok {
+		return content
+	}
+	if content, ok := p.fed[file]; ok {
+		return content
+	}
+	return contents[file]
+}
+
+// parseSplit parses a kustomization, which must not hold aliases: its lists are cut.
+func parseSplit(content []byte) *yaml.Node {
+	var doc yaml.Node
+	if yaml.Unmarshal(content, &doc) != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode || aliased(doc.Content[0]) {
+		return nil
+	}
+	for i := 0; i+1 < len(doc.Content[0].Content); i += 2 {
+		switch v := doc.Content[0].Content[i+1]; doc.Content[0].Content[i].Value {
+		case "resources", "components", "patches":
+			if v.Kind != yaml.SequenceNode && !isNull(v) {
+				return nil
+			}
+		}
+	}
+	return doc.Content[0]
+}
+
+func aliased(n *yaml.Node) bool {
+	return n.Anchor != "" || n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, aliased)
+}
+
+// objects adds the members of a file.
+func (c *cutter) objects(file string, own []int) ([]int, bool) {
+	f := c.plan.files[file]
+	if f == nil || c.seen[file] {
+		return nil, false
+	}
+	c.seen[file] = true
+	if chunks := documents(c.contents[file]); len(chunks) != len(f.docs) {
+		return nil, false
+	}
+	for i, doc := range f.docs {
+		l := &member{file: file, doc: i, node: doc, kind: text(doc, "kind"), names: []string{text(doc, "metadata", "name")}}
+		if l.names[0] == "" || strings.HasSuffix(l.kind, "List") {
+			return nil, false
+		}
+		own = append(own, len(c.parts.members))
+		c.parts.members = append(c.parts.members, l)
+	}
+	return own, true
+}
+
+// documents are the documents of a file that hold something, as text; nil where lines
+// alone do not tell.
+func documents(content []byte) [][]byte {
+	var out [][]byte
+	var now []byte
+	holds := false
+	end := func() {
+		if holds {
+			out = append(out, now)
+		}
+		now, holds = nil, false
+	}
+	for line := range bytes.Lines(content) {
+		rest := line
+		switch {
+		case bytes.HasPrefix(line, []byte("...")), bytes.HasPrefix(line, []byte("%")):
+			return nil
+		case bytes.HasPrefix(line, []byte("---")):
+			end()
+			rest = line[3:]
+		}
+		rest = bytes.TrimSpace(rest)
+		holds = holds || len(rest) > 0 && rest[0] != '#'
+		now = append(now, line...)
+	}
+	end()
+	return out
+}
+
+// rename adds the names that a kustomization gives to its objects.
+func (c *cutter) rename(s *split, own []int) bool {
+	prefix, suffix, namespace := text(s.doc, "namePrefix"), text(s.doc, "nameSuffix"), text(s.doc, "namespace")
+	for _, i := range own {
+		l := c.parts.members[i]
+		if namespace != "" && l.kind == "Namespace" {
+			l.names = append(l.names, namespace)
+		}
+		for _, name := range slices.Clone(l.names) {
+			l.names = append(l.names, prefix+name, name+suffix, prefix+name+suffix)
+		}
+		slices.Sort(l.names)
+		if l.names = slices.Compact(l.names); len(l.names) > maxNames {
+			return false
+		}
+	}
+	return true
+}
+
+// maxNames is how many names an object may have on its way: that of three layers that
+// have a prefix and a suffix each.
+const maxNames = 64
+
+// patches ties the patches of a kustomization to the members that they are for.
+func (c *cutter) patches(s *split, own []int) bool {
+	_, list := field(s.doc, "patches")
+	if list == nil || len(list.Content) == 0 {
+		return true
+	}
+	byName := map[string][]int{}
+	for _, i := range own {
+		for _, name := range c.parts.members[i].names {
+			byName[name] = append(byName[name], i)
+		}
+	}
+	for _, e := range list.Content {
+		t, docs, ok := c.patch(s, e)
+		if !ok {
+			return false
+		}
+		_, target := field(e, "target")
+		switch name := text(target, "name"); {
+		case target == nil:
+			for _, doc := range docs {
+				found := of(c.parts.members, byName[text(doc, "metadata", "name")], text(doc, "kind"))
+				if len(found) != 1 {
+					return false
+				}
+				t.members = append(t.members, found[0])
+			}
+			if len(t.members) == 0 {
+				return false
+			}
+			c.spans = append(c.spans, [2]int{slices.Min(t.members), slices.Max(t.members)})
+		case literal.MatchString(name):
+			t.members = byName[name]
+			if kind := text(target, "kind"); literal.MatchString(kind) {
+				t.members = of(c.parts.members, t.members, kind)
+			}
+			t.any = len(t.members) == 0 // it is read all the same
+		default:
+			t.any = true
+		}
+		s.patches = append(s.patches, t)
+		c.patched = append(c.patched, patched{docs, t})
+	}
+	return true
+}
+
+// literal is a regular expression that matches itself alone.
+var literal = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+
+// of are those members that have a kind.
+func of(members []*member, among []int, kind string) (out []int) {
+	for _, i := range among {
+		if members[i].kind == kind {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// patch reads an entry of patches, which must neither rename nor remove objects.
+func (c *cutter) patch(s *split, e *yaml.Node) (t tie, docs []*yaml.Node, ok bool) {
+	if e.Kind != yaml.MappingNode {
+		return t, nil, false
+	}
+	for i := 0; i+1 < len(e.Content); i += 2 {
+		if !slices.Contains([]string{"path", "patch", "target"}, e.Content[i].Value) {
+			return t, nil, false
+		}
+	}
+	var content []byte
+	if ref := text(e, "path"); ref != "" {
+		at, _, err := c.plan.view.resolve(path.Join(s.dir, ref))
+		if err != nil {
+			return t, nil, false
+		}
+		t.file, content = at, c.contents[at]
+	} else {
+		content = []byte(text(e, "patch"))
+	}
+	if bytes.Contains(content, []byte("$patch")) {
+		return t, nil, false
+	}
+	for dec := yaml.NewDecoder(bytes.NewReader(content)); ; {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); err == io.EOF {
+			return t, docs, true
+		} else if err != nil || len(doc.Content) != 1 {
+			return t, nil, false
+		}
+		if isNull(doc.Content[0]) {
+			continue
+		}
+		if doc.Content[0].Kind == yaml.SequenceNode && slices.ContainsFunc(doc.Content[0].Content, renames) {
+			return t, nil, false
+		}
+		docs = append(docs, doc.Content[0])
+	}
+}
+
+// renames reports whether an operation may change what an object is called.
+func renames(op *yaml.Node) bool {
+	for _, name := range []string{"path", "from"} {
+		at := text(op, name)
+		if name == "path" && strings.Count(at, "/") < 2 && !strings.HasPrefix(at, "/spec") && !strings.HasPrefix(at, "/data") {
+			return true
+		}
+		if strings.HasPrefix(at, "/metadata/name") || strings.Contains(at, "~") && !strings.HasPrefix(at, "/spec/") && !strings.HasPrefix(at, "/metadata/annotations/") && !strings.HasPrefix(at, "/metadata/labels/") {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions finds which members say the names of others, and makes the batches.
+func (c *cutter) mentions(most int) bool {
+	members := c.parts.members
+	byName := map[string][]int{}
+	for i, l := range members {
+		for _, name := range l.names {
+			byName[name] = append(byName[name], i)
+		}
+	}
+	var common []int
+	said := func(n *yaml.Node, to *[]int) { eachValue(n, func(v string) { *to = append(*to, byName[v]...) }) }
+	for _, l := range members {
+		said(l.node, &l.says)
+	}
+	for _, p := range c.patched {
+		for _, doc := range p.docs {
+			if p.tie.any {
+				said(doc, &common)
+			}
+			for _, i := range p.tie.members {
+				said(doc, &members[i].says)
+			}
+		}
+	}
+	tied := make([]bool, len(members)+1) // to the member before
+	for _, s := range c.spans {
+		for i := s[0] + 1; i <= s[1]; i++ {
+			tied[i] = true
+		}
+	}
+	for from := 0; from < len(members); {
+		to := min(from+most, len(members))
+		for tied[to] {
+			to++
+		}
+		b := batch{from: from, to: to, others: slices.Clone(common)}
+		for _, l := range members[from:to] {
+			b.others = append(b.others, l.says...)
+		}
+		slices.Sort(b.others)
+		b.others = slices.DeleteFunc(slices.Compact(b.others), func(i int) bool { return from <= i && i < to })
+		if to-from+len(b.others) > 4*most {
+			return false // not worth it
+		}
+		c.parts.batches = append(c.parts.batches, b)
+		from = to
+	}
+	for _, l := range members {
+		l.node, l.says = nil, nil
+	}
+	return len(c.parts.batches) > 1
+}
+
+// eachValue calls f for the scalars of a node that are not keys.
+func eachValue(n *yaml.Node, f func(string)) {
+	n = deref(n)
+	if n.Kind == yaml.ScalarNode {
+		f(n.Value)
+	}
+	for i, child := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			eachValue(child, f)
+		}
+	}
+}
