@@ -35,7 +35,8 @@ func (p *plan) build(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, 
 	if parts := p.apart.parts; parts != nil {
 		nodes, err := p.inBatches(ctx, parts, fed)
 		var fault worker.Fault
-		if err == nil || ctx.Err() != nil || errors.Is(err, worker.ErrNodes) || errors.As(err, &fault) && len(parts.members) > trusted {
+		var ended *worker.Ended
+		if err == nil || errors.As(err, &ended) && ended.Cause == worker.Killed || ctx.Err() != nil || errors.Is(err, worker.ErrNodes) || errors.As(err, &fault) && len(parts.members) > trusted {
 			return nodes, err
 		}
 	}

@@ -39,6 +39,9 @@ func TestBatchesProperty(t *testing.T) {
 				sure++
 			}
 		}
+		if whole.Objects == nil && len(whole.Diags) == 1 && len(parts.Diags) == 1 && parts.Diags[0].Code == whole.Diags[0].Code {
+			return // of several faults kustomize names one by chance
+		}
 		if got, want := printDiags(parts.Diags), printDiags(whole.Diags); got != want {
 			t.Fatalf("findings:\n%s\nwant:\n%s\n%v", got, want, m)
 		}

@@ -223,7 +223,7 @@ func (c *cutter) objects(file string, own []int) ([]int, bool) {
 	}
 	for i, doc := range f.docs {
 		l := &member{file: file, doc: i, node: doc, kind: text(doc, "kind"), names: []string{text(doc, "metadata", "name")}}
-		if l.names[0] == "" || strings.HasSuffix(l.kind, "List") {
+		if l.names[0] == "" || len(l.names[0]) > maxName || strings.HasSuffix(l.kind, "List") {
 			return nil, false
 		}
 		own = append(own, len(c.parts.members))
@@ -264,6 +264,9 @@ func documents(content []byte) [][]byte {
 // rename adds the names that a kustomization gives to its objects.
 func (c *cutter) rename(s *split, own []int) bool {
 	prefix, suffix, namespace := text(s.doc, "namePrefix"), text(s.doc, "nameSuffix"), text(s.doc, "namespace")
+	if len(prefix) > maxName || len(suffix) > maxName || len(namespace) > maxName {
+		return false
+	}
 	for _, i := range own {
 		l := c.parts.members[i]
 		if namespace != "" && l.kind == "Namespace" {
@@ -279,6 +282,9 @@ func (c *cutter) rename(s *split, own []int) bool {
 	}
 	return true
 }
+
+// maxName is how long a name of Kubernetes may be, in bytes.
+const maxName = 253
 
 // maxNames is how many names an object may have on its way: that of three layers that
 // have a prefix and a suffix each.

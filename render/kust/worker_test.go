@@ -35,7 +35,7 @@ func TestAKilledBuildIsTriedAgain(t *testing.T) {
 			}
 		}
 	}()
-	r, err := kust.Build(t.Context(), overlayOf("namePrefix: x-\nnameSuffix: -y\n", configMaps(4000)), ".", kust.Options{})
+	r, err := kust.Build(t.Context(), overlayOf("namePrefix: x-\nnameSuffix: -y\nsortOptions: {order: fifo}\n", configMaps(4000)), ".", kust.Options{})
 	close(done)
 	if err != nil {
 		t.Fatal(err)
