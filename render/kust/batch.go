@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -63,7 +64,7 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 		}
 	}
 	var out []*yaml.Node
-	ids := map[[4]string]bool{}
+	ids := map[intent.ObjectRef]bool{}
 	left := whole.Nodes
 	for _, b := range parts.batches {
 		j, err := r.job(b)
@@ -81,13 +82,13 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 		}
 		for i, n := range nodes {
 			l := parts.members[in[i]]
-			id := [4]string{text(n, "apiVersion"), text(n, "kind"), text(n, "metadata", "namespace"), text(n, "metadata", "name")}
-			if id[1] != l.kind || len(fed) == 0 && !slices.Contains(l.names, id[3]) {
+			if text(n, "kind") != l.kind || len(fed) == 0 && !slices.Contains(l.names, text(n, "metadata", "name")) {
 				return nil, errWhole
 			}
 			if in[i] < b.from || in[i] >= b.to {
 				continue
 			}
+			id := refOf(n)
 			if ids[id] {
 				return nil, errWhole // kustomize says more of it
 			}

@@ -66,6 +66,42 @@ func TestBatchesProperty(t *testing.T) {
 	t.Logf("%d were cut, %d of them built in batches, %d failed", apart, sure, failed)
 }
 
+// Two objects of different batches that get the same name are a fault there too.
+func TestBatchesKnowTheSameObject(t *testing.T) {
+	object := func(version, kind, name, namespace string) string {
+		return fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: '%s'}\n", version, kind, name, namespace)
+	}
+	for name, two := range map[string][2]string{ // both become p-s
+		"equal":                     {object("v1", "ConfigMap", "s", "x"), object("v1", "ConfigMap", "p", "x")},
+		"the default namespace":     {object("v1", "ConfigMap", "s", ""), object("v1", "ConfigMap", "p", "default")},
+		"no namespace at all":       {object("v1", "PersistentVolume", "s", "x"), object("v1", "PersistentVolume", "p", "y")},
+		"another namespace":         {object("v1", "ConfigMap", "s", "x"), object("v1", "ConfigMap", "p", "y")},
+		"another group of the kind": {object("a.b/v1", "Cluster", "s", "x"), object("c.d/v1", "Cluster", "p", "x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := two[0]
+			for i := range 12 {
+				text += object("v1", "Secret", fmt.Sprintf("s%d", i), "x")
+			}
+			m := tree.Map{
+				"kustomization.yaml": "resources: [one, two]\n", "one/a.yaml": text, "two/b.yaml": two[1],
+				"one/kustomization.yaml": "namePrefix: p-\nresources: [a.yaml]\n", "two/kustomization.yaml": "nameSuffix: -s\nresources: [b.yaml]\n",
+			}
+			var found [2]string
+			for i, batch := range []int{2, alone} {
+				r, err := kust.Build(t.Context(), m, ".", kust.Options{Limits: kust.Limits{Batch: batch}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				found[i] = fmt.Sprint(len(r.Objects), printDiags(r.Diags))
+			}
+			if found[0] != found[1] {
+				t.Errorf("in batches:\n%s\nas a whole:\n%s", found[0], found[1])
+			}
+		})
+	}
+}
+
 func written(t *rapid.T, r *kust.Result) string {
 	var b strings.Builder
 	for _, o := range r.Objects {
