@@ -2,6 +2,7 @@ package kust
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"path"
 	"regexp"
@@ -134,7 +135,7 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 		for _, ref := range refs.Content {
 			at, e, err := c.plan.view.resolve(path.Join(k.dir, ref.Value))
 			var made entry
-			ok := true
+			var ok bool
 			switch {
 			case err != nil || ref.Kind != yaml.ScalarNode:
 				return nil, nil, false
@@ -374,7 +375,7 @@ func (c *cutter) patch(s *split, e *yaml.Node) (t tie, docs []*yaml.Node, ok boo
 	}
 	for dec := yaml.NewDecoder(bytes.NewReader(content)); ; {
 		var doc yaml.Node
-		if err := dec.Decode(&doc); err == io.EOF {
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 			return t, docs, true
 		} else if err != nil || len(doc.Content) != 1 {
 			return t, nil, false
