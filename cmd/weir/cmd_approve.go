@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/wording"
@@ -19,7 +21,7 @@ held as "approval", in a target with apply: as-reviewed, and as "prune-limit", i
 deletes more than the target's limit. It holds for this plan alone and for what must
 follow for the same pools, such as deleting the template after its group: if AWS or Git
 moves on, the plan has another digest and is held again. An unused approval ends after
-seven days.`
+seven days; weir unapprove takes it back.`
 
 func approveCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
@@ -44,7 +46,79 @@ func approveCommand(s surroundings) *cobra.Command {
 			} else {
 				fmt.Fprintln(s.stderr, "no plan that weir knows now has this digest")
 			}
+			if len(out.Behind) > 0 {
+				fmt.Fprintf(s.stderr, "note: a newer commit is known of %s: if its plan differs, it waits for an approval of its own\n", wording.Clean(strings.Join(out.Behind, ", ")))
+			}
 		})
 	}
 	return c
+}
+
+const unapproveHelp = `Take an approval back.
+
+DIGEST is the one that was approved, by weir approve, on the page or in a pull request.
+What has not begun of it does not run. Of a plan that has begun nothing more begins: its
+steps are held as "approval" again. What AWS does already goes on there, such as an
+instance refresh; weir suspend and weir rollout abort are for that.`
+
+func unapproveCommand(s surroundings) *cobra.Command {
+	var flags commandFlags
+	c := &cobra.Command{
+		Use:     "unapprove DIGEST [flags]",
+		Short:   "take the approval of a plan back",
+		Long:    unapproveHelp + "\n" + exitHelp("unapprove"),
+		Example: "  weir unapprove 7d1f0c2b9a7e4f6e8a5b3c1d0e9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f",
+		Args:    cobra.ExactArgs(1),
+	}
+	flags.add(c, s)
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return inForce(c.Context(), s, flags), cobra.ShellCompDirectiveNoFileComp
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		out, err := flags.send(c.Context(), s, commands.UnapprovePath, gates.Request{Digest: args[0]}, gates.Unapprove)
+		if err != nil {
+			return err
+		}
+		return flags.printAnswer(s, out, func() {
+			for _, a := range out.Withdrawn {
+				fmt.Fprintf(s.stdout, "the approval by %s of the plan %.12s%s is taken back; nothing of it has begun\n", wording.Clean(a.By), a.Digest, ofTarget(a.For))
+			}
+			for _, g := range out.Begun {
+				fmt.Fprintf(s.stdout, "the approval by %s of the plan %.12s%s is taken back; nothing more of it begins\n", wording.Clean(g.By), g.Digest, ofTarget(g.Target))
+			}
+		})
+	}
+	return c
+}
+
+// inForce offers the approvals that can be taken back.
+func inForce(ctx context.Context, s surroundings, flags commandFlags) (out []cobra.Completion) {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	var c *config.Config
+	if flags.config != "" {
+		c, _, _ = config.Load(flags.config, s.env()) // a faulty one offers nothing
+	}
+	d, err := s.daemonOf(flags.serverFlags, c)
+	if err != nil {
+		return nil
+	}
+	var r gates.Records
+	if err := d.Ask(ctx, commands.RecordsPath, &r); err != nil {
+		return nil
+	}
+	for _, a := range r.InForce() {
+		out = append(out, cobra.CompletionWithDesc(a.Digest, "approved by "+wording.Clean(a.By)+ofTarget(a.For)))
+	}
+	return out
+}
+
+func ofTarget(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of " + wording.Clean(name)
 }

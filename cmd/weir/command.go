@@ -109,8 +109,11 @@ func (o offline) Targets() (out []string) {
 // Pools are not known without a daemon.
 func (o offline) Pools(string) []string { return nil }
 
-// Approved knows no plans.
-func (offline) Approved(gates.Approval) []string { return nil }
+// Planned knows no plans.
+func (offline) Planned(string) ([]gates.Grant, []string, error) { return nil, nil, nil }
+
+// Pass makes none.
+func (offline) Pass([]string) {}
 
 // Reconcile has no daemon to wake.
 func (offline) Reconcile([]string, bool) ([]string, error) { return nil, nil }

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/clock"
-	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
@@ -60,7 +59,11 @@ func (s Suspension) Text() string {
 type Approval struct {
 	Digest string `json:"digest"`
 	// Of is what was approved, where that was several plans together.
-	Of    string    `json:"of,omitempty"`
+	Of string `json:"of,omitempty"`
+	// For is the target whose plan it was as it was approved, where that was known.
+	For string `json:"for,omitempty"`
+	// From is the pull request whose comment gave it, as SOURCE#NUMBER.
+	From  string    `json:"from,omitempty"`
 	By    string    `json:"by"`
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
@@ -73,6 +76,9 @@ type Override struct {
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
 }
+
+// ErrWithdrawn says that an approval is on record no more.
+var ErrWithdrawn = errors.New("the approval was taken back")
 
 // Grant is an approval that is used. One on record has begun: it was written right
 // before the first step of the plan that was approved, and lets its later steps run
@@ -230,101 +236,11 @@ func (b *Book) Resume(target, pool string, all bool) (ended []Suspension, err er
 	return ended, err
 }
 
-// Approve lets plans with the digest run. Where what was approved before by it has begun and
-// is not done, that is the approval: one more would let the same plan run again, once it comes
-// back.
-func (b *Book) Approve(digest, by string) (a Approval, err error) {
-	now := b.now()
-	err = b.db.Update(func(tx *state.Tx) error {
-		a = Approval{Digest: digest, By: by, Since: now.Earliest, Until: now.Earliest.Add(approvalFor)}
-		used := false
-		use := func(had Approval) {
-			if allows(now, had.Since, had.Until) {
-				a, used = had, true
-			}
-		}
-		if err := errors.Join(
-			b.tidy(tx),
-			grants.ForEach(tx, "", func(_ string, g Grant) error {
-				if g.Digest == digest || g.Of == digest {
-					use(g.Approval)
-				}
-				return nil
-			}),
-			approvals.ForEach(tx, "", func(_ string, had Approval) error {
-				if had.Of == digest {
-					use(had)
-				}
-				return nil
-			}),
-		); err != nil || used {
-			return err
-		}
-		return approvals.Put(tx, digest, a)
-	})
-	return a, err
-}
-
 // Override opens the windows of a target.
 func (b *Book) Override(target, by string) (Override, error) {
 	o := Override{Target: target, By: by, Since: b.now().Earliest}
 	o.Until = o.Since.Add(overrideFor)
 	return o, b.db.Update(func(tx *state.Tx) error { return overrides.Put(tx, target, o) })
-}
-
-// Split replaces one approval for several plans together by approvals of single plans:
-// their targets begin one by one, and the plans of those that have begun no longer
-// match the digest that was approved.
-func (b *Book) Split(a Approval, ready []Grant) error {
-	return b.db.Update(func(tx *state.Tx) error {
-		if err := approvals.Delete(tx, a.Digest); err != nil {
-			return err
-		}
-		for _, g := range ready {
-			if err := approvals.Put(tx, g.Digest, g.Approval); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// Begin turns the approval of a plan, whose first step is about to run, into a grant.
-// It fails where somebody suspended the target meanwhile: of both, the suspension wins,
-// whichever member stored it.
-func (b *Book) Begin(g Grant) error {
-	now := b.now()
-	return b.db.Update(func(tx *state.Tx) error {
-		var held *Suspension
-		if err := suspensions.ForEach(tx, "", func(_ string, s Suspension) error {
-			if (s.Target == "" || s.Target == g.Target && s.Pool == "") && b.suspends(s, now) {
-				held = &s
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		if held != nil {
-			return errors.New(held.Text())
-		}
-		return errors.Join(grants.Put(tx, g.Target, g), approvals.Delete(tx, g.Digest))
-	})
-}
-
-// Supersede ends grants whose targets want something else by now. Who approves the same plan
-// once it comes back approves it anew.
-func (b *Book) Supersede(ended []Grant) error {
-	return b.db.Update(func(tx *state.Tx) error {
-		var errs []error
-		for _, old := range ended {
-			g, is, err := grants.Get(tx, old.Target)
-			if is && g.Digest == old.Digest && g.Rendered == old.Rendered && g.Seq == old.Seq {
-				err = grants.Delete(tx, old.Target)
-			}
-			errs = append(errs, err)
-		}
-		return errors.Join(errs...)
-	})
 }
 
 // Done ends what holds until a target has converged.
@@ -351,16 +267,6 @@ func (b *Book) tidy(tx *state.Tx) error {
 
 func expire[T any](tx *state.Tx, b state.Bucket[T], until func(T) time.Time, now time.Time) error {
 	return b.Remove(tx, func(v T, err error) bool { return err == nil && !now.Before(until(v)) })
-}
-
-// grantOf is the grant that an approval gives a target, by the approved plan. The pass
-// in which it begins says what the target wants then.
-func grantOf(a Approval, r *plan.Report) Grant {
-	p := plan.GrantOf(r.Plan)
-	if a.Digest != p.Digest {
-		a.Of, a.Digest = a.Digest, p.Digest
-	}
-	return Grant{Approval: a, Target: r.Target, Owners: names(p.Owners), Deletes: names(p.Deletes)}
 }
 
 func names(set map[string]bool) []string {

@@ -19,6 +19,9 @@ func TestClocksThatAreSet(t *testing.T) {
 		func() error { _, err := b.Approve("d", "ann"); return err },
 		func() error { _, err := b.Override("prod", "ann"); return err },
 		func() error {
+			if _, err := b.Approve("g", "ann"); err != nil {
+				return err
+			}
 			return b.Begin(Grant{Approval: Approval{Digest: "g", Since: made, Until: made.Add(approvalFor)}, Target: "prod"})
 		},
 		func() error { _, err := Suspend(b, d, Request{Target: "prod", Reason: "x", For: "2h"}); return err },

@@ -41,8 +41,14 @@ type Answer struct {
 	// Stays are the suspensions that still hold what was resumed.
 	Stays    []Suspension `json:"stays,omitempty"`
 	Approval *Approval    `json:"approval,omitempty"`
-	// Plans are the targets whose plan matches the approved digest now.
-	Plans []string `json:"plans,omitempty"`
+	// Plans are the targets whose plan matches the approved digest now, Behind those of them
+	// of which a newer commit is known than that of the plan.
+	Plans  []string `json:"plans,omitempty"`
+	Behind []string `json:"behind,omitempty"`
+	// Withdrawn are the approvals that were taken back before anything began, Begun those of
+	// which nothing more begins.
+	Withdrawn []Approval `json:"withdrawn,omitempty"`
+	Begun     []Grant    `json:"begun,omitempty"`
 	// Reconciled are the targets of which a pass was asked for.
 	Reconciled []string   `json:"reconciled,omitempty"`
 	Overrides  []Override `json:"overrides,omitempty"`
@@ -96,8 +102,11 @@ type Daemon interface {
 	Targets() []string
 	// Pools are those of a target, as NAMESPACE/NAME, none where they are not known.
 	Pools(target string) []string
-	// Approved names the targets whose plan matches the digest now.
-	Approved(a Approval) []string
+	// Planned are the plans that a digest stands for now, and the targets among them of which a
+	// newer commit is known. Approvals that are over by that commit end first.
+	Planned(digest string) (plans []Grant, behind []string, err error)
+	// Pass starts a pass now. Passes under way over targets end before their next step.
+	Pass(interrupt []string)
 	// Reconcile starts a pass now, which tries again the parked steps of the targets
 	// where retry is set; no targets stand for all. It returns them.
 	Reconcile(targets []string, retry bool) ([]string, error)
@@ -166,16 +175,74 @@ func resumeAfterLoss(b *Book, d Daemon, r Request) (out Answer, err error) {
 }
 
 // Approve does what weir approve asks for.
-func Approve(b *Book, d Daemon, r Request) (Answer, error) {
-	digest := strings.ToLower(strings.TrimSpace(r.Digest))
-	if !digestPattern.MatchString(digest) {
-		return Answer{}, fault("copy it from the plan; it has 64 characters", "%q is no digest of a plan", Line(r.Digest, 80))
-	}
-	a, err := b.Approve(digest, Who(r.By))
+func Approve(b *Book, d Daemon, r Request) (out Answer, err error) {
+	digest, err := digestOf(r)
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{Approval: &a, Plans: d.Approved(a)}, nil
+	plans, behind, err := d.Planned(digest)
+	if err != nil {
+		return Answer{}, err
+	}
+	a, err := b.Approve(digest, Who(r.By), plans...)
+	if err != nil {
+		return Answer{}, err
+	}
+	out = Answer{Approval: &a, Behind: behind}
+	for _, g := range plans {
+		out.Plans = append(out.Plans, g.Target)
+	}
+	d.Pass(nil)
+	return out, nil
+}
+
+// Unapprove does what weir unapprove asks for.
+func Unapprove(b *Book, d Daemon, r Request) (out Answer, err error) {
+	digest, err := digestOf(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if out.Withdrawn, out.Begun, err = b.Withdraw(digest, ""); err != nil {
+		return Answer{}, err
+	}
+	if len(out.Withdrawn)+len(out.Begun) == 0 {
+		return Answer{}, fault(inForce(b.Read().InForce()), "no approval of %.12s is in force: it was never given, is done, or has ended", digest)
+	}
+	for _, a := range out.Withdrawn {
+		if a.For != "" {
+			out.Plans = append(out.Plans, a.For)
+		}
+	}
+	for _, g := range out.Begun {
+		out.Plans = append(out.Plans, g.Target)
+	}
+	d.Pass(out.Plans)
+	return out, nil
+}
+
+// inForce names approvals that could be meant instead.
+func inForce(all []Approval) string {
+	const most = 5
+	if len(all) == 0 {
+		return "none is in force at all; weir history shows who approved what"
+	}
+	var named []string
+	for _, a := range all[:min(len(all), most)] {
+		named = append(named, a.Text())
+	}
+	more := ""
+	if len(all) > most {
+		more = fmt.Sprintf(", and %d more", len(all)-most)
+	}
+	return "in force are " + strings.Join(named, ", ") + more
+}
+
+func digestOf(r Request) (string, error) {
+	digest := strings.ToLower(strings.TrimSpace(r.Digest))
+	if !digestPattern.MatchString(digest) {
+		return "", fault("copy it from the plan; it has 64 characters", "%q is no digest of a plan", Line(r.Digest, 80))
+	}
+	return digest, nil
 }
 
 // Reconcile does what weir reconcile asks for.

@@ -80,10 +80,17 @@ func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Record
 	}
 }
 
-// grant says what an approval lets run.
+// grant says what an approval lets run, and which one waits for its plan to come back.
 func grant(d *reconciler.Desired, c Conditions, r Records, pending Pending) {
 	g := &d.Policy.Gates
 	d.Begin = nil
+	var last time.Time
+	for _, a := range r.Approvals {
+		// One of a pull request is for what follows the merge.
+		if a.For == d.Policy.Target && a.From == "" && a.Since.After(last) {
+			g.Overtaken, last = a.Text(), a.Since
+		}
+	}
 	for _, have := range r.Grants {
 		if have.Target == d.Policy.Target && have.Rendered != "" && have.Rendered == c.Rendered {
 			g.Grant = have.lets(false)

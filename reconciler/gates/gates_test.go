@@ -55,7 +55,8 @@ type known []string
 func (k known) Knows(target string) bool                       { return slices.Contains(k, target) }
 func (k known) Targets() []string                              { return k }
 func (known) Pools(string) []string                            { return nil }
-func (known) Approved(Approval) []string                       { return nil }
+func (known) Planned(string) ([]Grant, []string, error)        { return nil, nil, nil }
+func (known) Pass([]string)                                    {}
 func (k known) Reconcile(t []string, _ bool) ([]string, error) { return t, nil }
 
 func TestWhatIsAskedForEndsByItself(t *testing.T) {
@@ -348,7 +349,8 @@ type pooled map[string][]string
 func (p pooled) Knows(target string) bool                     { return p[target] != nil }
 func (p pooled) Targets() []string                            { return slices.Collect(maps.Keys(p)) }
 func (p pooled) Pools(target string) []string                 { return p[target] }
-func (pooled) Approved(Approval) []string                     { return nil }
+func (pooled) Planned(string) ([]Grant, []string, error)      { return nil, nil, nil }
+func (pooled) Pass([]string)                                  {}
 func (pooled) Reconcile(t []string, _ bool) ([]string, error) { return t, nil }
 
 // A pool that a target does not have cannot be suspended; a name without a namespace

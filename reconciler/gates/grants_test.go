@@ -97,7 +97,7 @@ func TestAnApprovalOfSeveralPlansIsSplit(t *testing.T) {
 	if err := gated(t, b, before, "a", "r1", "w").Begin(); err != nil {
 		t.Fatal(err)
 	}
-	a.Digest, a.Of = plans[1].Digest(), a.Digest
+	a.Digest, a.Of, a.For = plans[1].Digest(), a.Digest, "b"
 	if got := read(t, b); len(got.Grants) != 1 || got.Grants[0].Target != "a" || !cmp.Equal(got.Approvals, []Approval{a}) {
 		t.Errorf("a has begun: %+v", got)
 	}

@@ -27,15 +27,18 @@ func shareBooks(t *testing.T, n int) (books []*Book, members []*statetest.Member
 }
 
 // TestASuspensionWins over an approval, whoever stored either, and however little they know
-// of each other: once it is stored, no approved plan begins until somebody resumes.
+// of each other: once it is stored, no approved plan begins until somebody resumes. Nor does one
+// begin whose approval was taken back, or twice by one.
 func TestASuspensionWins(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		books, members := shareBooks(t, 3)
-		suspended, approved, begun := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		suspended := map[string]bool{}
+		approved, begun := false, false
+		digest := strings.Repeat("a", 64)
 		subject := rapid.SampledFrom([]string{"", "prod"})
 		for range rapid.IntRange(5, 25).Draw(rt, "things") {
 			i := rapid.IntRange(0, 2).Draw(rt, "member")
-			switch rapid.SampledFrom([]string{"suspend", "resume", "approve", "begin", "begin", "sync"}).Draw(rt, "do") {
+			switch rapid.SampledFrom([]string{"suspend", "resume", "approve", "approve", "unapprove", "begin", "begin", "done", "sync"}).Draw(rt, "do") {
 			case "suspend":
 				s := subject.Draw(rt, "of")
 				if _, err := books[i].Suspend(Suspension{Target: s, Reason: "r", By: "ann"}, time.Hour); err != nil {
@@ -49,16 +52,29 @@ func TestASuspensionWins(t *testing.T) {
 				}
 				delete(suspended, s)
 			case "approve":
-				if _, err := books[i].Approve(strings.Repeat("a", 64), "bob"); err != nil {
+				if _, err := books[i].Approve(digest, "bob"); err != nil {
 					rt.Fatal(err)
 				}
-				approved["prod"] = true
-			case "begin":
-				err := books[i].Begin(Grant{Approval: Approval{Digest: strings.Repeat("a", 64), Since: time.Now(), Until: time.Now().Add(time.Hour)}, Target: "prod"})
-				if (err == nil) != (len(suspended) == 0) {
-					rt.Fatalf("suspended: %v, begins: %v", suspended, err)
+				approved = approved || !begun
+			case "unapprove":
+				unused, of, err := books[i].Withdraw(digest, "")
+				if err != nil || len(unused) > 0 != approved || len(of) > 0 != begun {
+					rt.Fatalf("approved %t, begun %t: took back %v and %v, %v", approved, begun, unused, of, err)
 				}
-				begun["prod"] = begun["prod"] || err == nil
+				approved, begun = false, false
+			case "begin":
+				err := books[i].Begin(Grant{Approval: Approval{Digest: digest, Since: time.Now(), Until: time.Now().Add(time.Hour)}, Target: "prod"})
+				if (err == nil) != (len(suspended) == 0 && approved) {
+					rt.Fatalf("suspended %v, approved %t, begins: %v", suspended, approved, err)
+				}
+				if err == nil {
+					approved, begun = false, true
+				}
+			case "done":
+				if err := books[i].Done("prod"); err != nil {
+					rt.Fatal(err)
+				}
+				begun = false
 			case "sync":
 				members[i].Sync(t)
 			}
@@ -66,8 +82,8 @@ func TestASuspensionWins(t *testing.T) {
 		for i, b := range books {
 			members[i].Sync(t)
 			r := b.Read()
-			if r.Lost != nil || len(r.Suspensions) != len(suspended) || (len(r.Grants) > 0) != begun["prod"] {
-				rt.Fatalf("suspended %v, begun %v, on record %+v", suspended, begun, r)
+			if r.Lost != nil || len(r.Suspensions) != len(suspended) || (len(r.Grants) > 0) != begun || (len(r.Approvals) > 0) != approved {
+				rt.Fatalf("suspended %v, approved %t, begun %t, on record %+v", suspended, approved, begun, r)
 			}
 			batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Policy: basis.Policy{Target: "prod"}}}}}
 			Gate(batches, nil, r, Before{}, Pending{}, clock.At(time.Now)())

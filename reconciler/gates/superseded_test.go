@@ -1,6 +1,9 @@
 package gates
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -134,5 +137,95 @@ func TestAGrantThatBeganMeanwhileStays(t *testing.T) {
 	}
 	if got := read(t, b).Grants; len(got) != 1 || got[0].Rendered != "w2" {
 		t.Errorf("on record: %+v", got)
+	}
+}
+
+// TestAPlanThatIsBackIsApprovedAnew with the others that it was approved with, though one of these
+// has not begun.
+func TestAPlanThatIsBackIsApprovedAnew(t *testing.T) {
+	b, _ := newBook(t)
+	var before Before
+	one, two := planned("prod", "r1"), planned("stage", "r1")
+	before.Note(one)
+	before.Note(two)
+	digest := plan.CombinedDigest([]*plan.Plan{one.Plan, two.Plan})
+	a, err := b.Approve(digest, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := Approved(a, before)
+	if err := b.Split(a, ready); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Begin(ready[0]); err != nil {
+		t.Fatal(err)
+	}
+	// Who comes second approves nothing more, while it runs and after it.
+	if a, err := b.Approve(digest, "bob"); err != nil || a.By != "ann" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if err := b.Done("prod"); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := b.Approve(digest, "bob"); err != nil || a.By != "ann" || len(read(t, b).Approvals) != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	// Somebody undoes in AWS what ran: both wait again, and are approved again.
+	if a, err := b.Approve(digest, "bob", Approved(Approval{Digest: digest}, before)...); err != nil || a.By != "bob" || a.Digest != digest {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for _, target := range []string{"prod", "stage"} {
+		if d := gated(t, b, before, target, "r1", "w1"); d.Begin == nil || d.Begin() != nil {
+			t.Errorf("%s does not begin", target)
+		}
+	}
+}
+
+// TestWhatIsTakenBackStaysSo though a pass has read it before.
+func TestWhatIsTakenBackStaysSo(t *testing.T) {
+	b, _ := newBook(t)
+	var before Before
+	one, two := planned("prod", "r1"), planned("stage", "r1")
+	before.Note(one)
+	before.Note(two)
+	digest := plan.CombinedDigest([]*plan.Plan{one.Plan, two.Plan})
+	a, err := b.Approve(digest, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := Approved(a, before)
+	if _, err := Unapprove(b, known{}, Request{Digest: strings.ToUpper(digest)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Split(a, ready); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Begin(ready[0]); !errors.Is(err, ErrWithdrawn) {
+		t.Errorf("begins: %v", err)
+	}
+	if r := read(t, b); len(r.Approvals)+len(r.Grants) > 0 {
+		t.Errorf("on record: %+v", r)
+	}
+
+	// Of several together, what has begun goes with what has not.
+	if _, err := b.Approve(digest, "ann", ready...); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Begin(ready[0]); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Unapprove(b, known{}, Request{Digest: digest})
+	if err != nil || len(out.Withdrawn) != 1 || out.Withdrawn[0].For != "stage" || len(out.Begun) != 1 || !slices.Equal(out.Plans, []string{"stage", "prod"}) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	var wrong *Fault
+	if _, err := Unapprove(b, known{}, Request{Digest: digest}); !errors.As(err, &wrong) || wrong.Hint != "none is in force at all; weir history shows who approved what" {
+		t.Errorf("once more: %v", err)
+	}
+	if _, err := b.Approve(one.Plan.Digest(), "ann", Grant{Approval: Approval{Digest: one.Plan.Digest()}, Target: "prod"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unapprove(b, known{}, Request{Digest: digest}); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Hint, "in force are "+one.Plan.Digest()[:12]+" of prod by ann") {
+		t.Errorf("another one: %v, %+v", err, wrong)
 	}
 }

@@ -97,6 +97,9 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 	if limited := slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldPruneLimit || s.Held == step.HeldWaiting }); limited || gates.AsReviewed {
 		if digest := p.Digest(); digest != "" {
 			approve = "weir approve " + digest
+			if gates.Overtaken != "" && !granted {
+				approve += "; the plan has changed since the last approval, " + gates.Overtaken
+			}
 		}
 	}
 	for i := range p.Steps {

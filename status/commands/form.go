@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
-// formPrefix is where the forms of the page go: suspend, resume, approve, reconcile.
+// formPrefix is where the forms of the page go: suspend, resume, approve, unapprove, reconcile.
 const formPrefix = "/actions/"
 
 // form does what a form of the page asks for, and leads back to the page. The caller
@@ -67,6 +67,15 @@ func action(name string, in gates.Request, out gates.Answer) string {
 		text := "approved the plan " + out.Approval.Digest[:12]
 		if len(out.Plans) > 0 {
 			text += " of " + strings.Join(out.Plans, ", ")
+		}
+		if len(out.Behind) > 0 {
+			text += ", though a newer commit is known"
+		}
+		return text
+	case "unapprove":
+		text := "took the approval of " + strings.ToLower(strings.TrimSpace(in.Digest))[:12] + " back"
+		if len(out.Plans) > 0 {
+			text += ", the plan of " + strings.Join(out.Plans, ", ")
 		}
 		return text
 	default:

@@ -22,6 +22,7 @@ const (
 	SuspendPath   = "/api/v1/suspend"
 	ResumePath    = "/api/v1/resume"
 	ApprovePath   = "/api/v1/approve"
+	UnapprovePath = "/api/v1/unapprove"
 	ReconcilePath = "/api/v1/reconcile"
 	RecordsPath   = "/api/v1/control"
 	Header        = "X-Weir-Command"
@@ -63,7 +64,7 @@ type Options struct {
 
 // Action is a command that was done.
 type Action struct {
-	// Command is suspend, resume, approve, reconcile, drain or take.
+	// Command is suspend, resume, approve, unapprove, reconcile, drain or take.
 	Command string
 	By      string
 	Request gates.Request
@@ -111,7 +112,7 @@ func Handler(o Options, next http.Handler) http.Handler {
 
 type command func(*gates.Book, gates.Daemon, gates.Request) (gates.Answer, error)
 
-var commands = map[string]command{SuspendPath: gates.Suspend, ResumePath: gates.Resume, ApprovePath: gates.Approve, ReconcilePath: gates.Reconcile}
+var commands = map[string]command{SuspendPath: gates.Suspend, ResumePath: gates.Resume, ApprovePath: gates.Approve, UnapprovePath: gates.Unapprove, ReconcilePath: gates.Reconcile}
 
 // api answers a program.
 func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do command) {
@@ -180,7 +181,7 @@ func (h handler) heeded(ctx context.Context, name string, in gates.Request, out 
 	if in.Target != "" {
 		targets = append(targets, in.Target)
 	}
-	if name == "approve" && len(targets) == 0 {
+	if (name == "approve" || name == "unapprove") && len(targets) == 0 {
 		return nil, true // of no plan that is known: its owner finds it once there is one
 	}
 	by, all := h.Crew.Heeded(ctx, targets)

@@ -52,7 +52,8 @@ type known []string
 func (k known) Knows(target string) bool                       { return slices.Contains(k, target) }
 func (k known) Targets() []string                              { return k }
 func (known) Pools(string) []string                            { return nil }
-func (known) Approved(gates.Approval) []string                 { return nil }
+func (known) Planned(string) ([]gates.Grant, []string, error)  { return nil, nil, nil }
+func (known) Pass([]string)                                    {}
 func (k known) Reconcile(t []string, _ bool) ([]string, error) { return t, nil }
 
 func TestCommandsComeFromThisMachineOnly(t *testing.T) {

@@ -13,7 +13,9 @@ type Verb string
 const (
 	Plan    Verb = "plan"
 	Approve Verb = "approve"
-	Help    Verb = "help"
+	// Unapprove takes back what was approved.
+	Unapprove Verb = "unapprove"
+	Help      Verb = "help"
 	// Unknown is a command that there is not, or that is not written as it should be.
 	Unknown Verb = "unknown"
 )
@@ -21,8 +23,8 @@ const (
 // Command is what a comment tells weir to do.
 type Command struct {
 	Name Verb
-	// Digest is of the plan that is approved, or its beginning: 8 to 64 hex digits
-	// in lower case. "" approves what was shown last.
+	// Digest is of the plan that is approved, or is no more, or its beginning: 8 to 64 hex
+	// digits in lower case. "" approves what was shown last, and takes back all.
 	Digest string
 	// Text is what was written where Name is Unknown, at most 60 characters of it,
 	// without any that mean something in Markdown.
@@ -37,8 +39,8 @@ const (
 )
 
 // ParseCommand reads the command in a comment. It must be alone on the first line that
-// has text: "weir plan", "weir approve", "weir approve DIGEST" or "weir help", in any
-// case. It passes over quotations, code and HTML comments, so that an answer below a
+// has text: "weir plan", "weir approve", "weir unapprove", each of these with a
+// DIGEST or without, or "weir help", in any case. It passes over quotations, code and HTML comments, so that an answer below a
 // quotation works and the words of others do not. A line of two or three words that
 // begins with "weir" and names no command is Unknown; anything else is no command, and
 // false.
@@ -54,13 +56,13 @@ func ParseCommand(body string) (Command, bool) {
 		return Command{Name: Plan}, true
 	case verb == string(Help) && len(arguments) == 0:
 		return Command{Name: Help}, true
-	case verb == string(Approve) && len(arguments) == 0:
-		return Command{Name: Approve}, true
-	case verb == string(Approve) && isDigest(lower(arguments[0])):
-		return Command{Name: Approve, Digest: lower(arguments[0])}, true
-	default:
-		return Command{Name: Unknown, Text: harmless(strings.Join(words[1:], " "))}, true
+	case verb != string(Approve) && verb != string(Unapprove):
+	case len(arguments) == 0:
+		return Command{Name: Verb(verb)}, true
+	case isDigest(lower(arguments[0])):
+		return Command{Name: Verb(verb), Digest: lower(arguments[0])}, true
 	}
+	return Command{Name: Unknown, Text: harmless(strings.Join(words[1:], " "))}, true
 }
 
 // lower changes ASCII only: no other letter may become one of a command.

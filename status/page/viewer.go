@@ -1,6 +1,8 @@
 package page
 
 import (
+	"slices"
+
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/board"
 )
@@ -22,6 +24,15 @@ type Viewer struct {
 	Said string
 	// Holds are the suspensions that people have asked for.
 	Holds []Suspension
+	// Approvals are those in force.
+	Approvals []Approval
+}
+
+// Approval lets the plan of a target run that has the digest.
+type Approval struct {
+	Target, Digest string
+	// Text says who gave it, and what of it has begun.
+	Text string
 }
 
 // Suspension is a target, or one pool of it, that is kept as it is for a while.
@@ -43,6 +54,7 @@ type actionsView struct {
 	// Back is the page itself.
 	Back      string
 	Suspended []Suspension
+	Approved  []Approval
 	// Digest is that of a plan that waits for an approval, empty where none does.
 	Digest string
 	// Windows says that steps wait for a window.
@@ -82,10 +94,16 @@ func (v *Viewer) suspended(target, pool string) (out []Suspension) {
 	return out
 }
 
+// approved are the approvals of the target's plans.
+func (v *Viewer) approved(target string) []Approval {
+	return slices.DeleteFunc(slices.Clone(v.Approvals), func(a Approval) bool { return a.Target != target })
+}
+
 // Actions is what may be done about the target.
 func (p targetPage) Actions() actionsView {
 	return actionsView{
 		Viewer: p.Viewer, Target: p.Name, Back: targetLink(p.Name), Suspended: p.Viewer.suspended(p.Name, ""), Digest: p.waits.digest, Windows: p.waits.window,
+		Approved: p.Viewer.approved(p.Name),
 	}
 }
 
@@ -97,7 +115,7 @@ func (p poolPage) Actions() actionsView {
 
 // Actions is what may be done about the plan.
 func (p planPage) Actions() actionsView {
-	return actionsView{Viewer: p.Viewer, Target: p.Target, Back: targetLink(p.Target) + "/plan", Digest: p.waits.digest, Windows: p.waits.window, Alone: true}
+	return actionsView{Viewer: p.Viewer, Target: p.Target, Back: targetLink(p.Target) + "/plan", Digest: p.waits.digest, Windows: p.waits.window, Alone: true, Approved: p.Viewer.approved(p.Target)}
 }
 
 // Actions is what may be done about the pull request's plan.

@@ -28,7 +28,7 @@ func waiting(hold step.Hold) *board.Board {
 }
 
 func TestWhatAPageOffers(t *testing.T) {
-	const all = "/actions/reconcile /actions/suspend /actions/resume /actions/approve override"
+	const all = "/actions/reconcile /actions/suspend /actions/resume /actions/approve /actions/unapprove override"
 	ann := Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Holds: []Suspension{{Target: "prod", Text: "suspended by ann"}, {Target: "prod", Pool: "default/other", Text: "x"}, {Target: "dev", Text: "suspended by bob"}}}
 	reader := ann
 	reader.Operate, reader.Form = false, ""
@@ -47,6 +47,8 @@ func TestWhatAPageOffers(t *testing.T) {
 		"an operator's plan":        {waiting(step.HeldApproval), ann, "/targets/prod/plan", "/actions/approve", ""},
 		"a reader's target":         {waiting(step.HeldApproval), reader, "/targets/prod", "", "weir approve "},
 		"a reader sees suspensions": {waiting(step.HeldPaused), reader, "/targets/prod", "", "suspended by ann"},
+		"an approved plan":          {waiting(step.HeldPaused), Viewer{Operate: true, Approvals: []Approval{{"prod", "abc", "is approved by ann"}, {"dev", "def", "x"}}}, "/targets/prod/plan", "/actions/unapprove", "is approved by ann"},
+		"an approved target":        {waiting(step.HeldPaused), Viewer{Approvals: []Approval{{"prod", "abc", "is approved by ann"}}}, "/targets/prod", "", "is approved by ann"},
 		"anybody's target":          {waiting(step.HeldApproval), Viewer{LogIn: true}, "/targets/prod", "", "Log in"},
 		"everything is suspended":   {waiting(step.HeldPaused), Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Holds: []Suspension{{Text: "suspended by ann"}}}, "/targets/prod", "/actions/reconcile /actions/suspend", "weir resume --all"},
 		"the fleet":                 {waiting(step.HeldApproval), ann, "/", "", "ann"},
@@ -83,7 +85,7 @@ func TestNobodyWritesOnAPage(t *testing.T) {
 	for _, evil := range []string{
 		`<script>alert(1)</script>"'><img src=x onerror=alert(2)>`, `"><svg onload=alert(1)>`, `javascript:alert(1)`, `</title><base href=//evil.example>`, "' onmouseover='alert(1)",
 	} {
-		v := Viewer{Name: evil, Operate: true, LogIn: true, LogOut: true, Form: evil, Said: evil, Holds: []Suspension{{Target: "prod", Text: evil}, {Target: "prod", Pool: "default/web", Text: evil}}}
+		v := Viewer{Name: evil, Operate: true, LogIn: true, LogOut: true, Form: evil, Said: evil, Holds: []Suspension{{Target: "prod", Text: evil}, {Target: "prod", Pool: "default/web", Text: evil}}, Approvals: []Approval{{"prod", evil, evil}}}
 		pages := map[string]string{}
 		for _, path := range []string{"/", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web", "/activity"} {
 			pages[path] = asViewer(waiting(step.HeldApproval), v, path).Body.String()

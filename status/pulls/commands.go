@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const (
@@ -36,6 +37,7 @@ const (
 const helpText = "Commands are the first line of a comment:\n\n" +
 	"- `weir plan` plans this pull request anew; on one from a fork, or on a draft, it lets this commit be planned where the configuration allows it\n" +
 	"- `weir approve` lets the plan that is shown run where targets hold until they are approved; `weir approve DIGEST` names the plan or one target's\n" +
+	"- `weir unapprove` takes back what was approved here, or `weir unapprove DIGEST` one plan's; nothing more of it begins\n" +
 	"- `weir help` shows this\n\n" +
 	"Planning and approving need write access to this repository."
 
@@ -154,6 +156,8 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 		return l.obeyPlan(ctx, k, c)
 	case forge.Approve:
 		return l.obeyApprove(ctx, k, c, command.Digest)
+	case forge.Unapprove:
+		return l.obeyUnapprove(ctx, k, c, command.Digest)
 	case forge.Unknown:
 		return l.answer(ctx, k, c, forge.Refused, "weir has no such command.\n\n"+helpText, true)
 	default:
@@ -252,26 +256,68 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 		return refuse("The plan changed at the time of your comment. Read it as it is now, and approve again.")
 	}
 	who := c.Author + " on " + string(l.o.Forge.Kind())
-	for _, d := range chosen {
-		if _, err := l.o.Approver.Approve(d, who); err != nil {
-			return fmt.Errorf("approve: %w", err)
+	plans := map[string]string{}
+	for _, of := range []map[string]string{k.Digests, p.Digests} {
+		for target, d := range of {
+			if slices.Contains(chosen, d) {
+				plans[d] = target
+			}
 		}
+	}
+	if err := l.o.Approver.ApproveFrom(l.from(k), plans, who); err != nil {
+		return fmt.Errorf("approve: %w", err)
 	}
 	l.o.Approved()
 	l.o.Event(events.Event{Kind: "plan-approved", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
 	if len(chosen) == len(all) {
 		k.Approved = c.Author
-		switch {
-		case earlier:
-			l.records.save(k) // and it is shown with the plan
-		case p.Unkept:
-			l.records.save(k)
-			k.asked = true // to be shown
-		default:
-			l.show(k, p)
-		}
+		l.told(k)
 	}
 	return l.answer(ctx, k, c, forge.Done, "", false)
+}
+
+// from names a pull request in approvals.
+func (l *comments) from(k *work) string { return fmt.Sprintf("%s#%d", l.o.Source, k.Number) }
+
+// told keeps who approved the plan, and shows it.
+func (l *comments) told(k *work) {
+	switch p := k.shown; {
+	case p.State != report.PullPlanned:
+		l.records.save(k) // and it is shown with the plan
+	case p.Unkept:
+		l.records.save(k)
+		k.asked = true // to be shown
+	default:
+		l.show(k, p)
+	}
+}
+
+// obeyUnapprove takes back what comments on the pull request approved, of the commits before
+// this one too.
+func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
+	unused, begun, err := l.o.Approver.Withdraw(digest, l.from(k))
+	if err != nil {
+		return fmt.Errorf("take an approval back: %w", err)
+	}
+	if len(unused)+len(begun) == 0 {
+		return l.answer(ctx, k, c, forge.Refused, "Nothing that was approved here is in force: it is done, has ended, or was approved elsewhere.", false)
+	}
+	who := c.Author + " on " + string(l.o.Forge.Kind())
+	l.o.Event(events.Event{Kind: "approval-withdrawn", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its approval was taken back by %s", k.Number, who)})
+	var targets []string
+	for _, g := range begun {
+		targets = append(targets, g.Target)
+	}
+	l.o.Withdrawn(targets)
+	if k.Approved != "" {
+		k.Approved = ""
+		l.told(k)
+	}
+	text := ""
+	if len(targets) > 0 {
+		text = "Nothing more of the plan begins in " + wording.Clean(strings.Join(targets, ", ")) + ". What AWS has begun goes on there: `weir status` names it."
+	}
+	return l.answer(ctx, k, c, forge.Done, text, false)
 }
 
 // digestsOf are the digests of the targets' plans with something to do.

@@ -109,6 +109,57 @@ func TestAnApprovalIsOfWhatWasShown(t *testing.T) {
 	}
 }
 
+// TestUnapproveByComment takes back what was approved here, of earlier commits too, and nothing
+// that was approved elsewhere.
+func TestUnapproveByComment(t *testing.T) {
+	b, _ := started(t, "", ", apply: as-reviewed")
+	b.round()
+	b.publish()
+	elsewhere := strings.Repeat("e", 64)
+	if _, err := b.book.Approve(elsewhere, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	say := func(text string) {
+		t.Helper()
+		b.forge.say(1, "writer", text)
+		b.look()
+	}
+	say("weir unapprove")
+	if len(b.forge.replies) != 1 || !strings.Contains(b.forge.replies[0], "Nothing that was approved here") || len(b.withdrawn) > 0 {
+		t.Errorf("before anything was approved: %q", b.forge.replies)
+	}
+	say("weir approve")
+	if got := b.approved(); len(got) != 2 || b.display.last().Approved != "writer" {
+		t.Fatalf("approved: %v, told %+v", got, b.display.last())
+	}
+	say("weir unapprove " + elsewhere)
+	if got := b.approved(); len(got) != 2 {
+		t.Errorf("what was approved elsewhere: %v", got)
+	}
+	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 9")})
+	b.look()
+	b.publish()
+	say("weir approve")
+	if got := b.approved(); len(got) != 3 {
+		t.Fatalf("approved: %v", got)
+	}
+	b.restart()
+	b.look()
+	b.forge.say(1, "reader", "weir unapprove")
+	b.look()
+	if got := b.approved(); len(got) != 3 {
+		t.Errorf("a reader took back: %v", got)
+	}
+	say("weir unapprove")
+	if got := b.approved(); len(got) != 1 || !strings.HasPrefix(got[0], elsewhere) {
+		t.Errorf("left: %v", got)
+	}
+	b.look()
+	if b.display.last().Approved != "" {
+		t.Errorf("told: %+v", b.display.last())
+	}
+}
+
 // A plan is of the branch that it was shown for, whether or not the list was read
 // since the pull request goes into another one.
 func TestNoApprovalOfARetargetedPullRequest(t *testing.T) {

@@ -169,25 +169,26 @@ func (m *memDisplay) last() report.Pull {
 // bench is a watcher with all that is around it: Git over HTTP, renders and an AWS
 // are real. Its clock stands still.
 type bench struct {
-	t        *testing.T
-	dir      string // the state directory
-	repo     *sourcetest.Repo
-	git      *source.Git
-	aws      *awsemu.Server
-	awsClock *awsemu.ManualClock
-	fleet    *fleet.Fleet
-	accounts *accounts.Set
-	config   *fleet.Config
-	policy   Policy
-	base     *fleet.Base
-	forge    *memForge
-	display  *memDisplay
-	book     *gates.Book
-	db       *state.DB
-	clock    time.Time
-	w        *Watcher
-	events   []events.Event
-	bells    int
+	t         *testing.T
+	dir       string // the state directory
+	repo      *sourcetest.Repo
+	git       *source.Git
+	aws       *awsemu.Server
+	awsClock  *awsemu.ManualClock
+	fleet     *fleet.Fleet
+	accounts  *accounts.Set
+	config    *fleet.Config
+	policy    Policy
+	base      *fleet.Base
+	forge     *memForge
+	display   *memDisplay
+	book      *gates.Book
+	db        *state.DB
+	clock     time.Time
+	w         *Watcher
+	events    []events.Event
+	withdrawn [][]string
+	bells     int
 	// free lets run what waits for an approval.
 	free bool
 	// message is that of merges, proposal that of the commits of pull requests.
@@ -262,7 +263,7 @@ func (b *bench) restart() {
 	b.w, err = New(Options{
 		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Accounts: b.accounts.ForPlans(),
 		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.policy, Display: b.display,
-		Approver: b.book, Approved: func() { b.bells++ }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: NewTurns(),
+		Approver: b.book, Approved: func() { b.bells++ }, Withdrawn: func(targets []string) { b.withdrawn = append(b.withdrawn, targets) }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: NewTurns(),
 		Event: func(e events.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
 	})
 	if err != nil {

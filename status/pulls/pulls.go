@@ -51,9 +51,12 @@ type Display interface {
 	Owes(source string, number int64) bool
 }
 
-// Approver keeps approvals.
+// Approver keeps approvals, and who gave them: a pull request, as SOURCE#NUMBER.
 type Approver interface {
-	Approve(digest, by string) (gates.Approval, error)
+	// ApproveFrom lets plans run: the targets by the digests of their plans.
+	ApproveFrom(from string, plans map[string]string, by string) error
+	// Withdraw takes back what it gave: all, or what a digest or its beginning stands for.
+	Withdraw(digest, from string) (unused []gates.Approval, begun []gates.Grant, err error)
 }
 
 // Metrics counts pull requests and their plans.
@@ -98,7 +101,9 @@ type Options struct {
 	// Approved is called after approvals, and after trailers that take effect, so that
 	// a pass may use them.
 	Approved func()
-	DB       state.Store
+	// Withdrawn is called after approvals of targets' plans were taken back that had begun.
+	Withdrawn func(targets []string)
+	DB        state.Store
 	// Passive says that another weir speaks for the source, so that nothing is asked of the
 	// forge and nothing is written: Rule and Images go by what that one found out, as Reread
 	// has read it. Run is not called.

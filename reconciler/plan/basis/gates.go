@@ -46,6 +46,8 @@ type Gates struct {
 	AsReviewed bool
 	// Grant holds what an approval still allows; nil for none.
 	Grant *Grant
+	// Overtaken names an approval of an earlier plan, which waits for that to come back.
+	Overtaken string
 	// Wave says which target this one waits for: no step runs but those that put drift
 	// back and replace nothing. Earlier are the targets that it comes after where it
 	// waits for none: what has moved without a commit goes through them first.

@@ -108,7 +108,7 @@ var otherKinds = []string{
 	"target-failed", "target-recovered", "target-suspended", "target-resumed",
 	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started", "command-given",
 	"drain-deadline", "machine-drained", "machine-not-drained",
-	"join-tokens-renewed", "plan-approved", "plan-differs", "state-lost",
+	"join-tokens-renewed", "plan-approved", "approval-ended", "approval-withdrawn", "plan-differs", "state-lost",
 	"fleet-rollout-began", "fleet-rollout-wave", "fleet-rollout-ended", "fleet-rollout-stopped",
 	"revert-opened", "revert-refused", "revert-closed",
 	"member-joined", "member-lost", "owner-changed", "owner-replaced", "owner-stuck", "owner-lost",

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -92,8 +93,15 @@ func (s *site) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back 
 // viewer is who reads a page, with what is suspended.
 func (s *site) viewer(r *http.Request) page.Viewer {
 	v := access.Viewer(r)
-	for _, held := range s.app.book.Read().Suspensions {
+	now := s.app.book.Read()
+	for _, held := range now.Suspensions {
 		v.Holds = append(v.Holds, page.Suspension{Target: held.Target, Pool: held.Pool, Text: held.Text()})
+	}
+	for _, a := range now.Approvals {
+		v.Approvals = append(v.Approvals, page.Approval{Target: a.For, Digest: a.Digest, Text: fmt.Sprintf("is approved by %s until %s, and has not begun", a.By, a.Until.UTC().Format("2 Jan 2006 15:04 MST"))})
+	}
+	for _, g := range now.Grants {
+		v.Approvals = append(v.Approvals, page.Approval{Target: g.Target, Digest: g.Digest, Text: "was approved by " + g.By + ", and has begun: it is done once the target has converged"})
 	}
 	return v
 }

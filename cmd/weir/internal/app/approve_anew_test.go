@@ -3,7 +3,6 @@ package app
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -11,11 +10,26 @@ import (
 	"github.com/weir-gitops/weir/status/commands"
 )
 
-// earlier is what is on record of a plan that began at an earlier commit, of which nothing was
-// done: the one of now is the same.
-func earlier(p *plan.Plan) gates.Grant {
-	approval := gates.Approval{Digest: p.Digest(), By: "ann", Until: time.Now().Add(time.Hour)}
-	return gates.Grant{Approval: approval, Target: "prod", Rendered: "what the earlier commit wanted", Owners: []string{"default/prod-web"}}
+// beganEarlier puts on record that a plan began at an earlier commit, of which nothing was done:
+// the one of now is the same.
+func beganEarlier(t *testing.T, a *App, p *plan.Plan) {
+	t.Helper()
+	a.passes.handing.Lock()
+	defer a.passes.handing.Unlock()
+	beganAt(t, a, p, "what the earlier commit wanted")
+}
+
+// beganAt puts it on record for what the target wanted then. The caller holds handing, so that no
+// pass sees the approval before.
+func beganAt(t *testing.T, a *App, p *plan.Plan, wants string) {
+	t.Helper()
+	approval, err := a.book.Approve(p.Digest(), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.book.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // approveAnew fails if the plan does not wait, or does not run once it is approved through a daemon.
@@ -43,9 +57,7 @@ func TestASupersededPlanIsApprovedAnew(t *testing.T) {
 	first := w.repo.Commit("first")
 	a, stop := w.start()
 	defer stop()
-	if err := a.book.Begin(earlier(heldBy(t, a, "prod", first, step.HeldApproval, "weir approve "))); err != nil {
-		t.Fatal(err)
-	}
+	beganEarlier(t, a, heldBy(t, a, "prod", first, step.HeldApproval, "weir approve "))
 	command(t, a, commands.ReconcilePath, gates.Request{})
 	approveAnew(t, a, first)
 }
@@ -57,10 +69,7 @@ func TestASupersededPlanIsApprovedAnewElsewhere(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
 	a := s.member("a")
-	p := heldBy(t, a.App, "prod", first, step.HeldApproval, "weir approve ")
-	if err := a.book.Begin(earlier(p)); err != nil {
-		t.Fatal(err)
-	}
+	beganEarlier(t, a.App, heldBy(t, a.App, "prod", first, step.HeldApproval, "weir approve "))
 	b := s.member("b")
 	defer b.stop()
 	c := s.member("c")

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/events"
 )
 
 // memory is what passes leave for the next one, and for commands. It outlives
@@ -113,7 +115,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	}
 	p.app.accounts.Guard(&b, others)
 	batches := []reconciler.Batch{b}
-	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(records), p.app.clock.Moment())
+	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(l, records), p.app.clock.Moment())
 	b = batches[0]
 	l.permits = map[string][]rollout.Permit{}
 	governors := map[string]*rollout.Governor{}
@@ -169,10 +171,10 @@ func (p *passes) elsewhere(l *loop, target string) bool {
 }
 
 // pending is what approvals that are not used yet let run. The caller holds mu.
-func (p *passes) pending(records gates.Records) gates.Pending {
+func (p *passes) pending(l *loop, records gates.Records) gates.Pending {
 	m := &p.memory
 	m.busy = map[string]bool{}
-	pending := gates.Pending{Ready: map[string]gates.Grant{}, Begin: p.app.book.Begin}
+	pending := gates.Pending{Ready: map[string]gates.Grant{}, Begin: func(g gates.Grant) error { return p.begin(l, g) }}
 	for _, approval := range records.Approvals {
 		ready := gates.Approved(approval, m.before)
 		if together(approval, ready) {
@@ -189,6 +191,17 @@ func (p *passes) pending(records gates.Records) gates.Pending {
 		m.busy[o.Target] = true
 	}
 	return pending
+}
+
+// begin records that a pass begins an approved plan.
+func (p *passes) begin(l *loop, g gates.Grant) error {
+	if err := p.app.book.Begin(g); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.records.Grants = append(slices.Clone(l.records.Grants), g)
+	return nil
 }
 
 // together reports whether an approval is for several plans.
@@ -227,7 +240,7 @@ func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
 		}
 	}
 	if len(ended) > 0 {
-		if err := p.app.book.Supersede(ended); err != nil {
+		if err := p.supersede(ended); err != nil {
 			p.app.log.Error("an approval of an earlier commit cannot be ended: the same plan is not approved anew before it is", "error", err)
 		}
 	}
@@ -238,6 +251,18 @@ func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
 		records = p.app.book.Read()
 	}
 	return records
+}
+
+// supersede ends approvals of which something had begun, for targets that want something else.
+func (p *passes) supersede(ended []gates.Grant) error {
+	if err := p.app.book.Supersede(ended); err != nil {
+		return err
+	}
+	for _, g := range ended {
+		p.app.board.Event(events.Event{Kind: "approval-ended", Target: g.Target, Text: fmt.Sprintf(
+			"the approval by %s of the plan %.12s at %.12s has ended: the target wants something else by now, and what is left waits for an approval of its own", g.By, g.Digest, g.Revision)})
+	}
+	return nil
 }
 
 // reportLoss says on the page and in the metrics that all writes are held, or that they
@@ -287,6 +312,11 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 		}
 	}
 	done := own && m.busy[r.Target] && r.Converged()
+	if done {
+		for _, l := range p.of { // that it ends now stops no pass
+			l.records.Grants = slices.DeleteFunc(slices.Clone(l.records.Grants), func(g gates.Grant) bool { return g.Target == r.Target })
+		}
+	}
 	p.mu.Unlock()
 	p.app.rollouts.wake()
 	if done {
@@ -323,17 +353,40 @@ func (d daemon) Pools(target string) (out []string) {
 	return out
 }
 
-// Approved names the targets whose plan has the digest now, and starts a pass.
-func (d daemon) Approved(approval gates.Approval) []string {
-	d.app.passes.mu.Lock()
-	made := gates.Approved(approval, d.app.passes.memory.before)
-	d.app.passes.mu.Unlock()
-	var out []string
-	for _, g := range made {
-		out = append(out, g.Target)
+// Planned are the plans that a digest stands for now. Who approves one after a newer commit is
+// known, and before its pass, approves nothing of the earlier commit: what had begun of that ends
+// first, and is not taken for the approval.
+func (d daemon) Planned(digest string) (plans []gates.Grant, behind []string, err error) {
+	p := d.app.passes
+	records := d.app.book.Read()
+	p.mu.Lock()
+	m := &p.memory
+	plans = gates.Approved(gates.Approval{Digest: digest}, m.before)
+	var ended []gates.Grant
+	for _, g := range plans {
+		for _, key := range m.scopesOf(g.Target) {
+			targets := m.batches[key].Targets
+			ended = append(ended, gates.Superseded(targets, m.conditions, gates.Records{Grants: slices.DeleteFunc(slices.Clone(records.Grants), func(o gates.Grant) bool { return o.Target != g.Target })})...)
+			if slices.ContainsFunc(targets, func(t reconciler.Desired) bool {
+				return t.Policy.Target == g.Target && t.Commit.Revision != m.before.Reports[g.Target].Revision
+			}) && !slices.Contains(behind, g.Target) {
+				behind = append(behind, g.Target)
+			}
+		}
 	}
+	p.mu.Unlock()
+	if len(ended) > 0 {
+		err = p.supersede(ended)
+	}
+	return plans, behind, err
+}
+
+// Pass starts one, and ends those under way over targets.
+func (d daemon) Pass(interrupt []string) {
+	d.app.passes.end(func(l *loop) bool {
+		return slices.ContainsFunc(interrupt, func(target string) bool { return slices.Contains(l.in, target) })
+	})
 	d.app.passAll()
-	return out
 }
 
 // Reconcile starts a pass now, at whose beginning the sources look at Git: what they

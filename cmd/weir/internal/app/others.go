@@ -41,21 +41,41 @@ func (a peers) heed() {
 	a.rollouts.heed()
 	records := a.book.Read()
 	if !reflect.DeepEqual(a.heeded, records) {
-		a.passes.hold(newSuspensions(a.heeded, records))
+		a.passes.hold(newSuspensions(a.heeded, records), records)
 		a.heeded = records
 		a.passAll()
 	}
 }
 
-// hold ends passes over suspended targets.
-func (p *passes) hold(list []gates.Suspension) {
+// hold ends passes over targets that were suspended, or whose approval was taken back.
+func (p *passes) hold(list []gates.Suspension, now gates.Records) {
+	p.end(func(l *loop) bool {
+		return l.withdrawn(now) != nil || slices.ContainsFunc(list, func(s gates.Suspension) bool { return s.Target == "" || slices.Contains(l.in, s.Target) })
+	})
+}
+
+// end ends passes under way before their next step.
+func (p *passes) end(which func(*loop) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.of {
-		if slices.ContainsFunc(list, func(s gates.Suspension) bool { return s.Target == "" || slices.Contains(l.in, s.Target) }) {
+		if which(l) {
 			l.Interrupt()
 		}
 	}
+}
+
+// withdrawn is an approval under which the pass under way acts, and that is on record no more.
+// The caller holds mu.
+func (l *loop) withdrawn(now gates.Records) *gates.Grant {
+	for _, g := range l.records.Grants {
+		if slices.Contains(l.in, g.Target) && !slices.ContainsFunc(now.Grants, func(o gates.Grant) bool {
+			return o.Target == g.Target && o.Digest == g.Digest && o.Since.Equal(g.Since)
+		}) {
+			return &g
+		}
+	}
+	return nil
 }
 
 // heedAsk does what was asked of all members, if it is this one's to do.

@@ -345,7 +345,7 @@ func (a peers) within(ctx context.Context, key reconciler.ScopeKey, do func(cont
 	return do(ctx)
 }
 
-// may fails if people have suspended targets of the pass since it began.
+// may fails if people have suspended targets of the pass, or taken back an approval that it acts under, since it began.
 func (p *passes) may(key reconciler.ScopeKey) error {
 	now := p.app.book.Read()
 	p.mu.Lock()
@@ -361,6 +361,9 @@ func (p *passes) may(key reconciler.ScopeKey) error {
 		if s.Target == "" || slices.Contains(l.in, s.Target) {
 			return fmt.Errorf("%s is suspended since this pass began: %s", orAll(s.Target), s.Text())
 		}
+	}
+	if g := l.withdrawn(now); g != nil {
+		return fmt.Errorf("the approval by %s of the plan of %s has ended since this pass began", g.By, g.Target)
 	}
 	return p.app.rollouts.withdrawn(l.permits)
 }

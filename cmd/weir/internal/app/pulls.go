@@ -71,7 +71,7 @@ func (g *generation) newWatcher(f config.Forge, r *review, passive bool) (*pulls
 	a, follower := g.app, g.followers[f.Source]
 	return pulls.New(pulls.Options{
 		Source: f.Source, Forge: r.clients[f.Source], Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
-		Policy: f.PullRequests, Display: display{r.comments, a.board, g.tellPull}, Redact: a.o.Secrets.Redact, Approver: a.book, Approved: a.passAll, DB: a.store, Passive: passive,
+		Policy: f.PullRequests, Display: display{r.comments, a.board, g.tellPull}, Redact: a.o.Secrets.Redact, Approver: a.book, Approved: a.passAll, Withdrawn: daemon{a}.Pass, DB: a.store, Passive: passive,
 		PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
 		Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 	})

@@ -298,7 +298,11 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		if !begun {
 			_, err = book.Approve(p.Digest(), "ann")
 		} else {
-			approval := gates.Approval{Digest: strings.Repeat("0", 64), By: "ann", Until: time.Now().Add(time.Hour)}
+			var approval gates.Approval
+			approval, err = book.Approve(strings.Repeat("0", 64), "ann")
+			if err != nil {
+				t.Fatal(err)
+			}
 			err = book.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}})
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
