@@ -197,6 +197,7 @@ func TestEveryErrorSaysWhatToDo(t *testing.T) {
 		"rollout":    {{}, {"x"}, {"list", "x"}, {"list", "--address", "http://127.0.0.1:1"}, {"show"}, {"pause"}, {"abort", "n", "--address", "http://127.0.0.1:1"}},
 		"take":       {{}, {"s", "--address", "http://127.0.0.1:1"}},
 		"members":    {{"x"}, {"--address", "http://127.0.0.1:1"}},
+		"unapprove":  {{}, {"a", "b"}, {"x", "--address", "http://127.0.0.1:1", "--config", "y"}, {"x", "--address", "http://127.0.0.1:1"}},
 		"drain":      {{"x"}, {"--address", "http://127.0.0.1:1"}},
 	}
 	for _, c := range commandTree().Commands() {

@@ -15,7 +15,6 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 	"github.com/weir-gitops/weir/status/report"
-	"github.com/weir-gitops/weir/status/wording"
 )
 
 const (
@@ -315,7 +314,7 @@ func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, 
 	}
 	text := ""
 	if len(targets) > 0 {
-		text = "Nothing more of the plan begins in " + wording.Clean(strings.Join(targets, ", ")) + ". What AWS has begun goes on there: `weir status` names it."
+		text = "Nothing more of the plan begins in " + strings.Join(targets, ", ") + ". What AWS has begun goes on there: `weir status` names it."
 	}
 	return l.answer(ctx, k, c, forge.Done, text, false)
 }

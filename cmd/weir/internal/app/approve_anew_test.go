@@ -3,9 +3,12 @@ package app
 import (
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/commands"
 )
@@ -16,18 +19,18 @@ func beganEarlier(t *testing.T, a *App, p *plan.Plan) {
 	t.Helper()
 	a.passes.handing.Lock()
 	defer a.passes.handing.Unlock()
-	beganAt(t, a, p, "what the earlier commit wanted")
+	beganAt(t, a.book, p, "what the earlier commit wanted")
 }
 
-// beganAt puts it on record for what the target wanted then. The caller holds handing, so that no
-// pass sees the approval before.
-func beganAt(t *testing.T, a *App, p *plan.Plan, wants string) {
+// beganAt puts it on record for what the target wanted then. No pass may see the approval before: the
+// caller holds handing, or no daemon runs.
+func beganAt(t *testing.T, b *gates.Book, p *plan.Plan, wants string) {
 	t.Helper()
-	approval, err := a.book.Approve(p.Digest(), "ann")
+	approval, err := b.Approve(p.Digest(), "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.book.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}}); err != nil {
+	if err := b.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,6 +62,28 @@ func TestASupersededPlanIsApprovedAnew(t *testing.T) {
 	defer stop()
 	beganEarlier(t, a, heldBy(t, a, "prod", first, step.HeldApproval, "weir approve "))
 	command(t, a, commands.ReconcilePath, gates.Request{})
+	approveAnew(t, a, first)
+}
+
+// TestASupersededPlanIsApprovedAnewAfterARestart has the daemon end in between.
+func TestASupersededPlanIsApprovedAnewAfterARestart(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = "  apply: as-reviewed\n"
+	w.repo.Write(fleetOf("m5.large", "prod"))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	p, dir := heldBy(t, a, "prod", first, step.HeldApproval, "weir approve "), a.state.Dir
+	stop()
+	db, err := state.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beganAt(t, gates.NewBook(db, clock.At(time.Now)), p, "what the earlier commit wanted")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a, stop = w.start()
+	defer stop()
 	approveAnew(t, a, first)
 }
 

@@ -26,7 +26,7 @@ func TestAnApprovalIsTakenBack(t *testing.T) {
 			a.passes.mu.Lock()
 			wants := a.passes.memory.conditions["prod"].Rendered
 			a.passes.mu.Unlock()
-			beganAt(t, a, p, wants)
+			beganAt(t, a.book, p, wants)
 			command(t, a, commands.SuspendPath, suspend)
 			a.passes.handing.Unlock()
 		} else {
