@@ -93,6 +93,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/state/keys"}, only: []string{"reconciler/state"}, std: true, reason: "a key is kept without knowing what encrypts it"},
 	{of: []string{"reconciler/state/files", "reconciler/clock", "reconciler/gates/calendar"}, only: []string{}, std: true, reason: "files, the time and windows are the same for whoever asks"},
 	{of: []string{"render/strict"}, only: []string{"render/diag", "render/intent", "render/nearest"}, std: true, also: []string{"go.yaml.in/yaml/v3"}, reason: "YAML is read in one way, whatever it is about"},
+	{of: []string{"render/edit"}, only: []string{"render", "render/diag", "render/intent", "render/kust", "render/tree"}, std: true, also: []string{"go.yaml.in/yaml/v3", "sigs.k8s.io/kustomize/api/konfig"}, reason: "what is written anew is proven by rendering, whoever wants it"},
 	{of: []string{"reconciler/iampolicy"}, only: []string{"render/intent"}, std: true, reason: "a policy names calls and resources, whoever makes the calls"},
 	{of: []string{"status/forge/forgehttp"}, only: []string{"render/visible"}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
 	{of: []string{"status/browsertest"}, only: []string{}, std: true, also: []string{"github.com/chromedp"}, reason: "a browser shows whatever page a test has"},

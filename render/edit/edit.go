@@ -1,0 +1,326 @@
+// Package edit sets fields of rendered objects in the files that they come from: which
+// file changes, at which line. It changes as few bytes as it can, so that comments, order
+// and quotes stay.
+//
+//	done, err := edit.Set(ctx, tree, places, []edit.Wish{{Place: "prod", Object: ref, Field: path, Value: "ami-1"}})
+//
+// A Place is what is applied: the directory of a target, with the options that it is
+// rendered with. All of the source's belong there, as Set looks at those that a file
+// reaches. Image says which object and field pin the image of a pool.
+//
+// For each wish Set tries, in this order:
+//
+//  1. the place that gives the field its value now: in the object, a patch (a file or
+//     inline, a strategic merge or JSON 6902);
+//  2. where nothing does, the object's own document;
+//  3. a patch of the object that the kustomization of the place's directory has already;
+//  4. a patch at the end of that kustomization, inline.
+//
+// A try counts only if it was proven: every place that reaches the file is rendered before
+// and after, and the objects must be the same but for fields that are wished, with the
+// values that are wished. So a base is changed where all that use it wish the same, and
+// gets a patch in the overlay where they do not. A file that some kustomization of the
+// tree reaches which is no Place counts as shared too: another weir may apply that.
+//
+// Where a variable decides, nothing is changed: its value is in the configuration, not in
+// the tree. Where nothing can be proven, the answer says what to write by hand. Whoever
+// proposes the result plans it before: renders are no plan.
+package edit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// Place is what is applied.
+type Place struct {
+	// Name is that of the target.
+	Name string
+	// Dir is its path: a directory, or one file of objects.
+	Dir     string
+	Options render.Options
+}
+
+// Wish is a value that a field of a rendered object is to have.
+type Wish struct {
+	// Place is the name of one.
+	Place string
+	// Object is as rendered; Field is its path there, as in spec.awsLaunchTemplate.ami.id.
+	Object intent.ObjectRef
+	Field  intent.Path
+	// Value is a string, of letters, digits and ._/:@+- only.
+	Value string
+}
+
+// Placed says where a wish stands.
+type Placed struct {
+	Wish
+	// At is the place of the value after the change.
+	At diag.Position
+}
+
+// Refused is a wish that could not be fulfilled.
+type Refused struct {
+	Wish
+	// Text says why, and what to do.
+	Text string
+	// Variable names the variable that decides, if one does.
+	Variable string
+}
+
+// Result is what Set found.
+type Result struct {
+	// Files are the new contents of those that change, by path.
+	Files   map[string][]byte
+	Placed  []Placed
+	Refused []Refused
+	// Tree is the tree with the files.
+	Tree tree.Tree
+}
+
+// Paths are those of the files that change, in order.
+func (r *Result) Paths() []string { return slices.Sorted(maps.Keys(r.Files)) }
+
+// Image says which field pins a pool's image, where weir chooses it: ok is false for pools
+// of a launch template that they bring along, and where EKS chooses.
+func Image(p *intent.Pool) (object intent.ObjectRef, field intent.Path, ok bool) {
+	if p.ForeignTemplate != nil || p.LaunchTemplate == nil || p.LaunchTemplate.Image == (intent.Lookup{}) {
+		return object, nil, false
+	}
+	if l := p.LaunchConfig; l != nil {
+		return l.Source, l.Spec().Join("ami", "id"), true
+	}
+	return p.Infrastructure, intent.Path{"spec", "awsLaunchTemplate", "ami", "id"}, true
+}
+
+// plainValue is what a Value may be: nothing that YAML or JSON would have to escape.
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
+
+// Set finds the files that give fields the values that are wished. It returns an error only
+// if the tree cannot be read, ctx ends, or the caller asks for what cannot be.
+func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Result, error) {
+	s := &setter{tree: t, files: map[string][]byte{}, places: places, renders: map[string]*render.Result{}, wishes: wishes, state: make([]state, len(wishes))}
+	for i, w := range wishes {
+		if s.place(w.Place) == nil || !plainValue.MatchString(w.Value) || strings.HasSuffix(w.Value, ":") || len(w.Field) == 0 {
+			return nil, fmt.Errorf("set %s of %s to %q: no such place, or no such value", w.Field, w.Object, w.Value)
+		}
+		if s.state[i].done {
+			continue
+		}
+		if err := s.fulfil(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	out := &Result{Files: s.files, Tree: s.now()}
+	for i, w := range wishes {
+		if !s.state[i].done {
+			out.Refused = append(out.Refused, Refused{w, s.state[i].why, s.state[i].variable})
+			continue
+		}
+		r, err := s.render(ctx, s.now(), s.place(w.Place))
+		if err != nil {
+			return nil, err
+		}
+		at, _ := r.Origin(w.Object, w.Field)
+		out.Placed = append(out.Placed, Placed{w, at})
+	}
+	return out, nil
+}
+
+// setter is the work of one Set.
+type setter struct {
+	tree   tree.Tree
+	files  map[string][]byte // what changed so far
+	places []Place
+	// renders are those of the tree with files, by place.
+	renders map[string]*render.Result
+	wishes  []Wish
+	state   []state
+	users   *users // of files; nil until somebody asks
+}
+
+type state struct {
+	done          bool
+	why, variable string
+}
+
+// change is a try.
+type change struct {
+	path    string
+	content []byte
+}
+
+func (s *setter) place(name string) *Place {
+	if i := slices.IndexFunc(s.places, func(p Place) bool { return p.Name == name }); i >= 0 {
+		return &s.places[i]
+	}
+	return nil
+}
+
+func (s *setter) now() tree.Tree { return changed{s.tree, s.files} }
+
+func (s *setter) render(ctx context.Context, t tree.Tree, p *Place) (*render.Result, error) {
+	o := p.Options
+	o.Patient = true
+	return render.Render(ctx, t, p.Dir, o)
+}
+
+// before is the render of a place with what changed so far.
+func (s *setter) before(ctx context.Context, p *Place) (*render.Result, error) {
+	if r := s.renders[p.Name]; r != nil {
+		return r, nil
+	}
+	r, err := s.render(ctx, s.now(), p)
+	if err == nil {
+		s.renders[p.Name] = r
+	}
+	return r, err
+}
+
+// fulfil tries one wish after the other ways, and keeps the first that is proven.
+func (s *setter) fulfil(ctx context.Context, i int) error {
+	w, st := s.wishes[i], &s.state[i]
+	p := s.place(w.Place)
+	r, err := s.before(ctx, p)
+	if err != nil {
+		return err
+	}
+	if fault := faultOf(r); fault != "" {
+		st.why = fmt.Sprintf("the target %s does not render: %s", w.Place, fault)
+		return nil
+	}
+	object, ok := objectOf(r, w.Object)
+	if !ok {
+		st.why = fmt.Sprintf("%s is not among what the target %s renders", w.Object, w.Place)
+		return nil
+	}
+	if is, _ := valueAt(object, w.Field); is == w.Value {
+		st.done = true
+		return nil
+	}
+	f := &finder{files: s.now(), render: r, wish: w, dir: p.Dir}
+	f.steps = r.Chain(render.Field{Source: render.Written, Object: w.Object, Manifest: w.Field})
+	if name := f.variable(); name != "" {
+		at := f.steps[len(f.steps)-1].Position
+		st.variable = name
+		st.why = fmt.Sprintf("the variable %s decides %s of %s, at %s: give it the value %s %s", name, w.Field, w.Object, at, w.Value, p.Options.GiveValue)
+		return nil
+	}
+	for _, try := range []func() []change{f.inPlace, f.inObject, f.inPatches, f.asPatch} {
+		for _, c := range try() {
+			why, err := s.prove(ctx, i, c)
+			if err != nil {
+				return err
+			}
+			if why == "" {
+				return nil
+			}
+			if st.why == "" {
+				st.why = why
+			}
+		}
+	}
+	where := "in a patch of " + p.Dir
+	if at, ok := r.Origin(w.Object, w.Field); ok {
+		where = "it is set at " + at.String()
+	} else if at, ok := r.Origin(w.Object, intent.Path{"metadata", "name"}); ok {
+		where = "the object is at " + at.String()
+	}
+	why := st.why
+	if st.why = fmt.Sprintf("write %s: %s into %s (%s)", w.Field, w.Value, w.Object, where); why != "" {
+		st.why += "; weir does not, as " + why
+	}
+	return nil
+}
+
+// prove renders what a change reaches, before and after, and takes it over if nothing but
+// wishes differs. Otherwise it says why not.
+func (s *setter) prove(ctx context.Context, i int, c change) (why string, err error) {
+	if s.users == nil {
+		if s.users, err = usersOf(ctx, s.tree); err != nil {
+			return "", err
+		}
+	}
+	reached := s.users.reach(c.path)
+	if at := s.users.stranger(reached, s.places); at != "" {
+		return fmt.Sprintf("%s is used by %s too, which is no target of this weir", c.path, at), nil
+	}
+	files := maps.Clone(s.files)
+	files[c.path] = c.content
+	then := changed{s.tree, files}
+	renders := map[string]*render.Result{}
+	var done []int
+	for k := range s.places {
+		p := &s.places[k]
+		if !reached[path.Clean(p.Dir)] && p.Name != s.wishes[i].Place {
+			continue
+		}
+		before, err := s.before(ctx, p)
+		if err != nil {
+			return "", err
+		}
+		after, err := s.render(ctx, then, p)
+		if err != nil {
+			return "", err
+		}
+		if faultOf(before) != "" {
+			return fmt.Sprintf("the target %s uses %s too, and does not render", p.Name, c.path), nil
+		}
+		if fault := faultOf(after); fault != "" {
+			return fmt.Sprintf("with the change of %s the target %s does not render: %s", c.path, p.Name, fault), nil
+		}
+		got, why := s.compare(p, before, after)
+		if why != "" {
+			return fmt.Sprintf("a change of %s would change more: %s", c.path, why), nil
+		}
+		done = append(done, got...)
+		renders[p.Name] = after
+	}
+	if !slices.Contains(done, i) {
+		return fmt.Sprintf("a change of %s has no effect", c.path), nil
+	}
+	s.files = files
+	maps.Copy(s.renders, renders)
+	for _, k := range done {
+		s.state[k] = state{done: true}
+	}
+	return "", nil
+}
+
+func faultOf(r *render.Result) string {
+	for _, d := range r.Diags {
+		if d.Severity == diag.Error {
+			return d.String()
+		}
+	}
+	if r.Objects == nil {
+		return "it gives no objects"
+	}
+	return ""
+}
+
+// variables are those in a text that is not yet substituted.
+var variables = regexp.MustCompile(`(^|[^$])\$\{([A-Za-z_][A-Za-z0-9_]*)`)
+
+// variable names the one that decides the field; empty if none does.
+func (f *finder) variable() string {
+	n := len(f.steps)
+	if n < 2 || f.steps[n-1].How != kust.Variable || f.steps[n-2].Value == nil {
+		return ""
+	}
+	if m := variables.FindStringSubmatch(*f.steps[n-2].Value); m != nil {
+		return m[2]
+	}
+	return ""
+}

@@ -1,0 +1,215 @@
+package edit
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/konfig"
+
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// finder makes tries for one wish. What it makes need not be right: each is proven.
+type finder struct {
+	files  tree.Tree
+	render *render.Result
+	wish   Wish
+	dir    string
+	steps  []kust.Step // what gave the field its value
+}
+
+// inPlace is the change of the value that is there.
+func (f *finder) inPlace() []change {
+	if len(f.steps) == 0 {
+		return nil
+	}
+	last := f.steps[len(f.steps)-1]
+	if last.Value == nil || last.Line == 0 {
+		return nil
+	}
+	content, err := f.files.ReadFile(last.File)
+	if err != nil {
+		return nil
+	}
+	out, ok := replace(content, last.Line, last.Column, *last.Value, f.wish.Value)
+	if !ok {
+		return nil
+	}
+	return []change{{last.File, out}}
+}
+
+// inObject adds the field to the document of the object, where nothing gives it a value.
+func (f *finder) inObject() []change {
+	at, known := f.first(intent.Path{"metadata", "name"})
+	if len(f.steps) > 0 || !known {
+		return nil
+	}
+	content, err := f.files.ReadFile(at.File)
+	if err != nil || strings.HasSuffix(at.File, ".json") {
+		return nil
+	}
+	its := func(doc *yaml.Node) bool {
+		name := nodeAt(doc, "metadata", "name")
+		return name != nil && name.Line == at.Line && name.Column == at.Column
+	}
+	if out, ok := insert(content, its, f.wish.Field, f.wish.Value); ok {
+		return []change{{at.File, out}}
+	}
+	return nil
+}
+
+// inPatches adds the field to patches of the object that the directory's kustomization
+// has.
+func (f *finder) inPatches() (out []change) {
+	file, content, doc := f.kustomization()
+	if doc == nil {
+		return nil
+	}
+	names := f.values(intent.Path{"metadata", "name"})
+	its := func(targeted *yaml.Node) func(doc *yaml.Node) bool {
+		of := func(n *yaml.Node, kind, name *yaml.Node) bool {
+			return kind != nil && kind.Value == f.wish.Object.Kind && name != nil && slices.Contains(names, name.Value)
+		}
+		return func(doc *yaml.Node) bool {
+			return doc.Kind == yaml.MappingNode && (of(doc, nodeAt(doc, "kind"), nodeAt(doc, "metadata", "name")) ||
+				targeted != nil && of(targeted, nodeAt(targeted, "kind"), nodeAt(targeted, "name")))
+		}
+	}
+	inFile := func(p string, targeted *yaml.Node) {
+		at := path.Join(f.dir, p)
+		if text, err := f.files.ReadFile(at); err == nil && !strings.HasSuffix(at, ".json") {
+			if text, ok := insert(text, its(targeted), f.wish.Field, f.wish.Value); ok {
+				out = append(out, change{at, text})
+			}
+		}
+	}
+	inScalar := func(n, targeted *yaml.Node) {
+		if text, ok := insertInScalar(content, n, its(targeted), f.wish.Field, f.wish.Value); ok {
+			out = append(out, change{file, text})
+		}
+	}
+	if list := nodeAt(doc, "patches"); list != nil && list.Kind == yaml.SequenceNode {
+		for _, entry := range list.Content {
+			targeted := nodeAt(entry, "target")
+			if n := nodeAt(entry, "path"); n != nil {
+				inFile(n.Value, targeted)
+			}
+			if n := nodeAt(entry, "patch"); n != nil {
+				inScalar(n, targeted)
+			}
+		}
+	}
+	if list := nodeAt(doc, "patchesStrategicMerge"); list != nil && list.Kind == yaml.SequenceNode {
+		for _, n := range list.Content {
+			inFile(n.Value, nil)
+			inScalar(n, nil)
+		}
+	}
+	return out
+}
+
+// asPatch adds a patch to the directory's kustomization, for each name that the object may
+// have there.
+func (f *finder) asPatch() (out []change) {
+	file, content, doc := f.kustomization()
+	if doc == nil {
+		return nil
+	}
+	ref, names := f.wish.Object, f.values(intent.Path{"metadata", "name"})
+	namespaces := append(f.values(intent.Path{"metadata", "namespace"}), "")
+	for _, name := range names {
+		if slices.ContainsFunc(f.wish.Field, func(elem string) bool { _, is := index(elem); return is }) {
+			if text, ok := addPatch(content, doc, operation(ref, name, f.wish)); ok {
+				out = append(out, change{file, text})
+			}
+			continue
+		}
+		for _, namespace := range namespaces {
+			if text, ok := addPatch(content, doc, merge(ref, name, namespace, f.wish)); ok {
+				out = append(out, change{file, text})
+			}
+		}
+	}
+	return out
+}
+
+// kustomization is that of the directory; doc is nil where it has none that can be changed.
+func (f *finder) kustomization() (file string, content []byte, doc *yaml.Node) {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		file = path.Join(f.dir, name)
+		if content, err := f.files.ReadFile(file); err == nil {
+			if docs := documents(content); len(docs) == 1 && docs[0].Kind == yaml.MappingNode && docs[0].Style&yaml.FlowStyle == 0 {
+				return file, content, docs[0]
+			}
+		}
+	}
+	return "", nil, nil
+}
+
+// first is where a scalar of the object stood first, before patches and prefixes.
+func (f *finder) first(p intent.Path) (kust.Step, bool) {
+	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.wish.Object, Manifest: p})
+	if len(steps) == 0 || steps[0].How != kust.Base || steps[0].Line == 0 {
+		return kust.Step{}, false
+	}
+	return steps[0], true
+}
+
+// values are those that a scalar of the object had, the last first.
+func (f *finder) values(p intent.Path) (out []string) {
+	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.wish.Object, Manifest: p})
+	for _, s := range slices.Backward(steps) {
+		if s.Value != nil && *s.Value != "" && !slices.Contains(out, *s.Value) {
+			out = append(out, *s.Value)
+		}
+	}
+	return out
+}
+
+// merge is a strategic merge patch that sets the field, as lines.
+func merge(ref intent.ObjectRef, name, namespace string, w Wish) []string {
+	lines := []string{"- patch: |-", "    apiVersion: " + ref.APIVersion, "    kind: " + ref.Kind, "    metadata:"}
+	if namespace != "" {
+		lines = append(lines, "      namespace: "+scalar(namespace))
+	}
+	lines = append(lines, "      name: "+scalar(name))
+	return append(lines, nested(w.Field, w.Value, 4)...)
+}
+
+// operation is a JSON 6902 patch that sets the field, as lines.
+func operation(ref intent.ObjectRef, name string, w Wish) []string {
+	op, pointer := "add", ""
+	for _, elem := range w.Field {
+		if i, is := index(elem); is {
+			elem, op = fmt.Sprint(i), "replace"
+		} else {
+			op = "add"
+		}
+		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(elem)
+	}
+	lines := []string{"- target:"}
+	if group := ref.Group(); group != "" {
+		lines = append(lines, "    group: "+group)
+	}
+	return append(lines, "    kind: "+ref.Kind, "    name: "+scalar(regexp.QuoteMeta(name)), "  patch: |-",
+		"    - op: "+op, "      path: "+scalar(pointer), "      value: "+scalar(w.Value))
+}
+
+// nested are mappings in one another, with a value in the innermost, as lines.
+func nested(keys intent.Path, value string, indent int) (lines []string) {
+	for i, key := range keys {
+		line := strings.Repeat(" ", indent+2*i) + scalar(key) + ":"
+		if i == len(keys)-1 {
+			line += " " + scalar(value)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
