@@ -78,7 +78,8 @@ func TestPolicyKnowsEveryCall(t *testing.T) {
 
 // unused are actions that the runs below do not need, with the reason.
 var unused = map[string]string{
-	"autoscaling:DescribeScalingActivities":      "only where instances fail to start",
+	"autoscaling:DescribeScalingActivities":    "only where instances fail to start",
+	"autoscaling:DescribeLaunchConfigurations": "only where a group that is imported or taken over launches from one",
 	"kms:Decrypt":                                "asked for by rendering, not by a pass",
 	"kms:Encrypt":                                "only where daemons share keys",
 	"kms:DescribeKey":                            "only where a volume names a key",

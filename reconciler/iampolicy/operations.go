@@ -20,6 +20,7 @@ var operations = []operation{
 	{"autoscaling:DeleteWarmPool", are(ownGroups)},
 	{"autoscaling:DescribeAutoScalingGroups", are(readAll)},
 	{"autoscaling:DescribeInstanceRefreshes", are(readAll)},
+	{"autoscaling:DescribeLaunchConfigurations", are(readAll)},
 	{"autoscaling:DescribeLifecycleHooks", are(readAll)},
 	{"autoscaling:DescribeScalingActivities", are(readAll)},
 	{"autoscaling:DetachTrafficSources", are(ownGroups)},

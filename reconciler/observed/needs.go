@@ -55,6 +55,8 @@ type Needs struct {
 	// versions are deleted.
 	Numbers      []string
 	VersionUsers []string
+	// LaunchConfigurations are those of which the content is needed.
+	LaunchConfigurations []string
 	// Launched are instances of which the launch time is needed.
 	Launched []string
 	// Alarms are alarms of CloudWatch of which the state is needed, as far as spare calls
@@ -67,7 +69,7 @@ type Needs struct {
 
 // Empty reports whether nothing is needed of AWS.
 func (n Needs) Empty() bool {
-	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched)+len(n.Alarms) == 0 && !n.TemplateUsers
+	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched)+len(n.Alarms)+len(n.LaunchConfigurations) == 0 && !n.TemplateUsers
 }
 
 func (n *Needs) Sort() {
@@ -77,6 +79,7 @@ func (n *Needs) Sort() {
 	n.Refreshes, n.Polls = sortedUnique(n.Refreshes), sortedUnique(n.Polls)
 	n.Hooks = sortedUnique(n.Hooks)
 	n.Alarms = sortedUnique(n.Alarms)
+	n.LaunchConfigurations = sortedUnique(n.LaunchConfigurations)
 	n.Numbers, n.VersionUsers, n.Launched = sortedUnique(n.Numbers), sortedUnique(n.VersionUsers), sortedUnique(n.Launched)
 	byName := func(a, b NodegroupName) int {
 		if a.String() < b.String() {
@@ -121,5 +124,6 @@ func (n *Needs) Append(o Needs) {
 	n.Numbers = append(n.Numbers, o.Numbers...)
 	n.VersionUsers = append(n.VersionUsers, o.VersionUsers...)
 	n.Launched, n.Alarms = append(n.Launched, o.Launched...), append(n.Alarms, o.Alarms...)
+	n.LaunchConfigurations = append(n.LaunchConfigurations, o.LaunchConfigurations...)
 	n.TemplateUsers = n.TemplateUsers || o.TemplateUsers
 }

@@ -55,6 +55,10 @@ type State struct {
 	// nodegroups and live instances. A template that is not in it was not asked
 	// for.
 	VersionUsers map[string][]VersionUser
+	// LaunchConfigurations holds the content of launch configurations that were asked for,
+	// as that of a launch template which starts the same machines. One that does not
+	// exist, or may not be read, is Unknown.
+	LaunchConfigurations map[string]TemplateVersion
 	// Launched holds when instances were launched, of those that were asked for;
 	// one that no longer exists gives a zero time.
 	Launched map[string]time.Time
@@ -134,7 +138,9 @@ type Group struct {
 	intent.GroupSettings
 	// Template is the group's launch template, of the mixed instances policy
 	// where there is one.
-	Template             TemplateRef
+	Template TemplateRef
+	// LaunchConfiguration names what the group launches from where it has no template.
+	LaunchConfiguration  string
 	MixedInstancesPolicy *intent.MixedInstances
 	// UnknownPolicy says that the mixed instances policy holds members which
 	// weir does not know.
@@ -172,6 +178,8 @@ type Instance struct {
 	Health         string // Healthy or Unhealthy
 	Protected      bool   // from scale-in
 	Template       TemplateRef
+	// LaunchConfiguration names what it was launched from where that was no template.
+	LaunchConfiguration string
 	// ImageID is the image of a machine that has another one than its launch template
 	// version: that of an override.
 	// Assumed of AWS: override-images-shown.

@@ -76,6 +76,11 @@ func (f *Filler) Fill(ctx context.Context, s observed.State, n observed.Needs) (
 	if err := f.fillAlarms(ctx, &s, n.Alarms); err != nil {
 		return observed.State{}, err
 	}
+	if len(n.LaunchConfigurations) > 0 {
+		if err := f.fillLaunchConfigurations(ctx, &s, n.LaunchConfigurations); err != nil {
+			return observed.State{}, err
+		}
+	}
 	if len(n.Launched) > 0 {
 		if err := f.fillLaunched(ctx, &s, n.Launched); err != nil {
 			return observed.State{}, err
@@ -113,6 +118,22 @@ func cloneFor(s observed.State, n observed.Needs) observed.State {
 		s.Updates = read.Copied(s.Updates)
 	}
 	return s
+}
+
+// fillLaunchConfigurations reads launch configurations by name. They never change, but
+// another may get the name, so that none is remembered.
+func (f *Filler) fillLaunchConfigurations(ctx context.Context, s *observed.State, names []string) error {
+	found, err := f.reader.LaunchConfigurations(ctx, names...)
+	if err != nil && read.Denied(err) == nil {
+		return err
+	}
+	s.LaunchConfigurations = read.Copied(s.LaunchConfigurations)
+	for _, name := range names {
+		v, there := found[name]
+		v.Unknown = v.Unknown || !there
+		s.LaunchConfigurations[name] = v
+	}
+	return nil
 }
 
 // fillTemplates reads templates by name, whoever owns them.

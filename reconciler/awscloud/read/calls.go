@@ -30,19 +30,21 @@ func OfEC2(c *ec2.Client) EC2Calls {
 
 // AutoScalingCalls are those of Auto Scaling.
 type AutoScalingCalls struct {
-	DescribeAutoScalingGroups func(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
-	DescribeInstanceRefreshes func(context.Context, *autoscaling.DescribeInstanceRefreshesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeInstanceRefreshesOutput, error)
-	DescribeLifecycleHooks    func(context.Context, *autoscaling.DescribeLifecycleHooksInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error)
-	DescribeScalingActivities func(context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error)
+	DescribeAutoScalingGroups    func(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
+	DescribeInstanceRefreshes    func(context.Context, *autoscaling.DescribeInstanceRefreshesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeInstanceRefreshesOutput, error)
+	DescribeLaunchConfigurations func(context.Context, *autoscaling.DescribeLaunchConfigurationsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLaunchConfigurationsOutput, error)
+	DescribeLifecycleHooks       func(context.Context, *autoscaling.DescribeLifecycleHooksInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error)
+	DescribeScalingActivities    func(context.Context, *autoscaling.DescribeScalingActivitiesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error)
 }
 
 // OfAutoScaling takes them from a client.
 func OfAutoScaling(c *autoscaling.Client) AutoScalingCalls {
 	return AutoScalingCalls{
-		DescribeAutoScalingGroups: c.DescribeAutoScalingGroups,
-		DescribeInstanceRefreshes: c.DescribeInstanceRefreshes,
-		DescribeLifecycleHooks:    c.DescribeLifecycleHooks,
-		DescribeScalingActivities: c.DescribeScalingActivities,
+		DescribeAutoScalingGroups:    c.DescribeAutoScalingGroups,
+		DescribeInstanceRefreshes:    c.DescribeInstanceRefreshes,
+		DescribeLaunchConfigurations: c.DescribeLaunchConfigurations,
+		DescribeLifecycleHooks:       c.DescribeLifecycleHooks,
+		DescribeScalingActivities:    c.DescribeScalingActivities,
 	}
 }
 

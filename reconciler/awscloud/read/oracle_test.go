@@ -24,6 +24,7 @@ func group(g types.AutoScalingGroup) observed.Group {
 		Deleting: aws.ToString(g.Status) != "",
 		MinSize:  aws.ToInt32(g.MinSize), MaxSize: aws.ToInt32(g.MaxSize), DesiredCapacity: aws.ToInt32(g.DesiredCapacity),
 		SubnetIDs: splitSubnets(aws.ToString(g.VPCZoneIdentifier)), Template: convert.TemplateRef(g.LaunchTemplate), CreatedAt: aws.ToTime(g.CreatedTime),
+		LaunchConfiguration: aws.ToString(g.LaunchConfigurationName),
 	}
 	if p := g.MixedInstancesPolicy; p != nil {
 		out.MixedInstancesPolicy, out.Template, out.UnknownPolicy = convert.Policy(p)
@@ -46,6 +47,7 @@ func group(g types.AutoScalingGroup) observed.Group {
 				ID: aws.ToString(in.InstanceId), Type: aws.ToString(in.InstanceType), Zone: aws.ToString(in.AvailabilityZone),
 				LifecycleState: string(in.LifecycleState), Health: aws.ToString(in.HealthStatus), Template: convert.TemplateRef(in.LaunchTemplate),
 				Protected: aws.ToBool(in.ProtectedFromScaleIn), ImageID: aws.ToString(in.ImageId),
+				LaunchConfiguration: aws.ToString(in.LaunchConfigurationName),
 			}
 		}
 		slices.SortFunc(out.Instances, func(a, b observed.Instance) int { return strings.Compare(a.ID, b.ID) })

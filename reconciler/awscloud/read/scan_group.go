@@ -54,6 +54,8 @@ func scanGroup(s *pageScan) observed.Group {
 			g.CreatedAt = s.time()
 		case "LaunchTemplate":
 			g.Template = scanTemplateRef(s)
+		case "LaunchConfigurationName":
+			g.LaunchConfiguration = s.Text()
 		case "MixedInstancesPolicy":
 			g.MixedInstancesPolicy, policyRef, g.UnknownPolicy = scanPolicy(s)
 		case "SuspendedProcesses":
@@ -186,6 +188,8 @@ func scanInstance(s *pageScan) observed.Instance {
 			in.ImageID = s.Text()
 		case "LaunchTemplate":
 			in.Template = scanTemplateRef(s)
+		case "LaunchConfigurationName":
+			in.LaunchConfiguration = s.Text()
 		default:
 			s.Skip()
 		}
