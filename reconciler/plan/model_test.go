@@ -124,6 +124,15 @@ func (m *model) fill(s observed.State, n observed.Needs) observed.State {
 		}
 		s.Hooks[name] = observed.GroupHooks{Hooks: m.state.Hooks[name].Hooks, ReadAtPass: true}
 	}
+	for _, name := range n.LaunchConfigurations {
+		s.LaunchConfigurations = maps.Clone(s.LaunchConfigurations)
+		if s.LaunchConfigurations == nil {
+			s.LaunchConfigurations = map[string]observed.TemplateVersion{}
+		}
+		v, there := m.state.LaunchConfigurations[name]
+		v.Unknown = v.Unknown || !there
+		s.LaunchConfigurations[name] = v
+	}
 	for _, id := range n.Launched {
 		s.Launched = maps.Clone(s.Launched)
 		if s.Launched == nil {
@@ -245,7 +254,7 @@ func (m *model) doGroup(a step.Action) {
 			g.SubnetIDs = a.SubnetIDs
 		}
 		if a.Template != nil {
-			g.Template, g.MixedInstancesPolicy = *a.Template, a.MixedInstancesPolicy
+			g.Template, g.LaunchConfiguration, g.MixedInstancesPolicy = *a.Template, "", a.MixedInstancesPolicy
 		}
 		g.Instances = m.launch(g, g.Instances)
 		m.state.Groups[g.Name] = g

@@ -71,3 +71,46 @@ func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have obser
 			"they are replaced when the pool's launch configuration changes in Git")
 	}
 }
+
+// tagOfAdoption is read where a variable has the name of package observed.
+const tagOfAdoption = observed.TagAdopted
+
+// keepAlike finds the machines of a group that was taken over, and of which nothing was
+// decided since, that run what Git wants although another launch template or a launch
+// configuration started them: the group launches from a template of weir's from now on,
+// and they stay.
+func (c Planner) keepAlike(want *template.Want, have observed.Group, w *template.Version) {
+	data := w.Content(want)
+	for _, i := range have.Instances {
+		if i.Leaving() || w.Runs(i.Template) {
+			continue
+		}
+		if v, known := c.startedBy(i, w); known && !template.MadeByWeir(v) && template.SameButTags(v, data) {
+			if w.Alike == nil {
+				w.Alike = map[string]bool{}
+			}
+			w.Alike[i.ID] = true
+		}
+	}
+}
+
+// startedBy is what an instance was started from. Where it is yet to be read, it is asked
+// for.
+func (c Planner) startedBy(i observed.Instance, w *template.Version) (v observed.TemplateVersion, known bool) {
+	if name := i.LaunchConfiguration; name != "" {
+		if v, known = c.In.State.LaunchConfigurations[name]; !known {
+			c.Needs.LaunchConfigurations = append(c.Needs.LaunchConfigurations, name)
+		}
+		return v, known
+	}
+	t := w.Template
+	if !w.Found || i.Template.ID != t.ID {
+		if t, known = c.In.State.Templates[i.Template.Name]; !known && i.Template.Name != "" && !c.In.State.Absent.Templates[i.Template.Name] {
+			c.Needs.TemplateNames = append(c.Needs.TemplateNames, i.Template.Name)
+		}
+		if !known || t.ID != i.Template.ID {
+			return v, false
+		}
+	}
+	return c.Version(t, basis.VersionOf(t, i.Template))
+}

@@ -49,6 +49,8 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		c.Take(made.Result)
 		return
 	}
+	adopted := observed.Tags[tagOfAdoption].Value
+	undecided := adopted != "" && adopted == basis.AdoptedFor(pool)
 	pool = withImages(pool, version.Image)
 	absent := !found && c.In.State.Absent.Groups[g.Name]
 	part := Planner{c.Fork()}
@@ -63,6 +65,9 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 			subnets.Subnets = observed.SubnetIDs // no manifest names them, so those in AWS stay
 		}
 		part.keepMachines(pool, want, observed, &version)
+		if undecided && want != nil {
+			part.keepAlike(want, observed, &version)
+		}
 		part.updateGroup(pool, observed, version, subnets.Subnets)
 		part.rollGroup(pool, observed, version)
 	}

@@ -39,7 +39,7 @@ func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 // runs reports whether a machine runs the launch configuration that Git wants, whatever its
 // type: the version, or an override's template, and the image.
 func runs(policy *intent.MixedInstances, version template.Version, i observed.Instance) bool {
-	return (version.Runs(i.Template) || ofOverride(policy, i)) && hasImage(policy, version, i)
+	return (version.Runs(i.Template) || version.Alike[i.ID] || ofOverride(policy, i)) && hasImage(policy, version, i)
 }
 
 // hasImage reports whether a machine has the image that an override names for it, or else

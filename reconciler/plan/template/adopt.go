@@ -38,15 +38,24 @@ func MadeByWeir(v observed.TemplateVersion) bool {
 // SameMachines reports whether a version that weir did not make starts the same
 // machines as data does; with bootstrap their user data is compared as well.
 // A value that is AWS's default is no difference.
+// User data that is compressed is what it is unpacked.
 func SameMachines(v observed.TemplateVersion, data intent.TemplateData, bootstrap bool) bool {
 	if v.Unknown {
 		return false
 	}
 	a, b := plainData(v.Data), plainData(data)
-	if !bootstrap {
-		a.UserData, b.UserData = "", ""
+	if bootstrap && a.UserData != b.UserData && content.Decoded(a.UserData) != content.Decoded(b.UserData) {
+		return false
 	}
+	a.UserData, b.UserData = "", ""
 	return reflect.DeepEqual(withoutEmpty(a), withoutEmpty(b))
+}
+
+// SameButTags is SameMachines with their user data and without the tags that a launch
+// gives: those of a machine that runs are no reason to replace it.
+func SameButTags(v observed.TemplateVersion, data intent.TemplateData) bool {
+	v.Data.TagSpecifications, data.TagSpecifications = nil, nil
+	return SameMachines(v, data, true)
 }
 
 // findIn finds the wanted content in the versions that may hold it, which begin

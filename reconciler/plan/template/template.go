@@ -57,6 +57,9 @@ type Version struct {
 	// Image is the version's, empty where it names none or is not known.
 	Image string
 	Kept  map[int64]bool
+	// Alike are instances, by id, that run the same from what somebody else made: another
+	// launch template, a launch configuration.
+	Alike map[string]bool
 	// Want is the content of the version; nil where another makes the template.
 	want *Want
 }
