@@ -4,8 +4,8 @@
 // dotenv and binary, with data keys encrypted for age recipients and by AWS KMS,
 // also in key groups of which a threshold is needed. The message authentication
 // code is always verified. Roles, profiles, contexts of the program and other places to
-// ask that a file names are ignored: keys come from the options alone. Writing such
-// files is SOPS' own business.
+// ask that a file names are ignored: keys come from the options alone. Of writing it does
+// one thing: it encrypts a Secret that weir itself has made (SealSecret).
 //
 // It is code of its own for two reasons. The SOPS library links the clients of every
 // key service that it knows, 800 packages with gRPC and four more clouds, into a
