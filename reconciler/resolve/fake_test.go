@@ -28,6 +28,7 @@ type fakeCloud struct {
 	roles         map[string]string
 	templates     []resolve.Template
 	versions      map[string]resolve.TemplateVersion // by "id number"
+	common        int64                              // the number that is the newest or default one
 	fail          map[string]error
 
 	mu    sync.Mutex
@@ -139,6 +140,18 @@ func (f *fakeCloud) templatesWhere(wanted func(resolve.Template) bool) []resolve
 		}
 	}
 	return out
+}
+
+func (f *fakeCloud) CommonTemplateVersions(_ context.Context, wanted map[string][]int64, _ int) (map[string]map[int64]resolve.TemplateVersion, error) {
+	out := map[string]map[int64]resolve.TemplateVersion{}
+	for id, numbers := range wanted {
+		for _, n := range numbers {
+			if v, ok := f.versions[id+" "+strconv.FormatInt(n, 10)]; ok && n == f.common {
+				out[id] = map[int64]resolve.TemplateVersion{n: v}
+			}
+		}
+	}
+	return out, f.call("CommonTemplateVersions")
 }
 
 func (f *fakeCloud) TemplateVersion(_ context.Context, id string, number int64) (resolve.TemplateVersion, bool, error) {

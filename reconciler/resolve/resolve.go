@@ -112,6 +112,10 @@ type Cloud interface {
 	TemplatesByID(ctx context.Context, ids []string) ([]Template, error)
 	// TemplateVersion reads a version of a launch template.
 	TemplateVersion(ctx context.Context, id string, number int64) (v TemplateVersion, found bool, err error)
+	// CommonTemplateVersions reads those of the wanted versions, numbers by the templates'
+	// ids, that are the newest or the default one of their template: with all others of
+	// the account, in at most as many calls. It may leave out any.
+	CommonTemplateVersions(ctx context.Context, wanted map[string][]int64, calls int) (map[string]map[int64]TemplateVersion, error)
 	VPCs(ctx context.Context) ([]VPC, error)
 	// Subnets and SecurityGroups match EC2 filters: all filters, any value.
 	Subnets(ctx context.Context, filters []intent.Filter) ([]Subnet, error)

@@ -175,11 +175,41 @@ func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
 	return t, nil
 }
 
+// commonFrom is from how many versions on they are looked for among the newest and the
+// default ones of the account, of which a call answers 200.
+const commonFrom = 20
+
 func (r *Resolver) readTemplateVersions(ctx context.Context, now time.Time) error {
-	return readEach(ctx, r.facts.templates.versions, now, func(ctx context.Context, key string) (TemplateVersion, bool, error) {
+	parse := func(key string) (id string, number int64, ok bool) {
 		id, text, _ := strings.Cut(key, " ")
 		number, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
+		return id, number, err == nil
+	}
+	versions := r.facts.templates.versions
+	if len(versions.wanted) >= commonFrom {
+		keys := versions.take()
+		wanted := map[string][]int64{}
+		for _, key := range keys {
+			if id, number, ok := parse(key); ok {
+				wanted[id] = append(wanted[id], number)
+			}
+		}
+		found, err := r.cloud.CommonTemplateVersions(ctx, wanted, len(keys)/2)
+		if _, err := refusedBy(err); err != nil {
+			return err
+		}
+		for _, key := range keys {
+			id, number, _ := parse(key)
+			if v, ok := found[id][number]; ok {
+				versions.put(key, v, now)
+			} else {
+				versions.wanted[key] = true
+			}
+		}
+	}
+	return readEach(ctx, versions, now, func(ctx context.Context, key string) (TemplateVersion, bool, error) {
+		id, number, ok := parse(key)
+		if !ok {
 			return TemplateVersion{}, false, nil
 		}
 		return r.cloud.TemplateVersion(ctx, id, number)

@@ -180,3 +180,35 @@ func TestFactsThatNobodyAsksForAreForgotten(t *testing.T) {
 		t.Errorf("%d facts are still known", n)
 	}
 }
+
+// TestManyTemplatesAreReadTogether: the newest and default versions of many templates are
+// in one list, and only what is in none of it is asked for by itself.
+func TestManyTemplatesAreReadTogether(t *testing.T) {
+	f := world()
+	f.common = 2
+	f.templates, f.versions = nil, map[string]resolve.TemplateVersion{}
+	var requests []resolve.Request
+	for i := range 40 {
+		id := fmt.Sprint("lt-", i)
+		f.templates = append(f.templates, resolve.Template{ID: id, Name: "t" + id, Latest: 2, Default: 1})
+		version := intent.LatestVersion
+		if i == 7 {
+			version = "1"
+		}
+		f.versions[id+" 1"], f.versions[id+" 2"] = versionWith("", "m5.large"), versionWith("", "m5.large")
+		requests = append(requests, resolve.Request{Lookup: intent.Lookup{Kind: intent.TemplateByName, Name: "t" + id, Version: version}})
+	}
+	answers, err := resolve.New(f, newClock().now).Answer(context.Background(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		if want := map[bool]int64{true: 1, false: 2}[i == 7]; a.Template == nil || a.Template.Version != want {
+			t.Errorf("%d: %+v", i, a)
+		}
+	}
+	want := map[string]int{"TemplatesByName": 1, "CommonTemplateVersions": 1, "TemplateVersion": 1}
+	if d := cmp.Diff(want, f.take()); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+}
