@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/importer/terraform"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/terminal"
@@ -34,12 +35,16 @@ own, resources of another cluster, or the group behind a nodegroup, which follow
 nodegroup. Before this, stop the program that reconciles the resources now: pause the
 cluster for Cluster API, suspend the target of the other weir.
 
+Where Terraform has the resources now, --from-terraform names its state: the command
+first prints the removed blocks by which Terraform forgets what is adopted, and destroys
+nothing. Apply them before Terraform's next apply, which would take weir's tags off again.
+
 Without --yes, the command asks on a terminal and elsewhere changes nothing.
 `
 
 func adoptCommand(s surroundings) *cobra.Command {
 	flags := passFlags{writes: true}
-	var output, from string
+	var output, from, state string
 	var pools []string
 	var yes bool
 	c := &cobra.Command{
@@ -48,12 +53,14 @@ func adoptCommand(s surroundings) *cobra.Command {
 		Long:  adoptHelp + exitHelp("adopt"),
 		Example: `  weir adopt overlays/prod --region eu-west-1
   weir adopt overlays/prod --region eu-west-1 web default/batch --yes
-  weir adopt --config weir.yaml prod --from fleet-old --yes`,
+  weir adopt --config weir.yaml prod --from fleet-old --yes
+  weir adopt fleet --region eu-west-1 --from-terraform state.json`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.addReading(c, s)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	c.Flags().StringVar(&from, "from", "", "take over what the weir instance of this name owns, too")
+	c.Flags().StringVar(&state, "from-terraform", "", "file with a Terraform state: print the removed blocks for what is adopted of it")
 	c.Flags().StringArrayVar(&pools, "pool", nil, "adopt this pool only, NAME or NAMESPACE/NAME; may be repeated (default: all)")
 	c.Flags().BoolVar(&yes, "yes", false, "do it without asking")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -63,6 +70,14 @@ func adoptCommand(s surroundings) *cobra.Command {
 		if flags.config == "" && len(args) > 1 {
 			pools, args = append(slices.Clone(pools), args[1:]...), args[:1]
 		}
+		var held *terraform.State
+		if state != "" {
+			read, err := readTerraform(state)
+			if err != nil {
+				return err
+			}
+			held = &read
+		}
 		w, err := flags.open(c, s, args, s.quiet())
 		if err != nil {
 			return err
@@ -71,20 +86,34 @@ func adoptCommand(s surroundings) *cobra.Command {
 		if err := w.Adopt(from, pools); err != nil {
 			return err
 		}
-		return adopt(c.Context(), s, w, output, yes)
+		return adopt(c.Context(), s, w, adoption{output, yes, held})
 	}
 	return c
 }
 
+// adoption says how adopt goes about it. held is the Terraform state that has the
+// resources now, nil where none is named.
+type adoption struct {
+	output string
+	yes    bool
+	held   *terraform.State
+}
+
 // adopt shows what would be adopted, asks where it has to, and does it.
-func adopt(ctx context.Context, s surroundings, w *work.Work, output string, yes bool) error {
-	if !yes {
+func adopt(ctx context.Context, s surroundings, w *work.Work, a adoption) error {
+	output := a.output
+	if !a.yes || a.held != nil {
 		reports := w.Pass(ctx, reconciler.PlanOnly)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := printAdoption(s, output, reports); err != nil {
-			return err
+		if !a.yes {
+			if err := printAdoption(s, output, reports); err != nil {
+				return err
+			}
+		}
+		if a.held != nil {
+			printRemoved(s, output, *a.held, reports)
 		}
 		n, code := 0, exitOK
 		for _, r := range reports {
@@ -96,10 +125,11 @@ func adopt(ctx context.Context, s surroundings, w *work.Work, output string, yes
 				code = gravest(code, exitRefused)
 			}
 		}
-		if n == 0 {
+		switch {
+		case a.yes:
+		case n == 0:
 			return withCode(code)
-		}
-		if output != outputText || !s.confirm(ctx, fmt.Sprintf("Change the tags of %s?", wording.Count(n, "resource"))) {
+		case output != outputText || !s.confirm(ctx, fmt.Sprintf("Change the tags of %s?", wording.Count(n, "resource"))):
 			fmt.Fprintln(s.stderr, "weir: nothing was changed: add --yes to adopt what is shown")
 			return withCode(gravest(code, exitRefused))
 		}

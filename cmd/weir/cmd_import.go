@@ -17,8 +17,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/importer"
+	"github.com/weir-gitops/weir/reconciler/importer/terraform"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -30,16 +32,31 @@ by their tags. Before DIR is there, weir plans it as it would be once it is adop
 pool is imported only if nothing would be replaced, rolled out or made anew, and the
 report names what apply would still change.
 
-Launch templates stay what they are. A pool names its template as one that it brings
-along (node.k8s.aws/launch-template-name), so weir reads it and never changes it, and no
-user data gets into files. The desired size is not written either, as an autoscaler may
-set it.
+By default (--templates auto) a pool says what its launch template holds where that has the
+name that weir gives it, as those of Cluster API Provider AWS have; all others stay what
+they are: the pool names its template as one that it brings along
+(node.k8s.aws/launch-template-name), so weir reads it and never changes it, and no user data
+gets into files. --templates name does that for all, and --templates own says what each
+holds: weir then makes a template of its own with the same content, and machines stay. So
+does a group on a launch configuration, which can only be said. Where weir would replace a
+machine, the template is named after all, and the report says why.
+
+User data that is said becomes a NodeadmConfig or an EKSConfig where that gives the same
+bytes and holds settings alone. Else it stands in a Secret that is encrypted for --age and
+--kms-key-arn as SOPS does it; without either, only --plain-user-data writes it.
+
+The desired size is not written, as an autoscaler may set it.
 
 The report says of each group and nodegroup whether it is imported whole, which of its
 fields manifests cannot say, or why it is refused: CloudFormation, Karpenter, EKS or
-another weir has it, it launches from a launch configuration, or no tag names its cluster.
+another weir has it, or no tag names its cluster.
 
-Without --group and --nodegroup, all of the region is imported, or all of --cluster.
+Without --group, --nodegroup and --from-terraform, all of the region is imported, or all
+of --cluster.
+
+With --from-terraform, it is what a Terraform state holds: its groups and nodegroups, and
+those that launch from its launch templates. The file is a state, as terraform state pull
+writes it, or what terraform show -json writes.
 `
 
 // importFlags say what is imported, from where, and where to.
@@ -47,6 +64,10 @@ type importFlags struct {
 	region, account, role, endpoint, dir, report string
 	choice                                       importer.Choice
 	tags                                         []string
+	terraform                                    string
+	templates                                    string
+	recipients                                   sops.Recipients
+	plain                                        bool
 }
 
 func importCommand(s surroundings) *cobra.Command {
@@ -57,7 +78,8 @@ func importCommand(s surroundings) *cobra.Command {
 		Long:  importHelp + exitHelp("import"),
 		Example: `  weir import --region eu-west-1 -o fleet
   weir import --region eu-west-1 --cluster prod -o fleet
-  weir import --region eu-west-1 --group web --group batch --cluster prod -o fleet`,
+  weir import --region eu-west-1 --group web --group batch --cluster prod -o fleet
+  weir import --region eu-west-1 --from-terraform state.json -o fleet`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := flags.check(); err != nil {
@@ -76,6 +98,14 @@ func importCommand(s surroundings) *cobra.Command {
 	f.StringArrayVar(&flags.choice.Groups, "group", nil, "only this Auto Scaling group; may be repeated")
 	f.StringArrayVar(&flags.choice.Nodegroups, "nodegroup", nil, "only this nodegroup, NAME or CLUSTER/NAME; may be repeated")
 	f.StringArrayVar(&flags.tags, "tag", nil, "only what has this tag, KEY=VALUE; may be repeated, and all must be there")
+	f.StringVar(&flags.terraform, "from-terraform", "", "file with a Terraform state: only what it holds")
+	flags.templates = string(importer.Auto)
+	ways := []string{string(importer.Auto), string(importer.Name), string(importer.Own)}
+	f.Var(choice{&flags.templates, ways}, "templates", "what becomes of launch templates")
+	complete(c, "templates", func(string) []string { return ways })
+	f.StringArrayVar(&flags.recipients.Age, "age", nil, "age recipient, age1…, for which user data is encrypted; may be repeated")
+	f.StringArrayVar(&flags.recipients.KMSKeyARNs, "kms-key-arn", nil, "key of AWS KMS with which user data is encrypted; may be repeated")
+	f.BoolVar(&flags.plain, "plain-user-data", false, "write user data that is said as it is, with the secrets in it")
 	flags.report = outputText
 	f.Var(choice{&flags.report, []string{outputText, outputJSON, outputYAML}}, "report", "form of the report")
 	complete(c, "report", func(string) []string { return []string{outputText, outputJSON, outputYAML} })
@@ -92,8 +122,18 @@ func (f *importFlags) check() error {
 		return usage("regions are named like eu-west-1", "%q does not look like a region", f.region)
 	case f.dir == "":
 		return usage("add -o DIR", "there is no directory to write to")
+	case f.terraform != "" && len(f.choice.Groups)+len(f.choice.Nodegroups) > 0:
+		return usage("leave --group and --nodegroup out, or --from-terraform", "--from-terraform names groups and nodegroups already")
 	case f.account != "" && !config.ValidAccount(f.account):
 		return usage("an account has twelve digits", "%q is no AWS account", f.account)
+	}
+	if f.plain && !f.recipients.None() {
+		return usage("leave one of them out", "--plain-user-data encrypts nothing, and --age and --kms-key-arn are given")
+	}
+	for _, r := range f.recipients.Age {
+		if err := sops.ParseRecipient(r); err != nil {
+			return hinted(fmt.Errorf("--age: %w", err), "age-keygen makes a key, and prints its recipient")
+		}
 	}
 	f.choice.Tags = map[string]string{}
 	for _, t := range f.tags {
@@ -120,11 +160,18 @@ func (f *importFlags) check() error {
 // run reads, makes manifests, plans them, and puts them in place last of all.
 func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 	ctx := c.Context()
-	state, err := f.read(ctx, s)
+	var held terraform.State
+	if f.terraform != "" {
+		var err error
+		if held, err = readTerraform(f.terraform); err != nil {
+			return err
+		}
+	}
+	state, err := f.read(ctx, s, held)
 	if err != nil {
 		return err
 	}
-	pools := importer.Make(state, importer.Options{Cluster: f.choice.Cluster})
+	pools := importer.Make(state, importer.Options{Cluster: f.choice.Cluster, Templates: importer.Templates(f.templates), Secrets: !f.recipients.None(), Plain: f.plain})
 	if len(pools) == 0 {
 		return hinted(errors.New("there is no group and no nodegroup to import"), "look at --region, --cluster and --tag, and at whose credentials these are")
 	}
@@ -138,6 +185,9 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 	}
 	left := slices.ContainsFunc(pools, func(p importer.Pool) bool { return p.State != importer.Refused })
 	if left {
+		if err := f.seal(ctx, s, pools, filepath.Join(temp, "fleet")); err != nil {
+			return err
+		}
 		if err := os.Chmod(filepath.Join(temp, "fleet"), 0o755); err != nil {
 			return fmt.Errorf("make %s: %w", f.dir, err)
 		}
@@ -157,8 +207,8 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 	return nil
 }
 
-// read reads what is chosen.
-func (f *importFlags) read(ctx context.Context, s surroundings) (observed.State, error) {
+// read reads what is chosen; held is what --from-terraform names.
+func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.State) (observed.State, error) {
 	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
 	cloud, err := awscloud.Open(ctx, o)
 	if err != nil {
@@ -167,6 +217,15 @@ func (f *importFlags) read(ctx context.Context, s surroundings) (observed.State,
 	defer cloud.Close()
 	progress := newProgress(s)
 	defer progress.end()
+	hint := "names are those of AWS, and a nodegroup's may be CLUSTER/NAME"
+	if f.terraform != "" {
+		if held, err = here(held, f.terraform, cloud.Account(), f.region, progress.line); err != nil {
+			return observed.State{}, err
+		}
+		f.choice.Groups, f.choice.Nodegroups = held.Names(terraform.Group), held.Names(terraform.Nodegroup)
+		f.choice.Templates, f.choice.Configurations = held.Names(terraform.LaunchTemplate), held.Names(terraform.LaunchConfiguration)
+		hint = "the state is older than what is in AWS: terraform apply -refresh-only writes it anew"
+	}
 	progress.line("Reading groups and nodegroups in " + f.region)
 	var clusters []string
 	if f.choice.Cluster != "" {
@@ -174,10 +233,25 @@ func (f *importFlags) read(ctx context.Context, s surroundings) (observed.State,
 	}
 	var missing []string
 	state, err := cloud.Survey(ctx, clusters, func(state *observed.State) { missing = f.choice.Of(state) }, func(done, all int) { progress.count(done, all, "read") })
+	if err == nil && len(missing) == 0 {
+		progress.line("Reading launch templates")
+		state, err = readSources(ctx, cloud, state, importer.Templates(f.templates))
+	}
 	if err == nil && len(missing) > 0 {
-		err = hinted(fmt.Errorf("AWS has not %s in %s", strings.Join(missing, ", "), f.region), "names are those of AWS, and a nodegroup's may be CLUSTER/NAME")
+		err = hinted(fmt.Errorf("AWS has not %s in %s", strings.Join(missing, ", "), f.region), hint)
 	}
 	return state, err
+}
+
+// readSources reads what pools launch whose manifests are to say it.
+func readSources(ctx context.Context, cloud *awscloud.Cloud, state observed.State, how importer.Templates) (observed.State, error) {
+	needs := importer.Sources(state, how)
+	state, err := cloud.Fill(ctx, state, observed.Needs{TemplateNames: needs.TemplateNames, LaunchConfigurations: needs.LaunchConfigurations})
+	if err != nil {
+		return state, err
+	}
+	there := func(ref observed.TemplateRef) bool { _, ok := state.Templates[ref.Name]; return ok }
+	return cloud.Fill(ctx, state, observed.Needs{Versions: slices.DeleteFunc(needs.Versions, func(ref observed.TemplateRef) bool { return !there(ref) })})
 }
 
 // importReport is the report as JSON.
@@ -210,6 +284,13 @@ func (f *importFlags) tell(s surroundings, pools []importer.Pool) error {
 			name += ": imported whole: " + p.File
 		}
 		fmt.Fprintln(s.stdout, wording.Clean(name))
+		if p.SecretFile != "" {
+			how := ", encrypted"
+			if f.plain {
+				how = " as plain text"
+			}
+			fmt.Fprintln(s.stdout, "  its user data is in "+p.SecretFile+how)
+		}
 		for _, n := range p.Notes {
 			fmt.Fprintln(s.stdout, "  "+wording.Clean(n.Field+": "+n.Text))
 		}
@@ -222,7 +303,11 @@ func (f *importFlags) tell(s surroundings, pools []importer.Pool) error {
 	}
 	fmt.Fprintf(s.stdout, "\n%s imported whole, %d in part, %d refused.\n", wording.Count(counts[importer.Whole], "pool"), counts[importer.Partly], counts[importer.Refused])
 	if counts[importer.Whole]+counts[importer.Partly] > 0 {
-		fmt.Fprintf(s.stdout, "Next: weir adopt %s --region %s\n", wording.Clean(f.dir), f.region)
+		next := ""
+		if f.terraform != "" {
+			next = " --from-terraform " + wording.Clean(f.terraform)
+		}
+		fmt.Fprintf(s.stdout, "Next: weir adopt %s --region %s%s\n", wording.Clean(f.dir), f.region, next)
 	}
 	return nil
 }

@@ -1,22 +1,31 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/importer"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -26,11 +35,23 @@ import (
 // which weir would do harm, whatever package importer takes for granted.
 func (f *importFlags) prove(c *cobra.Command, s surroundings, state observed.State, pools []importer.Pool, temp string) error {
 	dir := filepath.Join(temp, "fleet")
+	key, err := age.GenerateX25519Identity() // nothing secret is on the disk as it is, for however short
+	if err != nil {
+		return fmt.Errorf("make a key: %w", err)
+	}
 	for {
 		files, err := importer.Files(state, pools)
 		if err != nil {
 			return err
 		}
+		var hidden []string
+		for name, text := range importer.Secrets(pools) {
+			hidden = append(hidden, text.Values["value"])
+			if files[name], err = sops.SealSecret(c.Context(), time.Now(), text.Name, text.Keys, text.Values, sops.Recipients{Age: []string{key.Recipient().String()}}); err != nil {
+				return err
+			}
+		}
+		s.secrets.Set("imported user data", secret.New(hidden...))
 		if err := writeFiles(dir, files); err != nil {
 			return err
 		}
@@ -43,7 +64,7 @@ func (f *importFlags) prove(c *cobra.Command, s surroundings, state observed.Sta
 		if len(byKey) == 0 {
 			return nil
 		}
-		r, err := f.plan(c, s, dir)
+		r, err := f.plan(c, s, dir, key)
 		if err != nil {
 			return err
 		}
@@ -54,14 +75,48 @@ func (f *importFlags) prove(c *cobra.Command, s surroundings, state observed.Sta
 	}
 }
 
+// seal writes the files of Secrets, encrypted for those who are to read them.
+func (f *importFlags) seal(ctx context.Context, s surroundings, pools []importer.Pool, dir string) error {
+	secrets := importer.Secrets(pools)
+	if len(secrets) == 0 {
+		return nil
+	}
+	to, mode := f.recipients, fs.FileMode(0o644)
+	if f.plain {
+		mode = 0o600
+	}
+	if len(to.KMSKeyARNs) > 0 {
+		kms := awscloud.NewKMS(accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Region: f.region, RoleARN: f.role, Endpoint: f.endpoint}))
+		defer kms.Close()
+		to.KMS = kms
+	}
+	for name, of := range secrets {
+		text, err := of.Plain()
+		if !f.plain {
+			text, err = sops.SealSecret(ctx, time.Now(), of.Name, of.Keys, of.Values, to)
+		}
+		if err != nil {
+			return hinted(err, "the credentials need kms:Encrypt on the key; or encrypt for --age")
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("write manifests: %w", err)
+		}
+		if err := os.WriteFile(path, text, mode); err != nil {
+			return fmt.Errorf("write manifests: %w", err)
+		}
+	}
+	return nil
+}
+
 // plan plans the adoption of a directory.
-func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string) (*plan.Report, error) {
+func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age.Identity) (*plan.Report, error) {
 	flags := passFlags{endpoint: f.endpoint}
 	env := flags.env(s, s.quiet())
 	env.Note = func(string) {} // what it would say is of a directory that nobody knows
 	w, err := work.OpenPath(c.Context(), env, work.Path{
 		Path: dir, Region: f.region, Target: "import", Instance: fleet.PathInstance,
-		Inputs: func() (work.Inputs, error) { return work.Inputs{}, nil },
+		Inputs: func() (work.Inputs, error) { return work.Inputs{Identities: []age.Identity{key}}, nil },
 	})
 	if err != nil {
 		return nil, err
@@ -109,8 +164,14 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 			p := pools[st.Pool]
 			switch {
 			case st.Verb == step.Adopt || p == nil || p.State == importer.Refused:
+			case st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned:
+				p.Conversions = append(p.Conversions, "what it launches from: the launch template "+st.Name+" is made with what it launches now, and machines stay; new ones get the pool's tags")
 			case st.Verb == step.Update && !st.Disruptive:
-				p.Conversions = append(p.Conversions, changesOf(st)...)
+				for _, text := range changesOf(st) {
+					if !slices.Contains(p.Conversions, text) {
+						p.Conversions = append(p.Conversions, text)
+					}
+				}
 			case st.Verb == step.Rollout:
 				refuse(p, "weir would replace machines ("+st.Reason+"): have them run what it launches now, by an instance refresh, and import it then")
 			default:

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,12 +49,22 @@ func TestMain(m *testing.M) {
 //	certificate CERT KEY CA   make a certificate for this machine, its key, and its authority
 //	sops KEYFILE FILE NAME KEY VALUE   make a key, and a Secret that it opens
 //	notify FILE               be the service manager that is told, and write that to FILE
+//
+// and the condition [terraform]: there is terraform, and its AWS provider below
+// WEIR_TEST_TERRAFORM_MIRROR, as terraform providers mirror writes it.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               func(e *testscript.Env) error { return setupScript(t, e) },
+		Condition: func(name string) (bool, error) {
+			if name != "terraform" {
+				return false, fmt.Errorf("unknown condition %s", name)
+			}
+			_, err := exec.LookPath("terraform")
+			return err == nil && os.Getenv("WEIR_TEST_TERRAFORM_MIRROR") != "", nil
+		},
+		Setup: func(e *testscript.Env) error { return setupScript(t, e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"sops": func(ts *testscript.TestScript, _ bool, args []string) { cmdSOPS(t, ts, args) },
 			"aws":  cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify, "certificate": cmdCertificate,
@@ -91,6 +102,7 @@ func setupScript(t *testing.T, e *testscript.Env) error {
 	}
 	e.Setenv("LISTEN", address)
 	e.Setenv("HOME", e.WorkDir)
+	e.Setenv("TERRAFORM_MIRROR", os.Getenv("WEIR_TEST_TERRAFORM_MIRROR"))
 	for i, name := range []string{"OPS", "READER", "OTHER"} { // tokens
 		e.Setenv(name, strings.Repeat(string(rune('a'+i)), 40))
 	}

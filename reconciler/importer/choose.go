@@ -15,6 +15,9 @@ type Choice struct {
 	Cluster string
 	// Groups and Nodegroups are names; with any, nothing else is imported.
 	Groups, Nodegroups []string
+	// Templates are names and ids of launch templates, and Configurations names of launch
+	// configurations: what launches from one is chosen as if it were named.
+	Templates, Configurations []string
 	// Tags must all be there.
 	Tags map[string]string
 }
@@ -22,7 +25,7 @@ type Choice struct {
 // Of takes out of the state what is not chosen, and out of the names those that are not
 // in the state, which it returns as errors say them.
 func (c Choice) Of(s *observed.State) (missing []string) {
-	named := len(c.Groups)+len(c.Nodegroups) > 0
+	named := len(c.Groups)+len(c.Nodegroups)+len(c.Templates)+len(c.Configurations) > 0
 	for _, name := range c.Groups {
 		if _, ok := s.Groups[name]; !ok {
 			missing = append(missing, fmt.Sprintf("the group %q", name))
@@ -38,13 +41,21 @@ func (c Choice) Of(s *observed.State) (missing []string) {
 		if slices.Contains(c.Groups, name) {
 			return !c.tagged(tags)
 		}
+		if named && c.launches(g.Template) || slices.Contains(c.Configurations, g.LaunchConfiguration) {
+			return !c.tagged(tags) || c.Cluster != "" && !ofCluster(tags, c.Cluster)
+		}
 		return named || !c.tagged(tags) || c.Cluster != "" && !ofCluster(tags, c.Cluster)
 	})
 	maps.DeleteFunc(s.Nodegroups, func(name observed.NodegroupName, n observed.Nodegroup) bool {
-		wanted := slices.ContainsFunc(c.Nodegroups, func(text string) bool { return c.names(name, text) })
+		wanted := slices.ContainsFunc(c.Nodegroups, func(text string) bool { return c.names(name, text) }) || c.launches(n.Template)
 		return named && !wanted || !c.tagged(n.Tags) || c.Cluster != "" && name.Cluster != c.Cluster
 	})
 	return missing
+}
+
+// launches reports whether a template is one of those that were chosen.
+func (c Choice) launches(t observed.TemplateRef) bool {
+	return slices.ContainsFunc(c.Templates, func(text string) bool { return text != "" && (text == t.ID || text == t.Name) })
 }
 
 // names reports whether a text is the nodegroup's name, alone or behind its cluster's.

@@ -22,6 +22,14 @@ var elsewhere = map[field.Kind]map[string]string{
 	field.Nodegroup: {
 		"Version": "the MachinePool has it",
 	},
+	field.Template: {
+		"SecurityGroupIds":                              "each is an object in manifests",
+		"TagSpecifications[].ResourceType":              "the pool's tags are on machines and volumes",
+		"TagSpecifications[].Tags[].Key":                "they are the pool's additionalTags",
+		"TagSpecifications[].Tags[].Value":              "they are the pool's additionalTags",
+		"UserData":                                      "it comes from the bootstrap configuration",
+		"BlockDeviceMappings[].Ebs.DeleteOnTermination": "volumes of a pool end with their machine, and others are refused",
+	},
 }
 
 // fields writes the members of settings, which are of a kind, where manifests have them:
@@ -52,6 +60,8 @@ func fields(of field.Kind, settings any, spec, options map[string]any) {
 // converted is a value in the words that Cluster API Provider AWS has for it.
 func converted(of field.Kind, member string, v any) any {
 	switch {
+	case of == field.Template:
+		return templateWords(member, v)
 	case of == field.Group && (member == "DefaultCooldown" || member == "DefaultInstanceWarmup"):
 		return fmt.Sprint(v, "s")
 	case of == field.Nodegroup && member == "CapacityType":

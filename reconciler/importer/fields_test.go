@@ -15,7 +15,7 @@ import (
 // TestEveryFieldIsImported gives each member of the table a value of its own and looks for
 // it at the place where manifests say it.
 func TestEveryFieldIsImported(t *testing.T) {
-	for of, settings := range map[field.Kind]any{field.Group: &intent.GroupSettings{}, field.Nodegroup: &intent.NodegroupSettings{}} {
+	for of, settings := range map[field.Kind]any{field.Group: &intent.GroupSettings{}, field.Nodegroup: &intent.NodegroupSettings{}, field.Template: &intent.TemplateData{}} {
 		fill(reflect.ValueOf(settings).Elem(), new(int32))
 		spec, options := map[string]any{}, map[string]any{}
 		fields(of, settings, spec, options)
@@ -37,6 +37,9 @@ func TestEveryFieldIsImported(t *testing.T) {
 					t.Errorf("%s %s is written, and excepted because %s", of, r.AWS, why)
 				}
 				continue
+			}
+			if r.AWS == "IamInstanceProfile.Arn" && len(got) == 1 {
+				continue // AWS has either the ARN or the name, and so the field
 			}
 			if len(want) == 0 || fmt.Sprint(want) != fmt.Sprint(got) {
 				t.Errorf("%s %s: %v at %s, want %v", of, r.AWS, got, place, want)

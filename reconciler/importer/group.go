@@ -56,7 +56,7 @@ func (m *maker) group(g observed.Group) Pool {
 	if len(own) > 0 {
 		spec["additionalTags"] = own
 	}
-	return m.finish(p, g.Name, spec, options, g.Template, "")
+	return m.finish(p, finish{key: g.Name, spec: spec, options: options, source: source{g.Template, configuration(&g)}, ownName: g.Name})
 }
 
 // refuseGroup says why a group cannot be imported, "" if it can.
@@ -72,8 +72,8 @@ func (m *maker) refuseGroup(g *observed.Group, tags map[string]string) string {
 		return "AWS is deleting it"
 	case objectName(g.Name) != g.Name:
 		return "a pool's group has the name of its manifest, and this one is none that Kubernetes takes: at most 63 lower-case letters, digits, dots and dashes"
-	case g.Template == observed.TemplateRef{}:
-		return "it launches from a launch configuration; set it to a launch template with the same content first"
+	case g.Template == observed.TemplateRef{} && g.LaunchConfiguration == "":
+		return "AWS does not say what it launches from"
 	case g.UnknownPolicy:
 		return "its mixed instances policy holds members that this version of weir does not know"
 	case len(g.SubnetIDs) == 0:
@@ -83,6 +83,15 @@ func (m *maker) refuseGroup(g *observed.Group, tags map[string]string) string {
 		return "AWS names no process that it suspends"
 	}
 	return ""
+}
+
+// configuration is the launch configuration that a group launches from, "" where it has a
+// template.
+func configuration(g *observed.Group) string {
+	if g.Template != (observed.TemplateRef{}) {
+		return ""
+	}
+	return g.LaunchConfiguration
 }
 
 func subnets(ids []string) []any {

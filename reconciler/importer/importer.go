@@ -6,8 +6,9 @@
 // written where the table of package field says that they are read, so a field that the
 // table gains is imported too, and a test fails for one that is not. Launch templates stay
 // what they are: a pool names its group's or nodegroup's, as a template that it brings
-// along. So user data, which may hold secrets, is neither read nor written, and nothing is
-// a new version. What manifests cannot say is named in the result, and what cannot be
+// along, unless its manifests can say what it holds and nothing is replaced by that (own.go).
+// User data, which may hold secrets, becomes a bootstrap configuration only where that
+// gives it again and nothing secret can be in it, and else a Secret (bootstrap.go). What manifests cannot say is named in the result, and what cannot be
 // imported is refused with a reason; nothing is left out in silence.
 package importer
 
@@ -48,21 +49,35 @@ type Pool struct {
 	// Key is the MachinePool's name, and File has its manifests, below the directory.
 	Key  string `json:"pool,omitempty"`
 	File string `json:"file,omitempty"`
-	// Template is the launch template that the pool names.
+	// Template is the launch template that the pool names, or that its manifests say.
 	Template string `json:"launchTemplate,omitempty"`
-	Notes    []Note `json:"notes,omitempty"`
+	// Owned says that its manifests say what it launches, Configuration the launch
+	// configuration that becomes a template by that.
+	Owned         bool   `json:"ownLaunchTemplate,omitempty"`
+	Configuration string `json:"launchConfiguration,omitempty"`
+	// SecretFile has its user data, below the directory.
+	SecretFile string `json:"secretFile,omitempty"`
+	Notes      []Note `json:"notes,omitempty"`
 	// Advice is what to know before the pool is weir's.
 	Advice []string `json:"advice,omitempty"`
 	// Conversions are what apply changes once the pool is adopted.
 	Conversions []string `json:"conversions,omitempty"`
 
 	objects []object
+	secret  *Secret
+	groups  []string // security groups of the template that its manifests say
+	other   *Pool    // what it is where this does not do: said in another way, or named
 }
 
 // Options say what cannot be observed.
 type Options struct {
 	// Cluster is that of groups whose tags name none.
 	Cluster string
+	// Templates says which pools say what they launch, Auto where it is "".
+	Templates Templates
+	// Secrets says that Secrets may be written, which are then encrypted; Plain that
+	// whatever user data holds may stand in manifests as it is.
+	Secrets, Plain bool
 }
 
 // Make makes pools of all groups and nodegroups of a state, sorted by kind and name. The
@@ -182,8 +197,24 @@ func (p Pool) done() Pool {
 
 func (p Pool) refused(why string) Pool {
 	p.State, p.Reason, p.Key, p.File, p.Notes, p.Advice, p.Conversions, p.objects = Refused, why, "", "", nil, nil, nil, nil
+	p.Owned, p.SecretFile, p.secret, p.groups, p.other = false, "", nil, nil, nil
 	return p
 }
 
-// Refuse is the pool as one that cannot be imported, with a reason.
-func (p Pool) Refuse(why string) Pool { return p.refused(why) }
+// namedBecause is a pool that names its template, with the reason.
+func (p Pool) namedBecause(why string) Pool {
+	p.Advice = append(slices.Clone(p.Advice), "its launch template is named, and stays what it is: "+why)
+	return p
+}
+
+// Refuse is the pool as one that cannot be imported, with a reason. Where its manifests
+// say what its template holds, it is the pool that names the template instead.
+func (p Pool) Refuse(why string) Pool {
+	switch {
+	case p.other == nil || p.other.State == Refused:
+		return p.refused(why)
+	case p.other.Owned: // said in another way
+		return *p.other
+	}
+	return p.other.namedBecause(why)
+}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,10 +34,62 @@ func newObject(apiVersion, kind, name string, annotations map[string]any, spec m
 	return object{"apiVersion": apiVersion, "kind": kind, "metadata": meta, "spec": spec}
 }
 
-// finish makes the objects of a pool.
-func (m *maker) finish(p Pool, key string, spec, options map[string]any, ref observed.TemplateRef, version string) Pool {
-	p.Key, p.File = key, "pools/"+key+".yaml"
+// finish is what is known of a pool before its objects are made.
+type finish struct {
+	key           string
+	spec, options map[string]any
+	source        source
+	// ownName is the name that weir gives the pool's template.
+	ownName string
+	version string
+}
+
+// finish makes the objects of a pool: those that say what its template holds, or those
+// that name it.
+func (m *maker) finish(p Pool, f finish) Pool {
+	p.Key, p.File = f.key, "pools/"+f.key+".yaml"
+	named := m.named(p, f)
+	if !m.owns(f.source, f.ownName) {
+		return named
+	}
+	// The image has the name of its root device, which is not read here: the proof tells
+	// which of both it is.
+	volumes, why := m.saying(p, f, false, &named)
+	if why != "" {
+		if named.State == Refused {
+			return p.refused("its launch configuration " + f.source.config + " cannot become a launch template: " + why)
+		}
+		return named.namedBecause(why)
+	}
+	root, _ := m.saying(p, f, true, &volumes)
+	return root
+}
+
+// saying makes the objects of a pool that says what its template holds, with other in its
+// place where that does not do. With root the first volume is that of the root, if its
+// device can be.
+func (m *maker) saying(p Pool, f finish, root bool, other *Pool) (out Pool, why string) {
+	f.spec, f.options = clonedMap(f.spec), clonedMap(f.options)
+	p.Notes = slices.Clone(p.Notes)
+	boot, why := m.owned(&p, f, root)
+	if why != "" {
+		return p, why
+	}
+	p.Template, p.Owned, p.Configuration, p.other = f.source.ref.Name, true, f.source.config, other
+	p.objects = append(m.objects(p, f, nil, boot.of), boot.objects...)
+	if p.secret = boot.secret; p.secret != nil {
+		p.SecretFile = "pools/" + f.key + ".secret.yaml"
+	}
+	return p.done(), ""
+}
+
+// named makes the objects of a pool that names its template.
+func (m *maker) named(p Pool, f finish) Pool {
+	ref := f.source.ref
 	annotations := map[string]any{}
+	if f.source.config != "" {
+		return p.refused("it launches from the launch configuration " + f.source.config)
+	}
 	if ref != (observed.TemplateRef{}) {
 		p.Template = ref.Name
 		if p.Template == "" {
@@ -54,26 +107,34 @@ func (m *maker) finish(p Pool, key string, spec, options map[string]any, ref obs
 			p.Advice = append(p.Advice, "it follows the template's version $"+number+", and so does weir, which replaces machines when that moves; write a number at node.k8s.aws/launch-template-version to decide by commits")
 		}
 	}
-	template := map[string]any{
-		"clusterName": objectName(p.Cluster), "bootstrap": map[string]any{"dataSecretName": ""},
-		"infrastructureRef": map[string]any{"apiVersion": infrastructure, "kind": string(p.Kind), "name": key},
-	}
-	if version != "" {
-		template["version"] = version
-	}
-	p.objects = []object{
-		newObject(core, "MachinePool", key, nil, map[string]any{"clusterName": objectName(p.Cluster), "template": map[string]any{"spec": template}}),
-		newObject(infrastructure, string(p.Kind), key, annotations, spec),
-	}
-	if len(options) > 0 {
-		options["poolRef"] = map[string]any{"kind": string(p.Kind), "name": key}
-		p.objects = append(p.objects, newObject("weir.dev/v1alpha1", "PoolOptions", key, nil, options))
-	}
+	p.objects = m.objects(p, f, annotations, map[string]any{"dataSecretName": ""})
 	return p.done()
 }
 
+// objects are those of a pool.
+func (m *maker) objects(p Pool, f finish, annotations, bootstrap map[string]any) []object {
+	template := map[string]any{
+		"clusterName": objectName(p.Cluster), "bootstrap": bootstrap,
+		"infrastructureRef": map[string]any{"apiVersion": infrastructure, "kind": string(p.Kind), "name": f.key},
+	}
+	if f.version != "" {
+		template["version"] = f.version
+	}
+	out := []object{
+		newObject(core, "MachinePool", f.key, nil, map[string]any{"clusterName": objectName(p.Cluster), "template": map[string]any{"spec": template}}),
+		newObject(infrastructure, string(p.Kind), f.key, annotations, f.spec),
+	}
+	if len(f.options) > 0 {
+		options := clonedMap(f.options)
+		options["poolRef"] = map[string]any{"kind": string(p.Kind), "name": f.key}
+		out = append(out, newObject("weir.dev/v1alpha1", "PoolOptions", f.key, nil, options))
+	}
+	return out
+}
+
 // Files are the files of pools, by their paths: those that are not refused, the clusters
-// that they are of, and a kustomization of both.
+// that they are of, and a kustomization of both. The files of Secrets are in the
+// kustomization, and Secrets has what they hold.
 func Files(s observed.State, pools []Pool) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	clusters := map[string]string{}
@@ -93,10 +154,14 @@ func Files(s observed.State, pools []Pool) (map[string][]byte, error) {
 			return nil, err
 		}
 		resources = append(resources, p.File)
+		if p.secret != nil {
+			resources = append(resources, p.SecretFile)
+		}
 	}
+	nodes := commonGroups(pools)
 	var objects []object
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		objects = append(objects, clusterObjects(s, name, clusters[name])...)
+		objects = append(objects, clusterObjects(s, name, clusters[name], nodes[clusters[name]])...)
 	}
 	var err error
 	if out["clusters.yaml"], err = encode(objects, ""); err != nil {
@@ -107,17 +172,44 @@ func Files(s observed.State, pools []Pool) (map[string][]byte, error) {
 	return out, err
 }
 
+// Secrets are those of pools that are not refused, by the paths of their files.
+func Secrets(pools []Pool) map[string]Secret {
+	out := map[string]Secret{}
+	for i := range pools {
+		if p := &pools[i]; p.State != Refused && p.secret != nil {
+			out[p.SecretFile] = *p.secret
+		}
+	}
+	return out
+}
+
+// Plain is the file of a Secret that is not encrypted.
+func (s Secret) Plain() ([]byte, error) {
+	data := map[string]any{}
+	for k, v := range s.Values {
+		data[k] = base64.StdEncoding.EncodeToString([]byte(v))
+	}
+	return encode([]object{{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": s.Name}, "data": data}}, "")
+}
+
 // clusterObjects stand for a cluster: pools need one that says whose it is.
-func clusterObjects(s observed.State, name, inAWS string) []object {
+// nodes is the security group that its machines have, "" where weir is to find it.
+func clusterObjects(s observed.State, name, inAWS, nodes string) []object {
+	network := func(spec map[string]any, role string) map[string]any {
+		if nodes != "" {
+			spec["network"] = map[string]any{"securityGroupOverrides": map[string]any{role: nodes}}
+		}
+		return spec
+	}
 	if !s.Clusters[inAWS] {
 		return []object{
 			newObject(core, "Cluster", name, nil, map[string]any{"infrastructureRef": map[string]any{"apiVersion": infrastructure, "kind": "AWSCluster", "name": name}}),
-			newObject(infrastructure, "AWSCluster", name, nil, map[string]any{"region": s.Region}),
+			newObject(infrastructure, "AWSCluster", name, nil, network(map[string]any{"region": s.Region}, "node")),
 		}
 	}
 	return []object{
 		newObject(core, "Cluster", name, nil, map[string]any{"controlPlaneRef": map[string]any{"apiVersion": controlPlane, "kind": "AWSManagedControlPlane", "name": name}}),
-		newObject(controlPlane, "AWSManagedControlPlane", name, nil, map[string]any{"eksClusterName": inAWS, "region": s.Region}),
+		newObject(controlPlane, "AWSManagedControlPlane", name, nil, network(map[string]any{"eksClusterName": inAWS, "region": s.Region}, "node-eks-additional")),
 	}
 }
 
@@ -129,7 +221,12 @@ func comment(p *Pool) string {
 		what = "the EKS nodegroup " + oneLine(p.Cluster) + "/"
 	}
 	fmt.Fprintf(&b, "# Imported from %s%s.\n", what, oneLine(p.Name))
-	if p.Template != "" {
+	switch {
+	case p.Owned && p.Configuration != "":
+		fmt.Fprintf(&b, "# It holds what the launch configuration %s has, which weir replaces by a launch template.\n", oneLine(p.Configuration))
+	case p.Owned:
+		fmt.Fprintf(&b, "# It holds what the launch template %s has.\n", oneLine(p.Template))
+	case p.Template != "":
 		fmt.Fprintf(&b, "# Its launch template %s stays what it is: weir reads it and never changes it.\n", oneLine(p.Template))
 	}
 	for _, n := range p.Notes {

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/importer/terraform"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// maxState bounds what is read of a state, in bytes.
+const maxState = 512 << 20
+
+// readTerraform reads the state that a flag names.
+func readTerraform(path string) (terraform.State, error) {
+	if scheme, _, remote := strings.Cut(path, "://"); remote {
+		return terraform.State{}, usage("terraform state pull >state.json, and name that file", "--from-terraform: weir reads no state by %s://", wording.Clean(scheme))
+	}
+	file, err := os.Open(path) //nolint:gosec // the user names it
+	if err != nil {
+		return terraform.State{}, hinted(fmt.Errorf("--from-terraform: %w", err), "terraform state pull >state.json writes it")
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxState+1))
+	if err == nil && len(text) > maxState {
+		err = fmt.Errorf("%s has more than %d MiB", path, maxState>>20)
+	}
+	if err != nil {
+		return terraform.State{}, fmt.Errorf("--from-terraform: %w", err)
+	}
+	state, err := terraform.Read(text)
+	var wrong *terraform.Error
+	if errors.As(err, &wrong) {
+		return state, hinted(fmt.Errorf("--from-terraform %s: %w", path, err), wrong.Do)
+	}
+	return state, err
+}
+
+// here is what a state holds of an account and region, with an error where that is
+// nothing. What it holds of other regions is said in lines.
+func here(state terraform.State, path, account, region string, line func(string)) (terraform.State, error) {
+	in, elsewhere := state.In(account, region), state.Elsewhere(region)
+	if len(in.Resources) > 0 {
+		for _, other := range elsewhere {
+			line(fmt.Sprintf("%s also holds %s in %s: import them by themselves, with --region %s", path, wording.Count(len(state.In(account, other).Resources), "resource"), other, other))
+		}
+		return in, nil
+	}
+	err := fmt.Errorf("%s holds no group, nodegroup or launch template of account %s in %s", path, account, region)
+	switch accounts := strings.Join(state.Accounts(), ", "); {
+	case len(state.Resources) == 0:
+		return in, hinted(err, "name the state that has aws_autoscaling_group or aws_eks_node_group: terraform state list shows what one holds")
+	case len(elsewhere) > 0:
+		return in, hinted(err, "it holds some of account "+cmp.Or(accounts, "(none is said)")+" in "+strings.Join(elsewhere, ", ")+": give that --region")
+	default:
+		return in, hinted(err, "it holds some of account "+accounts+": give credentials of that")
+	}
+}
+
+// printRemoved prints the blocks by which Terraform forgets what reports adopt. With
+// another output than text they go to standard error.
+func printRemoved(s surroundings, output string, state terraform.State, reports []*plan.Report) {
+	adopted := map[string]bool{}
+	key := func(region string, r step.Resource, name string) string { return region + " " + string(r) + " " + name }
+	for _, r := range reports {
+		if r.Plan == nil {
+			continue
+		}
+		for _, st := range r.Plan.Steps {
+			if st.Verb == step.Adopt && st.Held == "" {
+				adopted[key(r.Region, st.Resource, nameInAWS(&st))] = true
+			}
+		}
+	}
+	resources := map[terraform.Kind]step.Resource{terraform.Group: step.AutoScalingGroup, terraform.Nodegroup: step.ManagedNodegroup, terraform.LaunchTemplate: step.LaunchTemplate}
+	blocks := state.Removed(func(r terraform.Resource) bool {
+		name := r.InAWS
+		if r.Kind == terraform.Nodegroup {
+			name = r.ID
+		}
+		for _, report := range reports {
+			if (r.Region == "" || r.Region == report.Region) && adopted[key(report.Region, resources[r.Kind], name)] {
+				return true
+			}
+		}
+		return false
+	})
+	w := s.stdout
+	if output != outputText {
+		w = s.stderr
+	}
+	if blocks == "" {
+		fmt.Fprintln(w, "The Terraform state holds nothing of what is adopted.")
+		return
+	}
+	fmt.Fprintln(w, "# In the place of these resources (Terraform 1.7 or newer); terraform plan must then say \"0 to destroy\":")
+	for line := range strings.Lines(blocks) {
+		fmt.Fprintln(w, visible.Text(strings.TrimSuffix(line, "\n")))
+	}
+	fmt.Fprintln(w)
+}
+
+// nameInAWS is the name of what a step adopts; of a nodegroup CLUSTER/NAME.
+func nameInAWS(st *step.Step) string {
+	if t, ok := st.Do.(step.TagNodegroup); ok {
+		return t.NodegroupName.String()
+	}
+	return st.Name
+}

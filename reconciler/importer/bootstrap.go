@@ -1,0 +1,120 @@
+package importer
+
+import (
+	"github.com/weir-gitops/weir/render/userdata"
+)
+
+// Secret is a Secret that holds user data as it is.
+type Secret struct {
+	Name string
+	// Keys are those of Values, in order.
+	Keys   []string
+	Values map[string]string
+}
+
+// bootstrap is what becomes of user data: what the MachinePool says of it, and the object
+// or the Secret that it stands in.
+type bootstrap struct {
+	of      map[string]any
+	objects []object
+	secret  *Secret
+}
+
+const bootstrapAPI = "bootstrap.cluster.x-k8s.io/v1beta2"
+
+// bootstrap makes objects of the user data of a pool; why says why that may not be. A
+// document that weir or Cluster API Provider AWS wrote becomes the configuration that
+// gives it again; where texts of the user's own are in it, it is a Secret like any other,
+// unless these may be written as they are.
+func (m *maker) bootstrap(key, cluster, text string) (b bootstrap, why string) {
+	if text == "" {
+		return bootstrap{of: map[string]any{"dataSecretName": ""}}, ""
+	}
+	if kind, spec := m.configuration(cluster, text); kind != "" {
+		return bootstrap{
+			of:      map[string]any{"configRef": map[string]any{"apiVersion": bootstrapAPI, "kind": kind, "name": key}},
+			objects: []object{newObject(bootstrapAPI, kind, key, nil, spec)},
+		}, ""
+	}
+	if !m.options.Secrets && !m.options.Plain {
+		return b, "its user data would stand in a Secret; give --age RECIPIENT or --kms-key-arn ARN to encrypt it, or --plain-user-data"
+	}
+	name := key + "-user-data"
+	if len(name) > 63 {
+		name = key
+	}
+	s := &Secret{Name: name, Keys: []string{"value"}, Values: map[string]string{"value": text}}
+	if userdata.IgnitionVersion(text) != "" {
+		s.Keys, s.Values["format"] = append(s.Keys, "format"), "ignition"
+	}
+	return bootstrap{of: map[string]any{"dataSecretName": name}, secret: s}, ""
+}
+
+// configuration is the kind and spec of the bootstrap configuration that gives user data
+// again, "" for none.
+func (m *maker) configuration(cluster, text string) (kind string, spec map[string]any) {
+	if !m.state.Clusters[cluster] { // both kinds are for nodes of EKS
+		return "", nil
+	}
+	if n, ok := userdata.ReadNodeadm(text); ok && n.ClusterName == cluster && (m.options.Plain || !n.FreeText()) {
+		return "NodeadmConfig", some(map[string]any{
+			"featureGates": n.FeatureGates, "preNodeadmCommands": n.PreCommands,
+			"kubelet":    map[string]any{"config": n.KubeletConfig, "flags": n.KubeletFlags},
+			"containerd": map[string]any{"config": n.ContainerdConfig, "baseRuntimeSpec": n.BaseRuntimeSpec},
+			"files":      n.Files, "users": n.Users, "ntp": n.NTP,
+		})
+	}
+	e, ok := userdata.ReadEKS(text)
+	if !ok || e.ClusterName != cluster || !m.options.Plain && e.FreeText() || e.IPv6 != (e.ServiceIPv6CIDR != "") {
+		return "", nil
+	}
+	spec = map[string]any{
+		"kubeletExtraArgs": e.KubeletExtraArgs, "containerRuntime": e.ContainerRuntime, "dnsClusterIP": e.DNSClusterIP, "dockerConfigJson": e.DockerConfigJSON,
+		"apiRetryAttempts": e.APIRetryAttempts, "useMaxPods": e.UseMaxPods, "serviceIPV6Cidr": e.ServiceIPv6CIDR, "boostrapCommandOverride": e.Command,
+		"preBootstrapCommands": e.PreCommands, "postBootstrapCommands": e.PostCommands, "files": e.Files, "users": e.Users, "ntp": e.NTP,
+	}
+	if e.PauseContainerAccount != "" {
+		spec["pauseContainer"] = map[string]any{"accountNumber": e.PauseContainerAccount, "version": e.PauseContainerVersion}
+	}
+	return "EKSConfig", some(spec)
+}
+
+// some is a spec without what it does not say.
+func some(spec map[string]any) map[string]any {
+	out, _ := withoutAbsent(plain(spec)).(map[string]any)
+	if out == nil {
+		out = map[string]any{}
+	}
+	return out
+}
+
+// withoutAbsent leaves out null, empty texts, lists and maps; nil where nothing is left.
+func withoutAbsent(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			if v[k] = withoutAbsent(v[k]); v[k] == nil {
+				delete(v, k)
+			}
+		}
+		if len(v) > 0 {
+			return v
+		}
+		return nil
+	case []any:
+		for i := range v {
+			if v[i] = withoutAbsent(v[i]); v[i] == nil {
+				v[i] = ""
+			}
+		}
+		if len(v) > 0 {
+			return v
+		}
+		return nil
+	case string:
+		if v == "" {
+			return nil
+		}
+	}
+	return v
+}

@@ -1,0 +1,239 @@
+package importer
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Templates says what becomes of launch templates.
+type Templates string
+
+// A pool names its launch template, which stays somebody else's, or its manifests say what
+// the template holds, and the template is weir's. With Auto it does the latter where the
+// template has the name that weir would give it, as those of Cluster API Provider AWS do.
+// A launch configuration can only be said.
+const (
+	Auto Templates = "auto"
+	Name Templates = "name"
+	Own  Templates = "own"
+)
+
+// source is what a group or nodegroup launches from.
+type source struct {
+	ref    observed.TemplateRef
+	config string // a launch configuration's name
+}
+
+// known is the content of the version that a source means, as far as the state has it.
+func (m *maker) known(s source) (v observed.TemplateVersion, why string) {
+	ok := false
+	if s.config != "" {
+		v, ok = m.state.LaunchConfigurations[s.config]
+	} else if t, found := m.template(s.ref); found {
+		v, ok = t.Versions[basis.VersionOf(t, s.ref)]
+	}
+	switch {
+	case !ok || v.Unknown && v.Data.InstanceType == "" && v.Data.ImageID == "":
+		return v, "AWS does not show what it holds"
+	case v.Unknown:
+		return v, "it holds members that manifests cannot say"
+	}
+	return v, ""
+}
+
+func (m *maker) template(ref observed.TemplateRef) (observed.Template, bool) {
+	if t, ok := m.state.Templates[ref.Name]; ok && (ref.ID == "" || ref.ID == t.ID) {
+		return t, true
+	}
+	for _, t := range m.state.Templates {
+		if ref.ID != "" && ref.ID == t.ID {
+			return t, true
+		}
+	}
+	return observed.Template{}, false
+}
+
+// Sources are the templates, their versions and the launch configurations of which Make
+// reads the content, by the names of AWS.
+func Sources(s observed.State, how Templates) (needs observed.Needs) {
+	add := func(ref observed.TemplateRef, name string) {
+		if ref != (observed.TemplateRef{}) && (how == Own || how == Auto && ref.Name == name) {
+			needs.TemplateNames = append(needs.TemplateNames, ref.Name)
+			needs.Versions = append(needs.Versions, ref)
+		}
+	}
+	for _, g := range s.Groups {
+		if g.Template == (observed.TemplateRef{}) && g.LaunchConfiguration != "" {
+			needs.LaunchConfigurations = append(needs.LaunchConfigurations, g.LaunchConfiguration)
+		}
+		add(g.Template, g.Name)
+	}
+	for _, n := range s.Nodegroups {
+		add(n.Template, ownName(n))
+	}
+	needs.TemplateNames = slices.DeleteFunc(needs.TemplateNames, func(name string) bool { return name == "" })
+	needs.Sort()
+	return needs
+}
+
+// ownName is the name that weir gives the launch template of a nodegroup's pool.
+func ownName(n observed.Nodegroup) string { return objectName(n.Cluster) + "-" + objectName(n.Name) }
+
+// owns reports whether a pool's manifests are to say what its template holds.
+func (m *maker) owns(s source, ownName string) bool {
+	switch m.options.Templates {
+	case Own:
+		return s.ref != (observed.TemplateRef{}) || s.config != ""
+	case Name:
+		return s.config != ""
+	}
+	return s.config != "" || s.ref.Name != "" && s.ref.Name == ownName
+}
+
+// said writes the content of a template version into spec and options, which it changes,
+// and returns the tags that launches get; or why it cannot be said. With root, the first
+// volume may be the root's.
+func said(d intent.TemplateData, root bool, spec, options map[string]any) (tags map[string]string, why string) {
+	for i := range d.BlockDeviceMappings {
+		e := &d.BlockDeviceMappings[i].Ebs
+		switch {
+		case e.DeleteOnTermination == nil:
+			return nil, "it leaves to the image whether the volume " + d.BlockDeviceMappings[i].DeviceName + " ends with its machine, and manifests say that it does"
+		case !*e.DeleteOnTermination:
+			return nil, "the volume " + d.BlockDeviceMappings[i].DeviceName + " outlives its machine, and manifests cannot say that"
+		}
+		e.DeleteOnTermination = nil
+	}
+	delete(spec, "awsLaunchTemplate")
+	fields(field.Template, d, spec, options)
+	lt, _ := spec["awsLaunchTemplate"].(map[string]any)
+	if lt == nil {
+		lt = map[string]any{}
+		spec["awsLaunchTemplate"] = lt
+	}
+	if len(d.SecurityGroupIDs) > 0 {
+		lt["additionalSecurityGroups"] = subnets(d.SecurityGroupIDs)
+	}
+	if volumes, _ := lt["nonRootVolumes"].([]any); root && len(volumes) > 0 {
+		// The image decides on the name of its root device, nearly always one of these.
+		first := volumes[0].(map[string]any)
+		if name := first["deviceName"]; name == "/dev/xvda" || name == "/dev/sda1" {
+			delete(first, "deviceName")
+			lt["rootVolume"] = first
+			if volumes = volumes[1:]; len(volumes) == 0 {
+				delete(lt, "nonRootVolumes")
+			} else {
+				lt["nonRootVolumes"] = volumes
+			}
+		}
+	}
+	tags = map[string]string{}
+	for _, s := range d.TagSpecifications {
+		for _, t := range s.Tags {
+			tags[t.Key] = t.Value
+		}
+	}
+	return tags, ""
+}
+
+// owned makes the pool's template one of its own. why says what keeps it from that.
+func (m *maker) owned(p *Pool, f finish, root bool) (boot bootstrap, why string) {
+	v, why := m.known(f.source)
+	if why != "" {
+		return boot, why
+	}
+	d := v.Data
+	d.BlockDeviceMappings = slices.Clone(d.BlockDeviceMappings) // the state's stay
+	tags, why := said(d, root, f.spec, f.options)
+	if why != "" {
+		return boot, why
+	}
+	own, _ := f.spec["additionalTags"].(map[string]any)
+	if own == nil {
+		own = map[string]any{}
+	}
+	for k, v := range additionalTags(tags) {
+		switch have, ok := own[k]; {
+		case !ok:
+			own[k] = v
+		case have != v:
+			p.Notes = append(p.Notes, Note{"tags." + k, "its launch template gives machines another value than it has itself; new ones get its own"})
+		}
+	}
+	if len(own) > 0 {
+		f.spec["additionalTags"] = own
+	}
+	if boot, why = m.bootstrap(f.key, p.Cluster, content.Decoded(d.UserData)); why != "" {
+		return boot, why
+	}
+	groups := slices.Clone(d.SecurityGroupIDs)
+	for _, n := range d.NetworkInterfaces {
+		groups = append(groups, n.Groups...)
+	}
+	p.groups = append([]string{}, groups...) // not nil: it counts
+	return boot, ""
+}
+
+// commonGroups are, for each cluster, the first security group that the machines of all
+// pools have whose templates are said: its manifest names it as that of its nodes. Without
+// one, weir looks for the groups that Cluster API has tagged.
+func commonGroups(pools []Pool) map[string]string {
+	all := map[string][]string{}
+	for i := range pools {
+		p := &pools[i]
+		if p.State == Refused || p.groups == nil {
+			continue
+		}
+		have, seen := all[p.Cluster]
+		if !seen {
+			have = p.groups
+		}
+		all[p.Cluster] = slices.DeleteFunc(slices.Clone(have), func(id string) bool { return !slices.Contains(p.groups, id) })
+	}
+	out := map[string]string{}
+	for cluster, ids := range all {
+		if len(ids) > 0 {
+			out[cluster] = slices.Min(ids)
+		}
+	}
+	return out
+}
+
+// cloned is a deep copy of what manifests hold.
+func cloned(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := maps.Clone(v)
+		for k := range out {
+			out[k] = cloned(out[k])
+		}
+		return out
+	case []any:
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = cloned(out[i])
+		}
+		return out
+	}
+	return v
+}
+
+// clonedMap is cloned of a map.
+func clonedMap(m map[string]any) map[string]any { return cloned(m).(map[string]any) }
+
+// templateWords are values of templates in the words of Cluster API Provider AWS.
+func templateWords(member string, v any) any {
+	switch member {
+	case "InstanceMarketOptions.MarketType":
+		return map[any]string{"spot": "Spot", "capacity-block": "CapacityBlock"}[v]
+	case "CapacityReservationSpecification.CapacityReservationPreference":
+		return map[any]string{"none": "None", "capacity-reservations-only": "CapacityReservationsOnly", "open": "Open"}[v]
+	}
+	return v
+}
