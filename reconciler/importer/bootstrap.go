@@ -39,15 +39,11 @@ func (m *maker) bootstrap(key, cluster, text string) (b bootstrap, why string) {
 	if !m.options.Secrets && !m.options.Plain {
 		return b, "its user data would stand in a Secret; give --age RECIPIENT or --kms-key-arn ARN to encrypt it, or --plain-user-data"
 	}
-	name := key + "-user-data"
-	if len(name) > 63 {
-		name = key
-	}
-	s := &Secret{Name: name, Keys: []string{"value"}, Values: map[string]string{"value": text}}
+	s := &Secret{Name: key, Keys: []string{"value"}, Values: map[string]string{"value": text}}
 	if userdata.IgnitionVersion(text) != "" {
 		s.Keys, s.Values["format"] = append(s.Keys, "format"), "ignition"
 	}
-	return bootstrap{of: map[string]any{"dataSecretName": name}, secret: s}, ""
+	return bootstrap{of: map[string]any{"dataSecretName": key}, secret: s}, ""
 }
 
 // configuration is the kind and spec of the bootstrap configuration that gives user data

@@ -78,7 +78,7 @@ func (m *maker) saying(p Pool, f finish, root bool, other *Pool) (out Pool, why 
 	p.Template, p.Owned, p.Configuration, p.other = f.source.ref.Name, true, f.source.config, other
 	p.objects = append(m.objects(p, f, nil, boot.of), boot.objects...)
 	if p.secret = boot.secret; p.secret != nil {
-		p.SecretFile = "pools/" + f.key + ".secret.yaml"
+		p.SecretFile = "secrets/" + f.key + ".yaml" // a pool may be named web.secret
 	}
 	return p.done(), ""
 }
