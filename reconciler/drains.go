@@ -167,7 +167,8 @@ func tellDraining(r *plan.Report, set *intent.Set, st drain.Standing) {
 	} else {
 		r.Milestones = append(r.Milestones, drained(st))
 	}
-	if st.Err == nil {
+	var call *observed.Error
+	if st.Err == nil || errors.As(st.Err, &call) && call.Passes() {
 		return
 	}
 	d := diag.Diagnostic{Severity: diag.Warning, Code: "drain-failed", Summary: "the machine " + st.Instance + " of pool " + st.Pool + " cannot be drained: " + st.Err.Error(), Detail: diag.Hint("drain-failed")}

@@ -21,7 +21,7 @@ const (
 	Quota        ErrorKind = "quota"
 	Invalid      ErrorKind = "invalid"
 	Cancelled    ErrorKind = "cancelled"
-	Fenced       ErrorKind = "fenced" // not sent: another weir may be the owner now
+	Fenced       ErrorKind = "fenced" // not sent: another weir may be the owner now, or people hold it
 	Unknown      ErrorKind = "unknown"
 )
 
@@ -54,6 +54,16 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Passes reports whether the failure goes away by itself: nobody has to mend anything.
+func (e *Error) Passes() bool {
+	switch e.Kind {
+	case Throttled, Transient, Busy, TokenClash, Cancelled, Fenced:
+		return true
+	case NotFound, AlreadyThere, Denied, Credentials, Quota, Invalid, Unknown:
+	}
+	return false
+}
 
 // Unread holds what AWS would not let weir read in this pass, with its refusals.
 // Its content is neither known nor absent: pools that need it are not planned, nothing

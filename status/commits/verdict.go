@@ -141,26 +141,16 @@ func (t *targetTrack) touchPool(pool string, v step.Verb) {
 	t.Pools[pool] = v
 }
 
-// passing are failures that go away by themselves.
-func passing(e *observed.Error) bool {
-	switch e.Kind {
-	case observed.Throttled, observed.Transient, observed.Busy, observed.TokenClash, observed.Cancelled, observed.Fenced:
-		return true
-	case observed.NotFound, observed.AlreadyThere, observed.Denied, observed.Credentials, observed.Quota, observed.Invalid, observed.Unknown:
-	}
-	return false
-}
-
 // trouble reports whether all that failed in r goes away by itself.
 func trouble(r *plan.Report) bool {
 	if r.Err != nil {
 		var call *observed.Error
-		return errors.As(r.Err, &call) && passing(call) ||
+		return errors.As(r.Err, &call) && call.Passes() ||
 			errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded)
 	}
 	failures := r.Failures()
 	for _, o := range failures {
-		if o.Err == nil || !passing(o.Err) {
+		if o.Err == nil || !o.Err.Passes() {
 			return false
 		}
 	}
