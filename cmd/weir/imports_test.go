@@ -86,7 +86,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/lineage"}, only: []string{"reconciler/content", "reconciler/observed", "reconciler/plan/...", "reconciler/step", "reconciler/state", "source/snapshot"}, std: true, reason: "how commits stand is asked through its own interface"},
 	{of: []string{"reconciler/state"}, only: []string{"reconciler/coord", "reconciler/state/files"}, std: true, also: []string{"go.etcd.io/bbolt", "golang.org/x/sys"}, reason: "a record does not know what is recorded"},
 	{of: []string{"reconciler/coord"}, only: []string{}, std: true, also: []string{"golang.org/x/sys"}, reason: "members and leases are the same over every engine, and know nothing of what they are for"},
-	{of: []string{"reconciler/coord/dynamo"}, only: []string{"reconciler/coord"}, std: true, also: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}, reason: "a back end knows the port, and its engine"},
+	{of: []string{"reconciler/coord/dynamo"}, only: []string{"reconciler/coord", "reconciler/awscloud/plainbody"}, std: true, also: []string{"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"}, reason: "a back end knows the port, and its engine"},
 	{of: []string{"reconciler/coord/etcd"}, only: []string{"reconciler/coord"}, std: true, also: []string{"go.etcd.io/etcd", "go.uber.org/zap"}, reason: "a back end knows the port, and its engine"},
 	{never: []string{"go.etcd.io/etcd/client/v3/concurrency"}, reason: "its sessions tell late that a lease has ended, so nothing may go by them"},
 	{except: []string{"reconciler/coord/etcd", "cmd/weir/internal/demo"}, never: []string{"go.etcd.io/etcd"}, reason: "what an engine is stays behind the port"},

@@ -14,7 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 
+	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
@@ -47,12 +49,13 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		options = append(options, config.WithRegion(c.Region))
 	}
 	// One layer tries again: a session, which knows whether a write was done.
-	options = append(options, config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
+	options = append(options, config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), config.WithLogger(logging.Nop{}))
 	conf, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
 		return nil, fmt.Errorf("dynamodb: %w", err)
 	}
 	client := dynamodb.NewFromConfig(conf, func(o *dynamodb.Options) {
+		o.HTTPClient = plainbody.Client{Next: o.HTTPClient} // or answers of a quick table are lost
 		if c.EndpointURL != "" {
 			o.BaseEndpoint = &c.EndpointURL
 		}
@@ -142,19 +145,33 @@ func create(table, region string) string {
 func explain(err error, table, region string) error {
 	var missing *types.ResourceNotFoundException
 	var api smithy.APIError
-	switch {
+	unanswered := !errors.As(err, &api) || api.ErrorFault() == smithy.FaultServer || throttled(err)
+	switch giver := credentials(err); {
+	case giver != "" && unanswered:
+		return &coord.AwayError{Err: fmt.Errorf("dynamodb: %s gives no credentials for table %s: %w", giver, table, err)}
+	case giver != "":
+		return fmt.Errorf("dynamodb: %s gives no credentials for table %s: let the role's trust policy allow weir's identity, and see that this one has not expired: %w", giver, table, err)
 	case errors.As(err, &missing):
 		return fmt.Errorf("there is no table %s in %s: %s: %w", table, region, create(table, region), err)
-	case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
+	case api != nil && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
 		arn := fmt.Sprintf("arn:%s:dynamodb:%s:*:table/%s", partition(api.ErrorMessage(), region), region, table)
 		return fmt.Errorf("dynamodb: %w: add this statement to the role's policy:\n%s", err, Statement(arn))
 	case throttled(err):
 		return &coord.AwayError{Err: fmt.Errorf("dynamodb: table %s is throttled: give it more capacity, or bill it on demand (aws dynamodb update-table --region %s --table-name %[1]s"+
 			" --billing-mode PAY_PER_REQUEST): %[3]w", table, region, err)}
-	case api == nil, api.ErrorFault() == smithy.FaultServer: // nobody answered, or not what was asked
+	case unanswered: // or not what was asked
 		return &coord.AwayError{Err: fmt.Errorf("dynamodb: %w", err)}
 	}
 	return fmt.Errorf("dynamodb: %w", err)
+}
+
+// credentials names the service that had to give credentials for a call, and did not; "" where the call itself failed.
+func credentials(err error) string {
+	var call, giver *smithy.OperationError
+	if errors.As(err, &call) && errors.As(call.Err, &giver) {
+		return giver.ServiceID
+	}
+	return ""
 }
 
 // named is an ARN in what AWS says of a refusal: of who asked, or of the table.
