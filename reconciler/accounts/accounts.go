@@ -58,6 +58,8 @@ type Options struct {
 	StepsFor time.Duration
 	// Fence gives what each call that may change a scope asks first; nil: none asks.
 	Fence func(reconciler.ScopeKey) sdk.Fence
+	// Shared says that other weirs may own a scope next: see reconciler.Scope.
+	Shared bool
 	// Now tells how old answers are, and when to ask again; nil for time.Now.
 	Now func() time.Time
 }
@@ -245,7 +247,7 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		}
 		scope := &reconciler.Scope{
 			Cloud: cloud, Resolver: resolve.New(cloud, s.o.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round,
-			Clock: s.o.Clock.Earliest, Now: s.o.Now, Shared: s.o.Fence != nil,
+			Clock: s.o.Clock.Earliest, Now: s.o.Now, Shared: s.o.Shared,
 		}
 		var launcher preflight.Launcher
 		if !s.o.ReadsOnly {

@@ -134,8 +134,15 @@ func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
 		return Answer{}, fault("write it like --for 2h", "%q is no time for a suspension, which lasts from 1s to %s", r.For, "2160h")
 	}
 	s.Reason, s.By = Line(r.Reason, 500), Who(r.By)
-	s, err = b.Suspend(s, length)
-	return Answer{Suspension: &s}, err
+	if s, err = b.Suspend(s, length); err != nil {
+		return Answer{}, err
+	}
+	held := []string{s.Target}
+	if s.Target == "" {
+		held = d.Targets()
+	}
+	d.Pass(held)
+	return Answer{Suspension: &s}, nil
 }
 
 // Resume does what weir resume asks for.

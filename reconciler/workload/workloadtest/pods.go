@@ -78,6 +78,13 @@ func (s *Server) Pods(node string) []string {
 	return out
 }
 
+// Evicted are the pods whose eviction was taken, in order, each as often as it was asked for.
+func (s *Server) Evicted() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.evicted)
+}
+
 // Node is the annotation of a node, and whether it is cordoned.
 func (s *Server) Node(name, annotation string) (value string, cordoned bool) {
 	s.mu.Lock()
@@ -221,6 +228,7 @@ func (s *Server) evict(key, name string, body []byte) (int, object) {
 		return refuse(http.StatusConflict, "Conflict", "the UID in the precondition (%s) does not match the UID in record (%v)", uid, meta["uid"])
 	}
 	if meta["deletionTimestamp"] != nil {
+		s.evicted = append(s.evicted, key)
 		return http.StatusCreated, object{"kind": "Status", "status": "Success"}
 	}
 	var budgets []string
@@ -244,6 +252,7 @@ func (s *Server) evict(key, name string, body []byte) (int, object) {
 		}
 		status["disruptionsAllowed"] = allowed - 1
 	}
+	s.evicted = append(s.evicted, key)
 	grace, _ := member(pod, "spec", "terminationGracePeriodSeconds").(int)
 	meta["deletionTimestamp"] = s.clock().Add(time.Duration(grace) * time.Second).UTC().Format(time.RFC3339)
 	return http.StatusCreated, object{"kind": "Status", "status": "Success"}

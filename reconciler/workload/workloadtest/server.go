@@ -58,10 +58,13 @@ type Server struct {
 	budgets map[string]object
 	// ignore are pods whose kubelet does not end them.
 	ignore map[string]bool
-	faults []*Fault
-	log    []string
-	uid    int
-	clock  func() time.Time
+	// evicted are the pods whose eviction was taken, as often as it was.
+	evicted []string
+	before  func(method, path string)
+	faults  []*Fault
+	log     []string
+	uid     int
+	clock   func() time.Time
 	// page is the server's own limit for a page, as a server may have one.
 	page    int
 	expired bool
@@ -128,6 +131,9 @@ func (s *Server) SetPage(n int, expires bool) {
 	defer s.mu.Unlock()
 	s.page, s.expired = n, expires
 }
+
+// Before calls f ahead of each request. It is set before there are any.
+func (s *Server) Before(f func(method, path string)) { s.before = f }
 
 // Fail adds a fault; those that were added first come first.
 func (s *Server) Fail(f Fault) {
@@ -251,6 +257,9 @@ func (s *Server) fault(r *http.Request) *Fault {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
+	if s.before != nil {
+		s.before(r.Method, r.URL.Path)
+	}
 	s.mu.Lock()
 	s.log = append(s.log, r.Method+" "+r.URL.Path)
 	f := s.fault(r)

@@ -319,12 +319,8 @@ func (a *App) openReporting(context.Context) error {
 
 // openAccounts makes the opener of accounts; it opens no account.
 func (a *App) openAccounts(context.Context) error {
-	fence := peers{a}.fence
-	if a.crew == nil {
-		fence = nil
-	}
 	a.accounts = accounts.New(accounts.Options{
-		Fence:  fence,
+		Fence: peers{a}.fence, Shared: a.crew != nil,
 		Logger: a.o.Logger, Getenv: a.o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
 		Clock: a.clock,
 		OnCall: func(c sdk.CallInfo) {

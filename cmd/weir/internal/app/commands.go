@@ -123,10 +123,10 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	for i := range b.Targets {
 		d := &b.Targets[i]
 		d.Policy.Prune.Kept = kept
-		if d.Tokens != nil && l.lease != nil {
+		if d.Tokens != nil {
 			d.Tokens = fencedTokens{d.Tokens, p.app, l.key}
 		}
-		if d.Drains != nil && l.lease != nil {
+		if d.Drains != nil {
 			d.Drains = fencedDrains{d.Drains, p.app, l.key}
 		}
 		p.marksBad(d, ledgers)
