@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 //	await SECONDS REGEXP FILE|URL   wait until the text matches
 //	certificate CERT KEY CA   make a certificate for this machine, its key, and its authority
 //	sops KEYFILE FILE NAME KEY VALUE   make a key, and a Secret that it opens
+//	engine dynamodb|etcd      start an engine that daemons share, with its section in $ENGINE
+//	engine stop, engine start  end it, and start it again with what it held
 //	notify FILE               be the service manager that is told, and write that to FILE
 //
 // and the condition [terraform]: there is terraform, and its AWS provider below
@@ -66,7 +68,8 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error { return setupScript(t, e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"sops": func(ts *testscript.TestScript, _ bool, args []string) { cmdSOPS(t, ts, args) },
+			"sops":   func(ts *testscript.TestScript, _ bool, args []string) { cmdSOPS(t, ts, args) },
+			"engine": func(ts *testscript.TestScript, _ bool, args []string) { cmdEngine(t, ts, args) },
 			"aws":  cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify, "certificate": cmdCertificate,
 		},
 	})
@@ -90,7 +93,7 @@ func setupScript(t *testing.T, e *testscript.Env) error {
 		server.Close()
 		fits(t, filepath.Base(e.WorkDir), watched.take())
 	})
-	e.Values[emulatorKey] = emu
+	e.Values[emulatorKey], e.Values[engineKey] = emu, new(any)
 	repo := sourcetest.New(t)
 	e.Values[repoKey] = repo
 	e.Setenv("REPO", repo.URL())
