@@ -101,6 +101,7 @@ func TestGiteaPulls(t *testing.T) {
 	s := giteatest.New(t)
 	t.Run("merged", func(t *testing.T) { testGiteaPullMerged(t, s) })
 	t.Run("held", func(t *testing.T) { testGiteaPullHeld(t, s) })
+	t.Run("taken back", func(t *testing.T) { testGiteaApprovalTakenBack(t, s) })
 	t.Run("gated", func(t *testing.T) { testGiteaPullGated(t, s) })
 }
 
@@ -205,6 +206,55 @@ func testGiteaPullHeld(t *testing.T, s *giteatest.Server) {
 	r.finally(r.tip(), "fleet/apply", "pending", "approval")
 	if got := r.writes(); len(got) != writes {
 		t.Errorf("what nobody approved led to %v", got[writes:])
+	}
+}
+
+// testGiteaApprovalTakenBack has an approval by comment that a comment takes back before the
+// merge, one that stays, and one that is taken back once it is merged and has begun nothing.
+func testGiteaApprovalTakenBack(t *testing.T, s *giteatest.Server) {
+	r := newReviewed(t, s, "dora", func(c *config.Config) { c.Targets[0].Apply = target.AsReviewed })
+	head := r.propose("larger", 4)
+	number := r.repo.Open(r.owner, "larger", "More machines")
+	r.finally(head, "fleet/plan", "success")
+	r.comment(number, "weir approve")
+	r.marked(r.repo.Say(r.reviewer, number, "weir unapprove"), "-1") // nothing was approved
+	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "+1")
+	r.comment(number, "Approved by", r.reviewer.Name)
+	r.marked(r.repo.Say(r.reader, number, "weir unapprove"), "-1")
+	if got := r.app.book.Read().Approvals; len(got) != 1 {
+		t.Fatalf("a reader took back what a writer approved: %+v", got)
+	}
+	r.marked(r.repo.Say(r.reviewer, number, "weir unapprove"), "+1")
+	eventually(t, "a comment that tells of no approval", func() string {
+		if body := r.comment(number).Body; strings.Contains(body, "Approved by") {
+			return body
+		}
+		return ""
+	})
+	if got := r.app.book.Read().Approvals; len(got) > 0 {
+		t.Errorf("on record: %+v", got)
+	}
+	writes := len(r.writes())
+	r.repo.Merge(r.owner, number, "merge")
+	merged := r.tip()
+	r.finally(merged, "fleet/apply", "pending", "approval")
+	if got := r.writes(); len(got) != writes {
+		t.Errorf("what was approved no more led to %v", got[writes:])
+	}
+
+	// Approved again, of another pull request: it runs when it is merged.
+	r.main = merged
+	head = r.propose("larger-still", 5)
+	number = r.repo.Open(r.owner, "larger-still", "Still more")
+	r.finally(head, "fleet/plan", "success")
+	r.comment(number, "weir approve")
+	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "+1")
+	r.marked(r.repo.Say(r.reviewer, number, "weir unapprove"), "+1")
+	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "+1")
+	r.repo.Merge(r.owner, number, "merge")
+	r.finally(r.tip(), "fleet/apply", "success")
+	if got := r.app.book.Read(); len(got.Approvals)+len(got.Grants) > 0 {
+		t.Errorf("left on record: %+v", got)
 	}
 }
 

@@ -97,7 +97,7 @@ func TestGiteaTeller(t *testing.T) {
 			r.Say(owner, number, fmt.Sprint("comment ", i))
 		}
 		list, err := g.Comments(t.Context(), number, time.Time{})
-		if err != nil || len(list) != 56 || list[0].ID != id || list[0].Author != weir.Name || list[0].Body != texts[1] || list[55].Body != "comment 54" {
+		if err != nil || len(list) != 56 || list[0].ID != id || list[0].Author != weir.Name || len(list[0].Body) < 60_000 || !strings.HasPrefix(texts[1], list[0].Body) || list[55].Body != "comment 54" {
 			t.Errorf("%d comments, %v", len(list), err)
 		}
 		if err := g.DeleteComment(t.Context(), number, id); err != nil {
