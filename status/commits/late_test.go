@@ -113,3 +113,42 @@ func TestAKilledProcessLeavesALateWrite(t *testing.T) {
 		}
 	})
 }
+
+// answering is a forge that takes a second for each status, unless nobody waits any more.
+type answering struct {
+	*statustest.Forge
+	began chan struct{}
+}
+
+func (a answering) SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error {
+	select {
+	case a.began <- struct{}{}:
+	default:
+	}
+	select {
+	case <-time.After(time.Second):
+		return a.Forge.SetStatus(ctx, sha, s)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A write that is under way as weir stops has its answer, so that nothing of it is in doubt.
+func TestAStopLetsAWriteHaveItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := answering{statustest.NewForge(), make(chan struct{}, 1)}
+		p := start(t, t.TempDir(), f)
+		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
+		<-f.began
+		began := time.Now()
+		if err := p.stop(t); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it stopped after %s", took)
+		}
+		if n := p.Pending(); n != 0 {
+			t.Errorf("%d contexts are to be read again", n)
+		}
+	})
+}

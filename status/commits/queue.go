@@ -82,11 +82,30 @@ func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool)
 			if q.doubted.Swap(false) {
 				clear(q.known)
 			}
+			if !drain {
+				var end context.CancelFunc
+				ctx, end = lasting(ctx)
+				defer end()
+			}
 			if err := c.post(ctx, source, q, j); !errors.Is(err, errNotOurs) {
 				c.done(source, q, j, err)
 			}
 		}
 	})
+}
+
+// lastMoments is how long a write under way goes on once weir stops. One that is cut may take
+// effect all the same, and what follows it is in doubt for minutes.
+const lastMoments = 2 * time.Second
+
+// lasting ends lastMoments after ctx.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(lastMoments, cancel)
+		context.AfterFunc(own, func() { timer.Stop() })
+	})
+	return own, func() { stop(); cancel() }
 }
 
 // next is the status to post now. Without one, wait says when there will be, 0 if
