@@ -111,8 +111,7 @@ func (w *World) writes(c *call, body []byte) {
 		if t == nil {
 			break
 		}
-		// A pass may have been under way.
-		if s, ok := t.suspended[name]; ok && time.Since(s.since) > m.heeds() && w.aheadOf().Before(s.until) {
+		if s, ok := t.suspended[name]; ok && time.Since(s.since) > heeds && w.aheadOf().Before(s.until) {
 			w.fail("%s of %s writes to %q, which is suspended until %v", c.name, m.name, cmp.Or(group, form.Get("LaunchTemplateName")), s.until)
 		}
 	}
