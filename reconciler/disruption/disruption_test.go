@@ -78,6 +78,7 @@ func TestFindings(t *testing.T) {
 	}
 	const five = "and its pods cart-0, cart-1, cart-2 and 2 more are on the machines of the pool: nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"
 	const unasked = "info budgets-unasked : it is not known of all disruption budgets whether they let pods go: "
+	const bare = "info nothing-drains MachinePool default/web: nothing that Git declares drains the machines of pool default/web: without a hook of another tool their pods end with them"
 	for name, tt := range map[string]struct {
 		change func(*intent.Pool, *step.Step)
 		answer *disruption.Answer
@@ -91,8 +92,8 @@ func TestFindings(t *testing.T) {
 		}, here, []string{now + "what becomes of them is decided by whoever answers the lifecycle hook nth"}},
 		"a nodegroup":            {asNodegroup(false), here, []string{now + "EKS gives the update up with PodEvictionFailure when a machine has not drained for 15 minutes"}},
 		"a nodegroup with force": {asNodegroup(true), here, []string{now + "EKS ends them all the same, as the pool forces its updates"}},
-		"pods elsewhere":         {nil, blocked(full, "n-2", ""), nil},
-		"a machine without node": {nil, blocked(full, "i-2"), nil},
+		"pods elsewhere":         {nil, blocked(full, "n-2", ""), []string{bare}},
+		"a machine without node": {nil, blocked(full, "i-2"), []string{bare}},
 		"never":                  {nil, with(func(b *workload.DisruptionBudget) { b.Needed = 3 }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart never lets one of its pods go, as it wants all 3 healthy, " + five}},
 		"not counted":            {nil, with(func(b *workload.DisruptionBudget) { b.Counted = false }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart lets none of its pods go before the cluster has counted them, " + five}},
 		"cannot be counted":      {nil, with(func(b *workload.DisruptionBudget) { b.Why = "found no controllers" }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart lets none of its pods go, as the cluster cannot count them (found no controllers), " + five}},
@@ -102,11 +103,13 @@ func TestFindings(t *testing.T) {
 		"was stopped":            {held(step.HeldStopped), here, nil},
 		"takes a rollout back":   {func(_ *intent.Pool, s *step.Step) { s.Stops = true }, here, nil},
 		"no rollout":             {func(_ *intent.Pool, s *step.Step) { s.Do = step.UpdateGroup{} }, here, nil},
-		"not asked":              {nil, nil, []string{unasked + "this plan does not read the workload cluster"}},
+		"not asked":              {nil, nil, []string{unasked + "this plan does not read the workload cluster", bare}},
+		"a nodegroup, not asked": {asNodegroup(false), nil, []string{unasked + "this plan does not read the workload cluster"}},
 		"no rollout, not asked":  {func(_ *intent.Pool, s *step.Step) { s.Do = step.UpdateGroup{} }, nil, nil},
 		"some not known":         {nil, &disruption.Answer{Blocked: here.Blocked, Err: errors.New("forbidden")}, []string{unasked + "forbidden", now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
-		"very many":              {nil, &disruption.Answer{Unread: 7}, []string{unasked + "7 more budgets let no pod go, and their pods were not read"}},
-		"nothing is in the way":  {nil, &disruption.Answer{}, nil},
+		"very many":              {nil, &disruption.Answer{Unread: 7}, []string{unasked + "7 more budgets let no pod go, and their pods were not read", bare}},
+		"nothing is in the way":  {drained(intent.Drainer{Timeout: 60}), &disruption.Answer{}, nil},
+		"nothing but no drainer": {nil, &disruption.Answer{}, []string{bare}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, in := rolling(tt.change)
@@ -134,7 +137,7 @@ func TestNodesThatAreNotKnown(t *testing.T) {
 	for want, nodes := range map[string]*basis.Nodes{"were not read": nil, "could not be read: slow": {Err: errors.New("slow")}} {
 		p, in := rolling(nil)
 		in.Nodes = nodes
-		if got := lines(disruption.Of(p, in, &disruption.Answer{Blocked: []disruption.Blocked{{Budget: full, Pods: pods("n-1")}}})); len(got) != 1 || !strings.Contains(got[0], want) {
+		if got := lines(disruption.Of(p, in, &disruption.Answer{Blocked: []disruption.Blocked{{Budget: full, Pods: pods("n-1")}}})); len(got) != 2 || !strings.Contains(got[0], want) {
 			t.Errorf("%s: %v", want, got)
 		}
 	}
@@ -151,6 +154,33 @@ func TestManyBudgetsAreFewFindings(t *testing.T) {
 	got := disruption.Of(p, in, a)
 	if len(got) != 5 || !strings.HasSuffix(got[4].Summary, "; 4 more budgets keep pods there") {
 		t.Errorf("got %v", lines(got))
+	}
+}
+
+// Of many pools that nothing drains it is said once, with the budgets that are in the way of any
+// of them; a pool that something drains has its own findings beside that.
+func TestNothingDrainsIsOneLine(t *testing.T) {
+	p, in := rolling(nil)
+	in.Set.Pools = nil
+	p.Steps = nil
+	for i, name := range []string{"a", "b", "c", "d", "e", "f", "g", "drained"} {
+		pool := intent.Pool{Key: intent.Key{Namespace: "default", Name: name}, MachinePool: intent.ObjectRef{Kind: "MachinePool", Namespace: "default", Name: name}, Group: &intent.Group{Name: name}}
+		if name == "drained" {
+			pool.Group.Drainer = &intent.Drainer{Timeout: 60}
+		}
+		in.Set.Pools = append(in.Set.Pools, pool)
+		id := fmt.Sprintf("i-%d", i)
+		in.State.Groups[name] = observed.Group{Name: name, Instances: []observed.Instance{{ID: id}}}
+		in.Nodes.ByInstance[id] = basis.Node{Name: "n-" + id}
+		p.Steps = append(p.Steps, step.Step{Verb: step.Rollout, Pool: "default/" + name, Do: step.StartRefresh{Group: name}})
+	}
+	const bare = "nothing-drains : nothing that Git declares drains the machines of 7 pools that roll: default/a, default/b, default/c, default/d, default/e and 2 more: without a hook of another tool their pods end with them"
+	if d := cmp.Diff([]string{"info " + bare}, lines(disruption.Of(p, in, &disruption.Answer{}))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	got := lines(disruption.Of(p, in, &disruption.Answer{Blocked: []disruption.Blocked{{Budget: full, Pods: pods("n-i-0", "n-i-1", "n-i-7")}}}))
+	if len(got) != 2 || got[1] != "warning "+bare+", also those of disruption budgets that let none go: shop/cart" || !strings.Contains(got[0], "budget-blocks MachinePool default/drained: ") {
+		t.Errorf("got %q", got)
 	}
 }
 

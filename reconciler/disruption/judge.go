@@ -19,12 +19,14 @@ import (
 const (
 	codeBlocks  = "budget-blocks"
 	codeUnasked = "budgets-unasked"
+	codeNothing = "nothing-drains"
 )
 
 const (
-	// shownPods is how many pods of a budget a finding names, shownBudgets how many budgets
-	// are found for one pool.
+	// shownPods is how many pods of a budget a finding names, shownPools how many pools, and
+	// shownBudgets how many budgets are found for one pool.
 	shownPods    = 3
+	shownPools   = 5
 	shownBudgets = 5
 )
 
@@ -70,17 +72,32 @@ func Of(p *plan.Plan, in basis.Input, a *Answer) (found diag.List) {
 	if len(due) == 0 {
 		return nil
 	}
+	bare := undrained(in, due)
+	why := ""
 	switch {
 	case a == nil:
-		return diag.List{unasked("this plan does not read the workload cluster")}
+		why = "this plan does not read the workload cluster"
 	case in.Nodes == nil:
-		return diag.List{unasked("the nodes of the cluster were not read")}
+		why = "the nodes of the cluster were not read"
 	case in.Nodes.Err != nil:
-		return diag.List{unasked("the nodes of the cluster could not be read: " + in.Nodes.Err.Error())}
+		why = "the nodes of the cluster could not be read: " + in.Nodes.Err.Error()
 	}
+	if why != "" {
+		return append(nothingDrains(bare, nil), unasked(why))
+	}
+	var budgets []string // of which pods are on machines that nothing drains
 	for _, r := range due {
-		found = append(found, r.blocked(in, a.Blocked)...)
+		on := r.onMachines(in, a.Blocked)
+		if slices.Contains(bare, r) && (len(bare) > 1 || len(on) == 0) { // said of all of them at once
+			for _, b := range on {
+				budgets = append(budgets, b.Budget.String())
+			}
+			continue
+		}
+		bare = slices.DeleteFunc(bare, func(o rollout) bool { return o == r })
+		found = append(found, r.blocked(in, on)...)
 	}
+	found = append(found, nothingDrains(bare, budgets)...)
 	switch {
 	case a.Err != nil:
 		found = append(found, unasked(a.Err.Error()))
@@ -94,36 +111,86 @@ func unasked(why string) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Info, Code: codeUnasked, Summary: "it is not known of all disruption budgets whether they let pods go: " + why, Detail: diag.Hint(codeUnasked)}
 }
 
-// blocked are the findings about one pool.
-func (r rollout) blocked(in basis.Input, blocked []Blocked) (found diag.List) {
+// undrained are the rollouts of groups whose machines end without anything that Git declares
+// to move their pods away before.
+func undrained(in basis.Input, due []rollout) (out []rollout) {
+	for _, r := range due {
+		if g := r.pool.Group; g != nil && g.Drainer == nil && terminating(in, r.pool) == "" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// nothingDrains is the one finding about all of those, with the budgets that pods on their
+// machines have.
+func nothingDrains(bare []rollout, budgets []string) diag.List {
+	if len(bare) == 0 {
+		return nil
+	}
+	d := diag.Diagnostic{Severity: diag.Info, Code: codeNothing, Detail: drainIt}
+	var pools []string
+	for _, r := range bare {
+		pools = append(pools, r.pool.Key.String())
+	}
+	of := "pool "
+	if d.Object = bare[0].pool.MachinePool.String(); len(bare) > 1 {
+		d.Object, of = "", strconv.Itoa(len(bare))+" pools that roll: "
+	}
+	d.Summary = "nothing that Git declares drains the machines of " + of + some(pools, shownPools) + ": without a hook of another tool their pods end with them"
+	if slices.Sort(budgets); len(budgets) > 0 {
+		d.Severity = diag.Warning
+		d.Summary += ", also those of disruption budgets that let none go: " + some(slices.Compact(budgets), shownBudgets)
+	}
+	return diag.List{d}
+}
+
+// some names the first of a list.
+func some(list []string, most int) string {
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if left := len(list) - most; left > 0 {
+		text += " and " + strconv.Itoa(left) + " more"
+	}
+	return text
+}
+
+// here is a budget with those of its pods that are on a pool's machines.
+type here struct {
+	Budget workload.DisruptionBudget
+	pods   []string
+}
+
+func (r rollout) onMachines(in basis.Input, blocked []Blocked) (out []here) {
 	nodes := map[string]bool{}
 	for _, i := range in.InstancesOf(r.pool) {
 		if n, joined := in.Nodes.ByInstance[i.ID]; joined {
 			nodes[n.Name] = true
 		}
 	}
-	more := 0
 	for _, b := range blocked {
-		var here []string
+		h := here{Budget: b.Budget}
 		for _, p := range b.Pods {
 			if nodes[p.Node] {
-				here = append(here, strings.TrimPrefix(p.String(), b.Budget.Namespace+"/"))
+				h.pods = append(h.pods, strings.TrimPrefix(p.String(), b.Budget.Namespace+"/"))
 			}
 		}
-		if len(here) == 0 {
-			continue
+		if len(h.pods) > 0 {
+			out = append(out, h)
 		}
-		if len(found) == shownBudgets {
-			more++
-			continue
-		}
+	}
+	return out
+}
+
+// blocked are the findings about one pool.
+func (r rollout) blocked(in basis.Input, on []here) (found diag.List) {
+	for _, b := range on[:min(len(on), shownBudgets)] {
 		follows, advice := r.follows(in)
 		found = append(found, diag.Diagnostic{
 			Severity: diag.Warning, Code: codeBlocks, Object: r.pool.MachinePool.String(), Detail: advice,
-			Summary: "the disruption budget " + b.Budget.String() + " " + why(b.Budget) + ", and " + names(here) + " on the machines of the pool: " + follows,
+			Summary: "the disruption budget " + b.Budget.String() + " " + why(b.Budget) + ", and " + names(b.pods) + " on the machines of the pool: " + follows,
 		})
 	}
-	if more > 0 {
+	if more := len(on) - shownBudgets; more > 0 {
 		found[len(found)-1].Summary += fmt.Sprintf("; %d more budgets keep pods there", more)
 	}
 	return found
@@ -155,6 +222,8 @@ func why(b workload.DisruptionBudget) string {
 	return fmt.Sprintf("lets none of its pods go now, as it wants %d healthy and %d of %d are", b.Needed, b.Healthy, b.Expected)
 }
 
+const drainIt = "write spec.drainer in the PoolOptions of such a pool, so that weir evicts pods as budgets let it"
+
 const mendBudget = "let the budget allow a disruption (kubectl get poddisruptionbudgets -A shows them), or run more of its pods, before the rollout begins"
 
 // follows says what becomes of the machines and pods, and what to do about it.
@@ -175,7 +244,7 @@ func (r rollout) follows(in basis.Input) (what, advice string) {
 	if hook := terminating(in, r.pool); hook != "" {
 		return "what becomes of them is decided by whoever answers the lifecycle hook " + hook, mendBudget
 	}
-	return "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines", "write spec.drainer in the pool's PoolOptions, so that weir evicts pods as budgets let it"
+	return "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines", drainIt
 }
 
 // terminating is the name of a lifecycle hook that machines of a group wait for before they
