@@ -186,6 +186,12 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 	line("source", r.Source)
 	line("phase", r.Phase)
 	line("revision", r.Revision)
+	if !r.Began.IsZero() {
+		line("began", at(r.Began))
+	}
+	if !r.Ended.IsZero() {
+		line("ended", at(r.Ended))
+	}
 	line("wave", r.At())
 	word("paused", r.Paused)
 	word("stopped", r.Stopped)
@@ -194,18 +200,27 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 	}
 	if len(r.Waves) > 0 {
 		line("machines", r.Machines.Words())
+		moves := wording.Count(int(r.Moves), "machine") + " being replaced"
+		if r.MaxMachines > 0 {
+			moves += fmt.Sprintf(", at most %d at a time", r.MaxMachines)
+		}
+		line("moves", moves)
+		line("failed", fmt.Sprintf("%s, the budget is %d", wording.Count(r.Failed, "pool"), r.FailureBudget))
+	}
+	if !r.BakesUntil.IsZero() {
+		line("bakes", "until "+at(r.BakesUntil))
 	}
 	if r.BakeAhead > 0 {
-		line("bakes", "at least "+(time.Duration(r.BakeAhead)*time.Second).String()+" more")
+		line("left", "at least "+(time.Duration(r.BakeAhead)*time.Second).String()+" of bake times")
 	}
 	for _, d := range r.Do {
 		line("do", d)
 	}
 	w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
 	if len(r.Waves) > 0 {
-		fmt.Fprintln(w, "\nWAVE\tSTATE\tPOOLS\tMACHINES")
+		fmt.Fprintln(w, "\nWAVE\tSTATE\tPOOLS\tSHARES\tMACHINES")
 		for _, one := range r.Waves {
-			fmt.Fprintln(w, cells(one.Name, one.State, fmt.Sprint(one.Pools), one.Machines.Words()))
+			fmt.Fprintln(w, cells(one.Name, one.State, fmt.Sprint(one.Pools), shares(one.Shares), one.Machines.Words()))
 		}
 	}
 	if len(r.Pools) > 0 {
@@ -215,13 +230,13 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 		}
 	}
 	if len(r.Gates) > 0 {
-		fmt.Fprintln(w, "\nGATE\tANSWER\tASKED\tWHAT")
+		fmt.Fprintln(w, "\nGATE\tASKS\tANSWER\tASKED\tWHAT")
 		for _, g := range r.Gates {
 			asked := ""
 			if !g.At.IsZero() {
 				asked = at(g.At)
 			}
-			fmt.Fprintln(w, cells(g.Name, g.Verdict, asked, g.What))
+			fmt.Fprintln(w, cells(g.Name, g.Asks, g.Verdict, asked, g.What))
 		}
 	}
 	if len(r.Bad) > 0 {
@@ -231,6 +246,20 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 		}
 	}
 	return w.Flush()
+}
+
+// shares are the percentages of each pool at which a wave waits, "" where it has none.
+func shares(list []int32) string {
+	var out []string
+	for _, s := range list {
+		if s < 100 || len(list) > 1 {
+			out = append(out, fmt.Sprint(s))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return strings.Join(out, ", ") + " %"
 }
 
 func rolloutDo(s surroundings, do, short, done string) *cobra.Command {

@@ -44,6 +44,8 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 			c.Reason, c.Message = launch.ReasonPending, text
 		} else if s.Nodegroup != nil && len(s.Nodegroup.Health) > 0 && left.Failure == "" {
 			c.Message = s.Nodegroup.healthText()
+		} else if s.Nodegroup != nil && s.Rollout != nil && s.Rollout.Message == "VersionUpdate" {
+			c.Message = "EKS replaces its machines, up to " + strconv.Itoa(int(s.DesiredReplicas)) + ", and nobody can cancel that"
 		}
 	case open:
 		c.Severity, c.Reason, c.Message = left.Severity, left.Reason, left.Message

@@ -87,7 +87,9 @@ func (o *of) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 		}
 		if seen {
 			counts = count(report, m.Hash, run.Stopped != nil)
-			p.Nodegroup, p.Rolls = report.Whole, report.Moving != nil
+			if p.Nodegroup = report.Whole; report.Moving != nil {
+				p.Rolls, p.Left = true, report.Moving.Left
+			}
 			if report.Hash == m.Hash {
 				p.Failed = report.Failed
 			}
@@ -193,17 +195,23 @@ func (o *of) stands() {
 
 // advice is what people can do.
 func (o *of) advice() (out []string) {
+	goes := o.goesOn()
 	if o.run.Paused != nil {
 		out = append(out, "weir rollout resume "+o.Name+" lets it go on.")
 	}
 	if o.run.Stopped == nil {
-		return out
+		return append(out, goes...)
 	}
-	if o.run.Spec.Rollback {
+	switch rest := "the others stay too."; {
+	case o.run.Spec.Rollback:
 		out = append(out, "Machines that were replaced go back to what they ran before, as onFailure says.")
-	} else {
-		out = append(out, "Machines that were replaced stay as they are, as onFailure says; the others stay too.")
+	default:
+		if len(goes) > 0 {
+			rest = "so do the others, but for those that the next line names."
+		}
+		out = append(out, "Machines that were replaced stay as they are, as onFailure says; "+rest)
 	}
+	out = append(out, goes...)
 	var targets []string
 	for _, b := range o.Bad {
 		targets = append(targets, b.Target)
@@ -218,6 +226,39 @@ func (o *of) advice() (out []string) {
 		retry = "weir reconcile TARGET --retry, for each of its " + itoa(len(targets)) + " targets,"
 	}
 	return append(out, "A commit that changes what the machines of its pools are begins anew, at the first wave.", retry+" tries the same once more.")
+}
+
+// mostNamed bounds the pools that an advice names.
+const mostNamed = 3
+
+// goesOn names what AWS goes on with although the run is paused or stopped: what a pause lets
+// come to its share, and of a stopped one the updates of nodegroups, which nobody can cancel.
+func (o *of) goesOn() []string {
+	if o.run.Paused == nil && o.run.Stopped == nil {
+		return nil
+	}
+	var pools []string
+	left, whole := int32(0), true
+	for _, p := range o.Pools {
+		if !p.Rolls || o.run.Stopped != nil && !p.Nodegroup {
+			continue
+		}
+		whole = whole && p.Nodegroup
+		left += p.Left
+		pools = append(pools, p.Target+" "+p.Pool+" ("+itoa(int(p.Left))+")")
+	}
+	if len(pools) == 0 {
+		return nil
+	}
+	named := strings.Join(pools[:min(mostNamed, len(pools))], ", ")
+	if more := len(pools) - mostNamed; more > 0 {
+		named += " and " + itoa(more) + " more"
+	}
+	text := "AWS goes on with what it has begun, up to its share: "
+	if whole {
+		text = "EKS finishes the updates that it has begun, as nobody can cancel them: "
+	}
+	return []string{text + "up to " + itoa(int(left)) + " machines are still replaced, of " + named + "."}
 }
 
 // asks says what a gate asks, in a few words.

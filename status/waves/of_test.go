@@ -1,11 +1,56 @@
 package waves
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/rollout"
 )
+
+// What AWS goes on with is named wherever somebody has paused or stopped the rest: nobody can
+// cancel the update of a nodegroup, and AWS has no pause for a refresh.
+func TestWhatGoesOnIsNamed(t *testing.T) {
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	id := func(pool string) rollout.ID { return rollout.ID{Target: "prod", Pool: "default/" + pool} }
+	moving := func(pool string, whole bool, left int32) rollout.Pool {
+		return rollout.Pool{ID: id(pool), Hash: "h", Machines: 40, Whole: whole, Moving: &rollout.Move{ID: "1", Hash: "h", Left: left}}
+	}
+	still := rollout.Pool{ID: id("still"), Hash: "h", Machines: 40, Whole: true}
+	for name, c := range map[string]struct {
+		paused, stopped bool
+		pools           []rollout.Pool
+		want            string // in its advice; empty for that nothing goes on
+	}{
+		"stopped, with an update":         {false, true, []rollout.Pool{moving("ng", true, 40), still}, "EKS finishes the updates that it has begun, as nobody can cancel them: up to 40 machines are still replaced, of prod default/ng (40)."},
+		"stopped, a refresh is cancelled": {false, true, []rollout.Pool{moving("web", false, 40), still}, ""},
+		"stopped, both":                   {false, true, []rollout.Pool{moving("ng", true, 7), moving("web", false, 40)}, "up to 7 machines are still replaced, of prod default/ng (7)."},
+		"paused, with a refresh":          {true, false, []rollout.Pool{moving("web", false, 9), moving("ng", true, 7)}, "AWS goes on with what it has begun, up to its share: up to 16 machines are still replaced, of prod default/ng (7), prod default/web (9)."},
+		"neither":                         {false, false, []rollout.Pool{moving("ng", true, 40)}, ""},
+		"nothing moves":                   {false, true, []rollout.Pool{still}, ""},
+	} {
+		run := rollout.Run{Name: "default/nodes", Began: at}
+		if c.paused {
+			run.Paused = &rollout.Word{By: "ann"}
+		}
+		if c.stopped {
+			run.Stopped = &rollout.Word{By: "ann"}
+		}
+		slices.SortFunc(c.pools, func(a, b rollout.Pool) int { return strings.Compare(a.Pool, b.Pool) })
+		for _, p := range c.pools {
+			run.Members = append(run.Members, rollout.Member{ID: p.ID, Hash: "h", Machines: 40, Granted: 100, Reserved: 40})
+		}
+		record := &rollout.Record{Runs: []rollout.Run{run}}
+		advice := strings.Join(Of("fleet", record, &record.Runs[0], Reported(c.pools, nil), at).Do, "\n")
+		if goes := strings.Contains(advice, "still replaced"); goes != (c.want != "") || !strings.Contains(advice, c.want) {
+			t.Errorf("%s: %s", name, advice)
+		}
+		if strings.Contains(advice, "the others stay too") && strings.Contains(advice, "still replaced") {
+			t.Errorf("%s: it says that all others stay: %s", name, advice)
+		}
+	}
+}
 
 // A pool with faults is reported without its machines: what the record has counts, and that
 // nobody has seen them is said.

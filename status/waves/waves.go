@@ -156,8 +156,10 @@ type Pool struct {
 	Unseen   bool  `json:"unseen,omitempty"`
 	// Nodegroup says that it has no shares.
 	Nodegroup bool `json:"nodegroup,omitempty"`
-	// Rolls says that AWS replaces machines of it now.
-	Rolls bool `json:"rolls,omitempty"`
+	// Rolls says that AWS replaces machines of it now, Left how many that still are: of a
+	// nodegroup at most, as EKS does not tell how far it has come.
+	Rolls bool  `json:"rolls,omitempty"`
+	Left  int32 `json:"left,omitempty"`
 	// Share is how far it may roll, Moves how many machines that still replaces.
 	Share int32 `json:"share"`
 	Moves int32 `json:"moves"`
