@@ -226,8 +226,8 @@ func TestSymptoms(t *testing.T) {
 	for _, k := range kinds.All() {
 		known[k] = true
 	}
-	for _, h := range []step.Hold{step.HeldPaused, step.HeldSuspended, step.HeldConflict, step.HeldPruneLimit, step.HeldApproval, step.HeldWindow, step.HeldWave, step.HeldRolloutLimit, step.HeldWaiting, step.HeldStopped, step.HeldControlPlane, step.HeldPolicy} {
-		known["held: "+string(h)] = true
+	for _, w := range step.Waits {
+		known["held: "+string(w.Hold)] = true
 	}
 	symptoms := 0
 	for line := range strings.Lines(string(page)) {

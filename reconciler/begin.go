@@ -26,6 +26,7 @@ func begin(ctx context.Context, targets []Desired, reports []*plan.Report) {
 		for n := range r.Plan.Steps {
 			if st := &r.Plan.Steps[n]; st.Held == "" {
 				st.Held, st.HeldReason = step.HeldApproval, "the approval could not be recorded as used"
+				st.HeldEnds = "weir, once it can write its records"
 			}
 		}
 	}

@@ -298,9 +298,12 @@ func (s *Scope) now() time.Time {
 
 func newReport(t Desired, started time.Time) *plan.Report {
 	var holds *plan.Holds
-	if h := t.Policy.Held; h != nil && t.Set == nil {
+	switch h := t.Policy.Held; {
+	case h != nil && t.Set == nil:
 		holds = &plan.Holds{Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: h.None}}
 		t.Diagnostics = append(slices.Clone(t.Diagnostics), holds.Diagnostic()).Sorted()
+	case h != nil: // until AWS has said what it holds
+		holds = &plan.Holds{Revision: h.Revision, Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS has not answered"}}
 	}
 	return &plan.Report{
 		Holds:  holds,

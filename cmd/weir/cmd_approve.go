@@ -47,7 +47,7 @@ func approveCommand(s surroundings) *cobra.Command {
 				fmt.Fprintln(s.stderr, "no plan that weir knows now has this digest")
 			}
 			if len(out.Behind) > 0 {
-				fmt.Fprintf(s.stderr, "note: a newer commit is known of %s: if its plan differs, it waits for an approval of its own\n", wording.Clean(strings.Join(out.Behind, ", ")))
+				fmt.Fprintf(s.stderr, "note: a newer commit is known of %s: if its plan differs, it needs an approval of its own\n", wording.Clean(strings.Join(out.Behind, ", ")))
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/terminal"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -162,10 +163,24 @@ func (found standing) complain(s surroundings, w io.Writer) {
 
 func (found standing) print(p terminal.Printer) {
 	p.Pools(found.Pools, found.marks)
-	for _, text := range found.beside {
+	for _, text := range append(heldNotes(found.targets), found.beside...) {
 		p.Note(text)
 	}
 	p.LaunchConfigs(found.LaunchConfigs)
+}
+
+// heldNotes say which targets are kept although their followed commits cannot be rendered.
+func heldNotes(targets []terminal.Target) (out []string) {
+	for _, t := range targets {
+		if h := t.HeldTo; h != nil {
+			text := "target " + t.Name + ": " + h.Text + "; what ends it: " + h.Ends
+			if !h.Since.IsZero() {
+				text += " (since " + h.Since.UTC().Format("2 Jan 2006 15:04 MST") + ")"
+			}
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // standing is how pools stand. Pools and LaunchConfigs are what a daemon answers
@@ -231,6 +246,7 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 		if r.Plan != nil {
 			t.Digest = r.Plan.Digest()
 		}
+		t.HeldTo = report.KeptOf(r, time.Time{})
 		found.add(t)
 	}
 	return found, nil

@@ -34,14 +34,15 @@ func (s surroundings) daemonOf(f serverFlags, c *config.Config) (client.Client, 
 // targetAnswer is what is read of a target at /api/v1/targets. Plan is null
 // where nothing could be planned, and before the first pass.
 type targetAnswer struct {
-	Name        string    `json:"name"`
-	Phase       string    `json:"phase"`
-	Suspended   bool      `json:"suspended"`
-	LastPass    time.Time `json:"lastPass"`
-	PoolsAt     time.Time `json:"poolsAt"`
-	Error       string    `json:"error"`
-	Diagnostics diag.List `json:"diagnostics"`
-	Revision    string    `json:"revision"`
+	Name        string       `json:"name"`
+	Phase       string       `json:"phase"`
+	Suspended   bool         `json:"suspended"`
+	LastPass    time.Time    `json:"lastPass"`
+	PoolsAt     time.Time    `json:"poolsAt"`
+	Error       string       `json:"error"`
+	Diagnostics diag.List    `json:"diagnostics"`
+	Revision    string       `json:"revision"`
+	HeldTo      *report.Kept `json:"heldTo"`
 	Plan        *struct {
 		Digest string      `json:"digest"`
 		Steps  []step.Step `json:"steps"`
@@ -97,7 +98,7 @@ func askDaemon(ctx context.Context, d client.Client, names []string) (standing, 
 		}
 		of := terminal.Target{
 			Name: t.Name, Phase: t.Phase, Revision: t.Revision, LastPass: t.LastPass, Suspended: t.Suspended,
-			Failed: t.Phase == string(report.Failing), Stale: t.PoolsAt.Before(t.LastPass), Diagnostics: t.Diagnostics,
+			Failed: t.Phase == string(report.Failing), Stale: t.PoolsAt.Before(t.LastPass), Diagnostics: t.Diagnostics, HeldTo: t.HeldTo,
 		}
 		if t.Error != "" {
 			of.Diagnostics = append(diag.List{{Severity: diag.Error, Code: "failed", Summary: t.Error}}, t.Diagnostics...)

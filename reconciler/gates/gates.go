@@ -124,7 +124,7 @@ func (g Grant) lets(exact bool) *basis.Grant {
 // of it.
 func holdAll(d *reconciler.Desired, lost state.Loss) {
 	g := &d.Policy.Gates
-	*g = basis.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost)}
+	*g = basis.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost), Resume: "weir resume --all --after-loss"}
 	d.Policy.Suspended, d.Begin = true, nil
 	d.Policy.Adoption.Asked = false
 	warn(d, diag.Diagnostic{Severity: diag.Warning, Code: "state-lost", Summary: "nothing is written, as " + g.Suspended})
@@ -145,11 +145,11 @@ func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	for _, s := range r.Suspensions {
 		switch {
 		case s.Target == "": // first in their order, so that the target's own says it
-			d.Policy.Suspended, g.Suspended = true, "all targets are "+s.Text()
+			d.Policy.Suspended, g.Suspended, g.Resume = true, "all targets are "+s.Text(), "weir resume --all, or its time"
 			noteSuspended(d, g.Suspended)
 		case s.Target != d.Policy.Target:
 		case s.Pool == "":
-			d.Policy.Suspended, g.Suspended = true, s.Text()
+			d.Policy.Suspended, g.Suspended, g.Resume = true, s.Text(), "weir resume "+s.Target+", or its time"
 			noteSuspended(d, "the target is "+s.Text())
 		default:
 			if g.Pools == nil {

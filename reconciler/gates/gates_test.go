@@ -218,8 +218,8 @@ func TestGatesOfATarget(t *testing.T) {
 		suspended bool
 	}{
 		"nothing":                    {want: basis.Gates{AsReviewed: true}},
-		"suspended":                  {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: basis.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x"}, suspended: true},
-		"everything":                 {r: Records{Suspensions: []Suspension{{By: "ann", Reason: "x", Until: now}}}, want: basis.Gates{AsReviewed: true, Suspended: "all targets are suspended by ann until 2 Mar 2026 10:00 UTC: x"}, suspended: true},
+		"suspended":                  {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: basis.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume prod, or its time"}, suspended: true},
+		"everything":                 {r: Records{Suspensions: []Suspension{{By: "ann", Reason: "x", Until: now}}}, want: basis.Gates{AsReviewed: true, Suspended: "all targets are suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume --all, or its time"}, suspended: true},
 		"another suspended":          {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: basis.Gates{AsReviewed: true}},
 		"a pool":                     {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: basis.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
 		"a closed window":            {c: Conditions{Windows: closed}, want: basis.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},

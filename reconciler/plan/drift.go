@@ -45,7 +45,7 @@ func (c *computation) drift() {
 	var order []string
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		if s.Verb == step.Adopt || s.Verb == step.Delete || s.Verb == step.PruneVersion || s.Held == step.HeldStopped || s.Held == step.HeldWaiting || s.Held == step.HeldControlPlane || s.Held == step.HeldWave || basis.TakesAdopted(*s) || !c.drifted(*s, pools) {
+		if s.Verb == step.Adopt || s.Verb == step.Delete || s.Verb == step.PruneVersion || s.Held == step.HeldStopped || s.Held == step.HeldWaiting || s.Held == step.HeldControlPlane || s.Held == step.HeldWave || s.Held == step.HeldGate || basis.TakesAdopted(*s) || !c.drifted(*s, pools) {
 			continue
 		}
 		d := c.cause(s)

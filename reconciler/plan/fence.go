@@ -88,14 +88,14 @@ func (c *fence) relation(commit string) basis.Relation {
 func (c *fence) stop(steps []step.Step, owner string, relation basis.Relation, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := short(c.in.Commit.Revision)
-	hold, why := step.HeldStopped, "another weir is ahead: commit "+short(from.commit)
+	hold, why, ends := step.HeldStopped, "another weir is ahead: commit "+short(from.commit), "this weir, once it follows that commit or a later one; where it is gone for good, weir reconcile "+c.in.Policy.Target+" --retry"
 	switch relation {
 	case basis.RelationNewer:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
 	case basis.RelationUnknown:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
 	default:
-		hold, why = step.HeldWaiting, "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"
+		hold, ends, why = step.HeldWaiting, "", "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"
 		d.Severity, d.Code = diag.Info, "commit-asked"
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
 	}
@@ -103,7 +103,7 @@ func (c *fence) stop(steps []step.Step, owner string, relation basis.Relation, f
 	c.Diags = append(c.Diags, d)
 	for i := range steps {
 		if s := &steps[i]; s.Owner() == owner && s.Held == "" {
-			s.Held, s.HeldReason = hold, why
+			s.Held, s.HeldReason, s.HeldEnds = hold, why, ends
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
@@ -147,6 +148,12 @@ func (h *Holds) To() string {
 	return h.Revision
 }
 
+// Passing reports whether what is said will soon be something else: the next revision is
+// about to be tried, or AWS has yet to answer.
+func (h *Holds) Passing() bool {
+	return h != nil && h.Revision != "" && (h.Verdict.Answer == lastgood.Differs || h.Verdict.Answer == lastgood.Unclear)
+}
+
 // Text says to which revision the target is held and why, or why it is only observed.
 func (h *Holds) Text() string {
 	since := "since the followed commit cannot be rendered: " + h.Why
@@ -155,6 +162,8 @@ func (h *Holds) Text() string {
 		return "held to " + short(h.Revision) + " " + since
 	case h.Revision == "":
 		return "only observed " + since + "; " + h.Verdict.Why
+	case h.Verdict.Answer == lastgood.Unclear:
+		return "only observed " + since + "; whether " + short(h.Revision) + " can take its place is not known: " + h.Verdict.Why
 	}
 	return "only observed " + since + "; " + short(h.Revision) + " is not held to: " + h.Verdict.Why
 }
@@ -167,3 +176,7 @@ func (h *Holds) Diagnostic() diag.Diagnostic {
 	}
 	return diag.Diagnostic{Severity: diag.Warning, Code: code, Summary: h.Text(), Detail: diag.Hint(code)}
 }
+
+// PlannedAt is the revision of which the plan of the report was made: an earlier one than
+// the followed one while the target is held.
+func (r *Report) PlannedAt() string { return cmp.Or(r.Holds.To(), r.Revision) }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -95,5 +96,24 @@ func TestADeletedGroupOfAHeldTargetRests(t *testing.T) {
 	p, full := m.pass(t, in)
 	if s := Statuses(full, p)[0]; len(p.Steps) != 0 || s.Converged || !s.Rests() || s.Ready().Reason != ReasonHeld {
 		t.Errorf("%v, and the pool is %s: %+v", p.Steps, s.Phase, s.Ready())
+	}
+}
+
+// What is said of a hold is true for who reads it: a revision of which AWS has yet to answer is
+// not called unfit, and what does not fit is not called held to.
+func TestWhatAHoldSays(t *testing.T) {
+	revision := fmt.Sprintf("%040d", 1)
+	for want, h := range map[string]*Holds{
+		"held to 0000000 since the followed commit cannot be rendered: a.yaml:1: x":                                                                       {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Fits}},
+		"only observed since the followed commit cannot be rendered: a.yaml:1: x; whether 0000000 can take its place is not known: AWS is away":           {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS is away"}},
+		"only observed since the followed commit cannot be rendered: a.yaml:1: x; 0000000 is not held to: AWS holds other machines":                       {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "AWS holds other machines"}},
+		"only observed since the followed commit cannot be rendered: a.yaml:1: x; none of 3 earlier commits can be applied in its place; the last one: y": {Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "none of 3 earlier commits can be applied in its place; the last one: y"}},
+	} {
+		if got := h.Text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if passing := h.Revision != "" && h.To() == ""; h.Passing() != passing || (h.To() == "") != strings.HasPrefix(want, "only observed") {
+			t.Errorf("%q: over in a moment: %v, held to %q", want, h.Passing(), h.To())
+		}
 	}
 }

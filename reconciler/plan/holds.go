@@ -19,22 +19,26 @@ func (p *Plan) holdMarks() {
 		}
 		after := p.Steps[i+1:]
 		if n := slices.IndexFunc(after, func(s step.Step) bool { return s.Pool == mark.Pool && s.Disrupts() }); n >= 0 {
-			mark.Held, mark.HeldReason = after[n].Held, after[n].HeldReason
+			mark.Held, mark.HeldReason, mark.HeldEnds = after[n].Held, after[n].HeldReason, after[n].HeldEnds
 		}
 	}
 }
 
-// undecided says why a step waits that would be the first to replace machines of a pool
-// since it was taken over.
+// withSecrets ends that a plan cannot be approved.
+const withSecrets = "a plan that is made with the target's secrets"
+
+// undecidedWhy says why a step waits that would be the first to replace machines of a pool
+// since it was taken over; undecided says who ends that.
+const undecidedWhy = "it would be the first to replace machines since the pool was adopted: "
+
 func undecided(p basis.Policy, digest string) string {
-	why := "it would be the first to replace machines since the pool was adopted: "
 	switch {
 	case p.OwnTargetOnly:
-		return why + "apply it on a terminal, or with --yes"
+		return "apply it on a terminal, or with --yes"
 	case digest == "":
-		return why + "it was planned without the target's secrets and cannot be approved"
+		return "it was planned without the target's secrets and cannot be approved, so " + withSecrets
 	}
-	return why + "weir approve " + digest + ", or a commit that changes what its machines are"
+	return "weir approve " + digest + ", or a commit that changes what its machines are"
 }
 
 // AgreementOf is the agreement of a person who says yes to a plan. Held steps stay held.
@@ -93,10 +97,11 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 		p, needs = compute(in)
 	}
 	p.Granted = granted
-	approve := "it was planned without the target's secrets and cannot be approved"
+	approve, approves := "it was planned without the target's secrets and cannot be approved", withSecrets
 	if limited := slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldPruneLimit || s.Held == step.HeldWaiting }); limited || gates.AsReviewed {
 		if digest := p.Digest(); digest != "" {
 			approve = "weir approve " + digest
+			approves = approve
 			if gates.Overtaken != "" && !granted {
 				approve += "; the plan has changed since the last approval, " + gates.Overtaken
 			}
@@ -105,7 +110,7 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		switch {
-		case (s.Held == "" || s.Held == step.HeldWave) && s.Rolls() && in.Policy.Unmet[s.Pool] != "":
+		case (s.Held == "" || s.Held == step.HeldWave || s.Held == step.HeldGate) && s.Rolls() && in.Policy.Unmet[s.Pool] != "":
 			s.Held, s.HeldReason = step.HeldPolicy, in.Policy.Unmet[s.Pool]
 		case s.HeldReason != "": // said where it was planned
 		case s.Held == step.HeldSuspended:
@@ -114,28 +119,32 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 				s.HeldReason += "; " + in.Policy.AdoptCommand("") + " adopts it all the same, which changes tags only"
 			}
 		case s.Held == step.HeldPruneLimit:
-			s.HeldReason = approve
+			s.HeldReason, s.HeldEnds = approve, approves+", or a commit that takes it back"
 		case s.Held == step.HeldWaiting && s.HeldReason == "":
 			s.HeldReason = in.Policy.Prune.Waits + "; " + approve
 		case s.Held != "", s.Stops:
 		case !lets(gates.Agreed, p, *s):
 			s.Held, s.HeldReason = step.HeldApproval, "it is not what was shown and agreed to: apply again"
+			s.HeldEnds = "apply again"
 		case gates.Deletions != "" && s.Verb == step.Delete && (!granted || !allows(grant, *s)):
-			s.Held, s.HeldReason = step.HeldApproval, gates.Deletions
+			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, gates.Deletions, gates.Deletions
 		case s.First && !gates.Decided && (!granted || !allows(grant, *s)):
-			s.Held, s.HeldReason = step.HeldApproval, undecided(in.Policy, p.Digest())
+			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, undecidedWhy+undecided(in.Policy, p.Digest()), undecided(in.Policy, p.Digest())
 		case gates.AsReviewed && (!granted || !allows(grant, *s)):
-			s.Held, s.HeldReason = step.HeldApproval, approve
+			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, approve, approves
 		case gates.Wave != "" && !s.Mends():
-			s.Held, s.HeldReason = step.HeldWave, gates.Wave
+			s.Held, s.HeldReason, s.HeldEnds = step.HeldWave, gates.Wave, basis.EarlierEnds
 		case gates.Window != "" && s.Disrupts():
 			s.Held, s.HeldReason = step.HeldWindow, gates.Window
 		case gates.Waits != "":
 			s.Held, s.HeldReason = step.HeldWaiting, gates.Waits
 		default:
 			if why := p.awaits(in, *s); why != "" {
-				s.Held, s.HeldReason = step.HeldWave, why
+				s.Held, s.HeldReason, s.HeldEnds = step.HeldWave, why, basis.EarlierEnds
 			}
+		}
+		if s.Held == step.HeldSuspended && s.HeldEnds == "" {
+			s.HeldEnds = gates.EndsSuspended(in.Policy, s.Pool)
 		}
 	}
 	p.holdMarks()

@@ -41,7 +41,7 @@ func (c *computation) notTaken() {
 	if len(c.in.Memory.Written) == 0 {
 		return
 	}
-	waits := map[step.MadeKey]string{}
+	waits, ends := map[step.MadeKey]string{}, "a commit that changes the pool, AWS as it answers otherwise, or weir reconcile "+c.in.Policy.Target+" --retry"
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		if s.Held != "" {
@@ -52,7 +52,7 @@ func (c *computation) notTaken() {
 			continue
 		}
 		s.Held = step.HeldStopped
-		s.HeldReason = c.reportNotTaken(*s)
+		s.HeldReason, s.HeldEnds = c.reportNotTaken(*s), ends
 		if content := s.Makes(); content != "" {
 			waits[step.MadeKey{Name: s.Name, Content: content}] = s.HeldReason
 		}
@@ -60,7 +60,7 @@ func (c *computation) notTaken() {
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		if why := waits[s.About().Unmade()]; why != "" && s.Held == "" {
-			s.Held, s.HeldReason = step.HeldStopped, why
+			s.Held, s.HeldReason, s.HeldEnds = step.HeldStopped, why, ends
 		}
 	}
 }

@@ -105,6 +105,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	// The plan may be shown in several places at once, so it is not changed.
 	out.Steps = append([]step.Step{}, out.Steps...)
 	for i := range out.Steps {
+		out.Steps[i].HeldEnds = out.Steps[i].Ends(p.Target)
 		if out.Steps[i].Changes == nil {
 			out.Steps[i].Changes = []step.Change{}
 		}
@@ -140,7 +141,7 @@ func (p *Plan) Governed() []rollout.Pool {
 	out := slices.Clone(p.governed)
 	for i := range out {
 		n := slices.IndexFunc(p.Steps, func(s step.Step) bool {
-			return s.Pool == out[i].Pool && s.Rolls() && s.Held != "" && s.Held != step.HeldWave && s.Held != step.HeldStopped
+			return s.Pool == out[i].Pool && s.Rolls() && s.Held != "" && s.Held != step.HeldWave && s.Held != step.HeldGate && s.Held != step.HeldStopped
 		})
 		if n >= 0 {
 			out[i].Held = string(p.Steps[n].Held) + ": " + p.Steps[n].HeldReason

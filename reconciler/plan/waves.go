@@ -149,7 +149,7 @@ func firstTrouble(r *Report) string {
 			text += " for " + d.Object
 		}
 		switch {
-		case r.Plan == nil:
+		case r.Plan == nil, r.Holds != nil:
 			text += "; a commit that mends it ends that"
 		case slices.Contains(triedAgain, d.Code):
 			text += "; a commit that changes the pool ends that, or weir reconcile " + r.Target + " --retry"
@@ -188,7 +188,7 @@ func WaitText(target, why string) string { return "waits for the target " + targ
 func (p *Plan) Await(why string) {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Held == "" {
-			s.Held, s.HeldReason = step.HeldWave, why
+			s.Held, s.HeldReason, s.HeldEnds = step.HeldWave, why, basis.EarlierEnds
 		}
 	}
 }

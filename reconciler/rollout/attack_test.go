@@ -304,3 +304,62 @@ func TestAPoolThatCannotBePlannedSaysWhy(t *testing.T) {
 		t.Errorf("it waits: %s", w)
 	}
 }
+
+// A gate is told from an earlier wave, and from a pause: each is ended by somebody else.
+func TestAPermitTellsWhatItWaitsFor(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{
+		Waves: []intent.Wave{{Pools: 1, Shares: []int32{50, 100}}, {Percent: 100}}, Gates: []intent.RolloutGate{{Name: "errors", Prometheus: &intent.PrometheusGate{Provider: "prom", Query: "up"}}},
+	}}, 4)
+	verdict := Pass
+	f.answers = func(Ask) Answer { return Answer{Verdict: verdict, What: "what it says", At: f.in.Now} }
+	waiting := func(when string, gate bool, ends string) {
+		t.Helper()
+		n := 0
+		for _, p := range f.record.Permits {
+			if p.Share == 100 || p.Stopped {
+				continue
+			}
+			n++
+			later := strings.Contains(p.Wait, "waits for wave") // that one waits for a wave, whatever that waits for
+			if p.Gate != (gate && !later) || p.Ends != ends || gate && !strings.Contains(p.Wait, "gate errors") {
+				t.Errorf("%s: %s is held by a gate: %v, until %q: %s", when, p.ID, p.Gate, p.Ends, p.Wait)
+			}
+		}
+		if at := slices.ContainsFunc(f.record.Permits, func(p Permit) bool { return p.Gate }); n == 0 || at != gate {
+			t.Errorf("%s: %d wait, for a gate: %v", when, n, at)
+		}
+	}
+	f.commit("c1", "new")
+	f.next(time.Second)
+	for range 3 {
+		f.next(time.Second)
+	}
+	waiting("while the first pool rolls", false, "")
+	f.roll()
+	verdict = Unknown
+	for range 3 {
+		f.next(time.Second)
+	}
+	waiting("once its gate is unknown", true, "")
+	paused, err := f.record.Pause("default/nodes", Word{By: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.record = paused
+	f.next(time.Second)
+	waiting("paused", false, "weir rollout resume default/nodes")
+	if f.record, err = f.record.Resume("default/nodes"); err != nil {
+		t.Fatal(err)
+	}
+	f.next(time.Second)
+	waiting("and on", true, "")
+	aborted, err := f.record.Abort("default/nodes", Word{By: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range aborted.Permits {
+		if p.Gate || p.Stopped && p.Ends != "a commit that changes what its machines are, or weir reconcile "+p.Target+" --retry" {
+			t.Errorf("aborted: %+v", p)
+		}
+	}
+}

@@ -77,14 +77,14 @@ func (r Record) Abort(name string, w Word) (Record, error) {
 		if !run.Active() {
 			return fmt.Errorf("%s rolls nothing out now", run.Name)
 		}
-		run.Stopped, run.Wait, run.Gathers = &w, "", false
+		run.Stopped, run.Wait, run.Gated, run.Gathers = &w, "", false, false
 		for i := range run.Members {
 			out.mark(run, run.Members[i])
 		}
 		for i := range out.Permits {
 			p := &out.Permits[i]
 			if bad := out.BadOf(p.ID, p.Hash); bad != nil {
-				p.Share, p.Stopped, p.Wait, p.Seq = 0, true, bad.text(), out.Seq
+				p.Share, p.Stopped, p.Wait, p.Gate, p.Ends, p.Seq = 0, true, bad.text(), false, stoppedEnds(p.Target), out.Seq
 				if bad.Rollback {
 					p.Back = bad.Earlier
 				}
@@ -134,7 +134,7 @@ func (r *Record) hold(run *Run, wait string) {
 	for i := range r.Permits {
 		p := &r.Permits[i]
 		if slices.Contains(p.Rollouts, run.Name) && p.Share > 0 {
-			p.Share, p.Wait, p.Seq = 0, run.Name+" "+wait, r.Seq
+			p.Share, p.Wait, p.Gate, p.Ends, p.Seq = 0, run.Name+" "+wait, false, run.ends(Pool{ID: p.ID}), r.Seq
 		}
 	}
 }

@@ -125,6 +125,23 @@ func (r *Run) allows(p Pool) (share int32, wait string) {
 	return 0, r.Name + ": " + r.Wait
 }
 
+// ends says who ends that the run holds a pool; empty where its waves do.
+func (r *Run) ends(p Pool) string {
+	i, is := r.member(p.ID)
+	switch {
+	case r.Paused != nil:
+		return "weir rollout resume " + r.Name
+	case is && r.Members[i].Wave <= r.Wave && p.Whole && r.Spec.MaxMachines > 0 && p.Machines > r.Spec.MaxMachines:
+		return "a commit that splits it, or raises maxMachines"
+	}
+	return ""
+}
+
 func (b *Bad) text() string {
-	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; a commit that changes what its machines are ends that, or weir reconcile " + b.Target + " --retry"
+	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; what ends it: " + stoppedEnds(b.Target)
+}
+
+// stoppedEnds says who ends that what was found bad is rolled out no more.
+func stoppedEnds(target string) string {
+	return "a commit that changes what its machines are, or weir reconcile " + target + " --retry"
 }

@@ -205,7 +205,7 @@ func (n *next) permits() {
 			all = append(all, r.Name)
 			share, wait := r.allows(p)
 			if share < permit.Share {
-				permit.Share, permit.Wait = share, wait
+				permit.Share, permit.Wait, permit.Gate, permit.Ends = share, wait, r.Gated && r.watches(p.ID), r.ends(p)
 			}
 			if r.watches(p.ID) {
 				permit.Watched, permit.Alarms = true, append(permit.Alarms, r.Spec.alarms()...)
@@ -215,7 +215,7 @@ func (n *next) permits() {
 		permit.Alarms = slices.Compact(permit.Alarms)
 		bad := n.out.Record.BadOf(p.ID, p.Hash)
 		if bad != nil {
-			permit.Share, permit.Stopped, permit.Wait = 0, true, bad.text()
+			permit.Share, permit.Stopped, permit.Wait, permit.Gate, permit.Ends = 0, true, bad.text(), false, stoppedEnds(p.Target)
 			if bad.Rollback {
 				permit.Back = bad.Earlier
 			}

@@ -48,6 +48,8 @@ type Run struct {
 	Baked time.Time `json:"baked,omitzero"`
 	// Wait says what the run waits for.
 	Wait string `json:"wait,omitempty"`
+	// Gated says that it is a gate.
+	Gated bool `json:"gated,omitempty"`
 	// Failed are the members whose rollout failed.
 	Failed []ID   `json:"failed,omitempty"`
 	Gates  []Gate `json:"gates,omitempty"`

@@ -162,6 +162,10 @@ type Permit struct {
 	// Wait says what the pool waits for: until when or for what, and who can end it. It is
 	// empty where Share is 100.
 	Wait string `json:"wait,omitempty"`
+	// Gate says that this is a gate of the pool's own wave. Ends says who or what ends it, where that is not the
+	// waves themselves.
+	Gate bool   `json:"gate,omitempty"`
+	Ends string `json:"ends,omitempty"`
 	// Stopped says that the hash is bad: a refresh to it that is weir's own is cancelled,
 	// and machines that are not of it are no drift.
 	Stopped bool `json:"stopped,omitempty"`

@@ -121,7 +121,7 @@ func (n *next) join(r *Run, due []Pool) {
 		r.Members = append(r.Members, m)
 		slices.SortFunc(r.Members, func(a, b Member) int { return compare(a.ID, b.ID) })
 		if r.Stopped != nil {
-			n.bad(r, m)
+			n.out.Record.mark(r, m)
 		}
 	}
 }
@@ -145,6 +145,7 @@ func (n *next) advance(r *Run, all []Pool) {
 			return
 		}
 		n.grant(r, all)
+		r.Gated = false
 		if r.Wait = n.waits(r); r.Wait != "" {
 			return
 		}
@@ -204,9 +205,9 @@ func (r *Run) started() bool {
 
 // stop makes the change bad for every pool that it is about.
 func (n *next) stop(r *Run, w Word) {
-	r.Stopped, r.Wait = &w, ""
+	r.Stopped, r.Wait, r.Gated = &w, "", false
 	for _, m := range r.Members {
-		n.bad(r, m)
+		n.out.Record.mark(r, m)
 	}
 	by := ""
 	if w.By != "weir" {
@@ -217,8 +218,6 @@ func (n *next) stop(r *Run, w Word) {
 
 // badKept is how many bad hashes of a pool are remembered.
 const badKept = 20
-
-func (n *next) bad(r *Run, m Member) { n.out.Record.mark(r, m) }
 
 func (r *Record) mark(run *Run, m Member) {
 	if r.BadOf(m.ID, m.Hash) != nil {
@@ -263,7 +262,7 @@ func (n *next) done(m Member, share int32) (done, unknown bool) {
 	return share < 100 && p.New >= Need(p.Machines, share), false
 }
 
-// waits says what the share that runs waits for; empty once the next one may begin.
+// waits says what the share that runs waits for, empty for nothing, and notes if it is a gate.
 func (n *next) waits(r *Run) string {
 	share, _ := r.Spec.share(r.Wave, r.Share)
 	open, silent, granted := 0, "", false
@@ -299,6 +298,7 @@ func (n *next) waits(r *Run) string {
 	case silent != "":
 		return where + ": waits for the target " + silent + ", which " + n.in.Missing[silent]
 	case n.refused(r) != "":
+		r.Gated = true
 		return where + ": " + n.refused(r)
 	case faulty != nil:
 		return where + ": " + faulty.String() + " cannot be planned at " + short(faulty.Revision) + ": " + faulty.Fault
@@ -320,6 +320,7 @@ func (n *next) waits(r *Run) string {
 	for _, g := range r.Gates {
 		switch {
 		case g.Verdict != Pass:
+			r.Gated = true
 			return where + ": gate " + g.Name + " is " + string(g.Verdict) + ": " + g.What
 		case g.At.Before(end):
 			return where + ": gate " + g.Name + " is asked once more"

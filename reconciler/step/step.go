@@ -74,8 +74,11 @@ type Step struct {
 	Instances  int  `json:"instances"`
 	Held       Hold `json:"held"`
 	// HeldReason says more about a hold: until when, or what it waits for.
-	HeldReason string   `json:"heldReason,omitempty"`
-	Changes    []Change `json:"changes"`
+	HeldReason string `json:"heldReason,omitempty"`
+	// HeldEnds says who or what ends the hold, where more is known than the hold's own words;
+	// in a plan as JSON always.
+	HeldEnds string   `json:"heldEnds,omitempty"`
+	Changes  []Change `json:"changes"`
 	// Drift is set where the step puts right what changed outside Git.
 	Drift *Drift `json:"drift,omitempty"`
 
@@ -121,6 +124,7 @@ type Change struct {
 // Holds that come from people, the clock, other targets and weir itself.
 const (
 	HeldWave         Hold = "wave"
+	HeldGate         Hold = "gate"
 	HeldRolloutLimit Hold = "rollout-limit"
 	HeldWaiting      Hold = "waiting"
 	HeldPolicy       Hold = "policy"
@@ -146,7 +150,7 @@ func (s Step) StartsRollout() bool {
 // Passes reports whether a hold ends without a change of the plan: a window opens, an
 // earlier target converges, somebody approves.
 func (h Hold) Passes() bool {
-	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldRolloutLimit, HeldWaiting, HeldPolicy}, h)
+	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldGate, HeldRolloutLimit, HeldWaiting, HeldPolicy}, h)
 }
 
 // Stays reports whether a hold may last for months: nobody waits for findings about steps

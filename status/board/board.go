@@ -67,6 +67,9 @@ type TargetState struct {
 	// ConvergedSince holds, by namespace/name, when a pool was first seen
 	// converged; it lacks pools that are not.
 	ConvergedSince map[string]time.Time
+	// HeldSince is when it was first told how the target is held as Last says; zero where it
+	// is not.
+	HeldSince time.Time
 	// NextDue is when the next pass is due, zero if unknown.
 	NextDue time.Time
 	// Rendering is the commit that is still being rendered, since a while; Unanswered
@@ -280,9 +283,12 @@ func (b *Board) report(whole *plan.Report, own bool) {
 	} else {
 		next.Pools, next.PoolsAt = lastSeen(old, r.Target, before)
 	}
-	b.targets[r.Target] = next
 	// The whole report says what a step did; its events are redacted after.
 	known, list := events.Between(before, whole, at, old.Last == nil)
+	if next.HeldSince = (time.Time{}); known.Held != nil && r.Holds != nil && known.Held.To == r.Holds.To() {
+		next.HeldSince = known.Held.Since
+	}
+	b.targets[r.Target] = next
 	if !own {
 		b.known[key] = known
 		b.watchers.Changed(r.Target)

@@ -87,6 +87,7 @@ func (c *comment) fold(r *plan.Report) {
 			c.step(r, s)
 		}
 		c.b.WriteString("\n")
+		c.waits(r)
 	}
 	if len(list) > 0 {
 		c.paragraph("**Found while planning**") // which also separates the lists
@@ -104,6 +105,19 @@ func (c *comment) fold(r *plan.Report) {
 		c.paragraph("Digest " + quoted(d))
 	}
 	c.paragraph("</details>")
+}
+
+// waits say what held steps wait for, a line for each wait.
+func (c *comment) waits(r *plan.Report) {
+	waits := wording.WaitsOf(r.Target, r.Plan.Steps)
+	if len(waits) == 0 {
+		return
+	}
+	c.paragraph("**What waits**") // which also separates the lists
+	for _, w := range waits {
+		c.b.WriteString("- " + escaped(w.Text(), longestText) + "\n")
+	}
+	c.b.WriteString("\n")
 }
 
 // digestOf is a target's digest. Steps may have been redacted since it was made.

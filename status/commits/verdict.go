@@ -173,7 +173,7 @@ func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState,
 		if more > 0 {
 			fault = fmt.Sprintf("%s: %s", wording.Count(more+1, "fault"), fault)
 		}
-		return forge.Failure, fault
+		return forge.Failure, keptText(r) + fault
 	}
 	if r.Plan == nil {
 		return forge.Pending, "waiting for a plan"
@@ -182,49 +182,6 @@ func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState,
 		return state, text
 	}
 	return t.progress(r, now)
-}
-
-// held is the verdict on steps that do not run; an empty state says that
-// nothing is held but paused pools.
-func held(r *plan.Report) (forge.CommitState, string) {
-	by := map[step.Hold]int{}
-	for _, s := range r.Plan.Steps {
-		by[s.Held]++
-	}
-	steps := len(r.Plan.Steps)
-	switch {
-	case by[step.HeldConflict] > 0:
-		return forge.Failure, "conflict: " + firstHeld(r, step.HeldConflict)
-	case by[step.HeldPruneLimit] > 0:
-		return forge.Failure, fmt.Sprintf("prune refused: %s beyond the limit", wording.Count(by[step.HeldPruneLimit], "deletion"))
-	case by[step.HeldSuspended] > 0 || r.Suspended && steps > 0:
-		return forge.Pending, wording.Waiting(steps, step.HeldSuspended, reasonOf(r, step.HeldSuspended))
-	}
-	for _, h := range []step.Hold{step.HeldApproval, step.HeldPolicy, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit, step.HeldControlPlane, step.HeldWaiting} {
-		if by[h] > 0 {
-			return forge.Pending, wording.Waiting(by[h], h, reasonOf(r, h))
-		}
-	}
-	return "", ""
-}
-
-// reasonOf is what the first step that is held so says of its reason.
-func reasonOf(r *plan.Report, h step.Hold) string {
-	for _, s := range r.Plan.Steps {
-		if s.Held == h && s.HeldReason != "" {
-			return s.HeldReason
-		}
-	}
-	return ""
-}
-
-func firstHeld(r *plan.Report, h step.Hold) string {
-	for _, s := range r.Plan.Steps {
-		if s.Held == h {
-			return string(s.Resource) + " " + s.Name + ": " + s.Reason
-		}
-	}
-	return ""
 }
 
 // progress is the verdict on a pass in which nothing failed.

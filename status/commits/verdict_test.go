@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,10 +63,10 @@ func TestVerdict(t *testing.T) {
 		"the pass was stopped":     {withErr(fmt.Errorf("observe: %w", context.Canceled)), forge.Pending, "trying again: observe: context canceled"},
 		"no plan yet":              {noPlan, forge.Pending, "waiting for a plan"},
 		"a conflict":               {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldConflict)), forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
-		"too much to prune":        {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldPruneLimit)), forge.Failure, "prune refused: 1 deletion beyond the limit"},
-		"an approval is needed":    {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldApproval)), forge.Pending, "1 step waits for an approval"},
-		"a window is closed":       {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldWindow)), forge.Pending, "1 step waits for a window"},
-		"a control plane":          {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldControlPlane)), forge.Pending, "1 step waits for the control plane"},
+		"too much to prune":        {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldPruneLimit)), forge.Failure, "prune refused: 1 step waits for an approval, as more would be deleted than the limit allows; what ends it: weir approve DIGEST, or a commit that takes it back"},
+		"an approval is needed":    {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldApproval)), forge.Pending, "1 step waits for an approval; what ends it: weir approve DIGEST"},
+		"a window is closed":       {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldWindow)), forge.Pending, "1 step waits for a window; what ends it: the window, or weir reconcile prod --override-window"},
+		"a control plane":          {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldControlPlane)), forge.Pending, "1 step waits for the control plane; what ends it: the control plane, once it is ready and on that version: weir upgrades none"},
 		"suspended with work":      {suspended, forge.Pending, "1 step waits for the end of a suspension"},
 		"suspended without work":   {idle, forge.Success, "nothing to change in AWS"},
 		"paused in Git":            {statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseRunning))), step.Held, statustest.HeldStep(step.HeldPaused)), forge.Success, "nothing to change in AWS; paused: 1 step"},
@@ -242,14 +243,41 @@ func TestWhatWasHeldWasNotDone(t *testing.T) {
 
 // A wait is told in the words that the page has for it.
 func TestWaitsAreToldAsElsewhere(t *testing.T) {
-	for _, w := range wording.Waits {
-		if !w.Hold.Passes() && w.Hold != step.HeldSuspended && w.Hold != step.HeldControlPlane {
-			continue // a fault, or nothing that a commit waits for
+	for _, w := range step.Waits {
+		if w.Hold == step.HeldPaused || w.Hold == step.HeldStopped || w.Hold == step.HeldConflict {
+			continue // what Git says, and faults
 		}
-		s := statustest.HeldStep(w.Hold)
-		s.HeldReason = "until the cows come home"
-		if _, text := held(statustest.With(statustest.Report("prod"), step.Held, s)); text != wording.Waiting(1, w.Hold, s.HeldReason) {
+		r := statustest.With(statustest.Report("prod"), step.Held, statustest.Waiting(w.Hold))
+		if _, text := held(r); !strings.HasSuffix(text, wording.WaitsOf("prod", r.Plan.Steps)[0].Text()) {
 			t.Errorf("%s: %q", w.Hold, text)
+		}
+	}
+}
+
+// A status counts the steps that wait for what it names, and no others.
+func TestAStatusCountsWhatWaitsForTheSame(t *testing.T) {
+	one, two := statustest.Waiting(step.HeldWave), statustest.Waiting(step.HeldWave)
+	two.HeldReason = "until something else"
+	_, text := held(statustest.With(statustest.Report("prod"), step.Held, one, two))
+	if want := "1 step waits for an earlier wave: until the cows come home"; !strings.HasPrefix(text, want) {
+		t.Errorf("%q, want %q", text, want)
+	}
+}
+
+// Who broke a target reads first what became of it, and is not told of a revision that is only
+// being tried.
+func TestTheStatusOfACommitSaysToWhatItsTargetIsHeld(t *testing.T) {
+	searching := statustest.HeldTo("")
+	searching.Holds.Revision = statustest.ShaOld
+	for want, r := range map[string]*plan.Report{
+		"held to 9c1f0d2: did not find expected": statustest.HeldTo(statustest.ShaOld),
+		"only observed: did not find expected":   statustest.HeldTo(""),
+		"did not find expected":                  searching,
+	} {
+		var track targetTrack
+		track.observe(r, statustest.Noon)
+		if track.State != forge.Failure || !strings.HasPrefix(track.Description, want) {
+			t.Errorf("%s %q, want %q", track.State, track.Description, want)
 		}
 	}
 }

@@ -54,6 +54,9 @@ type Known struct {
 	// Fault stands for what was wrong, empty where nothing was.
 	Fault     string `json:"fault,omitempty"`
 	Suspended bool   `json:"suspended,omitempty"`
+	// Held is how the target is kept although its commit cannot be rendered; nil where it
+	// is not.
+	Held *KnownHeld `json:"held,omitempty"`
 	// Standing are facts that were announced and still hold, sorted.
 	Standing []string `json:"standing,omitempty"`
 	// Pools are by namespace/name.
@@ -105,7 +108,8 @@ type finder struct {
 // stands as it should.
 func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Event) {
 	t := &finder{old: old, r: r, at: at, first: first}
-	t.next = Known{Revision: r.Revision, Phase: report.PhaseOf(r), Suspended: r.Suspended}
+	t.next = Known{Revision: r.Revision, Phase: report.PhaseOf(r), Suspended: r.Suspended, Held: old.Held}
+	t.held()
 	if r.Plan == nil {
 		// Nothing was observed, so what stood before is taken to stand.
 		t.next.Standing, t.next.Pools, t.next.Drift, t.next.Mended = old.Standing, old.Pools, old.Drift, old.Mended
@@ -211,10 +215,8 @@ func (t *finder) holds() {
 		if kind == "" || i >= maxAnnounced {
 			continue
 		}
-		e := Event{Kind: kind, Pool: OwnerPool(steps[k][0]), Reason: string(k.hold), Text: report.StepList(steps[k]) + " waits for " + wording.WaitsFor(k.hold)}
-		if why := steps[k][0].HeldReason; why != "" {
-			e.Text += ": " + why
-		}
+		wait := wording.WaitsOf(t.r.Target, steps[k])[0]
+		e := Event{Kind: kind, Pool: OwnerPool(steps[k][0]), Reason: string(k.hold), Text: report.StepList(steps[k]) + " " + wait.Of(len(steps[k]))}
 		t.once("held "+string(k.hold)+" "+k.owner, e)
 	}
 }

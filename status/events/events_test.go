@@ -176,11 +176,25 @@ func TestTell(t *testing.T) {
 		"a step fails": {
 			[]*plan.Report{statustest.With(busy(), step.Failed, statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web")), statustest.With(busy(), step.Failed, statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web"))}, []string{"step-failed"},
 		},
-		"approval":           {[]*plan.Report{held(step.HeldApproval), held(step.HeldApproval), started()}, []string{"approval-wanted", "version-created", "refresh-started"}},
-		"window":             {[]*plan.Report{held(step.HeldWindow)}, []string{"window-awaited"}},
-		"control plane":      {[]*plan.Report{held(step.HeldControlPlane), held(step.HeldControlPlane)}, []string{"control-plane-awaited"}},
-		"wave":               {[]*plan.Report{held(step.HeldWave), held(step.HeldRolloutLimit)}, []string{"wave-awaited"}},
-		"a hold that is new": {[]*plan.Report{held("moon")}, []string{"step-held"}},
+		"approval":      {[]*plan.Report{held(step.HeldApproval), held(step.HeldApproval), started()}, []string{"approval-wanted", "version-created", "refresh-started"}},
+		"window":        {[]*plan.Report{held(step.HeldWindow)}, []string{"window-awaited"}},
+		"control plane": {[]*plan.Report{held(step.HeldControlPlane), held(step.HeldControlPlane)}, []string{"control-plane-awaited"}},
+		"gate":          {[]*plan.Report{held(step.HeldGate)}, []string{"gate-awaited"}},
+		"held to an earlier commit": {
+			[]*plan.Report{steady(), statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), steady()},
+			[]string{"target-held", "target-failed", "target-hold-ended", "target-recovered"},
+		},
+		"held, and tried at others meanwhile": {
+			[]*plan.Report{steady(), statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), searching(), unknown(), statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web"))},
+			[]string{"target-held", "target-failed"},
+		},
+		"held, then to nothing, then again": {
+			[]*plan.Report{steady(), statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), statustest.HeldTo(""), statustest.HeldTo(""), statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web"))},
+			[]string{"target-held", "target-failed", "target-only-observed", "target-held"},
+		},
+		"only observed from the start": {[]*plan.Report{searching(), statustest.HeldTo(""), steady()}, []string{"target-failed", "target-only-observed", "target-hold-ended", "target-recovered"}},
+		"wave":                         {[]*plan.Report{held(step.HeldWave), held(step.HeldRolloutLimit)}, []string{"wave-awaited"}},
+		"a hold that is new":           {[]*plan.Report{held("moon")}, []string{"step-held"}},
 		"beside the steps": {[]*plan.Report{func() *plan.Report {
 			r := steady()
 			r.Milestones = []step.Milestone{{Kind: "join-tokens-renewed"}}

@@ -32,6 +32,7 @@ type Metrics struct {
 	stages      *prometheus.HistogramVec
 	steps       *prometheus.CounterVec
 	held        *prometheus.GaugeVec
+	heldTo      *prometheus.GaugeVec
 	findings    *prometheus.GaugeVec
 	drift       *prometheus.GaugeVec
 	corrected   *prometheus.CounterVec
@@ -148,6 +149,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		stages:      d.histogram("stage_duration_seconds", "Duration of a pass's stages: fetch, render, resolve, observe, fill, plan, apply or status (one write to a forge).", "stage"),
 		steps:       d.counter("steps_total", "Steps by resource, verb and how they ended.", "resource", "verb", "status"),
 		held:        d.gauge("held_steps", "Steps of a target's plan that are held, by reason.", "target", "reason"),
+		heldTo:      d.gauge("target_held", "Whether a target is kept although its followed commit cannot be rendered: 1 or 0, held to an earlier commit (to=\"earlier\") or only observed (to=\"nothing\").", "target", "to"),
 		findings:    d.gauge("diagnostics", "Diagnostics of a target's last pass by severity.", "target", "severity"),
 		drift:       d.gauge("drifted_steps", "Steps of a target's plan that put right what changed outside Git.", "target"),
 		corrected:   d.counter("drift_corrections_total", "Steps that put right what changed outside Git.", "target"),

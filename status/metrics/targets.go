@@ -27,6 +27,7 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 			m.corrected.WithLabelValues(r.Target).Inc()
 		}
 	}
+	m.count(m.heldTo, r.Target, heldTo(r))
 	severities := map[string]int{}
 	for _, d := range r.Diagnostics {
 		severities[d.Severity.String()]++
@@ -39,6 +40,19 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 	if r.Plan != nil {
 		m.countPlan(r)
 	}
+}
+
+// heldTo is to what a target is held, of what it may be.
+func heldTo(r *plan.Report) map[string]int {
+	out := map[string]int{"earlier": 0, "nothing": 0}
+	switch {
+	case r.Holds == nil:
+	case r.Holds.To() == "":
+		out["nothing"] = 1
+	default:
+		out["earlier"] = 1
+	}
+	return out
 }
 
 func (m *Metrics) countPools(r *plan.Report) {
@@ -100,6 +114,16 @@ func (m *Metrics) count(of *prometheus.GaugeVec, target string, now map[string]i
 
 // RemoveTarget ends the series of a target that is no longer configured.
 func (m *Metrics) RemoveTarget(target string) {
+	m.Elsewhere(target)
+	by := prometheus.Labels{"target": target}
+	for _, v := range []*prometheus.CounterVec{m.passes, m.corrected, m.rolloutsStarted, m.rolloutsEnded} {
+		v.DeletePartialMatch(by)
+	}
+}
+
+// Elsewhere ends what is measured of how a target stands: another member passes over it now
+// and says so. What this one counted stays.
+func (m *Metrics) Elsewhere(target string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key := range m.series {
@@ -109,10 +133,7 @@ func (m *Metrics) RemoveTarget(target string) {
 	}
 	delete(m.targetSince, target)
 	by := prometheus.Labels{"target": target}
-	for _, v := range []interface{ DeletePartialMatch(prometheus.Labels) int }{
-		m.pools, m.machines, m.converged, m.lastPass, m.passes, m.held, m.findings, m.drift, m.corrected,
-		m.rolloutsActive, m.rolloutsLeft, m.rolloutsStarted, m.rolloutsEnded,
-	} {
+	for _, v := range []*prometheus.GaugeVec{m.pools, m.machines, m.converged, m.lastPass, m.held, m.heldTo, m.findings, m.drift, m.rolloutsActive, m.rolloutsLeft} {
 		v.DeletePartialMatch(by)
 	}
 }

@@ -52,6 +52,9 @@ type apiTarget struct {
 	// AWS has not answered the pass under way.
 	Rendering       board.Rendering `json:"rendering,omitzero"`
 	UnansweredSince time.Time       `json:"unansweredSince,omitzero"`
+	// HeldTo is how the target is kept although its followed commit cannot be rendered,
+	// missing where it is not.
+	HeldTo *report.Kept `json:"heldTo,omitempty"`
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
@@ -78,5 +81,6 @@ func apiTargetOf(t board.TargetState) apiTarget {
 		a.Error = r.Err.Error()
 	}
 	a.Outcomes = append(a.Outcomes, r.Outcomes...)
+	a.HeldTo = report.KeptOf(r, t.HeldSince)
 	return a
 }

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"encoding/json"
 	"errors"
+	"html"
 	"strings"
 	"testing"
 	"time"
@@ -73,13 +75,14 @@ func notConverged(severity string) func(*plan.PoolStatus) {
 
 func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
 	b := testBoard()
-	first := heldBy("prod", step.HeldApproval, "weir approve", step.Update)
+	first := heldBy("prod", step.HeldApproval, "", step.Update)
+	first.Plan.Steps[0].HeldReason, first.Plan.Steps[0].HeldEnds = "weir approve "+first.Plan.Digest(), "weir approve "+first.Plan.Digest()
 	b.Report(t.Context(), first)
 	b.Report(t.Context(), heldBy("edge", step.HeldPruneLimit, "weir approve", step.Delete))
 	b.Report(t.Context(), heldBy("dev", step.HeldWindow, "opens on Monday", step.Rollout))
 	page := get(t, b, "/").Body.String()
 	for _, want := range []string{
-		"2 plans wait for an approval.", "The plan waits for an approval. Read it first. weir approve " + first.Plan.Digest(), "1 step waits for a window: opens on Monday",
+		"2 plans wait for an approval.", "1 step waits for an approval: weir approve " + first.Plan.Digest() + ". Read it first.", "1 step waits for a window: opens on Monday; what ends it: the window, or weir reconcile dev --override-window.",
 		"Last outcome 1 step waits for an approval", "prod held",
 	} {
 		if !strings.Contains(words(page), want) {
@@ -185,18 +188,91 @@ func TestSourceSaysWhenItChanged(t *testing.T) {
 
 // A wait is told in the words that commit statuses and events have for it.
 func TestWaitsAreToldAsElsewhere(t *testing.T) {
-	for _, w := range wording.Waits {
+	for _, w := range step.Waits {
 		if w.Hold == step.HeldConflict { // its diagnostic tells of it
 			continue
 		}
-		s := statustest.HeldStep(w.Hold)
-		s.HeldReason = "until the cows come home"
-		want := wording.Waiting(1, w.Hold, s.HeldReason)
-		if w.Hold == step.HeldApproval || w.Hold == step.HeldPruneLimit {
-			want = "The plan waits for an approval."
+		b := testBoard()
+		r := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, statustest.Waiting(w.Hold))
+		b.Report(t.Context(), r)
+		want := wording.WaitsOf("prod", r.Plan.Steps)[0].Text()
+		for _, page := range []string{"/", "/targets/prod"} {
+			if text := html.UnescapeString(words(get(t, b, page).Body.String())); !strings.Contains(text, want+".") {
+				t.Errorf("%s: %s lacks %q:\n%s", w.Hold, page, want, text)
+			}
 		}
-		if got := holdViews(statustest.With(statustest.Report("prod"), step.Held, s), "prod"); len(got) != 1 || got[0].Words != want {
-			t.Errorf("%s: %+v, want %q", w.Hold, got, want)
+	}
+}
+
+// The page says to which commit a target is held, on every page about it: since when, why, what
+// is done meanwhile and who ends it.
+func TestAHeldTargetIsShown(t *testing.T) {
+	for name, c := range map[string]struct {
+		report *plan.Report
+		want   []string
+	}{
+		"held": {statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), []string{
+			"Held to 9c1f0d2", "The followed commit cannot be rendered: overlays/prod/web.yaml:1:5: did not find expected",
+			"Drift from that is put right; nothing is made, rolled out or deleted. What ends it: a commit that mends this, or takes it back; or weir's configuration, where that has changed.",
+		}},
+		"only observed": {statustest.HeldTo(""), []string{"Only observed", "none of 4 earlier commits", "Nothing of it is changed, and drift stays."}},
+		"held and suspended": {func() *plan.Report {
+			r := statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web"))
+			r.Suspended = true
+			return r
+		}(), []string{"Held to 9c1f0d2", "As the target is suspended, nothing of it is changed, and drift stays."}},
+		"held and reporting": {func() *plan.Report {
+			r := statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web"))
+			r.ReportOnly = true
+			return r
+		}(), []string{"Held to 9c1f0d2", "As the target is in report mode, nothing of it is changed, and drift stays."}},
+	} {
+		b := testBoard()
+		b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		b.Report(t.Context(), c.report)
+		for _, page := range []string{"/", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web"} {
+			text := html.UnescapeString(words(get(t, b, page).Body.String()))
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s: %s lacks %q:\n%s", name, page, want, text)
+				}
+			}
 		}
+		var api struct {
+			Targets []struct {
+				Name   string
+				HeldTo *report.Kept
+			}
+		}
+		if err := json.Unmarshal(get(t, b, "/api/v1/targets").Body.Bytes(), &api); err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range api.Targets {
+			switch h := target.HeldTo; {
+			case target.Name != "prod" && h != nil:
+				t.Errorf("%s: %s is held as well", name, target.Name)
+			case target.Name != "prod":
+			case h == nil || h.Revision != c.report.Holds.To() || h.ObservedOnly != (h.Revision == "") || h.Since.IsZero() || h.Ends == "" || h.Text != c.report.Holds.Text():
+				t.Errorf("%s: the API says %+v", name, h)
+			}
+		}
+		b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		if text := words(get(t, b, "/targets/prod").Body.String()); strings.Contains(text, "Held to") || strings.Contains(text, "Only observed") {
+			t.Errorf("%s: it is told after its end:\n%s", name, text)
+		}
+	}
+}
+
+// What a held target's plan shows was set by the files of the earlier commit: links lead there.
+func TestOriginsOfAHeldTargetLeadToTheEarlierCommit(t *testing.T) {
+	b := testBoard()
+	s := statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web")
+	s.Held = step.HeldWindow
+	s.Changes = []step.Change{{Field: "maxSize", From: 9, To: 3, Origin: &diag.Position{File: "overlays/prod/web.yaml", Line: 14}}}
+	b.Source(board.Source{Name: "fleet", WebURL: "https://forge.example.com/ops/fleet", Forge: "gitea", Revision: statustest.ShaNew})
+	b.Report(t.Context(), statustest.With(statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), step.Held, s))
+	page := get(t, b, "/targets/prod/plan").Body.String()
+	if !strings.Contains(page, statustest.ShaOld+"/overlays/prod/web.yaml#L14") {
+		t.Errorf("the origin leads elsewhere:\n%s", page)
 	}
 }

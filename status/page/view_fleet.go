@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/report"
@@ -327,7 +328,7 @@ func (v *indexView) headline(items []poolItem, all []board.TargetState, by map[r
 }
 
 func approvalWords(n int) string {
-	return plural(n, "plan") + " " + verb(n, "waits", "wait") + " for an approval."
+	return plural(n, "plan") + " " + verb(n, "waits", "wait") + " for " + step.WaitOf(step.HeldApproval).For + "."
 }
 
 func needs(n int) string { return verb(n, "needs", "need") }
@@ -357,7 +358,8 @@ type targetView struct {
 	PoolsAt            moment // set where the pools are older than the last pass
 	Held               int
 	Holds              []holdView
-	Read               bool // a pass has been over it
+	HeldTo             *heldView // the followed commit cannot be rendered
+	Read               bool      // a pass has been over it
 	Owner              *ownerView
 }
 
@@ -371,6 +373,7 @@ func (w *views) targetView(t board.TargetState) targetView {
 		return v
 	}
 	l := w.links(t.Source)
+	v.HeldTo = w.heldViewOf(&t)
 	v.Read, v.Commit, v.Ref, v.Suspended = true, commitOf(l, r.Revision, r.Subject), r.Ref, r.Suspended
 	v.LastPass, v.Took, v.Outcome = w.moment(r.StartedAt.Add(r.Duration)), span(r.Duration), report.RunText(r)
 	if r.Err != nil {
@@ -382,7 +385,7 @@ func (w *views) targetView(t board.TargetState) targetView {
 		}
 	}
 	// Mere information is on the target's own page.
-	v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return d.Severity == diag.Info }), l, r.Revision)
+	v.Faults = faultViews(slices.DeleteFunc(diagnosticsOf(r), func(d faultDiag) bool { return d.Severity == diag.Info }), l, r.Revision)
 	if n := len(v.Faults) - shownFaults; n > 0 {
 		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n
 	}
@@ -393,8 +396,4 @@ func (w *views) targetView(t board.TargetState) targetView {
 		v.Held, v.Holds = len(r.Plan.Steps)-r.Plan.Runnable(), append(v.Holds, holdViews(r, t.Name)...)
 	}
 	return v
-}
-
-func ofTarget[T any](list []T, target string, of func(T) string) []T {
-	return slices.DeleteFunc(list, func(v T) bool { return of(v) != target })
 }

@@ -2,19 +2,21 @@ package page
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
 // holdView is what steps of a target's plan wait for.
 type holdView struct {
 	Words string
-	// Plan leads to the plan, and Digest names the plan to approve; both are empty
-	// where nothing waits for approval.
-	Plan, Digest string
+	// Plan leads to the plan that waits for an approval; empty where none does.
+	Plan string
 }
 
 // holdViews say what held steps wait for, one line for each hold. Its diagnostic
@@ -23,30 +25,51 @@ func holdViews(r *plan.Report, target string) []holdView {
 	if r == nil || r.Plan == nil {
 		return nil
 	}
-	var order []step.Hold
-	steps := map[step.Hold][]step.Step{}
-	for _, s := range r.Plan.Steps {
-		switch hold := s.Held; hold {
-		case "", step.HeldConflict:
-		default:
-			if hold == step.HeldPruneLimit {
-				hold = step.HeldApproval
-			}
-			if steps[hold] == nil {
-				order = append(order, hold)
-			}
-			steps[hold] = append(steps[hold], s)
-		}
-	}
 	var out []holdView
-	for _, hold := range order {
-		if hold == step.HeldApproval {
-			out = append(out, holdView{Words: "The plan waits for an approval.", Plan: targetLink(target) + "/plan", Digest: r.Plan.Digest()})
+	for _, wait := range wording.WaitsOf(target, r.Plan.Steps) {
+		v := holdView{Words: wait.Text() + "."}
+		switch wait.Hold {
+		case step.HeldConflict:
 			continue
+		case step.HeldApproval, step.HeldPruneLimit:
+			v.Plan = targetLink(target) + "/plan"
 		}
-		out = append(out, holdView{Words: wording.Waiting(len(steps[hold]), hold, steps[hold][0].HeldReason)})
+		out = append(out, v)
 	}
 	return out
+}
+
+// heldView is the earlier commit to which a target is held, or that there is none.
+type heldView struct {
+	*report.Kept
+	Commit commitView
+	When   moment
+	// Because says why without the first words, which the page has by itself.
+	Because, Does string
+}
+
+// heldViewOf is nil where the target is not held.
+func (w *views) heldViewOf(t *board.TargetState) *heldView {
+	h := report.KeptOf(t.Last, t.HeldSince)
+	if h == nil {
+		return nil
+	}
+	v := &heldView{Kept: h, Does: h.Does(t.Last)}
+	if _, because, cut := strings.Cut(h.Text, " since t"); cut {
+		v.Because = "T" + because
+	}
+	if h.Revision != "" {
+		v.Commit = commitOf(w.links(t.Source), h.Revision, "")
+	}
+	if !h.Since.IsZero() {
+		v.When = w.moment(h.Since)
+	}
+	return v
+}
+
+// diagnosticsOf are a report's, but for how its target is held: that has its own place.
+func diagnosticsOf(r *plan.Report) diag.List {
+	return slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return r.Holds != nil && d.Code == r.Holds.Diagnostic().Code })
 }
 
 func slowViews(t *board.TargetState) (out []holdView) {

@@ -125,6 +125,7 @@ type planPage struct {
 	Faults       []faultView
 	Steps        []stepView
 	Held         int
+	HeldTo       *heldView // the followed commit cannot be rendered
 	Pager        pager
 	Why          string // why there is no plan
 	waits        waits
@@ -141,7 +142,8 @@ func (w *views) planPage(t board.TargetState, q url.Values) planPage {
 		return v
 	}
 	l := w.links(t.Source)
-	v.Commit, v.Made, v.Faults = commitOf(l, r.Revision, r.Subject), w.moment(r.StartedAt), faultViews(r.Diagnostics, l, r.Revision)
+	v.HeldTo = w.heldViewOf(&t)
+	v.Commit, v.Made, v.Faults = commitOf(l, r.Revision, r.Subject), w.moment(r.StartedAt), faultViews(diagnosticsOf(r), l, r.Revision)
 	if r.Plan == nil {
 		v.Why = "The last pass could make no plan: what is wrong is said above."
 		if r.Err != nil {
@@ -155,7 +157,7 @@ func (w *views) planPage(t board.TargetState, q url.Values) planPage {
 	v.Figures, v.Held = summaryFigures(r.Plan.Summary), len(r.Plan.Steps)-r.Plan.Runnable()
 	page, _ := strconv.Atoi(q.Get("page")) // a bad number is the first page
 	from, to, at := window(page, stepsPerPage, len(r.Plan.Steps))
-	v.Steps = stepViews(r.Plan.Steps[from:to], l, t.Name, r.Revision)
+	v.Steps = stepViews(r.Plan.Steps[from:to], l, t.Name, r.PlannedAt())
 	v.Pager = pagerOf(from, to, len(r.Plan.Steps), at, "step", func(page int) string {
 		return v.Self + "/plan?page=" + strconv.Itoa(page)
 	})

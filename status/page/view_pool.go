@@ -20,8 +20,9 @@ type poolPage struct {
 	poolRow
 	Target        string
 	AccountRegion string
-	AsOf          moment // set where the pool is older than the last pass
-	Fault         string // why the last pass could not tell
+	AsOf          moment    // set where the pool is older than the last pass
+	Fault         string    // why the last pass could not tell
+	HeldTo        *heldView // the followed commit of the target cannot be rendered
 	LastEnded     *rolloutView
 	ByVersion     []share
 	ByZone        []share
@@ -90,7 +91,7 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 	tv := w.targetView(t)
 	v := poolPage{
 		layout: w.layout("fleet", p.Name+" in "+t.Name), poolRow: w.poolRow(poolItemOf(&t, p, report.StepsByPool(t.Last))),
-		Target: t.Name, AccountRegion: tv.AccountRegion, AsOf: tv.PoolsAt, Activity: keyActivity(t.Name, key),
+		Target: t.Name, AccountRegion: tv.AccountRegion, AsOf: tv.PoolsAt, HeldTo: tv.HeldTo, Activity: keyActivity(t.Name, key),
 		Governing: w.governing(t.Name, key),
 	}
 	v.About, v.JSON = t.Name, "/api/v1/pools"

@@ -46,6 +46,7 @@ type targetPage struct {
 	Runs          []runView
 	Events        []eventView
 	Activity      string
+	Waiting       []holdView // but for what the actions say
 	waits         waits
 }
 
@@ -66,8 +67,9 @@ func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 	}
 	v.About, v.JSON, v.waits = t.Name, "/api/v1/targets", waitsOf(t)
 	l := w.links(t.Source)
+	v.Waiting = slices.DeleteFunc(slices.Clone(v.Holds), func(h holdView) bool { return h.Plan != "" && v.waits.digest != "" || h.Words == v.waits.window })
 	if r := t.Last; r != nil {
-		v.Faults, v.MoreFaults = faultViews(r.Diagnostics, l, r.Revision), 0 // here they are all shown
+		v.Faults, v.MoreFaults = faultViews(diagnosticsOf(r), l, r.Revision), 0 // here they are all shown
 	}
 	for _, p := range t.Pools {
 		if p.Rollout != nil {
@@ -84,13 +86,13 @@ func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 		v.Drift = w.drifts(r, t.Name)
 		if t.Applied != t.Last { // else the outcomes show the same steps
 			n := min(len(r.Plan.Steps), targetSteps)
-			v.Plan, v.MorePlan = stepViews(r.Plan.Steps[:n], l, t.Name, r.Revision), len(r.Plan.Steps)-n
+			v.Plan, v.MorePlan = stepViews(r.Plan.Steps[:n], l, t.Name, r.PlannedAt()), len(r.Plan.Steps)-n
 		}
 	}
 	if r := t.Applied; r != nil {
 		v.AppliedAt, v.AppliedCommit = w.moment(r.StartedAt), commitOf(l, r.Revision, r.Subject)
 		n := min(len(r.Outcomes), targetSteps)
-		v.Applied, v.MoreApplied = outcomeViews(r.Outcomes[:n], l, t.Name, r.Revision), len(r.Outcomes)-n
+		v.Applied, v.MoreApplied = outcomeViews(r.Outcomes[:n], l, t.Name, r.PlannedAt()), len(r.Outcomes)-n
 	}
 	v.Runs = w.runs(ofTarget(w.board.Runs(), t.Name, func(r history.Run) string { return r.Target }), shownRuns)
 	v.Events = w.events(ofTarget(w.board.Events(), t.Name, func(e events.Event) string { return e.Target }), shownEvents)
@@ -114,4 +116,8 @@ func (w *views) drifts(r *plan.Report, target string) []driftView {
 		out = append(out, driftView{Pool: pool, Link: keyLink(target, pool), Text: text, Cause: s.Drift.Cause, At: w.moment(s.Drift.At)})
 	}
 	return out
+}
+
+func ofTarget[T any](list []T, target string, of func(T) string) []T {
+	return slices.DeleteFunc(list, func(v T) bool { return of(v) != target })
 }

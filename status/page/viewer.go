@@ -1,10 +1,12 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // FormField is the field of every form that holds its token.
@@ -55,30 +57,28 @@ type actionsView struct {
 	Back      string
 	Suspended []Suspension
 	Approved  []Approval
-	// Digest is that of a plan that waits for an approval, empty where none does.
-	Digest string
-	// Windows says that steps wait for a window.
-	Windows bool
+	// Digest is that of a plan that waits for an approval, empty where none does; Approval
+	// says what it waits for.
+	Digest, Approval string
+	// Windows says until when steps wait for a window, empty where none does.
+	Windows string
 	// Alone says that the plan is all that the page is about.
 	Alone bool
 }
 
 // waits is what the steps of a target's last plan wait for.
-type waits struct {
-	digest string
-	window bool
-}
+type waits struct{ digest, approval, window string }
 
 func waitsOf(t board.TargetState) (w waits) {
 	if t.Last == nil || t.Last.Plan == nil {
 		return w
 	}
-	for _, s := range t.Last.Plan.Steps {
-		switch s.Held {
+	for _, wait := range wording.WaitsOf(t.Name, t.Last.Plan.Steps) {
+		switch wait.Hold {
 		case step.HeldApproval, step.HeldPruneLimit:
-			w.digest = t.Last.Plan.Digest()
+			w.digest, w.approval = t.Last.Plan.Digest(), cmp.Or(w.approval, wait.Text()+".")
 		case step.HeldWindow:
-			w.window = true
+			w.window = cmp.Or(w.window, wait.Text()+".")
 		}
 	}
 	return w
@@ -102,7 +102,7 @@ func (v *Viewer) approved(target string) []Approval {
 // Actions is what may be done about the target.
 func (p targetPage) Actions() actionsView {
 	return actionsView{
-		Viewer: p.Viewer, Target: p.Name, Back: targetLink(p.Name), Suspended: p.Viewer.suspended(p.Name, ""), Digest: p.waits.digest, Windows: p.waits.window,
+		Viewer: p.Viewer, Target: p.Name, Back: targetLink(p.Name), Suspended: p.Viewer.suspended(p.Name, ""), Digest: p.waits.digest, Approval: p.waits.approval, Windows: p.waits.window,
 		Approved: p.Viewer.approved(p.Name),
 	}
 }
@@ -115,14 +115,14 @@ func (p poolPage) Actions() actionsView {
 
 // Actions is what may be done about the plan.
 func (p planPage) Actions() actionsView {
-	return actionsView{Viewer: p.Viewer, Target: p.Target, Back: targetLink(p.Target) + "/plan", Digest: p.waits.digest, Windows: p.waits.window, Alone: true, Approved: p.Viewer.approved(p.Target)}
+	return actionsView{Viewer: p.Viewer, Target: p.Target, Back: targetLink(p.Target) + "/plan", Digest: p.waits.digest, Approval: p.waits.approval, Windows: p.waits.window, Alone: true, Approved: p.Viewer.approved(p.Target)}
 }
 
 // Actions is what may be done about the pull request's plan.
 func (p pullPage) Actions() actionsView {
 	v := actionsView{Viewer: p.Viewer, Back: p.Link, Alone: true}
 	if p.WantApproval && v.Operate {
-		v.Digest = p.Digest
+		v.Digest, v.Approval = p.Digest, "The plan waits for "+step.WaitOf(step.HeldApproval).For+"."
 	}
 	return v
 }

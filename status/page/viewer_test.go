@@ -41,7 +41,7 @@ func TestWhatAPageOffers(t *testing.T) {
 	}{
 		"an operator's target":      {waiting(step.HeldApproval), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume /actions/approve", "suspended by ann"},
 		"beyond the prune limit":    {waiting(step.HeldPruneLimit), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume /actions/approve", ""},
-		"before a window":           {waiting(step.HeldWindow), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume override", "wait for a window"},
+		"before a window":           {waiting(step.HeldWindow), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume override", "for a window"},
 		"paused":                    {waiting(step.HeldPaused), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume", ""},
 		"an operator's pool":        {waiting(step.HeldApproval), ann, "/targets/prod/pools/default/web", "/actions/suspend /actions/resume", "Suspend this pool"},
 		"an operator's plan":        {waiting(step.HeldApproval), ann, "/targets/prod/plan", "/actions/approve", ""},

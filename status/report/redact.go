@@ -59,6 +59,11 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 		out.LaunchConfigs[i] = f.launchConfig(s)
 	}
 	out.Governed = f.governed(r.Governed)
+	if r.Holds != nil {
+		h := *r.Holds
+		h.Why, h.Verdict.Why = f.Text(h.Why), f.Text(h.Verdict.Why)
+		out.Holds = &h
+	}
 	if r.Err != nil {
 		out.Err = f.err(r.Err)
 	}
@@ -123,7 +128,7 @@ func (f Redact) diagnostics(l diag.List) diag.List {
 
 func (f Redact) step(s step.Step) step.Step {
 	s.Do = rollingOnly(s.Do)
-	s.Reason, s.HeldReason = f.Text(s.Reason), f.Text(s.HeldReason)
+	s.Reason, s.HeldReason, s.HeldEnds = f.Text(s.Reason), f.Text(s.HeldReason), f.Text(s.HeldEnds)
 	if s.Drift != nil {
 		d := *s.Drift
 		d.Cause = f.Text(d.Cause)

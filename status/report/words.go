@@ -30,9 +30,7 @@ func RunText(r *plan.Report) string {
 		return strings.Join(did, ", ")
 	case r.Converged():
 		return "nothing to change"
-	case r.Suspended:
-		return "suspended: planned only"
-	case onlyHeld(r):
+	case r.Suspended && r.Plan != nil, onlyHeld(r):
 		return heldText(r)
 	default:
 		return movingText(r)
@@ -41,9 +39,16 @@ func RunText(r *plan.Report) string {
 
 // heldText names what a pass without steps waits for.
 func heldText(r *plan.Report) string {
+	waits := wording.WaitsOf(r.Target, r.Plan.Steps)
+	switch len(waits) {
+	case 0:
+		return "suspended: planned only"
+	case 1:
+		return waits[0].Text()
+	}
 	var holds []string
-	for _, s := range r.Plan.Steps {
-		if words := wording.WaitsFor(s.Held); !slices.Contains(holds, words) {
+	for _, w := range waits {
+		if words := w.For(); !slices.Contains(holds, words) {
 			holds = append(holds, words)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 func Created() *plan.Report {
@@ -27,4 +29,27 @@ func HeldStep(h step.Hold) step.Step {
 	s := StepFor(step.Delete, step.AutoScalingGroup, "default/web", "prod-web")
 	s.Held, s.Reason = h, "owned by another weir"
 	return s
+}
+
+// Waiting is a step that a hold keeps, for a reason of its own.
+func Waiting(h step.Hold) step.Step {
+	s := HeldStep(h)
+	s.HeldReason = "until the cows come home"
+	return s
+}
+
+// HeldTo is a target whose commit cannot be rendered: held to a revision, or only observed
+// where that is empty.
+func HeldTo(revision string, pools ...plan.PoolStatus) *plan.Report {
+	r := Report("prod", pools...)
+	d := diag.Diagnostic{Severity: diag.Error, Code: "yaml-invalid", Summary: "did not find expected ',' or ']'", Position: diag.Position{File: "overlays/prod/web.yaml", Line: 1, Column: 5}}
+	r.Holds = &plan.Holds{Revision: revision, Why: d.Position.String() + ": " + d.Summary, Verdict: lastgood.Verdict{Answer: lastgood.Fits}}
+	if revision == "" {
+		r.Plan, r.Holds.Verdict = nil, lastgood.Verdict{Answer: lastgood.Differs, Why: "none of 4 earlier commits can be applied in its place"}
+	}
+	r.Diagnostics = diag.List{d, r.Holds.Diagnostic()}
+	if r.Plan != nil {
+		r.Plan.Diagnostics = r.Diagnostics
+	}
+	return r
 }

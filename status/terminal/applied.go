@@ -17,6 +17,7 @@ func (p Printer) Applied(a Applied) {
 		p.outcome(o)
 	}
 	last := a.Last.Shown()
+	p.waits(last)
 	p.remarks(last)
 	done, failed := count(a.Outcomes, step.Done), count(a.Outcomes, step.Failed)
 	switch {

@@ -49,6 +49,7 @@ func planMarkdown(b *strings.Builder, r *plan.Report) {
 	if !p.Empty() {
 		b.WriteString("\n")
 	}
+	waitsMarkdown(b, p)
 	remarksMarkdown(b, p)
 	switch {
 	case !p.Empty():
@@ -83,6 +84,7 @@ func AppliedMarkdown(w io.Writer, targets []Applied) error {
 			b.WriteString("\n")
 		}
 		last := a.Last.Shown()
+		waitsMarkdown(&b, last)
 		remarksMarkdown(&b, last)
 		switch {
 		case len(a.Outcomes) > 0:
@@ -104,6 +106,17 @@ func heading(b *strings.Builder, r *plan.Report) {
 		fmt.Fprintf(b, ", revision %s", wording.Code(short(r.Revision)))
 	}
 	b.WriteString("\n\n")
+}
+
+// waitsMarkdown says what held steps wait for, a line for each wait.
+func waitsMarkdown(b *strings.Builder, p *plan.Plan) {
+	waits := wording.WaitsOf(p.Target, p.Steps)
+	for _, w := range waits {
+		fmt.Fprintf(b, "- %s\n", wording.Escape(w.Text()))
+	}
+	if len(waits) > 0 {
+		b.WriteString("\n")
+	}
 }
 
 func remarksMarkdown(b *strings.Builder, p *plan.Plan) {

@@ -26,8 +26,16 @@ func (p Printer) Plan(r *plan.Report) {
 	for _, s := range pl.Steps {
 		p.step(s)
 	}
+	p.waits(pl)
 	p.remarks(pl)
 	p.summary(pl)
+}
+
+// waits says what held steps wait for, a line for each wait.
+func (p Printer) waits(pl *plan.Plan) {
+	for _, w := range wording.WaitsOf(pl.Target, pl.Steps) {
+		p.line("  ", p.paint(yellow, w.Text()))
+	}
 }
 
 func (p Printer) headline(r *plan.Report) {

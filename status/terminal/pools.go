@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -40,7 +41,7 @@ func (m *Marks) Add(target string, steps []step.Step) {
 			key := [2]string{target, pool}
 			mark := m.Pools[key]
 			if s.Held != "" && mark.Held == "" {
-				mark.Held = wording.Held(s)
+				mark.Held = wording.HeldUntil(target, s)
 			}
 			mark.Drift = mark.Drift || s.Drift != nil
 			m.Pools[key] = mark
@@ -81,16 +82,18 @@ func (m Marks) Problem(s plan.PoolStatus) bool {
 // pools are older than the last pass, which could not tell. LastPass is missing where
 // it is now. Held describes the steps that something holds.
 type Target struct {
-	Name        string    `json:"name"`
-	Phase       string    `json:"phase,omitempty"`
-	Suspended   bool      `json:"suspended"`
-	Stale       bool      `json:"stale"`
-	Revision    string    `json:"revision,omitempty"`
-	LastPass    time.Time `json:"lastPass,omitzero"`
-	Digest      string    `json:"digest,omitempty"`
-	Held        []string  `json:"held,omitempty"`
-	Failed      bool      `json:"failed"`
-	Diagnostics diag.List `json:"diagnostics"`
+	Name      string    `json:"name"`
+	Phase     string    `json:"phase,omitempty"`
+	Suspended bool      `json:"suspended"`
+	Stale     bool      `json:"stale"`
+	Revision  string    `json:"revision,omitempty"`
+	LastPass  time.Time `json:"lastPass,omitzero"`
+	Digest    string    `json:"digest,omitempty"`
+	Held      []string  `json:"held,omitempty"`
+	// HeldTo is how the target is kept although its followed commit cannot be rendered.
+	HeldTo      *report.Kept `json:"heldTo,omitempty"`
+	Failed      bool         `json:"failed"`
+	Diagnostics diag.List    `json:"diagnostics"`
 }
 
 // Standing is what the API answers at /api/v1/pools, with the marks of each pool
@@ -182,7 +185,7 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 func (m Marks) note(s plan.PoolStatus) tableCell {
 	mark := m.of(s)
 	parts := []string{note(s)}
-	if parts[0] != "" && strings.HasSuffix(mark.Held, ", "+parts[0]) {
+	if parts[0] != "" && strings.Contains(mark.Held, ", "+parts[0]) {
 		parts = nil // the hold says it
 	}
 	color := ""

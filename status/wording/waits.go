@@ -1,54 +1,86 @@
 package wording
 
 import (
+	"strings"
+
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Wait is a kind of wait, as people are told of it everywhere: on the page, in commit
-// statuses and events, and in what a pass came to. Plans name the kind alone.
+// Wait is what steps of one target wait for, as people are told of it everywhere: in plans
+// and comments, on the page, in commit statuses and events, and in what a pass came to.
+// Beside a single step stands the name of its hold alone, with until when.
 type Wait struct {
 	Hold step.Hold
-	// For is what steps wait for, Ends who or what ends that.
-	For, Ends string
+	// Steps are those that wait for the same, for the same reason and until the same.
+	Steps []step.Step
+	// Reason says until when or for what in particular, Ends who or what ends it; either may
+	// be empty.
+	Reason, Ends string
 }
 
-// Waits are all kinds of waits, each once. Until when or for what in particular, a step's
-// HeldReason says.
-var Waits = []Wait{
-	{step.HeldPaused, "the end of their pause in Git", "a commit without the pause"},
-	{step.HeldSuspended, "the end of a suspension", "`weir resume`, or its time"},
-	{step.HeldConflict, "somebody to say whose a resource is", "`weir adopt`, or another name in Git"},
-	{step.HeldPruneLimit, "an approval, as more would be deleted than the limit allows", "`weir approve DIGEST`, or a trailer of the commit"},
-	{step.HeldApproval, "an approval", "`weir approve DIGEST`"},
-	{step.HeldWindow, "a window", "the window, or `weir reconcile TARGET --override-window`"},
-	{step.HeldWave, "an earlier wave", "the wave as it converges, bakes and passes its gates; `weir rollout resume`, where it is paused"},
-	{step.HeldRolloutLimit, "other rollouts to end", "the other rollouts"},
-	{step.HeldPolicy, "what the configuration demands", "a commit that has it, or a change of weir's configuration"},
-	{step.HeldControlPlane, "the control plane", "EKS, as the control plane gets there"},
-	{step.HeldWaiting, "what is not known yet", "weir, once Git and AWS have answered"},
-	{step.HeldStopped, "somebody, as they were stopped", "a commit that changes the same, or `weir reconcile TARGET --retry`"},
-}
+// mostAlike is how many waits of one hold are told apart: each of a thousand pools may wait
+// behind another number of rollouts.
+const mostAlike = 3
 
-// WaitsFor says what steps wait for that a hold keeps; the hold's own name where it is not
-// known, as that of a newer weir.
-func WaitsFor(h step.Hold) string {
-	for _, w := range Waits {
-		if w.Hold == h {
-			return w.For
+// WaitsOf are the waits of a target's steps, in the order of their first steps. Those of one
+// hold beyond mostAlike are one, in the hold's own words.
+func WaitsOf(target string, steps []step.Step) []Wait {
+	type kind struct {
+		hold         step.Hold
+		reason, ends string
+	}
+	at, alike := map[kind]int{}, map[step.Hold]int{}
+	var out []Wait
+	for _, s := range steps {
+		if s.Held == "" {
+			continue
 		}
+		k := kind{s.Held, s.HeldReason, s.Ends(target)}
+		n, known := at[k]
+		if !known && alike[s.Held] >= mostAlike {
+			s.HeldEnds = ""
+			k.reason, k.ends = "", s.Ends(target)
+			n, known = at[k]
+		}
+		if !known {
+			alike[s.Held]++
+			n, at[k] = len(out), len(out)
+			out = append(out, Wait{Hold: k.hold, Reason: k.reason, Ends: k.ends})
+		}
+		out[n].Steps = append(out[n].Steps, s)
 	}
-	return Clean(string(h))
+	return out
 }
 
-// Waiting says what n steps wait for, and until when or for what in particular.
-func Waiting(n int, h step.Hold, reason string) string {
-	verb := " wait for "
+// For is what the steps wait for, without more.
+func (w Wait) For() string { return Clean(step.WaitOf(w.Hold).For) }
+
+// Text says how many steps wait for what, until when, and who can end that.
+func (w Wait) Text() string { return Count(len(w.Steps), "step") + " " + w.Of(len(w.Steps)) }
+
+// Of is Text behind the name of what waits, n of them.
+func (w Wait) Of(n int) string {
+	text := "wait for "
 	if n == 1 {
-		verb = " waits for "
+		text = "waits for "
 	}
-	text := Count(n, "step") + verb + WaitsFor(h)
-	if reason != "" {
-		text += ": " + Clean(reason)
+	text += w.For()
+	if w.Reason != "" {
+		text += ": " + Clean(w.Reason)
 	}
-	return text
+	return text + w.end()
+}
+
+// end is left out where the reason says it.
+func (w Wait) end() string {
+	if w.Ends == "" || strings.Contains(w.Reason, w.Ends) {
+		return ""
+	}
+	return "; what ends it: " + Clean(w.Ends)
+}
+
+// HeldUntil says what holds a step of a target, until when or for what, and who can end that.
+func HeldUntil(target string, s step.Step) string {
+	w := Wait{Hold: s.Held, Reason: s.HeldReason, Ends: s.Ends(target)}
+	return Held(s) + w.end()
 }

@@ -4,8 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +23,7 @@ func TestEachWaitIsListedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range Waits {
+	for _, w := range step.Waits {
 		listed[w.Hold]++
 		if row := "| `" + string(w.Hold) + "` | " + w.For + " | " + w.Ends + " |"; !strings.Contains(string(doc), row) {
 			t.Errorf("holds.md lacks %s", row)
@@ -53,20 +55,66 @@ func TestEachWaitIsListedOnce(t *testing.T) {
 			return true
 		})
 	}
-	if found != len(Waits) {
-		t.Errorf("package step has %d holds, and %d are listed", found, len(Waits))
+	if found != len(step.Waits) {
+		t.Errorf("package step has %d holds, and %d are listed", found, len(step.Waits))
 	}
 }
 
-func TestWaiting(t *testing.T) {
-	for want, got := range map[string]string{
-		"1 step waits for a window: opens on Monday":                Waiting(1, step.HeldWindow, "opens on Monday"),
-		"3 steps wait for an approval":                              Waiting(3, step.HeldApproval, ""),
-		"1 step waits for what only a newer weir knows":             Waiting(1, "what only a newer weir knows", ""),
-		"2 steps wait for an earlier wave: waits for the target eu": Waiting(2, step.HeldWave, "waits for the target eu"),
+func TestWaits(t *testing.T) {
+	held := func(h step.Hold, reason, ends string) step.Step {
+		return step.Step{Held: h, HeldReason: reason, HeldEnds: ends}
+	}
+	for name, c := range map[string]struct {
+		steps []step.Step
+		want  []string
+	}{
+		"nothing": {[]step.Step{{}}, nil},
+		"the hold's own end": {[]step.Step{held(step.HeldWindow, "opens on Monday", "")},
+			[]string{"1 step waits for a window: opens on Monday; what ends it: the window, or weir reconcile prod --override-window"}},
+		"a better one":         {[]step.Step{held(step.HeldSuspended, "", "weir resume --all")}, []string{"1 step waits for the end of a suspension; what ends it: weir resume --all"}},
+		"the reason says it":   {[]step.Step{held(step.HeldApproval, "weir approve 12ab; x", "weir approve 12ab")}, []string{"1 step waits for an approval: weir approve 12ab; x"}},
+		"of a newer weir":      {[]step.Step{held("the moon", "", "")}, []string{"1 step waits for the moon"}},
+		"the same, twice":      {[]step.Step{held(step.HeldWave, "eu", "x"), {}, held(step.HeldWave, "eu", "x")}, []string{"2 steps wait for an earlier wave: eu; what ends it: x"}},
+		"for different causes": {[]step.Step{held(step.HeldWave, "eu", "x"), held(step.HeldWave, "us", "x")}, []string{"1 step waits for an earlier wave: eu; what ends it: x", "1 step waits for an earlier wave: us; what ends it: x"}},
+		"for many": {[]step.Step{held(step.HeldRolloutLimit, "1", ""), held(step.HeldRolloutLimit, "2", ""), held(step.HeldRolloutLimit, "3", ""), held(step.HeldRolloutLimit, "4", "y"), held(step.HeldRolloutLimit, "5", ""), held(step.HeldRolloutLimit, "2", "")},
+			[]string{"1 step waits for other rollouts to end: 1; what ends it: the other rollouts", "2 steps wait for other rollouts to end: 2; what ends it: the other rollouts",
+				"1 step waits for other rollouts to end: 3; what ends it: the other rollouts", "2 steps wait for other rollouts to end; what ends it: the other rollouts"}},
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
+		var got []string
+		for _, w := range WaitsOf("prod", c.steps) {
+			got = append(got, w.Text())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%q, want\n%q", name, got, c.want)
+		}
+	}
+}
+
+// Nobody else has the words of a wait: a second copy would soon say something else.
+func TestWaitsHaveOneCopy(t *testing.T) {
+	for _, root := range []string{"..", filepath.Join("..", "..", "cmd")} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || filepath.Ext(path) != ".go" && filepath.Ext(path) != ".tmpl" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for line := range strings.Lines(string(text)) {
+				line, _, _ = strings.Cut(line, "//")
+				for _, w := range step.Waits {
+					for _, verb := range []string{"wait for ", "waits for ", "Waits for "} {
+						if strings.Contains(line, verb+w.For) {
+							t.Errorf("%s says by itself what steps wait for: %s", path, strings.TrimSpace(line))
+						}
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

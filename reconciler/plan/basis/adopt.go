@@ -156,6 +156,7 @@ func (c *Work) Adopt(pool *intent.Pool, resource step.Resource, name string, hav
 		Changes: TagChanges(pool, about.Put, about.Remove, have), Do: do}
 	if p := c.In.Policy; p.OnlyShows() {
 		s.HeldReason = p.Gates.WhySuspended(p, pool.Key.String()) + "; " + p.AdoptCommand(have[observed.TagOwner]) + " adopts it all the same, which changes tags only"
+		s.HeldEnds = p.AdoptCommand(have[observed.TagOwner])
 	}
 	c.Step(pool, s)
 	tags := observed.WithTags(have, about.Put)

@@ -1,6 +1,7 @@
 package basis
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"time"
@@ -38,8 +39,9 @@ const (
 // as values, so that the same plan comes out wherever it is made. Each text says why,
 // for people; an empty one holds nothing.
 type Gates struct {
-	// Suspended is why Policy.Suspended is set, where a person did it.
-	Suspended string
+	// Suspended is why Policy.Suspended is set, where a person did it, and Resume what ends
+	// that.
+	Suspended, Resume string
 	// Pools are the suspended pools ("namespace/name"), each with why.
 	Pools map[string]string
 	// AsReviewed holds every step that no Grant allows.
@@ -130,6 +132,22 @@ func (g Gates) WhySuspended(p Policy, pool string) string {
 	}
 	return g.Pools[pool]
 }
+
+// EndsSuspended says who ends what WhySuspended says.
+func (g Gates) EndsSuspended(p Policy, pool string) string {
+	switch {
+	case p.ReportOnly:
+		return "mode: correct in weir's configuration"
+	case p.Suspended && g.Suspended == "":
+		return "weir's configuration, without its suspend"
+	case p.Suspended:
+		return g.Resume
+	}
+	return "weir resume " + p.Target + " " + cmp.Or(pool, "POOL") + ", or its time"
+}
+
+// EarlierEnds ends that a target waits for one that it depends on.
+const EarlierEnds = "the earlier target, once it has converged with the same"
 
 // HoldOfAll is the hold of what pools share: it moves while any of them does.
 func (in Input) HoldOfAll(pools []*intent.Pool) step.Hold {

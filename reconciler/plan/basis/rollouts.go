@@ -53,8 +53,14 @@ func (w Way) Hold(s step.Step) step.Step {
 		return s
 	}
 	s.Held, s.HeldReason = step.HeldWave, w.Wait()
-	if w.Stopped() {
+	switch {
+	case w.Stopped():
 		s.Held = step.HeldStopped
+	case w.Permit.Gate && w.Permit.Hash == w.Hash:
+		s.Held = step.HeldGate
+	}
+	if w.Permit.Hash == w.Hash || w.unrecorded() {
+		s.HeldEnds = w.Permit.Ends
 	}
 	return s
 }
@@ -62,13 +68,18 @@ func (w Way) Hold(s step.Step) step.Step {
 // Wait says what a held step waits for, until when, and who can end that.
 func (w Way) Wait() string {
 	unknown := "waits until its place in the waves of " + cmp.Or(strings.Join(w.Permit.Rollouts, " and "), "its FleetRollout") + " is known, which takes a pass"
-	if w.Permit.Hash == "" && w.Permit.Seq == 0 && len(w.Permit.Rollouts) > 0 && w.Permit.Wait != "" {
-		return w.Permit.Wait // nobody has recorded anything of it
+	if w.unrecorded() {
+		return w.Permit.Wait
 	}
 	if w.Permit.Hash != w.Hash {
 		return unknown
 	}
 	return cmp.Or(w.Permit.Wait, unknown)
+}
+
+// unrecorded reports whether nobody has recorded anything of the pool.
+func (w Way) unrecorded() bool {
+	return w.Permit.Hash == "" && w.Permit.Seq == 0 && len(w.Permit.Rollouts) > 0 && w.Permit.Wait != ""
 }
 
 // Report is how a governed pool stands, as far as that follows from its machines; members

@@ -141,10 +141,10 @@ const CodeConflict = "conflict"
 // Conflict records that a wanted name belongs to a resource that is not ours. Nothing
 // of the pool runs.
 func (r *Result) Conflict(pool *intent.Pool, kind step.Resource, name string, o Ownership) {
-	r.Blockf(pool, nil, CodeConflict, "the "+string(kind)+" "+name+" exists and is not touched: "+o.Why,
-		cmp.Or(o.remedy, "rename the pool or remove the existing resource"))
+	remedy := cmp.Or(o.remedy, "rename the pool or remove the existing resource")
+	r.Blockf(pool, nil, CodeConflict, "the "+string(kind)+" "+name+" exists and is not touched: "+o.Why, remedy)
 	r.Conflicts = append(r.Conflicts, step.Step{
-		Verb: step.Adopt, Resource: kind, Pool: pool.Key.String(), Name: name, Reason: o.Why, Held: step.HeldConflict,
+		Verb: step.Adopt, Resource: kind, Pool: pool.Key.String(), Name: name, Reason: o.Why, Held: step.HeldConflict, HeldReason: o.Why, HeldEnds: remedy,
 	})
 }
 

@@ -61,6 +61,7 @@ var Holds = map[step.Hold]string{
 	step.HeldApproval:   "approval-wanted",
 	step.HeldWindow:     "window-awaited",
 	step.HeldWave:       "wave-awaited",
+	step.HeldGate:       "gate-awaited",
 	step.HeldPolicy:     "policy-awaited",
 	// A cluster that is being made takes minutes, an upgrade may take weeks.
 	step.HeldControlPlane: "control-plane-awaited",
@@ -105,7 +106,7 @@ var EndWords = map[string]string{
 // otherKinds are the events that no table above makes.
 var otherKinds = []string{
 	"step-failed", "step-held", "drift-found", "drift-corrected", "drift-gone", "pool-failed", "pool-converged",
-	"target-failed", "target-recovered", "target-suspended", "target-resumed",
+	"target-failed", "target-recovered", "target-suspended", "target-resumed", "target-held", "target-only-observed", "target-hold-ended",
 	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started", "command-given",
 	"drain-deadline", "machine-drained", "machine-not-drained",
 	"join-tokens-renewed", "plan-approved", "approval-ended", "approval-withdrawn", "plan-differs", "state-lost",
@@ -117,7 +118,7 @@ var otherKinds = []string{
 // levels are those of the kinds that are more than information.
 var levels = map[string]Level{
 	"conflict-found": Error, "prune-refused": Error, "step-failed": Error, "pool-failed": Error,
-	"target-failed": Error, "source-failed": Error, "configuration-refused": Error, "state-lost": Error,
+	"target-failed": Error, "target-only-observed": Error, "target-held": Warning, "source-failed": Error, "configuration-refused": Error, "state-lost": Error,
 	"refresh-failed": Error, "refresh-rolled-back": Error, "refresh-rollback-failed": Error, "refresh-rolling-back": Error,
 	"nodegroup-update-failed": Error,
 	"refresh-cancelled":       Warning, "nodegroup-update-cancelled": Warning, "drift-found": Warning, "orphan-found": Warning,

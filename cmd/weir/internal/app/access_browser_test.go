@@ -82,7 +82,7 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	b.Press("Enter")
 	b.Await("location.pathname === '/targets/prod' && document.querySelector('.who')")
 	b.Shows("ann")
-	b.Shows("The plan waits for an approval.")
+	b.Shows("for an approval: weir approve ")
 
 	b.TabTo("#suspend > summary")
 	b.Press("Enter")

@@ -260,7 +260,7 @@ func (p *passes) supersede(ended []gates.Grant) error {
 	}
 	for _, g := range ended {
 		p.app.board.Event(events.Event{Kind: "approval-ended", Target: g.Target, Text: fmt.Sprintf(
-			"the approval by %s of the plan %.12s at %.12s has ended: the target wants something else by now, and what is left waits for an approval of its own", g.By, g.Digest, g.Revision)})
+			"the approval by %s of the plan %.12s at %.12s has ended: the target wants something else by now, and what is left needs an approval of its own", g.By, g.Digest, g.Revision)})
 	}
 	return nil
 }

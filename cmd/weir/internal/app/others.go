@@ -112,6 +112,7 @@ func (r *reporter) take(target string, data []byte) {
 		return
 	}
 	a.board.Take(report)
+	a.metrics.Elsewhere(target)
 	g := a.gen.Load()
 	if g.commits != nil {
 		g.commits.Report(context.Background(), report)

@@ -34,7 +34,8 @@ func (w *Work) governed(d *reconciler.Desired) map[string]rollout.Permit {
 	out := rollout.NewGovernor(record, specs).Permits(d.Policy.Target, d.Set.Pools)
 	for pool, permit := range out {
 		if permit.Hash == "" {
-			permit.Wait = "waits for a daemon (weir run), which conducts the waves of " + strings.Join(permit.Rollouts, " and ")
+			permit.Wait, permit.Gate = "waits for a daemon (weir run), which conducts the waves of "+strings.Join(permit.Rollouts, " and "), false
+			permit.Ends = "a daemon (weir run)"
 			out[pool] = permit
 		}
 	}

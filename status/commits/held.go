@@ -1,0 +1,55 @@
+package commits
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// keptText says what becomes of a target whose commit cannot be rendered, before what is
+// wrong with it: that may be long.
+func keptText(r *plan.Report) string {
+	switch h := r.Holds; {
+	case h == nil || h.Passing():
+		return ""
+	case h.To() == "":
+		return "only observed: "
+	default:
+		return "held to " + wording.Short(h.To()) + ": "
+	}
+}
+
+// held is the verdict on steps that do not run; an empty state says that
+// nothing is held but paused pools.
+func held(r *plan.Report) (forge.CommitState, string) {
+	waits := wording.WaitsOf(r.Target, r.Plan.Steps)
+	for _, h := range heldOrder {
+		i := slices.IndexFunc(waits, func(w wording.Wait) bool { return w.Hold == h })
+		if i < 0 {
+			continue
+		}
+		switch h {
+		case step.HeldConflict: // a fault first of all
+			s := waits[i].Steps[0]
+			return forge.Failure, "conflict: " + string(s.Resource) + " " + s.Name + ": " + s.Reason
+		case step.HeldPruneLimit:
+			return forge.Failure, "prune refused: " + waits[i].Text()
+		}
+		return forge.Pending, waits[i].Text()
+	}
+	if r.Suspended && len(r.Plan.Steps) > 0 {
+		return forge.Pending, wording.Wait{Hold: step.HeldSuspended, Steps: r.Plan.Steps}.Text()
+	}
+	return "", ""
+}
+
+// heldOrder are the holds of which a status tells, the first that there is: one that fails
+// the commit, then those that people end, then the others. What a pause or a stop holds is
+// told otherwise.
+var heldOrder = []step.Hold{
+	step.HeldConflict, step.HeldPruneLimit, step.HeldSuspended, step.HeldApproval, step.HeldPolicy, step.HeldGate, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit,
+	step.HeldControlPlane, step.HeldWaiting,
+}

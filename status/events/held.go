@@ -1,0 +1,33 @@
+package events
+
+import (
+	"time"
+)
+
+// KnownHeld is an earlier commit that a target was said to be held to.
+type KnownHeld struct {
+	// To is its full hash, empty where the target is only observed.
+	To string `json:"to,omitempty"`
+	// Since is when that was announced.
+	Since time.Time `json:"since"`
+}
+
+// held announces to which earlier commit the target is held, and when that has ended. While
+// it is not known, as a daemon begins, AWS does not answer or the next commit is tried, what was
+// told stands: no daemon tells of one hold twice.
+func (t *finder) held() {
+	h, old := t.r.Holds, t.old.Held
+	switch {
+	case h == nil && t.r.Plan != nil && old != nil:
+		t.next.Held = nil
+		t.add(Event{Kind: "target-hold-ended", Text: "the followed commit is applied again"})
+	case h == nil, h.Passing(), old != nil && old.To == h.To():
+	default:
+		t.next.Held = &KnownHeld{To: h.To(), Since: t.at}
+		e := Event{Kind: "target-held", Reason: h.Diagnostic().Code, Text: h.Text(), Facts: map[string]string{"to": h.To()}}
+		if h.To() == "" {
+			e.Kind, e.Facts = "target-only-observed", nil
+		}
+		t.add(e)
+	}
+}

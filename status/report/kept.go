@@ -1,0 +1,50 @@
+package report
+
+import (
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// Kept says how a target stands whose followed commit cannot be rendered: at which earlier
+// one weir keeps it, or that none takes its place.
+type Kept struct {
+	// Revision is the full hash of that earlier commit, empty where the target is only
+	// observed.
+	Revision     string `json:"revision"`
+	ObservedOnly bool   `json:"observedOnly"`
+	// Since is when this was first told, zero where that is not known.
+	Since time.Time `json:"since,omitzero"`
+	// Why says what is wrong with the followed commit, Text all of it, and Ends who can end it.
+	Why  string `json:"why"`
+	Text string `json:"text"`
+	Ends string `json:"ends"`
+}
+
+// KeptEnds says who ends that a target is held to an earlier commit, or only observed.
+const KeptEnds = "a commit that mends this, or takes it back; or weir's configuration, where that has changed"
+
+// KeptOf says how the target of a report is held; nil where it is not.
+func KeptOf(r *plan.Report, since time.Time) *Kept {
+	if r == nil || r.Holds == nil {
+		return nil
+	}
+	h := r.Holds
+	return &Kept{Revision: h.To(), ObservedOnly: h.To() == "", Since: since, Why: h.Why, Text: h.Text(), Ends: KeptEnds}
+}
+
+// Does says what weir does about the target meanwhile.
+func (h *Kept) Does(r *plan.Report) string {
+	switch {
+	case h.ObservedOnly:
+		return "Nothing of it is changed, and drift stays."
+	case r.ReportOnly:
+		return "As the target is in report mode, nothing of it is changed, and drift stays."
+	case r.Suspended:
+		return "As the target is suspended, nothing of it is changed, and drift stays."
+	}
+	if r.Plan != nil && r.Plan.Runnable() < len(r.Plan.Steps) {
+		return "Drift from that is put right once its steps no longer wait; nothing is made, rolled out or deleted."
+	}
+	return "Drift from that is put right; nothing is made, rolled out or deleted."
+}
