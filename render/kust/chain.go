@@ -156,8 +156,14 @@ func (o *Origins) without(cut []*yaml.Node) *Origins {
 // field is not there, and ok is false if the object is not known.
 func (o *Origins) same(other *Origins, f located) (located, bool) {
 	was := other.raw[f.object]
-	i := slices.IndexFunc(o.raw, func(n *yaml.Node) bool { return identity(n) == identity(was) })
-	if i < 0 {
+	o.naming.Do(func() {
+		o.byName = make(map[string]int, len(o.raw))
+		for i := len(o.raw) - 1; i >= 0; i-- {
+			o.byName[identity(o.raw[i])] = i
+		}
+	})
+	i, found := o.byName[identity(was)]
+	if !found {
 		// Its name came from a part that is left out. Nothing else moves objects.
 		if len(o.raw) != len(other.raw) || text(o.raw[f.object], "kind") != text(was, "kind") {
 			return located{}, false

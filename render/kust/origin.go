@@ -2,7 +2,6 @@ package kust
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -77,12 +76,18 @@ type Origins struct {
 
 	indexing sync.Once
 	byRef    map[intent.ObjectRef]int
+	names    map[string][]string // of each kind's objects, two at most
 	tracing  sync.Once
 	traced   *trace
 	spent    atomic.Int64 // nanoseconds of builds for origins
 	probing  sync.Mutex
 	probed   map[string]diag.Position // by object and path; unknown ones too
-	cuts     []*yaml.Node             // what is left out to see what stood below
+	changing sync.Mutex
+	effects  map[changed]*effect  // what came of changed builds
+	pruned   map[changed]*Origins // builds without what hides a change; nil those that fail
+	naming   sync.Once
+	byName   map[string]int // objects of the raw build by their identity, the first of each
+	cuts     []*yaml.Node   // what is left out to see what stood below
 	// proof is not nil where raw is the marked build without its marks, which are in marked.
 	proof  Proof
 	marked []*yaml.Node
@@ -140,7 +145,8 @@ func (o *Origins) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool
 // used several times, the first of the build decides.
 func (o *Origins) Renamed(kind, oldName string) (newName string, ok bool) {
 	// Most often the object is in no file at all: no build has to tell that.
-	if !slices.ContainsFunc(o.objects, func(x kinds.Object) bool { return x.Ref.Kind == kind && x.Ref.Name != oldName }) {
+	o.index()
+	if !slices.ContainsFunc(o.names[kind], func(name string) bool { return name != oldName }) {
 		return "", false
 	}
 	t := o.trace()
@@ -167,9 +173,13 @@ type located struct {
 // index finds objects by their identity.
 func (o *Origins) index() map[intent.ObjectRef]int {
 	o.indexing.Do(func() {
-		o.byRef = make(map[intent.ObjectRef]int, len(o.objects))
+		o.byRef, o.names = make(map[intent.ObjectRef]int, len(o.objects)), map[string][]string{}
 		for i := len(o.objects) - 1; i >= 0; i-- {
-			o.byRef[o.objects[i].Ref] = i
+			ref := o.objects[i].Ref
+			o.byRef[ref] = i
+			if names := o.names[ref.Kind]; len(names) < 2 && !slices.Contains(names, ref.Name) {
+				o.names[ref.Kind] = append(names, ref.Name)
+			}
 		}
 	})
 	return o.byRef
@@ -223,7 +233,7 @@ func (o *Origins) position(f located, key bool) (diag.Position, bool) {
 	if f.node.Kind != yaml.ScalarNode {
 		return diag.Position{}, false
 	}
-	id := strconv.Itoa(f.object) + f.path.String()
+	id := fieldID(f.object, f.path)
 	o.probing.Lock()
 	defer o.probing.Unlock()
 	if at, ok := o.probed[id]; ok {

@@ -95,17 +95,18 @@ func (o *Origins) turn(f located) (s setter, ok, spent bool) {
 		if probes++; probes > maxProbes {
 			return setter{}, false, true
 		}
-		if o.follows(f, k.marker) {
+		e := o.effectOf(k.changed, k.marker)
+		if e.moves(f) {
 			return k.setter, true, false
 		}
-		if cut := o.outerPatches(k); len(cut) > 0 && o.traceWith(k.marker).objects[f.object].node == nil {
+		if cut := o.outerPatches(k); len(cut) > 0 && e.lost[f.object] {
 			// Patches further out do not find the object under another name.
 			probes++
-			s := o.without(cut)
+			s := o.withoutOnce(k.changed, cut)
 			if s == nil {
 				continue
 			}
-			if g, ok := s.same(o, f); ok && g.node != nil && g.node.Value == f.node.Value && s.follows(g, k.marker) {
+			if g, ok := s.same(o, f); ok && g.node != nil && g.node.Value == f.node.Value && s.effectOf(k.changed, k.marker).moves(g) {
 				k.cut = append(k.cut, cut...)
 				return k.setter, true, false
 			}
@@ -165,9 +166,6 @@ func (o *Origins) markedScalar(f located) *markedScalar {
 // follows reports whether a field changes, marks aside only where they are the
 // change, when the build is changed as the marker says.
 func (o *Origins) follows(f located, m *marker) bool {
-	if m.only == nil {
-		m.only = func(*yaml.Node, []step) bool { return false }
-	}
 	t := o.traceWith(m)
 	n := t.objects[f.object].node
 	if n == nil {
@@ -184,7 +182,7 @@ func (o *Origins) probeByKey(f located) (setter, bool) {
 		return setter{}, false
 	}
 	key := lastKey(f.path)
-	t := o.traceWith(&marker{only: func(_ *yaml.Node, steps []step) bool {
+	e := o.effectOf(changed{key: key}, &marker{only: func(_ *yaml.Node, steps []step) bool {
 		for i := len(steps) - 1; i >= 0; i-- {
 			if _, item := index(steps[i].elem); !item {
 				return steps[i].elem == key
@@ -192,14 +190,7 @@ func (o *Origins) probeByKey(f located) (setter, bool) {
 		}
 		return false
 	}})
-	n := t.objects[f.object].node
-	if n == nil {
-		return setter{}, false
-	}
-	if n = at(n, f.path); n == nil || n.Kind != yaml.ScalarNode {
-		return setter{}, false
-	}
-	if l := t.credited(f.node, n, f.path); l != nil {
+	if l := e.leaves[fieldID(f.object, f.path)]; l != nil {
 		return l.setter(), true
 	}
 	return setter{}, false
@@ -218,7 +209,8 @@ func lastKey(p intent.Path) string {
 // build of its own and looks whether the field follows.
 type candidate struct {
 	setter
-	marker *marker
+	changed changed
+	marker  *marker
 }
 
 // candidates lists what could have set a field, in the reverse order of kustomize.
@@ -228,15 +220,17 @@ func (o *Origins) candidates(f located) []candidate {
 	isName, isNamespace := key == "name", key == "namespace"
 	for i := len(o.plan.kusts) - 1; i >= 0; i-- {
 		k := o.plan.kusts[i]
-		add := func(how How, n *yaml.Node, m *marker) {
-			out = append(out, candidate{setter{at: k.at(n), how: how, cut: []*yaml.Node{n}}, m})
+		none := func(*yaml.Node, []step) bool { return false }
+		add := func(how How, n *yaml.Node, text string, m *marker) {
+			m.only = none
+			out = append(out, candidate{setter{at: k.at(n), how: how, cut: []*yaml.Node{n}}, changed{at: n, text: text}, m})
 		}
 		alter := func(how How, n *yaml.Node, text string) {
-			add(how, n, &marker{alter: map[*yaml.Node]string{n: text}})
+			add(how, n, text, &marker{alter: map[*yaml.Node]string{n: text}})
 		}
 		list := entries(k.doc, "replacements")
 		for j := len(list) - 1; j >= 0; j-- {
-			add(Replacement, list[j], &marker{cut: list[j : j+1]})
+			add(Replacement, list[j], "", &marker{cut: list[j : j+1 : j+1]})
 		}
 		for _, e := range append(entries(k.doc, "images"), entries(k.doc, "imageTags")...) {
 			for _, name := range []string{"digest", "newTag", "newName"} {

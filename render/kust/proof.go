@@ -97,6 +97,7 @@ func (r *Result) Settle() {
 	}
 	marked, was := r.marked, r.traced
 	r.proof, r.marked, r.byRef, r.indexing = nil, nil, nil, sync.Once{}
+	r.effects, r.pruned, r.byName, r.naming = nil, nil, nil, sync.Once{}
 	r.raw, r.objects, r.Objects = nil, nil, nil
 	if r.plan == nil {
 		return
