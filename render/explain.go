@@ -9,7 +9,6 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
-	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // Source says where a field's value comes from.
@@ -209,11 +208,10 @@ func Names(fields []Field) []string {
 
 // node is a field of a rendered object, nil if it is not there.
 func (r *Result) node(ref intent.ObjectRef, path intent.Path) *yaml.Node {
-	i := slices.IndexFunc(r.Objects, func(o kinds.Object) bool { return o.Ref == ref })
-	if i < 0 {
+	n := r.objects.of(r.Objects).nodes[ref]
+	if n == nil {
 		return nil
 	}
-	n := r.Objects[i].Node
 	for _, e := range path {
 		if n = child(n, e); n == nil {
 			return nil

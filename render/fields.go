@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -278,20 +279,16 @@ func (r *Result) manifestFields(p *intent.Pool, field intent.Path) []manifestFie
 		return []manifestField{{c.Source, intent.Path{"metadata", "name"}}}
 	}
 	var out []manifestField
-	for line := range strings.Lines(sources) {
-		cells := strings.Fields(line)
-		if len(cells) != 3 {
-			continue
-		}
-		stars, ok := match(strings.Split(cells[0], "."), field)
+	for _, line := range sourceLines()[field[0]] {
+		stars, ok := match(line.pattern, field)
 		if !ok {
 			continue
 		}
-		for _, ref := range r.objectsOf(p, cells[1]) {
-			if c := p.LaunchConfig; c != nil && cells[0] == "launchTemplate.tags.Name" {
+		for _, ref := range r.objectsOf(p, line.word) {
+			if c := p.LaunchConfig; c != nil && line.field == "launchTemplate.tags.Name" {
 				ref = c.Source
 			}
-			out = append(out, manifestField{ref, fill(strings.Split(cells[2], "."), stars)})
+			out = append(out, manifestField{ref, fill(line.path, stars)})
 		}
 	}
 	return shared(p, append(out, rowFields(p, field)...))
@@ -338,21 +335,19 @@ func (r *Result) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
 		}
 		return []intent.ObjectRef{p.LaunchConfig.Source}
 	}
-	cluster, _ := r.Set.Cluster(p.ClusterKey)
-	var out []intent.ObjectRef
-	for _, o := range r.Objects {
-		ref := o.Ref
-		if ref.Namespace != p.ClusterKey.Namespace {
-			continue
-		}
-		switch {
-		case word == fromCluster && ref.Kind == "Cluster" && ref.Group() == "cluster.x-k8s.io" && ref.Name == p.ClusterKey.Name,
-			word == fromControl && ref.Kind == "AWSManagedControlPlane" && ref.Name == cluster.ControlPlaneName,
-			word == fromInfra && ref.Kind == "AWSCluster" && r.infraName(p) == ref.Name:
-			out = append(out, ref)
-		}
+	named := func(kind, name string) []intent.ObjectRef {
+		return r.objects.of(r.Objects).named[[3]string{kind, p.ClusterKey.Namespace, name}]
 	}
-	return out
+	switch word {
+	case fromCluster:
+		return slices.DeleteFunc(slices.Clone(named("Cluster", p.ClusterKey.Name)), func(ref intent.ObjectRef) bool { return ref.Group() != "cluster.x-k8s.io" })
+	case fromControl:
+		cluster, _ := r.Set.Cluster(p.ClusterKey)
+		return named("AWSManagedControlPlane", cluster.ControlPlaneName)
+	case fromInfra:
+		return named("AWSCluster", r.infraName(p))
+	}
+	return nil
 }
 
 // infraName is the name of the pool's AWSCluster.

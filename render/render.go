@@ -79,6 +79,7 @@ type Result struct {
 	dependent         map[*yaml.Node]bool
 	unsure, secretive bool
 
+	objects lookup
 	finding sync.Once
 	finder  *secret.Finder
 }

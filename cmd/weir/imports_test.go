@@ -30,7 +30,7 @@ type importRule struct {
 }
 
 var importRules = []importRule{
-	{of: []string{"render/diag", "render/nearest", "render/tree", "render/visible"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
+	{of: []string{"render/diag", "render/headroom", "render/nearest", "render/tree", "render/visible"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
 	{of: []string{"render/values"}, only: []string{}, std: true, also: []string{"go.yaml.in/yaml"}, reason: "the configuration and renders read values alike"},
 	{of: []string{"render/secret"}, only: []string{"render/visible"}, std: true, reason: "everyone may import it, so it imports nobody else"},
 	{of: []string{"render/intent"}, only: []string{"render/diag"}, std: true, reason: "the words of the domain stand by themselves"},

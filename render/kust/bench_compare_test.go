@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/render/tree/treetest"
 )
 
 const overlays = 1000
@@ -60,7 +61,7 @@ func kustomizeAll(dir string) error {
 // YAML and weir substitutes, records its reads and checks for hostile input.
 func BenchmarkColdAgainstKustomize(b *testing.B) {
 	m := fleet(overlays)
-	t := newIndexed(m)
+	t := treetest.New(m)
 	dir := b.TempDir()
 	write(b, dir, m)
 	if _, err := kust.Build(context.Background(), t, "overlays/o0", kust.Options{}); err != nil {
@@ -103,7 +104,7 @@ func BenchmarkBaseOf1000Changed(b *testing.B) { benchmarkChange(b, "base/infra.y
 
 func benchmarkChange(b *testing.B, file string, want int) {
 	m := fleet(overlays)
-	have, err := buildAll(newIndexed(m))
+	have, err := buildAll(treetest.New(m))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func benchmarkChange(b *testing.B, file string, want int) {
 	if file == "base/infra.yaml" {
 		m[file] = fleet(1)[file] + "  # changed\n"
 	}
-	next := newIndexed(m)
+	next := treetest.New(m)
 	var g errgroup.Group
 	g.SetLimit(2)
 	for b.Loop() {
@@ -141,7 +142,7 @@ func benchmarkChange(b *testing.B, file string, want int) {
 
 // BenchmarkMemoryOf1000 reports what stays in memory for each render that is kept.
 func BenchmarkMemoryOf1000(b *testing.B) {
-	t := newIndexed(fleet(overlays))
+	t := treetest.New(fleet(overlays))
 	var kept uint64
 	for b.Loop() {
 		before := heap()

@@ -3,46 +3,15 @@ package kust_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"maps"
-	"path"
-	"slices"
 	"testing"
 
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/render/tree/treetest"
 	"golang.org/x/sync/errgroup"
 )
-
-// indexed is a Map whose directories are looked up as fast as in a real tree.
-type indexed struct {
-	tree.Map
-	entries map[string]tree.Entry
-}
-
-func newIndexed(m tree.Map) indexed {
-	t := indexed{Map: m, entries: map[string]tree.Entry{".": {Name: ".", Mode: tree.Dir, Size: -1}}}
-	for _, p := range slices.Sorted(maps.Keys(m)) {
-		e, err := m.Lookup(p)
-		if err != nil {
-			panic(err)
-		}
-		t.entries[p] = e
-		for d := path.Dir(p); d != "."; d = path.Dir(d) {
-			t.entries[d] = tree.Entry{Name: path.Base(d), Mode: tree.Dir, Size: -1}
-		}
-	}
-	return t
-}
-
-func (t indexed) Lookup(p string) (tree.Entry, error) {
-	if e, ok := t.entries[p]; ok {
-		return e, nil
-	}
-	return tree.Entry{}, &fs.PathError{Op: "lookup", Path: p, Err: fs.ErrNotExist}
-}
 
 func fleet(n int) tree.Map {
 	m := tree.Map{
@@ -67,7 +36,7 @@ func BenchmarkBuildInWorker(b *testing.B) {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	t := newIndexed(fleet(1))
+	t := treetest.New(fleet(1))
 	for b.Loop() {
 		r, err := kust.Build(context.Background(), t, "overlays/o0", kust.Options{Vars: benchVars})
 		if err != nil || len(r.Objects) != 2 {
@@ -76,12 +45,16 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkOneOverlay is one overlay of many pools, within the limits that weir has.
+// BenchmarkOneOverlay is one overlay of many pools, that of 1,000 with a prefix, within
+// the limits that weir has.
 func BenchmarkOneOverlay(b *testing.B) {
 	defer worker.Enable(worker.DefaultLimits)()
-	for _, n := range []int{100, 500, 2000} {
+	for _, n := range []int{100, 500, 1000, 2000} {
+		t := treetest.New(treetest.Pools(n, "namespace: other\n"))
+		if n == 1000 {
+			t = treetest.New(renamedPools(n))
+		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			t := newIndexed(manyPools(n, "namespace: other\n"))
 			for b.Loop() {
 				r, err := kust.Build(context.Background(), t, ".", kust.Options{})
 				if err != nil || len(r.Objects) != 2*n {
@@ -95,7 +68,7 @@ func BenchmarkOneOverlay(b *testing.B) {
 func BenchmarkOverlays1000(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			t := newIndexed(fleet(1000))
+			t := treetest.New(fleet(1000))
 			for b.Loop() {
 				var g errgroup.Group
 				g.SetLimit(workers)
@@ -118,7 +91,7 @@ func BenchmarkOverlays1000(b *testing.B) {
 
 func BenchmarkSameOneOf1000Changed(b *testing.B) {
 	m := fleet(1000)
-	t := newIndexed(m)
+	t := treetest.New(m)
 	var sets []kust.ReadSet
 	for i := range 1000 {
 		r, err := kust.Build(context.Background(), t, fmt.Sprintf("overlays/o%d", i), kust.Options{Vars: benchVars})
@@ -128,7 +101,7 @@ func BenchmarkSameOneOf1000Changed(b *testing.B) {
 		sets = append(sets, r.Reads)
 	}
 	m["overlays/o500/size.yaml"] += "  minSize: 2\n"
-	next := newIndexed(m)
+	next := treetest.New(m)
 	for b.Loop() {
 		changed := 0
 		for _, s := range sets {
@@ -147,7 +120,7 @@ func BenchmarkSameOneOf1000Changed(b *testing.B) {
 }
 
 func BenchmarkOrigin(b *testing.B) {
-	t := newIndexed(fleet(1))
+	t := treetest.New(fleet(1))
 	ref := intent.ObjectRef{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "AWSMachinePool", Namespace: "n0", Name: "web"}
 	for b.Loop() {
 		b.StopTimer()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/render/tree/treetest"
 )
 
 // hostile is a tree that a build must refuse, with what it says and where.
@@ -20,7 +21,7 @@ func of(m tree.Map) func() tree.Tree { return func() tree.Tree { return m } }
 // made is for trees that take memory to make: only the process that builds it
 // makes it.
 func made(f func() tree.Map) func() tree.Tree {
-	return func() tree.Tree { return newIndexed(f()) }
+	return func() tree.Tree { return treetest.New(f()) }
 }
 
 func one(objects string) func() tree.Tree { return of(overlayOf("", objects)) }

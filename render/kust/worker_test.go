@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/kust/worker"
+	"github.com/weir-gitops/weir/render/tree/treetest"
 )
 
 // The cause that killed a build may be gone at the next try, though nothing was committed.
@@ -88,7 +89,7 @@ func TestTwoThousandPools(t *testing.T) {
 		t.Skip("it takes minutes: runs with make soak (WEIR_SOAK=1)")
 	}
 	defer worker.Enable(worker.DefaultLimits)()
-	m := manyPools(2000, "labels: [{pairs: {env: prod}}]\n")
+	m := treetest.Pools(2000, "labels: [{pairs: {env: prod}}]\n")
 	for name, content := range m {
 		if strings.HasPrefix(name, "base/pool") {
 			m[name] = strings.ReplaceAll(content, "{dataSecretName: boot}", "{configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: NodeadmConfig, name: boot}}") +

@@ -1,0 +1,55 @@
+package render
+
+import (
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// lookup finds objects of a render, made when it is first asked: a report asks for each
+// field of each pool.
+type lookup struct {
+	making sync.Once
+	// nodes are the objects, the first where one is given twice, and named the
+	// identities by kind, namespace and name, in the order of the build.
+	nodes map[intent.ObjectRef]*yaml.Node
+	named map[[3]string][]intent.ObjectRef
+}
+
+func (l *lookup) of(objects []kinds.Object) *lookup {
+	l.making.Do(func() {
+		l.nodes, l.named = make(map[intent.ObjectRef]*yaml.Node, len(objects)), make(map[[3]string][]intent.ObjectRef, len(objects))
+		for _, o := range objects {
+			if l.nodes[o.Ref] == nil {
+				l.nodes[o.Ref] = o.Node
+			}
+			id := [3]string{o.Ref.Kind, o.Ref.Namespace, o.Ref.Name}
+			l.named[id] = append(l.named[id], o.Ref)
+		}
+	})
+	return l
+}
+
+// sourceLine is a line of sources.
+type sourceLine struct {
+	field string
+	// pattern is the field and path the manifest's, by their elements.
+	pattern, path []string
+	word          string
+}
+
+// sourceLines are the lines of sources by the first element of their field.
+var sourceLines = sync.OnceValue(func() map[string][]sourceLine {
+	out := map[string][]sourceLine{}
+	for line := range strings.Lines(sources) {
+		if cells := strings.Fields(line); len(cells) == 3 {
+			s := sourceLine{field: cells[0], pattern: strings.Split(cells[0], "."), word: cells[1], path: strings.Split(cells[2], ".")}
+			out[s.pattern[0]] = append(out[s.pattern[0]], s)
+		}
+	}
+	return out
+})
