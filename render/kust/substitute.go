@@ -1,7 +1,6 @@
 package kust
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
-	k8syaml "sigs.k8s.io/yaml"
 )
 
 // substitute fills r.Objects from r.raw.
@@ -295,30 +293,4 @@ func (r *Result) YAML() []byte {
 		nodes[i] = o.Node
 	}
 	return printObjects(nodes)
-}
-
-// printObjects prints as kustomize does: by way of JSON, with sorted keys. It prints an
-// infinite number, which JSON cannot hold, from its node.
-func printObjects(nodes []*yaml.Node) []byte {
-	var out bytes.Buffer
-	for i, n := range nodes {
-		if i > 0 {
-			out.WriteString("---\n")
-		}
-		js, err := kyaml.NewRNode(n).MarshalJSON()
-		if err == nil {
-			var doc []byte
-			if doc, err = k8syaml.JSONToYAML(js); err == nil {
-				out.Write(doc)
-			}
-		}
-		if err != nil {
-			doc, err := kyaml.NewRNode(n).String()
-			if err != nil {
-				doc = "# not printable: " + err.Error() + "\n"
-			}
-			out.WriteString(doc)
-		}
-	}
-	return out.Bytes()
 }
