@@ -61,9 +61,10 @@ type Options struct {
 
 // Limits bound what one build may take. A build that exceeds one gets a diagnostic.
 type Limits struct {
-	// FileBytes is the size of one file; default 1 MiB, as Kubernetes limits
-	// an object.
-	FileBytes int64
+	// FileBytes is the size of one file; default 8 MiB. DocumentBytes is that of one
+	// document of YAML, and of a file that becomes data, holds values or is encrypted;
+	// default 1 MiB, as Kubernetes limits an object.
+	FileBytes, DocumentBytes int64
 	// TotalBytes is the sum over all reads, a base that is read twice counting
 	// twice, and over what patches may make of it; default 24 MiB.
 	TotalBytes int64
@@ -97,7 +98,10 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	if l.FileBytes <= 0 {
-		l.FileBytes = 1 << 20
+		l.FileBytes = 8 << 20
+	}
+	if l.DocumentBytes <= 0 {
+		l.DocumentBytes = 1 << 20
 	}
 	if l.TotalBytes <= 0 {
 		l.TotalBytes = 24 << 20

@@ -1,6 +1,7 @@
 package kust
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -27,6 +28,10 @@ type decryption struct {
 func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	if !e.Mode.IsFile() {
 		return content
+	}
+	if int64(len(content)) > v.lim.DocumentBytes && sops.MayBe(content) {
+		v.decryption.faults = append(v.decryption.faults, tooLarge(diag.Position{File: p}, fmt.Sprintf("the file has more than %d bytes and may be encrypted", v.lim.DocumentBytes)))
+		return nil
 	}
 	f, encrypted := v.decryption.by.Open(v.ctx, p, content)
 	if !encrypted {

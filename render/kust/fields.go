@@ -250,9 +250,7 @@ func (w *walker) generated(k *kust, entry *yaml.Node, s types.KvPairSources) {
 			at = k.at(list.Content[i])
 		}
 		if p, ok := w.localFile(k, ref, at); ok {
-			if f := w.dataFile(p, at); f != nil {
-				f.data = true
-			}
+			w.data(p, at)
 		}
 	}
 	for i, ref := range s.FileSources {

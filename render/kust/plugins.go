@@ -129,9 +129,7 @@ func (w *walker) pluginRefs(k *kust, doc *yaml.Node, p location) {
 			ref = after
 		}
 		if physical, ok := w.localFile(k, ref, at); ok {
-			if f := w.dataFile(physical, at); f != nil {
-				f.data = true
-			}
+			w.data(physical, at)
 		}
 	}
 	refs("path", asYAML)

@@ -74,6 +74,10 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 		r.add("yaml-syntax", p.at(line, column), summary, strict.UndecodableHint)
 		return nil, false
 	}
+	if line := oversized(text, r.view.lim.DocumentBytes); line > 0 {
+		r.report(tooLarge(p.at(line, 1), fmt.Sprintf("the document has more than %d bytes", r.view.lim.DocumentBytes)))
+		return nil, false
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		if r.nodes > r.view.lim.Nodes {
@@ -102,6 +106,26 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 		}
 	}
 	return docs, len(r.diags) == before
+}
+
+// oversized is the line on which the first document begins that has more bytes than
+// limit, 0 where none has: a document is parsed as a whole, before its nodes are counted.
+func oversized(text []byte, limit int64) int {
+	if int64(len(text)) <= limit {
+		return 0
+	}
+	line, began := 1, 1
+	size := int64(0)
+	for l := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(l, []byte("---")); ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0) {
+			began, size = line, 0
+		}
+		if size += int64(len(l)); size > limit {
+			return began
+		}
+		line++
+	}
+	return 0
 }
 
 // nodesPerDocument is how much more a document costs than its nodes do.

@@ -205,6 +205,9 @@ func (v *view) follow(p string) (string, tree.Entry, error) {
 			if err != nil {
 				return "", tree.Entry{}, err
 			}
+			if int64(len(target)) > v.lim.DocumentBytes {
+				return "", tree.Entry{}, fileTooLarge(next, v.lim.DocumentBytes)
+			}
 			if path.IsAbs(string(target)) {
 				return "", tree.Entry{}, &fs.PathError{Op: "open", Path: next, Err: errLinkEscape}
 			}
@@ -276,6 +279,9 @@ func (v *view) plain(p string) ([]byte, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	data, err := v.load(p)
+	if err == nil && int64(len(data)) > v.lim.DocumentBytes {
+		err = fileTooLarge(p, v.lim.DocumentBytes)
+	}
 	if err != nil {
 		return nil, err
 	}

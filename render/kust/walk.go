@@ -321,6 +321,18 @@ func (r *reader) yamlFile(p string, at diag.Position) *file {
 	return f
 }
 
+// data reads a file that becomes data of an object.
+func (r *reader) data(p string, at diag.Position) {
+	f := r.dataFile(p, at)
+	switch {
+	case f == nil:
+	case int64(len(f.content)) > r.view.lim.DocumentBytes:
+		r.pathFault(p, at, fileTooLarge(p, r.view.lim.DocumentBytes))
+	default:
+		f.data = true
+	}
+}
+
 // lfsPointer is how a file starts whose content Git LFS keeps elsewhere, as its
 // specification says.
 const lfsPointer = "version https://git-lfs.github.com/spec/"

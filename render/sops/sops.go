@@ -125,6 +125,10 @@ func (f *File) Decoy(other func(text string) string) ([]byte, error) {
 // marker is in every file that SOPS has encrypted.
 const marker = "ENC[AES256_GCM,"
 
+// MayBe reports whether a file can be one that SOPS has encrypted: it holds a value of the
+// form that SOPS writes.
+func MayBe(content []byte) bool { return bytes.Contains(content, []byte(marker)) }
+
 // Mentioned reports whether a text holds a value that SOPS has encrypted, as it is
 // or in base64.
 func Mentioned(text string) bool {
@@ -185,7 +189,7 @@ type value struct {
 
 // Open decrypts a file of a tree. ok is false if it is not encrypted.
 func (d *Decrypter) Open(ctx context.Context, path string, content []byte) (f File, ok bool) {
-	if !bytes.Contains(content, []byte(marker)) {
+	if !MayBe(content) {
 		return File{}, false
 	}
 	if d == nil {

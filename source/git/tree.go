@@ -13,8 +13,8 @@ import (
 
 const (
 	// MaxFileBytes is the largest file that a Tree of this package reads. A
-	// manifest is far smaller; a larger file is no manifest.
-	MaxFileBytes = 1 << 20
+	// file of a thousand pools is smaller; a larger file holds no manifests.
+	MaxFileBytes = 8 << 20
 	// maxLinkBytes is the longest symlink text, as on Linux.
 	maxLinkBytes = 4096
 )

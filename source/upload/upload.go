@@ -197,7 +197,7 @@ func Unpack(r io.Reader) (tree.Tree, error) {
 				return nil, unreadable(err)
 			}
 			if len(data) > git.MaxFileBytes {
-				return nil, tooMuch("a file has more than 1 MiB")
+				return nil, tooMuch(fmt.Sprintf("a file has more than %d MiB", git.MaxFileBytes>>20))
 			}
 		default:
 			return nil, refuse(sameVersion, "the archive holds something other than files and symlinks")

@@ -188,7 +188,7 @@ func TestHostileArchives(t *testing.T) {
 		"a hard link":              {archived(t, tar.Header{Name: "a", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}), "other than files and symlinks"},
 		"a device":                 {archived(t, tar.Header{Name: "a", Typeflag: tar.TypeChar}), "other than files and symlinks"},
 		"a directory by itself":    {archived(t, tar.Header{Name: "a/", Typeflag: tar.TypeDir}), "other than files and symlinks"},
-		"a large file":             {archived(t, file("a", git.MaxFileBytes+1)), "a file has more than 1 MiB"},
+		"a large file":             {archived(t, file("a", git.MaxFileBytes+1)), "a file has more than 8 MiB"},
 		"many large ones":          {archived(t, bomb...), "its files hold more than 32 MiB"},
 		"many files":               {archived(t, files...), "more than 20000 files"},
 		"many directories":         {archived(t, dirs...), "more than 20000 directories"},

@@ -160,7 +160,7 @@ func TestOpenPathHoldsBoundedContent(t *testing.T) {
 	t.Parallel()
 	dir := realDir(t)
 	writeFiles(t, dir, map[string]string{".git/HEAD": "x"})
-	block := strings.Repeat("x", git.MaxFileBytes)
+	block := strings.Repeat("x", 1<<20)
 	for i := range 70 {
 		writeFiles(t, dir, map[string]string{string(rune('A'+i%26)) + strings.Repeat("z", i/26+1): block})
 	}
