@@ -202,7 +202,7 @@ func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 				}
 			}
 			needed = needed || kept[i]
-			kept[i] = kept[i] || component && e.child.doesMore()
+			kept[i] = kept[i] || component && e.child.doesMore() || e.child != nil && e.child.carries
 		}
 		return func(i int) bool { return kept[i] }, nil
 	}
@@ -237,6 +237,9 @@ func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 			j.Files[t.file] = r.whole.Files[t.file]
 		}
 	}
+	for _, file := range s.configs {
+		j.Files[file] = r.whole.Files[file]
+	}
 	r.paths(j, s)
 	return needed, nil
 }
@@ -269,6 +272,9 @@ func (r *batchRun) paths(j *worker.Job, s *split) {
 		if e.file != "" && j.Files[e.file] != nil {
 			add(e.file)
 		}
+	}
+	for _, file := range s.configs {
+		add(file)
 	}
 }
 

@@ -3,6 +3,7 @@ package kust_test
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 
@@ -152,6 +153,10 @@ func drawMany(t *rapid.T) tree.Map {
 				b.WriteString(f + "\n")
 			}
 		}
+		if often("configuration") {
+			b.WriteString("configurations: [names.yaml]\n")
+			m[dir+"/names.yaml"] = "nameReference:\n- kind: " + pick("referred", kinds...) + "\n  fieldSpecs: [{kind: AWSMachinePool, path: " + pick("at", "spec/other", "spec/other", "metadata/annotations/n", "metadata/name") + "}]\n"
+		}
 		var patches []string
 		for i := range rapid.IntRange(0, 3).Draw(t, "patches") {
 			if len(own) == 0 {
@@ -235,4 +240,35 @@ func drawMany(t *rapid.T) tree.Map {
 	}
 	m["top/kustomization.yaml"] = top + layer("top", all)
 	return m
+}
+
+// A configuration of one directory counts for what another one adds, in every batch.
+func TestBatchesCarryConfigurations(t *testing.T) {
+	files := tree.Map{
+		"top/kustomization.yaml":   "namePrefix: eu-\nresources: [../pools, ../names]\n",
+		"names/kustomization.yaml": "configurations: [names.yaml]\nresources: [one.yaml]\n",
+		"names/one.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n",
+	}
+	for p, content := range renamedPools(30) {
+		switch dir, file := path.Split(p); {
+		case file == "names.yaml":
+			files["names/names.yaml"] = content
+		case dir == "base/":
+			files["pools/"+file] = strings.Replace(content, "configurations: [names.yaml]\n", "", 1)
+		}
+	}
+	var printed [2]string
+	for i, batch := range []int{4, alone} {
+		r, err := kust.Build(t.Context(), files, "top", kust.Options{Limits: kust.Limits{Batch: batch}})
+		if err != nil || len(r.Objects) != 61 {
+			t.Fatal(err, r.Diags)
+		}
+		if n, err := kust.InBatches(r); batch != alone && (n < 2 || err != nil) {
+			t.Errorf("%d batches, %v", n, err)
+		}
+		printed[i] = string(r.Raw())
+	}
+	if printed[0] != printed[1] || strings.Count(printed[0], "name: eu-web-") != 90 {
+		t.Errorf("in batches:\n%s", printed[0])
+	}
 }

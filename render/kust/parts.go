@@ -22,6 +22,8 @@ import (
 //     on its way through the layers. Those are known: no patch here changes a name.
 //   - A patch without a target goes with its object, which must be the only one.
 //     A patch with a target changes each object by itself.
+//   - A configuration holds more references, of fields below spec. It counts for the
+//     directories above too, so it is part of every batch.
 //   - Objects come out in the order in which they went in, and none is made or removed.
 //
 // Where a kustomization holds anything else, the build is done as a whole.
@@ -50,6 +52,10 @@ type split struct {
 	doc                   *yaml.Node
 	resources, components []entry
 	patches               []tie
+	// configs are files of configurations, and carries says that this kustomization or one
+	// below it has some.
+	configs []string
+	carries bool
 }
 
 // entry is a file of objects or a directory.
@@ -73,7 +79,7 @@ type batch struct {
 }
 
 // apartFields are those of a kustomization that can be built in batches.
-var apartFields = []string{"apiVersion", "kind", "metadata", "resources", "components", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations", "images"}
+var apartFields = []string{"apiVersion", "kind", "metadata", "resources", "components", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations", "images", "configurations"}
 
 // cutter makes parts of a plan.
 type cutter struct {
@@ -120,7 +126,7 @@ func (p *plan) cut(most int) *parts {
 // directory returns a kustomization, and own with the members that it adds.
 func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 	s := c.read(k)
-	if s == nil || c.seen[k.dir] {
+	if s == nil || c.seen[k.dir] || !c.configurations(s) {
 		return nil, nil, false
 	}
 	c.seen[k.dir] = true
@@ -154,6 +160,7 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 			if !ok {
 				return nil, nil, false
 			}
+			s.carries = s.carries || made.child != nil && made.child.carries
 			*list.to = append(*list.to, made)
 		}
 	}
@@ -180,6 +187,39 @@ func (c *cutter) read(k *kust) *split {
 	return s
 }
 
+// configurations reads those of a kustomization, which must hold nothing but names of
+// other objects in fields below spec.
+func (c *cutter) configurations(s *split) bool {
+	_, refs := field(s.doc, "configurations")
+	if refs == nil || isNull(refs) {
+		return true
+	}
+	for _, ref := range refs.Content {
+		at, e, err := c.plan.view.resolve(path.Join(s.dir, ref.Value))
+		if err != nil || !e.Mode.IsFile() || c.plan.files[at] == nil || len(c.plan.files[at].docs) != 1 {
+			return false
+		}
+		doc := c.plan.files[at].docs[0]
+		for i := 0; i+1 < len(doc.Content); i += 2 {
+			if doc.Kind != yaml.MappingNode || doc.Content[i].Value != "nameReference" || aliased(doc) || !belowSpec(doc.Content[i+1]) {
+				return false
+			}
+		}
+		s.configs, s.carries = append(s.configs, at), true
+	}
+	return true
+}
+
+// belowSpec reports whether all paths of a configuration are below spec.
+func belowSpec(n *yaml.Node) bool {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && strings.EqualFold(n.Content[i-1].Value, "path") && !strings.HasPrefix(child.Value, "spec/") || !belowSpec(child) {
+			return false
+		}
+	}
+	return true
+}
+
 // seen is the content of a file in a run of the plan.
 func (p *plan) seen(file string, contents, fed map[string][]byte) []byte {
 	if content, ok := fed[file]; ok {
@@ -199,7 +239,7 @@ func parseSplit(content []byte) *yaml.Node {
 	}
 	for i := 0; i+1 < len(doc.Content[0].Content); i += 2 {
 		switch v := doc.Content[0].Content[i+1]; doc.Content[0].Content[i].Value {
-		case "resources", "components", "patches":
+		case "resources", "components", "patches", "configurations":
 			if v.Kind != yaml.SequenceNode && !isNull(v) {
 				return nil
 			}
