@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
@@ -53,6 +54,9 @@ func attachPositions(ctx context.Context, found diag.List, t Desired) {
 
 // ofDiagnostics asks for the positions that diagnostics lack.
 func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []func(diag.Position)) {
+	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return !d.Known() && d.Object != "" }) {
+		return nil, nil
+	}
 	refs := map[string]intent.ObjectRef{}
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]

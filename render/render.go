@@ -45,6 +45,9 @@ type Options struct {
 	// Patient renders give way to others where they turn out to be large: one of them
 	// at a time waits for its turn.
 	Patient bool
+	// BuildOnly says that only the objects are wanted: nothing is made of them, and the
+	// findings are those of the build.
+	BuildOnly bool
 }
 
 func (o Options) build(small bool) kust.Options {
@@ -129,7 +132,10 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 	case built.Unset:
 		r.Objects = nil
 		r.guarded(path, func() { r.checkUnset(built, r.compare()) })
-	case !built.Diags.HasErrors():
+	case built.Diags.HasErrors():
+	case o.BuildOnly:
+		r.guarded(path, func() { r.compare() })
+	default:
 		r.guarded(path, func() { r.decode(manifest.Intents, r.compare()) })
 	}
 	built.Again = nil

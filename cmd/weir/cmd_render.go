@@ -39,6 +39,7 @@ func renderCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		values.BuildOnly = output == outputYAML
 		r, err := work.Render(c.Context(), s.secrets, args[0], values)
 		if err != nil {
 			return err

@@ -31,6 +31,7 @@ type Path struct {
 
 // OpenPath opens one directory as a target of its own.
 func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
+	roomy()
 	region := p.Region
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
 		if region == "" {
@@ -172,6 +173,7 @@ func apart(env Env, c *config.Config, hint string) error {
 
 // compose reads the sources of a configuration and finds what Git wants of its targets.
 func compose(ctx context.Context, env Env, c *config.Config, o fleet.Options) (w *Work, composition *fleet.Composition, err error) {
+	roomy()
 	dir, done, err := mirrorDir(c.StateDir)
 	if err != nil {
 		return nil, nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"filippo.io/age"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/headroom"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source/worktree"
@@ -29,8 +31,12 @@ type Rendered struct {
 	Known  bool
 }
 
+// roomy lets this process, which is gone soon, collect less of its garbage.
+var roomy = sync.OnceFunc(func() { headroom.Set(128 << 20) })
+
 // Render renders a directory or file on disk.
 func Render(ctx context.Context, secrets *redact.Registry, path string, in Inputs) (*Rendered, error) {
+	roomy()
 	tree, root, rel, err := worktree.OpenPath(path)
 	if err != nil {
 		return nil, advice.Hinted(err, "give a directory with a kustomization, a directory of YAML files, or one file")
@@ -56,12 +62,14 @@ type Inputs struct {
 	Identities []age.Identity
 	KMS        sops.KMS
 	KMSKeys    []string
+	// BuildOnly is render.Options.BuildOnly.
+	BuildOnly bool
 }
 
 // Options are the options of a render. Where lenient, and with no key at all,
 // encrypted files are read with placeholders; else they are errors.
 func (in Inputs) Options(lenient bool) render.Options {
-	return render.Options{Vars: in.Vars, SecretVars: in.SecretVars, GiveValue: fleet.OnCommandLine, Decrypter: sops.New(sops.Options{
+	return render.Options{BuildOnly: in.BuildOnly, Vars: in.Vars, SecretVars: in.SecretVars, GiveValue: fleet.OnCommandLine, Decrypter: sops.New(sops.Options{
 		Identities: in.Identities, KMS: in.KMS, KMSKeyARNs: in.KMSKeys,
 		Placeholders: lenient && len(in.Identities)+len(in.KMSKeys) == 0,
 	})}

@@ -1,0 +1,58 @@
+package headroom
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+func TestPercent(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct{ live, bytes, want uint64 }{
+		{0, 64 * mib, 1600}, // a heap that Go takes for one of 4 MiB
+		{16 * mib, 64 * mib, 400},
+		{64 * mib, 64 * mib, 100},
+		{1 << 40, 64 * mib, 100},
+		{8 * mib, 0, 100},
+	} {
+		if got := percent(c.live, c.bytes); got != int(c.want) {
+			t.Errorf("%d live and %d of garbage: %d, want %d", c.live, c.bytes, got, c.want)
+		}
+	}
+}
+
+var hold, waste []byte
+
+// The headroom follows what is live, collection after collection.
+func TestSetFollowsWhatIsLive(t *testing.T) {
+	if os.Getenv("GOGC") != "" {
+		t.Skip("GOGC decides")
+	}
+	defer debug.SetGCPercent(100)
+	collections := func() (n uint32) {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // the keeper runs after the first
+		runtime.ReadMemStats(&m)
+		from := m.NumGC
+		for range 256 {
+			waste = make([]byte, 1<<20)
+		}
+		runtime.ReadMemStats(&m)
+		return m.NumGC - from
+	}
+	without := collections()
+	Set(64 << 20)
+	for range 3 {
+		if with := collections(); with > 8 || with*4 > without {
+			t.Errorf("%d collections of 256 MiB with 64 MiB of headroom, %d without", with, without)
+		}
+	}
+	hold = make([]byte, 128<<20)
+	if with := collections(); with > 4 {
+		t.Errorf("%d collections of 256 MiB beside 128 MiB that live", with)
+	}
+	runtime.KeepAlive(hold)
+	hold = nil
+}
