@@ -31,7 +31,7 @@ RELEASE  := ./deploy/release -version "$(VERSION)" -commit "$(COMMIT)" -epoch "$
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test quick soak simulate race race-daemon race-passes lint fuzz cover bench pictures contract oracle release release-check clean
+.PHONY: help run build test quick soak simulate race race-daemon race-passes lint fuzz cover bench bench-peers pictures contract oracle release release-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,10 @@ bench: ## the benchmarks of the budgets, with their call counts asserted
 	$(GO) test -run '^$$' -bench . -benchmem ./reconciler/... ./render/... ./source/...
 	$(GO) test -run '^$$' -bench Pages -benchtime 20x ./status/page
 	$(GO) test -run '^$$' -bench PushToFinalStatus -benchtime 15x ./cmd/weir/internal/app
+
+bench-peers: build ## weir beside krusty, and beside Terraform where it is installed: POOLS=100
+	$(GO) test -run '^$$' -bench ColdFleet -benchtime 2x ./render
+	deploy/bench/peers $(BIN) $(or $(POOLS),100)
 
 pictures: ## the pictures of the page in deploy/docs/images, by Chromium
 	$(GO) test ./status/page -run DocumentationPictures -screenshots $(CURDIR)/deploy/docs/images
