@@ -21,7 +21,11 @@ type Call struct {
 	Write     bool   // the operation can change something, and is no dry run
 	ErrorCode string // "" for an answer without fault
 	Lost      bool   // a fault cut the connection instead of answering
-	Body      string // the request's body, cut to 8 KiB: a form or JSON
+	// Bucket names the token bucket that the call drew from, and Left is what that held
+	// after it; "" where nothing is throttled.
+	Bucket string
+	Left   float64
+	Body   string // the request's body, cut to 8 KiB: a form or JSON
 }
 
 // Form is the call's body as the form it is in the query protocols.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/awsemu/iam"
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 	"github.com/weir-gitops/weir/reconciler/awsemu/sts"
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
@@ -32,6 +33,7 @@ type Options struct {
 	Clock    Clock          // nil: the real clock
 	Timings  world.Timings  // zero: Fast()
 	Throttle bool           // answer as AWS does when a token bucket is empty
+	Account  string         // of each access key that AssumeRole did not hand out; "": 000000000000
 	Quotas   map[string]int // overrides by name; see QuotaNames
 	Logger   *slog.Logger   // nil: nothing is logged
 }
@@ -41,6 +43,7 @@ type Options struct {
 type Server struct {
 	clock    Clock
 	throttle bool
+	own      string // Options.Account
 	logger   *slog.Logger
 
 	services map[string]*service                    // by name
@@ -61,7 +64,7 @@ type Server struct {
 // negative quota is an error.
 func New(o Options) (*Server, error) {
 	s := &Server{
-		clock: o.Clock, throttle: o.Throttle, logger: o.Logger, world: world.World{Timings: o.Timings},
+		clock: o.Clock, throttle: o.Throttle, own: cmp.Or(o.Account, iam.DefaultAccount), logger: o.Logger, world: world.World{Timings: o.Timings},
 		buckets: map[string]*tokenBucket{}, services: map[string]*service{}, timers: map[string]func(*region, string){},
 	}
 	if s.clock == nil {
@@ -201,6 +204,9 @@ func (s *Server) serve(rq *wire.Exchange, call *Call) answer {
 		s.note(call, err)
 		return answer{err: err}
 	}
+	if accountID == iam.DefaultAccount {
+		accountID = s.own
+	}
 	call.Time, call.Account = s.world.Now, accountID
 	r := s.region(accountID, call.Region)
 	rq.Caller, _ = r.sts.Caller(rq.AccessKey)
@@ -224,7 +230,7 @@ func (s *Server) run(rq *wire.Exchange, r *region, call *Call) answer {
 		a.cut = true
 	case f.is(Conflict):
 		a.err = rq.Service.Conflict(rq, f.Resource)
-	case f.is(Throttled) || s.throttle && !s.spend(rq):
+	case f.is(Throttled) || s.throttle && !s.spend(rq, call):
 		a.err = rq.Service.Dialect.Throttled(rq.Operation.Name)
 	case f.is(StaleRead) && rq.Operation.Effect == wire.Reads:
 		a.err = s.handleStale(rq, r)

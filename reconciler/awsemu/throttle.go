@@ -20,8 +20,9 @@ type tokenBucket struct {
 }
 
 // spend takes a token for the call, and reports whether there was one.
-func (s *Server) spend(rq *wire.Exchange) bool {
+func (s *Server) spend(rq *wire.Exchange, call *Call) bool {
 	name, size := bucket(rq)
+	call.Bucket = rq.Service.Name + ":" + name
 	key := rq.World.Account + "/" + rq.World.Name + "/" + rq.Service.Name + "/" + name
 	b := s.buckets[key]
 	if b == nil {
@@ -32,11 +33,12 @@ func (s *Server) spend(rq *wire.Exchange) bool {
 		b.tokens = min(size.burst, b.tokens+passed*size.refill)
 		b.at = s.world.Now
 	}
-	if b.tokens < 1 {
-		return false
+	enough := b.tokens >= 1
+	if enough {
+		b.tokens--
 	}
-	b.tokens--
-	return true
+	call.Left = b.tokens
+	return enough
 }
 
 // bucket names the bucket that a call draws from, and its size. EC2 publishes its

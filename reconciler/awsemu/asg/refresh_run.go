@@ -85,7 +85,28 @@ func (r *replacement) step() time.Duration {
 		}
 		return batch
 	}
+	if left := r.warming(); left > 0 {
+		return left
+	}
 	return r.advance()
+}
+
+// warming is how long the last of the members that the refresh launched still warms up:
+// for as long as its preferences say, or else the group ("instance warmup" in the user
+// guide). It is 0 where the timings leave warm-ups out.
+func (r *replacement) warming() (left time.Duration) {
+	seconds := int64(0)
+	Set(&seconds, r.g.Warmup)
+	Set(&seconds, r.f.Prefs.Warmup)
+	if !r.Timings().Warmups || seconds == 0 {
+		return 0
+	}
+	for _, m := range r.g.Members {
+		if m.Seq > r.f.FirstSeq && m.Active() {
+			left = max(left, m.Served.Add(time.Duration(seconds)*time.Second).Sub(r.Now()))
+		}
+	}
+	return left
 }
 
 // inAlarm is an alarm of the refresh that is in alarm, "" for none. One that was deleted

@@ -48,11 +48,13 @@ func (r *Region) LaunchInstance(spec LaunchSpec) (*Instance, *wire.Error) {
 	if err := l.configure(in, spec); err != nil {
 		return nil, err
 	}
-	if err := l.reserve(in, spec); err != nil {
-		return nil, err
-	}
-	if err := l.checkVcpus(in, 1); err != nil {
-		return nil, err
+	if !r.Trusting {
+		if err := l.reserve(in, spec); err != nil {
+			return nil, err
+		}
+		if err := l.checkVcpus(in, 1); err != nil {
+			return nil, err
+		}
 	}
 	in.PrivateIP, _ = r.Subnets.Get(in.SubnetID).take() // there is room
 	in.ID = r.NewID("i")
@@ -144,7 +146,7 @@ func (r launcher) room(in *Instance, n int) *wire.Error {
 
 // configure checks what an instance is made of, and where it shall run.
 func (r launcher) configure(in *Instance, spec LaunchSpec) *wire.Error {
-	if err := r.EquipInstance(in, spec); err != nil {
+	if err := r.EquipInstance(in, spec); err != nil || r.Trusting {
 		return err
 	}
 	if err := r.checkOffered(in); err != nil {
@@ -163,6 +165,10 @@ func (r launcher) configure(in *Instance, spec LaunchSpec) *wire.Error {
 // EquipInstance checks image, type, profile and groups, and sets the tags.
 func (r *Region) EquipInstance(in *Instance, spec LaunchSpec) *wire.Error {
 	l := launcher{r}
+	if r.Trusting {
+		l.trust(in, spec)
+		return nil
+	}
 	imageID, err := r.ResolveImage(in.ImageID)
 	if err != nil {
 		return err

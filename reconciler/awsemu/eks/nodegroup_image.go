@@ -44,6 +44,9 @@ func defaultAMIType(version string) string {
 // release, or of the newest one for "". It returns the release, too.
 func (r *Region) amiRelease(amiType, version, release string) (imageID, found string, fault *wire.Error) {
 	kind, known := amiKinds()[amiType]
+	if r.Trusting {
+		return r.trustedRelease(kind, amiType, version, release)
+	}
 	if !known {
 		return "", "", invalid("The emulator has no images of the AMI type %s", amiType)
 	}

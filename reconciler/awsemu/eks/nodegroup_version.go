@@ -65,7 +65,7 @@ func (r *Region) targetOf(c *Cluster, ng *nodegroup, in *updateVersionInput) (*T
 		}
 		next.Release = imageID
 	} else {
-		if err := checkVersionStep(c, ng, next.Version); err != nil {
+		if err := checkVersionStep(c, ng, next.Version, r.Trusting); err != nil {
 			return nil, err
 		}
 		if imageID, next.Release, err = r.amiRelease(ng.AMIType, next.Version, in.Release); err != nil {
@@ -134,10 +134,10 @@ func (r *Region) targetTemplate(ng *nodegroup, in *Template) (*Template, wire.Da
 
 // checkVersionStep allows the nodegroup's version or the next one, up to the
 // cluster's.
-func checkVersionStep(c *Cluster, ng *nodegroup, version string) *wire.Error {
+func checkVersionStep(c *Cluster, ng *nodegroup, version string, trusting bool) *wire.Error {
 	from, to := minorOf(ng.Version), minorOf(version)
 	switch {
-	case !slices.Contains(ec2.KubernetesVersions(), version):
+	case !trusting && !slices.Contains(ec2.KubernetesVersions(), version):
 		return invalid("unsupported Kubernetes version: %s", version)
 	case to < from:
 		return invalid("Nodegroup Kubernetes version %s cannot be downgraded to %s", ng.Version, version)

@@ -41,6 +41,8 @@ type Region struct {
 	Name    string
 	Tokens  map[string]*ClientToken
 	Quotas  map[string]int `json:",omitempty"` // by name, where they differ from all regions'
+	// Trusting takes what calls name that was not grafted to exist: see Server.Graft.
+	Trusting bool `json:",omitempty"`
 
 	world *World
 }

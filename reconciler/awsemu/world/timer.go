@@ -2,6 +2,7 @@ package world
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -72,3 +73,13 @@ func (w *World) Next(until time.Time) (t Timer, ok bool) {
 
 // Restored brings the timers of a state that was read from JSON into order.
 func (s *State) Restored() { heap.Init(&s.Timers) }
+
+// NextBut is when the next timer is due that is of none of some kinds; false for none.
+func (s *State) NextBut(kinds ...string) (at time.Time, ok bool) {
+	for _, t := range s.Timers {
+		if !slices.Contains(kinds, t.Kind) && (!ok || t.Due.Before(at)) {
+			at, ok = t.Due, true
+		}
+	}
+	return at, ok
+}

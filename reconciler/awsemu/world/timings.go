@@ -13,6 +13,7 @@ type Timings struct {
 	NodegroupUpdate  time.Duration // nodegroup: UPDATING to ACTIVE
 	NodegroupDelete  time.Duration // nodegroup: DELETING to gone
 	RefreshBatch     time.Duration // one batch of an instance refresh
+	Warmups          bool          // a refresh waits for instance warm-ups, too
 	TableChange      time.Duration // DynamoDB table: CREATING, UPDATING, DELETING or its time to live to its end
 	ItemExpiry       time.Duration // an item whose time has come to deleted
 }
