@@ -45,6 +45,9 @@ func (s *Scope) answers(ctx context.Context, targets []Desired) ([]observed.Answ
 	if err != nil {
 		return nil, nil, fmt.Errorf("resolve lookups: %w", err)
 	}
+	if s.sight != nil {
+		s.sight.Requests, s.sight.Answers = q.requests, got
+	}
 	for i, put := range q.put {
 		put(got[i])
 	}

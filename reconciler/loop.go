@@ -13,6 +13,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
@@ -43,6 +45,8 @@ type Batch struct {
 	// Witness is told, before anything is written, whether AWS holds something of the
 	// instance. Where it fails, nothing is. nil for nobody.
 	Witness func(holds bool) error
+	// Sight is filled with what the pass stood on; nil: nobody wants to know.
+	Sight *Sight
 	// Tries are what owners of the account and region have tried in vain; nil where a process
 	// is alone, and forgets that as it ends.
 	Tries Tries
@@ -51,6 +55,16 @@ type Batch struct {
 	// Overtaken is closed once the scope wants something else: the pass then begins with
 	// no further pool. nil never is.
 	Overtaken <-chan struct{}
+}
+
+// Sight is what a pass stood on. It is read only.
+type Sight struct {
+	State observed.State
+	// Requests are what was asked of the Resolver, and Answers are its answers.
+	Requests []resolve.Request
+	Answers  []observed.Answer
+	// Nodes are those of the workload clusters, by target; nil where none was asked.
+	Nodes map[string]*basis.Nodes
 }
 
 // Loop makes passes over one scope until its context ends: at once when it is
@@ -232,11 +246,14 @@ const soonerBy = 5
 // in conflict with another writer. None hurries that would use up what a commit needs.
 func (l *Loop) wait(before, now pace) time.Duration {
 	l.mu.Lock()
-	wait, delay, untilSpare := l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.untilSpare
-	if l.within > 0 {
-		wait = min(wait, max(l.within, untilSpare))
+	defer l.mu.Unlock()
+	return waitFor(l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.within, l.untilSpare, before, now)
+}
+
+func waitFor(wait, delay, within, untilSpare time.Duration, before, now pace) time.Duration {
+	if within > 0 {
+		wait = min(wait, max(within, untilSpare))
 	}
-	l.mu.Unlock()
 	switch {
 	case now == resting:
 		return wait
@@ -254,6 +271,22 @@ func paceOf(r *plan.Report) pace {
 		return moving
 	}
 	return resting
+}
+
+// Rhythm is the time between passes for who makes them by another clock than a Loop's. The
+// zero value goes at the defaults, without jitter.
+type Rhythm struct{ before pace }
+
+// Wait is the time to the pass after one with these reports; rests says that it changed
+// nothing and that nothing is on its way.
+func (r *Rhythm) Wait(reports []*plan.Report, within, untilSpare time.Duration) (wait time.Duration, rests bool) {
+	now := resting
+	for _, one := range reports {
+		now = max(now, paceOf(one))
+	}
+	wait = waitFor(DefaultInterval, DefaultMovingDelay, within, untilSpare, r.before, now)
+	r.before = now
+	return wait, now == resting
 }
 
 func orDefault(d, fallback time.Duration) time.Duration {

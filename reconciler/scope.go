@@ -87,6 +87,8 @@ type Scope struct {
 	levels map[intent.Lookup]basis.Level
 	// looks is what the steps of this pass go by.
 	looks looks
+	// sight is that of the batch; only passes use it.
+	sight *Sight
 	// kept is what Tries has, by target; nil before it was read.
 	kept map[string]Tried
 	// waiting are the rollouts that waited for their turn in the last pass.
@@ -135,6 +137,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		return reports, fmt.Errorf("wait for the pass before: %w", ctx.Err())
 	}
 	began := s.now()
+	s.sight = b.Sight
 	s.recall(b)
 	s.Resolver.Renew(b.Fresh)
 	read := nodes(ctx, targets)
@@ -178,6 +181,12 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 		inputs[i].NoteAlarms(reports[i].Governed)
 		inputs[i].NoteActivities(reports[i].Governed)
+	}
+	if s.sight != nil {
+		s.sight.State, s.sight.Nodes = state, map[string]*basis.Nodes{}
+		for i, t := range targets {
+			s.sight.Nodes[t.Policy.Target] = inputs[i].Nodes
+		}
 	}
 	s.forget(targets, &state)
 	s.keepInService(inService, &state)

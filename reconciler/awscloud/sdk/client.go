@@ -41,6 +41,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
@@ -58,6 +59,8 @@ type Options struct {
 	// Embedded opens the embedded AWS: with fixed credentials, and without
 	// limits on the client's side, unless Limits are given.
 	Embedded bool
+	// Transport answers requests in place of the network; nil: the network.
+	Transport plainbody.Doer
 	// Limits are shared with others that reach the same account; nil: they are
 	// this Client's own, with defaultShare.
 	Limits *Limits

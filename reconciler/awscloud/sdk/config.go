@@ -55,7 +55,7 @@ func Load(ctx context.Context, o Options) (*Client, error) {
 		return nil, &observed.Error{Kind: observed.Credentials, Service: "config", Operation: "Load", Code: "BadConfiguration",
 			Message: "read the AWS configuration: " + err.Error(), Err: err}
 	}
-	cfg.HTTPClient, c.transport = newHTTPClient(cfg.HTTPClient)
+	cfg.HTTPClient, c.transport = newHTTPClient(cfg.HTTPClient, o.Transport)
 	limits := o.Limits
 	switch {
 	case limits == nil && o.Embedded:

@@ -30,17 +30,20 @@ func newBuilder() *awshttp.BuildableClient {
 var Around func(plainbody.Doer) plainbody.Doer
 
 // newHTTPClient returns a client with the transport that the SDK configured,
-// custom certificate authorities included.
-func newHTTPClient(configured aws.HTTPClient) (aws.HTTPClient, *http.Transport) {
+// custom certificate authorities included; with instead, that answers in its place.
+func newHTTPClient(configured aws.HTTPClient, instead plainbody.Doer) (aws.HTTPClient, *http.Transport) {
 	builder, ok := configured.(interface{ GetTransport() *http.Transport })
 	if !ok {
 		builder = newBuilder()
 	}
 	transport := builder.GetTransport()
-	client := &http.Client{
-		Transport: transport, Timeout: attemptTimeout,
-		// No API redirects, and a signed request must not follow where one points.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	client := instead
+	if client == nil {
+		client = &http.Client{
+			Transport: transport, Timeout: attemptTimeout,
+			// No API redirects, and a signed request must not follow where one points.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
 	}
 	if Around != nil {
 		return plainbody.Client{Next: Around(client)}, transport
