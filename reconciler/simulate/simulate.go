@@ -1,0 +1,260 @@
+// Package simulate says what a change does over time before it is made: it lets weir's own
+// passes work on a copy of AWS as a plan saw it, in this process and by a clock of its own.
+//
+// A Scene holds what plans stood on: for each account and region the state that was
+// observed, the answers to lookups, and what Git wants. Run copies each into an embedded AWS
+// with EC2's and Auto Scaling's rates on, and makes passes over the copies as the daemon's
+// loops do, with its gates, windows, waves and FleetRollouts. Time goes on from each pass to
+// the next one that has something to see. Nothing of AWS, Git or a cluster is asked, and
+// nothing is written anywhere: what is not in the scene is assumed, and said to be.
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
+)
+
+// Scene is what a simulation begins with.
+type Scene struct {
+	// Now is when AWS was looked at.
+	Now    time.Time
+	Stages []Stage
+	// Conditions are by target, Records what people asked for.
+	Conditions map[string]gates.Conditions
+	Records    gates.Records
+	// Rollouts are the records of rollouts, by source; none where nothing is recorded.
+	Rollouts map[string]*rollout.Record
+	// Elsewhere are batches that are not simulated: their FleetRollouts hold as well.
+	Elsewhere []reconciler.Batch
+	// Shown are the targets that are told of; nil for all.
+	Shown map[string]bool
+}
+
+// Stage is one account and region.
+type Stage struct {
+	// Batch holds what is wanted; its Scope is not used.
+	Batch reconciler.Batch
+	// Sight is what the pass stood on that made the plans of Reports.
+	Sight   *reconciler.Sight
+	Reports []*plan.Report
+}
+
+// Assumptions are what AWS and people take, each a duration where it is 0 the default.
+type Assumptions struct {
+	MachineReady    time.Duration
+	MachineGone     time.Duration
+	NodegroupCreate time.Duration
+	NodegroupUpdate time.Duration
+	NodegroupDelete time.Duration
+	// Approved takes it that each approval is given at once.
+	Approved bool
+	// Share is the part of AWS's rates for writes that weir takes, the default if 0.
+	Share float64
+	// Most is how much time the simulation goes through at most.
+	Most time.Duration
+}
+
+// Defaults of Assumptions.
+const (
+	DefaultMachineReady    = 3 * time.Minute
+	DefaultMachineGone     = time.Minute
+	DefaultNodegroupCreate = 150 * time.Second
+	DefaultNodegroupUpdate = time.Minute
+	DefaultNodegroupDelete = 4 * time.Minute
+	DefaultMost            = 14 * 24 * time.Hour
+)
+
+func (a Assumptions) filled() Assumptions {
+	for _, d := range []struct {
+		of    *time.Duration
+		value time.Duration
+	}{
+		{&a.MachineReady, DefaultMachineReady}, {&a.MachineGone, DefaultMachineGone}, {&a.NodegroupCreate, DefaultNodegroupCreate},
+		{&a.NodegroupUpdate, DefaultNodegroupUpdate}, {&a.NodegroupDelete, DefaultNodegroupDelete}, {&a.Most, DefaultMost},
+	} {
+		if *d.of <= 0 {
+			*d.of = d.value
+		}
+	}
+	return a
+}
+
+func (a Assumptions) timings() world.Timings {
+	t := world.Realistic()
+	t.InstancePending, t.InstanceShutdown, t.RefreshBatch, t.Warmups = a.MachineReady, a.MachineGone, a.MachineReady, true
+	t.NodegroupCreate, t.NodegroupUpdate, t.NodegroupDelete = a.NodegroupCreate, a.NodegroupUpdate, a.NodegroupDelete
+	return t
+}
+
+// said are the assumptions as a timeline tells them.
+func (a Assumptions) said() []timeline.Assumption {
+	text := func(d time.Duration) string { return d.String() }
+	out := []timeline.Assumption{
+		{What: "a machine is in service, and Ready in its cluster, within", Value: text(a.MachineReady), Flag: "--machine-ready"},
+		{What: "a machine has ended within", Value: text(a.MachineGone), Flag: "--machine-gone"},
+		{What: "EKS makes a nodegroup, beside its machines, within", Value: text(a.NodegroupCreate), Flag: "--nodegroup-create"},
+		{What: "EKS updates a nodegroup, beside its machines, within", Value: text(a.NodegroupUpdate), Flag: "--nodegroup-update"},
+		{What: "capacity, quotas and addresses suffice, and AWS refuses nothing"},
+		{What: "nobody else calls AWS, scales a pool or changes Git"},
+		{What: "lifecycle hooks are completed at once, and disruption budgets keep no machine"},
+		{What: "alarms stay quiet, and Prometheus gates pass"},
+	}
+	if a.Approved {
+		out = append(out, timeline.Assumption{What: "whatever needs an approval is approved at once", Flag: "--approved"})
+	}
+	return out
+}
+
+// Progress is how far a simulation is.
+type Progress struct {
+	Passes int
+	// Simulated is how much time has passed in it.
+	Simulated time.Duration
+}
+
+// ErrNothing says that there is no account of which a plan stood on something.
+var ErrNothing = errors.New("AWS could not be read, so there is nothing to simulate from")
+
+// passesEach is how many passes are made between two reports of progress.
+const passesEach = 20
+
+// Run simulates a scene. It ends when nothing goes on any more, what is left waits for
+// somebody, or ctx is done: then the timeline says that it is incomplete. It fails where an
+// account cannot be copied.
+func Run(ctx context.Context, s Scene, a Assumptions, told func(Progress)) (*timeline.Timeline, error) {
+	w, err := newStaging(ctx, s, a.filled())
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	for n := 1; ; n++ {
+		p := w.next()
+		if p == nil {
+			return w.finish(""), nil
+		}
+		switch passed := p.next.Sub(s.Now); {
+		case ctx.Err() != nil:
+			return w.finish(fmt.Sprintf("the simulation was ended after %s of simulated time", p.clock.Now().Sub(s.Now).Round(time.Second))), nil
+		case passed > w.a.Most:
+			return w.finish(fmt.Sprintf("it is not over after %s", w.a.Most)), nil
+		}
+		if err := w.pass(ctx, p); err != nil {
+			if ctx.Err() != nil {
+				continue
+			}
+			return nil, err
+		}
+		if told != nil && n%passesEach == 0 {
+			told(Progress{Passes: n, Simulated: p.clock.Now().Sub(s.Now)})
+		}
+	}
+}
+
+// staging is a simulation under way.
+type staging struct {
+	a      Assumptions
+	scene  Scene
+	rec    *timeline.Recorder
+	places []*place
+	known  gates.Before
+	// sources are those with FleetRollouts, in order.
+	sources []*source
+	doubts  []string
+}
+
+func newStaging(ctx context.Context, s Scene, a Assumptions) (w *staging, err error) {
+	w = &staging{a: a, scene: s, rec: timeline.New(s.Now)}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	for i := range s.Stages {
+		st := &s.Stages[i]
+		if st.Sight == nil || st.Sight.State.Region == "" {
+			continue
+		}
+		p, err := newPlace(ctx, st, s.Now, a)
+		if err != nil {
+			return w, err
+		}
+		w.places = append(w.places, p)
+	}
+	if len(w.places) == 0 {
+		return w, ErrNothing
+	}
+	simulated := map[string]bool{}
+	for _, p := range w.places {
+		for i := range p.batch.Targets {
+			d := &p.batch.Targets[i]
+			simulated[d.Policy.Target] = true
+			if w.shows(d.Policy.Target) {
+				w.rec.Target(d.Policy.Target, d.Policy.Account, d.Policy.Region)
+			}
+		}
+	}
+	w.scene.Conditions = among(s.Conditions, simulated)
+	for _, p := range w.places {
+		w.doubts = append(w.doubts, p.compare(ctx, w)...)
+	}
+	w.findSources()
+	return w, nil
+}
+
+// among leaves out the targets that others wait for and that are not simulated: they stay as
+// they are.
+func among(all map[string]gates.Conditions, simulated map[string]bool) map[string]gates.Conditions {
+	out := make(map[string]gates.Conditions, len(all))
+	for name, c := range all {
+		c.DependsOn = slices.DeleteFunc(slices.Clone(c.DependsOn), func(on string) bool { return !simulated[on] })
+		out[name] = c
+	}
+	return out
+}
+
+func (w *staging) shows(target string) bool { return w.scene.Shown == nil || w.scene.Shown[target] }
+
+func (w *staging) close() {
+	for _, p := range w.places {
+		p.cloud.Close()
+	}
+}
+
+// next is the place whose pass is due first, nil where none is. Rollouts are conducted that
+// are due before.
+func (w *staging) next() *place {
+	for {
+		var first *place
+		for _, p := range w.places {
+			if !p.next.IsZero() && (first == nil || p.next.Before(first.next)) {
+				first = p
+			}
+		}
+		var due *source
+		for _, s := range w.sources {
+			if !s.again.IsZero() && (due == nil || s.again.Before(due.again)) {
+				due = s
+			}
+		}
+		if due == nil || first != nil && !due.again.Before(first.next) || due.again.Sub(w.scene.Now) > w.a.Most {
+			return first
+		}
+		w.conduct(due, due.again)
+	}
+}
+
+func (w *staging) finish(why string) *timeline.Timeline {
+	t := w.rec.Finish(why)
+	t.Assumptions, t.Doubts = w.a.said(), w.doubts
+	return t
+}

@@ -1,0 +1,430 @@
+package timeline
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What is kept at most.
+const (
+	mostPoints     = 240
+	mostPoolPoints = 60
+	mostMilestones = 400
+)
+
+// Seen is a pool as a pass saw it.
+type Seen struct {
+	Name    string
+	Desired int32
+	// Versions are the machines in service, by the version of the launch template.
+	Versions         map[string]int32
+	Starting, Ending int32
+	// Machines are the ids of all of them.
+	Machines []string
+	// Moves says that something of it is on its way, Converged that nothing is left to do.
+	Moves, Converged bool
+	// Failed says why it fails; empty if it does not.
+	Failed string
+}
+
+// Held is a hold of a target's steps.
+type Held struct {
+	Hold, Why string
+	Pools     int
+	Person    bool
+}
+
+// Recorder folds a Timeline. Its methods are called in the order of time.
+type Recorder struct {
+	t       Timeline
+	targets map[string]*target
+	order   []string
+	buckets map[string]*Bucket
+	last    time.Time
+}
+
+type target struct {
+	Target
+	pools map[string]*pool
+	holds map[string]int // index in Waiting
+	done  bool
+}
+
+type pool struct {
+	Pool
+	touched, ended, fails bool
+	machines, first       map[string]bool
+}
+
+// New records from a moment on.
+func New(began time.Time) *Recorder {
+	return &Recorder{t: Timeline{Schema: Schema, Began: began.UTC(), Waves: []Wave{}, Milestones: []Milestone{}, Targets: []Target{}, Pools: []Pool{}, Points: []Point{}, Calls: []Bucket{}, Waiting: []Wait{}},
+		targets: map[string]*target{}, buckets: map[string]*Bucket{}, last: began}
+}
+
+func (r *Recorder) at(now time.Time) float64 {
+	return math.Round(max(0, now.Sub(r.t.Began).Seconds())*10) / 10
+}
+
+// Target makes a target known.
+func (r *Recorder) Target(name, account, region string) {
+	if r.targets[name] == nil {
+		r.targets[name] = &target{Target: Target{Name: name, Account: account, Region: region, Outcome: Converged}, pools: map[string]*pool{}, holds: map[string]int{}}
+		r.order = append(r.order, name)
+	}
+}
+
+// Saw takes in how the pools of a target stand.
+func (r *Recorder) Saw(now time.Time, name string, seen []Seen, converged bool) {
+	t := r.targets[name]
+	for _, s := range seen {
+		p := t.pools[s.Name]
+		if p == nil {
+			p = &pool{Pool: Pool{Target: name, Name: s.Name}, machines: map[string]bool{}}
+			t.pools[s.Name] = p
+		}
+		r.saw(now, p, s)
+	}
+	if changes := t.Begins > 0 || slices.ContainsFunc(slices.Collect(maps.Values(t.pools)), func(p *pool) bool { return p.touched }); changes && converged != t.done {
+		if t.done = converged; converged {
+			t.Ends = r.at(now)
+			r.note(now, Milestone{Kind: "target-converges", Target: name, Text: "all of it is as Git says"})
+		}
+	}
+}
+
+func (s Seen) machines() (n int32) {
+	for _, count := range s.Versions {
+		n += count
+	}
+	return n + s.Starting
+}
+
+func (r *Recorder) saw(now time.Time, p *pool, s Seen) {
+	at := r.at(now)
+	if len(p.Points) == 0 {
+		p.first = map[string]bool{}
+		for _, id := range s.Machines {
+			p.first[id] = true
+		}
+	}
+	replaced := int32(0)
+	for _, id := range s.Machines {
+		if !p.first[id] {
+			replaced++
+		}
+	}
+	next := PoolPoint{At: at, Replaced: replaced, Desired: s.Desired, Versions: s.Versions, Starting: s.Starting, Ending: s.Ending}
+	if n := len(p.Points); n == 0 || !next.same(p.Points[n-1]) {
+		if n > 0 {
+			r.last = now
+		}
+		p.Points = append(p.Points, next)
+	}
+	for _, id := range s.Machines {
+		if !p.machines[id] && len(p.Points) > 1 {
+			r.t.Launched++
+		}
+		p.machines[id] = true
+	}
+	p.MostAbove = max(p.MostAbove, s.machines()-s.Desired)
+	if s.Moves && !p.touched {
+		r.Touched(now, p.Target, p.Name, "begins")
+	}
+	switch {
+	case s.Failed != "" && !p.fails:
+		p.fails = true
+		r.note(now, Milestone{Kind: "pool-fails", Target: p.Target, Pool: p.Name, Text: s.Failed})
+	case p.touched && !p.ended && s.Converged && !s.Moves:
+		p.ended, p.Ends, r.last = true, at, now
+		r.note(now, Milestone{Kind: "pool-ends", Target: p.Target, Pool: p.Name, Text: "is as Git says"})
+	case p.ended && !s.Converged:
+		p.ended, p.Ends = false, 0
+	}
+}
+
+func (p PoolPoint) same(o PoolPoint) bool {
+	return p.Desired == o.Desired && p.Starting == o.Starting && p.Ending == o.Ending && p.Replaced == o.Replaced && maps.Equal(p.Versions, o.Versions)
+}
+
+// Touched takes in that something is done to a pool. One of which nothing was seen yet
+// counts as well.
+func (r *Recorder) Touched(now time.Time, name, poolName, what string) {
+	t := r.targets[name]
+	p := t.pools[poolName]
+	if p == nil {
+		p = &pool{Pool: Pool{Target: name, Name: poolName}, machines: map[string]bool{}}
+		t.pools[poolName] = p
+	}
+	r.last = now
+	if p.ended { // more is done to it
+		p.ended, p.Ends = false, 0
+	}
+	if p.touched {
+		return
+	}
+	p.touched, p.Begins = true, r.at(now)
+	if t.Begins == 0 {
+		t.Begins = p.Begins
+	}
+	r.note(now, Milestone{Kind: "pool-begins", Target: name, Pool: poolName, Text: what})
+}
+
+// Wave takes in that a wave begins.
+func (r *Recorder) Wave(now time.Time, name string) {
+	r.t.Waves = append(r.t.Waves, Wave{Name: name, At: r.at(now)})
+	r.note(now, Milestone{Kind: "wave", Text: name})
+}
+
+// Fact takes in what is told of a rollout and is no wave.
+func (r *Recorder) Fact(now time.Time, text string) {
+	r.note(now, Milestone{Kind: "rollout", Text: text})
+}
+
+// Holds takes in what holds the steps of a target now; nil for nothing.
+func (r *Recorder) Holds(now time.Time, name string, holds []Held) {
+	t := r.targets[name]
+	still := map[string]bool{}
+	for _, h := range holds {
+		key := h.Hold
+		still[key] = true
+		if i, known := t.holds[key]; known {
+			w := &r.t.Waiting[i]
+			w.Pools, w.Why = max(w.Pools, h.Pools), h.Why
+			continue
+		}
+		t.holds[key] = len(r.t.Waiting)
+		r.t.Waiting = append(r.t.Waiting, Wait{Target: name, Pools: h.Pools, Hold: h.Hold, Why: h.Why, From: r.at(now), Person: h.Person})
+	}
+	for key, i := range t.holds {
+		if !still[key] {
+			r.t.Waiting[i].Until = r.at(now)
+			delete(t.holds, key)
+		}
+	}
+}
+
+// Call is a call to AWS, or so many alike.
+type Call struct {
+	Account, Region, Bucket string
+	Write, Throttled        bool
+	Left                    float64
+	Times                   int
+}
+
+// Called takes in a call.
+func (r *Recorder) Called(c Call) {
+	key := c.Account + "\x00" + c.Region + "\x00" + c.Bucket
+	b := r.buckets[key]
+	if b == nil {
+		b = &Bucket{Account: c.Account, Region: c.Region, Name: c.Bucket, Least: c.Left}
+		r.buckets[key] = b
+	}
+	b.Calls += c.Times
+	if c.Write {
+		b.Writes += c.Times
+	}
+	if c.Throttled {
+		b.Throttled += c.Times
+	}
+	b.Least = math.Round(min(b.Least, c.Left)*10) / 10
+}
+
+// Waited takes in that a call waits for AWS's rates.
+func (r *Recorder) Waited(d time.Duration) { r.t.RateWait += d.Seconds() }
+
+// Passed counts a pass.
+func (r *Recorder) Passed() { r.t.Passes++ }
+
+func (r *Recorder) note(now time.Time, m Milestone) {
+	if len(r.t.Milestones) >= mostMilestones {
+		r.t.MilestonesLeft++
+		return
+	}
+	m.At = r.at(now)
+	r.t.Milestones = append(r.t.Milestones, m)
+}
+
+// Finish is the timeline of what was recorded. Stopped says why it is cut short; empty if
+// it is not.
+func (r *Recorder) Finish(stopped string) *Timeline {
+	t := r.t
+	t.RateWait = math.Round(t.RateWait*10) / 10
+	t.Outcome, t.Why = Converged, stopped
+	for _, name := range r.order {
+		of := r.targets[name]
+		of.Pools = len(of.pools)
+		switch {
+		case slices.ContainsFunc(slices.Collect(maps.Values(of.pools)), func(p *pool) bool { return p.fails && !p.ended }):
+			of.Outcome = Failed
+		case len(of.holds) > 0:
+			of.Outcome = Waits
+		case slices.ContainsFunc(slices.Collect(maps.Values(of.pools)), func(p *pool) bool { return p.touched && !p.ended }):
+			of.Outcome = Incomplete
+		}
+		t.Targets = append(t.Targets, of.Target)
+		t.Outcome = graver(t.Outcome, of.Outcome)
+		for _, poolName := range slices.Sorted(maps.Keys(of.pools)) {
+			if p := of.pools[poolName]; p.touched || len(p.Points) > 1 {
+				p.Pool.Version = p.version()
+				t.Pools = append(t.Pools, p.Pool)
+			}
+		}
+	}
+	if stopped != "" {
+		t.Outcome = Incomplete
+	}
+	t.Changed = len(t.Pools)
+	t.End = r.at(r.last)
+	t.Points = together(t.Pools)
+	for _, p := range t.Points {
+		if p.above() > t.MostAbove {
+			t.MostAbove, t.AboveAt = p.above(), p.At
+		}
+	}
+	t.Points = thin(t.Points, mostPoints, func(p Point) (float64, int32) { return p.At, p.above() })
+	for i := range t.Pools {
+		t.Pools[i].Points = thin(t.Pools[i].Points, mostPoolPoints, func(p PoolPoint) (float64, int32) { return p.At, p.Starting })
+	}
+	t.Calls = slices.SortedFunc(func(yield func(Bucket) bool) {
+		for _, b := range r.buckets {
+			if !yield(*b) {
+				return
+			}
+		}
+	}, func(a, b Bucket) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Region, b.Region), cmp.Compare(a.Name, b.Name))
+	})
+	return &t
+}
+
+func graver(a, b string) string {
+	order := []string{Converged, Waits, Incomplete, Failed}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// version is the newest that machines of a pool had.
+func (p *pool) version() (newest string) {
+	for _, point := range p.Points {
+		for v := range point.Versions {
+			if newest == "" || older(newest, v) {
+				newest = v
+			}
+		}
+	}
+	return newest
+}
+
+func older(a, b string) bool {
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	if errX != nil || errY != nil {
+		return strings.Compare(a, b) < 0
+	}
+	return x < y
+}
+
+// together are the points of all pools, one for each moment at which one of them changes.
+func together(pools []Pool) []Point {
+	type change struct {
+		at   float64
+		pool int
+		of   int
+	}
+	var changes []change
+	for i, p := range pools {
+		for j, point := range p.Points {
+			changes = append(changes, change{point.At, i, j})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	now := make([]PoolPoint, len(pools))
+	out := []Point{}
+	for i, c := range changes {
+		now[c.pool] = pools[c.pool].Points[c.of]
+		if i+1 < len(changes) && changes[i+1].at == c.at {
+			continue
+		}
+		sum := Point{At: c.at}
+		for j, p := range now {
+			sum.Desired, sum.Starting, sum.Ending = sum.Desired+p.Desired, sum.Starting+p.Starting, sum.Ending+p.Ending
+			old, is := pools[j].split(p)
+			sum.Old, sum.New = sum.Old+old, sum.New+is
+		}
+		out = append(out, sum)
+	}
+	return out
+}
+
+// split tells the machines in service apart: as before, and new.
+func (p Pool) split(at PoolPoint) (old, is int32) {
+	all := int32(0)
+	for v, n := range at.Versions {
+		if all += n; v == p.Version {
+			is += n
+		}
+	}
+	if !p.rolls() {
+		is = min(all, max(0, at.Replaced-at.Starting))
+	}
+	return all - is, is
+}
+
+// rolls reports whether its machines come to another version than some had, or to the first.
+func (p Pool) rolls() bool {
+	if len(p.Points) == 0 {
+		return false
+	}
+	first := p.Points[0]
+	if len(first.Versions) == 0 {
+		return true
+	}
+	for _, point := range p.Points {
+		for v := range point.Versions {
+			if v != p.Version {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// thin keeps so many points at most: of each stretch of time its last one, and the one that
+// is highest.
+func thin[P any](points []P, most int, of func(P) (at float64, height int32)) []P {
+	if len(points) <= most {
+		return points
+	}
+	first, _ := of(points[0])
+	last, _ := of(points[len(points)-1])
+	width := (last - first) / float64(most/2-1)
+	var out []P
+	for i := 0; i < len(points); {
+		at, _ := of(points[i])
+		slot := math.Floor((at - first) / width)
+		highest, j := i, i
+		for ; j < len(points); j++ {
+			at, height := of(points[j])
+			if math.Floor((at-first)/width) != slot {
+				break
+			}
+			if _, most := of(points[highest]); height > most {
+				highest = j
+			}
+		}
+		if highest < j-1 {
+			out = append(out, points[highest])
+		}
+		out = append(out, points[j-1])
+		i = j
+	}
+	return out
+}
