@@ -88,16 +88,7 @@ func planCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		code := exitOK
-		for _, r := range reports {
-			if work.Failing(r) || work.Obstructed(r) {
-				code = gravest(code, exitError)
-			}
-			if detailed && r.Plan != nil && !r.Plan.Empty() {
-				code = gravest(code, exitChanges)
-			}
-		}
-		return withCode(code)
+		return withCode(planCode(reports, detailed))
 	}
 	return c
 }

@@ -20,6 +20,7 @@ const (
 	outputYAML     = "yaml"
 	outputIntents  = "intents"
 	outputSARIF    = "sarif"
+	outputSVG      = "svg"
 	// outputIntentsJSON is outputIntents as JSON.
 	outputIntentsJSON = "intents-json"
 	outputGitHub      = "github"

@@ -140,6 +140,18 @@ func (h *stepHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup is not used by the reconciler; groups are flattened.
 func (h *stepHandler) WithGroup(string) slog.Handler { return h }
 
+// say shows a line in the place of the bar, on a terminal only.
+func (p *progress) say(text string) {
+	if !p.bar {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wipe()
+	fmt.Fprint(p.w, text)
+	p.drawn = true
+}
+
 // count shows how far a piece of work is, on a terminal only, where the work has
 // several parts.
 func (p *progress) count(done, all int, what string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/redact"
@@ -63,7 +64,22 @@ type Drafted struct {
 
 // PlanDraft plans a work tree or a ref as the daemon of a configuration would if its
 // source followed it. It reads, and neither locks nor needs the state directory.
-func PlanDraft(ctx context.Context, env Env, c *config.Config, f Draft) (out Drafted, err error) {
+func PlanDraft(ctx context.Context, env Env, c *config.Config, f Draft) (Drafted, error) {
+	return planDraft(ctx, env, c, f, func(_ *drafting, b reconciler.Batch) []*plan.Report {
+		return reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
+	})
+}
+
+// drafting is a draft whose accounts are open.
+type drafting struct {
+	*Work
+	review      *fleet.Review
+	composition *fleet.Composition
+	accounts    *accounts.Set
+}
+
+// planDraft plans a draft with passes over its scopes.
+func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass func(*drafting, reconciler.Batch) []*plan.Report) (out Drafted, err error) {
 	names := f.Targets
 	if err := apart(env, c, "ask the daemon itself with --server, or give the address of a weir emulator with --endpoint-url"); err != nil {
 		return out, err
@@ -102,7 +118,8 @@ func PlanDraft(ctx context.Context, env Env, c *config.Config, f Draft) (out Dra
 	_, _ = rand.Read(key)   // never fails
 	aws := env.accounts()
 	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: env.Endpoint, DigestKey: key, Secrets: env.Secrets, Logger: env.Logger})
-	if _, err := composer.Compose(ctx, views); err != nil {
+	composition, err := composer.Compose(ctx, views)
+	if err != nil {
 		return out, err
 	}
 	is.Source, is.Owner, is.Draft, is.Only = from.Name, "draft", true, names
@@ -130,7 +147,8 @@ func PlanDraft(ctx context.Context, env Env, c *config.Config, f Draft) (out Dra
 	if len(names) == 0 {
 		out.unaffected = review.Targets - len(review.Touched)
 	}
-	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return reconciler.RunBatch(ctx, b, reconciler.PlanOnly) })
+	d := &drafting{w, review, composition, aws}
+	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return pass(d, b) })
 	return out, ctx.Err()
 }
 

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/simulate"
+	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
+	"github.com/weir-gitops/weir/status/forecast"
+)
+
+const simulateHelp = `Show what a change would do over time, and change nothing.
+
+weir plans as weir plan does, with the same calls, and then lets its own passes work on a
+copy of what it saw: an embedded AWS in this process, with EC2's and Auto Scaling's rate
+limits and a clock of its own. So it shows waves, how many machines run which version and
+how many there are above the desired size, the calls to AWS by its rate limits, what is
+throttled, and when the change is done. Nothing is written, and nothing else is asked.
+
+It goes past windows, FleetRollouts, dependsOn and limits of rollouts by its clock. What
+only a person ends, such as an approval, ends it, and is said; --approved takes approvals
+as given at once.
+
+How long machines and nodegroups take is assumed: the flags say it otherwise, and the
+output names all that is taken for granted. What AWS would refuse is in weir plan.
+
+The targets, PATH, --path and --ref are those of weir plan. In a PATH there are no windows
+and no other targets.
+`
+
+func simulateCommand(s surroundings) *cobra.Command {
+	var flags passFlags
+	var output string
+	var detailed bool
+	var timeout time.Duration
+	var proposal proposalFlags
+	var assume simulate.Assumptions
+	c := &cobra.Command{
+		Use:   "simulate --config FILE [TARGET…] [--path DIR] [--ref REF] [flags], or weir simulate PATH --region REGION [flags]",
+		Short: "show what a change would do over time",
+		Long:  simulateHelp + exitHelp("simulate"),
+		Example: `  weir simulate overlays/prod --region eu-west-1 --var CLUSTER_NAME=prod
+  weir simulate --config weir.yaml prod --machine-ready 5m
+  weir simulate --config weir.yaml --ref my-branch --approved
+  weir simulate --config weir.yaml --path . -o svg >change.svg`,
+		Args: cobra.ArbitraryArgs,
+	}
+	flags.add(c, s)
+	proposal.add(c)
+	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputSVG)
+	c.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 if the plan has changes")
+	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long the simulation may take on this machine; what is known by then is shown")
+	c.Flags().DurationVar(&assume.MachineReady, "machine-ready", simulate.DefaultMachineReady, "how long a machine takes from its launch until it is in service, and Ready in its cluster")
+	c.Flags().DurationVar(&assume.MachineGone, "machine-gone", simulate.DefaultMachineGone, "how long a machine takes to end")
+	c.Flags().DurationVar(&assume.NodegroupCreate, "nodegroup-create", simulate.DefaultNodegroupCreate, "how long EKS takes to make a nodegroup, beside its machines")
+	c.Flags().DurationVar(&assume.NodegroupUpdate, "nodegroup-update", simulate.DefaultNodegroupUpdate, "how long EKS takes to update a nodegroup at least")
+	c.Flags().DurationVar(&assume.NodegroupDelete, "nodegroup-delete", simulate.DefaultNodegroupDelete, "how long EKS takes to delete a nodegroup")
+	c.Flags().BoolVar(&assume.Approved, "approved", false, "take it that each approval is given at once")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, name := range []string{"timeout", "machine-ready", "machine-gone", "nodegroup-create", "nodegroup-update", "nodegroup-delete"} {
+			if d, err := c.Flags().GetDuration(name); err != nil || d <= 0 {
+				return usage("write it like 3m or 90s", "--%s must be more than 0", name)
+			}
+		}
+		t, reports, err := simulated(c, s, &flags, proposal, assume, timeout, args)
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			switch output {
+			case outputJSON, outputYAML:
+				err = s.value(output, t)
+			case outputSVG:
+				_, err = io.WriteString(s.stdout, forecast.SVG(t))
+			default:
+				err = forecast.Text(s.stdout, t)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		s.printer(s.stderr).Errors(reports)
+		return withCode(planCode(reports, detailed))
+	}
+	return c
+}
+
+// planCode is the exit code of plans.
+func planCode(reports []*plan.Report, detailed bool) int {
+	code := exitOK
+	for _, r := range reports {
+		if work.Failing(r) || work.Obstructed(r) {
+			code = gravest(code, exitError)
+		}
+		if detailed && r.Plan != nil && !r.Plan.Empty() {
+			code = gravest(code, exitChanges)
+		}
+	}
+	return code
+}
+
+// simulated plans what a command line asks for, and simulates it. The timeline is nil where
+// nothing could be planned; the reports say why.
+func simulated(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, assume simulate.Assumptions, timeout time.Duration, args []string) (*timeline.Timeline, []*plan.Report, error) {
+	ctx := c.Context()
+	env := flags.env(s, s.quiet())
+	var scene simulate.Scene
+	var reports []*plan.Report
+	var cfg *config.Config
+	if flags.config != "" {
+		var err error
+		if cfg, err = s.loadConfig(flags.config); err != nil {
+			return nil, nil, err
+		}
+		assume.Share = cfg.AWS.Share()
+	}
+	switch {
+	case proposal.given():
+		if cfg == nil {
+			return nil, nil, usage("add --config FILE", "%s needs to know the targets", given(c, "path", "ref"))
+		}
+		if err := flags.fits(c); err != nil {
+			return nil, nil, err
+		}
+		var drafted work.Drafted
+		var err error
+		if scene, drafted, err = work.DraftScene(ctx, env, cfg, work.Draft{Path: proposal.path, Ref: proposal.ref, Targets: args}); err != nil {
+			return nil, nil, err
+		}
+		for _, text := range drafted.Notes() {
+			env.Note(text)
+		}
+		reports = drafted.Reports
+	default:
+		w, err := flags.open(c, s, args, s.quiet())
+		if err != nil {
+			return nil, nil, err
+		}
+		defer w.Close()
+		scene, reports = w.Scene(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	p := newProgress(s)
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	t, err := simulate.Run(limited, scene, assume, func(at simulate.Progress) {
+		p.say(fmt.Sprintf("%d passes, %s simulated, %s", at.Passes, at.Simulated.Round(time.Second), since(p.start)))
+	})
+	p.end()
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case errors.Is(err, simulate.ErrNothing):
+		return nil, reports, nil
+	case limited.Err() != nil && err != nil:
+		return nil, nil, hinted(fmt.Errorf("simulate: the fleet could not be copied within %s", timeout), "give it more time with --timeout")
+	}
+	return t, reports, err
+}

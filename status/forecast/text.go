@@ -1,0 +1,208 @@
+// Package forecast shows what a change does over time, a timeline.Timeline: as text, as
+// Markdown for a comment, and as a picture. All of them say the same, in the same words.
+package forecast
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// What a text shows at most.
+const (
+	mostRows       = 14
+	mostMilestones = 40
+	mostBuckets    = 12
+	barWidth       = 40
+)
+
+// clock is a moment as it is shown, such as 4m30s or 1d 2h0m0s.
+func clock(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
+	if days := d / (24 * time.Hour); days > 0 {
+		return fmt.Sprintf("%dd %s", days, short(d-days*24*time.Hour))
+	}
+	return short(d)
+}
+
+// short is a duration without the units that say nothing, such as 1h or 4m30s.
+func short(d time.Duration) string {
+	text := d.String()
+	for _, end := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, end) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// Headline says the whole in one sentence.
+func Headline(t *timeline.Timeline) string {
+	if t.Changed == 0 && t.Outcome == timeline.Converged {
+		return "nothing changes"
+	}
+	said := fmt.Sprintf("%s, %s", wording.Count(t.Changed, "pool")+" changed", wording.Count(t.Launched, "machine")+" started")
+	if t.MostAbove > 0 {
+		said += fmt.Sprintf(", at most %d more than desired (after %s)", t.MostAbove, clock(t.AboveAt))
+	}
+	switch t.Outcome {
+	case timeline.Converged:
+		return "done after " + clock(t.End) + ": " + said
+	case timeline.Waits:
+		if t.Changed == 0 {
+			return "nothing changes before somebody acts: " + waitLine(t)
+		}
+		return "what may go on by itself is done after " + clock(t.End) + ": " + said
+	case timeline.Failed:
+		return "it fails: " + said + " by " + clock(t.End)
+	}
+	return "not known to its end (" + wording.Clean(t.Why) + "): until then " + said
+}
+
+func waitLine(t *timeline.Timeline) string {
+	for _, w := range t.Waiting {
+		if w.Until == 0 {
+			return wait(t, w)
+		}
+	}
+	return ""
+}
+
+// wait says what waits, for what and until when.
+func wait(t *timeline.Timeline, w timeline.Wait) string {
+	text := fmt.Sprintf("target %s: %s (%s)", wording.Clean(w.Target), wording.Count(w.Pools, "pool")+" held", wording.Clean(w.Hold))
+	if w.Why != "" {
+		text += ": " + wording.Clean(w.Why)
+	}
+	switch {
+	case w.Until > 0:
+		text += fmt.Sprintf("; from %s to %s (%s)", clock(w.From), clock(w.Until), moment(t, w.Until))
+	case w.Person:
+		text += "; until somebody ends it"
+	}
+	return text
+}
+
+// moment is the time of day at which something is.
+func moment(t *timeline.Timeline, seconds float64) string {
+	return t.Began.Add(time.Duration(seconds * float64(time.Second))).UTC().Format("Mon 2 Jan 15:04 MST")
+}
+
+// Text writes a timeline for people. Only its first milestones and buckets are told, the
+// rest is in the JSON.
+func Text(out io.Writer, t *timeline.Timeline) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", Headline(t))
+	for _, d := range t.Doubts {
+		fmt.Fprintf(&b, "! %s\n", wording.Clean(d))
+	}
+	if len(t.Milestones) > 0 {
+		fmt.Fprintf(&b, "\nmilestones\n")
+		for _, m := range t.Milestones[:min(len(t.Milestones), mostMilestones)] {
+			fmt.Fprintf(&b, "  %10s  %s\n", clock(m.At), milestone(m))
+		}
+		if left := len(t.Milestones) - mostMilestones; left > 0 {
+			fmt.Fprintf(&b, "  %10s  and %d more: -o json has them\n", "", left+t.MilestonesLeft)
+		}
+	}
+	if rows := rows(t.Points); len(rows) > 0 && t.Changed > 0 {
+		most := int32(1)
+		for _, p := range rows {
+			most = max(most, p.Old+p.New+p.Starting+p.Ending)
+		}
+		fmt.Fprintf(&b, "\nmachines of these pools: # as before, = new, + starting, - ending\n")
+		for _, p := range rows {
+			fmt.Fprintf(&b, "  %10s  %-*s %s\n", clock(p.At), barWidth+1, bar(p, most), counts(p))
+		}
+	}
+	if len(t.Calls) > 0 && t.Changed > 0 {
+		fmt.Fprintf(&b, "\ncalls to AWS, by its rate limits\n")
+		for _, c := range t.Calls[:min(len(t.Calls), mostBuckets)] {
+			fmt.Fprintf(&b, "  %s %-42s calls: %5d, writes: %4d, throttled: %d\n", wording.Clean(c.Region), wording.Clean(c.Name), c.Calls, c.Writes, c.Throttled)
+		}
+		if left := len(t.Calls) - mostBuckets; left > 0 {
+			fmt.Fprintf(&b, "  and %d more limits: -o json has them\n", left)
+		}
+		if t.RateWait > 0 {
+			fmt.Fprintf(&b, "  calls wait %s for these limits\n", clock(t.RateWait))
+		}
+	}
+	if len(t.Waiting) > 0 {
+		fmt.Fprintf(&b, "\nwaits\n")
+		for _, w := range t.Waiting {
+			fmt.Fprintf(&b, "  %s\n", wait(t, w))
+		}
+	}
+	fmt.Fprintf(&b, "\nassumed\n")
+	for _, a := range t.Assumptions {
+		fmt.Fprintf(&b, "  %s\n", assumption(a))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func assumption(a timeline.Assumption) string {
+	text := a.What
+	if a.Value != "" {
+		text += " " + a.Value
+	}
+	if a.Flag != "" {
+		text += " (" + a.Flag + ")"
+	}
+	return text
+}
+
+func milestone(m timeline.Milestone) string {
+	who := wording.Clean(strings.TrimSpace(m.Target + " " + m.Pool))
+	if who == "" {
+		return wording.Clean(m.Text)
+	}
+	return who + ": " + wording.Clean(m.Text)
+}
+
+// rows are some of the points, spread over them, with the first and the last.
+func rows(points []timeline.Point) (out []timeline.Point) {
+	if len(points) <= mostRows {
+		return points
+	}
+	for i := range mostRows {
+		out = append(out, points[i*(len(points)-1)/(mostRows-1)])
+	}
+	return out
+}
+
+func bar(p timeline.Point, most int32) string {
+	var b strings.Builder
+	sum, drawn := int32(0), 0
+	for _, part := range []struct {
+		n    int32
+		sign string
+	}{{p.Old, "#"}, {p.New, "="}, {p.Starting, "+"}, {p.Ending, "-"}} {
+		sum += part.n
+		to := int(int64(barWidth) * int64(sum) / int64(most))
+		b.WriteString(strings.Repeat(part.sign, to-drawn))
+		drawn = to
+	}
+	return b.String()
+}
+
+// counts says what a point has, without what it has none of.
+func counts(p timeline.Point) string {
+	var out []string
+	for _, part := range []struct {
+		n    int32
+		what string
+	}{{p.Old, "before"}, {p.New, "new"}, {p.Starting, "starting"}, {p.Ending, "ending"}} {
+		if part.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return strings.Join(out, ", ")
+}
