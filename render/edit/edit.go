@@ -34,7 +34,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
@@ -59,7 +58,7 @@ type Wish struct {
 	// Object is as rendered; Field is its path there, as in spec.awsLaunchTemplate.ami.id.
 	Object intent.ObjectRef
 	Field  intent.Path
-	// Value is a string, of letters, digits and ._/:@+- only.
+	// Value is a string of printable ASCII characters without quotes and backslashes.
 	Value string
 }
 
@@ -104,15 +103,16 @@ func Image(p *intent.Pool) (object intent.ObjectRef, field intent.Path, ok bool)
 	return p.Infrastructure, intent.Path{"spec", "awsLaunchTemplate", "ami", "id"}, true
 }
 
-// plainValue is what a Value may be: nothing that YAML or JSON would have to escape.
-var plainValue = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
+// plainValue is what a Value may be: nothing that YAML or JSON would have to escape between
+// quotes.
+var plainValue = regexp.MustCompile(`^[!#-&(-\[\]-~]+( [!#-&(-\[\]-~]+)*$`)
 
 // Set finds the files that give fields the values that are wished. It returns an error only
 // if the tree cannot be read, ctx ends, or the caller asks for what cannot be.
 func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Result, error) {
 	s := &setter{tree: t, files: map[string][]byte{}, places: places, renders: map[string]*render.Result{}, wishes: wishes, state: make([]state, len(wishes))}
 	for i, w := range wishes {
-		if s.place(w.Place) == nil || !plainValue.MatchString(w.Value) || strings.HasSuffix(w.Value, ":") || len(w.Field) == 0 {
+		if s.place(w.Place) == nil || !plainValue.MatchString(w.Value) || len(w.Field) == 0 {
 			return nil, fmt.Errorf("set %s of %s to %q: no such place, or no such value", w.Field, w.Object, w.Value)
 		}
 		if s.state[i].done {
