@@ -86,7 +86,10 @@ func (c *computation) keep(may func(step.Step) bool) {
 		}
 		for _, pool := range poolsOf(s) {
 			c.undone[pool] = true
-			if _, open := c.outstanding[pool]; !open {
+			if o, open := c.outstanding[pool]; open && s.Stops {
+				o.Message += "; that they go back waits for a commit that can be rendered, as the target is held to " + short(c.in.Policy.Held.Revision)
+				c.outstanding[pool] = o
+			} else if !open {
 				c.outstanding[pool] = basis.Outstanding{Severity: "Warning", Reason: ReasonHeld,
 					Message: "the pool is held to " + short(c.in.Policy.Held.Revision) + ", and what it lacks of that beside drift waits for a commit that can be rendered: " + string(s.Verb) + " the " + string(s.Resource) + " " + s.Name + ": " + s.Reason}
 			}

@@ -83,6 +83,10 @@ type Version struct {
 	// is not known.
 	Policy *intent.MixedInstances `json:"policy,omitempty"`
 	Plain  bool                   `json:"plain,omitempty"`
+	// Pin is the image of the version, or its number where the pool brings its launch template
+	// along, if that alone differs from what is wanted: AWS answered a lookup otherwise, and
+	// nobody changed what Git says. It is empty for any other version.
+	Pin string `json:"pin,omitempty"`
 }
 
 // Move is an instance refresh or a nodegroup's update that is under way.

@@ -116,7 +116,7 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 	p := g.Report(c.In, pool, have.Instances, fresh)
 	p.Machines, p.Whole, p.Pending = have.DesiredInstances(), pool.Group.Refresh.Disable, left > 0 && !pool.Group.Refresh.Disable || !set
 	if p.Pending {
-		p.Earlier = c.earlier(have, version, set)
+		p.Earlier = c.earlier(pool, have, version, set)
 	}
 	if r := c.In.State.Refreshes[have.Name]; r.Active() {
 		share, _ := shareOf(pool, r.Preferences)
@@ -131,7 +131,7 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 
 // earlier is the version that a group was at before the one that Git wants: what it is set
 // to, or what most of its other machines run.
-func (c Planner) earlier(have observed.Group, version template.Version, set bool) *rollout.Version {
+func (c Planner) earlier(pool *intent.Pool, have observed.Group, version template.Version, set bool) *rollout.Version {
 	ref, moved := have.Template, set
 	if moved {
 		counts, most := map[observed.TemplateRef]int{}, 0
@@ -151,7 +151,7 @@ func (c Planner) earlier(have observed.Group, version template.Version, set bool
 	if n == 0 {
 		return nil
 	}
-	out := &rollout.Version{Template: t.Name, Number: n}
+	out := &rollout.Version{Template: t.Name, Number: n, Pin: version.PinTo(pool, t, n)}
 	if !moved && !have.UnknownPolicy {
 		out.Policy, out.Plain = have.MixedInstancesPolicy, have.MixedInstancesPolicy == nil
 	}

@@ -54,6 +54,7 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	p.Whole, p.Pending, p.Moving = true, pending || moving != nil, moving
 	if len(standing) > 0 {
 		p.Machines = standing[0].DesiredSize
+		p.Earlier = earlier(w, standing[0])
 	}
 	if i := slices.IndexFunc(c.Diags, func(d diag.Diagnostic) bool {
 		return d.Code == "nodegroup-update-failed" || d.Code == "nodegroup-failed"
@@ -74,6 +75,17 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	c.Note(diag.Warning, w.pool, nil, "rollout-stopped", text, "")
 	c.Outstands("Warning", "RolloutStopped", text)
 	c.Fails("rollout-stopped", "rollout-stopped")
+}
+
+// earlier is the version of the launch template that a nodegroup has, where that is another
+// one than it is to have; nil where it has none.
+func earlier(w wantNodegroup, n observed.Nodegroup) *rollout.Version {
+	t := w.version.Template
+	number := basis.VersionOf(t, n.Template)
+	if !w.hasTemplate || number == 0 || number == w.version.Number {
+		return nil
+	}
+	return &rollout.Version{Template: t.Name, Number: number, Pin: w.version.PinTo(w.pool, t, number)}
 }
 
 // noteSize warns of a nodegroup that is rolled at once where a FleetRollout would let a group

@@ -383,6 +383,33 @@ func (w Version) Body() string {
 	return w.want.body()
 }
 
+// PinTo is what has to be written in Git for a pool to have an earlier version again, the
+// number of which is n, that differs from the wanted one in what AWS answered to a lookup
+// alone; empty for any other.
+func (w Version) PinTo(pool *intent.Pool, t observed.Template, n int64) string {
+	if n == 0 || n == w.Number || t.Name != w.Template.Name {
+		return ""
+	}
+	if f := pool.ForeignTemplate; f != nil {
+		if f.Lookup.Version != intent.LatestVersion && f.Lookup.Version != intent.DefaultVersion {
+			return ""
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	source := ""
+	if w.want != nil {
+		source = w.want.source
+	} else if now, ours := content.DescriptionHashes(t.Versions[w.Number].Description); ours {
+		source = now.Source
+	}
+	was, ours := content.DescriptionHashes(t.Versions[n].Description)
+	image := t.Versions[n].Data.ImageID
+	if l := pool.LaunchTemplate; !ours || l == nil || l.Image.Kind == "" || l.Image.Kind == intent.ImageByID || was.Source != source || image == w.Image {
+		return ""
+	}
+	return image
+}
+
 // Refreshed stands for what a refresh of a group brings it to.
 func (w Version) Refreshed(policy *intent.MixedInstances) string {
 	return content.ShortHash([]byte(w.Sum()), content.Canonical(policy))
