@@ -1,0 +1,341 @@
+package factor
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// shape is pools that share a base.
+type shape struct {
+	name string
+	// called is what the objects of the base are called.
+	called string
+	parts  []*part
+	// base are the leaves that most of the pools have.
+	base []leaf
+}
+
+// most is how many pools are compared each with each; further ones only with the shapes
+// that these make.
+const most = 1000
+
+// How many lines files take beside the values.
+const (
+	linesOfBase  = 16 // kustomization, and the heads of the objects
+	linesOfPool  = 5
+	linesOfPatch = 5
+)
+
+// shapes finds which pools share a base: from single pools on, the two that save most
+// lines are put together, as long as that saves any, and they have twice as much in common
+// as what differs. Time is bounded by most.
+func shapes(parts []*part) (out []*shape) {
+	bySignature := map[string][]*part{}
+	var order []string
+	for _, p := range parts {
+		if len(p.objects) == 0 {
+			continue
+		}
+		if bySignature[p.signature] == nil {
+			order = append(order, p.signature)
+		}
+		bySignature[p.signature] = append(bySignature[p.signature], p)
+	}
+	slices.Sort(order)
+	for _, signature := range order {
+		all := bySignature[signature]
+		for _, c := range clustered(all, ofClusters(all)) {
+			s := &shape{}
+			for _, i := range c.members {
+				s.parts = append(s.parts, all[i])
+			}
+			if len(s.parts) < 2 {
+				continue
+			}
+			s.base = majority(s.parts)
+			for _, p := range s.parts {
+				p.shape = s
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ofClusters are the paths whose values the cluster alone decides: they say nothing of
+// which pools are alike.
+func ofClusters(parts []*part) map[string]bool {
+	type value struct {
+		text    string
+		n       int
+		differs bool
+	}
+	values, pools := map[string]map[string]*value{}, map[string]int{} // by path and cluster
+	for _, p := range parts {
+		pools[p.pool.Cluster]++
+		for _, l := range p.leaves {
+			if values[l.path] == nil {
+				values[l.path] = map[string]*value{}
+			}
+			v := values[l.path][p.pool.Cluster]
+			if v == nil {
+				v = &value{text: l.text}
+				values[l.path][p.pool.Cluster] = v
+			}
+			v.n++
+			v.differs = v.differs || v.text != l.text
+		}
+	}
+	out := map[string]bool{}
+	for path, in := range values {
+		same := len(pools) > 1 && len(in) == len(pools)
+		for cluster, v := range in {
+			same = same && !v.differs && v.n == pools[cluster]
+		}
+		if same {
+			out[path] = true
+		}
+	}
+	return out
+}
+
+// cluster is pools that are put together. have are the values that most of them have, in
+// the order of their paths.
+type cluster struct {
+	members []int
+	have    []had
+	other   int // lines that each pool says for itself
+	dead    bool
+	stamp   int
+}
+
+type had struct{ path, value, count, lines int32 }
+
+func (c *cluster) cost() int {
+	n := len(c.members)
+	sum := c.other
+	for _, h := range c.have {
+		sum += int(h.lines) * (n - int(h.count) + 1)
+	}
+	if n == 1 {
+		return sum + linesOfBase - 4
+	}
+	return sum + linesOfBase + n*(linesOfPool+linesOfPatch)
+}
+
+// joined is two clusters as one; nil where they are too unlike for that.
+func joined(a, b *cluster, keep bool) (*cluster, int) {
+	n := int32(len(a.members) + len(b.members))
+	out := &cluster{other: a.other + b.other}
+	common, differing, cost := 0, 0, 0
+	if keep {
+		out.members = slices.Concat(a.members, b.members)
+	}
+	take := func(h had, others int) {
+		if h.count*2 > n {
+			cost += int(h.lines) * int(n-h.count+1)
+			if keep {
+				out.have = append(out.have, h)
+			}
+			return
+		}
+		out.other += others * int(h.lines)
+	}
+	na, nb := len(a.members), len(b.members)
+	i, j := 0, 0
+	for i < len(a.have) || j < len(b.have) {
+		switch {
+		case j == len(b.have) || i < len(a.have) && a.have[i].path < b.have[j].path:
+			differing += int(a.have[i].lines)
+			take(a.have[i], na)
+			i++
+		case i == len(a.have) || b.have[j].path < a.have[i].path:
+			differing += int(b.have[j].lines)
+			take(b.have[j], nb)
+			j++
+		default:
+			x, y := a.have[i], b.have[j]
+			if x.value == y.value {
+				common += int(x.lines)
+				x.count += y.count
+				take(x, na+nb)
+			} else {
+				differing += int(max(x.lines, y.lines))
+				if y.count > x.count {
+					x = y
+				}
+				take(x, na+nb)
+			}
+			i, j = i+1, j+1
+		}
+	}
+	if differing*2 > common {
+		return nil, 0
+	}
+	cost += out.other + linesOfBase + int(n)*(linesOfPool+linesOfPatch)
+	return out, a.cost() + b.cost() - cost
+}
+
+// pair is two clusters that could be one.
+type pair struct{ gain, a, b, stampA, stampB int }
+
+type pairs []pair
+
+func (p pairs) Len() int      { return len(p) }
+func (p pairs) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p pairs) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(p[j].gain, p[i].gain), cmp.Compare(p[i].a, p[j].a), cmp.Compare(p[i].b, p[j].b)) < 0
+}
+func (p *pairs) Push(x any) { *p = append(*p, x.(pair)) }
+func (p *pairs) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
+}
+
+// clustered puts parts of one signature together.
+func clustered(parts []*part, passed map[string]bool) (out []*cluster) {
+	single := numbered(parts, passed)
+	var all []*cluster
+	same := map[string]*cluster{}
+	var rest []*cluster
+	for i, c := range single {
+		key := keyOf(c.have)
+		if twin := same[key]; twin != nil {
+			twin.members = append(twin.members, i)
+			for k := range twin.have {
+				twin.have[k].count++
+			}
+			continue
+		}
+		same[key] = c
+		if len(all) < most {
+			all = append(all, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	queue := &pairs{}
+	consider := func(i, j int) {
+		if _, gain := joined(all[i], all[j], false); gain > 0 {
+			*queue = append(*queue, pair{gain, i, j, all[i].stamp, all[j].stamp})
+		}
+	}
+	for i := range all {
+		for j := range i {
+			consider(j, i)
+		}
+	}
+	heap.Init(queue)
+	for queue.Len() > 0 {
+		p := heap.Pop(queue).(pair)
+		a, b := all[p.a], all[p.b]
+		if a.dead || b.dead || a.stamp != p.stampA || b.stamp != p.stampB {
+			continue
+		}
+		c, _ := joined(a, b, true)
+		c.stamp = a.stamp + 1
+		all[p.a], b.dead = c, true
+		for i := range all {
+			if i == p.a || all[i].dead {
+				continue
+			}
+			if _, gain := joined(all[min(i, p.a)], all[max(i, p.a)], false); gain > 0 {
+				x, y := min(i, p.a), max(i, p.a)
+				heap.Push(queue, pair{gain, x, y, all[x].stamp, all[y].stamp})
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(c *cluster) bool { return c.dead })
+	for _, c := range rest {
+		best, gain := -1, 0
+		for i := range all {
+			if _, g := joined(all[i], c, false); g > gain {
+				best, gain = i, g
+			}
+		}
+		if best < 0 {
+			if len(all) < most {
+				all = append(all, c)
+			} else {
+				out = append(out, c)
+			}
+			continue
+		}
+		all[best], _ = joined(all[best], c, true)
+	}
+	out = append(all, out...)
+	for _, c := range out {
+		slices.Sort(c.members)
+	}
+	return out
+}
+
+// numbered has a cluster for each part, with paths and values as numbers.
+func numbered(parts []*part, passed map[string]bool) (out []*cluster) {
+	var paths []string
+	for _, p := range parts {
+		for _, l := range p.leaves {
+			if !passed[l.path] {
+				paths = append(paths, l.path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	pathOf := map[string]int32{}
+	for _, path := range slices.Compact(paths) {
+		pathOf[path] = int32(len(pathOf)) //nolint:gosec // far below 2^31
+	}
+	values := map[string]int32{}
+	for i, p := range parts {
+		c := &cluster{members: []int{i}}
+		for _, l := range p.leaves {
+			if passed[l.path] {
+				continue
+			}
+			v, ok := values[l.text]
+			if !ok {
+				v = int32(len(values)) //nolint:gosec // as above
+				values[l.text] = v
+			}
+			c.have = append(c.have, had{pathOf[l.path], v, 1, int32(l.lines)}) //nolint:gosec // as above
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func keyOf(have []had) string {
+	var key []byte
+	for _, h := range have {
+		key = strconv.AppendInt(key, int64(h.path), 10)
+		key = append(key, ' ')
+		key = strconv.AppendInt(key, int64(h.value), 10)
+		key = append(key, ' ')
+	}
+	return string(key)
+}
+
+// majority are the leaves that more than half of the pools have.
+func majority(parts []*part) (out []leaf) {
+	count := map[string]int{}
+	first := map[string]leaf{}
+	for _, p := range parts {
+		for _, l := range p.leaves {
+			key := l.path + joint + joint + l.text
+			if count[key]++; count[key] == 1 {
+				first[key] = l
+			}
+		}
+	}
+	for key, n := range count {
+		if n*2 > len(parts) {
+			out = append(out, first[key])
+		}
+	}
+	slices.SortFunc(out, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
+	return out
+}
