@@ -16,8 +16,9 @@ const planHelp = `Show what apply would do, and change nothing.
 
 With --config, the arguments are names of its targets, and weir plans the commit that
 each target's source follows. Without it, weir plans PATH as it is on disk: a
-kustomization directory, a directory of YAML files, or one file. The instance is then
-"weir" and the target the directory's name; weir then refuses resources of another target,
+kustomization directory, a directory of YAML files, one file, or a directory whose
+directory overlays holds some, each of which is a target. The instance is then "weir" and
+the target the directory's name; weir then refuses resources of another target,
 and leaves alone what PATH no longer wants, unless --prune is given.
 
 With --path, a Git work tree takes the place of the commit that its source follows,

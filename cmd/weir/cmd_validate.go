@@ -20,7 +20,8 @@ import (
 )
 
 const validateHelp = `Check manifests, offline: each PATH is a kustomization directory, a directory of YAML
-files, or one file. It shows all faults at once, each with its file, line and column, and
+files, one file, or a directory whose directory overlays holds some: then each of these.
+It shows all faults at once, each with its file, line and column, and
 once for all paths that have it. weir plan checks what only AWS can tell.
 
 Files are named relative to the root of their Git repository, from whichever directory
@@ -75,7 +76,15 @@ func validateCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		paths, err := checkAll(c.Context(), s, args, values)
+		var given []string
+		for _, path := range args {
+			if dirs := work.Overlays(path); dirs != nil {
+				given = append(given, dirs...)
+				continue
+			}
+			given = append(given, path)
+		}
+		paths, err := checkAll(c.Context(), s, given, values)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ type Path struct {
 	Inputs func() (Inputs, error)
 }
 
-// OpenPath opens one directory as a target of its own.
+// OpenPath opens one directory as a target of its own, or as many as it has overlays.
 func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
 	roomy()
 	region := p.Region
@@ -49,12 +49,25 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
 	if _, err := os.Stat(p.Path); err != nil {
 		return nil, advice.Hinted(fmt.Errorf("open path %s: %w", p.Path, err), "give a directory or a file; names of targets need --config FILE")
 	}
-	target, err := fleet.TargetOf(p.Path, p.Target)
-	if err != nil {
-		return nil, err
+	dirs := Overlays(p.Path)
+	switch {
+	case dirs == nil:
+		dirs = []string{p.Path}
+	case p.Target != "":
+		return nil, advice.Usage("leave --target out: each is named after its directory; or give one of them", "each overlay of %s is a target of its own", p.Path)
+	case p.Kubeconfig != "":
+		return nil, advice.Usage("give one of them", "each overlay of %s is a target, and --kubeconfig leads to one cluster", p.Path)
 	}
-	if !config.ValidName(target) {
-		return nil, advice.Usage("give it a name of at most 63 letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
+	var names []string
+	for _, dir := range dirs {
+		target, err := fleet.TargetOf(dir, p.Target)
+		if err != nil {
+			return nil, err
+		}
+		if !config.ValidName(target) {
+			return nil, advice.Usage("give it a name of at most 63 letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
+		}
+		names = append(names, target)
 	}
 	in, err := p.Inputs()
 	if err != nil {
@@ -69,23 +82,31 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
 	in.KMSKeys, in.KMS = p.KMSKeys, aws.KMS(reconciler.ScopeKey{Region: region, Endpoint: env.Endpoint})
 	// Only what changes nothing may look at placeholders.
 	o := in.Options(!p.Writes)
-	tree, root, dir, err := worktree.OpenPath(p.Path)
-	if err != nil {
-		return nil, err
-	}
-	head, closeHead := headOf(ctx, root)
-	defer closeHead()
-	batch, err := fleet.Path(ctx, aws, fleet.PathOptions{
-		Tree: tree, Root: root, Dir: dir, Head: head, Region: region, Target: target, Instance: p.Instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: env.Secrets,
-		Kubeconfig: p.Kubeconfig, Prune: p.Prune, Endpoint: env.Endpoint,
-	})
-	if err != nil {
-		return nil, err
-	}
-	env.Note(fmt.Sprintf("instance %s, target %s", p.Instance, target))
-	w := &Work{batches: []reconciler.Batch{batch}, Quick: env.quick()}
-	if cluster, ok := batch.Targets[0].Workload.(*workload.Cluster); ok {
-		w.release = append(w.release, cluster.Close)
+	w := &Work{Quick: env.quick()}
+	for i, path := range dirs {
+		tree, root, dir, err := worktree.OpenPath(path)
+		if err != nil {
+			return nil, err
+		}
+		head, closeHead := headOf(ctx, root)
+		w.release = append(w.release, closeHead)
+		batch, err := fleet.Path(ctx, aws, fleet.PathOptions{
+			Tree: tree, Root: root, Dir: dir, Head: head, Region: region, Target: names[i], Instance: p.Instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: env.Secrets,
+			Kubeconfig: p.Kubeconfig, Prune: p.Prune, Endpoint: env.Endpoint,
+		})
+		if err != nil {
+			w.Close()
+			return nil, err
+		}
+		env.Note(fmt.Sprintf("instance %s, target %s", p.Instance, names[i]))
+		if len(w.batches) == 0 {
+			w.batches = []reconciler.Batch{batch}
+		} else {
+			w.batches[0].Targets = append(w.batches[0].Targets, batch.Targets...)
+		}
+		if cluster, ok := batch.Targets[0].Workload.(*workload.Cluster); ok {
+			w.release = append(w.release, cluster.Close)
+		}
 	}
 	return w, nil
 }
