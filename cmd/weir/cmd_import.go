@@ -17,6 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/importer"
+	"github.com/weir-gitops/weir/reconciler/importer/factor"
 	"github.com/weir-gitops/weir/reconciler/importer/terraform"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
@@ -26,9 +27,9 @@ import (
 
 const importHelp = `Write the manifests of Auto Scaling groups and EKS nodegroups that exist already.
 
-Nothing is written to AWS. DIR must not exist; it gets a kustomization, a file for each
-pool and the clusters that the pools are of. weir adopt DIR then takes the resources over
-by their tags. Before DIR is there, weir plans it as it would be once it is adopted: a
+Nothing is written to AWS. DIR must not exist. It gets an overlay for each cluster, which is
+one target, and bases for pools that are alike; --flat writes a file for each pool and one
+kustomization instead. weir adopt DIR then takes the resources over by their tags. Before DIR is there, weir plans it as it would be once it is adopted: a
 pool is imported only if nothing would be replaced, rolled out or made anew, and the
 report names what apply would still change.
 
@@ -67,7 +68,7 @@ type importFlags struct {
 	terraform                                    string
 	templates                                    string
 	recipients                                   sops.Recipients
-	plain                                        bool
+	plain, flat                                  bool
 }
 
 func importCommand(s surroundings) *cobra.Command {
@@ -106,6 +107,7 @@ func importCommand(s surroundings) *cobra.Command {
 	f.StringArrayVar(&flags.recipients.Age, "age", nil, "age recipient, age1…, for which user data is encrypted; may be repeated")
 	f.StringArrayVar(&flags.recipients.KMSKeyARNs, "kms-key-arn", nil, "key of AWS KMS with which user data is encrypted; may be repeated")
 	f.BoolVar(&flags.plain, "plain-user-data", false, "write user data that is said as it is, with the secrets in it")
+	f.BoolVar(&flags.flat, "flat", false, "write a file for each pool and one kustomization, without bases and overlays")
 	flags.report = outputText
 	f.Var(choice{&flags.report, []string{outputText, outputJSON, outputYAML}}, "report", "form of the report")
 	complete(c, "report", func(string) []string { return []string{outputText, outputJSON, outputYAML} })
@@ -154,7 +156,7 @@ func (f *importFlags) check() error {
 		}
 		return hinted(fmt.Errorf("make %s: %w", f.dir, err), "name a directory that does not exist yet, and merge by hand: import overwrites nothing")
 	}
-	return nil
+	return writable(f.dir)
 }
 
 // run reads, makes manifests, plans them, and puts them in place last of all.
@@ -184,7 +186,14 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 		return err
 	}
 	left := slices.ContainsFunc(pools, func(p importer.Pool) bool { return p.State != importer.Refused })
+	var made *factored
+	var why string
 	if left {
+		if !f.flat {
+			if made, why, err = f.factor(ctx, state, pools, filepath.Join(temp, "fleet")); err != nil {
+				return err
+			}
+		}
 		if err := f.seal(ctx, s, pools, filepath.Join(temp, "fleet")); err != nil {
 			return err
 		}
@@ -195,7 +204,7 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 			return fmt.Errorf("make %s: %w", f.dir, err)
 		}
 	}
-	if err := f.tell(s, pools); err != nil {
+	if err := f.tell(s, pools, made, why); err != nil {
 		return err
 	}
 	asked := func(p importer.Pool) bool {
@@ -260,12 +269,24 @@ type importReport struct {
 	Region    string          `json:"region"`
 	Directory string          `json:"directory"`
 	Pools     []importer.Pool `json:"pools"`
+	// Overlays are directories below the directory, a target each; none with --flat.
+	Overlays []string      `json:"overlays,omitempty"`
+	Bases    []factor.Base `json:"bases,omitempty"`
+	// Lines are those of YAML, FlatLines how many a file for each pool would have.
+	Lines     int `json:"lines,omitempty"`
+	FlatLines int `json:"flatLines,omitempty"`
+	// Notice says why there are no bases though they were asked for.
+	Notice string `json:"notice,omitempty"`
 }
 
 // tell prints the report.
-func (f *importFlags) tell(s surroundings, pools []importer.Pool) error {
+func (f *importFlags) tell(s surroundings, pools []importer.Pool, made *factored, why string) error {
 	if f.report != outputText {
-		return s.value(f.report, importReport{"weir.dev/import/v1", f.region, f.dir, pools})
+		out := importReport{Schema: "weir.dev/import/v1", Region: f.region, Directory: f.dir, Pools: pools, Notice: why}
+		if made != nil {
+			out.Overlays, out.Bases, out.Lines, out.FlatLines = made.Overlays, made.Bases, made.Lines, made.Flat
+		}
+		return s.value(f.report, out)
 	}
 	counts := map[importer.State]int{}
 	for i := range pools {
@@ -303,6 +324,7 @@ func (f *importFlags) tell(s surroundings, pools []importer.Pool) error {
 	}
 	fmt.Fprintf(s.stdout, "\n%s imported whole, %d in part, %d refused.\n", wording.Count(counts[importer.Whole], "pool"), counts[importer.Partly], counts[importer.Refused])
 	if counts[importer.Whole]+counts[importer.Partly] > 0 {
+		f.tellFactored(s, made, why)
 		next := ""
 		if f.terraform != "" {
 			next = " --from-terraform " + wording.Clean(f.terraform)

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -84,11 +85,14 @@ type Options struct {
 // state has the hooks of its groups, and among its clusters those of EKS.
 func Make(s observed.State, o Options) []Pool {
 	var out []Pool
-	m := maker{state: s, options: o, taken: map[string]bool{}}
+	m := maker{state: s, options: o, taken: map[string]bool{}, called: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
 		if g := s.Groups[name]; m.behind(g) == nil {
 			out = append(out, m.group(g))
 		}
+	}
+	for name := range s.Nodegroups {
+		m.called[objectName(name.Name)]++
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(s.Nodegroups), func(a, b observed.NodegroupName) int { return strings.Compare(a.String(), b.String()) }) {
 		out = append(out, m.nodegroup(s.Nodegroups[name]))
@@ -100,6 +104,7 @@ type maker struct {
 	state   observed.State
 	options Options
 	taken   map[string]bool // names of MachinePools
+	called  map[string]int  // how many nodegroups have a name, as Kubernetes takes it
 }
 
 // behind is the nodegroup of the state that a group is behind, nil for none.
@@ -147,14 +152,17 @@ func (m *maker) clusterOf(tags map[string]string) (name, why string) {
 	return m.options.Cluster, ""
 }
 
-// key is a name for the MachinePool of a nodegroup.
+// key is a name for the MachinePool of a nodegroup: its own, or where that is not the only
+// one of the name, with its cluster's before it. So no pool gets another name because of
+// the order in which they are looked at.
 func (m *maker) key(name, cluster string) string {
 	k := objectName(name)
-	if m.taken[k] {
+	if m.taken[k] || m.called[k] > 1 {
 		k = objectName(cluster + "-" + name)
 	}
-	for base, i := k, 'a'; m.taken[k] && i <= 'z'; i++ {
-		k = base + "-" + string(i)
+	for whole, i := k, 2; m.taken[k]; i++ {
+		end := "-" + strconv.Itoa(i)
+		k = strings.Trim(whole[:min(len(whole), 63-len(end))], "-.") + end
 	}
 	m.taken[k] = true
 	return k

@@ -1,0 +1,58 @@
+package importer
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/importer/factor"
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// Repository are the manifests of pools as a kustomize repository in which those that are
+// alike share a base, and each cluster has an overlay. Its objects are those of Files.
+// secrets are the files of Secrets, by the paths that Files gives them.
+func Repository(s observed.State, pools []Pool, secrets map[string][]byte) factor.Repository {
+	var in []factor.Pool
+	clusters := map[string]string{}
+	for i := range pools {
+		p := &pools[i]
+		if p.State == Refused {
+			continue
+		}
+		clusters[objectName(p.Cluster)] = p.Cluster
+		one := factor.Pool{Cluster: objectName(p.Cluster), Name: p.Key, Secret: secrets[p.SecretFile]}
+		for _, o := range p.objects {
+			one.Objects = append(one.Objects, escaped(plain(o)).(map[string]any))
+		}
+		// What it was imported from is said where its name does not say it.
+		for line := range strings.Lines(comment(p)) {
+			if strings.HasPrefix(line, "# Not said") || p.Key != p.Name && strings.HasPrefix(line, "# Imported") {
+				one.Notes = append(one.Notes, strings.TrimSpace(strings.TrimPrefix(line, "#")))
+			}
+		}
+		in = append(in, one)
+	}
+	nodes := commonGroups(pools)
+	var of []factor.Cluster
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		c := factor.Cluster{Name: name}
+		for _, o := range clusterObjects(s, name, clusters[name], nodes[clusters[name]]) {
+			c.Objects = append(c.Objects, escaped(plain(o)).(map[string]any))
+		}
+		of = append(of, c)
+	}
+	return factor.Files(of, in)
+}
+
+// Place says where a repository has the pools.
+func Place(pools []Pool, r factor.Repository) {
+	for i := range pools {
+		if p := &pools[i]; p.State != Refused {
+			p.File = r.Pools[p.Key]
+			if p.SecretFile != "" {
+				p.SecretFile = r.Secrets[p.Key]
+			}
+		}
+	}
+}
