@@ -17,6 +17,8 @@ type Answer struct {
 	Cluster        *EKSCluster
 	Template       *ForeignTemplate
 	RoleARN        string
+	// Release is that of a nodegroup's images, such as 1.34.1-20251120.
+	Release string
 	// No manifest names discovered subnets: a pool that has some keeps them, whatever
 	// appears in the network later.
 	Discovered bool

@@ -8,7 +8,7 @@ import (
 // Words names an image for people: what it is, for which architecture, and its day.
 func (im *Image) Words() string {
 	what := im.Name
-	if of, version := im.family(); of != "" {
+	if of, version := im.Family(); of != "" {
 		what = of + " " + version
 	}
 	return joinWords(what, im.Architecture, im.day())
@@ -21,8 +21,9 @@ var eksName = regexp.MustCompile(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-
 // capaName is how Cluster API Provider AWS names the images that it publishes.
 var capaName = regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
 
-// family is the kind of a published image, and the Kubernetes version that it is made for.
-func (im *Image) family() (of, version string) {
+// Family is the kind of a published image, and the Kubernetes version that it is made for;
+// empty for one whose name says neither.
+func (im *Image) Family() (of, version string) {
 	if m := capaName.FindStringSubmatch(im.Name); m != nil {
 		return "CAPA " + m[1], m[2]
 	}
@@ -53,8 +54,8 @@ func ImageMove(from, to *Image) string {
 	case to == nil:
 		return from.Words() + " →"
 	}
-	was, before := from.family()
-	is, now := to.family()
+	was, before := from.Family()
+	is, now := to.Family()
 	if was != is || is == "" {
 		return from.Words() + " → " + to.Words()
 	}

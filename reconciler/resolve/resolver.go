@@ -112,6 +112,8 @@ func (q *question) answer() observed.Answer {
 		return a
 	}
 	switch q.Lookup.Kind {
+	case intent.NodegroupRelease:
+		return q.release()
 	case intent.Subnets:
 		return q.subnets()
 	case intent.CoreSecurityGroups:

@@ -59,7 +59,7 @@ var planRules = []rule{
 	{"launch-config-not-ready", "e", "a pool waits for an AWSLaunchConfig whose launch template cannot be made or changed", "Mend what the message names; the pool goes on by itself once the launch template is there."},
 	{"machines-on-standby", "w", "machines that somebody put on standby run beside their pool", "Take them back with aws autoscaling exit-standby, or end them, once they have been looked at."},
 	{"machines-retained", "w", "machines whose termination hook was abandoned run beside their pool", "Look what kept them from ending in good order, then end them with aws autoscaling terminate-instance-in-auto-scaling-group."},
-	{"newer-image", "i", "a newer image is published than the one that the pool's machines run", "Nothing is to be done: it is taken with the next change of the pool; annotation weir.dev/ami-policy: follow rolls it out at once."},
+	{"newer-image", "i", "a newer image is published than the one that the pool's machines run", "Nothing is to be done: it is taken with the next change of the pool; annotation weir.dev/ami-policy: follow rolls it out at once, and imageUpdates of the source proposes it by a pull request."},
 	{"nodegroup-degraded", "w", "EKS says that a nodegroup is degraded", "Mend what the message of EKS names."},
 	{"nodegroup-downgrade", "e", "EKS takes no nodegroup back to an older Kubernetes version", "Write the version that it has, or make another pool."},
 	{"nodegroup-failed", "e", "EKS could not make or delete a nodegroup", "Mend what the message of EKS names, then delete the nodegroup so that it is made anew."},

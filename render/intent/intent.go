@@ -201,6 +201,13 @@ type Pool struct {
 	// MachinePool's failureDomains.
 	FailureDomains bool `json:"-"`
 
+	// Remembered is weir.dev/image-family: which family the image is of that is pinned in
+	// the manifests, so that newer ones of it are proposed. It decides nothing in AWS.
+	Remembered string `json:"-"`
+	// Family asks for the newest image of that family; zero where none is pinned, the
+	// family is not remembered, or EKS chooses the image (see NewestRelease).
+	Family Lookup `json:"-"`
+
 	// Labels are those of its MachinePool, which FleetRollouts select by.
 	Labels map[string]string `json:"-"`
 

@@ -18,6 +18,8 @@ type LaunchConfig struct {
 	KeepVersions  int32 `json:"keepVersions,omitempty"`
 	FollowImages  bool  `json:"followImages,omitempty"`
 	PruneDisabled bool  `json:"pruneDisabled,omitempty"`
+	// Remembered is Source's annotation weir.dev/image-family; see Pool.
+	Remembered string `json:"-"`
 }
 
 // Launch template fields stand below these paths of the kinds that have them.

@@ -23,6 +23,9 @@ const (
 	// ImageByName asks for the newest AMI of Owner whose name matches the
 	// pattern Name, of the architecture of InstanceType.
 	ImageByName LookupKind = "image-name"
+	// NodegroupRelease asks for the newest release, as EKS names those of a nodegroup, of
+	// the images of amiType Name for Kubernetes Version.
+	NodegroupRelease LookupKind = "nodegroup-release"
 	// Subnets asks for the subnets of a pool in Cluster: those of IDs and
 	// Filters, else those of the cluster in Zones of type SubnetType.
 	Subnets LookupKind = "subnets"
@@ -76,6 +79,8 @@ func (l Lookup) String() string {
 		return fmt.Sprintf("EKS image %s for Kubernetes %s and instance type %s", l.Name, l.Version, orNone(l.InstanceType))
 	case ImageByName:
 		return fmt.Sprintf("image named %s of owner %s for instance type %s", l.Name, l.Owner, orNone(l.InstanceType))
+	case NodegroupRelease:
+		return fmt.Sprintf("release of the EKS images %s for Kubernetes %s", l.Name, l.Version)
 	case Subnets:
 		return fmt.Sprintf("subnets of cluster %s (ids %s, zones %s, filters %s)", l.Cluster, orNone(l.IDs), orNone(l.Zones), orNone(l.Filters))
 	case CoreSecurityGroups:

@@ -51,9 +51,7 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	b.launchTemplate(d, &s.AWSLaunchTemplate, name, tags, instanceType)
 	lt := d.LaunchTemplate
 	lt.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, lt.SecurityGroups...)
-	if l, ok := (imageQuestion{&s.AWSLaunchTemplate, d.cluster, d.version, instanceType, d.AtMachinePool, d.AtPool}).lookup(); ok {
-		lt.Image = l
-	}
+	d.image(imageQuestion{&s.AWSLaunchTemplate, d.cluster, d.version, instanceType, d.AtMachinePool, d.AtPool})
 	b.writer.userData(d)
 	d.NoteGroup(s)
 }

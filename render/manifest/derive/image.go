@@ -33,6 +33,28 @@ type imageQuestion struct {
 	pool, infrastructure kinds.Reporter
 }
 
+// image asks for the pool's image and, where one is pinned, for the newest of its family.
+func (d *draft) image(q imageQuestion) {
+	if l, ok := q.lookup(); ok {
+		d.LaunchTemplate.Image = l
+	}
+	if d.LaunchConfig != nil {
+		d.Remembered = d.LaunchConfig.Remembered
+	}
+	if d.LaunchTemplate.Image.Kind != intent.ImageByID || d.Remembered == "" {
+		return
+	}
+	unpinned := *q.template
+	if unpinned.AMI.ID = nil; d.Remembered != intent.FamilyLookup {
+		unpinned.AMI.ID = &d.Remembered
+	}
+	// What nobody asks for is no fault of the manifests.
+	q.template, q.pool.To, q.infrastructure.To = &unpinned, &kinds.Faults{}, &kinds.Faults{}
+	if l, ok := q.lookup(); ok {
+		d.Family = l
+	}
+}
+
 // lookup returns the lookup by which CAPA finds a pool's image. ok is false if
 // something is missing, which is then reported.
 func (q imageQuestion) lookup() (l intent.Lookup, ok bool) {

@@ -100,13 +100,14 @@ func (b *Builder) launchConfig(r kinds.Reporter, pool kinds.Object, ref *kinds.L
 	var settings intent.Pool
 	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: kinds.Reporter{Ref: found, To: &kinds.Faults{}}, Meta: meta}}, &settings)
 	u.config.KeepVersions, u.config.FollowImages, u.config.PruneDisabled = settings.KeepVersions, settings.FollowImages, settings.PruneDisabled
+	u.config.Remembered = settings.Remembered
 	return u, &out
 }
 
 // noteOwnAnnotations reports annotations that say how a launch template is kept
 // on a pool without a template of its own.
 func noteOwnAnnotations(r kinds.Reporter, m kinds.Meta) {
-	for _, key := range []string{kinds.AnnotationKeepVersions, kinds.AnnotationAMIPolicy} {
+	for _, key := range []string{kinds.AnnotationKeepVersions, kinds.AnnotationAMIPolicy, kinds.AnnotationImageFamily} {
 		if _, ok := m.Annotations[key]; ok {
 			r.Info(kinds.AnnotationPath(key), "not-carried", fmt.Sprintf("annotation %s has no effect: the pool shares its launch template", key),
 				"write it on the object that spec.launchConfigRef names")

@@ -170,9 +170,7 @@ func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMac
 		t.SecurityGroups = append([]intent.Lookup{{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}}, t.SecurityGroups...)
 	}
 	if kinds.ManagedImage(s) {
-		if l, ok := (imageQuestion{lt, d.cluster, d.imageVersion(), lt.InstanceType, d.AtMachinePool, d.AtPool}).lookup(); ok {
-			t.Image = l
-		}
+		d.image(imageQuestion{lt, d.cluster, d.imageVersion(), lt.InstanceType, d.AtMachinePool, d.AtPool})
 		// EKS takes neither with an image in the template.
 		d.Nodegroup.AMIType, d.Nodegroup.Version = "", ""
 	} else if t.RootDevice {

@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -21,6 +22,7 @@ const (
 	AnnotationAdopt        = GroupWeir + "/adopt"
 	AnnotationReplace      = GroupWeir + "/replace"
 	AnnotationArchitecture = GroupWeir + "/architecture"
+	AnnotationImageFamily  = GroupWeir + "/image-family"
 )
 
 // Annotated is an object with its annotations and labels.
@@ -80,6 +82,14 @@ func ReadAnnotations(objects []Annotated, p *intent.Pool) {
 		case p.Kind == intent.GroupPool:
 			in.Info(AnnotationPath(AnnotationReplace), "not-carried", "annotation "+AnnotationReplace+" has no effect on an AWSMachinePool", "an Auto Scaling group can be changed in place")
 			p.AllowReplace = false
+		}
+	}
+	if v, in, ok := annotation(objects, AnnotationImageFamily); ok {
+		p.Remembered = v
+		if name, parameter := strings.CutPrefix(v, SSMPrefix); v != intent.FamilyLookup && (!parameter || name == "") {
+			p.Remembered = ""
+			in.Error(AnnotationPath(AnnotationImageFamily), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", AnnotationImageFamily, v),
+				fmt.Sprintf("it must be %q, for what the manifests look up where no image is pinned, or %sNAME, for the image that a parameter of AWS Systems Manager holds", intent.FamilyLookup, SSMPrefix))
 		}
 	}
 	if v, in, ok := annotation(objects, AnnotationAMIPolicy); ok {

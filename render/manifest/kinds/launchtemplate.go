@@ -14,7 +14,7 @@ import (
 // SSMPrefix begins an ami.id that names an SSM parameter, with or without a
 // version or label behind it (ImageId of RequestLaunchTemplateData in EC2's API).
 // weir resolves it, so that a rollout is planned and every version has one image.
-const SSMPrefix = "resolve:ssm:"
+const SSMPrefix = intent.ParameterPrefix
 
 // ImageVariable is what an imageLookupFormat may hold between double braces.
 // CAPA takes any Go template; these two variables are all that one can name.

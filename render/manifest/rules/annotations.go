@@ -13,7 +13,7 @@ import (
 // checkAnnotations reports keys of weir's that are misspelt, not carried by this
 // version, or on an object where they are not read.
 func checkAnnotations(a kinds.Annotated, pool bool) {
-	known := []string{kinds.AnnotationPrune, kinds.AnnotationDelete, kinds.AnnotationKeepVersions, kinds.AnnotationAMIPolicy, kinds.AnnotationAdopt, kinds.AnnotationReplace}
+	known := []string{kinds.AnnotationPrune, kinds.AnnotationDelete, kinds.AnnotationKeepVersions, kinds.AnnotationAMIPolicy, kinds.AnnotationAdopt, kinds.AnnotationReplace, kinds.AnnotationImageFamily}
 	coming := []string{kinds.AnnotationArchitecture}
 	for _, key := range slices.Sorted(maps.Keys(a.Meta.Annotations)) {
 		if !strings.HasPrefix(key, kinds.GroupWeir+"/") {

@@ -57,7 +57,7 @@ func (d *Derived) NoteDelete() {
 // effect.
 func (d *Derived) NoteGroup(s *kinds.AWSMachinePoolSpec) {
 	lt, at := &s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
-	if lt.AMI.ID != nil {
+	if lt.AMI.ID != nil && d.Remembered == "" {
 		for _, f := range []struct {
 			at      intent.Path
 			written bool
