@@ -21,11 +21,16 @@ import (
 // maxChanged bounds the paths of a change that weir would revert.
 const maxChanged = 2000
 
-// Commit is one that weir makes: On with the files at Paths as they are in From. Equal ones
-// are one object, whoever makes them, and when.
+// Commit is one that weir makes: On with the files at Paths as they are in From, or with
+// Files. Equal ones are one object, whoever makes them, and when.
 type Commit struct {
 	On, From string
 	Paths    []string
+	// Files are the contents of files by path; From and Paths are empty then.
+	Files map[string][]byte
+	// After is the commit that a branch is at, which the commit comes after as well: nothing
+	// that is on the branch is lost. It need not be here, and is empty for a new branch.
+	After string
 	// Author and Address are who it is by, At is when.
 	Author, Address string
 	At              time.Time
@@ -98,11 +103,56 @@ func (g *Git) Restored(ctx context.Context, on, from string, paths []string) (s 
 	return s, err
 }
 
+// Edited is the commit on with files of other contents. Nothing has that tree: the snapshot
+// is for planning, as that of Restored.
+func (g *Git) Edited(ctx context.Context, on string, files map[string][]byte) (s snapshot.Snapshot, err error) {
+	err = g.with(ctx, []string{on}, func(r repository, c []git.Commit) error {
+		t, err := git.Edit(r.db, c[0].Tree, files)
+		if err != nil {
+			return err
+		}
+		if s, err = r.snapshot(plumbing.NewHash(on), on); err != nil {
+			return err
+		}
+		s.Tree, s.Parent = t, on
+		s = g.named(s)
+		return nil
+	})
+	return s, err
+}
+
+// By says who a commit that is here is by, and who made it, each as NAME <ADDRESS>.
+func (g *Git) By(ctx context.Context, revision string) (author, committer string, err error) {
+	err = g.with(ctx, []string{revision}, func(r repository, _ []git.Commit) error {
+		data, err := r.db.Meta(plumbing.CommitObject, plumbing.NewHash(revision))
+		if err != nil {
+			return err
+		}
+		c := &object.Commit{}
+		if err := c.Decode(git.Object(plumbing.CommitObject, data)); err != nil {
+			return fault.New(fault.Unsupported, "decode commit %s: %v", revision, err)
+		}
+		person := func(s object.Signature) string { return s.Name + " <" + s.Email + ">" }
+		author, committer = person(c.Author), person(c.Committer)
+		return nil
+	})
+	return author, committer, err
+}
+
+// change is the tree of a commit that weir makes.
+func (c *Commit) change(r repository, of []git.Commit) (*git.Tree, error) {
+	if c.Files != nil {
+		return git.Edit(r.db, of[0].Tree, c.Files)
+	}
+	return git.Restore(r.db, of[0].Tree, of[1].Tree, slices.Sorted(slices.Values(c.Paths)))
+}
+
 // Branch makes a commit and what a server needs to have it, as a branch of a name. It
 // writes nothing here.
 func (g *Git) Branch(ctx context.Context, name string, c Commit) (b transport.Branch, err error) {
-	err = g.with(ctx, []string{c.On, c.From}, func(r repository, of []git.Commit) error {
-		t, err := git.Restore(r.db, of[0].Tree, of[1].Tree, slices.Sorted(slices.Values(c.Paths)))
+	here := slices.DeleteFunc([]string{c.On, c.From}, func(name string) bool { return name == "" })
+	err = g.with(ctx, here, func(r repository, of []git.Commit) error {
+		t, err := c.change(r, of)
 		if err != nil {
 			return err
 		}
@@ -122,9 +172,18 @@ func (g *Git) Branch(ctx context.Context, name string, c Commit) (b transport.Br
 				return err
 			}
 		}
+		for _, data := range t.Written {
+			if _, err := keep(plumbing.BlobObject, data); err != nil {
+				return err
+			}
+		}
+		parents := []plumbing.Hash{plumbing.NewHash(c.On)}
+		if c.After != "" && c.After != c.On {
+			parents = []plumbing.Hash{plumbing.NewHash(c.After), plumbing.NewHash(c.On)}
+		}
 		by := object.Signature{Name: c.Author, Email: c.Address, When: c.At.UTC().Truncate(time.Second)}
 		o := &plumbing.MemoryObject{}
-		commit := &object.Commit{Author: by, Committer: by, Message: c.Message, TreeHash: t.Root, ParentHashes: []plumbing.Hash{plumbing.NewHash(c.On)}}
+		commit := &object.Commit{Author: by, Committer: by, Message: c.Message, TreeHash: t.Root, ParentHashes: parents}
 		if err := commit.Encode(o); err != nil {
 			return err
 		}
@@ -138,7 +197,7 @@ func (g *Git) Branch(ctx context.Context, name string, c Commit) (b transport.Br
 		if _, err := packfile.NewEncoder(&pack, store, false).Encode(all, 0); err != nil {
 			return err
 		}
-		b = transport.Branch{Name: name, Commit: h.String(), Pack: pack.Bytes()}
+		b = transport.Branch{Name: name, Commit: h.String(), After: c.After, Pack: pack.Bytes()}
 		return nil
 	})
 	return b, err

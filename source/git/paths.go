@@ -11,6 +11,7 @@ import (
 var (
 	ErrIsDir     = errors.New("it is a directory")
 	ErrNotDir    = errors.New("it is not a directory")
+	ErrNotFile   = errors.New("it is not a file")
 	ErrSubmodule = errors.New("it is a submodule; put the manifests into this repository")
 )
 

@@ -1,9 +1,12 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -87,11 +90,43 @@ func Restore(db *Store, on, from plumbing.Hash, paths []string) (*Tree, error) {
 		}
 		out.Root = root
 	}
-	// What stood in between is no part of it.
+	out.prune()
+	return out, nil
+}
+
+// Edit is the tree on with files of these contents at their paths, which it holds already or
+// not. Merged has the directories that it made, Written the files.
+func Edit(db *Store, on plumbing.Hash, files map[string][]byte) (*Tree, error) {
+	out := &Tree{Db: db, Root: on, Merged: map[plumbing.Hash]*Directory{}, Written: map[plumbing.Hash][]byte{}}
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		had, _, err := out.lookup("lookup", p)
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist) || err != nil && !ValidPath(p):
+			return nil, err
+		case err == nil && !had.Mode.IsFile():
+			return nil, PathError("edit", p, ErrNotFile)
+		}
+		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+			if e, _, err := out.lookup("lookup", dir); err == nil && e.Mode != tree.Dir {
+				return nil, PathError("edit", dir, ErrNotDir)
+			}
+		}
+		h := Object(plumbing.BlobObject, files[p]).Hash()
+		out.Written[h] = files[p]
+		if out.Root, err = out.put(out.Root, strings.Split(p, "/"), tree.Entry{Mode: cmp.Or(had.Mode, tree.File), Size: int64(len(files[p]))}, h); err != nil {
+			return nil, err
+		}
+	}
+	out.prune()
+	return out, nil
+}
+
+// prune drops the directories that stood in between and are no part of the tree.
+func (t *Tree) prune() {
 	reached := map[plumbing.Hash]*Directory{}
 	var mark func(h plumbing.Hash)
 	mark = func(h plumbing.Hash) {
-		if n := out.Merged[h]; n != nil && reached[h] == nil {
+		if n := t.Merged[h]; n != nil && reached[h] == nil {
 			reached[h] = n
 			for i, e := range n.Entries {
 				if e.Mode == tree.Dir {
@@ -100,9 +135,8 @@ func Restore(db *Store, on, from plumbing.Hash, paths []string) (*Tree, error) {
 			}
 		}
 	}
-	mark(out.Root)
-	out.Merged = reached
-	return out, nil
+	mark(t.Root)
+	t.Merged = reached
 }
 
 // put sets an entry below a directory; one without a mode takes it away. The zero hash

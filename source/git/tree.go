@@ -25,6 +25,8 @@ type Tree struct {
 	Root plumbing.Hash
 	// Merged holds directories that no commit has.
 	Merged map[plumbing.Hash]*Directory
+	// Written holds the content of files that no commit has.
+	Written map[plumbing.Hash][]byte
 	// Epoch is the mirror's, if the tree goes with it; else 0.
 	Epoch int64
 }
@@ -78,7 +80,10 @@ func (t *Tree) ReadFile(p string) ([]byte, error) {
 	case tree.Symlink:
 		limit = maxLinkBytes
 	}
-	data, err := t.Db.blob(h, limit, t.Epoch)
+	data, written := t.Written[h]
+	if !written {
+		data, err = t.Db.blob(h, limit, t.Epoch)
+	}
 	var tooLarge *tree.TooLargeError
 	if errors.As(err, &tooLarge) {
 		return nil, &tree.TooLargeError{Path: p, Size: tooLarge.Size, Limit: limit}

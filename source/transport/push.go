@@ -24,13 +24,16 @@ const OwnBranches = "weir/"
 // pushScopes is what a token needs that pushes, in each forge's words.
 const pushScopes = "a token that pushes needs write:repository on Gitea and Forgejo, write_repository and the role Developer on GitLab, Contents: read and write on GitHub, and its user may not be kept from making branches " + OwnBranches + "*"
 
-// Branch is a branch to be made.
+// Branch is a branch to be made, or to be moved on.
 type Branch struct {
 	// Name is that of the branch, such as weir/revert-0123456789ab.
 	Name string
 	// Commit is what it is to be at, Pack the objects that its server may not have.
 	Commit string
 	Pack   []byte
+	// After is the commit that the branch is at, of which Commit is a descendant; empty for
+	// a branch that is not there.
+	After string
 }
 
 // TakenError says that there is a branch of that name, at another commit.
@@ -49,9 +52,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the server refuses the branch %s: %s", e.Name, e.Said)
 }
 
-// Pusher makes branches of weir's own in one repository, over HTTP(S). It cannot move,
-// overwrite or delete one: each of its commands says that there is none yet, which the
-// server checks.
+// Pusher makes branches of weir's own in one repository, over HTTP(S), and moves them on to
+// descendants of what they are at. It cannot overwrite or delete one: each of its commands
+// says what the branch is at, or that there is none yet, which the server checks.
 type Pusher struct{ remote *httpRemote }
 
 // NewPusher is one for the repository at an address, with the credentials in cfg.
@@ -73,35 +76,73 @@ func NewPusher(address string, cfg Settings) (*Pusher, error) {
 // Close releases connections.
 func (p *Pusher) Close() { p.remote.Close() }
 
-// Make makes a branch. One that is there at its commit already counts as made: an answer
-// may have been lost. One at another commit is a *TakenError.
-func (p *Pusher) Make(ctx context.Context, b Branch) error {
-	name := plumbing.NewBranchReferenceName(b.Name)
-	if !strings.HasPrefix(b.Name, OwnBranches) || name.Validate() != nil || !plumbing.IsHash(b.Commit) {
-		return fault.New(fault.MissingRef, "%q is no branch that weir makes", fault.Plain(b.Name))
+// At is the commit that a branch of weir's is at, empty for one that is not there.
+func (p *Pusher) At(ctx context.Context, branch string) (string, error) {
+	name, err := ownBranch(branch)
+	if err != nil {
+		return "", err
 	}
+	_, adv, err := p.connect(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if at, there := adv.References[name.String()]; there {
+		return at.String(), nil
+	}
+	return "", nil
+}
+
+// ownBranch is the ref of a branch of weir's own.
+func ownBranch(branch string) (plumbing.ReferenceName, error) {
+	name := plumbing.NewBranchReferenceName(branch)
+	if !strings.HasPrefix(branch, OwnBranches) || name.Validate() != nil {
+		return "", fault.New(fault.MissingRef, "%q is no branch that weir makes", fault.Plain(branch))
+	}
+	return name, nil
+}
+
+// connect asks the server what a branch is at, and for what it can.
+func (p *Pusher) connect(ctx context.Context, name plumbing.ReferenceName) (transport.ReceivePackSession, *packp.AdvRefs, error) {
 	auth, _, err := p.remote.auth.method(ctx)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	ep, err := transport.NewEndpoint(p.remote.url)
 	if err != nil {
-		return fault.New(fault.RefusedURL, "%s: %v", p.remote.host, err)
+		return nil, nil, fault.New(fault.RefusedURL, "%s: %v", p.remote.host, err)
 	}
 	s := &Session{Host: p.remote.host, overhead: overhead{left: maxOverheadBytes}}
 	seen := &observer{base: p.remote.rt, keep: func(ref string, _ Capabilities) bool { return ref == name.String() }, session: s, service: transport.ReceivePackServiceName}
 	receive, err := githttp.NewClient(&http.Client{Transport: seen, CheckRedirect: checkRedirect}).NewReceivePackSession(ep, auth)
 	if err != nil {
-		return fault.New(fault.RefusedURL, "%s: %v", p.remote.host, err)
+		return nil, nil, fault.New(fault.RefusedURL, "%s: %v", p.remote.host, err)
 	}
 	adv, err := receive.AdvertisedReferencesContext(ctx)
 	if err != nil {
-		return p.remote.explain(ctx, err, pushScopes)
+		return nil, nil, p.remote.explain(ctx, err, pushScopes)
 	}
-	if at, there := adv.References[name.String()]; there {
-		if at.String() == b.Commit {
-			return nil
-		}
+	return receive, adv, nil
+}
+
+// Make makes a branch, or moves it on from where it is said to be. One that is there at its
+// commit already counts as made: an answer may have been lost. One at another commit is a
+// *TakenError.
+func (p *Pusher) Make(ctx context.Context, b Branch) error {
+	name, err := ownBranch(b.Name)
+	if err != nil {
+		return err
+	}
+	if !plumbing.IsHash(b.Commit) || b.After != "" && !plumbing.IsHash(b.After) {
+		return fault.New(fault.MissingRef, "%q is no commit", fault.Plain(b.Commit))
+	}
+	receive, adv, err := p.connect(ctx, name)
+	if err != nil {
+		return err
+	}
+	old := plumbing.NewHash(b.After) // the zero hash says that there is none
+	if at, there := adv.References[name.String()]; there && at.String() == b.Commit {
+		return nil
+	} else if there && at != old || !there && !old.IsZero() {
 		return &TakenError{Name: b.Name, At: at.String()}
 	}
 	req := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
@@ -112,7 +153,7 @@ func (p *Pusher) Make(ctx context.Context, b Branch) error {
 		}
 		req.Progress = said
 	}
-	req.Commands = []*packp.Command{{Name: name, Old: plumbing.ZeroHash, New: plumbing.NewHash(b.Commit)}}
+	req.Commands = []*packp.Command{{Name: name, Old: old, New: plumbing.NewHash(b.Commit)}}
 	req.Packfile = io.NopCloser(bytes.NewReader(b.Pack))
 	report, err := receive.ReceivePack(ctx, req)
 	switch {
