@@ -30,6 +30,7 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/proposal"
 )
 
 // Branches begins the names of the branches.
@@ -142,14 +143,8 @@ type record struct {
 
 var records = state.Bucket[record]{Name: "reverts"}
 
-const (
-	// kept is how many entries are remembered of a source.
-	kept = 50
-	// denied is how long weir waits after it was told that it may not.
-	denied = 10 * time.Minute
-	// hurdle is how long it waits after what may pass by itself.
-	hurdle = 30 * time.Second
-)
+// kept is how many entries are remembered of a source.
+const kept = 50
 
 // Now is how the source stands.
 type Now struct {
@@ -285,8 +280,8 @@ func (s *Source) watch(ctx context.Context, e *Entry, now Now) {
 		s.later(ctx, e, now, err)
 		return
 	}
-	s.end(e, Obsolete, "pull request "+number(e.Number)+" was closed: "+why)
-	if _, err := s.Forge.CreateComment(ctx, e.Number, "weir closed this: "+code(why, s.Redact)); err != nil {
+	s.end(e, Obsolete, "pull request "+proposal.Number(e.Number)+" was closed: "+why)
+	if _, err := s.Forge.CreateComment(ctx, e.Number, "weir closed this: "+s.words().Code(why)); err != nil {
 		s.Logger.Warn("cannot say why a pull request was closed", "source", s.Source, "number", e.Number, "error", err)
 	}
 }
@@ -297,11 +292,11 @@ func (s *Source) adopt(e *Entry, p forge.PullRequest) {
 	switch p.State {
 	case forge.Merged:
 		e.Merge = p.MergeSHA
-		s.end(e, Merged, "pull request "+number(p.Number)+" was merged")
+		s.end(e, Merged, "pull request "+proposal.Number(p.Number)+" was merged")
 	case forge.Closed:
-		s.end(e, Closed, "pull request "+number(p.Number)+" was closed: weir opens no other one")
+		s.end(e, Closed, "pull request "+proposal.Number(p.Number)+" was closed: weir opens no other one")
 	default:
-		s.end(e, Open, "pull request "+number(p.Number)+" proposes the revert")
+		s.end(e, Open, "pull request "+proposal.Number(p.Number)+" proposes the revert")
 	}
 }
 
@@ -322,7 +317,7 @@ func (s *Source) end(e *Entry, p Phase, text string) {
 }
 
 func (s *Source) event(kind string, e *Entry) {
-	s.Event(events.Event{Kind: kind, Source: s.Source, Revision: e.Revision, Text: "revert of " + short(e.Revision) + ": " + s.text(e.Text)})
+	s.Event(events.Event{Kind: kind, Source: s.Source, Revision: e.Revision, Text: "revert of " + short(e.Revision) + ": " + s.words().Line(e.Text)})
 }
 
 // obsolete says why nobody needs a revert any more: no pool still asks for what was
@@ -362,7 +357,7 @@ func (s *Source) tell(ctx context.Context, e *Entry) (wrote bool) {
 	case e.Phase == Wanted:
 		return false
 	}
-	status.Description = line(status.Description, s.Redact, s.Statuses.Limits().Description)
+	status.Description = s.words().Status(status.Description, s.Statuses.Limits().Description)
 	status.TargetURL = s.PageURL
 	if e.URL != "" {
 		status.TargetURL = e.URL
@@ -378,6 +373,8 @@ func (s *Source) tell(ctx context.Context, e *Entry) (wrote bool) {
 	e.Told = said
 	return true
 }
+
+func (s *Source) words() proposal.Words { return proposal.Words{Redact: s.Redact} }
 
 func short(revision string) string { return revision[:min(7, len(revision))] }
 
