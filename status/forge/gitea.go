@@ -198,6 +198,14 @@ func (t *giteaForge) OpenPull(ctx context.Context, p Proposal) (out PullRequest,
 	return out, err
 }
 
+// EditPull gives one another text. Gitea keeps the title where none is sent.
+func (t *giteaForge) EditPull(ctx context.Context, number int64, title, body string) error {
+	return t.write(ctx, t.aboutPull("edit pull requests", giteaPropose, number), t.call(func(c *gitea.Client) error {
+		_, _, err := c.EditPullRequest(t.owner, t.repo, number, gitea.EditPullRequestOption{Title: title, Body: &body})
+		return err
+	}))
+}
+
 // ClosePull closes one.
 func (t *giteaForge) ClosePull(ctx context.Context, number int64) error {
 	return t.write(ctx, t.aboutPull("close pull requests", giteaPropose, number), t.call(func(c *gitea.Client) error {

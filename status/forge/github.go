@@ -148,6 +148,18 @@ func (g *gitHub) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err
 	return out, err
 }
 
+// EditPull gives one another text.
+func (g *gitHub) EditPull(ctx context.Context, number int64, title, body string) error {
+	return g.write(ctx, g.aboutPull("edit pull requests", githubWrite, number), func(ctx context.Context) error {
+		in := &github.PullRequest{Body: &body}
+		if title != "" {
+			in.Title = &title
+		}
+		_, _, err := g.client.PullRequests.Edit(ctx, g.owner, g.repo, int(number), in)
+		return err
+	})
+}
+
 // ClosePull closes one.
 func (g *gitHub) ClosePull(ctx context.Context, number int64) error {
 	return g.write(ctx, g.aboutPull("close pull requests", githubWrite, number), func(ctx context.Context) error {

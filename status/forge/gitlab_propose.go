@@ -32,6 +32,18 @@ func (g *gitLab) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err
 	return out, err
 }
 
+// EditPull gives one another text.
+func (g *gitLab) EditPull(ctx context.Context, number int64, title, body string) error {
+	return g.write(ctx, g.aboutPull("edit merge requests", gitlabPropose, number), func(ctx context.Context) error {
+		in := &gitlab.UpdateMergeRequestOptions{Description: &body}
+		if title != "" {
+			in.Title = &title
+		}
+		_, _, err := g.client.MergeRequests.UpdateMergeRequest(g.project, number, in, with(ctx))
+		return err
+	})
+}
+
 // ClosePull closes one.
 func (g *gitLab) ClosePull(ctx context.Context, number int64) error {
 	return g.write(ctx, g.aboutPull("close merge requests", gitlabPropose, number), func(ctx context.Context) error {

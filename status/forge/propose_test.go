@@ -1,8 +1,10 @@
 package forge
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,23 +38,24 @@ func TestAProposal(t *testing.T) {
 		GitHub: {
 			"GET /api/v3/repos/platform/fleet/pulls?base=main&direction=desc&head=platform%3Aweir%2Frevert-1&per_page=100&sort=created&state=all",
 			"POST /api/v3/repos/platform/fleet/pulls",
-			"PATCH /api/v3/repos/platform/fleet/pulls/9",
+			"PATCH /api/v3/repos/platform/fleet/pulls/9", "PATCH /api/v3/repos/platform/fleet/pulls/9", "PATCH /api/v3/repos/platform/fleet/pulls/9",
 		},
 		Gitea: {
 			"GET /api/v1/repos/platform/fleet/pulls/main/weir/revert-1",
 			"POST /api/v1/repos/platform/fleet/pulls",
-			"PATCH /api/v1/repos/platform/fleet/pulls/9",
+			"PATCH /api/v1/repos/platform/fleet/pulls/9", "PATCH /api/v1/repos/platform/fleet/pulls/9", "PATCH /api/v1/repos/platform/fleet/pulls/9",
 		},
 		GitLab: {
 			"GET /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests?order_by=created_at&page=1&per_page=100&sort=desc&source_branch=weir%2Frevert-1&state=all&target_branch=main",
 			"POST /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests",
+			"PUT /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/9", "PUT /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/9",
 			"PUT /api/v4/projects/company%2Fplatform%2Ffleet/merge_requests/9",
 		},
 	}
 	bodies := map[Kind][]string{
-		GitHub: {`"title":"T"`, `"body":"B"`, `"head":"weir/revert-1"`, `"base":"main"`, `"state":"closed"`},
-		Gitea:  {`"title":"T"`, `"body":"B"`, `"head":"weir/revert-1"`, `"base":"main"`, `"state":"closed"`},
-		GitLab: {`"title":"T"`, `"description":"B"`, `"source_branch":"weir/revert-1"`, `"target_branch":"main"`, `"state_event":"close"`},
+		GitHub: {`"title":"T"`, `"body":"B"`, `"head":"weir/revert-1"`, `"base":"main"`, `"state":"closed"`, `"title":"T2"`, `"body":"B2"`, `"body":"B3"`},
+		Gitea:  {`"title":"T"`, `"body":"B"`, `"head":"weir/revert-1"`, `"base":"main"`, `"state":"closed"`, `"title":"T2"`, `"body":"B2"`, `"body":"B3"`},
+		GitLab: {`"title":"T"`, `"description":"B"`, `"source_branch":"weir/revert-1"`, `"target_branch":"main"`, `"state_event":"close"`, `"title":"T2"`, `"description":"B2"`, `"description":"B3"`},
 	}
 	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
 		f.answer = func(r *http.Request) (int, http.Header, string) {
@@ -72,8 +75,13 @@ func TestAProposal(t *testing.T) {
 		if err != nil || p.Number != 9 || p.State != Open || p.WebURL == "" || p.Fork {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if err := c.ClosePull(t.Context(), 9); err != nil {
+		if err := errors.Join(c.EditPull(t.Context(), 9, "T2", "B2"), c.EditPull(t.Context(), 9, "", "B3"), c.ClosePull(t.Context(), 9)); err != nil {
 			t.Error(err)
+		}
+		for _, body := range f.bodies {
+			if strings.Contains(body, "B3") && regexp.MustCompile(`"title":"[^"]`).MatchString(body) {
+				t.Errorf("a title that nobody asked for: %s", body)
+			}
 		}
 		if got := f.took(); !slices.Equal(got, want[f.kind]) {
 			t.Errorf("requests %q\nwant %q", got, want[f.kind])

@@ -160,6 +160,8 @@ type Client interface {
 	PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error)
 	// OpenPull opens a pull request of a branch of the repository itself.
 	OpenPull(ctx context.Context, p Proposal) (PullRequest, error)
+	// EditPull gives one another text and, unless it is empty, another title.
+	EditPull(ctx context.Context, number int64, title, body string) error
 	// ClosePull closes one that is not merged.
 	ClosePull(ctx context.Context, number int64) error
 	// HeadRef is the ref to fetch that holds a pull request's head.
