@@ -31,7 +31,7 @@ func Compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{}, faults: map[string]string{},
-		outstanding: map[string]basis.Outstanding{}, matching: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{},
+		outstanding: map[string]basis.Outstanding{}, matching: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{}, releases: map[string]basis.Release{},
 		differing: map[string]bool{}, foreign: map[string]bool{}, undone: map[string]bool{}, unclear: map[string]string{},
 	}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
@@ -61,7 +61,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 		Steps: c.Steps, Diagnostics: c.Diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
 	p.matching, p.watched, p.outstanding, p.wants, p.Summary = c.matching, c.Watched, c.outstanding, c.sharedWants(), c.summary()
-	p.wantedImages, p.resolved, p.reviewed, p.behind = c.wantedImages, c.Resolved, c.Reviewed, c.Behind
+	p.wantedImages, p.releases, p.resolved, p.reviewed, p.behind = c.wantedImages, c.releases, c.Resolved, c.Reviewed, c.Behind
 	p.Ahead, p.governed, p.undone = ahead, c.governed(), c.undone
 	if candidate != nil {
 		p.verdict = judge(candidate, p.governed)
@@ -105,12 +105,13 @@ type computation struct {
 	shared map[string]*template.Shared
 	others map[string]string
 	images map[intent.Lookup][]byte
-	// outstanding, homes, settled, moved and wantedImages collect the results, by pool.
+	// outstanding, homes, settled, moved, wantedImages and releases collect the results, by pool.
 	outstanding  map[string]basis.Outstanding
 	matching     map[string]observed.NodegroupName
 	settled      map[intent.Key]bool
 	moved        map[string]string
 	wantedImages map[string]string
+	releases     map[string]basis.Release
 	// differing are pools of which AWS holds something else than a candidate says, unclear
 	// says why that cannot be told, foreign are those whose names are somebody else's, and
 	// undone those with work that is left while the target is held.
@@ -154,6 +155,9 @@ func (c *computation) pool(pool *intent.Pool) {
 	}
 	if r.Image != "" {
 		c.wantedImages[key] = r.Image
+	}
+	if r.Release != (basis.Release{}) {
+		c.releases[key] = r.Release
 	}
 	c.Take(r)
 }

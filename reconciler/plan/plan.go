@@ -35,8 +35,10 @@ type Plan struct {
 	outstanding map[string]basis.Outstanding
 	// matching are the nodegroups that match Git, by pool.
 	matching map[string]observed.NodegroupName
-	// wantedImages are those of the versions that pools want, by pool.
+	// wantedImages are those of the versions that pools want, releases those that their
+	// nodegroups have, by pool.
 	wantedImages map[string]string
+	releases     map[string]basis.Release
 	// watched are the instance refreshes that its pools wait for, by group.
 	watched map[string]basis.Watched
 	// governed is the result of Governed.
@@ -119,6 +121,12 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 // Resolved are the images of the versions that the plan makes, by SourceHash, as AWS
 // answered: what a review of the plan has shown.
 func (p *Plan) Resolved() map[string]basis.ReviewedImage { return p.resolved }
+
+// Image is that of the launch template version that a pool wants, empty where none is known,
+// and release what its nodegroup has.
+func (p *Plan) Image(pool string) (image string, release basis.Release) {
+	return p.wantedImages[pool], p.releases[pool]
+}
 
 // Realized are those of in.Reviewed that AWS holds as they were reviewed, for pools that
 // have converged: the next published image is a new decision.

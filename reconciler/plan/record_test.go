@@ -101,7 +101,7 @@ func TestAReportIsReadAsItWasWritten(t *testing.T) {
 	want.Milestones = nil
 	opts := cmp.Options{
 		cmp.AllowUnexported(Plan{}), cmpopts.EquateEmpty(),
-		cmpopts.IgnoreFields(Plan{}, "outstanding", "matching", "wantedImages", "watched", "wants", "resolved", "held", "Digested"),
+		cmpopts.IgnoreFields(Plan{}, "outstanding", "matching", "wantedImages", "releases", "watched", "wants", "resolved", "held", "Digested"),
 		cmpopts.IgnoreFields(step.Step{}, bare...), cmpopts.IgnoreFields(step.Change{}, "Object", "Path"),
 		cmpopts.IgnoreFields(observed.Error{}, "Err"), cmpopts.IgnoreFields(Report{}, "Err"), cmpopts.IgnoreFields(observed.TemplateRef{}, "Content"),
 	}

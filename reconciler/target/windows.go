@@ -1,11 +1,13 @@
 package target
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
@@ -64,6 +66,19 @@ func (c *Clock) UnmarshalText(b []byte) error {
 
 // String is the time as a configuration writes it.
 func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60) }
+
+// Words says when it is, such as "allow mon, tue 09:00 to 17:00 Europe/Berlin".
+func (w Window) Words() string {
+	days := "every day"
+	if len(w.Days) > 0 {
+		days = strings.Join(w.Days, ", ")
+	}
+	end := "to " + w.End.String()
+	if w.Duration > 0 {
+		end = "for " + w.Duration.String()
+	}
+	return cmp.Or(w.Kind, Allow) + " " + days + " " + w.Start.String() + " " + end + " " + cmp.Or(w.Timezone, "UTC")
+}
 
 // Calendar returns the target's windows.
 func (t *Target) Calendar() ([]calendar.Window, error) {

@@ -67,6 +67,8 @@ type Result struct {
 	Moved string
 	// Image is that of the version that the pool wants, empty where none is known.
 	Image string
+	// Release is that of the images of the pool's nodegroup, zero where it has none.
+	Release Release
 	// Settled says that the pool runs the version that it wants of a shared template,
 	// TakenOver that this version changes nothing but who makes versions.
 	Settled, TakenOver bool
@@ -82,6 +84,13 @@ type Result struct {
 	Behind   map[string]bool
 }
 
+// Release is what a nodegroup runs, in EKS's words.
+type Release struct {
+	// Version is that of Kubernetes, Name the release of the images, such as
+	// 1.34.1-20251120; empty where a launch template has the image.
+	Version, Name string
+}
+
 // Take adds what another result holds.
 func (r *Result) Take(o Result) {
 	r.Steps, r.Conflicts = append(r.Steps, o.Steps...), append(r.Conflicts, o.Conflicts...)
@@ -93,7 +102,7 @@ func (r *Result) Take(o Result) {
 	if o.Home != (observed.NodegroupName{}) {
 		r.Home = o.Home
 	}
-	r.Moved, r.Image = cmp.Or(o.Moved, r.Moved), cmp.Or(o.Image, r.Image)
+	r.Moved, r.Image, r.Release = cmp.Or(o.Moved, r.Moved), cmp.Or(o.Image, r.Image), cmp.Or(o.Release, r.Release)
 	if o.Outstanding != nil {
 		r.Outstanding = o.Outstanding
 	}

@@ -116,6 +116,7 @@ func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
 // pool's, and it has replaced the others. Where none is, one has to be replaced.
 func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
 	serving := standing[0]
+	c.Release = basis.Release{Version: serving.Version, Name: serving.ReleaseVersion}
 	var differs []immutable
 	for i, have := range standing {
 		d := w.immutables(have)

@@ -1,0 +1,68 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/newer"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Newer asks AWS which images the pools of a batch have and could have, all in one go. plans
+// are the plans of the batch's targets, by target; one without a plan is left out. since says
+// how old answers may be.
+func (b Batch) Newer(ctx context.Context, plans map[string]*plan.Plan, since time.Time) ([]newer.Pool, error) {
+	var out []newer.Pool
+	var requests []resolve.Request
+	var put []func(observed.Answer)
+	for i := range b.Targets {
+		t := &b.Targets[i]
+		p := plans[t.Policy.Target]
+		if p == nil || t.Set == nil {
+			continue
+		}
+		clusters := clustersOf(t.Set)
+		for j := range t.Set.Pools {
+			pool := &t.Set.Pools[j]
+			image, release := p.Image(pool.Key.String())
+			ask, at := pool.Newest(release.Version)
+			if ask.Kind == "" {
+				continue
+			}
+			out = append(out, newer.Pool{Target: t.Policy.Target, Region: p.Region, Name: pool.Key.String(), At: at, Ask: ask, Has: image})
+			n := len(out) - 1
+			switch {
+			case at.Written:
+				out[n].Has = at.Has
+			case ask.Kind == intent.NodegroupRelease:
+				out[n].Has = release.Name
+				out[n].Moves = basis.MinorOf(release.Version) != basis.MinorOf(ask.Version)
+			}
+			if out[n].Has == "" {
+				continue
+			}
+			requests = append(requests, resolve.Request{Lookup: ask, Cluster: clusters(pool), Network: t.Network, Since: since})
+			put = append(put, func(a observed.Answer) { out[n].Newest = a })
+			if ask.Kind != intent.NodegroupRelease {
+				requests = append(requests, resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByID, Name: out[n].Has}})
+				put = append(put, func(a observed.Answer) { out[n].Image = a.Image })
+			}
+		}
+	}
+	if len(requests) == 0 {
+		return out, nil
+	}
+	answers, err := b.Scope.Resolver.Answer(ctx, requests)
+	if err != nil {
+		return nil, fmt.Errorf("ask for newer images: %w", err)
+	}
+	for i, a := range answers {
+		put[i](a)
+	}
+	return out, nil
+}
