@@ -54,6 +54,8 @@ type Metrics struct {
 	comments       *prometheus.CounterVec
 	pulls          *prometheus.GaugeVec
 	pullSeconds    *prometheus.HistogramVec
+	imagesBehind   *prometheus.GaugeVec
+	imagePulls     *prometheus.GaugeVec
 	forgeRequests  *prometheus.CounterVec
 	forgeSeconds   *prometheus.HistogramVec
 	forgeRemaining *prometheus.GaugeVec
@@ -171,6 +173,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		comments:       d.counter("comment_writes_total", "Comments on pull requests by forge and result: written, unchanged, busy, missing, denied or refused.", "forge", "result"),
 		pulls:          d.gauge("pull_requests", "Open pull requests into the followed branch by source and state: planned, unaffected, conflict, waiting or failing.", "source", "state"),
 		pullSeconds:    d.histogram("pull_plan_duration_seconds", "Duration of plans of pull requests, merging and rendering included, by source.", "source"),
+		imagesBehind:   d.gauge("images_behind", "Pools that could have a newer image than the one that they have, by source, where newer ones are proposed.", "source"),
+		imagePulls:     d.gauge("image_pull_requests", "Open pull requests of weir's own that pin newer images, by source.", "source"),
 		forgeRequests:  d.counter("forge_requests_total", "Requests to forges by HTTP status, or error where none came.", "forge", "code"),
 		forgeSeconds:   d.histogram("forge_request_duration_seconds", "Duration of requests to forges.", "forge"),
 		forgeRemaining: d.gauge("forge_rate_limit_remaining", "Requests that the forge of a source still takes before its rate limit is reset, as it last said.", "source"),
@@ -265,6 +269,13 @@ func (m *Metrics) Pulls(source string, open map[report.PullState]int) {
 	for _, state := range []report.PullState{report.PullPlanned, report.PullUnaffected, report.PullConflict, report.PullWaiting, report.PullFailing} {
 		m.pulls.WithLabelValues(source, string(state)).Set(float64(open[state]))
 	}
+}
+
+// Images says how many pools of a source could have a newer image, and how many pull requests
+// that pin newer ones are open.
+func (m *Metrics) Images(source string, pools, open int) {
+	m.imagesBehind.WithLabelValues(source).Set(float64(pools))
+	m.imagePulls.WithLabelValues(source).Set(float64(open))
 }
 
 // PullPlan counts one plan of a pull request.

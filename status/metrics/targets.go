@@ -144,7 +144,7 @@ func (m *Metrics) RemoveSource(source string) {
 	delete(m.sourceSince, source)
 	m.mu.Unlock()
 	by := prometheus.Labels{"source": source}
-	for _, v := range []interface{ DeletePartialMatch(prometheus.Labels) int }{m.fetches, m.fetchTime, m.fetchedAt, m.forgeRemaining, m.pulls, m.pullSeconds} {
+	for _, v := range []interface{ DeletePartialMatch(prometheus.Labels) int }{m.fetches, m.fetchTime, m.fetchedAt, m.forgeRemaining, m.pulls, m.pullSeconds, m.imagesBehind, m.imagePulls} {
 		v.DeletePartialMatch(by)
 	}
 }

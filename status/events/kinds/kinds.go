@@ -112,6 +112,7 @@ var otherKinds = []string{
 	"join-tokens-renewed", "plan-approved", "approval-ended", "approval-withdrawn", "plan-differs", "state-lost",
 	"fleet-rollout-began", "fleet-rollout-wave", "fleet-rollout-ended", "fleet-rollout-stopped",
 	"revert-opened", "revert-refused", "revert-closed",
+	"images-opened", "images-updated", "images-closed", "images-left", "images-refused",
 	"member-joined", "member-lost", "owner-changed", "owner-replaced", "owner-stuck", "owner-lost",
 }
 
@@ -122,7 +123,7 @@ var levels = map[string]Level{
 	"refresh-failed": Error, "refresh-rolled-back": Error, "refresh-rollback-failed": Error, "refresh-rolling-back": Error,
 	"nodegroup-update-failed": Error,
 	"refresh-cancelled":       Warning, "nodegroup-update-cancelled": Warning, "drift-found": Warning, "orphan-found": Warning,
-	"rollout-not-ready": Warning, "rollout-stopped": Error, "fleet-rollout-stopped": Error, "revert-opened": Warning, "revert-refused": Warning, "rollout-incomplete": Warning, "nodegroup-degraded": Warning, "versions-kept": Warning, "roles-differ": Warning,
+	"rollout-not-ready": Warning, "rollout-stopped": Error, "fleet-rollout-stopped": Error, "revert-opened": Warning, "revert-refused": Warning, "images-left": Warning, "images-refused": Warning, "rollout-incomplete": Warning, "nodegroup-degraded": Warning, "versions-kept": Warning, "roles-differ": Warning,
 	"approval-wanted": Warning, "stray-found": Warning, "foreign-version-found": Warning, "plan-differs": Warning,
 	"drain-deadline": Warning, "machine-not-drained": Warning,
 	"member-lost": Warning, "owner-replaced": Warning, "owner-stuck": Warning, "owner-lost": Warning,
