@@ -13,6 +13,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
@@ -148,6 +150,8 @@ type Proposal struct {
 	// Only names the targets to plan, whether they are touched or not. None stands for
 	// all that are touched.
 	Only []string
+	// All plans all targets, whether they are touched or not.
+	All bool
 	// At gives other commits of where the snapshot is from. Nil: of the source.
 	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
 	// Head is the commit that the snapshot is on top of, where that is a work tree with
@@ -173,6 +177,8 @@ type Review struct {
 	Targets       int
 	// Names are all targets of the source, in order.
 	Names []string
+	// Places are where they are rendered from, in the same order.
+	Places []Place
 	// Withheld are touched targets that were rendered without their secrets.
 	Withheld []string
 	// Roleless are touched targets of AWS itself that have no role for plans.
@@ -187,6 +193,25 @@ type Review struct {
 	// others are those that the proposal does not touch.
 	openable int
 	others   []reconciler.Batch
+}
+
+// Place is where a target is rendered from, and when it is applied.
+type Place struct {
+	Name, Dir string
+	Options   render.Options
+	Windows   []target.Window
+	DependsOn []string
+}
+
+// places are those of a source's targets.
+func places(items []*item, source string) (out []Place) {
+	for _, it := range items {
+		if it.target.Source == source && !it.unknown {
+			out = append(out, Place{Name: it.name, Dir: it.path, Options: it.options(), Windows: it.target.Windows, DependsOn: it.waitsFor})
+		}
+	}
+	slices.SortFunc(out, func(a, b Place) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // Open opens the accounts of the scopes with touched targets, and of no others: what
@@ -308,6 +333,10 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 		}
 	}
 	out.Targets = len(out.Names)
+	out.Places = places(items, p.Source)
+	if p.All {
+		out.Touched = slices.Clone(out.Names)
+	}
 	if len(p.Only) > 0 {
 		out.Touched = slices.DeleteFunc(slices.Clone(out.Names), func(name string) bool { return !slices.Contains(p.Only, name) })
 	}

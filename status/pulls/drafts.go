@@ -58,9 +58,14 @@ func (d *Drafts) Begin(by string) (end func(), err error) {
 // Plan plans a draft against the followed commit. Where targets are named that there
 // are not, the review tells which there are, and nothing is planned.
 func (d *Drafts) Plan(ctx context.Context, base *fleet.Base, p fleet.Proposal) (*fleet.Review, []*plan.Report, error) {
+	p.Untrusted, p.Draft = true, true
+	return d.Trusted(ctx, base, p)
+}
+
+// Trusted plans what weir itself would propose, as Plan does, but as the proposal says.
+func (d *Drafts) Trusted(ctx context.Context, base *fleet.Base, p fleet.Proposal) (*fleet.Review, []*plan.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Within)
 	defer cancel()
-	p.Untrusted, p.Draft = true, true
 	review, err := d.review(ctx, base, p)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -69,7 +74,7 @@ func (d *Drafts) Plan(ctx context.Context, base *fleet.Base, p fleet.Proposal) (
 		return nil, nil, err
 	case len(review.Touched) < len(p.Only):
 		return review, nil, nil
-	case len(review.Roleless) > 0:
+	case p.Untrusted && len(review.Roleless) > 0:
 		return nil, nil, fmt.Errorf("%w of %s", ErrRoleless, strings.Join(review.Roleless, ", "))
 	}
 	opening, opened := context.WithTimeout(ctx, answering)

@@ -27,7 +27,7 @@ func (w *world) second(address, ref string) (a *App, stop func()) {
 	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("s3cret-token\n"), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	text := fmt.Sprintf(configuration, w.url, address, w.forge.url, w.extra, w.forgeExtra)
+	text := fmt.Sprintf(configuration, w.url, address, w.forge.url, w.extra, w.forgeExtra, w.sourceExtra)
 	text = strings.Replace(text, "{branch: main}", ref, 1)
 	text = text[:strings.Index(text, "forges:")] + text[strings.Index(text, "targets:"):]
 	c, faults := config.Parse(filepath.Join(dir, "weir.yaml"), []byte(text), config.Env{Getenv: os.Getenv})

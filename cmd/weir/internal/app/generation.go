@@ -42,6 +42,8 @@ type generation struct {
 	notifier *notify.Notifier
 	// reverts propose to revert what was stopped, by source.
 	reverts map[string]*reverting
+	// images propose newer images, by source.
+	images map[string]*imaging
 	// providers answer gates, by name.
 	providers map[string]*provider
 	// base is what pull requests are compared with; nil before the first composition.
@@ -107,7 +109,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Good: good{a}, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	g.makeProviders()
-	return g, cmp.Or(g.makeForges(), g.makeReverts(), g.openNotifier())
+	return g, cmp.Or(g.makeForges(), g.makeReverts(), g.makeImages(), g.openNotifier())
 }
 
 func (g *generation) newFollower(s config.Source) (*follower, error) {
@@ -163,6 +165,9 @@ func (g *generation) start(ctx context.Context) {
 	}
 	for name, r := range g.reverts {
 		g.spawn(ctx, pullsPart, "reverts of "+name, func(ctx context.Context) error { return g.revert(ctx, name, r) })
+	}
+	for name, s := range g.images {
+		g.spawn(ctx, pullsPart, "images of "+name, func(ctx context.Context) error { return g.propose(ctx, name, s) })
 	}
 	var lines []*lineage.Line
 	for _, f := range g.followers {

@@ -38,8 +38,8 @@ type world struct {
 	url   string
 	forge *fakeForge
 	dir   string
-	// extra is added to the configuration's target, forgeExtra to its forge.
-	extra, forgeExtra string
+	// extra is added to the configuration's target, forgeExtra to its forge, sourceExtra to its source.
+	extra, forgeExtra, sourceExtra string
 	// before is called ahead of each request to AWS; nil for nothing. log is where
 	// daemons log to; nil for nowhere. Both are set before a daemon starts.
 	before func(body string)
@@ -105,7 +105,7 @@ listen: 127.0.0.1:0
 interval: 400ms
 aws: {endpoint: %[1]s}
 sources:
-- {name: pools, url: %[2]s, ref: {branch: main}, interval: 50ms}
+- {name: pools, url: %[2]s, ref: {branch: main}, interval: 50ms%[6]s}
 forges:
 - {type: gitea, url: %[3]s/platform/fleet, tokenFile: token%[5]s}
 targets:
@@ -117,7 +117,7 @@ targets:
 
 func (w *world) config() *config.Config {
 	w.t.Helper()
-	text := fmt.Sprintf(configuration, w.url, w.repo.URL(), w.forge.url, w.extra, w.forgeExtra)
+	text := fmt.Sprintf(configuration, w.url, w.repo.URL(), w.forge.url, w.extra, w.forgeExtra, w.sourceExtra)
 	c, faults := config.Parse(filepath.Join(w.dir, "weir.yaml"), []byte(text), config.Env{Getenv: os.Getenv})
 	if c == nil {
 		w.t.Fatalf("configuration: %v", faults)

@@ -1,11 +1,9 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -57,18 +55,7 @@ func (g *generation) makeReverts() error {
 
 func (g *generation) newReverts(f config.Forge) (*reverting, error) {
 	a, of := g.app, g.followers[f.Source]
-	own := f
-	own.TokenFile = f.Push.TokenFile
-	client, err := newForge(own, of, "", a.metrics)
-	if err != nil {
-		return nil, err
-	}
-	settings := of.config.Settings
-	settings.Auth = transport.Auth{TokenFile: f.Push.TokenFile}
-	if f.Type == config.GitLab {
-		settings.Auth.Username = "oauth2"
-	}
-	pusher, err := transport.NewPusher(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git")+".git", settings)
+	client, pusher, err := g.pushing(f)
 	if err != nil {
 		return nil, err
 	}
@@ -80,42 +67,12 @@ func (g *generation) newReverts(f config.Forge) (*reverting, error) {
 	}), pusher, make(chan struct{}, 1)}, nil
 }
 
-// unled is how often it is looked at whether this daemon speaks for a source by now.
-const unled = 5 * time.Second
-
-// revert turns while the daemon runs, and does something while it speaks for the source: when
-// there is news, when something that failed is to be tried again, and in any case as often as
-// the source asks Git.
+// revert turns while the daemon runs.
 func (g *generation) revert(ctx context.Context, name string, r *reverting) error {
 	defer r.pusher.Close()
-	of := g.followers[name]
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		case <-r.due:
-		}
-		store := state.Store(g.app.store)
-		if g.app.crew != nil {
-			store = g.held(name)
-		}
-		if !of.leads() || store == nil {
-			timer.Reset(unled)
-			continue
-		}
-		again, err := g.turnReverts(ctx, r.Source, store, of)
-		if err != nil && ctx.Err() == nil {
-			g.app.log.Error("reverts cannot be looked at", "source", name, "error", err)
-		}
-		wait := of.config.Interval
-		if !again.IsZero() {
-			wait = min(wait, max(time.Until(again), time.Second))
-		}
-		timer.Reset(wait)
-	}
+	return g.proposing(ctx, name, "reverts", r.due, func(store state.Store, of *follower) (time.Time, error) {
+		return g.turnReverts(ctx, r.Source, store, of)
+	})
 }
 
 func (g *generation) turnReverts(ctx context.Context, r *reverts.Source, store state.Store, of *follower) (again time.Time, err error) {
@@ -128,8 +85,7 @@ func (g *generation) turnReverts(ctx context.Context, r *reverts.Source, store s
 	if !known || head.Revision == "" {
 		return time.Now().Add(unled), nil
 	}
-	base := cmp.Or(of.config.Ref.Branch, strings.TrimPrefix(head.Ref, "refs/heads/"))
-	return r.Turn(ctx, store, reverts.Now{Time: time.Now().UTC(), Head: head.Revision, Base: base, Record: record, Pools: input.Pools, Missing: input.Missing})
+	return r.Turn(ctx, store, reverts.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch(), Record: record, Pools: input.Pools, Missing: input.Missing})
 }
 
 // renderer renders commits of a source that nothing has pushed, as pull requests are.

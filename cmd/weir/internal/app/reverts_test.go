@@ -68,7 +68,7 @@ func (w *world) servePushes() *[]proposed {
 	if err := os.WriteFile(filepath.Join(w.dir, "push-token"), []byte("push-t0ken\n"), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	w.forgeExtra = ", pullRequests: {plan: never}, push: {tokenFile: push-token, for: [revert]}"
+	w.forgeExtra = ", pullRequests: {plan: never}, push: {tokenFile: push-token, for: [revert, images]}"
 	return all
 }
 

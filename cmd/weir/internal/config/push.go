@@ -6,13 +6,28 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/target"
 )
 
-// Revert is the one purpose for which weir pushes: to propose the revert of a change that
-// a FleetRollout stopped.
-const Revert = "revert"
+// What weir may push for.
+const (
+	// Revert proposes the revert of a change that a FleetRollout stopped.
+	Revert = "revert"
+	// Images proposes to pin newer images.
+	Images = "images"
+)
+
+// purposes are all that weir may push for.
+var purposes = []string{Revert, Images}
+
+// ImageUpdates says how often newer images are proposed.
+type ImageUpdates struct {
+	// Every is how often AWS is asked for newer images, and how often a pull request is opened
+	// or changed at most. None are proposed without it.
+	Every time.Duration `yaml:"every"`
+}
 
 // defaultAuthor is who weir's commits are by.
 const defaultAuthor = "weir <weir@localhost>"
@@ -23,7 +38,8 @@ type Push struct {
 	// is done with it, and nothing is pushed with another one. It is read for each use.
 	TokenFile string `yaml:"tokenFile"`
 	// For lists what may be proposed: revert, which is the revert of a change that a
-	// FleetRollout stopped.
+	// FleetRollout stopped, and images, which pins newer images as the source's imageUpdates
+	// say.
 	For []string `yaml:"for"`
 	// Author is who weir's commits are by.
 	Author string `yaml:"author"`
@@ -51,6 +67,37 @@ func (p Push) By() (name, address string) {
 // Reverts reports whether reverts of the source's changes may be proposed.
 func (f Forge) Reverts() bool { return slices.Contains(f.Push.For, Revert) }
 
+// Proposes reports whether newer images of the forge's source are proposed, and how often.
+func (c *Config) Proposes(f Forge) (every time.Duration, is bool) {
+	s := c.sourceOf(f.Source)
+	if s == nil || !slices.Contains(f.Push.For, Images) {
+		return 0, false
+	}
+	return s.ImageUpdates.Every, s.ImageUpdates.Every > 0
+}
+
+// leastEvery is the least time between two questions for newer images: what AWS said stays
+// for that long.
+const leastEvery = 10 * time.Minute
+
+func checkEvery(text string) (wrong, help string) {
+	if d, err := time.ParseDuration(text); err == nil && d != 0 && d < leastEvery {
+		return "it is less than 10m", "24h is a good value: AWS publishes images every week or so"
+	}
+	return "", ""
+}
+
+// imageUpdates checks that what they need is there.
+func (v *validator) imageUpdates(at string, s *Source) {
+	switch {
+	case !v.written(at):
+	case s.ImageUpdates.Every == 0:
+		v.fault(at+".every", "missing-key", "write every: 24h", "how often newer images are proposed is required")
+	case !slices.ContainsFunc(v.config.Forges, func(f Forge) bool { return f.Source == s.Name && slices.Contains(f.Push.For, Images) }):
+		v.fault(at, "bad-value", "add push: {tokenFile: FILE, for: ["+Images+"]} to the entry of forges for this source", "weir may not push for images of the source %q", s.Name)
+	}
+}
+
 func (v *validator) push(at string, f *Forge) {
 	if !v.written(at) {
 		return
@@ -60,7 +107,7 @@ func (v *validator) push(at string, f *Forge) {
 		v.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
 		return
 	case len(f.Push.For) == 0:
-		v.fault(at+".for", "missing-key", "write for: ["+Revert+"]", "what may be pushed is required")
+		v.fault(at+".for", "missing-key", "write for: ["+strings.Join(purposes, ", ")+"], or one of them", "what may be pushed is required")
 	}
 	switch s := v.config.sourceOf(f.Source); {
 	case f.Push.TokenFile == "":

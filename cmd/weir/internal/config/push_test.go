@@ -33,7 +33,7 @@ func TestFaultsOfPush(t *testing.T) {
 		pushing + ", push: {for: [revert]}":                                                                 "forges[0].push.tokenFile: a file with a token that may push is required",
 		pushing + ", push: {tokenFile: p}":                                                                  "forges[0].push.for: what may be pushed is required",
 		pushing + ", push: {tokenFile: p, for: []}":                                                         "forges[0].push.for: what may be pushed is required",
-		pushing + ", push: {tokenFile: p, for: [images]}":                                                   `forges[0].push.for[0]: there is nothing to push for "images"`,
+		pushing + ", push: {tokenFile: p, for: [release]}":                                                  `forges[0].push.for[0]: there is nothing to push for "release"`,
 		pushing + ", push: {tokenFile: p, for: [revert], force: true}":                                      "force",
 		pushing + ", push: {tokenFile: t, for: [revert]}":                                                   "forges[0].push.tokenFile: the file is that of another token already",
 		pushing + ", push: {tokenFile: p, for: [revert], author: weir}":                                     "forges[0].push.author: it is not a name with an address",

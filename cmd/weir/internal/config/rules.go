@@ -99,6 +99,7 @@ var rules = map[string]rule{
 	"sources[].name":                  named,
 	"sources[].url":                   {missing: "the repository's url is required", check: checkSource},
 	"sources[].interval":              {check: checkInterval, initial: "30s"},
+	"sources[].imageUpdates.every":    {check: checkEvery},
 	"sources[].proxy":                 {check: checkProxy},
 	"sources[].auth.tokenFile":        {credential: true},
 	"sources[].auth.passwordFile":     {credential: true},
@@ -115,7 +116,7 @@ var rules = map[string]rule{
 	"forges[].pullRequests.forks.label":     {initial: pulls.DefaultForkLabel},
 
 	"forges[].push.tokenFile": {credential: true},
-	"forges[].push.for[]":     {words: []string{Revert}, wrong: "there is nothing to push for %q", help: "revert is all that weir pushes for"},
+	"forges[].push.for[]":     {words: purposes, wrong: "there is nothing to push for %q", help: "weir pushes for revert and images"},
 	"forges[].push.author":    {check: checkAuthor, initial: defaultAuthor},
 
 	"notify[].url":        {missing: "an address is required", check: checkReceiver, twice: "%[2]s has the same address"},

@@ -23,6 +23,8 @@ type Source struct {
 	// Interval is the time between polls.
 	Interval time.Duration `yaml:"interval"`
 	transport.Settings
+	// ImageUpdates has newer images than those of pools proposed by pull requests.
+	ImageUpdates ImageUpdates `yaml:"imageUpdates"`
 	// Verify says which signatures a revision needs; weir applies none without, and keeps the last applied one. The keys of those who may sign stand
 	// in files here and never in the repository, where the commit under judgement would choose its own judges.
 	Verify signature.Policy `yaml:"verify"`
@@ -77,6 +79,7 @@ func (v *validator) source(at string, s *Source) {
 		v.fault(at+".ref", "bad-value", "", "%s", strings.TrimPrefix(err.Error(), "ref: "))
 	}
 	v.verify(at+".verify", s)
+	v.imageUpdates(at+".imageUpdates", s)
 	v.reach(at, s)
 }
 
