@@ -40,6 +40,9 @@ func refuse(format string, args ...any) error { return &byHand{fmt.Sprintf(forma
 // errGone says that there is nothing to revert any more.
 var errGone = errors.New("the commit is in the followed branch no more")
 
+// errUnchanged says that there is no commit to revert.
+var errUnchanged = errors.New("no commit changed what these pools launch: weir's configuration did, or what AWS answers to a lookup")
+
 // find looks for the fewest paths that take the stopped pools back to what they were before
 // the commit, on top of what is followed now.
 func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (f Found, err error) {
@@ -103,7 +106,7 @@ func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (
 		return f, broken
 	}
 	if len(best) == 0 {
-		return f, refuse("no commit changed what these pools launch: what AWS answers to a lookup did, such as the newest image. Pin the earlier image in Git (ami.id); %s", earlier(e))
+		return f, errUnchanged
 	}
 	f.Commits = f.Commits[:slices.IndexFunc(f.Commits, func(c snapshot.Snapshot) bool { return c.Parent == f.From })+1]
 	for _, p := range e.Pools {

@@ -16,44 +16,51 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
+// draft is a pull request that is yet to be opened.
+type draft struct {
+	branch, title, body string
+	commit              source.Commit
+}
+
 // propose opens the pull request of an entry, or says why there is none. Each write is
 // looked up before: the branch is made once, and whatever pull request it ever had is the
 // entry's.
 func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now) {
-	name := branchOf(e.Revision)
-	switch p, found, err := s.Forge.PullOf(ctx, now.Base, name); {
-	case err != nil:
-		s.later(ctx, e, now, err)
-		return
-	case found:
-		s.adopt(e, p)
-		return
+	for _, pin := range []bool{false, true} {
+		name := branchOf(e.Revision)
+		if pin {
+			name = pinBranchOf(e)
+		}
+		p, found, err := s.Forge.PullOf(ctx, now.Base, name)
+		if err != nil {
+			s.later(ctx, e, now, err)
+			return
+		}
+		// What was stopped before at the same commit is another matter.
+		if found && !slices.ContainsFunc(all, func(o Entry) bool { return o.Number == p.Number }) {
+			e.Pin = pin
+			s.adopt(e, p)
+			return
+		}
 	}
 	if why := s.obsolete(e, now); why != "" {
-		s.end(e, Obsolete, "no revert is needed: "+why)
+		s.end(e, Obsolete, "no "+e.what()+" is needed: "+why)
 		return
 	}
-	f, err := s.find(ctx, e, all, now.Head)
+	d, err := s.draft(ctx, e, all, now)
 	var hand *byHand
 	switch {
 	case errors.Is(err, errGone):
-		s.end(e, Obsolete, "no revert is needed: "+err.Error())
+		s.end(e, Obsolete, "no "+e.what()+" is needed: "+err.Error())
 		return
 	case errors.As(err, &hand):
-		s.end(e, ByHand, "weir proposes no revert: "+hand.text)
+		s.end(e, ByHand, "weir proposes no "+e.what()+": "+hand.text)
 		return
 	case err != nil:
 		s.later(ctx, e, now, err)
 		return
 	}
-	title := "Revert \"" + visible.Clip(s.words().Line(f.Commits[0].Subject), 150) + "\""
-	if len(f.Commits) > 1 {
-		title = fmt.Sprintf("Revert %d commits up to %s", len(f.Commits), short(e.Revision))
-	}
-	branch, err := s.Git.Branch(ctx, name, source.Commit{
-		On: e.Revision, From: f.From, Paths: f.Paths, Author: s.Author, Address: s.Address, At: e.At,
-		Message: title + "\n\nThe rollout of this change was stopped. These paths are as they were in " + f.From + ":\n\n" + s.words().List(f.Paths) + "\n" + Trailer + ": " + e.Revision + "\n",
-	})
+	branch, err := s.Git.Branch(ctx, d.branch, d.commit)
 	if err != nil {
 		s.later(ctx, e, now, err)
 		return
@@ -61,18 +68,45 @@ func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now) {
 	var taken *transport.TakenError
 	switch err := s.Pusher.Make(ctx, branch); {
 	case errors.As(err, &taken):
-		s.end(e, ByHand, "weir proposes no revert: "+taken.Error()+": revert the commit by hand")
+		s.end(e, ByHand, "weir proposes no "+e.what()+": "+taken.Error()+": change it by hand")
 		return
 	case err != nil:
 		s.later(ctx, e, now, err)
 		return
 	}
-	p, err := s.Forge.OpenPull(ctx, forge.Proposal{Title: title, Body: s.body(e, f, now), Head: name, Base: now.Base})
+	p, err := s.Forge.OpenPull(ctx, forge.Proposal{Title: d.title, Body: d.body, Head: d.branch, Base: now.Base})
 	if err != nil {
 		s.later(ctx, e, now, err) // if it was opened after all, it is found
 		return
 	}
 	s.adopt(e, p)
+}
+
+// draft is what takes the stopped pools back: the revert of commits, or where none changed
+// what they launch, a pin of what they ran before.
+func (s *Source) draft(ctx context.Context, e *Entry, all []Entry, now Now) (draft, error) {
+	if e.Pin = len(e.Was) > 0 && len(e.Was) == len(e.Pools); e.Pin {
+		return s.pin(ctx, e, now)
+	}
+	f, err := s.find(ctx, e, all, now.Head)
+	if errors.Is(err, errUnchanged) && len(e.Was) > 0 {
+		e.Pin = true
+		return s.pin(ctx, e, now)
+	}
+	if errors.Is(err, errUnchanged) {
+		return draft{}, refuse("%v; write in Git what is to run; %s", err, earlier(e))
+	}
+	if err != nil {
+		return draft{}, err
+	}
+	title := "Revert \"" + visible.Clip(s.words().Line(f.Commits[0].Subject), 150) + "\""
+	if len(f.Commits) > 1 {
+		title = fmt.Sprintf("Revert %d commits up to %s", len(f.Commits), short(e.Revision))
+	}
+	return draft{branch: branchOf(e.Revision), title: title, body: s.body(e, f, now), commit: source.Commit{
+		On: e.Revision, From: f.From, Paths: f.Paths, Author: s.Author, Address: s.Address, At: e.At,
+		Message: title + "\n\nThe rollout of this change was stopped. These paths are as they were in " + f.From + ":\n\n" + s.words().List(f.Paths) + "\n" + Trailer + ": " + e.Revision + "\n",
+	}}, nil
 }
 
 // later notes when to try again: soon, or where weir was told that it may not, seldom and
@@ -85,7 +119,7 @@ func (s *Source) later(ctx context.Context, e *Entry, now Now, err error) {
 	wait, mayNot := proposal.Wait(err, e.Tries)
 	text := s.Redact(err.Error())
 	if mayNot {
-		if say := "weir may not propose the revert: " + text; e.Phase == Wanted && e.Text != say {
+		if say := "weir may not propose the " + e.what() + ": " + text; e.Phase == Wanted && e.Text != say {
 			e.Text, e.Refused = say, true
 			s.event("revert-refused", e)
 		}
@@ -99,6 +133,29 @@ func (s *Source) body(e *Entry, f Found, now Now) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("A FleetRollout stopped what %s began: weir rolls it out no further. Merging this takes the stopped pools back.\n", s.words().Code(short(e.Revision)))
+	s.evidence(&b, e, now)
+	if len(f.Left) > 0 {
+		var names []string
+		for _, id := range f.Left {
+			names = append(names, s.words().Code(id.String()))
+		}
+		say("It does not take back %s: these pools changed by something else.\n", strings.Join(names[:min(len(names), proposal.Evidence)], ", "))
+	}
+	say("The fewest paths are reverted that do so. They are as in %s:\n\n%s", s.words().Code(short(f.From)), s.words().List(f.Paths))
+	if len(f.Commits) > 1 {
+		say("This undoes, for these paths, what these commits did:\n")
+		for _, c := range f.Commits {
+			say("- %s %s", s.words().Code(short(c.Revision)), s.words().Code(c.Subject))
+		}
+		say("")
+	}
+	say("weir opens no other pull request for this commit, whatever becomes of this one, and closes it once another commit has changed what these pools launch.")
+	return b.String() + proposal.Page(s.PageURL)
+}
+
+// evidence says what was stopped, why, and where it stands.
+func (s *Source) evidence(b *strings.Builder, e *Entry, now Now) {
+	say := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	for _, name := range e.Rollouts {
 		i := slices.IndexFunc(now.Record.Runs, func(r rollout.Run) bool { return r.Name == name && r.Revision == e.Revision })
 		if i < 0 || now.Record.Runs[i].Stopped == nil {
@@ -126,21 +183,4 @@ func (s *Source) body(e *Entry, f Found, now Now) string {
 		}
 		say("")
 	}
-	if len(f.Left) > 0 {
-		var names []string
-		for _, id := range f.Left {
-			names = append(names, s.words().Code(id.String()))
-		}
-		say("It does not take back %s: these pools changed by something else.\n", strings.Join(names[:min(len(names), proposal.Evidence)], ", "))
-	}
-	say("The fewest paths are reverted that do so. They are as in %s:\n\n%s", s.words().Code(short(f.From)), s.words().List(f.Paths))
-	if len(f.Commits) > 1 {
-		say("This undoes, for these paths, what these commits did:\n")
-		for _, c := range f.Commits {
-			say("- %s %s", s.words().Code(short(c.Revision)), s.words().Code(c.Subject))
-		}
-		say("")
-	}
-	say("weir opens no other pull request for this commit, whatever becomes of this one, and closes it once another commit has changed what these pools launch.")
-	return b.String() + proposal.Page(s.PageURL)
 }

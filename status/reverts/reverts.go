@@ -1,6 +1,7 @@
-// Package reverts proposes on a forge to revert a change that a FleetRollout stopped: one
-// pull request for one commit, of a branch of weir's own, or a status on the commit that
-// says what to do by hand.
+// Package reverts proposes on a forge to take back what a FleetRollout stopped: one pull
+// request of a branch of weir's own, or a status on the commit that says what to do by hand.
+// It reverts the commit; where no commit changed what the pools launch, but AWS answered a
+// lookup otherwise, as with a newly published image, it pins what they ran before.
 //
 // A Source is turned again and again by the member that speaks for the source. A turn looks
 // at what was stopped, at what is kept of it (Entry), and at the forge, and does what is
@@ -18,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -60,6 +62,7 @@ type Git interface {
 	Descends(ctx context.Context, revision, from string) (bool, error)
 	Changed(ctx context.Context, from, to string) ([]string, error)
 	Restored(ctx context.Context, on, from string, paths []string) (snapshot.Snapshot, error)
+	Edited(ctx context.Context, on string, files map[string][]byte) (snapshot.Snapshot, error)
 	Branch(ctx context.Context, name string, c source.Commit) (transport.Branch, error)
 }
 
@@ -72,6 +75,8 @@ type Pusher interface {
 // that it would change.
 type Renderer interface {
 	Render(ctx context.Context, s snapshot.Snapshot, only []string) ([]Target, error)
+	// Pin finds the files in which pools of a tree get back what they ran.
+	Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (Pinned, error)
 }
 
 // Target is what a tree makes of a target.
@@ -121,7 +126,11 @@ type Entry struct {
 	Pools []rollout.Subject `json:"pools"`
 	// Earlier is what one of them ran before.
 	Earlier *rollout.Version `json:"earlier,omitempty"`
-	Phase   Phase            `json:"phase,omitempty"`
+	// Was is what pools ran before that could be pinned to it, by pool. Pin says that the pull
+	// request does so, and reverts nothing.
+	Was   map[string]rollout.Version `json:"was,omitempty"`
+	Pin   bool                       `json:"pin,omitempty"`
+	Phase Phase                      `json:"phase,omitempty"`
 	// Number and URL are the pull request's, Merge the commit that merging it made.
 	Number int64  `json:"number,omitempty"`
 	URL    string `json:"url,omitempty"`
@@ -227,10 +236,14 @@ func (s *Source) take(all *[]Entry, now Now) {
 		}
 		var pools []rollout.Subject
 		var earlier *rollout.Version
+		was := map[string]rollout.Version{}
 		for _, m := range run.Members {
 			if now.Record.BadOf(m.ID, m.Hash) != nil {
 				pools = append(pools, rollout.Subject{ID: m.ID, Hash: m.Hash})
 				earlier = cmp.Or(earlier, m.Earlier)
+				if m.Earlier != nil && m.Earlier.Pin != "" {
+					was[m.ID.String()] = *m.Earlier
+				}
 			}
 		}
 		if len(pools) == 0 {
@@ -238,21 +251,30 @@ func (s *Source) take(all *[]Entry, now Now) {
 		}
 		// A rollout that is let go again, or begins anew after an edit, has a later commit as
 		// its own: what was bad before is not proposed twice.
+		// What is bad at one commit for another reason, as a second image is, is a matter of its
+		// own.
 		i := slices.IndexFunc(*all, func(e Entry) bool {
-			return e.Revision == run.Revision || slices.ContainsFunc(pools, func(p rollout.Subject) bool { return slices.Contains(e.Pools, p) })
+			return slices.ContainsFunc(pools, func(p rollout.Subject) bool { return slices.Contains(e.Pools, p) }) ||
+				e.Revision == run.Revision && !slices.ContainsFunc(pools, func(p rollout.Subject) bool {
+					return slices.ContainsFunc(e.Pools, func(o rollout.Subject) bool { return o.ID == p.ID && o.Hash != p.Hash })
+				})
 		})
 		if i < 0 {
-			*all = append(*all, Entry{Revision: run.Revision, At: run.Stopped.At, Rollouts: []string{run.Name}, Pools: pools, Earlier: earlier})
+			*all = append(*all, Entry{Revision: run.Revision, At: run.Stopped.At, Rollouts: []string{run.Name}, Pools: pools, Earlier: earlier, Was: was})
 			continue
 		}
 		e := &(*all)[i]
 		if !slices.Contains(e.Rollouts, run.Name) {
 			e.Rollouts = append(slices.Clone(e.Rollouts), run.Name)
 		}
-		e.Pools = slices.Clone(e.Pools)
+		e.Pools, e.Was = slices.Clone(e.Pools), maps.Clone(e.Was)
 		for _, p := range pools {
-			if !slices.Contains(e.Pools, p) {
-				e.Pools = append(e.Pools, p)
+			if slices.Contains(e.Pools, p) {
+				continue
+			}
+			e.Pools = append(e.Pools, p)
+			if v, is := was[p.ID.String()]; is {
+				e.Was = with(e.Was, p.ID.String(), v)
 			}
 		}
 	}
@@ -296,7 +318,7 @@ func (s *Source) adopt(e *Entry, p forge.PullRequest) {
 	case forge.Closed:
 		s.end(e, Closed, "pull request "+proposal.Number(p.Number)+" was closed: weir opens no other one")
 	default:
-		s.end(e, Open, "pull request "+proposal.Number(p.Number)+" proposes the revert")
+		s.end(e, Open, "pull request "+proposal.Number(p.Number)+" proposes the "+e.what())
 	}
 }
 
@@ -317,7 +339,7 @@ func (s *Source) end(e *Entry, p Phase, text string) {
 }
 
 func (s *Source) event(kind string, e *Entry) {
-	s.Event(events.Event{Kind: kind, Source: s.Source, Revision: e.Revision, Text: "revert of " + short(e.Revision) + ": " + s.words().Line(e.Text)})
+	s.Event(events.Event{Kind: kind, Source: s.Source, Revision: e.Revision, Text: e.what() + " of " + short(e.Revision) + ": " + s.words().Line(e.Text)})
 }
 
 // obsolete says why nobody needs a revert any more: no pool still asks for what was
@@ -339,6 +361,9 @@ func (s *Source) obsolete(e *Entry, now Now) string {
 	}
 	switch {
 	case moved:
+		if e.Pin {
+			return "its pools launch something else by now"
+		}
 		return "another commit changed what its pools launch, at " + short(now.Head)
 	case done:
 		return "the change was rolled out after all"
@@ -381,9 +406,19 @@ func short(revision string) string { return revision[:min(7, len(revision))] }
 // branchOf is the branch that reverts a commit.
 func branchOf(revision string) string { return Branches + revision[:min(12, len(revision))] }
 
+// what is proposed.
+func (e *Entry) what() string {
+	if e.Pin {
+		return "pin"
+	}
+	return "revert"
+}
+
 // own reports whether a commit came by merging a branch of weir's, or is one.
 func own(c snapshot.Snapshot, all []Entry) bool {
-	return strings.Contains(c.Message, Branches) ||
-		slices.ContainsFunc(snapshot.Trailers(c.Message), func(t snapshot.Trailer) bool { return strings.EqualFold(t.Key, Trailer) }) ||
+	return strings.Contains(c.Message, Branches) || strings.Contains(c.Message, PinBranches) ||
+		slices.ContainsFunc(snapshot.Trailers(c.Message), func(t snapshot.Trailer) bool {
+			return strings.EqualFold(t.Key, Trailer) || strings.EqualFold(t.Key, PinTrailer)
+		}) ||
 		slices.ContainsFunc(all, func(e Entry) bool { return e.Merge != "" && e.Merge == c.Revision })
 }

@@ -147,6 +147,16 @@ func (w *world) Render(_ context.Context, s snapshot.Snapshot, _ []string) ([]Ta
 	return []Target{t}, nil
 }
 
+// Pin implements Renderer: a.yaml says "newest" where the newest image is taken.
+func (w *world) Pin(_ context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (Pinned, error) {
+	text, err := s.Tree.ReadFile("a.yaml")
+	if err != nil || !strings.Contains(string(text), "newest") {
+		return Pinned{Left: []LeftPool{{ID: poolA, Text: "write a: " + was[poolA].Pin + " into a.yaml"}}}, nil
+	}
+	pinned := strings.Replace(string(text), "newest", was[poolA].Pin, 1)
+	return Pinned{Files: map[string][]byte{"a.yaml": []byte(pinned)}, Places: []PinnedPool{{ID: poolA, Field: "a", Value: was[poolA].Pin, At: "a.yaml:1:1"}}}, nil
+}
+
 func (w *world) failing(what string) error {
 	err := w.fails[what]
 	delete(w.fails, what)
@@ -338,7 +348,7 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 		"a lookup's answer": {func(w *world) string {
 			w.commit("first", "a.yaml", "1")
 			return w.commit("docs", "README", "2")
-		}, "Pin the earlier image in Git (ami.id); version 7 of the launch template lt-a has it"},
+		}, "no commit changed what these pools launch: weir's configuration did, or what AWS answers to a lookup; write in Git what is to run; version 7 of the launch template lt-a has it"},
 		"does not render": {func(w *world) string {
 			w.commit("first", "a.yaml", "broken")
 			return w.commit("bad", "a.yaml", "2")
@@ -361,7 +371,7 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 			w.commit("first", "a.yaml", "1")
 			w.commit("Revert \"other\"\n\nWeir-Reverts: 0123", "b.yaml", "0")
 			return w.commit("docs", "README", "2")
-		}, "Pin the earlier image"},
+		}, "no commit changed"},
 		"somebody else's branch": {func(w *world) string {
 			first := w.commit("first", "a.yaml", "1")
 			bad := w.commit("bad", "a.yaml", "2")

@@ -1,0 +1,195 @@
+package reverts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/proposal"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// PinBranches begins the names of the branches that pin what pools ran before, PinTrailer
+// names in their commits the one that was followed.
+const (
+	PinBranches = transport.OwnBranches + "pin-"
+	PinTrailer  = "Weir-Pins"
+)
+
+// Pinned says how pools get back what they ran before.
+type Pinned struct {
+	// Files are the contents of those that change.
+	Files map[string][]byte
+	// Places say where, Left what cannot be written and what to do.
+	Places []PinnedPool
+	Left   []LeftPool
+}
+
+// PinnedPool is a pool with the field that pins it.
+type PinnedPool struct {
+	rollout.ID
+	// Field is its path in the manifest, At its file, line and column after the change.
+	Field, Value, At string
+}
+
+// LeftPool is a pool that weir does not pin.
+type LeftPool struct {
+	rollout.ID
+	Text string
+}
+
+// pinBranchOf is the branch that pins the pools of an entry: whoever proposes it makes the
+// same, and another bad image another one.
+func pinBranchOf(e *Entry) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s", e.Revision, e.Pools[0].ID)
+	fmt.Fprintf(h, " %s", e.Pools[0].Hash)
+	return PinBranches + hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+// pin is the draft of a pull request that pins what the stopped pools ran before.
+func (s *Source) pin(ctx context.Context, e *Entry, now Now) (d draft, err error) {
+	if is, err := s.Git.Descends(ctx, now.Head, e.Revision); err != nil {
+		return d, err
+	} else if !is {
+		return d, errGone
+	}
+	on := e.Revision
+	pinned, err := s.pinned(ctx, e, on)
+	if err != nil {
+		return d, err
+	}
+	if on != now.Head {
+		since, err := s.Git.Changed(ctx, on, now.Head)
+		if err != nil {
+			return d, err
+		}
+		if slices.ContainsFunc(since, func(p string) bool { _, is := pinned.Files[p]; return is }) {
+			on = now.Head // the lines are others by now
+			if pinned, err = s.pinned(ctx, e, on); err != nil {
+				return d, err
+			}
+		}
+	}
+	if err := s.provePin(ctx, pinned, now.Head); err != nil {
+		return d, err
+	}
+	title := "Pin what " + wording.Count(len(pinned.Places), "pool") + " ran before"
+	if v := pinned.Places[0].Value; !slices.ContainsFunc(pinned.Places, func(p PinnedPool) bool { return p.Value != v }) {
+		title = "Pin " + v + ", which " + wording.Count(len(pinned.Places), "pool") + " ran before"
+	}
+	paths := slices.Sorted(maps.Keys(pinned.Files))
+	return draft{branch: pinBranchOf(e), title: title, body: s.pinBody(e, pinned, now), commit: source.Commit{
+		On: on, Files: pinned.Files, Author: s.Author, Address: s.Address, At: e.At,
+		Message: title + "\n\nThe rollout of a newer answer to a lookup was stopped. These files pin the earlier one:\n\n" + s.words().List(paths) + "\n" + PinTrailer + ": " + e.Revision + "\n",
+	}}, nil
+}
+
+// pinned are the files that pin the pools in a commit's tree.
+func (s *Source) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err error) {
+	at, err := s.Git.At(ctx, on)
+	if err != nil {
+		return p, err
+	}
+	was := map[rollout.ID]rollout.Version{}
+	for _, pool := range e.Pools {
+		if v, is := e.Was[pool.ID.String()]; is {
+			was[pool.ID] = v
+		}
+	}
+	if p, err = s.Renderer.Pin(ctx, at, was); err != nil {
+		return p, err
+	}
+	if len(p.Places) == 0 {
+		text := "no pool is there that could be pinned"
+		if len(p.Left) > 0 {
+			text = p.Left[0].ID.String() + ": " + p.Left[0].Text
+		}
+		if n := len(p.Left) - 1; n > 0 {
+			text += "; and " + wording.Count(n, "more pool")
+		}
+		return p, refuse("AWS answered a lookup otherwise, and no commit is to be reverted: %s", text)
+	}
+	return p, nil
+}
+
+// provePin renders the head with the files: every target must be whole, and nothing but the
+// pools that are pinned may launch something else.
+func (s *Source) provePin(ctx context.Context, pinned Pinned, head string) error {
+	followed, err := s.Git.At(ctx, head)
+	if err != nil {
+		return err
+	}
+	edited, err := s.Git.Edited(ctx, head, pinned.Files)
+	if err != nil {
+		return err
+	}
+	touched, err := s.Renderer.Render(ctx, edited, nil)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range touched {
+		if t.Fault != "" {
+			return refuse("with the pin the target %s does not render: %s", t.Name, t.Fault)
+		}
+		names = append(names, t.Name)
+	}
+	before, err := s.launches(ctx, followed, names)
+	if err != nil {
+		return err
+	}
+	for _, t := range touched {
+		for pool, launch := range t.Launches {
+			id := rollout.ID{Target: t.Name, Pool: pool}
+			is := slices.ContainsFunc(pinned.Places, func(p PinnedPool) bool { return p.ID == id })
+			if !is && before[id.String()] != launch {
+				return refuse("with the pin %s would launch something else too", id)
+			}
+		}
+	}
+	return nil
+}
+
+// pinBody is the text of the pull request.
+func (s *Source) pinBody(e *Entry, pinned Pinned, now Now) string {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	say("A FleetRollout stopped what AWS answered to a lookup while %s was followed, such as a newly published image: weir rolls it out no further. No commit changed what these pools launch, so none is reverted; merging this pins what they ran before.\n", s.words().Code(short(e.Revision)))
+	s.evidence(&b, e, now)
+	say("What is written:\n")
+	for i, p := range pinned.Places {
+		if i == proposal.Evidence {
+			say("- and %d more", len(pinned.Places)-i)
+			break
+		}
+		say("- %s: %s is %s, at %s", s.words().Code(p.ID.String()), s.words().Code(p.Field), s.words().Code(p.Value), s.words().Code(p.At))
+	}
+	if len(pinned.Left) > 0 {
+		say("\nWhat weir cannot write:\n")
+		for i, p := range pinned.Left {
+			if i == proposal.Evidence {
+				say("- and %d more", len(pinned.Left)-i)
+				break
+			}
+			say("- %s: %s", s.words().Code(p.ID.String()), s.words().Code(p.Text))
+		}
+	}
+	say("\nA pinned pool follows nothing newer: take the pin out once a good one is there. weir opens no other pull request for this, whatever becomes of this one, and closes it once these pools launch something else.")
+	return b.String() + proposal.Page(s.PageURL)
+}
+
+func with[K comparable, V any](m map[K]V, key K, value V) map[K]V {
+	if m == nil {
+		m = map[K]V{}
+	}
+	m[key] = value
+	return m
+}
