@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +29,21 @@ func TestSoakOfAFleet(t *testing.T) {
 		f.begin()
 		f.good()
 		f.bad()
+	})
+}
+
+// TestSoakOfAPublishedImage: pools follow images, and nobody commits anything. A good image
+// that is published reaches all of them, a bad one some machines of one pool, and merging the
+// pull request that pins the good one puts all right.
+func TestSoakOfAPublishedImage(t *testing.T) {
+	inFleet(t, fleetSizes(100), 1, func(f *fleet) {
+		f.follows = true
+		f.begin()
+		f.good()
+		f.bad()
+		if p := f.forge.proposed(false)[0]; !strings.HasPrefix(p.Head, "weir/pin-") || !strings.Contains(p.Title, imageGood) {
+			t.Errorf("%s: %s", p.Head, p.Title)
+		}
 	})
 }
 
@@ -54,6 +70,11 @@ func TestSoakOfAFleetWhoseDaemonsAreKilled(t *testing.T) {
 
 // begin has daemons make the fleet.
 func (f *fleet) begin() {
+	f.publish(imageOld)
+	if !f.follows { // commits name them
+		f.publish(imageGood)
+		f.publish(imageBad)
+	}
 	first := f.push("first", f.files(imageOld))
 	for _, m := range f.members {
 		f.start(m)
@@ -82,12 +103,31 @@ func (f *fleet) strike(times int, within time.Duration, writes int) {
 // good rolls a good image.
 func (f *fleet) good() {
 	began := time.Now()
-	commit := f.push("a good image", f.files(imageGood))
+	commit := f.bring("a good image", imageGood)
 	f.until("a good image is rolled", 4*time.Hour, f.whole(imageGood, commit))
 	f.figures("a good image is rolled")
-	if took := time.Since(began); took > 90*time.Minute {
+	if took := time.Since(began); took > 90*time.Minute && !f.follows {
 		f.t.Errorf("a good image took %v", took)
 	}
+}
+
+// bring has the fleet get an image, by a commit or because it was published, and says which
+// commit is followed then.
+func (f *fleet) bring(what, image string) string {
+	if f.follows {
+		f.publish(image)
+		return f.tip()
+	}
+	return f.push(what, f.files(image))
+}
+
+// publish makes an image the newest of those that pools look for.
+func (f *fleet) publish(id string) {
+	image := fmt.Sprintf(`{"id": %q, "name": "published-%s", "architecture": "x86_64", "created": %q}`, id, id, time.Now().UTC().Format(time.RFC3339))
+	if err := f.aws.Seed(strings.NewReader(`{"regions": {"eu-west-1": {"images": [` + image + `]}}}`)); err != nil {
+		f.t.Fatal(err)
+	}
+	f.say("%s is published", id)
 }
 
 // within is how long new machines have to become Ready, by the fleet's FleetRollout.
@@ -96,9 +136,9 @@ const within = 4 * time.Minute
 // bad rolls an image with which no machine becomes Ready.
 func (f *fleet) bad() {
 	began := time.Now()
-	commit := f.push("a bad image", f.files(imageBad))
+	commit := f.bring("a bad image", imageBad)
 	var first time.Time
-	f.until("the bad image is stopped", time.Hour, func(stands) string {
+	f.until("the bad image is stopped", 3*time.Hour, func(stands) string {
 		if first.IsZero() && f.first != "" {
 			first = f.launchedAt(f.first)
 		}

@@ -56,6 +56,11 @@ spec:
 func (f *fleet) files(image string) map[string]string {
 	out := map[string]string{"rollout/rollout.yaml": fleetRollout, "rollout/kustomization.yaml": "resources: [rollout.yaml]\n",
 		"image/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n- target: {kind: AWSMachinePool}\n  patch: |-\n    - {op: add, path: /spec/awsLaunchTemplate/ami, value: {id: " + image + "}}\n"}
+	if f.follows {
+		out["image/kustomization.yaml"] = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n- target: {kind: AWSMachinePool}\n  patch: |-\n" +
+			"    - {op: add, path: /spec/awsLaunchTemplate/imageLookupFormat, value: \"published-*\"}\n    - {op: add, path: /spec/awsLaunchTemplate/imageLookupOrg, value: \"000000000000\"}\n" +
+			"    - {op: add, path: /metadata/annotations, value: {weir.dev/ami-policy: follow}}\n"
+	}
 	for c := range f.size.clusters {
 		dir, also := fmt.Sprintf("overlays/c%d/", c), ""
 		if c == 0 {

@@ -53,6 +53,7 @@ type fleet struct {
 
 	clusters []*workloadtest.Server
 	images   map[string]string // by template and version
+	follows  bool              // pools follow the newest image
 	nodes    map[string]*machine
 	first    string // the first machine of the bad image that was seen
 	every    time.Duration
@@ -120,13 +121,6 @@ func newFleet(t *testing.T, size fleetSize, members int) *fleet {
 		t.Fatal(err)
 	}
 	f.aws = aws
-	var images []string
-	for _, id := range []string{imageOld, imageGood, imageBad} {
-		images = append(images, fmt.Sprintf(`{"id": %q, "name": %q, "architecture": "x86_64"}`, id, "ours-"+id))
-	}
-	if err := aws.Seed(strings.NewReader(`{"regions": {"eu-west-1": {"images": [` + strings.Join(images, ", ") + `]}}}`)); err != nil {
-		t.Fatal(err)
-	}
 	sdk.Around = func(plainbody.Doer) plainbody.Doer { return fleetClient{f} }
 	transport.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return f.net.dial(ctx) }
 	workload.Dial = func(ctx context.Context, _, address string) (net.Conn, error) {
