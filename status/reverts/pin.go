@@ -100,7 +100,7 @@ func (s *Source) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err
 	}
 	was := map[rollout.ID]rollout.Version{}
 	for _, pool := range e.Pools {
-		if v, is := e.Was[pool.ID.String()]; is {
+		if v, is := e.Was[pool.String()]; is {
 			was[pool.ID] = v
 		}
 	}
@@ -110,7 +110,7 @@ func (s *Source) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err
 	if len(p.Places) == 0 {
 		text := "no pool is there that could be pinned"
 		if len(p.Left) > 0 {
-			text = p.Left[0].ID.String() + ": " + p.Left[0].Text
+			text = p.Left[0].String() + ": " + p.Left[0].Text
 		}
 		if n := len(p.Left) - 1; n > 0 {
 			text += "; and " + wording.Count(n, "more pool")
@@ -170,7 +170,7 @@ func (s *Source) pinBody(e *Entry, pinned Pinned, now Now) string {
 			say("- and %d more", len(pinned.Places)-i)
 			break
 		}
-		say("- %s: %s is %s, at %s", s.words().Code(p.ID.String()), s.words().Code(p.Field), s.words().Code(p.Value), s.words().Code(p.At))
+		say("- %s: %s is %s, at %s", s.words().Code(p.String()), s.words().Code(p.Field), s.words().Code(p.Value), s.words().Code(p.At))
 	}
 	if len(pinned.Left) > 0 {
 		say("\nWhat weir cannot write:\n")
@@ -179,7 +179,7 @@ func (s *Source) pinBody(e *Entry, pinned Pinned, now Now) string {
 				say("- and %d more", len(pinned.Left)-i)
 				break
 			}
-			say("- %s: %s", s.words().Code(p.ID.String()), s.words().Code(p.Text))
+			say("- %s: %s", s.words().Code(p.String()), s.words().Code(p.Text))
 		}
 	}
 	say("\nA pinned pool follows nothing newer: take the pin out once a good one is there. weir opens no other pull request for this, whatever becomes of this one, and closes it once these pools launch something else.")

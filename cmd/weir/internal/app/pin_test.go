@@ -9,22 +9,21 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// TestABadImageIsProposedToBePinned: nobody committed anything, AWS published an image whose
-// machines never come up. Only the canary gets it, one pull request pins the one before, also
-// over a restart, and merging it puts all right.
-func TestABadImageIsProposedToBePinned(t *testing.T) {
-	w := newWorld(t, quickAWS())
-	w.extra = otherTargets
-	all := w.servePushes()
-	elsewhere := func(day int) string { // the same image has another id in another region
-		id := fmt.Sprintf("ami-9%016d", day)
-		image := fmt.Sprintf(`{"id": %q, "name": "ours-%d", "architecture": "x86_64", "created": "2026-01-%02dT00:00:00Z"}`, id, day, day)
-		if err := w.aws.Seed(strings.NewReader(`{"regions": {"eu-west-2": {"images": [` + image + `]}}}`)); err != nil {
-			t.Fatal(err)
-		}
-		return id
+// newImageElsewhere publishes the image of newImage in the third target's region, where it has
+// another id.
+func (w *world) newImageElsewhere(day int) string {
+	w.t.Helper()
+	id := fmt.Sprintf("ami-9%016d", day)
+	image := fmt.Sprintf(`{"id": %q, "name": "ours-%d", "architecture": "x86_64", "created": "2026-01-%02dT00:00:00Z"}`, id, day, day)
+	if err := w.aws.Seed(strings.NewReader(`{"regions": {"eu-west-2": {"images": [` + image + `]}}}`)); err != nil {
+		w.t.Fatal(err)
 	}
-	good, goodElsewhere := w.newImage(1), elsewhere(1)
+	return id
+}
+
+// followingInWaves are pools in waves that follow the newest image of ours.
+func followingInWaves(t *testing.T) map[string]string {
+	t.Helper()
 	files := inWaves("m5.large", "  waves:\n  - name: canary\n    selector: {targets: [third]}\n")
 	for path, text := range files {
 		if !strings.HasSuffix(path, "/pool.yaml") {
@@ -37,7 +36,18 @@ func TestABadImageIsProposedToBePinned(t *testing.T) {
 		}
 		files[path] = text[:at] + strings.Replace(text[at:], "metadata: {", "metadata: {annotations: {weir.dev/ami-policy: follow}, ", 1)
 	}
-	w.repo.Write(files)
+	return files
+}
+
+// TestABadImageIsProposedToBePinned: nobody committed anything, AWS published an image whose
+// machines never come up. Only the canary gets it, one pull request pins the one before, also
+// over a restart, and merging it puts all right.
+func TestABadImageIsProposedToBePinned(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = otherTargets
+	all := w.servePushes()
+	good, goodElsewhere := w.newImage(1), w.newImageElsewhere(1)
+	w.repo.Write(followingInWaves(t))
 	first := w.repo.Commit("first")
 	targets := []string{"prod", "second", "third"}
 	a, stop := w.start()
@@ -46,7 +56,7 @@ func TestABadImageIsProposedToBePinned(t *testing.T) {
 	}
 	stop()
 
-	for _, bad := range []string{w.newImage(2), elsewhere(2)} {
+	for _, bad := range []string{w.newImage(2), w.newImageElsewhere(2)} {
 		w.aws.Faults().Launches.Add(ec2.LaunchFault{ImageID: bad})
 	}
 	a, stop = w.start() // without what was cached
