@@ -176,7 +176,11 @@ func joined(a, b *cluster, keep bool) (*cluster, int) {
 		return nil, 0
 	}
 	cost += out.other + linesOfBase + int(n)*(linesOfPool+linesOfPatch)
-	return out, a.cost() + b.cost() - cost
+	gain := a.cost() + b.cost() - cost
+	if differing*8 <= common { // two bases that are nearly the same are one to people
+		gain = max(gain, common)
+	}
+	return out, gain
 }
 
 // pair is two clusters that could be one.
