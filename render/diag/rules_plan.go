@@ -67,6 +67,7 @@ var planRules = []rule{
 	{"nodegroup-update-failed", "e", "an update of a nodegroup failed", "Mend what the message of EKS names; a change of the pool tries again, and so does weir reconcile TARGET --retry."},
 	{"nodegroup-version", "e", "EKS makes new nodegroups on the control plane's Kubernetes version only", "Write that version in the MachinePool."},
 	{"nodes-unread", "w", "the nodes of the workload cluster could not be read", "Look at the target's kubeconfigFile: its user needs to list nodes; readiness is that of the instances until then."},
+	{"not-simulated", "e", "a simulation needs an answer of AWS that the plan before it did not ask for", "Run weir simulate again; if it stays, what the pool needs can only be seen in weir plan."},
 	{"not-offered", "w", "AWS offers an instance type, or what a pool asks for, in none of the zones that its subnets are in", "Name another instance type, or subnets of zones that have it."},
 	{"not-taken", "ew", "AWS took a change twice and answers as before, so it is not written again", "Write in Git what AWS answers, or find who sets it back; weir writes it again when AWS answers something else, the pool changes in Git, or with weir reconcile TARGET --retry."},
 	{"nothing-drains", "iw", "nothing that Git declares moves pods away from machines before a rollout ends them", "Write spec.drainer in the PoolOptions of the pools, or leave it where another tool drains, or where pods may end with their machines."},
