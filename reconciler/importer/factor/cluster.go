@@ -33,6 +33,7 @@ const (
 // lines are put together, as long as that saves any, and they have twice as much in common
 // as what differs. Time is bounded by most.
 func shapes(parts []*part) (out []*shape) {
+	tellKinds(parts)
 	bySignature := map[string][]*part{}
 	var order []string
 	for _, p := range parts {

@@ -138,12 +138,20 @@ func TestRandomFleets(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"web", "web-a", "web-b", "a-web", "a-web-b", "prod-web", "prod-web-1", "x", "y", "z.w", "z-w", "con", "references", "1", "2-3", "batch-1", "batch-2", "batch", "prod", "all", "web.yaml", "1e3"}), 1, 14, rapid.ID[string]).Draw(rt, "names")
 		keys := []string{"one", "two", "three", "four", "yes", "0123", "x/y"}
+		// A field has values of one kind, as a rule.
+		rule := rapid.SliceOfN(rapid.IntRange(0, len(values)-1), len(keys), len(keys)).Draw(rt, "kinds")
+		ofKind := func(k string) *rapid.Generator[any] {
+			if rapid.IntRange(0, 19).Draw(rt, "rule") == 0 {
+				return rapid.OneOf(values...)
+			}
+			return values[rule[slices.Index(keys, k)]]
+		}
 		var shapes []map[string]any
 		for range 3 {
 			shape := map[string]any{}
 			for _, k := range keys {
 				if rapid.Bool().Draw(rt, "has") {
-					shape[k] = rapid.OneOf(values...).Draw(rt, "value")
+					shape[k] = ofKind(k).Draw(rt, "value")
 				}
 			}
 			shape["long"] = map[string]any{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8}
@@ -157,7 +165,7 @@ func TestRandomFleets(t *testing.T) {
 				case 0:
 					delete(spec, k)
 				case 1:
-					spec[k] = rapid.OneOf(values...).Draw(rt, "other")
+					spec[k] = ofKind(k).Draw(rt, "other")
 				}
 			}
 			cluster := rapid.SampledFrom([]string{"prod", "dev"}).Draw(rt, "cluster")

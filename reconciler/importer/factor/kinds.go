@@ -1,0 +1,52 @@
+package factor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// tellKinds adds to the signatures of pools which kind of value they have where another pool
+// has a value of another kind: no patch turns a scalar into a list or a map, so these share
+// no base.
+func tellKinds(parts []*part) {
+	seen := map[string]byte{}
+	mixed := map[string]bool{}
+	for _, p := range parts {
+		for at, kind := range p.kinds() {
+			if was, ok := seen[at]; ok && was != kind {
+				mixed[at] = true
+			}
+			seen[at] = kind
+		}
+	}
+	if len(mixed) == 0 {
+		return
+	}
+	paths := slices.Sorted(maps.Keys(mixed))
+	for _, p := range parts {
+		own := p.kinds()
+		for _, at := range paths {
+			p.signature += joint + string(rune(own[at])) // 0 where it has none
+		}
+	}
+}
+
+// kinds are those of all values of a pool, by their paths.
+func (p *part) kinds() map[string]byte {
+	out := map[string]byte{}
+	for _, l := range p.leaves {
+		for n := range l.keys {
+			out[l.role+joint+strings.Join(l.keys[:n], joint)] = 'm'
+		}
+		kind := byte('s')
+		switch l.value.(type) {
+		case []any:
+			kind = 'l'
+		case map[string]any:
+			kind = 'm'
+		}
+		out[l.path] = kind
+	}
+	return out
+}
