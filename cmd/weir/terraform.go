@@ -110,7 +110,7 @@ func printRemoved(s surroundings, output string, state terraform.State, reports 
 // nameInAWS is the name of what a step adopts; of a nodegroup CLUSTER/NAME.
 func nameInAWS(st *step.Step) string {
 	if t, ok := st.Do.(step.TagNodegroup); ok {
-		return t.NodegroupName.String()
+		return t.String()
 	}
 	return st.Name
 }

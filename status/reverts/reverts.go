@@ -242,7 +242,7 @@ func (s *Source) take(all *[]Entry, now Now) {
 				pools = append(pools, rollout.Subject{ID: m.ID, Hash: m.Hash})
 				earlier = cmp.Or(earlier, m.Earlier)
 				if m.Earlier != nil && m.Earlier.Pin != "" {
-					was[m.ID.String()] = *m.Earlier
+					was[m.String()] = *m.Earlier
 				}
 			}
 		}
@@ -273,8 +273,8 @@ func (s *Source) take(all *[]Entry, now Now) {
 				continue
 			}
 			e.Pools = append(e.Pools, p)
-			if v, is := was[p.ID.String()]; is {
-				e.Was = with(e.Was, p.ID.String(), v)
+			if v, is := was[p.String()]; is {
+				e.Was = with(e.Was, p.String(), v)
 			}
 		}
 	}

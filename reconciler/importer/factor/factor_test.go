@@ -103,13 +103,6 @@ func all(r Repository) string {
 	return b.String()
 }
 
-func lineCount(r Repository) (n int) {
-	for _, text := range r.Files {
-		n += strings.Count(string(text), "\n")
-	}
-	return n
-}
-
 func webSpec(max int, subnet string) map[string]any {
 	return map[string]any{"minSize": 1, "maxSize": max, "awsLaunchTemplate": map[string]any{}, "defaultCoolDown": "300s", "subnets": []any{map[string]any{"id": subnet}},
 		"additionalTags": map[string]any{"team": "web", "cost": "1e3", "on": "yes"}}

@@ -271,7 +271,7 @@ func (r *Recorder) Finish(stopped string) *Timeline {
 		t.Outcome = graver(t.Outcome, of.Outcome)
 		for _, poolName := range slices.Sorted(maps.Keys(of.pools)) {
 			if p := of.pools[poolName]; p.touched || len(p.Points) > 1 {
-				p.Pool.Version = p.version()
+				p.Version = p.version()
 				t.Pools = append(t.Pools, p.Pool)
 			}
 		}

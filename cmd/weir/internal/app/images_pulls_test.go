@@ -43,7 +43,7 @@ func TestANewerImageIsProposed(t *testing.T) {
 	stop()
 
 	second := w.newImage(2)
-	a, stop = w.start() // which asks at once
+	_, stop = w.start() // which asks at once
 	var p proposed
 	opened := func(n int) func() string {
 		return func() string {

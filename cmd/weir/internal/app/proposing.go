@@ -61,7 +61,7 @@ func (g *generation) proposing(ctx context.Context, name, what string, news <-ch
 		}
 		again, err := turn(store, of)
 		if err != nil && ctx.Err() == nil {
-			g.app.log.Error(what+" cannot be looked at", "source", name, "error", g.app.o.Secrets.Redact(err.Error()))
+			g.app.log.Error("proposals cannot be looked at", "what", what, "source", name, "error", g.app.o.Secrets.Redact(err.Error()))
 		}
 		wait := of.config.Interval
 		if !again.IsZero() {
