@@ -190,6 +190,7 @@ func TestEveryErrorSaysWhatToDo(t *testing.T) {
 		"run":        {{}, {"--config", "nowhere.yaml"}, {"x"}},
 		"schema":     {{"NoSuchKind"}, {"--all", "config"}},
 		"state":      {{}, {"x"}, {"move"}, {"move", "--config", "nowhere.yaml", "--to", "nowhere.yaml"}},
+		"simulate":   {{}, {"nowhere", "--region", "eu-west-1"}, {"--config", "nowhere.yaml"}, {".", "--region", "x"}, {".", "--region", "eu-west-1", "--machine-ready", "0s"}, {".", "-o", "markdown"}, {"--ref", "x"}},
 		"status":     {{"--address", "http://127.0.0.1:1"}, {"--phase", "x"}, {"--watch", "-o", "json"}, {"--interval", "5s"}, {"--config", "nowhere.yaml"}, {".", "--region", "x"}},
 		"suspend":    {{}, {"t"}, {"t", "--reason", "r"}, {"t", "--reason", "r", "--for", "1h", "--address", "http://127.0.0.1:1"}},
 		"validate":   {{}, {"nowhere"}},
