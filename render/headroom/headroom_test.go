@@ -27,7 +27,7 @@ var hold, waste []byte
 // The headroom follows what is live, collection after collection.
 func TestSetFollowsWhatIsLive(t *testing.T) {
 	if os.Getenv("GOGC") != "" {
-		t.Skip("GOGC decides")
+		t.Skip("the variable GOGC is set, and then Set leaves all to it")
 	}
 	defer debug.SetGCPercent(100)
 	collections := func() (n uint32) {

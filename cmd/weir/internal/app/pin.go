@@ -29,7 +29,7 @@ func (r renderer) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.
 	for _, p := range review.Places {
 		places = append(places, edit.Place{Name: p.Name, Dir: p.Dir, Options: p.Options})
 	}
-	sets := intentsOf(review)
+	sets := setsOf(review)
 	var wishes []edit.Wish
 	pools := map[string][]rollout.ID{} // by the place of a wish
 	for _, id := range slices.SortedFunc(maps.Keys(was), func(a, b rollout.ID) int { return strings.Compare(a.String(), b.String()) }) {
@@ -98,15 +98,4 @@ func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Wish, 
 		return w, ""
 	}
 	return w, "EKS chooses its image"
-}
-
-// intentsOf are the intents of a review's targets.
-func intentsOf(review *fleet.Review) map[string]*intent.Set {
-	out := map[string]*intent.Set{}
-	for _, b := range review.Batches {
-		for i := range b.Targets {
-			out[b.Targets[i].Policy.Target] = b.Targets[i].Set
-		}
-	}
-	return out
 }
