@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
+	"github.com/weir-gitops/weir/cmd/weir/internal/ports"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/status/statustest"
 )
@@ -62,7 +63,7 @@ func TestTrialWithGitea(t *testing.T) {
 	}
 	aws := httptest.NewServer(emu)
 	t.Cleanup(aws.Close)
-	listen, err := freeAddress()
+	listen, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/ports"
 )
 
 // docPatience is how long one command may take, and how long it is tried again.
@@ -40,11 +42,11 @@ func newDocShell(t *testing.T) *docShell {
 		t.Fatal(err)
 	}
 	home, work := t.TempDir(), t.TempDir()
-	page, err := freeAddress()
+	page, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	aws, err := freeAddress()
+	aws, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}

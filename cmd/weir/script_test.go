@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/ports"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
@@ -99,7 +99,7 @@ func setupScript(t *testing.T, e *testscript.Env) error {
 	e.Setenv("REPO", repo.URL())
 	e.Setenv("REPODIR", repo.Dir())
 	e.Setenv("AWS", server.URL)
-	address, err := freeAddress()
+	address, err := ports.Address()
 	if err != nil {
 		return err
 	}
@@ -111,16 +111,6 @@ func setupScript(t *testing.T, e *testscript.Env) error {
 	}
 	e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	return os.CopyFS(filepath.Join(e.WorkDir, "fleet"), os.DirFS("testdata/fleet"))
-}
-
-// freeAddress is one that nobody listens on. A script whose daemon starts again
-// needs to know it beforehand.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // quickTimings let scripts wait as little as possible.

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.etcd.io/etcd/server/v3/embed"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/ports"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/coord/dynamo"
@@ -64,7 +65,7 @@ type tableProcess struct {
 const severalTable = "weir-several"
 
 func newTableProcess(t testing.TB) *tableProcess {
-	address, err := freeAddress()
+	address, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ type etcdProcess struct {
 }
 
 func newEtcdProcess(t testing.TB) *etcdProcess {
-	address, err := freeAddress()
+	address, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func (e *etcdProcess) start() {
 	cfg.Dir, cfg.LogLevel, cfg.LogOutputs = e.dir, "fatal", []string{"/dev/null"}
 	cfg.ListenClientUrls = []url.URL{{Scheme: "http", Host: e.address}}
 	cfg.AdvertiseClientUrls = cfg.ListenClientUrls
-	peers, err := freeAddress()
+	peers, err := ports.Address()
 	if err != nil {
 		e.t.Error(err)
 		return

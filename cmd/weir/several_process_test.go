@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/ports"
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
@@ -31,7 +32,7 @@ type weirProcess struct {
 }
 
 func (m *weirProcess) configure(keys string) {
-	address, err := freeAddress()
+	address, err := ports.Address()
 	if err != nil {
 		m.crowd.t.Fatal(err)
 	}

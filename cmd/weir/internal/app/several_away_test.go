@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/ports"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/coord/etcd"
@@ -42,12 +42,11 @@ func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t, servers: make([]*embed.Etcd, 3)}
 	free := func() []url.URL {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		address, err := ports.Address()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = l.Close() }()
-		return []url.URL{{Scheme: "http", Host: l.Addr().String()}}
+		return []url.URL{{Scheme: "http", Host: address}}
 	}
 	var all []string
 	for i := range c.servers {

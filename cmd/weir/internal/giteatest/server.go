@@ -5,7 +5,6 @@ package giteatest
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/ports"
 )
 
 const (
@@ -87,12 +88,16 @@ func start(tb testing.TB, binary string) *Server {
 
 func freePort(tb testing.TB) int {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := ports.Address()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	_, text, _ := strings.Cut(address, ":")
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return port
 }
 
 // settings are those of a server that is quick, has no outside, and calls its hooks at
