@@ -36,6 +36,8 @@ type several struct {
 	change func(*config.Config)
 	// poll is the time between two looks at Git; 0 for that of every test.
 	poll time.Duration
+	// rest is the time between two passes that change nothing; 0 for that of every test.
+	rest time.Duration
 	// hooks has members look at Git and at pull requests when a webhook says so.
 	hooks bool
 }
@@ -94,6 +96,9 @@ func (s *several) settings(name string) *config.Config {
 	c.StateDir = filepath.Join(s.dir, name)
 	if s.poll != 0 {
 		c.Sources[0].Interval = s.poll
+	}
+	if s.rest != 0 {
+		c.Interval = s.rest
 	}
 	key := filepath.Join(c.StateDir, "digest.key")
 	if err := errors.Join(os.MkdirAll(c.StateDir, 0o700), os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600)); err != nil {
