@@ -1,0 +1,126 @@
+package kust
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// patches ties the patches of a kustomization to the members that they are for.
+func (c *cutter) patches(s *split, own []int) bool {
+	_, list := field(s.doc, "patches")
+	if list == nil || len(list.Content) == 0 {
+		return true
+	}
+	byName := map[string][]int{}
+	for _, i := range own {
+		for _, name := range c.parts.members[i].names {
+			byName[name] = append(byName[name], i)
+		}
+	}
+	for _, e := range list.Content {
+		t, docs, ok := c.patch(s, e)
+		if !ok {
+			return false
+		}
+		_, target := field(e, "target")
+		switch name := text(target, "name"); {
+		case target == nil:
+			for _, doc := range docs {
+				found := of(c.parts.members, byName[text(doc, "metadata", "name")], text(doc, "kind"))
+				if len(found) != 1 {
+					return false
+				}
+				t.members = append(t.members, found[0])
+			}
+			if len(t.members) == 0 {
+				return false
+			}
+			c.spans = append(c.spans, [2]int{slices.Min(t.members), slices.Max(t.members)})
+		case literal.MatchString(name):
+			t.members = byName[name]
+			if kind := text(target, "kind"); literal.MatchString(kind) {
+				t.members = of(c.parts.members, t.members, kind)
+			}
+			t.any = len(t.members) == 0 // it is read all the same
+		default:
+			t.any = true
+		}
+		s.patches = append(s.patches, t)
+		c.patched = append(c.patched, patched{docs, t})
+	}
+	return true
+}
+
+// literal is a regular expression that matches itself alone.
+var literal = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+
+// of are those members that have a kind.
+func of(members []*member, among []int, kind string) (out []int) {
+	for _, i := range among {
+		if members[i].kind == kind {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// patch reads an entry of patches, which must neither rename nor remove objects.
+func (c *cutter) patch(s *split, e *yaml.Node) (t tie, docs []*yaml.Node, ok bool) {
+	if e.Kind != yaml.MappingNode {
+		return t, nil, false
+	}
+	for i := 0; i+1 < len(e.Content); i += 2 {
+		if !slices.Contains([]string{"path", "patch", "target"}, e.Content[i].Value) {
+			return t, nil, false
+		}
+	}
+	var content []byte
+	if ref := text(e, "path"); ref != "" {
+		at, _, err := c.plan.view.resolve(path.Join(s.dir, ref))
+		if err != nil {
+			return t, nil, false
+		}
+		t.file, content = at, c.contents[at]
+	} else {
+		content = []byte(text(e, "patch"))
+	}
+	if bytes.Contains(content, []byte("$patch")) {
+		return t, nil, false
+	}
+	for dec := yaml.NewDecoder(bytes.NewReader(content)); ; {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+			return t, docs, true
+		} else if err != nil || len(doc.Content) != 1 {
+			return t, nil, false
+		}
+		if isNull(doc.Content[0]) {
+			continue
+		}
+		if doc.Content[0].Kind == yaml.SequenceNode && slices.ContainsFunc(doc.Content[0].Content, renames) {
+			return t, nil, false
+		}
+		docs = append(docs, doc.Content[0])
+	}
+}
+
+// renames reports whether an operation may change what an object is called.
+func renames(op *yaml.Node) bool {
+	for _, name := range []string{"path", "from"} {
+		at := text(op, name)
+		if name == "path" && strings.Count(at, "/") < 2 && !strings.HasPrefix(at, "/spec") && !strings.HasPrefix(at, "/data") {
+			return true
+		}
+		if strings.HasPrefix(at, "/metadata/name") || strings.Contains(at, "~") && !strings.HasPrefix(at, "/spec/") && !strings.HasPrefix(at, "/metadata/annotations/") && !strings.HasPrefix(at, "/metadata/labels/") {
+			return true
+		}
+	}
+	return false
+}
