@@ -95,8 +95,8 @@ func (w *writer) refer(clusters []Cluster) {
 	}
 	for _, r := range known() {
 		all, own := values(r)
-		if r.own && own*2 <= len(all) {
-			continue // it is a name of its own
+		if r.own && own < 2 {
+			continue // they are names of their own
 		}
 		w.refs = append(w.refs, r)
 		for _, v := range all {

@@ -152,7 +152,7 @@ func (w *writer) references() {
 		list = append(list, entry)
 	}
 	w.file("references/namereference.yaml", "# Where objects say the names of others, or their own: kustomize changes those when a\n# pool gets its name.\n", document(map[string]any{"nameReference": list}))
-	w.file("references/kustomization.yaml", "", document(kustomization("configurations", []any{"namereference.yaml"})))
+	w.file("references/kustomization.yaml", "", document(kustomization("configurations", inline("namereference.yaml"))))
 }
 
 func kustomization(pairs ...any) map[string]any {
@@ -175,7 +175,7 @@ func (w *writer) base(s *shape) {
 	for _, role := range s.parts[0].roles() {
 		docs = append(docs, document(s.object(role)))
 	}
-	w.file(path.Join(dir, "kustomization.yaml"), "", document(kustomization("resources", []any{"pool.yaml"})))
+	w.file(path.Join(dir, "kustomization.yaml"), "", document(kustomization("resources", inline("pool.yaml"))))
 	w.file(path.Join(dir, "pool.yaml"), "# One pool, as most of those have it that use this base. What a pool has otherwise is in\n# its own directory, and what its cluster decides in the overlay.\n", docs...)
 }
 
@@ -289,7 +289,7 @@ func (w *writer) commonPatches(cluster string) (out []any) {
 // pool writes the directory of a pool that uses a base.
 func (w *writer) pool(dir string, p *part) {
 	s := p.shape
-	k := map[string]any{"resources": []any{"../../../../bases/" + s.name}}
+	k := map[string]any{"resources": inline("../../../../bases/" + s.name)}
 	var patches []any
 	prefix, suffix, fits := w.split(p)
 	if fits {

@@ -42,7 +42,7 @@ func text(v any) string {
 // folded writes maps and lists on one line where they are short: a patch is to be seen at
 // once. It returns how long the value is then, with before it on its line.
 func folded(n *yaml.Node, before int) int {
-	const longest = 80
+	const longest = 104
 	sum := before
 	for i, item := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
@@ -98,6 +98,13 @@ func document(v any) *yaml.Node {
 	if err := n.Encode(v); err != nil {
 		panic("factor: " + err.Error()) // scalars can be encoded
 	}
+	return n
+}
+
+// inline is a list of one, on one line.
+func inline(item string) *yaml.Node {
+	n := document([]any{item})
+	n.Style = yaml.FlowStyle
 	return n
 }
 
