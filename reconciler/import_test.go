@@ -220,6 +220,9 @@ func handmadeGroup(rt *rapid.T, name string) *autoscaling.CreateAutoScalingGroup
 		if weighted {
 			o.WeightedCapacity = aws.String(fmt.Sprint(i + 1))
 		}
+		if rapid.Bool().Draw(rt, "own template") {
+			o.LaunchTemplateSpecification = &astypes.LaunchTemplateSpecification{LaunchTemplateName: spec.LaunchTemplateName, Version: aws.String("1")}
+		}
 		policy.LaunchTemplate.Overrides = append(policy.LaunchTemplate.Overrides, o)
 	}
 	if rapid.Bool().Draw(rt, "distributed") {

@@ -283,6 +283,14 @@ func TestCreateGroupRefuses(t *testing.T) {
 			in.LaunchTemplate = nil
 			in.MixedInstancesPolicy = mixed(asgtypes.LaunchTemplateOverrides{InstanceType: aws.String("m5.large"), WeightedCapacity: aws.String("1000")})
 		}, "ValidationError", "1 to 999"},
+		"template twice": {func(in *autoscaling.CreateAutoScalingGroupInput) {
+			in.LaunchTemplate.LaunchTemplateName = aws.String("web")
+		}, "ValidationError", "either launchTemplateId or LaunchTemplateName"},
+		"override's template twice": {func(in *autoscaling.CreateAutoScalingGroupInput) {
+			own := spec(id, "1")
+			own.LaunchTemplateName = aws.String("web")
+			in.LaunchTemplate, in.MixedInstancesPolicy = nil, mixed(asgtypes.LaunchTemplateOverrides{InstanceType: aws.String("m5.large"), LaunchTemplateSpecification: own})
+		}, "ValidationError", "either launchTemplateId or LaunchTemplateName"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := &autoscaling.CreateAutoScalingGroupInput{AutoScalingGroupName: aws.String("web"), MinSize: aws.Int32(1), MaxSize: aws.Int32(4), LaunchTemplate: spec(id, "1"), VPCZoneIdentifier: e.subnets()}

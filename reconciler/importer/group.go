@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -136,12 +137,24 @@ func mixed(policy *intent.MixedInstances, spec, options map[string]any) {
 		if slices.ContainsFunc(policy.Overrides, func(o intent.Override) bool { return o != intent.Override{InstanceType: o.InstanceType} }) {
 			to = inOptions
 		}
-		to["overrides"] = plain(policy.Overrides)
+		to["overrides"] = plain(byName(policy.Overrides))
 	}
 	spec["mixedInstancesPolicy"] = said
 	if len(inOptions) > 0 {
 		put(options, []string{"autoScalingGroup", "mixedInstancesPolicy"}, nil, inOptions)
 	}
+}
+
+// byName are overrides as requests and manifests take them: answers of AWS name a launch
+// template by its id and its name, and the two together are refused.
+func byName(overrides []intent.Override) []intent.Override {
+	out := slices.Clone(overrides)
+	for i := range out {
+		if t := out[i].LaunchTemplate; t != nil && t.Name != "" {
+			out[i].LaunchTemplate = &intent.LaunchTemplateSpecification{Name: t.Name, Version: cmp.Or(t.Version, "$Default")}
+		}
+	}
+	return out
 }
 
 func lifecycleHooks(hooks []intent.LifecycleHook) any {

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
@@ -204,5 +206,24 @@ func TestMixedPolicyComesBackAsItWasSent(t *testing.T) {
 		if d := cmp.Diff(observed.TemplateRef{ID: "lt-1", Version: "2"}, ref); d != "" {
 			t.Errorf("template (-want +got):\n%s", d)
 		}
+	}
+}
+
+// TestRequestsNameTemplatesOnce: what was read names each template by id and name, and AWS
+// refuses the two together.
+func TestRequestsNameTemplatesOnce(t *testing.T) {
+	m := UsualPolicy()
+	m.Overrides = []intent.Override{{InstanceType: "m5.large", LaunchTemplate: &intent.LaunchTemplateSpecification{ID: "lt-2", Name: "arm", Version: "3"}},
+		{InstanceType: "c5.large", LaunchTemplate: &intent.LaunchTemplateSpecification{Name: "arm", Version: "3"}}}
+	to := PolicyRequest(m, observed.TemplateRef{ID: "lt-1", Name: "web", Version: "2"}, true).LaunchTemplate
+	var got []string
+	for _, s := range []*astypes.LaunchTemplateSpecification{to.LaunchTemplateSpecification, to.Overrides[0].LaunchTemplateSpecification, to.Overrides[1].LaunchTemplateSpecification} {
+		got = append(got, aws.ToString(s.LaunchTemplateId)+"/"+aws.ToString(s.LaunchTemplateName)+"/"+aws.ToString(s.Version))
+	}
+	if want := []string{"lt-1//2", "lt-2//3", "/arm/3"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if m.Overrides[0].LaunchTemplate.Name == "" {
+		t.Error("the policy itself was changed")
 	}
 }
