@@ -72,8 +72,8 @@ func (f *rolloutAsk) ask(c *cobra.Command, s surroundings) (list waves.List, err
 func rolloutList(s surroundings) *cobra.Command {
 	var f rolloutAsk
 	c := &cobra.Command{
-		Use: "list [--server URL | --config FILE] [flags]", Short: "list FleetRollouts, with what they wait for",
-		Long: "List FleetRollouts, with what they wait for.\n" + exitHelp("rollout"), Args: cobra.NoArgs,
+		Use: "list [--server URL | --config FILE] [flags]", Short: "list FleetRollouts and targets, with what they wait for",
+		Long: "List FleetRollouts, with what they wait for, and the targets that wait by the\nconfiguration: for others that dependsOn names, or for the rollouts that\nmaxConcurrentRollouts allows at a time.\n" + exitHelp("rollout"), Args: cobra.NoArgs,
 		Example: "  weir rollout list\n  weir rollout list -o json",
 	}
 	f.on(c)
@@ -87,16 +87,32 @@ func rolloutList(s surroundings) *cobra.Command {
 		}
 		if len(list.Rollouts) == 0 {
 			fmt.Fprintln(s.stdout, "There is no FleetRollout.")
-			return nil
+			return s.turns(list.Turns)
 		}
 		w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
 		fmt.Fprintln(w, "NAME\tSOURCE\tPHASE\tREVISION\tWAVE\tWAITS")
 		for _, r := range list.Rollouts {
 			fmt.Fprintln(w, cells(r.Name, r.Source, r.Phase, r.Revision[:min(7, len(r.Revision))], r.Wave, r.Waits))
 		}
-		return w.Flush()
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		return s.turns(list.Turns)
 	}
 	return c
+}
+
+// turns prints which targets wait for others, or for the rollouts of others.
+func (s surroundings) turns(list []waves.Turn) error {
+	if len(list) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "\nTARGET\tWAITS")
+	for _, t := range list {
+		fmt.Fprintln(w, cells(t.Target, t.Waits))
+	}
+	return w.Flush()
 }
 
 // cells are fields of a line of a table.
@@ -133,7 +149,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 			return hinted(fmt.Errorf("there is no rollout %q", args[0]), list.Nearest(args[0]))
 		}
 		if f.output != outputText {
-			return s.value(f.output, waves.List{Rollouts: found})
+			return s.value(f.output, waves.List{Rollouts: found, Turns: []waves.Turn{}})
 		}
 		for i, r := range found {
 			if i > 0 {

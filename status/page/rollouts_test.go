@@ -17,12 +17,13 @@ import (
 
 // rolls are FleetRollouts as a daemon has them.
 type rolls struct {
-	list []waves.Rollout
-	err  error
+	list  []waves.Rollout
+	turns []waves.Turn
+	err   error
 }
 
-func (r rolls) Any() bool                 { return len(r.list) > 0 || r.err != nil }
-func (r rolls) List() (waves.List, error) { return waves.List{Rollouts: r.list}, r.err }
+func (r rolls) Any() bool                 { return len(r.list)+len(r.turns) > 0 || r.err != nil }
+func (r rolls) List() (waves.List, error) { return waves.List{Rollouts: r.list, Turns: r.turns}, r.err }
 
 // conductor drives package rollout as a daemon does, so that pages show what there is.
 type conductor struct {
@@ -267,6 +268,20 @@ func TestRolloutsThatAreNotThere(t *testing.T) {
 	}
 	if rec := ask(t, b, broken, "/"); rec.Code != http.StatusOK {
 		t.Errorf("the start page: %d", rec.Code)
+	}
+}
+
+// Targets that wait by the configuration stand beside FleetRollouts, and without any.
+func TestTargetsThatWaitAreListed(t *testing.T) {
+	o := Options{Rollouts: rolls{turns: []waves.Turn{{Target: "eu-production", Hold: "wave", Steps: 3, Waits: "3 steps wait for an <b>earlier</b> wave"}}}}
+	body := ask(t, showcase(), o, "/rollouts").Body.String()
+	for _, want := range []string{"There is no FleetRollout", "Targets that wait for others", "eu-production 3 steps wait for an"} {
+		if !strings.Contains(words(body), want) {
+			t.Errorf("the list lacks %q: %s", want, words(body))
+		}
+	}
+	if !strings.Contains(body, `href="/targets/eu-production"`) || strings.Contains(body, "<b>earlier") {
+		t.Errorf("the list: %s", body)
 	}
 }
 

@@ -24,6 +24,13 @@ type rolloutsView struct {
 	layout
 	Error string
 	Rows  []rolloutCard
+	Turns []turnView
+}
+
+// turnView is a target that waits by the configuration.
+type turnView struct {
+	linked
+	Waits string
 }
 
 // rolloutCard is a FleetRollout in a list.
@@ -173,14 +180,19 @@ func rolloutLink(source, name string) string {
 
 // rollouts are all FleetRollouts; none where they cannot be read, which the list says.
 func (w *views) rollouts() ([]waves.Rollout, error) {
+	list, err := w.waits()
+	return list.Rollouts, err
+}
+
+// waits are all FleetRollouts, and the targets that wait by the configuration.
+func (w *views) waits() (list waves.List, err error) {
 	if w.o.Rollouts == nil || !w.o.Rollouts.Any() {
-		return nil, nil
+		return list, nil
 	}
-	list, err := w.o.Rollouts.List()
-	if err != nil {
+	if list, err = w.o.Rollouts.List(); err != nil {
 		w.o.Logger.Error("rollouts cannot be read", "error", err)
 	}
-	return list.Rollouts, err
+	return list, err
 }
 
 // busy are those of which people should know: all but those that rest.
@@ -189,15 +201,18 @@ func busyRollout(r waves.Rollout) bool { return r.Phase != waves.Idle && r.Phase
 func (w *views) rolloutsView() rolloutsView {
 	v := rolloutsView{layout: w.layout("rollouts", "Rollouts")}
 	v.JSON = "/api/v1/rollouts"
-	list, err := w.rollouts()
+	list, err := w.waits()
 	if err != nil {
 		v.Error = "The records of rollouts cannot be read; weir's log says why."
 	}
-	slices.SortStableFunc(list, func(a, b waves.Rollout) int {
+	slices.SortStableFunc(list.Rollouts, func(a, b waves.Rollout) int {
 		return attentionRank(phaseMarks[a.Phase]) - attentionRank(phaseMarks[b.Phase])
 	})
-	for _, r := range list {
+	for _, r := range list.Rollouts {
 		v.Rows = append(v.Rows, w.rolloutCard(r))
+	}
+	for _, t := range list.Turns {
+		v.Turns = append(v.Turns, turnView{linked{t.Target, targetLink(t.Target)}, t.Waits})
 	}
 	return v
 }

@@ -14,6 +14,9 @@ import (
 // List are the FleetRollouts of all sources.
 type List struct {
 	Rollouts []Rollout `json:"rollouts"`
+	// Turns are the targets that wait by the configuration: dependsOn and
+	// maxConcurrentRollouts.
+	Turns []Turn `json:"turns"`
 }
 
 // Phases.

@@ -5,14 +5,19 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/waves"
 )
 
-// Any reports whether there is a FleetRollout.
+// Any reports whether there is a FleetRollout, or a target that may have to wait for its
+// turn.
 func (r *rollouts) Any() bool {
+	if r.app.passes.takeTurns() {
+		return true
+	}
 	for source := range r.app.gen.Load().followers {
 		if record, err := r.ledger.Read(source); err != nil || len(record.Runs) > 0 {
 			return true
@@ -24,7 +29,7 @@ func (r *rollouts) Any() bool {
 // List implements commands.Rollouts. Any member answers: the record and what owners
 // reported are read by all.
 func (r *rollouts) List() (waves.List, error) {
-	out := waves.List{Rollouts: []waves.Rollout{}}
+	out := waves.List{Rollouts: []waves.Rollout{}, Turns: r.app.passes.turns(r.app.o.Secrets.Redact)}
 	var pools map[rollout.ID]rollout.Pool
 	for _, source := range slices.Sorted(maps.Keys(r.app.gen.Load().followers)) {
 		record, err := r.ledger.Read(source)
@@ -39,6 +44,35 @@ func (r *rollouts) List() (waves.List, error) {
 		}
 	}
 	return out, nil
+}
+
+// takeTurns reports whether a target depends on another, or bounds what rolls at a time.
+func (p *passes) takeTurns() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.memory.conditions {
+		if len(c.DependsOn) > 0 {
+			return true
+		}
+	}
+	for _, b := range p.memory.batches {
+		if slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.MaxRollouts > 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
+// turns are the targets that waited for their turn as they were last seen.
+func (p *passes) turns(redact func(string) string) []waves.Turn {
+	p.mu.Lock()
+	reports := slices.Collect(maps.Values(p.memory.before.Reports))
+	p.mu.Unlock()
+	out := waves.Turns(reports)
+	for i := range out {
+		out[i].Waits = redact(out[i].Waits)
+	}
+	return out
 }
 
 // reported are the governed pools as they were last seen.

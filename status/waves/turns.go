@@ -1,0 +1,51 @@
+package waves
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// Turn is that a target waits for its turn by the configuration, whatever FleetRollouts
+// say: for one that it depends on, or for the rollouts that an account and region may have
+// at a time.
+type Turn struct {
+	Target string `json:"target"`
+	// Hold is wave or rollout-limit.
+	Hold  string `json:"hold"`
+	Steps int    `json:"steps"`
+	// Pools are those that the steps are of.
+	Pools []string `json:"pools"`
+	// Waits says what they wait for, until when, and who or what ends it.
+	Waits string `json:"waits"`
+}
+
+// Turns are those of the last passes over targets, by target. Texts are as reports have
+// them.
+func Turns(reports []*plan.Report) []Turn {
+	out := []Turn{}
+	for _, r := range reports {
+		if r.Plan == nil {
+			continue
+		}
+		// A FleetRollout's own waits stand with it.
+		steps := slices.DeleteFunc(slices.Clone(r.Plan.Steps), func(s step.Step) bool {
+			return s.Held != step.HeldRolloutLimit && (s.Held != step.HeldWave || s.HeldEnds != basis.EarlierEnds)
+		})
+		for _, wait := range wording.WaitsOf(r.Target, steps) {
+			t := Turn{Target: r.Target, Hold: string(wait.Hold), Steps: len(wait.Steps), Pools: []string{}, Waits: wait.Text()}
+			for i := range wait.Steps {
+				if pool := wait.Steps[i].Pool; pool != "" && !slices.Contains(t.Pools, pool) {
+					t.Pools = append(t.Pools, pool)
+				}
+			}
+			out = append(out, t)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Turn) int { return strings.Compare(a.Target, b.Target) })
+	return out
+}
