@@ -9,7 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
-// formPrefix is where the forms of the page go: suspend, resume, approve, unapprove, reconcile.
+// formPrefix is where the forms of the page go: suspend, resume, approve, unapprove,
+// reconcile, rollout.
 const formPrefix = "/actions/"
 
 // form does what a form of the page asks for, and leads back to the page. The caller
@@ -22,6 +23,10 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("command")
+	if name == "rollout" && h.Rollouts != nil {
+		h.rolloutForm(w, r, by, back)
+		return
+	}
 	do := commands["/api/v1/"+name]
 	if do == nil {
 		h.Refuse(w, http.StatusNotFound, &gates.Fault{Message: "there is no such action", Hint: "go back to the page"}, back)

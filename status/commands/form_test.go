@@ -20,10 +20,10 @@ type asked struct {
 }
 
 // handlerFor answers somebody who has shown to be by.
-func handlerFor(b *gates.Book, by string) (http.Handler, *asked) {
+func handlerFor(b *gates.Book, by string, rollouts Rollouts) (http.Handler, *asked) {
 	a := &asked{}
 	return Handler(Options{
-		Book: b, Daemon: known{"prod", "dev"}, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") },
+		Book: b, Daemon: known{"prod", "dev"}, Rollouts: rollouts, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") },
 		Who:  func(*http.Request) string { return by },
 		Done: func(d Action) { a.actions = append(a.actions, d) },
 		Say:  func(_ http.ResponseWriter, text string) { a.said = append(a.said, text) },
@@ -56,11 +56,12 @@ func TestFormsOfThePage(t *testing.T) {
 		"no reason":          {"ann", "suspend", url.Values{"target": {"prod"}, "for": {"1h"}, "back": {"/targets/prod"}}, 400, "", "a reason is required: it is what others will read → /targets/prod", ""},
 		"no target":          {"ann", "suspend", url.Values{"target": {"<b>"}, "reason": {"x"}, "for": {"1h"}}, 400, "", `there is no target "<b>" → /`, ""},
 		"no action":          {"ann", "adopt", url.Values{}, 404, "", "there is no such action", ""},
+		"no rollouts":        {"ann", "rollout", url.Values{"do": {"abort"}}, 404, "", "there is no such action", ""},
 		"nobody":             {"", "resume", url.Values{"target": {"prod"}}, 403, "", "the caller is not known", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newBook(t)
-			h, a := handlerFor(b, tc.by)
+			h, a := handlerFor(b, tc.by, nil)
 			r := httptest.NewRequest(http.MethodPost, formPrefix+tc.path, strings.NewReader(tc.form.Encode()))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			rec := httptest.NewRecorder()
@@ -86,7 +87,7 @@ func TestFormsOfThePage(t *testing.T) {
 // TestWhoAsksIsWhoHasShownIt has a program say that it is somebody else.
 func TestWhoAsksIsWhoHasShownIt(t *testing.T) {
 	b, _ := newBook(t)
-	h, a := handlerFor(b, "ci")
+	h, a := handlerFor(b, "ci", nil)
 	post := func(fields ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, SuspendPath, strings.NewReader(`{"by":"root","target":"prod","reason":"x","for":"1h"}`))
 		r.RemoteAddr, r.Host = "192.0.2.7:4000", "weir.example.com"

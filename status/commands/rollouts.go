@@ -22,6 +22,9 @@ type RolloutRequest struct {
 	Name   string `json:"name"`
 	Source string `json:"source,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Revision is the change that was looked at: where another one is rolled out by then,
+	// nothing is done. Empty is whichever there is.
+	Revision string `json:"revision,omitempty"`
 }
 
 // Rollouts are the records of rollouts. A *gates.Fault says what is wrong with a request.
@@ -58,21 +61,44 @@ func (h handler) rollout(w http.ResponseWriter, r *http.Request) {
 	if by != "" {
 		in.By = by // what the request says of itself is not heard
 	}
-	in.By, in.Reason = gates.Who(in.By), gates.Line(h.Redact(in.Reason), 500)
-	out, err := h.Rollouts.Do(in)
+	out, _, err := h.decide(in)
 	if err != nil {
 		status, told := failed(err)
-		if status != http.StatusBadRequest {
-			h.Logger.Error("command failed", "command", "rollout", "error", err)
-		}
 		answer(w, status, told)
 		return
 	}
-	text := map[string]string{"pause": "paused", "resume": "resumed", "abort": "aborted"}[in.Do] + " the rollout " + out.Name
+	answer(w, http.StatusOK, out)
+}
+
+// decide does what somebody decided, and says in a sentence who did what.
+func (h handler) decide(in RolloutRequest) (out waves.Rollout, text string, err error) {
+	in.By, in.Reason = gates.Who(in.By), gates.Line(h.Redact(in.Reason), 500)
+	if out, err = h.Rollouts.Do(in); err != nil {
+		if status, _ := failed(err); status != http.StatusBadRequest {
+			h.Logger.Error("command failed", "command", "rollout", "error", err)
+		}
+		return out, "", err
+	}
+	text = in.By + " " + map[string]string{"pause": "paused", "resume": "resumed", "abort": "aborted"}[in.Do] + " the rollout " + out.Name
 	if in.Reason != "" {
 		text += ": " + in.Reason
 	}
+	text = gates.Line(text, 600)
 	h.Logger.Info("command", "command", "rollout "+in.Do, "by", in.By, "rollout", out.Name, "reason", in.Reason)
-	h.Done(Action{Command: "rollout " + in.Do, By: in.By, Text: gates.Line(in.By+" "+text, 600)})
-	answer(w, http.StatusOK, out)
+	h.Done(Action{Command: "rollout " + in.Do, By: in.By, Text: text})
+	return out, text, nil
+}
+
+// rolloutForm does what a form of the page decided about one.
+func (h handler) rolloutForm(w http.ResponseWriter, r *http.Request, by, back string) {
+	_, text, err := h.decide(RolloutRequest{
+		By: by, Do: r.PostFormValue("do"), Name: r.PostFormValue("name"), Source: r.PostFormValue("source"), Reason: r.PostFormValue("reason"), Revision: r.PostFormValue("revision"),
+	})
+	if err != nil {
+		status, told := failed(err)
+		h.Refuse(w, status, told, back)
+		return
+	}
+	h.Say(w, text+".")
+	http.Redirect(w, r, back, http.StatusSeeOther)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -111,5 +112,47 @@ func TestRolloutsAreCommanded(t *testing.T) {
 	l.err = nil
 	if code, body := ask(http.MethodGet, RolloutsPath, "", nil); code != http.StatusOK || !strings.Contains(body, `"phase":"Running"`) {
 		t.Errorf("%d %s", code, body)
+	}
+}
+
+// TestFormsOfRollouts has somebody decide by a form of the page.
+func TestFormsOfRollouts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		by, do string
+		err    error
+		code   int
+		says   string
+	}{
+		"pause":  {"ann", "pause", nil, 303, "ann paused the rollout default/nodes: *** leaked."},
+		"resume": {"ann", "resume", nil, 303, "ann resumed the rollout default/nodes: *** leaked."},
+		"abort":  {"ann", "abort", nil, 303, "ann aborted the rollout default/nodes: *** leaked."},
+		"wrong":  {"ann", "abort", &gates.Fault{Message: "default/nodes rolls nothing out now"}, 400, "default/nodes rolls nothing out now → /rollouts/pools/default/nodes"},
+		"broken": {"ann", "abort", errors.New("disk: hunter2"), 500, "the command could not be done → /rollouts/pools/default/nodes"},
+		"nobody": {"", "abort", nil, 403, "the caller is not known"},
+	} {
+		l := ledger{err: tc.err}
+		b, _ := newBook(t)
+		h, a := handlerFor(b, tc.by, &l)
+		form := url.Values{"do": {tc.do}, "name": {"default/nodes"}, "source": {"pools"}, "revision": {"abc"}, "reason": {"hunter2 leaked"}, "by": {"root"}, "back": {"/rollouts/pools/default/nodes"}}
+		r := httptest.NewRequest(http.MethodPost, formPrefix+"rollout", strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r)
+		if got := strings.Join(append(a.said, a.refused...), "\n"); rec.Code != tc.code || !strings.Contains(got, tc.says) {
+			t.Errorf("%s: %d, %q", name, rec.Code, got)
+		}
+		want := RolloutRequest{By: "ann", Do: tc.do, Name: "default/nodes", Source: "pools", Reason: "*** leaked", Revision: "abc"}
+		if tc.by == "" {
+			if len(l.seen) != 0 {
+				t.Errorf("%s: it was asked for %+v", name, l.seen)
+			}
+			continue
+		}
+		if len(l.seen) != 1 || l.seen[0] != want {
+			t.Errorf("%s: it was asked for %+v", name, l.seen)
+		}
+		if done := len(a.actions) == 1; done != (tc.err == nil) {
+			t.Errorf("%s: actions %+v", name, a.actions)
+		}
 	}
 }

@@ -271,6 +271,40 @@ func TestRolloutsThatAreNotThere(t *testing.T) {
 	}
 }
 
+// Who may operate pauses a rollout, lets it go on and stops the change that they look at;
+// others are told in words what there is to do.
+func TestWhatARolloutOffers(t *testing.T) {
+	ann := Viewer{Name: "ann", Operate: true, Form: "the-token"}
+	for name, want := range map[string]string{"running": "pause abort", "paused": "resume abort", "stopped": "pause", "finished": "pause", "idle": "pause"} {
+		r := rolloutStages["running"].make()
+		switch name {
+		case "idle":
+			r = waves.Rollout{Source: "fleet", Name: "platform/nodes", Phase: waves.Idle}
+		case "paused":
+			r.Phase, r.Paused = waves.Paused, &waves.Word{By: "bob", At: statustest.Noon}
+		case "stopped", "finished":
+			r = rolloutStages[name].make()
+		}
+		for _, v := range []Viewer{ann, {Name: "eve"}, {}} {
+			rec := httptest.NewRecorder()
+			Handler(showcase(), Options{Rollouts: rolls{list: []waves.Rollout{r}}, Viewer: func(*http.Request) Viewer { return v }}).
+				ServeHTTP(rec, httptest.NewRequest(http.MethodGet, rolloutLink(r.Source, r.Name), nil))
+			body := rec.Body.String()
+			for _, do := range []string{"pause", "resume", "abort"} {
+				if got, want := strings.Contains(body, `name="do" value="`+do+`"`), v.Operate && strings.Contains(want, do); got != want {
+					t.Errorf("%s, for %q: %s is offered: %t", name, v.Name, do, got)
+				}
+			}
+			if forms, tokens := strings.Count(body, `action="/actions/rollout"`), strings.Count(body, `name="form" value="the-token"`); forms != tokens {
+				t.Errorf("%s: %d forms with %d tokens", name, forms, tokens)
+			}
+			if v.Operate && strings.Contains(want, "abort") && !strings.Contains(body, `name="revision" value="`+r.Revision+`"`) {
+				t.Errorf("%s: it does not say of which change it is", name)
+			}
+		}
+	}
+}
+
 // Targets that wait by the configuration stand beside FleetRollouts, and without any.
 func TestTargetsThatWaitAreListed(t *testing.T) {
 	o := Options{Rollouts: rolls{turns: []waves.Turn{{Target: "eu-production", Hold: "wave", Steps: 3, Waits: "3 steps wait for an <b>earlier</b> wave"}}}}

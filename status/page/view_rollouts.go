@@ -50,6 +50,7 @@ type rolloutPage struct {
 	layout
 	rolloutCard
 	Headline    string
+	Revision    string
 	Began       moment
 	Ended       moment
 	Bake        *bakeView
@@ -63,6 +64,24 @@ type rolloutPage struct {
 	Budget      int32
 	Gates       []gateView
 	Bad         []badView
+}
+
+// rolloutActions is what may be done about a FleetRollout.
+type rolloutActions struct {
+	*Viewer
+	// Revision is the change that is looked at: nobody stops another one by it.
+	Name, Source, Revision, Back string
+	Paused                       *wordView
+	// Abort says that there is a change to be stopped.
+	Abort bool
+}
+
+// Actions is what may be done about the FleetRollout.
+func (p rolloutPage) Actions() rolloutActions {
+	return rolloutActions{
+		Viewer: p.Viewer, Name: p.Name, Source: p.Source, Revision: p.Revision, Back: p.Link, Paused: p.Paused,
+		Abort: p.Began.Exact != "" && p.Ended.Exact == "" && p.Stopped == nil,
+	}
 }
 
 type wordView struct {
@@ -276,7 +295,7 @@ func sizeOf(n, all int32) string {
 
 func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	v := rolloutPage{
-		layout: w.layout("rollouts", r.Name), rolloutCard: w.rolloutCard(r), Began: w.moment(r.Began), Ended: w.moment(r.Ended),
+		layout: w.layout("rollouts", r.Name), rolloutCard: w.rolloutCard(r), Revision: r.Revision, Began: w.moment(r.Began), Ended: w.moment(r.Ended),
 		Paused: w.wordOf(r.Paused), Stopped: w.wordOf(r.Stopped), Do: r.Do, Moves: r.Moves, Failed: r.Failed, Budget: r.FailureBudget,
 	}
 	v.JSON = "/api/v1/rollouts"

@@ -122,6 +122,9 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error)
 	var now rollout.Record
 	err = r.ledger.Change(nil, sources[0], func(record rollout.Record) (rollout.Record, error) {
 		var err error
+		if run, _ := record.Find(in.Name); run != nil && in.Revision != "" && run.Revision != in.Revision {
+			return record, &gates.Fault{Message: run.Name + " rolls another change out than the one that was looked at", Hint: "look at it again"}
+		}
 		switch in.Do {
 		case "pause":
 			now, err = record.Pause(in.Name, word)
