@@ -1,0 +1,183 @@
+package coord_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
+)
+
+// Who took a key and heard nothing of it does not know whom it took the key from: it waits as if somebody were forgotten, also where the engine has a
+// release on record.
+func TestATakingThatNobodyAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1)
+		a := f.start("a")
+		f.all(time.Minute)
+		b := f.start("b")
+		time.Sleep(10 * time.Second)
+		b.wire.Arm(func(call string) coordtest.Fault { return coordtest.Fault{LoseAnswer: call == "Commit"} })
+		a.stop()
+		<-a.done
+		var taken coord.Owner
+		for taken.Member != "b" {
+			time.Sleep(10 * time.Millisecond)
+			owners, err := f.memory.Owners(t.Context())
+			if err != nil || len(owners) != 1 {
+				t.Fatal(owners, err)
+			}
+			taken = owners[0]
+		}
+		began := time.Now()
+		time.Sleep(3 * time.Second) // longer than it tries
+		b.wire.Mend()
+		for f.at(taken.Key) != "b" {
+			time.Sleep(10 * time.Millisecond)
+		}
+		within(t, "after a taking without an answer", time.Since(began), 13*time.Second, 17*time.Second)
+	})
+}
+
+// renamed is an engine that has the data of another one, as a table that was restored.
+type renamed struct{ coord.Store }
+
+func (r renamed) Enter(ctx context.Context, random string, m coord.Member, ttl time.Duration) (coord.Entered, error) {
+	e, err := r.Store.Enter(ctx, random, m, ttl)
+	e.Engine = "another"
+	return e, err
+}
+
+func (r renamed) Poll(ctx context.Context) (coord.Poll, error) {
+	p, err := r.Store.Poll(ctx)
+	p.Engine = "another"
+	return p, err
+}
+
+// A release that another engine recorded is none: who took the key after the backup may be at work.
+func TestAReleaseOfAnotherEngineCountsForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1)
+		a := f.start("a")
+		f.all(time.Minute)
+		a.stop()
+		<-a.done
+		for _, tc := range []struct {
+			name        string
+			store       coord.Store
+			least, most time.Duration
+		}{
+			{"the same", f.memory, 0, 2 * time.Second},
+			{"another one", renamed{f.memory}, 13 * time.Second, 15 * time.Second},
+		} {
+			engine := coord.New(tc.store, coord.Options{Clock: coordtest.NewClock()})
+			began := make(chan time.Time, 1)
+			k := coord.NewKeeper(coord.KeeperOptions{
+				Engine: engine, Mirror: coord.NewMirror(engine), Member: coord.Member{Name: tc.name}, Scopes: func() []coord.Scope { return f.scopes },
+				Run: func(l *coord.Lease) { began <- time.Now(); <-l.Context().Done() },
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			start := time.Now()
+			go func() { defer close(ended); k.Run(ctx) }()
+			within(t, tc.name, (<-began).Sub(start), tc.least, tc.most)
+			stop()
+			<-ended
+		}
+	})
+}
+
+// Where the engine goes back to an earlier state beneath a member, which says of it just what it was, its leases end all the same: whoever works under
+// one must learn that what people said since is gone.
+func TestAnEngineThatGoesBackEndsLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 3)
+		a := f.start("a")
+		f.all(time.Minute)
+		time.Sleep(time.Minute)
+		session := a.Session()
+		restore := f.memory.Save()
+		if _, err := session.Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "suspended", If: coord.Any}}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // it was read, and the lease is in force in the backup still
+		restore()
+		f.mu.Lock()
+		f.took = nil
+		f.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		if n := len(f.of("")); n != 3 || a.Session() == session {
+			t.Errorf("%d of 3 keys are worked on, and the session is the same: %t", 3-n, a.Session() == session)
+		}
+		f.all(time.Minute)
+		if len(f.took) != 3 {
+			t.Errorf("%d keys were taken anew", len(f.took))
+		}
+	})
+}
+
+// A clock that somebody sets shortens no successor's wait.
+func TestASetClockShortensNoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 1)
+		a := f.start("a")
+		f.all(time.Minute)
+		b := f.start("b")
+		time.Sleep(10 * time.Second)
+		s := a.Session()
+		resume := a.clock.Stop()
+		defer resume()
+		b.wire.Arm(func(call string) coordtest.Fault { return coordtest.Fault{LoseRequest: call == "Commit"} }) // it cannot take the key at once
+		for b.mirror.Snapshot().Lives(s.ID()) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		dead := time.Now()
+		f.mu.Lock()
+		clear(f.works["scope0"])
+		f.mu.Unlock()
+		time.Sleep(100 * time.Millisecond)
+		b.clock.SetWall(time.Hour)
+		b.wire.Mend()
+		for f.at("scope0") != "b" {
+			time.Sleep(10 * time.Millisecond)
+		}
+		within(t, "past the end of the lease", time.Since(dead), 3*time.Second, 6*time.Second)
+	})
+}
+
+// What placement gives to a member that does not take it, though it is alive and reads, is taken by another one after a grace.
+func TestWhatItsMemberDoesNotTakeIsTakenByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 30)
+		a, b := f.start("a"), f.start("b")
+		f.start("c")
+		f.all(time.Minute)
+		time.Sleep(2 * time.Minute)
+		its := f.of("a")
+		b.wire.Arm(func(call string) coordtest.Fault { return coordtest.Fault{LoseRequest: call == "Commit"} })
+		session, stopped := b.Session(), time.Now()
+		a.stop()
+		<-a.done
+		proposed := 0
+		for _, key := range its {
+			if b.View().Proposed[key] == "b" {
+				proposed++
+			}
+		}
+		if proposed == 0 {
+			t.Error("placement gives it nothing")
+		}
+		f.all(time.Minute)
+		within(t, "nobody's for a grace", time.Since(stopped), 5*time.Second, 10*time.Second)
+		if b.Session() != session {
+			t.Error("it lost its own lease, which is another reason")
+		}
+		for _, key := range its {
+			if at := f.at(key); at != "c" {
+				t.Errorf("%s is worked on by %q", key, at)
+			}
+		}
+	})
+}
