@@ -3,15 +3,22 @@ package reconciler
 import (
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Marks keep of targets at which commits they were begun and had converged.
+// Marks keep of targets at which commits they were begun and had converged, and which
+// instance refreshes weir cancelled: AWS does not say who did that.
 type Marks interface {
 	Begin(target string, m lastgood.Mark) error
 	Reach(target string, m lastgood.Mark) error
+	// Cancel adds refreshes by the names of their groups, and forgets those of groups that
+	// are not among present.
+	Cancel(target string, refreshes map[string]string, present func(group string) bool) error
+	Cancelled(target string) (map[string]string, error)
 }
 
 // recallSettled takes the pools of targets that are held for settled where the record says
@@ -86,6 +93,52 @@ func (s *Scope) reached(m Marks, targets []Desired, inputs []basis.Input, report
 		mark.Network = basis.NetworkOf(targets[i].Set, inputs[i].Answers)
 		return m.Reach(targets[i].Policy.Target, mark)
 	})
+}
+
+// recallCancelled takes for cancelled by weir what the record says, as another process may
+// have done it.
+func (s *Scope) recallCancelled(m Marks, targets []Desired) {
+	if m == nil {
+		return
+	}
+	for i := range targets {
+		known, err := m.Cancelled(targets[i].Policy.Target)
+		if err != nil {
+			s.logger().Warn("which instance refreshes weir cancelled cannot be read", "target", targets[i].Policy.Target, "error", err)
+		}
+		s.mu.Lock()
+		for _, id := range known {
+			s.cancelled, s.cancelledBefore = keep(s.cancelled, s.cancelledBefore, id, true, remembered)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// cancelling records which refreshes are about to be cancelled: before that, as nobody could
+// tell afterwards. Where it fails they are cancelled all the same: a process after this one
+// would then hold a pool that comes back to what was rolled out, and ask who did it.
+func (s *Scope) cancelling(m Marks, reports []*plan.Report, state *observed.State) {
+	if m == nil {
+		return
+	}
+	present := func(group string) bool { _, there := state.Groups[group]; return there }
+	for _, r := range reports {
+		if r.Plan == nil {
+			continue
+		}
+		refreshes := map[string]string{}
+		for _, st := range r.Plan.Steps {
+			if c, ok := st.Do.(step.CancelRefresh); ok && st.Held == "" {
+				refreshes[c.Group] = c.RefreshID
+			}
+		}
+		if len(refreshes) == 0 {
+			continue
+		}
+		if err := m.Cancel(r.Target, refreshes, present); err != nil {
+			s.logger().Warn("which instance refreshes weir cancels cannot be recorded", "target", r.Target, "error", err)
+		}
+	}
 }
 
 func (d *Desired) mark() lastgood.Mark {

@@ -139,6 +139,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	began := s.now()
 	s.sight = b.Sight
 	s.recall(b)
+	s.recallCancelled(b.Marks, targets)
 	s.Resolver.Renew(b.Fresh)
 	read := nodes(ctx, targets)
 	inputs, err := s.prepare(ctx, targets)
@@ -207,6 +208,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		s.mu.Unlock()
 		s.drain(ctx, targets, inputs, reports, &state)
 		s.begun(b.Marks, targets)
+		s.cancelling(b.Marks, reports, &state)
 		s.applyAll(ctx, reports, b.Overtaken)
 		for i, r := range reports {
 			addUnknownNames(ctx, targets[i], r)

@@ -56,3 +56,30 @@ func TestSetFollowsWhatIsLive(t *testing.T) {
 	runtime.KeepAlive(hold)
 	hold = nil
 }
+
+// What was free or garbage is the system's again, and a heap with little of either is left
+// alone.
+func TestGiveBack(t *testing.T) {
+	if os.Getenv("GOGC") != "" {
+		t.Skip("the variable GOGC is set")
+	}
+	hold = make([]byte, 32<<20)
+	for range 48 {
+		waste = make([]byte, 1<<20)
+	}
+	waste = nil
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	giveBack()
+	runtime.ReadMemStats(&after)
+	if held := after.HeapSys - after.HeapReleased; held > after.HeapInuse+2<<20 || before.HeapReleased+8<<20 > after.HeapReleased {
+		t.Errorf("%d MiB are held for %d in use; released were %d, and are %d", held>>20, after.HeapInuse>>20, before.HeapReleased>>20, after.HeapReleased>>20)
+	}
+	giveBack()
+	var again runtime.MemStats
+	if runtime.ReadMemStats(&again); again.NumForcedGC != after.NumForcedGC {
+		t.Error("it collects though nothing is to be had")
+	}
+	runtime.KeepAlive(hold)
+	hold = nil
+}

@@ -247,7 +247,8 @@ type Memory struct {
 	// Started holds the fingerprint of the wanted nodegroup for which an
 	// update was last started.
 	Started map[observed.NodegroupName]StartedUpdate
-	// Cancelled holds the ids of instance refreshes that weir cancelled.
+	// Cancelled holds the ids of instance refreshes that weir cancelled. A daemon records
+	// them, as AWS does not say who cancelled one.
 	Cancelled map[string]bool
 	// Refreshes holds the instance refreshes that pools wait for, by group name.
 	Refreshes map[string]Watched

@@ -10,6 +10,7 @@ package lastgood
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -30,6 +31,31 @@ type Mark struct {
 type Record struct {
 	Begun   Mark `json:"begun"`
 	Reached Mark `json:"reached,omitzero"`
+	// Cancelled are the instance refreshes that weir cancelled, the last one of each group.
+	Cancelled map[string]string `json:"cancelled,omitempty"`
+}
+
+// mostCancelled bounds a record: that many take some 200 kB.
+const mostCancelled = 2000
+
+// Same reports whether two records say the same.
+func (r Record) Same(o Record) bool {
+	return r.Begun == o.Begun && r.Reached == o.Reached && maps.Equal(r.Cancelled, o.Cancelled)
+}
+
+// Cancel is the record once refreshes, by group, are about to be cancelled. Those of groups
+// that are not present are forgotten, as AWS forgets them too.
+func (r Record) Cancel(refreshes map[string]string, present func(group string) bool) Record {
+	all := map[string]string{}
+	for _, list := range []map[string]string{refreshes, r.Cancelled} {
+		for group, id := range list {
+			if _, newer := all[group]; !newer && len(all) < mostCancelled && present(group) {
+				all[group] = id
+			}
+		}
+	}
+	r.Cancelled = all
+	return r
 }
 
 // Begin is the record once weir applies m. A revision that wants the same as the one

@@ -2,6 +2,7 @@ package lastgood_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestRecordIsWrittenOnChange(t *testing.T) {
 	r := lastgood.Record{}.Begin(mark("1", "a", ""))
 	same := func(what string, next lastgood.Record) {
 		t.Helper()
-		if next != r {
+		if !next.Same(r) {
 			t.Errorf("%s changed %+v to %+v", what, r, next)
 		}
 	}
@@ -69,6 +70,27 @@ func TestRecordIsWrittenOnChange(t *testing.T) {
 	}
 	if back := next.Begin(mark("5", "a", "")); back.Settled("a") != "" || back.Reach(mark("5", "a", "n")).Settled("a") != "n" {
 		t.Errorf("taken back before it converged: %+v", back)
+	}
+}
+
+// Of each group that is there the last refresh that weir cancelled is known, and commits
+// change nothing about that.
+func TestRecordOfCancelledRefreshes(t *testing.T) {
+	t.Parallel()
+	all := func(string) bool { return true }
+	r := lastgood.Record{}.Cancel(map[string]string{"a": "1", "b": "2"}, all)
+	r = r.Begin(lastgood.Mark{Revision: "c", Wants: "w"}).Cancel(map[string]string{"a": "3"}, all)
+	if !maps.Equal(r.Cancelled, map[string]string{"a": "3", "b": "2"}) || !r.Cancel(map[string]string{"a": "3"}, all).Same(r) {
+		t.Errorf("%v", r.Cancelled)
+	}
+	if r = r.Cancel(map[string]string{"c": "4"}, func(group string) bool { return group != "b" }); !maps.Equal(r.Cancelled, map[string]string{"a": "3", "c": "4"}) {
+		t.Errorf("once b is gone: %v", r.Cancelled)
+	}
+	for i := range 3000 {
+		r = r.Cancel(map[string]string{fmt.Sprint(i): "x"}, all)
+	}
+	if r = r.Cancel(map[string]string{"last": "5"}, all); len(r.Cancelled) > 2000 || r.Cancelled["last"] != "5" {
+		t.Errorf("%d are kept, and the last is %q", len(r.Cancelled), r.Cancelled["last"])
 	}
 }
 

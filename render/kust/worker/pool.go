@@ -46,11 +46,13 @@ func (l Limits) of(j *Job) Limits {
 	return l
 }
 
-// How much a worker may have taken to be kept for the next small build, and how long
-// those that are more than one are kept.
+// How much a worker may have taken to be kept for the next small build, how long those that
+// are more than one are kept, and how long the last one is: a new one takes some tenths of a
+// second to start, one that waits some 25 MiB.
 const (
 	keepMemory = 96 << 20
 	keepFor    = 30 * time.Second
+	keepLast   = 10 * time.Minute
 )
 
 var enabled atomic.Pointer[pool]
@@ -188,21 +190,28 @@ func (p *pool) give(w *process) {
 		return
 	}
 	p.idle = append(p.idle, w)
-	if len(p.idle) > 1 && p.trim == nil {
+	if p.trim == nil {
 		p.trim = time.AfterFunc(keepFor, p.shrink)
 	}
 }
 
-// shrink ends workers that were long idle, but for the last one.
+// shrink ends workers that were long idle.
 func (p *pool) shrink() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trim = nil
-	for len(p.idle) > 1 && time.Since(p.idle[0].since) >= keepFor/2 {
+	for len(p.idle) > 0 {
+		most := keepFor / 2
+		if len(p.idle) == 1 {
+			most = keepLast
+		}
+		if time.Since(p.idle[0].since) < most {
+			break
+		}
 		go p.idle[0].end()
 		p.idle = slices.Delete(p.idle, 0, 1)
 	}
-	if len(p.idle) > 1 && !p.closed {
+	if len(p.idle) > 0 && !p.closed {
 		p.trim = time.AfterFunc(keepFor, p.shrink)
 	}
 }

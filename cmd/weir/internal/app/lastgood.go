@@ -57,16 +57,37 @@ func (m *marks) Reach(target string, mark lastgood.Mark) error {
 	return m.change(target, func(r lastgood.Record) lastgood.Record { return r.Reach(mark) })
 }
 
-func (m *marks) change(target string, next func(lastgood.Record) lastgood.Record) error {
+// Cancel implements reconciler.Marks.
+func (m *marks) Cancel(target string, refreshes map[string]string, present func(group string) bool) error {
+	return m.change(target, func(r lastgood.Record) lastgood.Record { return r.Cancel(refreshes, present) })
+}
+
+// Cancelled implements reconciler.Marks.
+func (m *marks) Cancelled(target string) (map[string]string, error) {
+	r, err := m.record(target)
+	return r.Cancelled, err
+}
+
+// record is what is kept of a target, read once.
+func (m *marks) record(target string) (lastgood.Record, error) {
 	had, known := m.known[target]
-	if !known {
-		var err error
-		if had, err = (good{m.app}).Record(target); err != nil {
-			return err
-		}
+	if known {
+		return had, nil
+	}
+	had, err := (good{m.app}).Record(target)
+	if err == nil {
+		m.known[target] = had
+	}
+	return had, err
+}
+
+func (m *marks) change(target string, next func(lastgood.Record) lastgood.Record) error {
+	had, err := m.record(target)
+	if err != nil {
+		return err
 	}
 	now := next(had)
-	if now != had {
+	if !now.Same(had) {
 		store := m.app.store
 		if m.place != "" {
 			if store = m.app.crew.Held(m.place); store == nil {

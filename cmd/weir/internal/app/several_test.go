@@ -18,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -45,7 +46,12 @@ type several struct {
 // newSeveral has member a speak for the source, and member b apply, as long as they live.
 func newSeveral(t testing.TB) *several {
 	t.Helper()
-	s := &several{world: newWorld(t, quickAWS()), store: coordtest.NewMemory()}
+	return newSeveralOn(t, quickAWS())
+}
+
+func newSeveralOn(t testing.TB, o awsemu.Options) *several {
+	t.Helper()
+	s := &several{world: newWorld(t, o), store: coordtest.NewMemory()}
 	s.keys = []string{crew.SourceKey(transport.ID(s.repo.URL())), crew.ScopeKey("aws", "000000000000", "eu-west-1", s.url)}
 	s.give(map[string]string{s.keys[0]: "a", s.keys[1]: "b"})
 	return s

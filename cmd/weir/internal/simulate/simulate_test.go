@@ -129,6 +129,7 @@ func TestSimulate(t *testing.T) {
 		if len(r.Failed) == 0 {
 			continue
 		}
+		t.Logf("seed %d fails before anything is left out:\n%s\nat the end:\n%s", seed, strings.Join(r.Failed, "\n"), r.Last)
 		small, least := Shrink(t, o, r, number("SHRINK", 60))
 		t.Errorf("seed %d fails:\n%s\nwith %d decisions:\n%v\nat the end:\n%s\nagain: make simulate SEEDS=%d DAYS=%d MEMBERS=%d LEAVE=%s", seed, strings.Join(least.Failed, "\n"), len(least.Decisions), lines(least.Decisions), least.Last, seed, o.Days, o.Members, list(small.Leave))
 	}
