@@ -31,6 +31,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/read"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
+	"github.com/weir-gitops/weir/reconciler/look"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
@@ -237,6 +238,63 @@ func TestAnAttemptIsCutBeforeTheLeaseEnds(t *testing.T) {
 				e := sdk.Classify("autoscaling", "DeleteAutoScalingGroup", err)
 				if e == nil || e.Kind != observed.Transient || e.Code != "LeaseEnded" || took != left-time.Second || w.sent.Load() != 1 {
 					t.Errorf("after %s and %d attempts: %v", took, w.sent.Load(), err)
+				}
+			})
+		})
+	}
+}
+
+// slowly is a fence that takes its time when it is asked at first, as where it reads people's requests.
+type slowly struct {
+	lease
+	takes []time.Duration
+}
+
+func (s *slowly) MayBegin() error {
+	if len(s.takes) > 0 {
+		time.Sleep(s.takes[0])
+		s.takes = s.takes[1:]
+	}
+	return s.lease.MayBegin()
+}
+
+// What a call names is looked at by two seconds before it is sent at most, however long the fence takes; and where the fence always does, nothing is sent.
+func TestALookIsRecentBehindASlowFence(t *testing.T) {
+	const slow = 1900 * time.Millisecond
+	for name, tc := range map[string]struct {
+		takes []time.Duration
+		sent  int64
+	}{
+		"at once":           {nil, 1},
+		"slow once":         {[]time.Duration{slow}, 1},
+		"slow twice":        {[]time.Duration{slow, slow}, 1},
+		"slow all the time": {[]time.Duration{slow, slow, slow, slow, slow, slow, slow}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, w := &slowly{takes: tc.takes}, &wire{}
+			calls, _ := fencedCalls(t, w, f)
+			synctest.Test(t, func(t *testing.T) {
+				f.end(time.Now().Add(time.Hour))
+				looked := time.Now()
+				time.Sleep(slow)
+				ctx := look.With(context.Background(), func(context.Context) error {
+					if time.Since(looked) >= 2*time.Second {
+						looked = time.Now()
+					}
+					return nil
+				})
+				w.do = func(*http.Request) (*http.Response, error) {
+					if age := time.Since(looked); age > 2*time.Second {
+						t.Errorf("sent %s after the look", age)
+					}
+					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<DeleteAutoScalingGroupResponse/>"))}, nil
+				}
+				err := calls["autoscaling:DeleteAutoScalingGroup"](ctx)
+				if w.sent.Load() != tc.sent || (err == nil) != (tc.sent == 1) {
+					t.Errorf("sent %d times: %v", w.sent.Load(), err)
+				}
+				if e := sdk.Classify("autoscaling", "DeleteAutoScalingGroup", err); err != nil && (e == nil || e.Kind != observed.Fenced) {
+					t.Errorf("%v", e)
 				}
 			})
 		})

@@ -42,12 +42,8 @@ func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next mi
 	if !mayChange(names(ctx)) {
 		return next.HandleFinalize(ctx, in)
 	}
-	// It may take a moment, so it comes first.
-	if err := look.Again(ctx); err != nil {
+	if err := f.may(ctx); err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
-	}
-	if err := f.MayBegin(); err != nil {
-		return middleware.FinalizeOutput{}, middleware.Metadata{}, &fenceError{err: err}
 	}
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
@@ -74,6 +70,31 @@ func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next mi
 	}
 	return out, meta, err
 }
+
+// may fails unless an attempt may be sent now. To look at what it names and to ask the fence may both take a moment, and neither may be old then: so it is
+// asked again until the fence answers at once.
+func (f fenced) may(ctx context.Context) error {
+	for range askTimes {
+		if err := look.Again(ctx); err != nil {
+			return err
+		}
+		asked := time.Now()
+		if err := f.MayBegin(); err != nil {
+			return &fenceError{err: err}
+		}
+		if time.Since(asked) < atOnce {
+			return nil
+		}
+	}
+	return &fenceError{err: errSlow}
+}
+
+const (
+	askTimes = 3
+	atOnce   = 100 * time.Millisecond
+)
+
+var errSlow = errors.New("what people asked for is read too slowly to write by what AWS said")
 
 // lookEvery is how often it is looked at whether an attempt is to be cut: a lease may be
 // lost before its time.
