@@ -132,3 +132,29 @@ func TestATableThatIsAway(t *testing.T) {
 		}
 	}
 }
+
+// A table is refused for its replicas, and for being a global one of which no replica is told, whatever else is right.
+func TestATableWithReplicasIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ more, says string }{
+		"none":                {"", ""},
+		"an empty list":       {`,"Replicas":[]`, ""},
+		"a replica":           {`,"Replicas":[{"RegionName":"eu-central-1"}]`, "has replicas in other regions (eu-central-1)"},
+		"a global one":        {`,"GlobalTableVersion":"2019.11.21"`, "has replicas in other regions"},
+		"one that is created": {`,"Replicas":[{"RegionName":"us-east-1","ReplicaStatus":"CREATING"}]`, "has replicas in other regions (us-east-1)"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			text := `{"Items":[],"Count":0,"ScannedCount":0}`
+			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable") {
+				text = `{"Table":{"TableName":"weir","TableStatus":"ACTIVE","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}],
+					"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]` + tc.more + `}}`
+			}
+			_, _ = w.Write([]byte(text)) // the client may be gone
+		}))
+		_, err := dynamo.New(t.Context(), at(t, server.URL).client, dynamo.Config{Instance: "prod", Table: "weir"})
+		server.Close()
+		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want %q", name, err, tc.says)
+		}
+	}
+}
