@@ -30,7 +30,7 @@ func (k *Keeper) step(ctx context.Context) {
 		}
 	}
 	scopes := k.propose(now)
-	k.check(now, s, scopes)
+	k.check(ctx, now, s, scopes)
 	for _, scope := range scopes {
 		if ctx.Err() != nil {
 			return
@@ -84,7 +84,7 @@ func (k *Keeper) propose(now *Snapshot) []Scope {
 }
 
 // check ends leases that the engine does not confirm, or that nobody wants.
-func (k *Keeper) check(now *Snapshot, s *Session, scopes []Scope) {
+func (k *Keeper) check(ctx context.Context, now *Snapshot, s *Session, scopes []Scope) {
 	wanted := map[string]bool{}
 	for _, scope := range scopes {
 		wanted[scope.Key] = true
@@ -96,7 +96,7 @@ func (k *Keeper) check(now *Snapshot, s *Session, scopes []Scope) {
 	for key, l := range k.leases {
 		o := now.Owner(key)
 		switch {
-		case o.Epoch.N > l.Owner.Epoch.N || o.Epoch == l.Owner.Epoch && o.Session != l.Owner.Session:
+		case o.Epoch.N > l.Owner.Epoch.N || o.Epoch == l.Owner.Epoch && (o.Session != l.Owner.Session || o.Released && !l.isStopping()):
 			lost = append(lost, l)
 			delete(k.leases, key)
 		case !wanted[key]:
@@ -123,14 +123,24 @@ func (k *Keeper) check(now *Snapshot, s *Session, scopes []Scope) {
 		})
 		k.stop(l, Event{Kind: Stuck})
 	}
-	// Keys that this session took, but the answer was lost.
+	k.resume(ctx, now, s)
+}
+
+// resume works on keys that this session took, or did not release, but the answer was lost. A release that is still on its way would let another member
+// begin at once, so it is excluded first.
+func (k *Keeper) resume(ctx context.Context, now *Snapshot, s *Session) {
 	for _, o := range now.Owners {
 		k.mu.Lock()
 		ours := o.Session == s.id && !o.Released && k.leases[o.Key] == nil && o.Epoch.N > k.released[o.Key]
 		k.mu.Unlock()
-		if ours {
-			k.begin(s, o, Owner{}, k.o.TTL+Quiet)
+		if !ours {
+			continue
 		}
+		if err := s.settle(ctx); err != nil {
+			k.complain(o.Key, err)
+			return // the next step tries again
+		}
+		k.begin(s, o, Owner{}, k.o.TTL+Quiet)
 	}
 }
 

@@ -222,6 +222,23 @@ func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64,
 	}
 }
 
+// settle makes sure that no write which nobody answered happens from now on: it has, or does not any more.
+func (s *Session) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if len(s.doubts) == 0 {
+		return nil
+	}
+	_, err := s.run(ctx, func(*Txn) {}, Entry{})
+	return err
+}
+
 func (s *Session) begin(fill func(*Txn), entry Entry) Txn {
 	last := s.log.N
 	for _, l := range s.doubts {

@@ -181,3 +181,71 @@ func TestWhatItsMemberDoesNotTakeIsTakenByAnother(t *testing.T) {
 		}
 	})
 }
+
+// A release that nobody answered, however late it arrives, never has somebody work on what is another's by the engine, or nobody's: it does not happen
+// once its owner goes on, and its owner does not go on once it has.
+func TestAReleaseThatIsVeryLate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		late time.Duration
+		// blind: nobody else is there, and the owner itself reads nothing while the release arrives.
+		blind bool
+	}{
+		"soon":                       {5 * time.Second, false},
+		"as it waits":                {18 * time.Second, false},
+		"as it works again":          {26 * time.Second, false},
+		"much later":                 {40 * time.Second, false},
+		"before it sees the release": {3 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, 1)
+				first := true
+				a := f.start("a", func(a *node, l *coord.Lease) {
+					if !first {
+						progress(l)
+						return
+					}
+					first = false
+					time.Sleep(20 * time.Second)
+					began := time.Now()
+					a.wire.Arm(func(call string) coordtest.Fault {
+						passed := time.Since(began)
+						switch {
+						case call == "Commit" && passed < 10500*time.Millisecond: // longer than it tries
+							return coordtest.Fault{Late: tc.late}
+						case call == "Poll" && tc.blind && passed > 2900*time.Millisecond && passed < 11600*time.Millisecond:
+							return coordtest.Fault{LoseRequest: true}
+						}
+						return coordtest.Fault{}
+					}) // and it gives the key up
+				})
+				f.all(time.Minute)
+				if !tc.blind {
+					f.start("b")
+				}
+				wrong := 0
+				for start := time.Now(); time.Since(start) < 2*time.Minute; time.Sleep(10 * time.Millisecond) {
+					owners, err := f.memory.Owners(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, n := range f.members {
+						f.mu.Lock()
+						works := f.works["scope0"][n.name]
+						f.mu.Unlock()
+						if l := n.Lease("scope0"); works && l != nil && l.Fence.MayBegin() == nil && !owners[0].Is(l.Owner) {
+							wrong++
+						}
+					}
+				}
+				if wrong > 0 {
+					t.Errorf("for %d0 ms somebody worked on what was another's, or nobody's", wrong)
+				}
+				f.all(time.Second)
+				if a.Session() == nil {
+					t.Error("the session is lost, which is another reason")
+				}
+			})
+		})
+	}
+}
