@@ -30,6 +30,26 @@ func open(t *testing.T, endpoints ...string) *coord.Engine {
 	return e
 }
 
+// The engine's id has etcd's cluster in it: a cluster that was restored as another one is another engine, which repeats no epoch.
+func TestTheEngineIsOfItsCluster(t *testing.T) {
+	list, err := connect(t, server).MemberList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, address(server))
+	s, err := e.Join(t.Context(), coord.Member{Name: "a"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf(".%x", list.Header.ClusterId); !strings.HasSuffix(s.Engine(), want) {
+		t.Errorf("engine %s at the join, want %s behind it", s.Engine(), want)
+	}
+	m := coord.NewMirror(e)
+	if err := m.Sync(t.Context()); err != nil || m.Snapshot().Engine != s.Engine() {
+		t.Errorf("engine %s by what is polled: %v", m.Snapshot().Engine, err)
+	}
+}
+
 // A member of etcd that has lost the others says so at once, in words, and what comes
 // there goes on at another one.
 func TestAMemberWithoutQuorum(t *testing.T) {
