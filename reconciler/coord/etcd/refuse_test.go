@@ -30,6 +30,39 @@ func open(t *testing.T, endpoints ...string) *coord.Engine {
 	return e
 }
 
+// A write that arrives when its session has written something else since, which it was to come before, does nothing.
+func TestAWriteThatComesBehindAnother(t *testing.T) {
+	instance := fmt.Sprint("test", instances.Add(1))
+	store := func() *etcd.Store {
+		s, err := etcd.Open(t.Context(), etcd.Config{Instance: instance, Endpoints: []string{address(server)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	const random = "0123456789abcdef0123"
+	late, next := store(), store() // two ways of one session
+	e, err := late.Enter(t.Context(), random, coord.Member{Name: "a"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := coord.SessionID(e.Slot, random)
+	write := func(s *etcd.Store, was, n int64, value string) error {
+		return s.Commit(t.Context(), coord.Txn{Session: session, Was: was, Log: coord.Log{Session: session, N: n}, Ops: []coord.Op{{Key: "k", Value: []byte(value), If: coord.Any}}})
+	}
+	if err := errors.Join(write(late, 0, 1, "first"), write(next, 1, 2, "next")); err != nil {
+		t.Fatal(err)
+	}
+	var moved *coord.Moved
+	if err := write(late, 1, 3, "late"); !errors.As(err, &moved) || moved.N != 2 {
+		t.Errorf("a late write: %v", err)
+	}
+	if got, err := next.Get(t.Context(), []string{"k"}); err != nil || string(got[0].Value) != "next" {
+		t.Errorf("%s: %v", got, err)
+	}
+}
+
 // The engine's id has etcd's cluster in it: a cluster that was restored as another one is another engine, which repeats no epoch.
 func TestTheEngineIsOfItsCluster(t *testing.T) {
 	list, err := connect(t, server).MemberList(t.Context())
