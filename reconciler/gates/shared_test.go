@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/state/statetest"
 )
 
@@ -144,5 +146,57 @@ func TestAMemberWhoseClockIsBehindSuspends(t *testing.T) {
 			t.Errorf("in force: %+v", got)
 		}
 		now = now.Add(time.Hour)
+	}
+}
+
+// TestWhatANewerWeirSays beside an older one holds for that too, though it has words that the older one does not know: members of neighbouring versions
+// run beside each other. What the older one does not write stays as it is.
+func TestWhatANewerWeirSays(t *testing.T) {
+	books, members := shareBooks(t, 2)
+	digest := strings.Repeat("a", 64)
+	if _, err := books[0].Suspend(Suspension{Target: "prod", Reason: "r", By: "ann"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := books[0].Approve(digest, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	words := func(name string, each func(key string, v map[string]any)) {
+		t.Helper()
+		bucket, found := state.Bucket[map[string]any]{Name: name}, 0
+		if err := members[0].Update(func(tx *state.Tx) error {
+			found = 0
+			all := map[string]map[string]any{}
+			err := bucket.ForEach(tx, "", func(key string, v map[string]any) error { all[key] = v; return nil })
+			for key, v := range all {
+				found++
+				each(key, v)
+				err = errors.Join(err, bucket.Put(tx, key, v))
+			}
+			return err
+		}); err != nil || found != 1 {
+			t.Fatal(found, err)
+		}
+	}
+	for _, name := range []string{"suspensions", "approvals"} {
+		words(name, func(_ string, v map[string]any) { v["newer"] = map[string]any{"than": "this"} })
+	}
+	members[1].Sync(t)
+	if r := books[1].Read(); r.Lost != nil || len(r.Suspensions) != 1 || r.Suspensions[0].Target != "prod" || len(r.Approvals) != 1 || r.Approvals[0].Digest != digest {
+		t.Fatalf("the older one reads %+v", r)
+	}
+	if _, err := books[1].Suspend(Suspension{Target: "dev", Pool: "x/web", Reason: "r", By: "ann"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := books[1].Begin(Grant{Approval: Approval{Digest: digest}, Target: "prod"}); err == nil {
+		t.Error("what is suspended begins")
+	}
+	members[0].Sync(t)
+	words("approvals", func(_ string, v map[string]any) {
+		if v["newer"] == nil {
+			t.Errorf("the older one has cut %v", v)
+		}
+	})
+	if ended, err := books[1].Resume("prod", "", true); err != nil || len(ended) != 1 {
+		t.Errorf("ended %v, %v", ended, err)
 	}
 }
