@@ -104,9 +104,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	b.Targets = slices.Clone(b.Targets)
 	access.Attach(&b)
 	b.Tries, b.Marks = p.triesOf(l), p.marksOf(l)
-	b.Witness = func(holds bool) error {
-		return p.passing(state.Witness(p.app.store, l.key.Account+"/"+l.key.Region+l.key.Endpoint, holds))
-	}
+	b.Witness = p.witness(access.Account, l.key)
 	var others []reconciler.Batch
 	for key, other := range p.memory.batches {
 		if key != l.key {

@@ -280,6 +280,14 @@ func (p *passes) owns(target string) bool {
 	return slices.ContainsFunc(p.memory.scopesOf(target), func(key reconciler.ScopeKey) bool { return p.of[key] != nil })
 }
 
+// witness takes in what AWS holds of the instance in an account, whose number need not be configured, and region. What is known of another one says
+// nothing of it.
+func (p *passes) witness(account string, key reconciler.ScopeKey) func(holds bool) error {
+	return func(holds bool) error {
+		return p.passing(state.Witness(p.app.store, account+"/"+key.Region+key.Endpoint, holds))
+	}
+}
+
 // passing is what goes away by itself where an engine does not answer, or another daemon owns
 // the account and region by now: the commit has not failed.
 func (p *passes) passing(err error) error {
