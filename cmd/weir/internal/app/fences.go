@@ -78,7 +78,11 @@ func (d fencedDrains) Evict(ctx context.Context, p workload.Pod) error {
 
 // within does a write to a workload cluster that belongs to an account and region.
 func (a peers) within(ctx context.Context, key reconciler.ScopeKey, do func(context.Context) error) error {
-	fence := a.fence(key)
+	return guarded(ctx, a.fence(key), do)
+}
+
+// guarded does a write once the fence lets it begin, and cuts it when the fence would.
+func guarded(ctx context.Context, fence sdk.Fence, do func(context.Context) error) error {
 	if err := fence.MayBegin(); err != nil {
 		return err
 	}
