@@ -1,0 +1,58 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/source/snapshot"
+)
+
+// With several daemons only the published commit may be applied, whatever a member has read or kept from before; and a commit counts by the number under
+// which it was published last.
+func TestOnlyThePublishedCommitMayBeApplied(t *testing.T) {
+	engine := coord.New(coordtest.NewMemory(), coord.Options{})
+	c, err := crew.Open(t.Context(), crew.Options{Engine: engine, Member: coord.Member{Name: "a"}, Logger: slog.New(slog.DiscardHandler), Scopes: func() []coord.Scope { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader, err := engine.Join(t.Context(), coord.Member{Name: "leader"}, coord.TTL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &follower{crew: c, config: config.Source{Name: "pools"}, view: fleet.View{ID: "0123", Snapshot: snapshot.Snapshot{Revision: "one"}}}
+	wants := func(head string, seq int64) {
+		t.Helper()
+		for _, commit := range []string{"one", "two"} {
+			if f.isHead(commit) != (commit == head) {
+				t.Errorf("head %q: %s may be applied: %t", head, commit, f.isHead(commit))
+			}
+		}
+		if got := f.now().Seq; got != seq {
+			t.Errorf("head %q: what was read has the number %d, want %d", head, got, seq)
+		}
+	}
+	wants("", 0)
+	for i, step := range []struct {
+		head string
+		seq  int64
+	}{{"one", 1}, {"two", 1}, {"one", 3}} {
+		value := fmt.Appendf(nil, `{"seq":%d,"commit":%q}`, i+1, step.head)
+		if _, err := leader.Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "head/0123/pools", Value: value, If: coord.Any}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wants(step.head, step.seq)
+	}
+	alone := &follower{config: config.Source{Name: "pools"}}
+	if !alone.isHead("one") {
+		t.Error("a daemon alone applies what it reads")
+	}
+}
