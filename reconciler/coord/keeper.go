@@ -105,6 +105,8 @@ type Keeper struct {
 	// Only the goroutine that steps uses the fields below.
 
 	replaced int
+	// looked is when it looked last at what there is.
+	looked Instant
 	// unowned is since when a key has no owner, and moved since when placement gives it to
 	// another member than its owner.
 	unowned  map[string]unowned

@@ -95,3 +95,21 @@ func (k *Keeper) complain(key string, err error) {
 	k.complained[key] = now
 	k.o.Tell(Event{Kind: Refused, Key: key, Err: err})
 }
+
+// resume works on keys that this session took, or did not release, but the answer was lost. A release that is still on its way would let another member
+// begin at once, so it is excluded first.
+func (k *Keeper) resume(ctx context.Context, now *Snapshot, s *Session) {
+	for _, o := range now.Owners {
+		k.mu.Lock()
+		ours := o.Session == s.id && !o.Released && k.leases[o.Key] == nil && o.Epoch.N > k.released[o.Key]
+		k.mu.Unlock()
+		if !ours {
+			continue
+		}
+		if err := s.settle(ctx); err != nil {
+			k.complain(o.Key, err)
+			return // the next step tries again
+		}
+		k.begin(s, o, Owner{}, k.o.TTL+Quiet)
+	}
+}

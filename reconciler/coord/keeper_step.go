@@ -15,6 +15,11 @@ func (k *Keeper) step(ctx context.Context) {
 	if age, ever := k.o.Mirror.Age(); !ever || age > k.o.TTL {
 		return // a member that cannot read takes nothing; leases end by themselves
 	}
+	instant := k.clock.Now()
+	if instant.Longest(k.looked) >= k.o.TTL {
+		clear(k.unowned) // who owned what meanwhile, and until when, is not known
+	}
+	k.looked = instant
 	if replaced != k.replaced {
 		k.replaced = replaced
 		k.lose() // no lease counts in another engine
@@ -124,24 +129,6 @@ func (k *Keeper) check(ctx context.Context, now *Snapshot, s *Session, scopes []
 		k.stop(l, Event{Kind: Stuck})
 	}
 	k.resume(ctx, now, s)
-}
-
-// resume works on keys that this session took, or did not release, but the answer was lost. A release that is still on its way would let another member
-// begin at once, so it is excluded first.
-func (k *Keeper) resume(ctx context.Context, now *Snapshot, s *Session) {
-	for _, o := range now.Owners {
-		k.mu.Lock()
-		ours := o.Session == s.id && !o.Released && k.leases[o.Key] == nil && o.Epoch.N > k.released[o.Key]
-		k.mu.Unlock()
-		if !ours {
-			continue
-		}
-		if err := s.settle(ctx); err != nil {
-			k.complain(o.Key, err)
-			return // the next step tries again
-		}
-		k.begin(s, o, Owner{}, k.o.TTL+Quiet)
-	}
 }
 
 // seeStuck notes when this member first saw what others say of keys on which they were stuck: their clocks may differ.

@@ -2,6 +2,7 @@ package coord_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -248,4 +249,74 @@ func TestAReleaseThatIsVeryLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An owner that joined while the records were read is not among the living that were read before it. That nobody owned the key then is no start of the wait
+// for its end, however long nothing could be read meanwhile.
+func TestAnOwnerThatWasNotSeenAlive(t *testing.T) {
+	for name, away := range map[string]func(*node) (back func()){
+		"the engine cannot be reached": func(n *node) func() { n.wire.Cut(); return n.wire.Mend },
+		"the process stands still":     func(n *node) func() { n.wire.Mend(); return n.clock.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { takesOverUnseen(t, away) }) })
+	}
+}
+
+func takesOverUnseen(t *testing.T, away func(*node) (back func())) {
+	f := newFleet(t, 1)
+	raw := coord.New(f.memory, coord.Options{Clock: coordtest.NewClock()})
+	join := func(name string) *coord.Session {
+		s, err := raw.Join(t.Context(), coord.Member{Name: name}, coord.TTL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	take := func(s *coord.Session, seen coord.Owner) coord.Owner {
+		o, err := s.Take(t.Context(), "scope0", seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	first := join("first")
+	owned := take(first, coord.Owner{})
+	b := f.start("b")
+	time.Sleep(5 * time.Second)
+
+	// Between a poll and the read that follows it the key goes from one to the other.
+	polled := make(chan struct{})
+	var once sync.Once
+	b.wire.Arm(func(call string) coordtest.Fault {
+		if call != "OwnersOf" {
+			return coordtest.Fault{}
+		}
+		once.Do(func() { close(polled) })
+		return coordtest.Fault{Slow: 300 * time.Millisecond}
+	})
+	if err := first.Release(t.Context(), owned); err != nil {
+		t.Fatal(err)
+	}
+	owned.Released = true
+	<-polled
+	next := join("next")
+	owned = take(next, owned)
+	time.Sleep(400 * time.Millisecond)
+	if now := b.mirror.Snapshot(); !now.Owner("scope0").Is(owned) || now.Lives(next.ID()) {
+		t.Fatalf("%+v", now)
+	}
+	back := away(b)
+	for range 20 {
+		time.Sleep(2 * time.Second)
+		if err := next.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(coord.TTL) // its end
+	end := time.Now()
+	back()
+	for f.at("scope0") != "b" {
+		time.Sleep(10 * time.Millisecond)
+	}
+	within(t, "past the end of the lease", time.Since(end), 3*time.Second, 6*time.Second)
 }
