@@ -251,6 +251,9 @@ func (w *World) console(r *rand.Rand, form url.Values) string {
 		return ""
 	}
 	w.checks.touched(name)
+	if t := w.targetOfGroup(name); t != nil && form.Get("Action") == "CancelInstanceRefresh" {
+		w.stopped[t] = true
+	}
 	return "console: " + form.Encode()
 }
 

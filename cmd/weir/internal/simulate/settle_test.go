@@ -34,6 +34,9 @@ func (w *World) settle() {
 	w.run(time.Now().Add(2 * round)) // who was killed has started again
 	for _, t := range w.targets {
 		t.command(commands.ResumePath, gates.Request{All: true})
+		if w.stopped[t] { // who cancelled a rollout by hand lets weir try again
+			t.command(commands.ReconcilePath, gates.Request{Retry: true})
+		}
 	}
 	rounds := 16
 	if w.engine != nil {

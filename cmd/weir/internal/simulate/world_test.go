@@ -97,8 +97,10 @@ type World struct {
 	engine    *engine // nil where none has several members
 	targets   []*target
 	members   []*member
-	checks    checks
-	faults    []string // what did not hold
+	// stopped are the targets of which somebody cancelled a rollout by hand.
+	stopped map[*target]bool
+	checks  checks
+	faults  []string // what did not hold
 }
 
 // Result is what came of a run.
@@ -129,7 +131,7 @@ func Run(t *testing.T, o Options) (out Result) {
 }
 
 func run(t *testing.T, o Options) Result {
-	w := &World{o: o, t: t, began: time.Now(), sum: newSum(), allocated: [1]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}}
+	w := &World{o: o, t: t, began: time.Now(), sum: newSum(), stopped: map[*target]bool{}, allocated: [1]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}}
 	w.queue.arrived = make(chan struct{}, 1)
 	w.net, w.forge.statuses = newListener(), map[string][]postedStatus{}
 	w.ahead = w.skew()
