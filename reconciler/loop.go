@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,6 +27,11 @@ type ScopeKey struct {
 	Region   string
 	RoleARN  string
 	Endpoint string
+}
+
+// Compare orders keys by account, region, role and endpoint.
+func (k ScopeKey) Compare(o ScopeKey) int {
+	return cmp.Or(cmp.Compare(k.Account, o.Account), cmp.Compare(k.Region, o.Region), cmp.Compare(k.RoleARN, o.RoleARN), cmp.Compare(k.Endpoint, o.Endpoint))
 }
 
 // Batch is the targets of one scope.

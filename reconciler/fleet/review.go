@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/target"
@@ -184,8 +185,10 @@ type Review struct {
 	// Roleless are touched targets of AWS itself that have no role for plans.
 	Roleless []string
 
-	// after are the targets that touched ones come after.
-	after map[string][]string
+	// after are the targets that touched ones come after, and conditions are what the
+	// steps of all targets wait for.
+	after      map[string][]string
+	conditions map[string]gates.Conditions
 	// reads is what the renders of the touched targets looked up; nil where they may
 	// turn out otherwise though nothing was committed.
 	reads *kust.ReadSet
@@ -260,7 +263,15 @@ func (r *Review) Same(t tree.Tree) bool {
 
 // Planned drops what only planning needs. A review is kept for as long as its
 // proposal is open, and so little more than what it read.
-func (r *Review) Planned() { r.Batches, r.others, r.openable, r.after = nil, nil, 0, nil }
+func (r *Review) Planned() {
+	r.Batches, r.others, r.openable, r.after, r.conditions = nil, nil, 0, nil, nil
+}
+
+// Around is what bears on the steps of a review beside its plans: what targets wait for, and
+// the batches that it does not touch. Nobody changes what it returns.
+func (r *Review) Around() (map[string]gates.Conditions, []reconciler.Batch) {
+	return r.conditions, r.others
+}
 
 // read notes what the renders of the touched targets looked up.
 func (r *Review) read(renders map[string]*rendered) {
@@ -341,7 +352,7 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 		out.Touched = slices.DeleteFunc(slices.Clone(out.Names), func(name string) bool { return !slices.Contains(p.Only, name) })
 	}
 	out.read(f.renders)
-	out.after = map[string][]string{}
+	out.after, out.conditions = map[string][]string{}, c.Conditions
 	for _, name := range out.Touched {
 		out.after[name] = c.Conditions[name].DependsOn
 	}

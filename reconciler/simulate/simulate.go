@@ -58,6 +58,9 @@ type Assumptions struct {
 	NodegroupDelete time.Duration
 	// Approved takes it that each approval is given at once.
 	Approved bool
+	// Free takes it that windows are open, nothing is suspended, and no rollout of earlier
+	// changes goes on: what the change does by itself, whenever it is made.
+	Free bool
 	// Share is the part of AWS's rates for writes that weir takes, the default if 0.
 	Share float64
 	// Most is how much time the simulation goes through at most.
@@ -108,6 +111,9 @@ func (a Assumptions) said() []timeline.Assumption {
 		{What: "nobody else calls AWS, scales a pool or changes Git"},
 		{What: "lifecycle hooks are completed at once, and disruption budgets keep no machine"},
 		{What: "alarms stay quiet, and Prometheus gates pass"},
+	}
+	if a.Free {
+		out = append(out, timeline.Assumption{What: "windows are open, nothing is suspended, and no other rollout goes on"})
 	}
 	if a.Approved {
 		out = append(out, timeline.Assumption{What: "whatever needs an approval is approved at once", Flag: "--approved"})
@@ -173,6 +179,9 @@ type staging struct {
 }
 
 func newStaging(ctx context.Context, s Scene, a Assumptions) (w *staging, err error) {
+	if a.Free {
+		s.Records, s.Rollouts, s.Conditions = gates.Records{}, nil, open(s.Conditions)
+	}
 	w = &staging{a: a, scene: s, rec: timeline.New(s.Now)}
 	defer func() {
 		if err != nil {
@@ -209,6 +218,16 @@ func newStaging(ctx context.Context, s Scene, a Assumptions) (w *staging, err er
 	}
 	w.findSources()
 	return w, nil
+}
+
+// open leaves out all windows.
+func open(all map[string]gates.Conditions) map[string]gates.Conditions {
+	out := make(map[string]gates.Conditions, len(all))
+	for name, c := range all {
+		c.Windows = nil
+		out[name] = c
+	}
+	return out
 }
 
 // among leaves out the targets that others wait for and that are not simulated: they stay as

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/forecast"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
@@ -52,6 +53,7 @@ const (
 	wholePlan = iota
 	withoutUnchanged
 	withoutNotes
+	withoutForecast
 	withoutOrigins
 	withoutFields
 	withoutSteps
@@ -61,6 +63,7 @@ const (
 var leftOut = [...]string{
 	withoutUnchanged: "targets without a change",
 	withoutNotes:     "notes",
+	withoutForecast:  "what it does over time",
 	withoutOrigins:   "where values come from",
 	withoutFields:    "fields",
 	withoutSteps:     "steps and warnings",
@@ -163,6 +166,7 @@ func (c *comment) text() string {
 			c.fold(r)
 		}
 	}
+	c.foreseen()
 	c.gone()
 	c.footer()
 	return strings.TrimRight(c.b.String(), "\n") + "\n"
@@ -217,6 +221,17 @@ func (c *comment) lines(list []string) {
 	}
 	if len(list) > 0 {
 		c.b.WriteString("\n")
+	}
+}
+
+// foreseen says what the change would do over time, in a fold.
+func (c *comment) foreseen() {
+	switch f := c.Forecast; {
+	case f == nil || c.level >= withoutForecast:
+	case f.Timeline != nil:
+		c.paragraph(strings.TrimRight(forecast.Fold(f.Timeline), "\n"))
+	default:
+		c.paragraph(strings.TrimRight(forecast.Elsewhere(f.Command), "\n"))
 	}
 }
 
@@ -291,5 +306,11 @@ func (c *comment) shortened() string {
 	if c.level == tableAlone {
 		return "Shortened to fit: " + leftOut[tableAlone] + " is left out. " + where
 	}
-	return "Shortened to fit: " + strings.Join(leftOut[withoutUnchanged:c.level+1], ", ") + " are left out. " + where
+	var out []string
+	for level := withoutUnchanged; level <= c.level; level++ {
+		if level != withoutForecast || c.Forecast != nil {
+			out = append(out, leftOut[level])
+		}
+	}
+	return "Shortened to fit: " + strings.Join(out, ", ") + " are left out. " + where
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/visible"
@@ -112,6 +113,15 @@ func texts(t *rapid.T) report.Pull {
 	p.Title, p.Author, p.Reason, p.Stale, p.Approved = draw("title"), draw("author"), draw("reason"), draw("stale"), draw("approved")
 	p.BaseRef, p.HeadSHA, p.MergeSHA, p.Digest, p.PageURL = draw("ref"), draw("head"), draw("merge"), draw("digest"), "https://w.example/"+draw("page")
 	p.WebURL = rapid.SampledFrom([]string{addresses[forge.GitHub], "https://evil.example/)[x](y)/pull/1", "javascript:x"}).Draw(t, "web") + draw("web")
+	p.Forecast = &report.Forecast{Command: draw("command")}
+	if rapid.Bool().Draw(t, "foreseen") {
+		foreseen := statustest.Foreseen()
+		foreseen.Why, foreseen.Doubts, foreseen.Assumptions = draw("cut"), []string{draw("doubt")}, []timeline.Assumption{{What: draw("assumption")}}
+		foreseen.Milestones[0].Text, foreseen.Milestones[0].Target = draw("milestone"), draw("milestone of")
+		foreseen.Waiting = []timeline.Wait{{Target: draw("waiting"), Hold: draw("hold"), Why: draw("why it waits"), Person: true}}
+		foreseen.Outcome = rapid.SampledFrom([]string{timeline.Converged, timeline.Waits, timeline.Failed, timeline.Incomplete}).Draw(t, "outcome")
+		p.Forecast = &report.Forecast{Timeline: foreseen}
+	}
 	p.Gone, p.Differs, p.Uncompared = []string{draw("gone")}, []string{draw("differs")}, []string{draw("untold")}
 	r := p.Reports[0]
 	r.Target, r.Account, r.Region = draw("target"), draw("account"), draw("region")
@@ -195,6 +205,8 @@ func nothingBreaksOut(t *rapid.T) {
 			} else {
 				bars = n
 			}
+		} else {
+			bars = 0
 		}
 		if strings.HasPrefix(line, "<") {
 			continue

@@ -14,15 +14,24 @@ const (
 	mostWaits  = 6
 )
 
+// Elsewhere says where it can be found out what a change would do over time, as a line of
+// Markdown.
+func Elsewhere(command string) string {
+	return "What this would do over time takes longer to be found out than a plan waits: run " + wording.Code(wording.Clean(command)) + ".\n"
+}
+
 // Fold is a timeline as a fold of a comment, in Markdown.
 func Fold(t *timeline.Timeline) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<details><summary>What this would do over time: %s</summary>\n\n", wording.HTML(wording.Shorten(Headline(t), 300)))
+	fmt.Fprintf(&b, "<details>\n<summary><b>Over time</b>: %s</summary>\n\n", wording.HTML(wording.Shorten(Headline(t), 300)))
 	for _, d := range t.Doubts {
 		fmt.Fprintf(&b, "- :warning: %s\n", wording.Escape(wording.Shorten(wording.Clean(d), 300)))
 	}
+	if len(t.Doubts) > 0 {
+		b.WriteString("\n")
+	}
 	if len(t.Milestones) > 0 {
-		b.WriteString("\n| After | What |\n| ---: | --- |\n")
+		b.WriteString("| After | What |\n| ---: | --- |\n")
 		for _, m := range t.Milestones[:min(len(t.Milestones), mostFolded)] {
 			fmt.Fprintf(&b, "| %s | %s |\n", clock(m.At), wording.Escape(wording.Shorten(milestone(m), 160)))
 		}
@@ -34,7 +43,13 @@ func Fold(t *timeline.Timeline) string {
 	for _, c := range t.Calls {
 		calls, throttled = calls+c.Calls, throttled+c.Throttled
 	}
-	fmt.Fprintf(&b, "\n%s to AWS, %d throttled.\n", wording.Count(calls, "call"), throttled)
+	if len(t.Milestones) > 0 {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "Calls to AWS: %d, throttled: %d.\n", calls, throttled)
+	if len(t.Waiting) > 0 {
+		b.WriteString("\n")
+	}
 	for _, w := range t.Waiting[:min(len(t.Waiting), mostWaits)] {
 		fmt.Fprintf(&b, "- %s\n", wording.Escape(wording.Shorten(wait(t, w), 300)))
 	}

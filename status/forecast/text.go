@@ -80,7 +80,10 @@ func wait(t *timeline.Timeline, w timeline.Wait) string {
 	}
 	switch {
 	case w.Until > 0:
-		text += fmt.Sprintf("; from %s to %s (%s)", clock(w.From), clock(w.Until), moment(t, w.Until))
+		text += fmt.Sprintf("; from %s to %s", clock(w.From), clock(w.Until))
+		if !t.Began.IsZero() {
+			text += " (" + moment(t, w.Until) + ")"
+		}
 	case w.Person:
 		text += "; until somebody ends it"
 	}

@@ -189,6 +189,8 @@ type bench struct {
 	events    []events.Event
 	withdrawn [][]string
 	bells     int
+	// within is how long it may take to find out what a plan would do: no time if 0.
+	within time.Duration
 	// free lets run what waits for an approval.
 	free bool
 	// message is that of merges, proposal that of the commits of pull requests.
@@ -263,7 +265,7 @@ func (b *bench) restart() {
 	b.w, err = New(Options{
 		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Accounts: b.accounts.ForPlans(),
 		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.policy, Display: b.display,
-		Approver: b.book, Approved: func() { b.bells++ }, Withdrawn: func(targets []string) { b.withdrawn = append(b.withdrawn, targets) }, DB: b.db, Marker: "marker", Interval: 30 * time.Second, Turns: NewTurns(),
+		Approver: b.book, Approved: func() { b.bells++ }, Withdrawn: func(targets []string) { b.withdrawn = append(b.withdrawn, targets) }, DB: b.db, Marker: "marker", Within: cmp.Or(b.within, 1), Interval: 30 * time.Second, Turns: NewTurns(),
 		Event: func(e events.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
 	})
 	if err != nil {

@@ -203,7 +203,7 @@ func (w *Watcher) boundPlans() {
 		k := w.open[number]
 		if held += k.bytes; held > w.kept && k.bytes > 0 {
 			held -= k.bytes
-			k.shown.Reports, k.shown.Unkept, k.bytes = nil, true, 0
+			k.shown.Reports, k.shown.Forecast, k.shown.Unkept, k.bytes = nil, nil, true, 0
 		}
 	}
 }

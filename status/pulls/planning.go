@@ -184,8 +184,9 @@ func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull 
 	review.Open(opening, p.Accounts)
 	cancel()
 	out.AsReviewed = asReviewed(review)
-	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return p.Turns.pass(ctx, b) })
-	review.Planned()
+	scene := newScene(review)
+	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return scene.pass(ctx, p.Turns, b) })
+	defer review.Planned()
 	var plans []*plan.Plan
 	for _, r := range out.Reports {
 		if r.Plan != nil {
@@ -200,6 +201,7 @@ func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull 
 	if out.State == report.PullPlanned && len(plans) == len(out.Reports) && len(plans) > 0 {
 		out.Digest = plan.CombinedDigest(plans)
 	}
+	out.Forecast = p.foresee(ctx, scene, out)
 	return out
 }
 

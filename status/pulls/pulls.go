@@ -13,6 +13,7 @@
 package pulls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/simulate"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -112,6 +114,10 @@ type Options struct {
 	PageURL string
 	// Marker is in every comment that shows a plan.
 	Marker string
+	// Assume is what is taken for granted of what a plan would do over time, Within how long
+	// it may take to find that out: a second if 0.
+	Assume simulate.Assumptions
+	Within time.Duration
 	// Interval is the time between two polls of the forge.
 	Interval time.Duration
 	// Turns are shared by watchers.
@@ -132,6 +138,8 @@ const (
 	rendering = 10 * time.Minute
 	// answering bounds how long a plan waits for an AWS that does not answer.
 	answering = time.Minute
+	// foreseeing bounds how long it takes to find out what a plan would do over time.
+	foreseeing = time.Second
 	// beside is how many are planned beside each other, of one source. Most of the
 	// time they wait for others.
 	beside = 32
@@ -212,6 +220,7 @@ func New(o Options) (*Watcher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Within = cmp.Or(o.Within, foreseeing)
 	mine := records{&o}
 	w := &Watcher{
 		o: &o, log: o.Logger.With("source", o.Source), wake: make(chan struct{}, 1), open: openPulls{}, left: map[int64]left{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),

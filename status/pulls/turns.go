@@ -22,6 +22,8 @@ type Turns struct {
 	quick, slow chan struct{}
 	// heavy is held by the one review that may hold much.
 	heavy chan struct{}
+	// foresees is held by the one that finds out what its plan would do over time.
+	foresees chan struct{}
 	// How long a review is quick, and how long a plan waits for AWS.
 	quickFor, answering time.Duration
 
@@ -32,7 +34,7 @@ type Turns struct {
 
 // NewTurns returns turns that are all free.
 func NewTurns() *Turns {
-	return &Turns{quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), heavy: make(chan struct{}, 1), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
+	return &Turns{quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), heavy: make(chan struct{}, 1), foresees: make(chan struct{}, 1), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
 }
 
 // render does something that renders once it is its turn, within the time that there

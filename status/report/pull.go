@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -74,6 +75,16 @@ type Pull struct {
 	PageURL string
 	// Unkept says that the reports are not held here any more.
 	Unkept bool
+	// Forecast is what it would do over time; nil where nobody knows.
+	Forecast *Forecast
+}
+
+// Forecast is what the change of a pull request would do over time.
+type Forecast struct {
+	// Timeline is nil where it takes longer to be found out than a plan may wait: then
+	// Command says how to find out.
+	Timeline *timeline.Timeline
+	Command  string
 }
 
 // Lean is the part of a pull request that is shown: its reports also hold what their
@@ -118,7 +129,7 @@ const mostLast = 20
 // Last is the last word on a pull request that has ended, short enough to be kept until everybody has it.
 func (p Pull) Last() Pull {
 	p.Unkept = p.Unkept || len(p.Reports) > 0
-	p.Reports, p.Digests = nil, nil
+	p.Reports, p.Digests, p.Forecast = nil, nil, nil
 	p.Differs, p.Uncompared = firstOf(p.Differs), firstOf(p.Uncompared)
 	return p
 }
@@ -135,6 +146,12 @@ func (p Pull) Bytes() (n int) {
 	found := func(l diag.List) {
 		for _, d := range l {
 			n += 300 + len(d.Summary) + len(d.Detail)
+		}
+	}
+	if p.Forecast != nil {
+		n += 500
+		if t := p.Forecast.Timeline; t != nil {
+			n += 64*len(t.Points) + 200*(len(t.Pools)+len(t.Milestones)+len(t.Calls)+len(t.Waiting)+len(t.Assumptions))
 		}
 	}
 	for _, r := range p.Reports {

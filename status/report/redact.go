@@ -94,7 +94,32 @@ func (f Redact) Pull(p Pull) Pull {
 	for i, r := range p.Reports {
 		out.Reports[i] = f.Report(r)
 	}
+	out.Forecast = f.forecast(p.Forecast)
 	return out
+}
+
+// forecast copies what a pull request would do over time, with the texts that are AWS's or
+// of a plan redacted.
+func (f Redact) forecast(c *Forecast) *Forecast {
+	if c == nil || c.Timeline == nil {
+		return c
+	}
+	t := *c.Timeline
+	t.Why = f.Text(t.Why)
+	t.Milestones, t.Waves, t.Waiting, t.Doubts = slices.Clone(t.Milestones), slices.Clone(t.Waves), slices.Clone(t.Waiting), slices.Clone(t.Doubts)
+	for i := range t.Milestones {
+		t.Milestones[i].Text = f.Text(t.Milestones[i].Text)
+	}
+	for i := range t.Waves {
+		t.Waves[i].Name = f.Text(t.Waves[i].Name)
+	}
+	for i := range t.Waiting {
+		t.Waiting[i].Why = f.Text(t.Waiting[i].Why)
+	}
+	for i := range t.Doubts {
+		t.Doubts[i] = f.Text(t.Doubts[i])
+	}
+	return &Forecast{Timeline: &t, Command: c.Command}
 }
 
 // governed are pools without what must not be shown of why they fail.

@@ -1,11 +1,13 @@
 package report_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/report"
 )
@@ -30,5 +32,34 @@ func TestARedactedPlanKeepsItsDigest(t *testing.T) {
 	r.Plan.Secretless = true
 	if got := redact.Report(r).Plan.Digest(); got != "" {
 		t.Errorf("a plan without secrets has the digest %s", got)
+	}
+}
+
+// What a pull request would do over time is shown without secrets, and the original stays.
+func TestAForecastIsRedacted(t *testing.T) {
+	redact := report.Redact(func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") })
+	of := &timeline.Timeline{
+		Why: "hunter2", Waves: []timeline.Wave{{Name: "hunter2"}}, Milestones: []timeline.Milestone{{Text: "tags.a: hunter2"}},
+		Waiting: []timeline.Wait{{Why: "hunter2"}}, Doubts: []string{"hunter2"},
+	}
+	p := report.Pull{Source: "s", Number: 1, Forecast: &report.Forecast{Timeline: of}}
+	data, _, err := p.Record(redact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := report.ReadPull(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, shown := range map[string]report.Pull{"copy": redact.Pull(p), "record": again} {
+		if shown.Forecast == nil || shown.Forecast.Timeline == nil {
+			t.Fatalf("%s: %+v", what, shown)
+		}
+		if text := fmt.Sprintf("%+v", shown.Forecast.Timeline); strings.Contains(text, "hunter2") || strings.Count(text, "***") != 5 {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+	if of.Doubts[0] != "hunter2" || of.Waves[0].Name != "hunter2" {
+		t.Error("the original was changed")
 	}
 }

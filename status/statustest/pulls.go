@@ -1,9 +1,12 @@
 package statustest
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -53,6 +56,38 @@ func Planned() report.Pull {
 	}
 }
 
+// Foreseen is what Planned would do over time.
+func Foreseen() *timeline.Timeline {
+	began := Noon
+	r := timeline.New(began)
+	r.Target("prod-eu", "123456789012", "eu-west-1")
+	machines := 0
+	for i, size := range []int32{6, 10} {
+		name, from := "default/"+[]string{"web", "batch"}[i], 5+40*i
+		see := func(minute int, old, is, starting int32, moves bool) {
+			s := timeline.Seen{Name: name, Desired: size, Versions: map[string]int32{"4": old, "5": is}, Starting: starting, Moves: moves, Converged: !moves}
+			for range starting {
+				machines++
+				s.Machines = append(s.Machines, fmt.Sprint("i-", machines))
+			}
+			r.Saw(began.Add(time.Duration(minute)*time.Minute), "prod-eu", []timeline.Seen{s}, !moves && minute > from)
+		}
+		see(0, size, 0, 0, false)
+		for n := int32(0); n < size; n += 2 {
+			see(from+int(3*n), size-n, n, 2, true)
+			see(from+int(3*n)+4, size-n-2, n+2, 0, true)
+		}
+		see(from+int(3*size), 0, size, 0, false)
+	}
+	r.Wave(began.Add(5*time.Minute), "default/all: wave 1 of 2")
+	r.Wave(began.Add(45*time.Minute), "default/all: wave 2 of 2")
+	r.Called(timeline.Call{Region: "eu-west-1", Bucket: "autoscaling:all", Times: 120, Left: 71})
+	r.Called(timeline.Call{Region: "eu-west-1", Bucket: "autoscaling:all", Write: true, Times: 2, Left: 70})
+	t := r.Finish("").Brief()
+	t.Assumptions = []timeline.Assumption{{What: "a machine is in service after its launch within", Value: "3m0s", Flag: "--machine-ready"}, {What: "nobody else calls AWS"}}
+	return t
+}
+
 // Pulls are pull requests of all states.
 func Pulls() map[string]report.Pull {
 	bare := func(state report.PullState, reason string) report.Pull {
@@ -79,7 +114,12 @@ func Pulls() map[string]report.Pull {
 	same := Report("staging")
 	same.Plan.Summary.Unchanged = 4
 	nothing.Reports, nothing.Digest, nothing.Unaffected = []*plan.Report{same}, strings.Repeat("d2", 32), 13
+	foreseen := Planned()
+	foreseen.Forecast = &report.Forecast{Timeline: Foreseen()}
+	unforeseen := Planned()
+	unforeseen.Forecast = &report.Forecast{Command: "weir simulate --config weir.yaml --ref refs/pull/12/head"}
 	return map[string]report.Pull{
+		"foreseen": foreseen, "unforeseen": unforeseen,
 		"planned": Planned(), "nothing": nothing, "unaffected": bare(report.PullUnaffected, ""), "failing": failing, "long": long,
 		"conflict": bare(report.PullConflict, "update the branch: overlays/prod-eu/web.yaml was changed on both sides"),
 		"fork":     bare(report.PullWaiting, "it comes from a fork: a maintainer may write the comment weir plan"),

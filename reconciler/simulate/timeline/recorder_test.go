@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,4 +92,47 @@ func TestBounds(t *testing.T) {
 			t.Fatalf("last %d, want %d; most %d, %d, want %d", last.Starting, sum, seen, got.MostAbove, most)
 		}
 	})
+}
+
+// A brief is small however large the fleet is, says as much in sum, and does not depend on
+// when it was made.
+func TestABriefIsBounded(t *testing.T) {
+	of := func(began time.Duration) (whole, brief *Timeline) {
+		r := New(noon.Add(began))
+		for i := range 300 {
+			name := fmt.Sprintf("target-%03d", i)
+			r.Target(name, "123456789012", "eu-west-1")
+			for minute := range 30 {
+				r.Saw(noon.Add(began+time.Duration(minute)*time.Minute), name, []Seen{{Name: "default/" + name, Desired: 10, Versions: map[string]int32{"1": int32(minute)}, Moves: minute > 0}}, false)
+			}
+			r.Holds(noon.Add(began), name, []Held{{Hold: "approval", Why: "somebody has to", Pools: 1, Person: true}})
+			r.Called(Call{Account: name, Region: "eu-west-1", Bucket: "autoscaling:all", Write: i%2 == 0, Throttled: i%3 == 0, Times: 2, Left: 3})
+		}
+		whole = r.Finish("")
+		return whole, whole.Brief()
+	}
+	whole, brief := of(0)
+	_, later := of(17 * time.Hour)
+	text, err := json.Marshal(brief)
+	if err != nil || len(text) > 40<<10 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if again, _ := json.Marshal(later); string(again) != string(text) {
+		t.Errorf("made later it differs: %s", again)
+	}
+	calls := func(t *Timeline) (sum Bucket) {
+		for _, c := range t.Calls {
+			sum.Calls, sum.Writes, sum.Throttled = sum.Calls+c.Calls, sum.Writes+c.Writes, sum.Throttled+c.Throttled
+		}
+		return sum
+	}
+	if calls(whole) != calls(brief) {
+		t.Errorf("calls: %+v, want %+v", calls(brief), calls(whole))
+	}
+	if all := len(brief.Milestones) + brief.MilestonesLeft; all != len(whole.Milestones)+whole.MilestonesLeft {
+		t.Errorf("%d milestones, want %d", all, len(whole.Milestones)+whole.MilestonesLeft)
+	}
+	if len(whole.Pools) != 300 || len(whole.Pools[0].Points) == 0 {
+		t.Error("the whole was changed")
+	}
 }

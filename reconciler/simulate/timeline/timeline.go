@@ -20,8 +20,8 @@ const (
 // Timeline is what a change does over time. All moments within it are seconds since Began.
 type Timeline struct {
 	Schema string `json:"schema"`
-	// Began is when AWS was looked at.
-	Began time.Time `json:"began"`
+	// Began is when AWS was looked at, zero where that is left out.
+	Began time.Time `json:"began,omitzero"`
 	// End is when the last thing happened that the change is about.
 	End float64 `json:"end"`
 	// Outcome is one of Converged, Waits, Failed and Incomplete, Why says more.

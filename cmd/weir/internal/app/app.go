@@ -114,6 +114,9 @@ type Options struct {
 	Secrets *redact.Registry
 	// Version is shown in the metrics.
 	Version string
+	// Foreseeing is how long it may take to find out what a pull request would do over time;
+	// 0: what pulls.Options has.
+	Foreseeing time.Duration
 	// Rand gives numbers in [0,1) that spread polls and passes; nil: those of math/rand.
 	Rand func() float64
 	// Clock tells the time by AWS; nil: clock.New.

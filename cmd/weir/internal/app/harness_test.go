@@ -52,6 +52,8 @@ type world struct {
 	ahead atomic.Int64
 	// env is the daemon's environment beside HOME.
 	env map[string]string
+	// foreseeing is the next daemon's; 0 as everywhere.
+	foreseeing time.Duration
 	// engine is what the next daemon shares with others; nil for nothing.
 	engine *coord.Engine
 	name   string
@@ -164,8 +166,9 @@ func (w *world) open(c *config.Config, load func() (*config.Config, error)) *App
 		log = slog.New(slog.DiscardHandler)
 	}
 	a, err := New(w.t.Context(), Options{
-		Load:   load,
-		Config: c, Logger: log, Version: cmp.Or(w.version, "test"), Engine: w.engine, Member: w.name,
+		Load:       load,
+		Foreseeing: w.foreseeing,
+		Config:     c, Logger: log, Version: cmp.Or(w.version, "test"), Engine: w.engine, Member: w.name,
 		Getenv: func(name string) string {
 			if name == "HOME" {
 				return w.dir

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/simulate"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/comments"
 	"github.com/weir-gitops/weir/status/forge"
@@ -73,6 +74,7 @@ func (g *generation) newWatcher(f config.Forge, r *review, passive bool) (*pulls
 		Source: f.Source, Forge: r.clients[f.Source], Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
 		Policy: f.PullRequests, Display: display{r.comments, a.board, g.tellPull}, Redact: a.o.Secrets.Redact, Approver: a.book, Approved: a.passAll, Withdrawn: daemon{a}.Pass, DB: a.store, Passive: passive,
 		PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
+		Assume: simulate.Assumptions{Share: g.config.AWS.Share()}, Within: a.o.Foreseeing,
 		Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/status/forge"
@@ -194,6 +195,51 @@ func TestATrailerThatFirstAppearsInASquash(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// The comment on a pull request says what it would do over time. A plan that is made anew
+// says the same, so that the comment is not edited for it, and nothing is written to AWS.
+func TestACommentForesees(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.foreseeing = time.Minute // however busy this machine is
+	w.extra = "  apply: as-reviewed\n"
+	w.forge.levels["reviewer"] = "write"
+	a, _, stop := w.startApproved()
+	defer stop()
+	written := len(w.writes())
+	head := w.propose(1, overlay(map[string]string{"web": pool("web", "m6i.large", 3)}))
+	eventually(t, "the plan", func() string {
+		if told := w.forge.told(1); len(told) != 1 || !strings.Contains(told[0], "<summary><b>Over time</b>: done after ") || !strings.Contains(told[0], "1 pool changed, 1 machine started") {
+			return fmt.Sprintf("%q", told)
+		}
+		return ""
+	})
+	planned := func() time.Time {
+		p, _ := a.board.FindPull("pools", 1)
+		if p.HeadSHA != head || p.Forecast == nil || p.Forecast.Timeline == nil {
+			t.Fatalf("shown: %+v", p)
+		}
+		return p.PlannedAt
+	}
+	first, told := planned(), w.forge.told(1)[0]
+	w.forge.say(1, "reviewer", "weir plan")
+	eventually(t, "the plan that was asked for", func() string {
+		if !planned().After(first) {
+			return "it is not made yet"
+		}
+		return ""
+	})
+	time.Sleep(300 * time.Millisecond) // in which a comment would be edited
+	w.forge.mu.Lock()
+	defer w.forge.mu.Unlock()
+	for _, c := range w.forge.comments {
+		if strings.Contains(c.body, "Over time") && (c.body != told || c.edits > 1) {
+			t.Errorf("edited %d times: %s", c.edits, c.body)
+		}
+	}
+	if n := len(w.writes()); n != written {
+		t.Errorf("written for it: %v", w.writes()[written:])
+	}
 }
 
 // approveNow approves what waits, as the command does.

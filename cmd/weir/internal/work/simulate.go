@@ -1,7 +1,6 @@
 package work
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -63,9 +62,7 @@ func DraftScene(ctx context.Context, env Env, c *config.Config, f Draft) (s simu
 	if err != nil {
 		return s, out, err
 	}
-	slices.SortFunc(s.Stages, func(a, b simulate.Stage) int {
-		return cmp.Or(cmp.Compare(a.Batch.Key.Account, b.Batch.Key.Account), cmp.Compare(a.Batch.Key.Region, b.Batch.Key.Region), cmp.Compare(a.Batch.Key.RoleARN, b.Batch.Key.RoleARN))
-	})
+	slices.SortFunc(s.Stages, func(a, b simulate.Stage) int { return a.Batch.Key.Compare(b.Batch.Key) })
 	for i := range s.Stages {
 		targets := slices.Clone(s.Stages[i].Batch.Targets)
 		for j := range targets {

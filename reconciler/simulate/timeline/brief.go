@@ -1,0 +1,37 @@
+package timeline
+
+import "time"
+
+// What a brief keeps at most of each list.
+const (
+	briefPools      = 50
+	briefMilestones = 40
+	briefLists      = 30
+)
+
+// Brief is the part of a timeline that is shown beside a plan for as long as that is: some
+// tens of kilobytes at most. It does not say when AWS was looked at, so that the same change
+// of the same fleet has the same one whenever it is made.
+func (t *Timeline) Brief() *Timeline {
+	b := *t
+	b.Began = time.Time{}
+	b.Pools = make([]Pool, 0, min(len(t.Pools), briefPools))
+	for _, p := range t.Pools[:min(len(t.Pools), briefPools)] {
+		p.Points = []PoolPoint{}
+		b.Pools = append(b.Pools, p)
+	}
+	if left := len(t.Milestones) - briefMilestones; left > 0 {
+		b.Milestones, b.MilestonesLeft = t.Milestones[:briefMilestones], t.MilestonesLeft+left
+	}
+	b.Waves, b.Targets, b.Waiting, b.Doubts = first(t.Waves), first(t.Targets), first(t.Waiting), first(t.Doubts)
+	if len(t.Calls) > briefLists { // all together, so that the sums stay
+		rest := Bucket{Name: "others"}
+		for _, c := range t.Calls[briefLists-1:] {
+			rest.Calls, rest.Writes, rest.Throttled = rest.Calls+c.Calls, rest.Writes+c.Writes, rest.Throttled+c.Throttled
+		}
+		b.Calls = append(append([]Bucket{}, t.Calls[:briefLists-1]...), rest)
+	}
+	return &b
+}
+
+func first[T any](list []T) []T { return list[:min(len(list), briefLists)] }

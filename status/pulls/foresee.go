@@ -1,0 +1,132 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/simulate"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// scene gathers what plans stood on, for a simulation of them.
+type scene struct {
+	simulate.Scene
+	mu sync.Mutex
+}
+
+// newScene is the scene of a review, without what its plans are yet to stand on.
+func newScene(review *fleet.Review) *scene {
+	s := &scene{Scene: simulate.Scene{Shown: map[string]bool{}}}
+	s.Conditions, s.Elsewhere = review.Around()
+	for _, name := range review.Touched {
+		s.Shown[name] = true
+	}
+	return s
+}
+
+// pass plans a batch, and keeps what the plans stood on.
+func (s *scene) pass(ctx context.Context, turns *Turns, b reconciler.Batch) []*plan.Report {
+	b.Sight = &reconciler.Sight{}
+	reports := turns.pass(ctx, b)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Stages = append(s.Stages, simulate.Stage{Batch: b, Sight: b.Sight, Reports: reports})
+	return reports
+}
+
+// mostForeseen is about how many pools are simulated at most beside a plan. A pass over the
+// copy costs what a pool costs, or so many machines.
+const (
+	mostForeseen    = 200
+	machinesPerPool = 20
+)
+
+// size is about what it costs to simulate a scene, in pools.
+func (s *scene) size() (n int) {
+	for _, st := range s.Stages {
+		machines := 0
+		for _, g := range st.Sight.State.Groups {
+			machines += max(len(g.Instances), int(g.DesiredCapacity))
+		}
+		wanted := 0
+		for _, d := range st.Batch.Targets {
+			if d.Set == nil {
+				continue
+			}
+			wanted += len(d.Set.Pools)
+			for _, p := range d.Set.Pools {
+				if p.Replicas.Written {
+					machines += int(p.Replicas.Value)
+				}
+			}
+		}
+		n += max(wanted, len(st.Sight.State.Groups)+len(st.Sight.State.Nodegroups)) + machines/machinesPerPool
+	}
+	return n
+}
+
+// foresee finds out what a plan would do over time, on a copy of what it stood on in this
+// process: AWS is not asked, and no account waits for it. A plan that is the same as the one
+// that is shown does the same. Where it fails there is nothing to tell; where it takes too
+// long, there is what to run. It never keeps a plan from being shown.
+func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *report.Forecast) {
+	does := slices.ContainsFunc(of.Reports, func(r *plan.Report) bool { return r.Plan != nil && !r.Plan.Empty() })
+	if of.State != report.PullPlanned || !does {
+		return nil
+	}
+	if was := p.was.shown; was.Forecast != nil && was.Digest == of.Digest && of.Digest != "" && !p.was.asked {
+		return was.Forecast
+	}
+	large := &report.Forecast{Command: "weir simulate --config weir.yaml --ref " + p.Forge.HeadRef(p.was.Number)}
+	if s.size() > mostForeseen {
+		return large
+	}
+	select {
+	case p.Turns.foresees <- struct{}{}:
+		defer func() { <-p.Turns.foresees }()
+	case <-ctx.Done():
+		return nil
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			p.Logger.Error("what a pull request would do over time is not known: its simulation has a fault", "source", p.Source, "pull", p.was.Number, "fault", fmt.Sprint(fault))
+			out = nil
+		}
+	}()
+	bound, cancel := context.WithTimeout(ctx, p.Within)
+	defer cancel()
+	slices.SortFunc(s.Stages, func(a, b simulate.Stage) int { return a.Batch.Key.Compare(b.Batch.Key) })
+	s.Now = looked(s.Stages)
+	assume := p.Assume
+	assume.Free, assume.Approved = true, of.AsReviewed
+	t, err := simulate.Run(bound, s.Scene, assume, nil)
+	switch {
+	case ctx.Err() != nil, errors.Is(err, simulate.ErrNothing):
+		return nil
+	case bound.Err() != nil:
+		return large
+	case err != nil:
+		p.Logger.Warn("what a pull request would do over time is not known", "source", p.Source, "pull", p.was.Number, "error", err)
+		return nil
+	}
+	return &report.Forecast{Timeline: t.Brief()}
+}
+
+// looked is when AWS was looked at.
+func looked(stages []simulate.Stage) (at time.Time) {
+	for _, st := range stages {
+		for _, r := range st.Reports {
+			if r.StartedAt.After(at) {
+				at = r.StartedAt
+			}
+		}
+	}
+	return at
+}
