@@ -7,7 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/simulate"
 	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -104,5 +109,29 @@ func TestAPlanThatIsNotForeseen(t *testing.T) {
 	b.round()
 	if p := b.display.last(); p.Forecast != nil {
 		t.Errorf("nothing to do: %+v", p.Forecast)
+	}
+}
+
+// A plan is told without what it would do where that cannot be found out.
+func TestAFaultOfTheForesightIsNoFaultOfThePlan(t *testing.T) {
+	b := newBench(t, "", "")
+	p := &planning{records: b.w.records, was: work{record: record{Number: 1}}}
+	of := report.Pull{State: report.PullPlanned, Reports: []*plan.Report{{Target: "one", Plan: &plan.Plan{Target: "one", Steps: []step.Step{{Verb: step.Update}}}}}}
+	b.w.o.Within = time.Minute
+	copied := observed.State{Account: "000000000000", Region: "eu-west-1"}
+	wrong := copied
+	wrong.Templates = map[string]observed.Template{"": {ID: "lt-1", DefaultVersion: 1, LatestVersion: 1}}
+	for name, stage := range map[string]simulate.Stage{
+		"AWS was not read": {Sight: &reconciler.Sight{}},
+		"no copy":          {Sight: &reconciler.Sight{State: wrong}},
+		"a fault":          {Sight: &reconciler.Sight{State: copied}, Reports: []*plan.Report{nil}},
+	} {
+		s := &scene{Scene: simulate.Scene{Stages: []simulate.Stage{stage}}}
+		if f := p.foresee(t.Context(), s, of); f != nil {
+			t.Errorf("%s: %+v", name, f)
+		}
+		if len(b.w.o.Turns.foresees) > 0 {
+			t.Errorf("%s: the turn is still held", name)
+		}
 	}
 }
