@@ -167,6 +167,30 @@ func milestone(m timeline.Milestone) string {
 	return who + ": " + wording.Clean(m.Text)
 }
 
+// Milestones are the first milestones of a timeline as lines, and how many more there are.
+func Milestones(t *timeline.Timeline) (lines []string, more int) {
+	for _, m := range t.Milestones[:min(len(t.Milestones), mostMilestones)] {
+		lines = append(lines, clock(m.At)+"  "+milestone(m))
+	}
+	return lines, len(t.Milestones) - len(lines) + t.MilestonesLeft
+}
+
+// Waits are what waits, as lines.
+func Waits(t *timeline.Timeline) (lines []string) {
+	for _, w := range t.Waiting {
+		lines = append(lines, wait(t, w))
+	}
+	return lines
+}
+
+// Assumed is what was taken for granted, as lines.
+func Assumed(t *timeline.Timeline) (lines []string) {
+	for _, a := range t.Assumptions {
+		lines = append(lines, assumption(a))
+	}
+	return lines
+}
+
 // rows are some of the points, spread over them, with the first and the last.
 func rows(points []timeline.Point) (out []timeline.Point) {
 	if len(points) <= mostRows {

@@ -236,7 +236,7 @@ func TestVersionsOfATemplateTellWhy(t *testing.T) {
 
 func TestPullPages(t *testing.T) {
 	b := fleet()
-	for i, p := range []report.Pull{statustest.Planned(), statustest.Pulls()["conflict"], statustest.Pulls()["differs"]} {
+	for i, p := range []report.Pull{statustest.Planned(), statustest.Pulls()["conflict"], statustest.Pulls()["differs"], statustest.Pulls()["foreseen"], statustest.Pulls()["unforeseen"]} {
 		p.Number = int64(12 + i)
 		b.Pull(p)
 	}
@@ -249,6 +249,15 @@ func TestPullPages(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
 	}
+	page := get(t, b, "/pulls/fleet/15").Body.String()
+	for _, want := range []string{`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 300"`, "done after 1h15m: 2 pools changed, 16 machines started", "45m  prod-eu default/batch: begins", "nobody else calls AWS"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if text := words(get(t, b, "/pulls/fleet/16").Body.String()); !strings.Contains(text, "run weir simulate --config weir.yaml --ref refs/pull/12/head") {
+		t.Errorf("the page lacks the command:\n%s", text)
+	}
 	list := words(get(t, b, "/pulls").Body.String())
 	if !strings.Contains(list, "#13") || strings.Index(list, "#12") > strings.Index(list, "Merged and closed") {
 		t.Errorf("the list is %s", list)
@@ -258,13 +267,28 @@ func TestPullPages(t *testing.T) {
 			Number int64
 			State  string
 			Plans  []struct{ Schema, Target string }
+			// Forecast is that of the schema for simulations.
+			Forecast *struct {
+				Command  string
+				Timeline *struct {
+					Schema string
+					End    float64
+				}
+			}
 		}
 	}
 	if err := json.Unmarshal(get(t, b, "/api/v1/pulls").Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Pulls) != 3 || got.Pulls[1].Number != 12 || got.Pulls[1].State != "planned" || len(got.Pulls[1].Plans) != 3 || got.Pulls[1].Plans[0].Schema != "weir.dev/plan/v1" {
+	if len(got.Pulls) != 5 || got.Pulls[3].Number != 12 || got.Pulls[3].State != "planned" || len(got.Pulls[3].Plans) != 3 || got.Pulls[3].Plans[0].Schema != "weir.dev/plan/v1" {
 		t.Errorf("the API says %+v", got)
+	}
+	for _, p := range got.Pulls {
+		f := p.Forecast
+		if p.Number == 15 && (f == nil || f.Command != "" || f.Timeline == nil || f.Timeline.Schema != "weir.dev/simulation/v1" || f.Timeline.End != 4500) ||
+			p.Number == 16 && (f == nil || f.Command == "" || f.Timeline != nil) || p.Number < 15 && f != nil {
+			t.Errorf("the API foresees of %d: %+v", p.Number, f)
+		}
 	}
 	b.Configure(nil, nil)
 	if left := b.Pulls(); len(left) != 0 {

@@ -38,6 +38,8 @@ type apiPull struct {
 	Unaffected int               `json:"unaffected"`
 	Differs    []string          `json:"differs"`
 	Uncompared []string          `json:"untold"`
+	// Forecast is what it would do over time, of the schema weir.dev/simulation/v1.
+	Forecast *report.Forecast `json:"forecast,omitempty"`
 }
 
 func (w *web) apiPulls(rw http.ResponseWriter, r *http.Request) {
@@ -47,7 +49,7 @@ func (w *web) apiPulls(rw http.ResponseWriter, r *http.Request) {
 			Source: p.Source, Number: p.Number, Title: p.Title, Author: p.Author, URL: report.SafeURL(p.WebURL), State: p.State, Reason: p.Reason,
 			HeadSHA: p.HeadSHA, BaseRef: p.BaseRef, BaseSHA: p.BaseSHA, MergeSHA: p.MergeSHA, Digest: p.Digest, Digests: p.Digests, Approved: p.Approved,
 			AsReviewed: p.AsReviewed, Stale: p.Stale, PlannedAt: p.PlannedAt, Plans: []*plan.Plan{}, Gone: append([]string{}, p.Gone...),
-			Unaffected: p.Unaffected, Differs: append([]string{}, p.Differs...), Uncompared: append([]string{}, p.Uncompared...),
+			Unaffected: p.Unaffected, Differs: append([]string{}, p.Differs...), Uncompared: append([]string{}, p.Uncompared...), Forecast: p.Forecast,
 		}
 		for _, report := range p.Reports {
 			if report.Plan != nil {

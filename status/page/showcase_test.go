@@ -139,6 +139,7 @@ func showcase() *board.Board {
 	b.Pull(report.Pull{
 		Source: "fleet", Number: 42, Title: "batch: larger root volumes", Author: "platform-bot", WebURL: "https://git.example.com/platform/fleet/pulls/42", HeadSHA: statustest.ShaOld,
 		BaseRef: "main", BaseSHA: statustest.ShaNew, State: report.PullPlanned, Reports: []*plan.Report{review, grow}, Unaffected: 2, Digest: digest, AsReviewed: true, PlannedAt: statustest.Noon.Add(-time.Minute),
+		Forecast: &report.Forecast{Timeline: statustest.Foresee(statustest.Roll{Target: "eu-production", Pool: "default/batch-spot", Size: 20, Batch: 6, From: 1})},
 	})
 	b.Pull(report.Pull{Source: "fleet", Number: 41, Title: "edge: a second zone", Author: "rufus", State: report.PullConflict, BaseRef: "main", Reason: "update the branch: overlays/eu-edge/gateway.yaml was changed on both sides"})
 	b.ShowConfiguration("instance: production\ninterval: 1m\nsources:\n  - name: fleet\n    url: " + fleetURL + "\n    auth:\n      tokenFile: /etc/weir/token\n")

@@ -1,11 +1,13 @@
 package page
 
 import (
+	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/forecast"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -45,6 +47,17 @@ type pullPage struct {
 	Unkept       bool
 	Targets      []pullTarget
 	WantApproval bool // it holds until it is approved
+	// Picture draws what it would do over time, Foreseen says that and more. Instead Simulate
+	// may be the command that finds it out.
+	Picture  template.HTML
+	Foreseen foreseen
+	Simulate string
+}
+
+// foreseen is what a pull request would do over time, in words.
+type foreseen struct {
+	Milestones, Waits, Doubts, Assumed []string
+	More                               int
 }
 
 // pullTarget is what a pull request does to a target.
@@ -117,6 +130,13 @@ func (w *views) pullPage(p report.Pull) pullPage {
 			one.Link = targetLink(name)
 		}
 		v.Gone = append(v.Gone, one)
+	}
+	if f := p.Forecast; f != nil && f.Timeline != nil {
+		v.Picture = template.HTML(forecast.SVG(f.Timeline)) //nolint:gosec // it escapes each text
+		v.Foreseen.Milestones, v.Foreseen.More = forecast.Milestones(f.Timeline)
+		v.Foreseen.Waits, v.Foreseen.Doubts, v.Foreseen.Assumed = forecast.Waits(f.Timeline), f.Timeline.Doubts, forecast.Assumed(f.Timeline)
+	} else if f != nil {
+		v.Simulate = f.Command
 	}
 	left := pullSteps
 	for i, r := range p.Reports {

@@ -83,8 +83,8 @@ type Pull struct {
 type Forecast struct {
 	// Timeline is nil where it takes longer to be found out than a plan may wait: then
 	// Command says how to find out.
-	Timeline *timeline.Timeline
-	Command  string
+	Timeline *timeline.Timeline `json:"timeline,omitempty"`
+	Command  string             `json:"command,omitempty"`
 }
 
 // Lean is the part of a pull request that is shown: its reports also hold what their

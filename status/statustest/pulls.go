@@ -56,36 +56,51 @@ func Planned() report.Pull {
 	}
 }
 
-// Foreseen is what Planned would do over time.
-func Foreseen() *timeline.Timeline {
-	began := Noon
-	r := timeline.New(began)
-	r.Target("prod-eu", "123456789012", "eu-west-1")
+// Roll is a pool whose machines are replaced, so many at a time, from a minute on.
+type Roll struct {
+	Target, Pool      string
+	Size, Batch, From int
+}
+
+// Foresee is what a change would do over time that rolls pools.
+func Foresee(rolls ...Roll) *timeline.Timeline {
+	r := timeline.New(Noon)
 	machines := 0
-	for i, size := range []int32{6, 10} {
-		name, from := "default/"+[]string{"web", "batch"}[i], 5+40*i
-		see := func(minute int, old, is, starting int32, moves bool) {
-			s := timeline.Seen{Name: name, Desired: size, Versions: map[string]int32{"4": old, "5": is}, Starting: starting, Moves: moves, Converged: !moves}
+	for _, roll := range rolls {
+		r.Target(roll.Target, "123456789012", "eu-west-1")
+		see := func(minute, is, starting int, moves bool) {
+			at := Noon.Add(time.Duration(minute) * time.Minute)
+			s := timeline.Seen{Name: roll.Pool, Desired: int32(roll.Size), Versions: map[string]int32{"4": int32(roll.Size - is), "5": int32(is)}, Starting: int32(starting), Moves: moves, Converged: !moves}
 			for range starting {
 				machines++
 				s.Machines = append(s.Machines, fmt.Sprint("i-", machines))
 			}
-			r.Saw(began.Add(time.Duration(minute)*time.Minute), "prod-eu", []timeline.Seen{s}, !moves && minute > from)
+			r.Saw(at, roll.Target, []timeline.Seen{s}, !moves && minute > roll.From)
 		}
-		see(0, size, 0, 0, false)
-		for n := int32(0); n < size; n += 2 {
-			see(from+int(3*n), size-n, n, 2, true)
-			see(from+int(3*n)+4, size-n-2, n+2, 0, true)
+		see(0, 0, 0, false)
+		at := roll.From
+		for n := 0; n < roll.Size; n += roll.Batch {
+			see(at, n, min(roll.Batch, roll.Size-n), true)
+			see(at+4, min(n+roll.Batch, roll.Size), 0, true)
+			at += 6
 		}
-		see(from+int(3*size), 0, size, 0, false)
+		see(at, roll.Size, 0, false)
 	}
-	r.Wave(began.Add(5*time.Minute), "default/all: wave 1 of 2")
-	r.Wave(began.Add(45*time.Minute), "default/all: wave 2 of 2")
 	r.Called(timeline.Call{Region: "eu-west-1", Bucket: "autoscaling:all", Times: 120, Left: 71})
 	r.Called(timeline.Call{Region: "eu-west-1", Bucket: "autoscaling:all", Write: true, Times: 2, Left: 70})
+	if len(rolls) > 1 {
+		for i, roll := range rolls {
+			r.Wave(Noon.Add(time.Duration(roll.From)*time.Minute), fmt.Sprintf("default/all: wave %d of %d", i+1, len(rolls)))
+		}
+	}
 	t := r.Finish("").Brief()
 	t.Assumptions = []timeline.Assumption{{What: "a machine is in service after its launch within", Value: "3m0s", Flag: "--machine-ready"}, {What: "nobody else calls AWS"}}
 	return t
+}
+
+// Foreseen is what Planned would do over time.
+func Foreseen() *timeline.Timeline {
+	return Foresee(Roll{"prod-eu", "default/web", 6, 2, 5}, Roll{"prod-eu", "default/batch", 10, 2, 45})
 }
 
 // Pulls are pull requests of all states.
