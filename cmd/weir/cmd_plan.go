@@ -23,7 +23,8 @@ and leaves alone what PATH no longer wants, unless --prune is given.
 
 With --path, a Git work tree takes the place of the commit that its source follows,
 as it is on disk, with uncommitted and untracked files but without those that Git
-ignores. With --ref a branch, tag or commit does. Names, variables, roles and the
+ignores. With --ref a branch, tag or commit does, and with --pull-request what a pull
+request gives once it is merged, read from the source's repository. Names, variables, roles and the
 owner are the configuration's, and weir writes nothing: not to AWS, and not to the
 state directory, which need not exist. It plans targets that the change leaves as they
 are only if you name them. Such a plan has no digest, as nobody can approve it.
@@ -44,13 +45,14 @@ func planCommand(s surroundings) *cobra.Command {
 	var proposal proposalFlags
 	var server serverFlags
 	c := &cobra.Command{
-		Use:   "plan (--config FILE | --server URL) [TARGET…] [--path DIR] [--ref REF] [flags], or weir plan PATH --region REGION [flags]",
+		Use:   "plan (--config FILE | --server URL) [TARGET…] [--path DIR] [--ref REF] [--pull-request NUMBER] [flags], or weir plan PATH --region REGION [flags]",
 		Short: "show what apply would do",
 		Long:  planHelp + exitHelp("plan"),
 		Example: `  weir plan overlays/prod --region eu-west-1 --var CLUSTER_NAME=prod
   weir plan --config weir.yaml prod --detailed-exitcode
   weir plan --config weir.yaml --path .
   weir plan --config weir.yaml --ref my-branch prod
+  weir plan --config weir.yaml --pull-request 12
   weir plan --server https://weir.example.com --path . --detailed-exitcode
   weir plan overlays/prod --region eu-west-1 --endpoint-url http://127.0.0.1:8345 -o json`,
 		Args: cobra.ArbitraryArgs,
@@ -95,15 +97,33 @@ func planCommand(s surroundings) *cobra.Command {
 }
 
 // proposalFlags say what is planned in place of the commit that a source follows.
-type proposalFlags struct{ path, ref string }
+type proposalFlags struct{ path, ref, pull string }
 
 func (f *proposalFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.path, "path", "", "plan the Git work tree around `DIR` as it is on disk, in place of the commit that its source follows")
 	c.Flags().StringVar(&f.ref, "ref", "", "plan the branch, tag or commit `REF`: of the source's repository, or with --path of the one around DIR")
+	c.Flags().StringVar(&f.pull, "pull-request", "", "plan the pull request `NUMBER`, or SOURCE#NUMBER, merged into the commit that its source follows")
 	_ = c.MarkFlagDirname("path") // it is there
 }
 
-func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" }
+func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" || f.pull != "" }
+
+// proposals are the names of the flags.
+var proposals = []string{"path", "ref", "pull-request"}
+
+// draft is what the flags propose for targets.
+func (f *proposalFlags) draft(c *cobra.Command, targets []string) (work.Draft, error) {
+	out := work.Draft{Path: f.path, Ref: f.ref, Targets: targets}
+	if f.pull == "" {
+		return out, nil
+	}
+	if flag := given(c, "path", "ref"); flag != "" {
+		return out, usage("leave one of them out", "--pull-request takes the place of %s", flag)
+	}
+	var err error
+	out.Pull, err = work.ParsePull(f.pull)
+	return out, err
+}
 
 // planned makes the plans that a command line asks for: here, or where a daemon runs.
 func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, server serverFlags, args []string) ([]*plan.Report, error) {
@@ -115,16 +135,23 @@ func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal propos
 		if flag := cmp.Or(flags.pathOnly(c), given(c, "endpoint-url")); flag != "" {
 			return nil, usage("leave it out: the daemon's configuration says it", "%s does not go with --server", flag)
 		}
+		if proposal.pull != "" {
+			return nil, usage("the daemon plans pull requests by itself: its comment and its page have the plan; or use --config FILE", "--pull-request does not go with --server")
+		}
 	case flag != "":
 		return nil, usage("add --server URL", "%s goes with --server", flag)
 	case proposal.given() && flags.config == "":
-		return nil, usage("add --config FILE, or --server URL to ask a running daemon", "%s needs to know the targets", given(c, "path", "ref"))
+		return nil, usage("add --config FILE, or --server URL to ask a running daemon", "%s needs to know the targets", given(c, proposals...))
 	}
 	if asks || proposal.given() {
 		if err := flags.fits(c); err != nil {
 			return nil, err
 		}
-		env, draft := flags.env(s, s.quiet()), work.Draft{Path: proposal.path, Ref: proposal.ref, Targets: args}
+		draft, err := proposal.draft(c, args)
+		if err != nil {
+			return nil, err
+		}
+		env := flags.env(s, s.quiet())
 		result, err := planDraft(c.Context(), s, env, flags.config, server, draft)
 		if err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ as given at once.
 How long machines and nodegroups take is assumed: the flags say it otherwise, and the
 output names all that is taken for granted. What AWS would refuse is in weir plan.
 
-The targets, PATH, --path and --ref are those of weir plan. In a PATH there are no windows
+The targets, PATH, --path, --ref and --pull-request are those of weir plan. In a PATH there are no windows
 and no other targets.
 `
 
@@ -44,12 +44,13 @@ func simulateCommand(s surroundings) *cobra.Command {
 	var proposal proposalFlags
 	var assume simulate.Assumptions
 	c := &cobra.Command{
-		Use:   "simulate --config FILE [TARGET…] [--path DIR] [--ref REF] [flags], or weir simulate PATH --region REGION [flags]",
+		Use:   "simulate --config FILE [TARGET…] [--path DIR] [--ref REF] [--pull-request NUMBER] [flags], or weir simulate PATH --region REGION [flags]",
 		Short: "show what a change would do over time",
 		Long:  simulateHelp + exitHelp("simulate"),
 		Example: `  weir simulate overlays/prod --region eu-west-1 --var CLUSTER_NAME=prod
   weir simulate --config weir.yaml prod --machine-ready 5m
   weir simulate --config weir.yaml --ref my-branch --approved
+  weir simulate --config weir.yaml --pull-request 12
   weir simulate --config weir.yaml --path . -o svg >change.svg`,
 		Args: cobra.ArbitraryArgs,
 	}
@@ -125,14 +126,17 @@ func simulated(c *cobra.Command, s surroundings, flags *passFlags, proposal prop
 	switch {
 	case proposal.given():
 		if cfg == nil {
-			return nil, nil, usage("add --config FILE", "%s needs to know the targets", given(c, "path", "ref"))
+			return nil, nil, usage("add --config FILE", "%s needs to know the targets", given(c, proposals...))
 		}
 		if err := flags.fits(c); err != nil {
 			return nil, nil, err
 		}
+		draft, err := proposal.draft(c, args)
+		if err != nil {
+			return nil, nil, err
+		}
 		var drafted work.Drafted
-		var err error
-		if scene, drafted, err = work.DraftScene(ctx, env, cfg, work.Draft{Path: proposal.path, Ref: proposal.ref, Targets: args}); err != nil {
+		if scene, drafted, err = work.DraftScene(ctx, env, cfg, draft); err != nil {
 			return nil, nil, err
 		}
 		for _, text := range drafted.Notes() {

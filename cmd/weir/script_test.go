@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 //	aws ACTION [KEY=VALUE…]   one call to AWS, past weir
 //	aws METHOD /PATH JSON     the same to EKS
 //	writes N                  AWS was written to N times since the start or reset
+//	calls FILE                write which calls AWS got since then, how often, to the file
 //	reset                     forget the calls so far
 //	seed FILE                 add what a seed holds to AWS
 //	repo commit DIR MESSAGE   make DIR the content of the branch main, at $REPO
@@ -70,7 +72,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"sops":   func(ts *testscript.TestScript, _ bool, args []string) { cmdSOPS(t, ts, args) },
 			"engine": func(ts *testscript.TestScript, _ bool, args []string) { cmdEngine(t, ts, args) },
-			"aws":    cmdAWS, "writes": cmdWrites, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify, "certificate": cmdCertificate,
+			"aws":    cmdAWS, "writes": cmdWrites, "calls": cmdCalls, "reset": cmdReset, "seed": cmdSeed, "repo": cmdRepo, "await": cmdAwait, "expand": cmdExpand, "signal": cmdSignal, "notify": cmdNotify, "certificate": cmdCertificate,
 		},
 	})
 }
@@ -181,6 +183,22 @@ func cmdWrites(ts *testscript.TestScript, _ bool, args []string) {
 	if len(got) != want {
 		ts.Fatalf("want %d writes, got %d: %v", want, len(got), got)
 	}
+}
+
+// cmdCalls writes to a file which calls AWS got, how often.
+func cmdCalls(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: calls FILE")
+	}
+	var text strings.Builder
+	counts := ts.Value(emulatorKey).(*awsemu.Server).CallCounts()
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&text, "%s %d\n", name, counts[name])
+	}
+	if text.Len() == 0 {
+		ts.Fatalf("AWS got no call")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o600))
 }
 
 func cmdSOPS(t *testing.T, ts *testscript.TestScript, args []string) {

@@ -255,7 +255,7 @@ func TestPullPages(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
-	if text := words(get(t, b, "/pulls/fleet/16").Body.String()); !strings.Contains(text, "run weir simulate --config weir.yaml --ref refs/pull/12/head") {
+	if text := words(get(t, b, "/pulls/fleet/16").Body.String()); !strings.Contains(text, "run weir simulate --config weir.yaml --pull-request fleet#12") {
 		t.Errorf("the page lacks the command:\n%s", text)
 	}
 	list := words(get(t, b, "/pulls").Body.String())

@@ -84,7 +84,7 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 	if was := p.was.shown; was.Forecast != nil && was.Digest == of.Digest && of.Digest != "" && !p.was.asked {
 		return was.Forecast
 	}
-	large := &report.Forecast{Command: "weir simulate --config weir.yaml --ref " + p.Forge.HeadRef(p.was.Number)}
+	large := &report.Forecast{Command: fmt.Sprintf("weir simulate --config weir.yaml --pull-request %s#%d", p.Source, p.was.Number)}
 	if s.size() > mostForeseen {
 		return large
 	}

@@ -132,7 +132,7 @@ func Pulls() map[string]report.Pull {
 	foreseen := Planned()
 	foreseen.Forecast = &report.Forecast{Timeline: Foreseen()}
 	unforeseen := Planned()
-	unforeseen.Forecast = &report.Forecast{Command: "weir simulate --config weir.yaml --ref refs/pull/12/head"}
+	unforeseen.Forecast = &report.Forecast{Command: "weir simulate --config weir.yaml --pull-request fleet#12"}
 	return map[string]report.Pull{
 		"foreseen": foreseen, "unforeseen": unforeseen,
 		"planned": Planned(), "nothing": nothing, "unaffected": bare(report.PullUnaffected, ""), "failing": failing, "long": long,

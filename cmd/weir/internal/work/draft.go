@@ -33,6 +33,8 @@ type Draft struct {
 	// Path is in the work tree that is planned as it is on disk, and Ref the branch, tag or
 	// commit: of the repository around Path, or where that is empty of the source's.
 	Path, Ref string
+	// Pull is a pull request, in place of them.
+	Pull Pull
 	// Targets are those to plan, all that it changes where none is named.
 	Targets []string
 }
@@ -90,9 +92,12 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 			return out, err
 		}
 	}
-	from, err := c.SourceOf(names, identities(tree))
+	from, err := sourceOf(c, f, identities(tree))
 	if wrong := config.AsSourceError(err); wrong != nil {
 		return out, advice.Usage(wrong.Hint, "%s", wrong.Message)
+	}
+	if err != nil {
+		return out, err
 	}
 	dir, err := os.MkdirTemp("", "weir-")
 	if err != nil {
@@ -108,6 +113,8 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 	switch {
 	case tree != nil:
 		is, err = w.fromWorkTree(ctx, tree, f.Ref)
+	case f.Pull.given():
+		is, err = w.fromPull(ctx, c, from, filepath.Join(dir, "pull"), f.Pull.Number, views[from.Name].Snapshot.Revision, env.Secrets)
 	default:
 		is, err = w.fromSource(ctx, from, filepath.Join(dir, "ref"), f.Ref, env.Secrets)
 	}
