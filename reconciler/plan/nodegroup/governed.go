@@ -50,7 +50,9 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	}
 	pending := slices.ContainsFunc(c.Steps, func(s step.Step) bool { return s.Verb == step.Rollout || s.Verb == step.Replace })
 	moving := c.moving(w, way, standing)
-	p := way.Report(c.In, w.pool, c.In.InstancesOf(w.pool), func(observed.Instance) bool { return !pending && moving == nil })
+	// Of an update that has failed no step is planned, and EKS goes back to what there was.
+	fresh := !pending && moving == nil && (len(standing) == 0 || w.runs(standing[0]))
+	p := way.Report(c.In, w.pool, c.In.InstancesOf(w.pool), func(observed.Instance) bool { return fresh })
 	p.Whole, p.Pending, p.Moving = true, pending || moving != nil, moving
 	if len(standing) > 0 {
 		p.Machines = standing[0].DesiredSize
@@ -75,6 +77,15 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	c.Note(diag.Warning, w.pool, nil, "rollout-stopped", text, "")
 	c.Outstands("Warning", "RolloutStopped", text)
 	c.Fails("rollout-stopped", "rollout-stopped")
+}
+
+// runs reports whether a nodegroup has what its machines are to be.
+func (w wantNodegroup) runs(have observed.Nodegroup) bool {
+	if w.hasTemplate && !w.version.Resolves(have.Template) {
+		return false
+	}
+	n := w.pool.Nodegroup
+	return w.hasImage || (n.Version == "" || basis.MinorOf(n.Version) == basis.MinorOf(have.Version)) && (n.ReleaseVersion == "" || n.ReleaseVersion == have.ReleaseVersion)
 }
 
 // earlier is the version of the launch template that a nodegroup has, where that is another
