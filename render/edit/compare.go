@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -28,13 +29,14 @@ func (s *setter) compare(p *Place, before, after *render.Result) (done []int, wh
 			if w.Place != p.Name || w.Object != o.Ref {
 				continue
 			}
-			if had, _ := valueAt(want, w.Field); had == w.Value {
+			if reflect.DeepEqual(valueAt(want, w.Field), w.Value) || !reflect.DeepEqual(valueAt(is, w.Field), w.Value) {
 				continue
 			}
-			if got, _ := valueAt(is, w.Field); got == w.Value {
-				want = with(want, w.Field, w.Value)
-				done = append(done, k)
+			want = with(want, w.Field, w.Value)
+			if w.Value == nil { // what held it may be left empty, or go with it
+				want, is = pruned(want), pruned(is)
 			}
+			done = append(done, k)
 		}
 		if !reflect.DeepEqual(want, is) {
 			return nil, fmt.Sprintf("%s of the target %s", o.Ref, p.Name)
@@ -61,8 +63,8 @@ func decoded(n *yaml.Node) any {
 	return v
 }
 
-// valueAt is the string at a path of a value.
-func valueAt(v any, p intent.Path) (string, bool) {
+// valueAt is what a value has at a path, nil where that is nothing.
+func valueAt(v any, p intent.Path) any {
 	for _, elem := range p {
 		switch at := v.(type) {
 		case map[string]any:
@@ -70,38 +72,61 @@ func valueAt(v any, p intent.Path) (string, bool) {
 		case []any:
 			i, ok := index(elem)
 			if !ok || i >= len(at) {
-				return "", false
+				return nil
 			}
 			v = at[i]
 		default:
-			return "", false
+			return nil
 		}
 	}
-	text, ok := v.(string)
-	return text, ok
+	return v
 }
 
-// with is a value with another string at a path. Mappings that are missing are made.
-func with(v any, p intent.Path, text string) any {
+// with is a value with another one at a path. Mappings that are missing are made, and nil
+// takes a key out.
+func with(v any, p intent.Path, to any) any {
 	if len(p) == 0 {
-		return text
+		return to
 	}
 	switch at := v.(type) {
 	case nil:
-		return map[string]any{p[0]: with(nil, p[1:], text)}
+		return map[string]any{p[0]: with(nil, p[1:], to)}
 	case map[string]any:
-		out := make(map[string]any, len(at)+1)
-		for k, x := range at {
-			out[k] = x
+		out := maps.Clone(at)
+		if out[p[0]] = with(at[p[0]], p[1:], to); out[p[0]] == nil {
+			delete(out, p[0])
 		}
-		out[p[0]] = with(at[p[0]], p[1:], text)
 		return out
 	case []any:
 		if i, ok := index(p[0]); ok && i < len(at) {
 			out := slices.Clone(at)
-			out[i] = with(at[i], p[1:], text)
+			out[i] = with(at[i], p[1:], to)
 			return out
 		}
+	}
+	return v
+}
+
+// pruned is a value without keys that hold nothing.
+func pruned(v any) any {
+	switch at := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, x := range at {
+			if x = pruned(x); x != nil {
+				out[k] = x
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case []any:
+		out := make([]any, len(at))
+		for i := range at {
+			out[i] = pruned(at[i])
+		}
+		return out
 	}
 	return v
 }

@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 
@@ -58,14 +59,16 @@ type Wish struct {
 	// Object is as rendered; Field is its path there, as in spec.awsLaunchTemplate.ami.id.
 	Object intent.ObjectRef
 	Field  intent.Path
-	// Value is a string of printable ASCII characters without quotes and backslashes.
-	Value string
+	// Value is what YAML can say: a text, a number, a list, a mapping. nil takes the field
+	// out. A text is printable.
+	Value any
 }
 
 // Placed says where a wish stands.
 type Placed struct {
 	Wish
-	// At is the place of the value after the change.
+	// At is the place of the value after the change; of a field that is taken out the file,
+	// empty where it was not there.
 	At diag.Position
 }
 
@@ -103,18 +106,23 @@ func Image(p *intent.Pool) (object intent.ObjectRef, field intent.Path, ok bool)
 	return p.Infrastructure, intent.Path{"spec", "awsLaunchTemplate", "ami", "id"}, true
 }
 
-// plainValue is what a Value may be: nothing that YAML or JSON would have to escape between
-// quotes.
+// plainValue is a text that stands between any quotes as it is: nothing that YAML or JSON
+// would have to escape there.
 var plainValue = regexp.MustCompile(`^[!#-&(-\[\]-~]+( [!#-&(-\[\]-~]+)*$`)
 
 // Set finds the files that give fields the values that are wished. It returns an error only
 // if the tree cannot be read, ctx ends, or the caller asks for what cannot be.
 func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Result, error) {
+	wishes = slices.Clone(wishes)
 	s := &setter{tree: t, files: map[string][]byte{}, places: places, renders: map[string]*render.Result{}, wishes: wishes, state: make([]state, len(wishes))}
 	for i, w := range wishes {
-		if s.place(w.Place) == nil || !plainValue.MatchString(w.Value) || len(w.Field) == 0 {
+		value, ok := normal(w.Value)
+		if s.place(w.Place) == nil || !ok || len(w.Field) == 0 {
 			return nil, fmt.Errorf("set %s of %s to %q: no such place, or no such value", w.Field, w.Object, w.Value)
 		}
+		wishes[i].Value = value
+	}
+	for i := range wishes {
 		if s.state[i].done {
 			continue
 		}
@@ -132,7 +140,10 @@ func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Resu
 		if err != nil {
 			return nil, err
 		}
-		at, _ := r.Origin(w.Object, w.Field)
+		at, known := r.Origin(w.Object, w.Field)
+		if !known {
+			at.File = s.state[i].file
+		}
 		out.Placed = append(out.Placed, Placed{w, at})
 	}
 	return out, nil
@@ -152,6 +163,7 @@ type setter struct {
 
 type state struct {
 	done          bool
+	file          string // that was changed for it
 	why, variable string
 }
 
@@ -205,7 +217,7 @@ func (s *setter) fulfil(ctx context.Context, i int) error {
 		st.why = fmt.Sprintf("%s is not among what the target %s renders", w.Object, w.Place)
 		return nil
 	}
-	if is, _ := valueAt(object, w.Field); is == w.Value {
+	if reflect.DeepEqual(valueAt(object, w.Field), w.Value) {
 		st.done = true
 		return nil
 	}
@@ -214,7 +226,7 @@ func (s *setter) fulfil(ctx context.Context, i int) error {
 	if name := f.variable(); name != "" {
 		at := f.steps[len(f.steps)-1].Position
 		st.variable = name
-		st.why = fmt.Sprintf("the variable %s decides %s of %s, at %s: give it the value %s %s", name, w.Field, w.Object, at, w.Value, p.Options.GiveValue)
+		st.why = fmt.Sprintf("the variable %s decides %s of %s, at %s: give it the value %s %s", name, w.Field, w.Object, at, flow(w.Value), p.Options.GiveValue)
 		return nil
 	}
 	for _, try := range []func() []change{f.inPlace, f.inObject, f.inPatches, f.asPatch} {
@@ -238,7 +250,11 @@ func (s *setter) fulfil(ctx context.Context, i int) error {
 		where = "the object is at " + at.String()
 	}
 	why := st.why
-	if st.why = fmt.Sprintf("write %s: %s into %s (%s)", w.Field, w.Value, w.Object, where); why != "" {
+	st.why = fmt.Sprintf("write %s: %s into %s (%s)", w.Field, flow(w.Value), w.Object, where)
+	if w.Value == nil {
+		st.why = fmt.Sprintf("take %s out of %s (%s)", w.Field, w.Object, where)
+	}
+	if why != "" {
 		st.why += "; weir does not, as " + why
 	}
 	return nil
@@ -293,7 +309,7 @@ func (s *setter) prove(ctx context.Context, i int, c change) (why string, err er
 	s.files = files
 	maps.Copy(s.renders, renders)
 	for _, k := range done {
-		s.state[k] = state{done: true}
+		s.state[k] = state{done: true, file: c.path}
 	}
 	return "", nil
 }

@@ -31,7 +31,7 @@ func (f *finder) inPlace() []change {
 		return nil
 	}
 	last := f.steps[len(f.steps)-1]
-	if last.Value == nil || last.Line == 0 {
+	if last.Value == nil || last.Line == 0 || !single(f.wish.Value) {
 		return nil
 	}
 	content, err := f.files.ReadFile(last.File)
@@ -45,10 +45,11 @@ func (f *finder) inPlace() []change {
 	return []change{{last.File, out}}
 }
 
-// inObject adds the field to the document of the object, where nothing gives it a value.
+// inObject changes the document of the object: it adds the field where nothing gives it a
+// value, takes it out, or replaces a list or a mapping.
 func (f *finder) inObject() []change {
 	at, known := f.first(intent.Path{"metadata", "name"})
-	if len(f.steps) > 0 || !known {
+	if len(f.steps) > 0 && f.wish.Value != nil || !known {
 		return nil
 	}
 	content, err := f.files.ReadFile(at.File)
@@ -65,8 +66,7 @@ func (f *finder) inObject() []change {
 	return nil
 }
 
-// inPatches adds the field to patches of the object that the directory's kustomization
-// has.
+// inPatches does that to patches of the object that the directory's kustomization has.
 func (f *finder) inPatches() (out []change) {
 	file, content, doc := f.kustomization()
 	if doc == nil {
@@ -198,18 +198,9 @@ func operation(ref intent.ObjectRef, name string, w Wish) []string {
 	if group := ref.Group(); group != "" {
 		lines = append(lines, "    group: "+group)
 	}
-	return append(lines, "    kind: "+ref.Kind, "    name: "+scalar(regexp.QuoteMeta(name)), "  patch: |-",
-		"    - op: "+op, "      path: "+scalar(pointer), "      value: "+scalar(w.Value))
-}
-
-// nested are mappings in one another, with a value in the innermost, as lines.
-func nested(keys intent.Path, value string, indent int) (lines []string) {
-	for i, key := range keys {
-		line := strings.Repeat(" ", indent+2*i) + scalar(key) + ":"
-		if i == len(keys)-1 {
-			line += " " + scalar(value)
-		}
-		lines = append(lines, line)
+	lines = append(lines, "    kind: "+ref.Kind, "    name: "+scalar(regexp.QuoteMeta(name)), "  patch: |-")
+	if w.Value == nil {
+		return append(lines, "    - op: remove", "      path: "+scalar(pointer))
 	}
-	return lines
+	return append(lines, "    - op: "+op, "      path: "+scalar(pointer), "      value: "+flow(w.Value))
 }

@@ -83,32 +83,37 @@ func offset(content []byte, line, column int) (int, bool) {
 
 // replace puts another value in the place of a scalar that stands on one line. Its quotes
 // stay.
-func replace(content []byte, line, column int, had, value string) ([]byte, bool) {
+func replace(content []byte, line, column int, had string, value any) ([]byte, bool) {
 	at, ok := offset(content, line, column)
 	if !ok || at >= len(content) {
 		return nil, false
 	}
 	rest, _, _ := bytes.Cut(content[at:], []byte("\n"))
-	length := 0
+	length, now := 0, flow(value)
 	switch quote := rest[:min(1, len(rest))]; string(quote) {
 	case `"`, "'":
 		end := bytes.IndexByte(rest[1:], quote[0])
 		if end < 0 || bytes.ContainsRune(rest[1:1+end], '\\') || bytes.HasPrefix(rest[2+end:], quote) {
 			return nil, false
 		}
-		at, length = at+1, end
+		length = end + 2
+		if text, is := value.(string); is && plainValue.MatchString(text) {
+			at, length, now = at+1, end, text
+		}
 	default:
 		after, is := bytes.CutPrefix(rest, []byte(had))
 		if had == "" || !is || len(after) > 0 && !strings.ContainsRune(" \t\r,]}", rune(after[0])) {
 			return nil, false
 		}
-		length, value = len(had), scalar(value)
+		length = len(had)
 	}
-	return slices.Concat(content[:at], []byte(value), content[at+length:]), true
+	return slices.Concat(content[:at], []byte(now), content[at+length:]), true
 }
 
-// insert adds a field to a document of a file, below what it has of the path already.
-func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, value string) ([]byte, bool) {
+// insert gives a field of a document of a file a value: it replaces what is there, or adds
+// it below what the document has of the path already. nil takes the field out, or, where it
+// is not there, adds it as null, which in a patch means the same.
+func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, value any) ([]byte, bool) {
 	docs := documents(content)
 	i := slices.IndexFunc(docs, its)
 	if i < 0 {
@@ -116,19 +121,26 @@ func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, va
 	}
 	var key *yaml.Node // of n
 	n := docs[i]
+	var way []held
 	for len(field) > 0 {
 		k, v := entry(n, field[0])
 		if v == nil {
 			break
 		}
+		way = append(way, held{n, k, v})
 		if key, n, field = k, v, field[1:]; n.Kind != yaml.MappingNode {
 			break
 		}
 	}
+	if len(field) == 0 && value == nil {
+		return takeOut(content, way)
+	} else if len(field) == 0 {
+		return exchange(content, way[len(way)-1], value)
+	}
 	lines := newLines(content)
 	empty := n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == ""
 	switch {
-	case len(field) == 0, n.Kind != yaml.MappingNode && !empty, slices.ContainsFunc(field, func(elem string) bool { _, is := index(elem); return is }):
+	case n.Kind != yaml.MappingNode && !empty, slices.ContainsFunc(field, func(elem string) bool { _, is := index(elem); return is }):
 		return nil, false
 	case empty:
 		return lines.insert(key.Line, nested(field, value, key.Column+1)), true
@@ -141,7 +153,7 @@ func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, va
 		for _, elem := range field {
 			text += "{" + scalar(elem) + ": "
 		}
-		text = text[1:] + scalar(value) + strings.Repeat("}", len(field)-1)
+		text = text[1:] + flow(value) + strings.Repeat("}", len(field)-1)
 		if len(n.Content) > 0 {
 			text += ", "
 		}
@@ -161,7 +173,7 @@ func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, va
 }
 
 // insertInScalar is insert for a document that is itself the text of a literal block.
-func insertInScalar(content []byte, n *yaml.Node, its func(doc *yaml.Node) bool, field intent.Path, value string) ([]byte, bool) {
+func insertInScalar(content []byte, n *yaml.Node, its func(doc *yaml.Node) bool, field intent.Path, value any) ([]byte, bool) {
 	if n.Style&yaml.LiteralStyle == 0 || n.Value == "" {
 		return nil, false
 	}

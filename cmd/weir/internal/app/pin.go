@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func (r renderer) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.
 		case i < 0:
 			wishes = append(wishes, w)
 		case wishes[i].Value != w.Value:
-			out.Left = append(out.Left, reverts.LeftPool{ID: id, Text: "it shares " + w.Object.String() + " with " + pools[at][0].String() + ", which ran " + wishes[i].Value})
+			out.Left = append(out.Left, reverts.LeftPool{ID: id, Text: "it shares " + w.Object.String() + " with " + pools[at][0].String() + ", which ran " + fmt.Sprint(wishes[i].Value)})
 			continue
 		}
 		pools[at] = append(pools[at], id)
@@ -59,7 +60,7 @@ func (r renderer) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.
 	out.Files = set.Files
 	for _, p := range set.Placed {
 		for _, id := range pools[wishKey(p.Wish)] {
-			out.Places = append(out.Places, reverts.PinnedPool{ID: id, Field: p.Field.String(), Value: p.Value, At: p.At.String()})
+			out.Places = append(out.Places, reverts.PinnedPool{ID: id, Field: p.Field.String(), Value: fmt.Sprint(p.Value), At: p.At.String()})
 		}
 	}
 	for _, l := range set.Refused {
@@ -84,6 +85,9 @@ func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Wish, 
 		return w, "Git has no such pool"
 	}
 	p := &set.Pools[i]
+	if was.Pin == "" {
+		return w, "what it ran before is not known"
+	}
 	w = edit.Wish{Place: id.Target, Value: was.Pin}
 	if object, field, ok := edit.Image(p); ok {
 		w.Object, w.Field = object, field
