@@ -73,16 +73,24 @@ type importFlags struct {
 
 func importCommand(s surroundings) *cobra.Command {
 	var flags importFlags
+	var update importUpdate
 	c := &cobra.Command{
-		Use:   "import --region REGION --out DIR [flags]",
-		Short: "write the manifests of groups and nodegroups that exist already",
-		Long:  importHelp + exitHelp("import"),
+		Use:   "import --region REGION {--out DIR | --update DIR} [flags]",
+		Short: "write the manifests of groups and nodegroups that exist already, or what AWS has otherwise into them",
+		Long:  importHelp + importUpdateHelp + exitHelp("import"),
 		Example: `  weir import --region eu-west-1 -o fleet
   weir import --region eu-west-1 --cluster prod -o fleet
   weir import --region eu-west-1 --group web --group batch --cluster prod -o fleet
-  weir import --region eu-west-1 --from-terraform state.json -o fleet`,
+  weir import --region eu-west-1 --from-terraform state.json -o fleet
+  weir import --region eu-west-1 --update fleet --pool web --field maxSize --dry-run`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := update.fits(c); err != nil {
+				return err
+			}
+			if update.dir != "" {
+				return update.run(c, s, &flags)
+			}
 			if err := flags.check(); err != nil {
 				return err
 			}
@@ -112,6 +120,7 @@ func importCommand(s surroundings) *cobra.Command {
 	f.Var(choice{&flags.report, []string{outputText, outputJSON, outputYAML}}, "report", "form of the report")
 	complete(c, "report", func(string) []string { return []string{outputText, outputJSON, outputYAML} })
 	_ = c.MarkFlagDirname("out") // the flag is there
+	update.add(c)
 	return c
 }
 

@@ -181,7 +181,7 @@ func TestEveryErrorSaysWhatToDo(t *testing.T) {
 		"emulator":   {{}, {"--listen", "127.0.0.1:0", "--quota", "x"}},
 		"explain":    {{"no-such-code"}, {}},
 		"history":    {{"--limit", "0"}, {"--since", "x"}, {"--address", "a", "--config", "b"}, {"--passes", "--kind", "x"}, {"--config", "nowhere.yaml"}, {"--address", "http://127.0.0.1:1"}},
-		"import":     {{}, {"--region", "x"}, {"--region", "eu-west-1"}, {"--region", "eu-west-1", "-o", "."}, {"--region", "eu-west-1", "-o", "new", "--tag", "x"}, {"--region", "eu-west-1", "-o", "new", "--endpoint-url", "x"}},
+		"import":     {{}, {"--region", "x"}, {"--region", "eu-west-1"}, {"--region", "eu-west-1", "-o", "."}, {"--region", "eu-west-1", "-o", "new", "--tag", "x"}, {"--region", "eu-west-1", "-o", "new", "--endpoint-url", "x"}, {"--region", "eu-west-1", "-o", "new", "--field", "x"}, {"--region", "eu-west-1", "--update", ".", "-o", "new"}, {"--region", "eu-west-1", "--update", "nowhere"}},
 		"plan":       {{}, {"nowhere", "--region", "eu-west-1"}, {"--config", "nowhere.yaml"}, {".", "--region", "x"}, {".", "--endpoint-url", "x"}, {".", "-o", "sarif"}},
 		"policy":     {{}, {"x"}, {"--config", "nowhere.yaml"}, {"--trust", "x"}, {"--account", "1", "--region", "eu-west-1", "--instance", "x"}},
 		"reconcile":  {{"--override-window"}, {"--address", "http://127.0.0.1:1"}},

@@ -140,3 +140,20 @@ func index(elem string) (int, bool) {
 	i, err := strconv.Atoi(strings.TrimSuffix(inner, "]"))
 	return i, err == nil && i >= 0
 }
+
+// positions are a path with the positions of items that are named by a text that they hold.
+// One that is not there stays as it is, and leads nowhere.
+func positions(v any, p intent.Path) intent.Path {
+	out := slices.Clone(p)
+	for i, elem := range p {
+		key, text, named := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(elem, "["), "]"), "=")
+		list, is := valueAt(v, out[:i]).([]any)
+		if !is || !named || !strings.HasPrefix(elem, "[") {
+			continue
+		}
+		if n := slices.IndexFunc(list, func(item any) bool { return valueAt(item, intent.Path{key}) == text }); n >= 0 {
+			out[i] = intent.Index(n)
+		}
+	}
+	return out
+}

@@ -58,7 +58,8 @@ type Wish struct {
 	Place string
 	// Object is as rendered; Field is its path there, as in spec.awsLaunchTemplate.ami.id.
 	Object intent.ObjectRef
-	Field  intent.Path
+	// Field may name an item of a list by a text that it holds, as hooks[name=drain].
+	Field intent.Path
 	// Value is what YAML can say: a text, a number, a list, a mapping. nil takes the field
 	// out. A text is printable.
 	Value any
@@ -66,6 +67,8 @@ type Wish struct {
 
 // Placed says where a wish stands.
 type Placed struct {
+	// Of is its position among the wishes.
+	Of int
 	Wish
 	// At is the place of the value after the change; of a field that is taken out the file,
 	// empty where it was not there.
@@ -74,6 +77,7 @@ type Placed struct {
 
 // Refused is a wish that could not be fulfilled.
 type Refused struct {
+	Of int
 	Wish
 	// Text says why, and what to do.
 	Text string
@@ -133,7 +137,7 @@ func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Resu
 	out := &Result{Files: s.files, Tree: s.now()}
 	for i, w := range wishes {
 		if !s.state[i].done {
-			out.Refused = append(out.Refused, Refused{w, s.state[i].why, s.state[i].variable})
+			out.Refused = append(out.Refused, Refused{i, w, s.state[i].why, s.state[i].variable})
 			continue
 		}
 		r, err := s.render(ctx, s.now(), s.place(w.Place))
@@ -144,7 +148,7 @@ func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Resu
 		if !known {
 			at.File = s.state[i].file
 		}
-		out.Placed = append(out.Placed, Placed{w, at})
+		out.Placed = append(out.Placed, Placed{i, w, at})
 	}
 	return out, nil
 }
@@ -217,6 +221,8 @@ func (s *setter) fulfil(ctx context.Context, i int) error {
 		st.why = fmt.Sprintf("%s is not among what the target %s renders", w.Object, w.Place)
 		return nil
 	}
+	w.Field = positions(object, w.Field)
+	s.wishes[i].Field = w.Field
 	if reflect.DeepEqual(valueAt(object, w.Field), w.Value) {
 		st.done = true
 		return nil

@@ -44,3 +44,6 @@ func (c changed) ReadDir(p string) ([]tree.Entry, error) {
 	}
 	return out, nil
 }
+
+// With is a tree with other contents of some of its files.
+func With(t tree.Tree, files map[string][]byte) tree.Tree { return changed{t, files} }

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/workload"
+	"github.com/weir-gitops/weir/render/edit"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/worktree"
 )
@@ -25,6 +26,8 @@ type Path struct {
 	// Prune deletes what the directory no longer wants. Writes says that AWS is changed:
 	// then nothing is read with placeholders for what is encrypted.
 	Prune, Writes bool
+	// Files take the place of those on disk, by their paths below the work tree's root.
+	Files map[string][]byte
 	// Inputs reads what the directory is rendered with, once all else is in order.
 	Inputs func() (Inputs, error)
 }
@@ -87,6 +90,10 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
 		tree, root, dir, err := worktree.OpenPath(path)
 		if err != nil {
 			return nil, err
+		}
+		w.places, w.root, w.tree = append(w.places, edit.Place{Name: names[i], Dir: dir, Options: o}), root, tree
+		if len(p.Files) > 0 {
+			tree = edit.With(tree, p.Files)
 		}
 		head, closeHead := headOf(ctx, root)
 		w.release = append(w.release, closeHead)

@@ -31,7 +31,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/edit"
 	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source"
 )
 
@@ -71,6 +73,10 @@ type Work struct {
 	// sources are what the commits are read from, and release gives them up.
 	sources map[string]*source.Git
 	release []func()
+	// places, root and tree are what a PATH is rendered from.
+	places []edit.Place
+	root   string
+	tree   tree.Tree
 }
 
 // Close ends the work. Until then the passes may ask the commits where a field

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/reconciler/accept"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+const importUpdateHelp = `
+With --update, DIR exists: it is a PATH as weir plan takes it, in a Git work tree. weir
+plans it, and writes what AWS has otherwise into its files: the sizes, tags or instance
+types that somebody changed in the console and that you want to keep. Each value goes to
+the line that sets it now, or, where others use that file too, into a patch that only this
+target has. weir renders before and after, and plans what it would write: nothing but the
+fields that are written may change. --pool and --field choose some, and --dry-run shows the
+edit and writes nothing. The report says what manifests cannot say, or where you have to
+write it, and then the exit code is 4. Commit what was written, or take it back with git
+checkout.
+`
+
+// importUpdate are the flags of import --update alone.
+type importUpdate struct {
+	dir              string
+	pools, fields    []string
+	dry              bool
+	target, instance string
+	vars             varFlags
+}
+
+func (u *importUpdate) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&u.dir, "update", "", "write what AWS has otherwise into the manifests of the PATH `DIR`, in place of making a directory")
+	f.StringArrayVar(&u.pools, "pool", nil, "with --update: only this pool, NAME or NAMESPACE/NAME; may be repeated")
+	f.StringArrayVar(&u.fields, "field", nil, "with --update: only this field and those below it, as weir plan names it; may be repeated")
+	f.BoolVar(&u.dry, "dry-run", false, "with --update: show what would be written, and write nothing")
+	f.StringVar(&u.target, "target", "", "with --update: name of the target for DIR (default: the directory's name)")
+	f.StringVar(&u.instance, "instance", fleet.PathInstance, "with --update: owner of what was made from DIR")
+	u.vars.add(c)
+	_ = c.MarkFlagDirname("update") // it is there
+}
+
+// importOnly are the flags of import that have no meaning with --update, updateOnly those
+// that have none without it.
+var (
+	importOnly = []string{"out", "account", "role-arn", "cluster", "group", "nodegroup", "tag", "from-terraform", "templates", "age", "plain-user-data", "flat"}
+	updateOnly = []string{"pool", "field", "dry-run", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file"}
+)
+
+// fits refuses flags that do not go together.
+func (u *importUpdate) fits(c *cobra.Command) error {
+	if flag := given(c, importOnly...); u.dir != "" && flag != "" {
+		return usage("leave it out: the manifests say which pools there are", "%s does not go with --update", flag)
+	}
+	if flag := given(c, updateOnly...); u.dir == "" && flag != "" {
+		return usage("add --update DIR", "%s goes with --update", flag)
+	}
+	return nil
+}
+
+// run edits the files of a PATH.
+func (u *importUpdate) run(c *cobra.Command, s surroundings, f *importFlags) error {
+	if f.endpoint != "" {
+		if err := config.CheckEndpoint(f.endpoint); err != nil {
+			return hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
+		}
+	}
+	flags := passFlags{endpoint: f.endpoint}
+	done, err := work.AcceptPath(c.Context(), flags.env(s, s.quiet()), work.Path{
+		Path: u.dir, Region: f.region, Target: u.target, Instance: u.instance, KMSKeys: f.recipients.KMSKeyARNs,
+		Inputs: func() (work.Inputs, error) { return u.vars.read(s) },
+	}, accept.Choice{Pools: u.pools, Fields: u.fields})
+	if err != nil {
+		return err
+	}
+	if !u.dry {
+		if err := done.Write(); err != nil {
+			return err
+		}
+	}
+	if err := u.tell(s, f.report, done); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(done.Fields, func(f accept.Field) bool { return f.Left != "" }) {
+		return withCode(exitRefused)
+	}
+	return nil
+}
+
+// updateReport is the report of import --update as JSON.
+type updateReport struct {
+	Schema string         `json:"schema"`
+	Fields []accept.Field `json:"fields"`
+	Files  []string       `json:"files"`
+	// More are the steps of weir plan that there were not before.
+	More []string `json:"more"`
+	// Written says that the files were written.
+	Written bool `json:"written"`
+}
+
+func (u *importUpdate) tell(s surroundings, form string, done *work.Accepted) error {
+	if form != outputText {
+		out := updateReport{Schema: "weir.dev/import-update/v1", Fields: append([]accept.Field{}, done.Fields...), Files: []string{}, More: append([]string{}, done.More...), Written: !u.dry && len(done.Files) > 0}
+		for _, f := range done.Files {
+			out.Files = append(out.Files, f.Path)
+		}
+		return s.value(form, out)
+	}
+	if len(done.Fields) == 0 {
+		fmt.Fprintln(s.stdout, "AWS has nothing otherwise that was asked for.")
+		return nil
+	}
+	said := 0
+	for _, f := range done.Fields {
+		what := f.Pool + ": " + f.Field + ": "
+		if f.Left != "" {
+			fmt.Fprintln(s.stdout, wording.Clean(what+"left: "+f.Left))
+			continue
+		}
+		said++
+		value := "taken out"
+		if f.Value != nil {
+			value = wording.Value(f.Value)
+		}
+		if f.At != "" {
+			value += ", in " + f.At
+		}
+		fmt.Fprintln(s.stdout, wording.Clean(what+value))
+	}
+	for _, f := range done.Files {
+		fmt.Fprintf(s.stdout, "\n%s\n", wording.Clean(f.Path))
+		for _, line := range lineDiff(string(f.Was), string(f.Now)) {
+			fmt.Fprintln(s.stdout, wording.Clean(line))
+		}
+	}
+	if len(done.More) > 0 {
+		fmt.Fprintln(s.stdout, "\nApplied, this does more than leave these fields as they are:")
+		for _, text := range done.More {
+			fmt.Fprintln(s.stdout, "  "+wording.Clean(text))
+		}
+	}
+	switch {
+	case len(done.Files) == 0:
+	case u.dry:
+		fmt.Fprintf(s.stdout, "\n%s would be written, into %s.\n", wording.Count(said, "field"), wording.Count(len(done.Files), "file"))
+	default:
+		fmt.Fprintf(s.stdout, "\n%s written, into %s. Commit the change, or take it back with git checkout.\n", wording.Count(said, "field"), wording.Count(len(done.Files), "file"))
+	}
+	return nil
+}
+
+// lineDiff shows how lines differ, with one line around what changed.
+func lineDiff(was, now string) (out []string) {
+	a, b := strings.Split(strings.TrimSuffix(was, "\n"), "\n"), strings.Split(strings.TrimSuffix(now, "\n"), "\n")
+	same := 0 // lines at the beginning, which need no comparing
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	end := 0
+	for end < min(len(a), len(b))-same && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	lead := max(0, same-1) // one of them is shown
+	a, b = a[lead:len(a)-end], b[lead:len(b)-end]
+	// common[i][j] is how many lines a[i:] and b[j:] have in common, in order.
+	common := make([][]int, len(a)+1)
+	common[len(a)] = make([]int, len(b)+1)
+	for i := len(a) - 1; i >= 0; i-- {
+		common[i] = make([]int, len(b)+1)
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	shown := 0 // the lines of a that stand in out
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		if i < len(a) && j < len(b) && a[i] == b[j] {
+			i, j = i+1, j+1
+			continue
+		}
+		if shown < i {
+			if shown < i-1 || len(out) == 0 {
+				out = append(out, fmt.Sprintf("  @ line %d", lead+i))
+			}
+			out = append(out, "    "+a[i-1])
+		}
+		for i < len(a) && (j == len(b) || a[i] != b[j] && common[i+1][j] >= common[i][j+1]) {
+			out = append(out, "  - "+a[i])
+			i++
+		}
+		for j < len(b) && (i == len(a) || a[i] != b[j] && common[i][j+1] > common[i+1][j]) {
+			out = append(out, "  + "+b[j])
+			j++
+		}
+		shown = i
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+// Package accept finds what of AWS's differences from Git can be written into the
+// manifests, for who wants to keep what somebody changed beside Git: which fields those
+// are, and what the plan of the edited manifests has left.
+//
+// It is a pure function of a plan and of the state of AWS that the plan was made from.
+// Package importer says what the fields are, and package edit writes them.
+package accept
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/importer"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/edit"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// Choice says what is accepted; the zero value says everything.
+type Choice struct {
+	// Pools are names, or namespaces and names; Fields are as plans name them, below spec.
+	Pools, Fields []string
+}
+
+func (c Choice) pool(k intent.Key) bool {
+	return len(c.Pools) == 0 || slices.Contains(c.Pools, k.String()) || slices.Contains(c.Pools, k.Name)
+}
+
+// field reports whether a field is, or is below, one that was named.
+func (c Choice) field(name string) bool {
+	return len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(f string) bool {
+		rest, is := strings.CutPrefix(name, strings.TrimPrefix(f, "spec."))
+		return is && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// Field is a field of a pool that AWS has otherwise.
+type Field struct {
+	Target string `json:"target"`
+	Pool   string `json:"pool"`
+	Field  string `json:"field"`
+	// Value is what AWS has, nil where it has nothing.
+	Value any `json:"value"`
+	// At is where the manifests say it after the change.
+	At string `json:"at,omitempty"`
+	// Left says why it is not written, and what to do.
+	Left string `json:"left,omitempty"`
+
+	wish edit.Wish
+}
+
+// Find finds what AWS has otherwise of a target's pools, by its plan.
+func Find(target string, set *intent.Set, p *plan.Plan, s *observed.State, c Choice) (out []Field) {
+	for i := range set.Pools {
+		pool := &set.Pools[i]
+		if !c.pool(pool.Key) {
+			continue
+		}
+		key := pool.Key.String()
+		image, _ := p.Image(key)
+		for _, d := range importer.Differences(pool, changesOf(p, key), s, image) {
+			if f := (Field{Target: target, Pool: key, Field: d.Name(), Value: d.Value, Left: d.Why}); c.field(f.Field) {
+				f.wish = edit.Wish{Place: target, Object: d.Object, Field: d.Path, Value: d.Value}
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// changesOf are the changes of a pool of which AWS has something else: not of what is to be
+// made, deleted or taken over.
+func changesOf(p *plan.Plan, pool string) (out []step.Change) {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		made := s.Verb == step.Create && s.Resource != step.LaunchTemplate
+		if s.Pool != pool && !slices.Contains(s.Pools, pool) || made || slices.Contains([]step.Verb{step.Delete, step.Adopt, step.PruneVersion}, s.Verb) {
+			continue
+		}
+		out = append(out, s.Changes...)
+	}
+	return out
+}
+
+// Wishes are the fields that can be written. Of pools that share an object the first one
+// decides, and the fields of others say so.
+func Wishes(fields []Field) (out []edit.Wish) {
+	for i := range fields {
+		f := &fields[i]
+		if f.Left != "" {
+			continue
+		}
+		j := slices.IndexFunc(fields[:i], func(o Field) bool { return o.Left == "" && keyOf(o.wish) == keyOf(f.wish) })
+		switch {
+		case j < 0:
+			out = append(out, f.wish)
+		case !reflect.DeepEqual(fields[j].Value, f.Value):
+			f.Left = fmt.Sprintf("it shares %s with %s, which has another value", f.wish.Object, fields[j].Pool)
+		}
+	}
+	return out
+}
+
+func keyOf(w edit.Wish) string {
+	return w.Place + " " + w.Object.APIVersion + " " + w.Object.String() + " " + w.Field.String()
+}
+
+// Take notes what became of the wishes.
+func Take(fields []Field, wishes []edit.Wish, set *edit.Result) {
+	at, why := map[string]string{}, map[string]string{}
+	for _, p := range set.Placed {
+		at[keyOf(wishes[p.Of])] = p.At.String()
+	}
+	for _, r := range set.Refused {
+		why[keyOf(wishes[r.Of])] = r.Text
+	}
+	for i := range fields {
+		if f := &fields[i]; f.Left == "" {
+			f.At, f.Left = at[keyOf(f.wish)], why[keyOf(f.wish)]
+		}
+	}
+}
+
+// Prove compares the plan of the edited manifests with the one before. It says what weir
+// would do then that it would not do now, such as give machines a tag that only the group
+// has, and notes the fields that are not as AWS has them after all.
+func Prove(fields []Field, before, after *plan.Plan) (more []string) {
+	had := map[string]bool{}
+	for i := range before.Steps {
+		s := &before.Steps[i]
+		had[stepName(s)] = true
+		for _, ch := range s.Changes {
+			had[stepName(s)+" "+ch.Field] = true
+		}
+	}
+	var stays []step.Change
+	for i := range after.Steps {
+		s := &after.Steps[i]
+		var changes []string
+		for _, ch := range s.Changes {
+			if had[stepName(s)+" "+ch.Field] {
+				stays = append(stays, ch)
+			} else {
+				changes = append(changes, fmt.Sprintf("%s: %s → %s", ch.Field, wording.Value(ch.From), wording.Value(ch.To)))
+			}
+		}
+		switch {
+		case len(changes) > 0:
+			more = append(more, stepName(s)+": "+strings.Join(changes, "; "))
+		case !had[stepName(s)]:
+			more = append(more, stepName(s)+": "+s.Reason)
+		}
+	}
+	for i := range fields {
+		f := &fields[i]
+		if f.Left != "" || f.Target != after.Target {
+			continue
+		}
+		for _, ch := range stays {
+			if importer.About(ch, f.wish.Object, f.wish.Field) {
+				f.Left = fmt.Sprintf("written, and weir would still change %s: %s → %s", ch.Field, wording.Value(ch.From), wording.Value(ch.To))
+			}
+		}
+	}
+	return more
+}
+
+func stepName(s *step.Step) string { return string(s.Verb) + " " + string(s.Resource) + " " + s.Name }

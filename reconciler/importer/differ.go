@@ -1,0 +1,385 @@
+package importer
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/field"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Difference is a field of a pool's manifests that AWS has otherwise than Git.
+type Difference struct {
+	// Object and Path say which field, and Value what AWS has, as manifests say it; nil
+	// where it has none.
+	Object intent.ObjectRef
+	Path   intent.Path
+	Value  any
+	// Why says why manifests cannot say what AWS has; Field names it then.
+	Field, Why string
+}
+
+// Name is the field as plans name it: below spec.
+func (d Difference) Name() string {
+	if d.Why != "" {
+		return d.Field
+	}
+	return strings.TrimPrefix(d.Path.String(), "spec.")
+}
+
+// Differences are those between what Git wants of a pool and what AWS has, as far as the
+// changes of its plan are about them: what weir leaves alone anyway is none. Both sides are
+// said by the table that import goes by. What is taken out comes first, as some fields
+// exclude each other. Image is that of the version that the pool wants.
+func Differences(pool *intent.Pool, changes []step.Change, s *observed.State, image string) []Difference {
+	d := differ{pool: pool, changes: changes, maker: maker{state: *s}, covered: map[int]bool{}}
+	switch {
+	case pool.Group != nil:
+		if g, ok := s.Groups[pool.Group.Name]; ok {
+			d.group(&g, image)
+		}
+	case pool.Nodegroup != nil:
+		if n, ok := s.Nodegroups[observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}]; ok {
+			d.nodegroup(&n, image)
+		}
+	}
+	for i, ch := range changes {
+		if !d.covered[i] && !slices.ContainsFunc(d.out, func(o Difference) bool { return o.Field == ch.Field }) {
+			d.out = append(d.out, Difference{Field: ch.Field, Why: unsaid(ch)})
+		}
+	}
+	slices.SortStableFunc(d.out, func(a, b Difference) int { return cmp.Compare(rank(a), rank(b)) })
+	return d.out
+}
+
+func rank(d Difference) int {
+	switch {
+	case d.Why != "":
+		return 2
+	case d.Value != nil:
+		return 1
+	}
+	return 0
+}
+
+// unsaid is why a change of a plan is not written into manifests.
+func unsaid(ch step.Change) string {
+	switch name := ch.Field; {
+	case strings.HasPrefix(name, "tags"):
+		return "it is no tag of the manifests' own: weir keeps it as it is"
+	case strings.HasPrefix(name, "userData"):
+		return "user data follows from the bootstrap configuration: change that"
+	case strings.Contains(name, "additionalSecurityGroups"):
+		return "the security groups of the cluster and of the pool go together: write additionalSecurityGroups by hand"
+	case strings.HasPrefix(name, "launchTemplate"):
+		return "what AWS launches there is not what a version of the pool's launch template holds"
+	}
+	return "weir does not write it: change it in the manifests by hand"
+}
+
+// differ collects the differences of one pool.
+type differ struct {
+	maker   maker
+	pool    *intent.Pool
+	changes []step.Change
+	covered map[int]bool // changes that a difference is about
+	out     []Difference
+}
+
+// add adds a difference if the plan has a change of it.
+func (d *differ) add(object intent.ObjectRef, at intent.Path, value any) {
+	about := false
+	for i, ch := range d.changes {
+		if About(ch, object, at) {
+			d.covered[i], about = true, true
+		}
+	}
+	if about {
+		d.put(object, at, value)
+	}
+}
+
+// About reports whether a change of a plan is about a field of manifests, or about what
+// holds it, or about a part of it.
+func About(ch step.Change, object intent.ObjectRef, at intent.Path) bool {
+	p := ch.Path
+	if tag, is := strings.CutPrefix(ch.Field, "tags"); is && len(p) == 0 { // one that goes names no object
+		if rest, err := intent.ParsePath("x" + tag); err == nil {
+			p = intent.Path{"spec", "additionalTags"}.Join(rest[1:]...)
+		}
+	} else if ch.Object != object {
+		// What a plan shows of a mixed instances policy names the pool, also where options say it.
+		if object.Kind != "PoolOptions" || len(at) < 3 {
+			return false
+		}
+		at = intent.Path{"spec"}.Join(at[2:]...)
+	}
+	return len(p) > 0 && along(p, at)
+}
+
+func (d *differ) put(object intent.ObjectRef, at intent.Path, value any) {
+	if object.Kind == "" {
+		d.out = append(d.out, Difference{Field: strings.TrimPrefix(at.String(), "spec."), Why: "only PoolOptions can say it, and the pool has none"})
+		return
+	}
+	d.out = append(d.out, Difference{Object: object, Path: slices.Clone(at), Value: value})
+}
+
+// along reports whether one of two paths leads to the other. Positions in lists count for
+// nothing: what a plan shows of a list is often about the whole.
+func along(a, b intent.Path) bool {
+	for i := range min(len(a), len(b)) {
+		if strings.HasPrefix(a[i], "[") || strings.HasPrefix(b[i], "[") {
+			return true
+		}
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// differences calls found for each field in which two values differ. Lists are gone
+// through where they are equally long; hooks are known by their names.
+func differences(at intent.Path, want, have any, found func(intent.Path, any)) {
+	if reflect.DeepEqual(want, have) {
+		return
+	}
+	switch a := want.(type) {
+	case map[string]any:
+		b, ok := have.(map[string]any)
+		if !ok {
+			break
+		}
+		keys := maps.Clone(a)
+		maps.Copy(keys, b)
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			differences(at.Join(k), a[k], b[k], found)
+		}
+		return
+	case []any:
+		b, ok := have.([]any)
+		if !ok || len(a) != len(b) || at[len(at)-1] == "taints" {
+			break
+		}
+		name := func(v any) string { m, _ := v.(map[string]any); n, _ := m["name"].(string); return n }
+		byName := at[len(at)-1] == "lifecycleHooks"
+		if byName && !slices.EqualFunc(a, b, func(x, y any) bool { return name(x) == name(y) }) {
+			break
+		}
+		for i := range a {
+			elem := intent.Index(i)
+			if byName {
+				elem = "[name=" + name(a[i]) + "]"
+			}
+			differences(at.Join(elem), a[i], b[i], found)
+		}
+		return
+	}
+	found(at, have)
+}
+
+// compare adds what differs of the pool's own object and of its options.
+func (d *differ) compare(want, have words) {
+	spec := intent.Path{"spec"}
+	for _, sides := range [][2]words{{want, have}, {have, want}} {
+		for section := range sides[0].options { // no section is one field
+			if sides[1].options[section] == nil {
+				sides[1].options[section] = map[string]any{}
+			}
+		}
+	}
+	differences(spec, plain(want.spec), plain(have.spec), func(at intent.Path, v any) { d.add(d.pool.Infrastructure, at, v) })
+	differences(spec, plain(want.options), plain(have.options), func(at intent.Path, v any) { d.add(d.pool.Options, at, v) })
+}
+
+// words are what manifests say of a pool.
+type words struct{ spec, options map[string]any }
+
+func newWords() words { return words{map[string]any{}, map[string]any{}} }
+
+// from gives what AWS has for each change of a field.
+func (d *differ) from(name string) (v any, ok bool) {
+	i := slices.IndexFunc(d.changes, func(ch step.Change) bool { return ch.Field == name })
+	if i < 0 {
+		return nil, false
+	}
+	return d.changes[i].From, true
+}
+
+func (d *differ) group(g *observed.Group, image string) {
+	p := d.pool.Group
+	want, have := newWords(), newWords()
+	fields(field.Group, p.GroupSettings, want.spec, want.options)
+	fields(field.Group, g.GroupSettings, have.spec, have.options)
+	mixed(p.MixedInstancesPolicy, want.spec, want.options)
+	mixed(g.MixedInstancesPolicy, have.spec, have.options)
+	a, _ := want.spec["mixedInstancesPolicy"].(map[string]any)
+	b, _ := have.spec["mixedInstancesPolicy"].(map[string]any)
+	if b != nil && b["overrides"] == nil && len(g.MixedInstancesPolicy.Overrides) > 0 && d.pool.Options.Kind == "" {
+		delete(a, "overrides") // only PoolOptions could say those of AWS, and the pool has none
+	}
+	want.spec["minSize"], have.spec["minSize"] = p.MinSize, g.MinSize
+	want.spec["maxSize"], have.spec["maxSize"] = p.MaxSize, g.MaxSize
+	want.spec["additionalTags"], have.spec["additionalTags"] = d.tags(p.Tags, observed.GroupTagValues(g.Tags))
+	if _, ok := d.from("subnets"); ok {
+		have.spec["subnets"] = subnets(g.SubnetIDs)
+	}
+	declared, suspended := map[string]any{}, map[string]any{}
+	for _, process := range p.SuspendedProcesses {
+		declared[processKey(process.Name)] = process.Suspended
+		suspended[processKey(process.Name)] = slices.Contains(g.SuspendedProcesses, process.Name)
+	}
+	want.spec["suspendProcesses"], have.spec["suspendProcesses"] = map[string]any{"processes": declared}, map[string]any{"processes": suspended}
+	if h, read := d.maker.state.Hooks[g.Name]; read {
+		d.hooks(p.LifecycleHooks, h.Hooks, g.Tags[observed.TagHooks].Value, want, have)
+	}
+	d.compare(want, have)
+	d.replicas(g.DesiredCapacity)
+	d.template(g.Template, image)
+}
+
+// hooks has those of the manifests, and those that weir has put there, whoever took them
+// out of Git.
+func (d *differ) hooks(declared, there []intent.LifecycleHook, record string, want, have words) {
+	list := func(in []intent.LifecycleHook, of func(intent.LifecycleHook) bool) any {
+		var out []intent.LifecycleHook
+		for _, h := range in {
+			if h.Name != intent.DrainHook && of(h) {
+				out = append(out, observed.HookDefaults(h))
+			}
+		}
+		if out == nil {
+			return nil
+		}
+		slices.SortFunc(out, func(a, b intent.LifecycleHook) int { return strings.Compare(a.Name, b.Name) })
+		return lifecycleHooks(out)
+	}
+	want.spec["lifecycleHooks"] = list(declared, func(intent.LifecycleHook) bool { return true })
+	have.spec["lifecycleHooks"] = list(there, func(h intent.LifecycleHook) bool {
+		return observed.Marked(record, h.Name) || slices.ContainsFunc(declared, func(o intent.LifecycleHook) bool { return o.Name == h.Name })
+	})
+}
+
+// tags are those of the user that the plan changes, on both sides.
+func (d *differ) tags(want, have map[string]string) (a, b map[string]any) {
+	of := func(tags map[string]string) map[string]any {
+		out := additionalTags(tags)
+		maps.DeleteFunc(out, func(k string, _ any) bool {
+			_, changes := d.from(intent.Path{"tags", k}.String())
+			return !changes
+		})
+		return out
+	}
+	return of(want), of(have)
+}
+
+func (d *differ) replicas(have int32) {
+	if _, ok := d.from("replicas"); ok {
+		d.add(d.pool.MachinePool, intent.Path{"spec", "replicas"}, have)
+	}
+}
+
+func (d *differ) nodegroup(n *observed.Nodegroup, image string) {
+	p := d.pool.Nodegroup
+	want, have := newWords(), newWords()
+	fields(field.Nodegroup, p.NodegroupSettings, want.spec, want.options)
+	fields(field.Nodegroup, n.NodegroupSettings, have.spec, have.options)
+	for _, side := range []words{want, have} {
+		if side.spec["labels"] == nil {
+			side.spec["labels"] = map[string]any{}
+		}
+	}
+	want.spec["scaling"] = map[string]any{"minSize": p.MinSize.Value, "maxSize": p.MaxSize.Value}
+	have.spec["scaling"] = map[string]any{"minSize": n.MinSize, "maxSize": n.MaxSize}
+	want.spec["additionalTags"], have.spec["additionalTags"] = d.tags(p.Tags, n.Tags)
+	if _, ok := d.from("subnetIDs"); ok {
+		have.spec["subnetIDs"] = plain(n.SubnetIDs)
+	}
+	if _, ok := d.from("roleName"); ok {
+		have.spec["roleName"] = path.Base(n.NodeRole)
+	}
+	d.compare(want, have)
+	d.replicas(n.DesiredSize)
+	if _, ok := d.from("version"); ok && n.Version != "" {
+		d.add(d.pool.MachinePool, intent.Path{"spec", "template", "spec", "version"}, "v"+strings.TrimPrefix(n.Version, "v")+".0")
+	}
+	d.template(n.Template, image)
+}
+
+// template compares what is launched, where the plan changes that.
+func (d *differ) template(ref observed.TemplateRef, image string) {
+	var launching []int
+	for i, ch := range d.changes {
+		if strings.HasPrefix(ch.Field, "launchTemplate.") || strings.HasPrefix(ch.Field, "awsLaunchTemplate") || len(ch.Path) > 1 && ch.Path[1] == "launchTemplate" {
+			launching = append(launching, i)
+		}
+	}
+	if len(launching) == 0 {
+		return
+	}
+	if f := d.pool.ForeignTemplate; f != nil {
+		if v, ok := d.from("launchTemplate.version"); ok && v != nil && f.Field() != nil {
+			d.add(d.pool.Infrastructure, f.Field(), strings.TrimPrefix(ref.Version, "$"))
+		}
+		return
+	}
+	t := d.pool.LaunchTemplate
+	if t == nil || ref.Name != t.Name {
+		return
+	}
+	v, why := d.maker.known(source{ref: ref})
+	a, b := newWords(), newWords()
+	data := t.Data
+	data.ImageID = cmp.Or(image, data.ImageID)
+	if v.Data.ImageID == image || t.Image == (intent.Lookup{}) {
+		v.Data.ImageID, data.ImageID = "", "" // the lookup stays
+	}
+	data.BlockDeviceMappings, v.Data.BlockDeviceMappings = ending(data.BlockDeviceMappings), slices.Clone(v.Data.BlockDeviceMappings)
+	if t.RootDevice && len(v.Data.BlockDeviceMappings) > 0 {
+		data.BlockDeviceMappings[0].DeviceName = v.Data.BlockDeviceMappings[0].DeviceName
+	}
+	if why == "" {
+		_, _ = said(data, t.RootDevice, a.spec, a.options)
+		_, why = said(v.Data, t.RootDevice, b.spec, b.options)
+	}
+	if why != "" {
+		d.out = append(d.out, Difference{Field: "launchTemplate", Why: "the version " + ref.Version + " cannot be said: " + why})
+		for _, i := range launching {
+			d.covered[i] = true
+		}
+		return
+	}
+	object, base, options := d.pool.Infrastructure, intent.Path{"spec", "awsLaunchTemplate"}, d.pool.Options
+	if l := d.pool.LaunchConfig; l != nil {
+		object, base, options = l.Source, l.Spec(), l.Options
+	}
+	before := len(d.out)
+	for _, side := range []words{a, b} {
+		delete(side.spec["awsLaunchTemplate"].(map[string]any), "additionalSecurityGroups")
+	}
+	differences(base, plain(a.spec["awsLaunchTemplate"]), plain(b.spec["awsLaunchTemplate"]), func(at intent.Path, v any) { d.put(object, at, v) })
+	differences(intent.Path{"spec"}, plain(a.options), plain(b.options), func(at intent.Path, v any) { d.put(options, at, v) })
+	for _, i := range launching {
+		if len(d.out) > before && !strings.Contains(d.changes[i].Field, "additionalSecurityGroups") {
+			d.covered[i] = true
+		}
+	}
+}
+
+// ending has volumes end with their machine where nothing says otherwise, as weir sends it.
+func ending(list []intent.BlockDeviceMapping) []intent.BlockDeviceMapping {
+	out := slices.Clone(list)
+	for i := range out {
+		if ends := true; out[i].Ebs.DeleteOnTermination == nil {
+			out[i].Ebs.DeleteOnTermination = &ends
+		}
+	}
+	return out
+}
