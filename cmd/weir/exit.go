@@ -41,6 +41,7 @@ var exitCodes = []struct {
 	{exitRefused, "a conflict, a limit or a hold kept a step from running, or the answer was no", "apply"},
 	{exitRefused, "a conflict or a hold kept something from being adopted, or --yes was not given", "adopt"},
 	{exitRefused, "what was named, or all there is, cannot be imported, and the report says why", "import"},
+	{exitRefused, "the pull request is open, and something of it has to be written by hand", "accept"},
 }
 
 // gravity orders the codes where several hold: 1, then 4, then 3 or 2.

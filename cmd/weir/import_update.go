@@ -119,20 +119,10 @@ func (u *importUpdate) tell(s surroundings, form string, done *work.Accepted) er
 	}
 	said := 0
 	for _, f := range done.Fields {
-		what := f.Pool + ": " + f.Field + ": "
-		if f.Left != "" {
-			fmt.Fprintln(s.stdout, wording.Clean(what+"left: "+f.Left))
-			continue
+		if f.Left == "" {
+			said++
 		}
-		said++
-		value := "taken out"
-		if f.Value != nil {
-			value = wording.Value(f.Value)
-		}
-		if f.At != "" {
-			value += ", in " + f.At
-		}
-		fmt.Fprintln(s.stdout, wording.Clean(what+value))
+		fmt.Fprintln(s.stdout, wording.Clean(fieldLine(f)))
 	}
 	for _, f := range done.Files {
 		fmt.Fprintf(s.stdout, "\n%s\n", wording.Clean(f.Path))

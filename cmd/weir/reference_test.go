@@ -172,6 +172,7 @@ func (n schemaNode) kind() string {
 // with a hint, and standard output stays empty.
 func TestEveryErrorSaysWhatToDo(t *testing.T) {
 	wrong := map[string][][]string{
+		"accept":     {{}, {"t"}, {"t", "p", "--address", "http://127.0.0.1:1"}, {"t", "p", "--address", "x", "--config", "y"}},
 		"adopt":      {{}, {"nowhere", "--region", "eu-west-1"}, {"--config", "nowhere.yaml"}, {".", "--region", "x"}, {".", "--from", "A_B"}},
 		"apply":      {{}, {"nowhere", "--region", "eu-west-1"}, {"--config", "nowhere.yaml"}, {".", "--timeout", "1s"}, {".", "--wait", "--timeout", "-1s"}},
 		"approve":    {{}, {"a", "b"}, {"x", "--address", "http://127.0.0.1:1", "--config", "y"}, {"x", "--address", "http://127.0.0.1:1"}},

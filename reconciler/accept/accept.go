@@ -25,6 +25,8 @@ import (
 type Choice struct {
 	// Pools are names, or namespaces and names; Fields are as plans name them, below spec.
 	Pools, Fields []string
+	// Drifted are the changes that count, as Drifted names them; nil for all.
+	Drifted map[string]bool
 }
 
 func (c Choice) pool(k intent.Key) bool {
@@ -63,7 +65,7 @@ func Find(target string, set *intent.Set, p *plan.Plan, s *observed.State, c Cho
 		}
 		key := pool.Key.String()
 		image, _ := p.Image(key)
-		for _, d := range importer.Differences(pool, changesOf(p, key), s, image) {
+		for _, d := range importer.Differences(pool, changesOf(p, key, c.Drifted), s, image) {
 			if f := (Field{Target: target, Pool: key, Field: d.Name(), Value: d.Value, Left: d.Why}); c.field(f.Field) {
 				f.wish = edit.Wish{Place: target, Object: d.Object, Field: d.Path, Value: d.Value}
 				out = append(out, f)
@@ -75,16 +77,39 @@ func Find(target string, set *intent.Set, p *plan.Plan, s *observed.State, c Cho
 
 // changesOf are the changes of a pool of which AWS has something else: not of what is to be
 // made, deleted or taken over.
-func changesOf(p *plan.Plan, pool string) (out []step.Change) {
+func changesOf(p *plan.Plan, pool string, only map[string]bool) (out []step.Change) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		made := s.Verb == step.Create && s.Resource != step.LaunchTemplate
 		if s.Pool != pool && !slices.Contains(s.Pools, pool) || made || slices.Contains([]step.Verb{step.Delete, step.Adopt, step.PruneVersion}, s.Verb) {
 			continue
 		}
-		out = append(out, s.Changes...)
+		for _, ch := range s.Changes {
+			if only == nil || only[changeName(s, ch)] {
+				out = append(out, ch)
+			}
+		}
 	}
 	return out
+}
+
+// Drifted are the changes of a plan that put right what was changed beside Git.
+func Drifted(p *plan.Plan) map[string]bool {
+	out := map[string]bool{}
+	for i := range p.Steps {
+		for _, ch := range p.Steps[i].Changes {
+			if p.Steps[i].Drift != nil {
+				out[changeName(&p.Steps[i], ch)] = true
+			}
+		}
+	}
+	return out
+}
+
+// changeName is not of the step's verb: what a plan from scratch updates, one that knows more
+// may roll out.
+func changeName(s *step.Step, ch step.Change) string {
+	return string(s.Resource) + " " + s.Name + " " + ch.Field
 }
 
 // Wishes are the fields that can be written. Of pools that share an object the first one

@@ -10,7 +10,7 @@ import (
 )
 
 // formPrefix is where the forms of the page go: suspend, resume, approve, unapprove,
-// reconcile, rollout.
+// reconcile, accept, rollout.
 const formPrefix = "/actions/"
 
 // form does what a form of the page asks for, and leads back to the page. The caller
@@ -25,6 +25,10 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("command")
 	if name == "rollout" && h.Rollouts != nil {
 		h.rolloutForm(w, r, by, back)
+		return
+	}
+	if name == "accept" && h.Accept != nil {
+		h.acceptForm(w, r, by, back)
 		return
 	}
 	do := commands["/api/v1/"+name]

@@ -54,6 +54,8 @@ type Options struct {
 	Who func(*http.Request) string
 	// Plan plans a draft; nil plans nothing.
 	Plan func(context.Context, Draft) (*Planned, error)
+	// Accept opens a pull request that keeps what AWS has; nil opens none.
+	Accept func(context.Context, AcceptRequest) (Accepted, error)
 	// Done is called after each command that was done.
 	Done func(Action)
 	// Say makes the next page in the same browser show what a form came to, and
@@ -64,7 +66,7 @@ type Options struct {
 
 // Action is a command that was done.
 type Action struct {
-	// Command is suspend, resume, approve, unapprove, reconcile, drain or take.
+	// Command is suspend, resume, approve, unapprove, reconcile, accept, drain or take.
 	Command string
 	By      string
 	Request gates.Request
@@ -100,6 +102,9 @@ func Handler(o Options, next http.Handler) http.Handler {
 	if o.Rollouts != nil {
 		mux.HandleFunc("GET "+RolloutsPath, h.rollouts)
 		mux.HandleFunc("POST "+RolloutPath, h.rollout)
+	}
+	if o.Accept != nil {
+		mux.HandleFunc("POST "+AcceptPath, h.accept)
 	}
 	if o.Plan != nil {
 		mux.HandleFunc("POST "+PlanPath, h.plan)

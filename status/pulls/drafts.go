@@ -80,6 +80,9 @@ func (d *Drafts) Trusted(ctx context.Context, base *fleet.Base, p fleet.Proposal
 	opening, opened := context.WithTimeout(ctx, answering)
 	review.Open(opening, d.Accounts)
 	opened()
+	for i := range review.Batches { // what was seen is the caller's to read
+		review.Batches[i].Sight = &reconciler.Sight{}
+	}
 	reports := review.Plan(func(b reconciler.Batch) []*plan.Report { return d.Turns.pass(ctx, b) })
 	return review, reports, nil
 }

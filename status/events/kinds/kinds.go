@@ -112,6 +112,7 @@ var otherKinds = []string{
 	"join-tokens-renewed", "plan-approved", "approval-ended", "approval-withdrawn", "plan-differs", "state-lost",
 	"fleet-rollout-began", "fleet-rollout-wave", "fleet-rollout-ended", "fleet-rollout-stopped",
 	"revert-opened", "revert-refused", "revert-closed",
+	"accept-opened", "accept-updated", "accept-closed", "accept-left", "accept-refused",
 	"images-opened", "images-updated", "images-closed", "images-left", "images-refused",
 	"member-joined", "member-lost", "owner-changed", "owner-replaced", "owner-stuck", "owner-lost",
 }

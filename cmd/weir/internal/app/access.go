@@ -77,7 +77,7 @@ func (s *site) handler() http.Handler {
 		Crew: crew, Rollouts: s.app.rollouts,
 		Book: s.app.book, Daemon: daemon{s.app}, Logger: s.app.log, Redact: s.app.o.Secrets.Redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
-		Plan: s.planDraft, Done: s.commanded, Say: s.guard.Say, Refuse: s.refuse,
+		Plan: s.planDraft, Accept: s.accept, Done: s.commanded, Say: s.guard.Say, Refuse: s.refuse,
 	}, pages)
 	mux := http.NewServeMux()
 	mux.Handle(forge.Prefix, page.Secured(s.app.hooks))

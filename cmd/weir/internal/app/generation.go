@@ -44,6 +44,8 @@ type generation struct {
 	reverts map[string]*reverting
 	// images propose newer images, by source.
 	images map[string]*imaging
+	// accepts propose to keep what AWS has, by source.
+	accepts map[string]*accepting
 	// providers answer gates, by name.
 	providers map[string]*provider
 	// base is what pull requests are compared with; nil before the first composition.
@@ -109,7 +111,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Good: good{a}, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	g.makeProviders()
-	return g, cmp.Or(g.makeForges(), g.makeReverts(), g.makeImages(), g.openNotifier())
+	return g, cmp.Or(g.makeForges(), g.makeReverts(), g.makeImages(), g.makeAccepts(), g.openNotifier())
 }
 
 func (g *generation) newFollower(s config.Source) (*follower, error) {
@@ -165,6 +167,9 @@ func (g *generation) start(ctx context.Context) {
 	}
 	for name, r := range g.reverts {
 		g.spawn(ctx, pullsPart, "reverts of "+name, func(ctx context.Context) error { return g.revert(ctx, name, r) })
+	}
+	for name, s := range g.accepts {
+		g.spawn(ctx, pullsPart, "what AWS has of "+name, func(ctx context.Context) error { return g.keepAccepts(ctx, name, s) })
 	}
 	for name, s := range g.images {
 		g.spawn(ctx, pullsPart, "images of "+name, func(ctx context.Context) error { return g.propose(ctx, name, s) })

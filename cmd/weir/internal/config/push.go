@@ -17,10 +17,12 @@ const (
 	Revert = "revert"
 	// Images proposes to pin newer images.
 	Images = "images"
+	// Accept proposes to keep what somebody changed in AWS.
+	Accept = "accept"
 )
 
 // purposes are all that weir may push for.
-var purposes = []string{Revert, Images}
+var purposes = []string{Revert, Images, Accept}
 
 // ImageUpdates says how often newer images are proposed.
 type ImageUpdates struct {
@@ -38,8 +40,8 @@ type Push struct {
 	// is done with it, and nothing is pushed with another one. It is read for each use.
 	TokenFile string `yaml:"tokenFile"`
 	// For lists what may be proposed: revert, which is the revert of a change that a
-	// FleetRollout stopped, and images, which pins newer images as the source's imageUpdates
-	// say.
+	// FleetRollout stopped, images, which pins newer images as the source's imageUpdates say,
+	// and accept, which keeps what somebody changed in AWS, where people ask for that.
 	For []string `yaml:"for"`
 	// Author is who weir's commits are by.
 	Author string `yaml:"author"`
@@ -66,6 +68,9 @@ func (p Push) By() (name, address string) {
 
 // Reverts reports whether reverts of the source's changes may be proposed.
 func (f Forge) Reverts() bool { return slices.Contains(f.Push.For, Revert) }
+
+// Accepts reports whether people may have weir propose to keep what AWS has.
+func (f Forge) Accepts() bool { return slices.Contains(f.Push.For, Accept) }
 
 // Proposes reports whether newer images of the forge's source are proposed, and how often.
 func (c *Config) Proposes(f Forge) (every time.Duration, is bool) {

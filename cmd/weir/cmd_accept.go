@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/client"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/accept"
+	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+const acceptHelp = `Keep what somebody changed in AWS: have the daemon open a pull request that writes it
+into the manifests.
+
+Without FIELD it is all that has drifted of the pool: what differs although no commit changed
+it. With FIELD, as weir plan names it, it is that field and those below it, whoever changed
+it. Each value goes to the line that sets it now, or into a patch that only this target has;
+weir renders and plans the result before it pushes. The pull request says what manifests
+cannot say, and what applying it does beside.
+
+It is one pull request for a pool, of a branch of weir's own. weir moves it on while AWS
+changes, and closes it once AWS and Git say the same; where somebody pushes to the branch, weir
+leaves it alone. The daemon needs accept in push.for of the source's entry of forges.
+
+weir corrects drift within a pass, so suspend the pool first (weir suspend), and end that once
+the pull request is merged. weir import --update edits the files of a work tree instead.`
+
+// acceptPatience is how long the plans and the pushes for a pull request may take.
+const acceptPatience = 5 * time.Minute
+
+func acceptCommand(s surroundings) *cobra.Command {
+	var flags commandFlags
+	c := &cobra.Command{
+		Use:   "accept TARGET POOL [FIELD…] [flags]",
+		Short: "have a pull request opened that keeps what somebody changed in AWS",
+		Long:  acceptHelp + "\n" + exitHelp("accept"),
+		Example: `  weir accept prod web
+  weir accept prod fleet/web maxSize additionalTags.team`,
+		Args: cobra.MinimumNArgs(2),
+	}
+	flags.add(c, s)
+	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if flags.address != "" && flags.config != "" {
+			return usage("leave one of them out", "--address and --config both say which daemon to ask")
+		}
+		var cfg *config.Config
+		if flags.config != "" {
+			var err error
+			if cfg, err = s.loadConfig(flags.config); err != nil {
+				return err
+			}
+		}
+		d, err := s.daemonOf(flags.serverFlags, cfg)
+		if err != nil {
+			return err
+		}
+		d.Patience = acceptPatience
+		body, err := json.Marshal(commands.AcceptRequest{By: client.LocalUser(), Target: args[0], Pool: args[1], Fields: args[2:]})
+		if err != nil {
+			return err
+		}
+		if body, err = d.Do(c.Context(), http.MethodPost, commands.AcceptPath, body, 8<<20); errors.Is(err, syscall.ECONNREFUSED) {
+			return hinted(err, "this needs a daemon: start weir run, or name one with --server or --config")
+		} else if err != nil {
+			return err
+		}
+		var out commands.Accepted
+		if err := json.Unmarshal(body, &out); err != nil || out.Branch == "" {
+			return d.NotWeir()
+		}
+		if flags.output != outputText {
+			err = s.value(flags.output, out)
+		} else {
+			tellAccepted(s, out)
+		}
+		if err == nil && slices.ContainsFunc(out.Fields, func(f accept.Field) bool { return f.Left != "" }) {
+			err = withCode(exitRefused)
+		}
+		return err
+	}
+	return c
+}
+
+func tellAccepted(s surroundings, out commands.Accepted) {
+	for _, f := range out.Fields {
+		fmt.Fprintln(s.stdout, wording.Clean(fieldLine(f)))
+	}
+	if len(out.More) > 0 {
+		fmt.Fprintln(s.stdout, "Applied, this does more than leave these fields as they are:")
+		for _, text := range out.More {
+			fmt.Fprintln(s.stdout, "  "+wording.Clean(text))
+		}
+	}
+	fmt.Fprintf(s.stdout, "pull request #%d: %s\n", out.Number, wording.Clean(out.URL))
+}
+
+// fieldLine says what is written of a field, or why it is not.
+func fieldLine(f accept.Field) string {
+	what := f.Pool + ": " + f.Field + ": "
+	switch {
+	case f.Left != "":
+		return what + "left: " + f.Left
+	case f.Value == nil:
+		what += "taken out"
+	default:
+		what += wording.Value(f.Value)
+	}
+	if f.At != "" {
+		what += ", in " + f.At
+	}
+	return what
+}

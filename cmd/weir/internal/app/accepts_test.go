@@ -1,0 +1,134 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/commands"
+)
+
+// pulled is the nth pull request that was opened.
+func (w *world) pulled(t *testing.T, all *[]proposed, n int) proposed {
+	t.Helper()
+	list := w.forge.proposals(all)
+	if len(list) != n {
+		t.Fatalf("%d pull requests, want %d: %v", len(list), n, list)
+	}
+	return list[n-1]
+}
+
+// TestWhatAWSHasIsProposedToBeKept: somebody changed a size beside Git. weir does not propose to
+// keep what it is about to put right; of a pool that is suspended it opens one pull request, also
+// over a restart, closes it once the change is gone, and after a merge there is nothing to do.
+func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	all := w.servePushes()
+	w.forgeExtra = strings.Replace(w.forgeExtra, "[revert, images]", "[accept]", 1)
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer func() { stop() }()
+	converged(t, a, first, 1)
+	ask := func(fields ...string) (commands.Accepted, error) {
+		return a.site.accept(t.Context(), commands.AcceptRequest{Target: "prod", Pool: "web", By: "ann", Fields: fields})
+	}
+	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "right at its next pass") {
+		t.Errorf("it would be put right: %v", err)
+	}
+	if _, err := gates.Suspend(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "nothing otherwise") {
+		t.Errorf("nothing has drifted: %v", err)
+	}
+	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")
+	var got commands.Accepted
+	eventually(t, "a pull request", func() string {
+		a.passAll()
+		var err error
+		if got, err = ask(); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	p := w.pulled(t, all, 1)
+	if p.Base != "main" || p.Head != got.Branch || !strings.HasPrefix(p.Head, "weir/accept-") || p.Title != "Keep what AWS has of pool default/web of prod" || got.Number != 100 {
+		t.Errorf("%+v %+v", p, got)
+	}
+	for _, want := range []string{"`maxSize` is `9`, at `overlays/prod/web.yaml:", "ann asked", "`default/web`"} {
+		if !strings.Contains(strings.ReplaceAll(p.Body, "`ann`", "ann"), want) {
+			t.Errorf("%q is not in the text:\n%s", want, p.Body)
+		}
+	}
+	if diff := w.repo.Git("diff", "--unified=0", "main", p.Head); !strings.Contains(diff, "maxSize: 9") || w.repo.Git("diff", "--numstat", "main", p.Head) != "1\t1\toverlays/prod/web.yaml" {
+		t.Error(diff)
+	}
+	if again, err := ask("maxSize"); err != nil || again.Number != got.Number {
+		t.Errorf("asked again: %+v, %v", again, err)
+	}
+	stop()
+
+	// Another daemon knows of it, and closes it once AWS and Git say the same.
+	a, stop = w.start()
+	if again, err := ask("maxSize"); err != nil || again.Number != got.Number {
+		// It may have rendered nothing yet.
+		eventually(t, "the same pull request", func() string {
+			if again, err = ask("maxSize"); err != nil || again.Number != got.Number {
+				return fmt.Sprint(again, err)
+			}
+			return ""
+		})
+	}
+	w.pulled(t, all, 1)
+	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=3")
+	eventually(t, "the pull request to be closed", func() string {
+		w.forge.mu.Lock()
+		defer w.forge.mu.Unlock()
+		if p := w.forge.pulls[0]; p.state != "closed" {
+			return p.state
+		}
+		return ""
+	})
+
+	// Asked for anew it is another one. Once it is merged, nothing is left to do.
+	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=8")
+	eventually(t, "a second pull request", func() string {
+		if got, _ = ask("maxSize"); got.Number != 101 {
+			return fmt.Sprint(got)
+		}
+		return ""
+	})
+	p = w.pulled(t, all, 2)
+	w.forge.change(101, func(p *fakePull) { p.state, p.merged = "closed", w.repo.Tip(p.branch) })
+	w.repo.Git("update-ref", "refs/heads/main", p.Head)
+	w.aws.ResetCalls()
+	if _, err := gates.Resume(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	converged(t, a, w.repo.Tip("main"), 1)
+	for _, call := range w.writes() {
+		if strings.Contains(call, "UpdateAutoScalingGroup") {
+			t.Errorf("AWS was put right: %s", call)
+		}
+	}
+}
+
+// TestNothingIsKeptUnlessItMayBePushed: the answer says what to set.
+func TestNothingIsKeptUnlessItMayBePushed(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.servePushes() // for reverts and images alone
+	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	defer stop()
+	converged(t, a, first, 1)
+	for _, c := range []struct{ target, pool, want string }{
+		{"prod", "web", "weir may not propose to keep what AWS has"}, {"prod", "none", "has no pool"}, {"none", "web", "there is no target"},
+	} {
+		if _, err := a.site.accept(t.Context(), commands.AcceptRequest{Target: c.target, Pool: c.pool}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v", c.target, c.pool, err)
+		}
+	}
+}

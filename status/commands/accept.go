@@ -1,0 +1,93 @@
+package commands
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/accept"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// AcceptPath takes requests to keep what AWS has.
+const AcceptPath = "/api/v1/accept"
+
+// AcceptRequest asks for a pull request that keeps what AWS has of a pool: all that has
+// drifted, or fields that are named.
+type AcceptRequest struct {
+	// By is who asks, where nobody has proved it.
+	By     string   `json:"by,omitempty"`
+	Target string   `json:"target"`
+	Pool   string   `json:"pool"`
+	Fields []string `json:"fields,omitempty"`
+}
+
+// Accepted is the pull request.
+type Accepted struct {
+	Schema string         `json:"schema"`
+	Target string         `json:"target"`
+	Pool   string         `json:"pool"`
+	Number int64          `json:"number"`
+	URL    string         `json:"url"`
+	Branch string         `json:"branch"`
+	Fields []accept.Field `json:"fields"`
+	// More are the steps that weir makes once it is merged beside leaving the fields alone.
+	More []string `json:"more"`
+}
+
+// accept answers a program.
+func (h handler) accept(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	by, err := h.speaker(r)
+	if err != nil {
+		answer(w, http.StatusForbidden, err)
+		return
+	}
+	var in AcceptRequest
+	if err := request(w, r, &in); err != nil {
+		answer(w, http.StatusBadRequest, err)
+		return
+	}
+	if by != "" {
+		in.By = by // what the request says of itself is not heard
+	}
+	out, _, err := h.keeps(r.Context(), in)
+	if err != nil {
+		status, told := failed(err)
+		answer(w, status, told)
+		return
+	}
+	answer(w, http.StatusOK, out)
+}
+
+// keeps opens the pull request, and says in a sentence who asked for it.
+func (h handler) keeps(ctx context.Context, in AcceptRequest) (out Accepted, text string, err error) {
+	in.By = gates.Who(in.By)
+	if in.Target == "" || in.Pool == "" || len(in.Fields) > 100 || slices.ContainsFunc(in.Fields, func(f string) bool { return f == "" || len(f) > 500 }) {
+		return out, "", fault("name a target and one of its pools", "the request names no pool, or no fields that there are")
+	}
+	if out, err = h.Accept(ctx, in); err != nil {
+		if status, _ := failed(err); status != http.StatusBadRequest {
+			h.Logger.Error("command failed", "command", "accept", "error", err)
+		}
+		return out, "", err
+	}
+	text = gates.Line(in.By+" asked to keep what AWS has of pool "+out.Pool+" of "+out.Target+": "+wording.Count(len(out.Fields), "field")+", "+out.URL, 600)
+	h.Logger.Info("command", "command", "accept", "by", in.By, "target", gates.Line(in.Target, 80), "pool", gates.Line(in.Pool, 80), "url", out.URL)
+	h.Done(Action{Command: "accept", By: in.By, Request: gates.Request{Target: out.Target, Pool: out.Pool}, Targets: []string{out.Target}, Text: text})
+	return out, text, nil
+}
+
+// acceptForm does that for a form of the page.
+func (h handler) acceptForm(w http.ResponseWriter, r *http.Request, by, back string) {
+	_, text, err := h.keeps(r.Context(), AcceptRequest{By: by, Target: r.PostFormValue("target"), Pool: r.PostFormValue("pool"), Fields: strings.Fields(r.PostFormValue("fields"))})
+	if err != nil {
+		status, told := failed(err)
+		h.Refuse(w, status, told, back)
+		return
+	}
+	h.Say(w, text+".")
+	http.Redirect(w, r, back, http.StatusSeeOther)
+}
