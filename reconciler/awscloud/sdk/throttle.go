@@ -126,10 +126,10 @@ var writeLimits = map[string]limit{
 }
 
 // readLimits are the tokens that weir takes for its reads, which are few: a page for
-// each hundred pools. So they may take more than the share of writes, and have buckets
-// of their own: a wave of the one never waits for the other.
+// each hundred pools. So they take all that EC2 documents, and have buckets of their own: a
+// wave of the one never waits for the other.
 var readLimits = map[string]limit{
-	"ec2:*":         {50, 10},
+	"ec2:*":         {100, 20}, // weir's reads are filtered, or in pages
 	"autoscaling:*": {60, 6},
 	"eks:*":         {100, 10},
 	"ssm:*":         {30, 20},
@@ -172,9 +172,12 @@ type bucket struct {
 	of      limit      // AWS's
 	shared  bool       // weir takes a share of it
 	full    rate.Limit // what flows in when AWS does not complain
-	// halvings counts how often the flow was halved, halved is when it was last.
+	// halvings counts how often the flow was halved or the bucket emptied, halved is when
+	// the flow was last.
 	halvings int
 	halved   time.Time
+	// complained is when AWS last did.
+	complained time.Time
 }
 
 const (
@@ -321,6 +324,8 @@ func (t *throttle) until(b *bucket, tokens float64) time.Duration {
 
 // slower halves the flow and takes what the bucket still holds: AWS's own is
 // empty. The answer to a call that was sent before the last halving halves nothing.
+// Reads that began with a fuller bucket than AWS's have shown that and no more, if it is
+// the first complaint for long: then only the bucket is emptied.
 func (t *throttle) slower(b *bucket, sentAt int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -328,10 +333,14 @@ func (t *throttle) slower(b *bucket, sentAt int) {
 		return
 	}
 	now := t.o.Now()
+	held := int(b.limiter.TokensAt(now))
+	first := now.Sub(b.complained) >= calmAfter
 	b.halvings++
-	b.halved = now
-	b.limiter.SetLimitAt(now, max(b.limiter.Limit()/2, b.full*shrinkTo))
-	if held := int(b.limiter.TokensAt(now)); held > 0 {
+	if b.complained = now; b.shared || held < 1 || !first {
+		b.halved = now
+		b.limiter.SetLimitAt(now, max(b.limiter.Limit()/2, b.full*shrinkTo))
+	}
+	if held > 0 {
 		b.limiter.AllowN(now, held)
 	}
 }

@@ -25,7 +25,7 @@ func TestBuckets(t *testing.T) {
 		{0.25, "ec2", "CreateLaunchTemplate", 1.25, 12},
 		{0.25, "ec2", "CreateLaunchTemplateVersion", 1.25, 25},
 		{0.25, "ec2", "CreateTags", 2.5, 25},
-		{0.25, "ec2", "DescribeLaunchTemplates", 10, 50},
+		{0.25, "ec2", "DescribeLaunchTemplates", 20, 100},
 		{1, "ec2", "CreateLaunchTemplate", 5, 50},
 		{1, "ec2", "CreateLaunchTemplateVersion", 5, 100},
 		{0.5, "eks", "CreateNodegroup", 0.5, 2},
@@ -98,6 +98,51 @@ func TestThrottlingShrinksTheBucketAndSuccessRestoresIt(t *testing.T) {
 	cancel()
 	if _, _, err := g.handle(ended, middleware.FinalizeInput{}, &finalize{}); err == nil {
 		t.Error("a call was sent after its context had ended")
+	}
+}
+
+// A wave of reads for which AWS's bucket is smaller than thought goes on at the pace at which
+// AWS's fills: one complaint, and no halved flow. Further ones halve it, and so does the first
+// that comes while the bucket is empty, or for a write.
+func TestAWaveOfReadsFindsASmallerBucket(t *testing.T) {
+	v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	th := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep}).of(limitKey{"1", "r", ""})
+	b := th.bucket("eks", "DescribeNodegroup")
+	aws := rate.NewLimiter(10, 50)
+	began, throttled := v.now, 0
+	for got := 0; got < 100; {
+		sentAt, err := th.take(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if aws.AllowN(v.now, 1) {
+			got++
+			th.faster(b)
+			continue
+		}
+		throttled++
+		th.slower(b, sentAt)
+	}
+	if took := v.now.Sub(began); throttled != 1 || took > 6*time.Second {
+		t.Errorf("100 reads took %s, %d of them throttled", took, throttled)
+	}
+	full := b.limiter.Limit()
+	v.now = v.now.Add(time.Minute) // it is full again
+	if th.slower(b, b.halvings); b.limiter.Limit() != full/2 {
+		t.Errorf("a second complaint left %v of %v", b.limiter.Limit(), full)
+	}
+	empty := th.bucket("eks", "ListNodegroups")
+	for range 100 {
+		if _, err := th.take(t.Context(), empty); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := th.bucket("eks", "CreateNodegroup")
+	for name, b := range map[string]*bucket{"an empty bucket": empty, "a write": write} {
+		full := b.limiter.Limit()
+		if th.slower(b, 0); b.limiter.Limit() != full/2 {
+			t.Errorf("%s: %v of %v is left", name, b.limiter.Limit(), full)
+		}
 	}
 }
 
@@ -237,7 +282,7 @@ func TestTheShareChanges(t *testing.T) {
 		write, read, slow rate.Limit
 		writeBurst        int
 	}{
-		{0.5, 5, 10, 0.625, 50}, {0.1, 1, 10, 0.5, 10}, {0, 10, 10, 5, 100},
+		{0.5, 5, 20, 0.625, 50}, {0.1, 1, 20, 0.5, 10}, {0, 10, 20, 5, 100},
 	} {
 		limits.SetShare(tt.share)
 		if write.limiter.Limit() != tt.write || write.limiter.Burst() != tt.writeBurst || read.limiter.Limit() != tt.read || slow.limiter.Limit() != tt.slow {
