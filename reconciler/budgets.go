@@ -65,8 +65,9 @@ func (s *Scope) budgets(ctx context.Context, targets []Desired, inputs []basis.I
 			switch a := s.disruptions[targets[i].Workload]; {
 			case a != nil:
 				answer = &a.Answer
-			case targets[i].Policy.JoinTokens.Prefix == "":
-				continue // nothing says how to reach the cluster
+			case targets[i].Policy.JoinTokens.Prefix == "": // nothing says how to reach the cluster
+				plans[i].Diagnostics = append(plans[i].Diagnostics, disruption.Undrained(plans[i], inputs[i])...)
+				continue
 			}
 			plans[i].Diagnostics = append(plans[i].Diagnostics, disruption.Of(plans[i], inputs[i], answer)...)
 		}

@@ -120,6 +120,27 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestWhatDrainsIsKnownWithoutACluster: what is written in Git needs no kubeconfig.
+func TestWhatDrainsIsKnownWithoutACluster(t *testing.T) {
+	const bare = "info nothing-drains MachinePool default/web: nothing that Git declares drains the machines of pool default/web: without a hook of another tool their pods end with them"
+	hook := func(p *intent.Pool, _ *step.Step) {
+		p.Group.LifecycleHooks = []intent.LifecycleHook{{Name: "nth", LifecycleTransition: intent.Terminating}}
+	}
+	for name, tt := range map[string]struct {
+		change func(*intent.Pool, *step.Step)
+		want   []string
+	}{
+		"nothing": {nil, []string{bare}}, "a drainer": {drained(intent.Drainer{Timeout: 60}), nil}, "another's hook": {hook, nil}, "a nodegroup": {asNodegroup(false), nil},
+		"is paused": {held(step.HeldPaused), nil}, "no rollout": {func(_ *intent.Pool, s *step.Step) { s.Do = step.UpdateGroup{} }, nil},
+	} {
+		p, in := rolling(tt.change)
+		in.Nodes = nil
+		if d := cmp.Diff(tt.want, lines(disruption.Undrained(p, in))); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
 func lines(l diag.List) (out []string) {
 	for _, d := range l {
 		if d.Detail == "" {

@@ -64,6 +64,12 @@ func rollouts(p *plan.Plan, in basis.Input) (out []rollout) {
 // Due reports whether a plan has a rollout about which the cluster is worth asking.
 func Due(p *plan.Plan, in basis.Input) bool { return len(rollouts(p, in)) > 0 }
 
+// Undrained says of the groups that a plan's rollouts are of that nothing drains them, where
+// nothing says how to reach the cluster: what Git declares needs none to be read.
+func Undrained(p *plan.Plan, in basis.Input) diag.List {
+	return nothingDrains(undrained(in, rollouts(p, in)), nil)
+}
+
 // Of says which of the budgets get in the way of a plan's rollouts. The input has the state
 // and the nodes that the plan was made with; a nil answer is for a cluster that this plan
 // does not ask.
@@ -222,7 +228,7 @@ func why(b workload.DisruptionBudget) string {
 	return fmt.Sprintf("lets none of its pods go now, as it wants %d healthy and %d of %d are", b.Needed, b.Healthy, b.Expected)
 }
 
-const drainIt = "write spec.drainer in the PoolOptions of such a pool, so that weir evicts pods as budgets let it"
+const drainIt = "write spec.drainer in the PoolOptions of such a pool, so that weir evicts pods as budgets let it; or the hook of the tool that drains, in spec.lifecycleHooks"
 
 const mendBudget = "let the budget allow a disruption (kubectl get poddisruptionbudgets -A shows them), or run more of its pods, before the rollout begins"
 
