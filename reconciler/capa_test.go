@@ -254,25 +254,31 @@ func (w *world) eks() *eks.Client {
 // AWSManagedMachinePool, pinned to the second of two equal versions.
 func (w *world) capaNodegroup(d reconciler.Desired) (behind string) {
 	w.t.Helper()
+	return w.capaNodegroupOf(d, "cp-ng", "ng")
+}
+
+// capaNodegroupOf is capaNodegroup with a name and that of the launch template.
+func (w *world) capaNodegroupOf(d reconciler.Desired, template, name string) (behind string) {
+	w.t.Helper()
 	ctx := context.Background()
 	data, subnets := w.resolved(d)
-	tags := map[string]string{"Name": "cp-ng", "kubernetes.io/cluster/demo": "owned",
+	tags := map[string]string{"Name": template, "kubernetes.io/cluster/demo": "owned",
 		"sigs.k8s.io/cluster-api-provider-aws/cluster/demo": "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "node"}
 	body := &types.RequestLaunchTemplateData{InstanceType: "m5.large", SecurityGroupIds: data.SecurityGroupIDs,
 		UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n\n--//--\n"))),
 		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
 			{ResourceType: types.ResourceTypeInstance, Tags: append(ec2Tags(tags), types.Tag{Key: aws.String("sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-secret"), Value: aws.String("default/ng-data")})},
 			{ResourceType: types.ResourceTypeVolume, Tags: ec2Tags(tags)}}}
-	w.check(w.ec2().CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("cp-ng"), LaunchTemplateData: body,
+	w.check(w.ec2().CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(template), LaunchTemplateData: body,
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: ec2Tags(tags)}}}))
-	w.check(w.ec2().CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateName: aws.String("cp-ng"), LaunchTemplateData: body}))
-	w.check(w.eks().CreateNodegroup(ctx, &eks.CreateNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("ng"), Subnets: subnets,
+	w.check(w.ec2().CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateName: aws.String(template), LaunchTemplateData: body}))
+	w.check(w.eks().CreateNodegroup(ctx, &eks.CreateNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String(name), Subnets: subnets,
 		NodeRole:      aws.String("arn:aws:iam::000000000000:role/eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"),
 		ScalingConfig: &ekstypes.NodegroupScalingConfig{MinSize: aws.Int32(1), MaxSize: aws.Int32(4), DesiredSize: aws.Int32(2)},
 		AmiType:       "AL2023_x86_64_STANDARD", CapacityType: "ON_DEMAND", UpdateConfig: &ekstypes.NodegroupUpdateConfig{MaxUnavailable: aws.Int32(1)},
-		LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Name: aws.String("cp-ng"), Version: aws.String("2")}, Tags: map[string]string{"kubernetes.io/cluster/demo": "owned"}}))
+		LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Name: aws.String(template), Version: aws.String("2")}, Tags: map[string]string{"kubernetes.io/cluster/demo": "owned"}}))
 	w.clock.Advance(10 * time.Minute)
-	out, err := w.eks().DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("ng")})
+	out, err := w.eks().DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String(name)})
 	w.check(nil, err)
 	behind = aws.ToString(out.Nodegroup.Resources.AutoScalingGroups[0].Name)
 	var groupTags []astypes.Tag

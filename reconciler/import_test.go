@@ -20,8 +20,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/importer"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -40,15 +38,7 @@ func TestImportedFleetsStayAsTheyAre(t *testing.T) {
 		handmadeFleet(rt, w)
 		w.clock.Advance(10 * time.Minute)
 		w.srv.ResetCalls()
-		cloud, err := awscloud.Open(context.Background(), sdk.Options{Region: testRegion, EndpointURL: w.url, Embedded: true, Attempts: 1, Now: w.clock.Now})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		defer cloud.Close()
-		state, err := cloud.Survey(context.Background(), nil, func(s *observed.State) { importer.Choice{}.Of(s) }, func(int, int) {})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		state := w.surveyed(rt)
 		pools := importer.Make(state, importer.Options{})
 		files, err := importer.Files(state, pools)
 		if err != nil {

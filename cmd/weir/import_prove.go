@@ -137,9 +137,11 @@ func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age
 
 // judge refuses pools by their part of the plan, and reports whether it refused one.
 func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err error) {
+	// A pool that is said in another way from now on is another one than was planned.
+	over := map[*importer.Pool]bool{}
 	refuse := func(p *importer.Pool, why string) {
-		if p.State != importer.Refused {
-			*p, refused = p.Refuse(why), true
+		if p.State != importer.Refused && !over[p] {
+			*p, refused, over[p] = p.Refuse(why), true, true
 		}
 	}
 	var other []error
@@ -163,7 +165,9 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 			st := &r.Plan.Steps[i]
 			p := pools[st.Pool]
 			switch {
-			case st.Verb == step.Adopt || p == nil || p.State == importer.Refused:
+			case st.Verb == step.Adopt || p == nil || p.State == importer.Refused || over[p]:
+			case st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned && !gives(p, st):
+				refuse(p, "the launch template that its manifests make would not hold what it launches now")
 			case st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned:
 				p.Conversions = append(p.Conversions, "what it launches from: the launch template "+st.Name+" is made with what it launches now, and machines stay; new ones get the pool's tags")
 			case st.Verb == step.Update && !st.Disruptive:
@@ -188,6 +192,12 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 		return false, errors.New("what was imported could not be planned")
 	}
 	return false, nil
+}
+
+// gives reports whether the launch template that a step makes holds what the pool launches.
+func gives(p *importer.Pool, st *step.Step) bool {
+	made, ok := st.Do.(step.CreateLaunchTemplate)
+	return ok && p.Gives(made.Data)
 }
 
 // changesOf says what a step changes.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -98,6 +99,45 @@ func TestObjectNamesAreThoseOfKubernetes(t *testing.T) {
 	for in, want := range map[string]string{"web": "web", "Web_A": "web-a", "-a-": "a", "é": "x", strings.Repeat("a", 80): strings.Repeat("a", 63), "../x": "x"} {
 		if got := objectName(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// What Cluster API Provider AWS makes of namespace and name gets the name alone, where the
+// launch template shows that it did.
+func TestNamesWithANamespace(t *testing.T) {
+	nodegroup := func(cluster, name, template string) observed.Nodegroup {
+		return observed.Nodegroup{NodegroupName: observed.NodegroupName{Cluster: cluster, Name: name}, Template: observed.TemplateRef{Name: template}, Status: "ACTIVE"}
+	}
+	for name, tc := range map[string]struct {
+		clusters   map[string]bool
+		nodegroups []observed.Nodegroup
+		want       string // cluster/pool own template, of each
+	}{
+		"both are made":           {map[string]bool{"team_cp": true}, []observed.Nodegroup{nodegroup("team_cp", "team_web", "cp-web")}, "cp/web cp-web"},
+		"the cluster has a name":  {map[string]bool{"demo": true}, []observed.Nodegroup{nodegroup("demo", "team_web", "demo-web")}, "demo/web demo-web"},
+		"another's template":      {map[string]bool{"demo": true}, []observed.Nodegroup{nodegroup("demo", "team_web", "team-web")}, "demo/team-web demo-team-web"},
+		"none":                    {map[string]bool{"demo": true}, []observed.Nodegroup{nodegroup("demo", "team_web", "")}, "demo/team-web demo-team-web"},
+		"more words":              {map[string]bool{"demo": true}, []observed.Nodegroup{nodegroup("demo", "team_a_b", "demo-a_b")}, "demo/team-a-b demo-team-a-b"},
+		"nothing before it":       {map[string]bool{"_demo": true}, []observed.Nodegroup{nodegroup("_demo", "_web", "demo-web")}, "demo/web demo-web"},
+		"two clusters of a name":  {map[string]bool{"a_cp": true, "b_cp": true}, []observed.Nodegroup{nodegroup("a_cp", "a_web", "cp-web")}, "a-cp/a-web a-cp-a-web"},
+		"two pools of a name":     {map[string]bool{"demo": true}, []observed.Nodegroup{nodegroup("demo", "a_web", "demo-web"), nodegroup("demo", "b_web", "demo-web")}, "demo/demo-a-web demo-web, demo/demo-b-web demo-web"},
+		"it is no cluster of EKS": {nil, []observed.Nodegroup{nodegroup("team_cp", "team_web", "cp-web")}, "team-cp/team-web team-cp-team-web"},
+	} {
+		s := observed.State{Clusters: tc.clusters, Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}
+		for _, n := range tc.nodegroups {
+			s.Nodegroups[n.NodegroupName] = n
+		}
+		var got []string
+		for _, p := range Make(s, Options{Templates: Name}) {
+			n := s.Nodegroups[observed.NodegroupName{Cluster: p.Cluster, Name: p.Name}]
+			got = append(got, clusterName(s, p.Cluster)+"/"+p.Key+" "+ownName(s, n))
+			if text, _ := encode(p.objects, ""); !strings.Contains(string(text), "eksNodegroupName: "+n.Name) {
+				t.Errorf("%s: the nodegroup would not be found:\n%s", name, text)
+			}
+		}
+		if text := strings.Join(got, ", "); text != tc.want {
+			t.Errorf("%s: %s, want %s", name, text, tc.want)
 		}
 	}
 }

@@ -13,14 +13,13 @@
 package importer
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -66,8 +65,9 @@ type Pool struct {
 
 	objects []object
 	secret  *Secret
-	groups  []string // security groups of the template that its manifests say
-	other   *Pool    // what it is where this does not do: said in another way, or named
+	groups  []string                 // security groups of the template that its manifests say
+	holds   observed.TemplateVersion // what it launches from, where its manifests say that
+	other   *Pool                    // what it is where this does not do: said in another way, or named
 }
 
 // Options say what cannot be observed.
@@ -85,14 +85,11 @@ type Options struct {
 // state has the hooks of its groups, and among its clusters those of EKS.
 func Make(s observed.State, o Options) []Pool {
 	var out []Pool
-	m := maker{state: s, options: o, taken: map[string]bool{}, called: map[string]int{}}
+	m := maker{state: s, options: o, taken: map[string]bool{}, called: counted(s)}
 	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
 		if g := s.Groups[name]; m.behind(g) == nil {
 			out = append(out, m.group(g))
 		}
-	}
-	for name := range s.Nodegroups {
-		m.called[objectName(name.Name)]++
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(s.Nodegroups), func(a, b observed.NodegroupName) int { return strings.Compare(a.String(), b.String()) }) {
 		out = append(out, m.nodegroup(s.Nodegroups[name]))
@@ -152,33 +149,6 @@ func (m *maker) clusterOf(tags map[string]string) (name, why string) {
 	return m.options.Cluster, ""
 }
 
-// key is a name for the MachinePool of a nodegroup: its own, or where that is not the only
-// one of the name, with its cluster's before it. So no pool gets another name because of
-// the order in which they are looked at.
-func (m *maker) key(name, cluster string) string {
-	k := objectName(name)
-	if m.taken[k] || m.called[k] > 1 {
-		k = objectName(cluster + "-" + name)
-	}
-	for whole, i := k, 2; m.taken[k]; i++ {
-		end := "-" + strconv.Itoa(i)
-		k = strings.Trim(whole[:min(len(whole), 63-len(end))], "-.") + end
-	}
-	m.taken[k] = true
-	return k
-}
-
-// objectName is a name as Kubernetes takes it that is most like the given one.
-func objectName(name string) string {
-	out := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(name))
-	return cmp.Or(strings.Trim(out[:min(len(out), 63)], "-."), "x")
-}
-
 // additionalTags are those of the tags that are nobody's but the user's.
 func additionalTags(tags map[string]string) map[string]any {
 	out := map[string]any{}
@@ -214,6 +184,11 @@ func (p Pool) namedBecause(why string) Pool {
 	p.Advice = append(slices.Clone(p.Advice), "its launch template is named, and stays what it is: "+why)
 	return p
 }
+
+// Gives reports whether a launch template that is made of the pool's manifests starts the
+// machines that it launches now, but for the tags of launches. A plan does not tell where
+// the pool has no machine that would have to be replaced.
+func (p Pool) Gives(made intent.TemplateData) bool { return template.SameButTags(p.holds, made) }
 
 // Refuse is the pool as one that cannot be imported, with a reason. Where its manifests
 // say what its template holds, it is the pool that names the template instead.

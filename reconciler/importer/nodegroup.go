@@ -40,6 +40,6 @@ func (m *maker) nodegroup(n observed.Nodegroup) Pool {
 	if version != "" {
 		version = "v" + strings.TrimPrefix(version, "v") + ".0"
 	}
-	key := m.key(n.Name, n.Cluster)
-	return m.finish(p, finish{key: key, spec: spec, options: options, source: source{ref: n.Template}, ownName: objectName(n.Cluster) + "-" + key, version: version})
+	key := m.key(n)
+	return m.finish(p, finish{key: key, spec: spec, options: options, source: source{ref: n.Template}, ownName: clusterName(m.state, n.Cluster) + "-" + key, version: version})
 }

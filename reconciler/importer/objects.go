@@ -114,14 +114,14 @@ func (m *maker) named(p Pool, f finish) Pool {
 // objects are those of a pool.
 func (m *maker) objects(p Pool, f finish, annotations, bootstrap map[string]any) []object {
 	template := map[string]any{
-		"clusterName": objectName(p.Cluster), "bootstrap": bootstrap,
+		"clusterName": clusterName(m.state, p.Cluster), "bootstrap": bootstrap,
 		"infrastructureRef": map[string]any{"apiVersion": infrastructure, "kind": string(p.Kind), "name": f.key},
 	}
 	if f.version != "" {
 		template["version"] = f.version
 	}
 	out := []object{
-		newObject(core, "MachinePool", f.key, nil, map[string]any{"clusterName": objectName(p.Cluster), "template": map[string]any{"spec": template}}),
+		newObject(core, "MachinePool", f.key, nil, map[string]any{"clusterName": clusterName(m.state, p.Cluster), "template": map[string]any{"spec": template}}),
 		newObject(infrastructure, string(p.Kind), f.key, annotations, f.spec),
 	}
 	if len(f.options) > 0 {
@@ -144,7 +144,7 @@ func Files(s observed.State, pools []Pool) (map[string][]byte, error) {
 		if p.State == Refused {
 			continue
 		}
-		name := objectName(p.Cluster)
+		name := clusterName(s, p.Cluster)
 		if other, ok := clusters[name]; ok && other != p.Cluster {
 			return nil, fmt.Errorf("the clusters %s and %s would have the same name in manifests: import them into directories of their own, with --cluster", other, p.Cluster)
 		}

@@ -75,15 +75,12 @@ func Sources(s observed.State, how Templates) (needs observed.Needs) {
 		add(g.Template, g.Name)
 	}
 	for _, n := range s.Nodegroups {
-		add(n.Template, ownName(n))
+		add(n.Template, ownName(s, n))
 	}
 	needs.TemplateNames = slices.DeleteFunc(needs.TemplateNames, func(name string) bool { return name == "" })
 	needs.Sort()
 	return needs
 }
-
-// ownName is the name that weir gives the launch template of a nodegroup's pool.
-func ownName(n observed.Nodegroup) string { return objectName(n.Cluster) + "-" + objectName(n.Name) }
 
 // owns reports whether a pool's manifests are to say what its template holds.
 func (m *maker) owns(s source, ownName string) bool {
@@ -148,6 +145,7 @@ func (m *maker) owned(p *Pool, f finish, root bool) (boot bootstrap, why string)
 	if why != "" {
 		return boot, why
 	}
+	p.holds = v
 	d := v.Data
 	d.BlockDeviceMappings = slices.Clone(d.BlockDeviceMappings) // the state's stay
 	tags, why := said(d, root, f.spec, f.options)

@@ -20,8 +20,8 @@ func Repository(s observed.State, pools []Pool, secrets map[string][]byte) facto
 		if p.State == Refused {
 			continue
 		}
-		clusters[objectName(p.Cluster)] = p.Cluster
-		one := factor.Pool{Cluster: objectName(p.Cluster), Name: p.Key, Secret: secrets[p.SecretFile]}
+		clusters[clusterName(s, p.Cluster)] = p.Cluster
+		one := factor.Pool{Cluster: clusterName(s, p.Cluster), Name: p.Key, Secret: secrets[p.SecretFile]}
 		for _, o := range p.objects {
 			one.Objects = append(one.Objects, escaped(plain(o)).(map[string]any))
 		}

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -71,8 +72,13 @@ func launchConfiguration(c *types.LaunchConfiguration) observed.TemplateVersion 
 	if m := c.InstanceMonitoring; m == nil || m.Enabled == nil || *m.Enabled {
 		d.Monitoring = &intent.Monitoring{Enabled: aws.Bool(true)}
 	}
+	// What the member does not say has its default there (InstanceMetadataOptions in the API
+	// reference), and launch configurations know no tags in metadata.
 	if m := c.MetadataOptions; m != nil {
-		d.MetadataOptions = &intent.MetadataOptions{HTTPEndpoint: string(m.HttpEndpoint), HTTPPutResponseHopLimit: aws.ToInt32(m.HttpPutResponseHopLimit), HTTPTokens: string(m.HttpTokens)}
+		d.MetadataOptions = &intent.MetadataOptions{
+			HTTPEndpoint: cmp.Or(string(m.HttpEndpoint), "enabled"), HTTPPutResponseHopLimit: cmp.Or(aws.ToInt32(m.HttpPutResponseHopLimit), 1),
+			HTTPTokens: cmp.Or(string(m.HttpTokens), "optional"), InstanceMetadataTags: "disabled",
+		}
 	}
 	if c.AssociatePublicIpAddress != nil {
 		d.NetworkInterfaces = []intent.NetworkInterface{{AssociatePublicIPAddress: c.AssociatePublicIpAddress, DeviceIndex: aws.Int32(0), Groups: d.SecurityGroupIDs}}

@@ -1,0 +1,82 @@
+package importer
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// Cluster API Provider AWS calls in EKS what has no name of its own NAMESPACE_NAME, of
+// clusters and of nodegroups, and their launch templates CONTROL-PLANE-NAME. Manifests are
+// called NAME then, so that weir gives the template the name that it has.
+
+// clusterName is the name of a cluster's objects.
+func clusterName(s observed.State, inAWS string) string {
+	name, is := withoutNamespace(inAWS)
+	if !is || !s.Clusters[inAWS] {
+		return objectName(inAWS)
+	}
+	for other := range s.Clusters {
+		if short, _ := withoutNamespace(other); other != inAWS && (short == name || objectName(other) == name) {
+			return objectName(inAWS)
+		}
+	}
+	return name
+}
+
+// poolName is a name for a nodegroup's MachinePool, where no other has it.
+func poolName(s observed.State, n observed.Nodegroup) string {
+	if name, is := withoutNamespace(n.Name); is && n.Template.Name == clusterName(s, n.Cluster)+"-"+name {
+		return name
+	}
+	return objectName(n.Name)
+}
+
+// ownName is the name that weir gives the launch template of a nodegroup's pool.
+func ownName(s observed.State, n observed.Nodegroup) string {
+	return clusterName(s, n.Cluster) + "-" + poolName(s, n)
+}
+
+// withoutNamespace is what follows the namespace in a name that begins with one.
+func withoutNamespace(text string) (name string, is bool) {
+	namespace, name, cut := strings.Cut(text, "_")
+	return name, cut && namespace != "" && namespace == objectName(namespace) && name != "" && name == objectName(name)
+}
+
+// key is a name for the MachinePool of a nodegroup: that of poolName, or where that is not
+// the only one of the name, its own with its cluster's before it. So no pool gets another
+// name because of the order in which they are looked at.
+func (m *maker) key(n observed.Nodegroup) string {
+	k := poolName(m.state, n)
+	if m.taken[k] || m.called[k] > 1 {
+		k = objectName(clusterName(m.state, n.Cluster) + "-" + n.Name)
+	}
+	for whole, i := k, 2; m.taken[k]; i++ {
+		end := "-" + strconv.Itoa(i)
+		k = strings.Trim(whole[:min(len(whole), 63-len(end))], "-.") + end
+	}
+	m.taken[k] = true
+	return k
+}
+
+// objectName is a name as Kubernetes takes it that is most like the given one.
+func objectName(name string) string {
+	out := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return cmp.Or(strings.Trim(out[:min(len(out), 63)], "-."), "x")
+}
+
+// counted says how many nodegroups have a name for their MachinePools.
+func counted(s observed.State) map[string]int {
+	out := map[string]int{}
+	for _, n := range s.Nodegroups {
+		out[poolName(s, n)]++
+	}
+	return out
+}
