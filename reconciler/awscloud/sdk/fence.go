@@ -90,8 +90,8 @@ func (f fenced) may(ctx context.Context) error {
 }
 
 const (
-	askTimes = 3
-	atOnce   = 100 * time.Millisecond
+	askTimes = 5
+	atOnce   = 250 * time.Millisecond // a busy machine takes longer than nothing
 )
 
 var errSlow = errors.New("what people asked for is read too slowly to write by what AWS said")
