@@ -185,7 +185,7 @@ func (n *node) suffer(r *rand.Rand) {
 			case 3, 4, 5:
 				return coordtest.Fault{LoseRequest: true, Hang: true}
 			case 6, 7:
-				return coordtest.Fault{Late: time.Duration(hash>>40%4000) * time.Millisecond}
+				return coordtest.Fault{Late: time.Duration(hash>>40%40000) * time.Millisecond}
 			case 8, 9:
 				return coordtest.Fault{Slow: time.Duration(hash>>40%1500) * time.Millisecond}
 			}
