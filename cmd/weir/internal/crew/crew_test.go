@@ -83,6 +83,36 @@ func TestAReportOutlastsAnEngineThatIsAway(t *testing.T) {
 	})
 }
 
+// A report that no engine takes is tried once, and not each second; what is reported next is told.
+func TestAReportThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		a, _ := joined(t, memory, "a", "scope/k")
+		b, _ := joined(t, memory, "b", "")
+		time.Sleep(30 * time.Second)
+		l := a.Lease("scope/k")
+		if l == nil {
+			t.Fatal("it owns nothing")
+		}
+		tried := 0
+		publish := func(same string, size int) {
+			a.Publish(l, "prod", true, []byte(same), func() ([]byte, error) { tried++; return make([]byte, size), nil })
+			time.Sleep(20 * time.Second)
+		}
+		publish("large", 2<<20)
+		if tried != 1 {
+			t.Errorf("it was tried %d times", tried)
+		}
+		largest := mostBytes - 1024
+		publish("less", largest)
+		var got []int
+		b.Reports(func(_ string, data []byte) { got = append(got, len(data)) })
+		if len(got) != 1 || got[0] != largest {
+			t.Errorf("the other has reports of %v bytes", got)
+		}
+	})
+}
+
 // Whatever becomes of the record that an owner wrote of a target, its next report puts it right, though that says nothing new: a member that has not the
 // target any more drops the record, and one that had it wrote its last report late.
 func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {

@@ -50,6 +50,8 @@ type made struct {
 const (
 	keptReports = 8
 	keptBytes   = 768 << 10
+	// mostBytes is what one write takes.
+	mostBytes = coord.MaxWrite - 4<<10
 )
 
 // numbered is a report in a record. Numbers grow from owner to owner.
@@ -208,6 +210,10 @@ func (c *Crew) send(ctx context.Context, target string) bool {
 		list = append(list, numbered{c.number(last), m.did, data})
 	}
 	data := pack(trim(list))
+	if len(data) > mostBytes {
+		c.o.Logger.Error("a report is too large for the engine: other members show the one before; make targets of fewer pools", "target", target, "bytes", len(data), "most", mostBytes)
+		return true
+	}
 	var ops []coord.Op
 	parts := slices.Collect(slices.Chunk(data, partSize))
 	for i, part := range parts {
