@@ -78,7 +78,7 @@ func (s *scene) size() (n int) {
 // long, there is what to run. It never keeps a plan from being shown.
 func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *report.Forecast) {
 	does := slices.ContainsFunc(of.Reports, func(r *plan.Report) bool { return r.Plan != nil && !r.Plan.Empty() })
-	if of.State != report.PullPlanned || !does {
+	if p.Policy.Forecast == Never || of.State != report.PullPlanned || !does {
 		return nil
 	}
 	if was := p.was.shown; was.Forecast != nil && was.Digest == of.Digest && of.Digest != "" && !p.was.asked {

@@ -103,6 +103,14 @@ func TestAPlanThatIsNotForeseen(t *testing.T) {
 	if f := told(b); f == nil || f.Timeline != nil || f.Command == "" || len(b.display.shown) == began {
 		t.Errorf("too large: %+v", f)
 	}
+	// Nor is it where nobody wants it.
+	b = foreseen(t, "")
+	b.policy.Forecast = Never
+	b.restart()
+	b.compose()
+	if f := told(b); f != nil {
+		t.Errorf("not wanted: %+v", f)
+	}
 	// A plan without a step has nothing to foresee.
 	b = foreseen(t, "")
 	b.propose(1, map[string]string{"o/one/pool.yaml": pool("one") + "# said otherwise\n", "o/one/more.yaml": "# nothing\n"})

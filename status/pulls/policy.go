@@ -28,6 +28,9 @@ type Policy struct {
 	// Drafts is plan (the default), or wait: a draft is planned once it is ready for
 	// review, or once a user who may write to the repository comments weir plan.
 	Drafts string `yaml:"drafts"`
+	// Forecast is always (the default) or never: whether weir finds out what a plan would
+	// do over time, for a second at most, and says so beside it.
+	Forecast string `yaml:"forecast"`
 	// Forks says what lets a pull request from another repository be planned; without
 	// it none is. Such a plan sees no secret and uses planRoleARN alone.
 	Forks Forks `yaml:"forks"`
@@ -45,7 +48,7 @@ type Forks struct {
 
 // SetDefaults fills in the options that are left open.
 func (p *Policy) SetDefaults() {
-	p.Plan, p.Drafts = cmp.Or(p.Plan, Always), cmp.Or(p.Drafts, DraftsPlan)
+	p.Plan, p.Drafts, p.Forecast = cmp.Or(p.Plan, Always), cmp.Or(p.Drafts, DraftsPlan), cmp.Or(p.Forecast, Always)
 	if slices.Contains(p.Forks.AllowBy, ByLabel) {
 		p.Forks.Label = cmp.Or(p.Forks.Label, DefaultForkLabel)
 	}

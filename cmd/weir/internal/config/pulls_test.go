@@ -41,7 +41,7 @@ func TestWhichPullRequestsArePlanned(t *testing.T) {
 		}
 	}
 	c, _ := parseForge(t, "", gitea+", pullRequests: {forks: {allowBy: [label]}}")
-	want := pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsPlan, Forks: pulls.Forks{AllowBy: []string{pulls.ByLabel}, Label: pulls.DefaultForkLabel}}
+	want := pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsPlan, Forecast: pulls.Always, Forks: pulls.Forks{AllowBy: []string{pulls.ByLabel}, Label: pulls.DefaultForkLabel}}
 	if diff := cmp.Diff(want, c.Forges[0].PullRequests); diff != "" {
 		t.Error(diff)
 	}
@@ -50,6 +50,7 @@ func TestWhichPullRequestsArePlanned(t *testing.T) {
 func TestFaultsOfPullRequests(t *testing.T) {
 	for in, want := range map[string]string{
 		"plan: sometimes":             "forges[0].pullRequests.plan: want always or never",
+		"forecast: maybe":             "forges[0].pullRequests.forecast: want always or never",
 		"drafts: skip":                "forges[0].pullRequests.drafts: want plan or wait",
 		"forks: {allowBy: [anybody]}": "forges[0].pullRequests.forks.allowBy[0]: want comment or label",
 		"forks: {label: x}":           "forges[0].pullRequests.forks.label: the label allows nothing",

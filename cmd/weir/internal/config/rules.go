@@ -112,6 +112,7 @@ var rules = map[string]rule{
 	"forges[].webhookSecretFile":            {credential: true},
 	"forges[].pullRequests.plan":            {words: []string{pulls.Always, pulls.Never}, initial: pulls.Always},
 	"forges[].pullRequests.drafts":          {words: []string{pulls.DraftsPlan, pulls.DraftsWait}, initial: pulls.DraftsPlan},
+	"forges[].pullRequests.forecast":        {words: []string{pulls.Always, pulls.Never}, initial: pulls.Always},
 	"forges[].pullRequests.forks.allowBy[]": {words: []string{pulls.ByComment, pulls.ByLabel}},
 	"forges[].pullRequests.forks.label":     {initial: pulls.DefaultForkLabel},
 

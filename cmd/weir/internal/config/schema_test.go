@@ -75,7 +75,7 @@ forges:
   source: fleet
   tokenFile: token
   webhookSecretFile: webhook-secret
-  pullRequests: {plan: always, drafts: wait, forks: {allowBy: [comment, label], label: plan it}}
+  pullRequests: {plan: always, drafts: wait, forecast: never, forks: {allowBy: [comment, label], label: plan it}}
 - type: generic
   source: signed
   webhookSecretFile: webhook-secret
