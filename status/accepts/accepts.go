@@ -106,14 +106,14 @@ type Options struct {
 	PageURL         string
 	Author, Address string
 	// Every is how often AWS is asked whether an open pull request is needed still.
-	Every time.Duration
-	Forge           Forge
-	Git             Git
-	Pusher          Pusher
-	Fleet           Fleet
-	Redact          func(string) string
-	Event           func(events.Event)
-	Logger          *slog.Logger
+	Every  time.Duration
+	Forge  Forge
+	Git    Git
+	Pusher Pusher
+	Fleet  Fleet
+	Redact func(string) string
+	Event  func(events.Event)
+	Logger *slog.Logger
 }
 
 // Phase is how far a pull request is.
