@@ -12,9 +12,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// unsaid are members of what is observed that make no difference to what is imported, each
+// silent are members of what is observed that make no difference to what is imported, each
 // with why. A member that begins with one is of it.
-var unsaid = map[string]string{
+var silent = map[string]string{
 	"Group.ARN":                                           "AWS makes it of the name",
 	"Group.DesiredCapacity":                               "an autoscaler may set it, so no manifest says it",
 	"Group.Instances":                                     "a group's machines are its own; the plan before anything is written looks at what they run",
@@ -88,7 +88,7 @@ func TestEveryObservedMemberIsKnown(t *testing.T) {
 				got[i] = imports(t, imported(root), options)
 			}
 			why := ""
-			for prefix, reason := range unsaid {
+			for prefix, reason := range silent {
 				if path == prefix || strings.HasPrefix(path, prefix+".") {
 					why, used[prefix] = reason, true
 				}
@@ -101,7 +101,7 @@ func TestEveryObservedMemberIsKnown(t *testing.T) {
 			}
 		})
 	}
-	for prefix := range unsaid {
+	for prefix := range silent {
 		if !used[prefix] {
 			t.Errorf("nothing that is observed is %s", prefix)
 		}

@@ -27,12 +27,6 @@ type rolloutsView struct {
 	Turns []turnView
 }
 
-// turnView is a target that waits by the configuration.
-type turnView struct {
-	linked
-	Waits string
-}
-
 // rolloutCard is a FleetRollout in a list.
 type rolloutCard struct {
 	Name, Source, Link string
@@ -64,24 +58,6 @@ type rolloutPage struct {
 	Budget      int32
 	Gates       []gateView
 	Bad         []badView
-}
-
-// rolloutActions is what may be done about a FleetRollout.
-type rolloutActions struct {
-	*Viewer
-	// Revision is the change that is looked at: nobody stops another one by it.
-	Name, Source, Revision, Back string
-	Paused                       *wordView
-	// Abort says that there is a change to be stopped.
-	Abort bool
-}
-
-// Actions is what may be done about the FleetRollout.
-func (p rolloutPage) Actions() rolloutActions {
-	return rolloutActions{
-		Viewer: p.Viewer, Name: p.Name, Source: p.Source, Revision: p.Revision, Back: p.Link, Paused: p.Paused,
-		Abort: p.Began.Exact != "" && p.Ended.Exact == "" && p.Stopped == nil,
-	}
 }
 
 type wordView struct {
@@ -349,32 +325,6 @@ func (w *views) wordOf(word *waves.Word) *wordView {
 	return &wordView{word.By, word.Why, w.moment(word.At)}
 }
 
-// headlineOf says in a sentence how it stands.
-func headlineOf(r waves.Rollout) string {
-	left := plural(int(r.Machines.Old), "machine") + " left"
-	switch r.Phase {
-	case waves.Stopped:
-		return strings.TrimSpace("Stopped in "+r.Wave) + ", " + left + "."
-	case waves.Paused:
-		if r.Wave == "" {
-			return "Paused: nothing begins."
-		}
-		return "Paused in " + r.At() + ", " + left + "."
-	case waves.Idle:
-		return "Nothing is rolled out."
-	case waves.Gathering:
-		return "Gathers its pools."
-	case waves.Baking:
-		return "Bakes " + r.At() + ", " + left + "."
-	case waves.Done:
-		if r.Failed > 0 {
-			return fmt.Sprintf("Ended: %d of %s failed.", r.Failed, plural(len(r.Pools), "pool"))
-		}
-		return "All " + plural(len(r.Pools), "pool") + " rolled."
-	}
-	return "Rolls " + r.At() + ", " + left + "."
-}
-
 // fill puts pools into a wave: those first that need attention, the rest behind a fold.
 func (v *waveView) fill(r waves.Rollout, n int) {
 	var all []wavePool
@@ -445,26 +395,4 @@ func (w *web) rollout(rw http.ResponseWriter, r *http.Request) {
 		hint = "The records of rollouts cannot be read; weir's log says why."
 	}
 	w.missing(rw, r, "There is no FleetRollout "+name+" in "+source+".", hint, linked{"All rollouts", "/rollouts"})
-}
-
-// governing are the FleetRollouts in whose waves a pool is.
-func (w *views) governing(target, pool string) (out []governed) {
-	list, _ := w.rollouts()
-	for _, r := range list {
-		if p, is := r.Governs(target, pool); is {
-			g := governed{linked: linked{r.Name, rolloutLink(r.Source, r.Name)}, Wave: p.Wave, Phase: strings.ToLower(r.Phase), Mark: phaseMarks[r.Phase]}
-			if busyRollout(r) {
-				g.Waits = p.Waits
-			}
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
-// governed is a FleetRollout on the page of one of its pools.
-type governed struct {
-	linked
-	Wave, Phase, Waits string
-	Mark               report.Phase
 }
