@@ -119,7 +119,8 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 	return &report.Forecast{Timeline: t.Brief()}
 }
 
-// looked is when AWS was looked at.
+// looked is when AWS was looked at, to the second: AWS tells moments no finer, and what a
+// plan does does not depend on the rest.
 func looked(stages []simulate.Stage) (at time.Time) {
 	for _, st := range stages {
 		for _, r := range st.Reports {
@@ -128,5 +129,5 @@ func looked(stages []simulate.Stage) (at time.Time) {
 			}
 		}
 	}
-	return at
+	return at.Truncate(time.Second)
 }

@@ -48,7 +48,7 @@ func TestAPlanIsForeseen(t *testing.T) {
 		t.Errorf("foreseen: %+v", f)
 	}
 	// Another look at AWS, at another moment and by another process, with the same plan.
-	b.awsClock.Advance(7*time.Hour + 13*time.Second)
+	b.awsClock.Advance(7*time.Hour + 13*time.Second + 370*time.Millisecond)
 	b.restart()
 	b.compose()
 	b.aws.ResetCalls()
