@@ -18,8 +18,6 @@ import (
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/redact"
-	"github.com/weir-gitops/weir/render/secret"
-	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
@@ -397,31 +395,4 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 	out.openable = len(out.Batches)
 	out.Batches = append(out.Batches, shut...)
 	return out, nil
-}
-
-// passing hides values for as long as others of proposals do not take their room. Its
-// owner keeps a proposal from taking back values of what is followed.
-type passing struct {
-	registry *redact.Registry
-	owner    string
-}
-
-func (p passing) hide(owner string, values *secret.Set) {
-	if p.registry != nil {
-		p.registry.SetPassing(p.owner+" "+owner, values)
-	}
-}
-
-// withheld stands in manifests where an untrusted proposal uses a secret value.
-const withheld = "weir-withheld-secret"
-
-// withhold takes from an item what an untrusted proposal may not see. It stays the
-// item that it was for what is rendered already.
-func (it *item) withhold() {
-	it.plain = maps.Clone(it.vars)
-	for _, name := range it.secretVars {
-		it.plain[name] = withheld
-		it.hidden = true
-	}
-	it.keyless = sops.New(sops.Options{Placeholders: true})
 }
