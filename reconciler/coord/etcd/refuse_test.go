@@ -59,7 +59,7 @@ func TestAWriteThatComesBehindAnother(t *testing.T) {
 		t.Errorf("a late write: %v", err)
 	}
 	if got, err := next.Get(t.Context(), []string{"k"}); err != nil || string(got[0].Value) != "next" {
-		t.Errorf("%s: %v", got, err)
+		t.Errorf("%+v: %v", got, err)
 	}
 }
 
