@@ -51,7 +51,7 @@ func Differences(pool *intent.Pool, changes []step.Change, s *observed.State, im
 	}
 	for i, ch := range changes {
 		if !d.covered[i] && !slices.ContainsFunc(d.out, func(o Difference) bool { return o.Field == ch.Field }) {
-			d.out = append(d.out, Difference{Field: ch.Field, Why: unsaid(ch)})
+			d.out = append(d.out, Difference{Field: ch.Field, Why: cannotSay(ch)})
 		}
 	}
 	slices.SortStableFunc(d.out, func(a, b Difference) int { return cmp.Compare(rank(a), rank(b)) })
@@ -68,8 +68,8 @@ func rank(d Difference) int {
 	return 0
 }
 
-// unsaid is why a change of a plan is not written into manifests.
-func unsaid(ch step.Change) string {
+// cannotSay is why a change of a plan is not written into manifests.
+func cannotSay(ch step.Change) string {
 	switch name := ch.Field; {
 	case strings.HasPrefix(name, "tags"):
 		return "it is no tag of the manifests' own: weir keeps it as it is"
