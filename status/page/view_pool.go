@@ -40,6 +40,9 @@ type poolPage struct {
 	Activity      string
 	EventError    string
 	Governing     []governed
+	// source is the target's, and held says that nothing puts the pool right now.
+	source string
+	held   bool
 }
 
 type linkedCount struct {
@@ -94,6 +97,7 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 		Target: t.Name, AccountRegion: tv.AccountRegion, AsOf: tv.PoolsAt, HeldTo: tv.HeldTo, Activity: keyActivity(t.Name, key),
 		Governing: w.governing(t.Name, key),
 	}
+	v.source, v.held = t.Source, v.Held || t.Last != nil && (t.Last.ReportOnly || t.Last.Suspended)
 	v.About, v.JSON = t.Name, "/api/v1/pools"
 	if v.Stale {
 		fault, more := report.FirstFault(t.Last)

@@ -28,6 +28,8 @@ type Viewer struct {
 	Holds []Suspension
 	// Approvals are those in force.
 	Approvals []Approval
+	// Accepts are the sources for which weir may propose to keep what AWS has.
+	Accepts []string
 }
 
 // Approval lets the plan of a target run that has the digest.
@@ -62,6 +64,9 @@ type actionsView struct {
 	Digest, Approval string
 	// Windows says until when steps wait for a window, empty where none does.
 	Windows string
+	// Keep says that a pull request can keep what AWS has of the pool: it has drifted, and
+	// something holds that.
+	Keep bool
 	// Alone says that the plan is all that the page is about.
 	Alone bool
 }
@@ -110,7 +115,9 @@ func (p targetPage) Actions() actionsView {
 // Actions is what may be done about the pool.
 func (p poolPage) Actions() actionsView {
 	key := p.Namespace + "/" + p.Name
-	return actionsView{Viewer: p.Viewer, Target: p.Target, Pool: key, Back: keyLink(p.Target, key), Suspended: p.Viewer.suspended(p.Target, key)}
+	v := actionsView{Viewer: p.Viewer, Target: p.Target, Pool: key, Back: keyLink(p.Target, key), Suspended: p.Viewer.suspended(p.Target, key)}
+	v.Keep = v.Operate && p.Drift && (p.held || len(v.Suspended) > 0) && slices.Contains(v.Accepts, p.source)
+	return v
 }
 
 // Actions is what may be done about the plan.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/statustest"
@@ -27,11 +28,24 @@ func waiting(hold step.Hold) *board.Board {
 	return b
 }
 
+// drifting has a target with a pool of which AWS differs.
+func drifting(hold step.Hold, report bool) *board.Board {
+	b := testBoard()
+	pool := statustest.Pool("prod", "web")
+	pool.Conditions = append(pool.Conditions, plan.Condition{Type: "Drifted", Status: "True"})
+	r := statustest.With(statustest.Report("prod", pool), step.Held, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "web", Held: hold})
+	r.ReportOnly = report
+	b.Report(context.Background(), r)
+	return b
+}
+
 func TestWhatAPageOffers(t *testing.T) {
-	const all = "/actions/reconcile /actions/suspend /actions/resume /actions/approve /actions/unapprove override"
+	const all = "/actions/reconcile /actions/suspend /actions/resume /actions/approve /actions/unapprove /actions/accept override"
 	ann := Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Holds: []Suspension{{Target: "prod", Text: "suspended by ann"}, {Target: "prod", Pool: "default/other", Text: "x"}, {Target: "dev", Text: "suspended by bob"}}}
 	reader := ann
 	reader.Operate, reader.Form = false, ""
+	keeper := Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Accepts: []string{"fleet"}}
+	const web = "/targets/prod/pools/default/web"
 	for name, tc := range map[string]struct {
 		board  *board.Board
 		viewer Viewer
@@ -45,6 +59,11 @@ func TestWhatAPageOffers(t *testing.T) {
 		"paused":                    {waiting(step.HeldPaused), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume", ""},
 		"an operator's pool":        {waiting(step.HeldApproval), ann, "/targets/prod/pools/default/web", "/actions/suspend /actions/resume", "Suspend this pool"},
 		"an operator's plan":        {waiting(step.HeldApproval), ann, "/targets/prod/plan", "/actions/approve", ""},
+		"drift that is held":        {drifting(step.HeldSuspended, false), keeper, web, "/actions/suspend /actions/accept", "Accept into Git"},
+		"drift in report mode":      {drifting("", true), keeper, web, "/actions/suspend /actions/accept", ""},
+		"drift that is put right":   {drifting("", false), keeper, web, "/actions/suspend", ""},
+		"drift, and no push":        {drifting(step.HeldSuspended, false), Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token"}, web, "/actions/suspend", ""},
+		"drift for a reader":        {drifting(step.HeldSuspended, false), Viewer{Accepts: []string{"fleet"}}, web, "", ""},
 		"a reader's target":         {waiting(step.HeldApproval), reader, "/targets/prod", "", "weir approve "},
 		"a reader sees suspensions": {waiting(step.HeldPaused), reader, "/targets/prod", "", "suspended by ann"},
 		"an approved plan":          {waiting(step.HeldPaused), Viewer{Operate: true, Approvals: []Approval{{"prod", "abc", "is approved by ann"}, {"dev", "def", "x"}}}, "/targets/prod/plan", "/actions/unapprove", "is approved by ann"},

@@ -2,9 +2,11 @@ package app
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -93,6 +95,9 @@ func (s *site) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back 
 // viewer is who reads a page, with what is suspended.
 func (s *site) viewer(r *http.Request) page.Viewer {
 	v := access.Viewer(r)
+	if g := s.app.gen.Load(); g != nil {
+		v.Accepts = slices.Sorted(maps.Keys(g.accepts))
+	}
 	now := s.app.book.Read()
 	for _, held := range now.Suspensions {
 		v.Holds = append(v.Holds, page.Suspension{Target: held.Target, Pool: held.Pool, Text: held.Text()})
