@@ -142,6 +142,8 @@ type Entry struct {
 	// Paths are the files that it changes, Print stands for what they say.
 	Paths []string `json:"paths,omitempty"`
 	Print string   `json:"print,omitempty"`
+	// Said is the commit that its text is of.
+	Said string `json:"said,omitempty"`
 	// Closing is why weir closes it, noted before it does.
 	Closing string `json:"closing,omitempty"`
 	// Looked is when AWS was asked last, Head the commit that was followed then.

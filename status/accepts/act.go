@@ -28,8 +28,21 @@ func (s *Source) Ask(ctx context.Context, store state.Store, now Now, a Asked) (
 	}
 	e = Entry{Asked: a, Phase: Wanted, At: now.Time, Branch: branchOf(a, now.Time)}
 	if i := slices.IndexFunc(all, func(o Entry) bool { return o.Target == a.Target && o.Pool == a.Pool }); i >= 0 {
+		fresh := e
 		e = all[i]
 		e.By, e.After = a.By, time.Time{}
+		if e.Phase != Wanted {
+			ended, err := s.watch(ctx, &e)
+			if err != nil {
+				return e, f, &gates.Fault{Message: "the forge does not say what became of pull request " + proposal.Number(e.Number) + ": " + s.Redact(err.Error()), Hint: "ask again in a while"}
+			}
+			if err := s.keep(store, &e, ended); err != nil {
+				return e, f, err
+			}
+			if ended {
+				e = fresh
+			}
+		}
 	}
 	if e.Phase == Theirs {
 		return e, f, &gates.Fault{Message: "pull request " + proposal.Number(e.Number) + " has commits of somebody else on its branch, and weir leaves it alone", Hint: "merge it or close it: " + e.URL}
@@ -197,9 +210,13 @@ func (s *Source) open(ctx context.Context, store state.Store, e *Entry, f Found,
 	if err != nil {
 		return err // if it was opened after all, it is found
 	}
-	e.Number, e.URL, e.Phase = p.Number, p.WebURL, Open
-	s.tell(e, "accept-opened", fmt.Sprintf("pull request %s keeps what AWS has of %s, as %s asked", proposal.Number(p.Number), wording.Count(len(f.written()), "field"), gates.Who(e.By)))
+	e.Number, e.URL, e.Phase, e.Said = p.Number, p.WebURL, Open, e.Commit
+	s.opened(e, f)
 	return nil
+}
+
+func (s *Source) opened(e *Entry, f Found) {
+	s.tell(e, "accept-opened", fmt.Sprintf("pull request %s keeps what AWS has of %s, as %s asked", proposal.Number(e.Number), wording.Count(len(f.written()), "field"), gates.Who(e.By)))
 }
 
 // move brings an open pull request to what AWS has now.
@@ -212,14 +229,21 @@ func (s *Source) move(ctx context.Context, store state.Store, e *Entry, f Found,
 		}
 		same = !slices.ContainsFunc(since, func(p string) bool { return slices.Contains(e.Paths, p) })
 	}
-	if same {
-		return nil
+	if !same {
+		if err := s.push(ctx, store, e, f, now); err != nil {
+			return err
+		}
 	}
-	if err := s.push(ctx, store, e, f, now); err != nil {
-		return err
+	if e.Said == e.Commit {
+		return nil
 	}
 	if err := s.Forge.EditPull(ctx, e.Number, "", s.body(e, f)); err != nil {
 		return err
+	}
+	first := e.Said == ""
+	if e.Said = e.Commit; first {
+		s.opened(e, f)
+		return nil
 	}
 	s.tell(e, "accept-updated", "pull request "+proposal.Number(e.Number)+" keeps what AWS has now, at "+wording.Short(e.Commit))
 	return nil
