@@ -7,6 +7,7 @@
 package accept
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,7 +19,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/edit"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Choice says what is accepted; the zero value says everything.
@@ -170,14 +170,14 @@ func Prove(fields []Field, before, after *plan.Plan) (more []string) {
 		for _, ch := range s.Changes {
 			if had[stepName(s)+" "+ch.Field] {
 				stays = append(stays, ch)
-			} else {
-				changes = append(changes, fmt.Sprintf("%s: %s → %s", ch.Field, wording.Value(ch.From), wording.Value(ch.To)))
+			} else if !importer.OwnMark(ch) {
+				changes = append(changes, fmt.Sprintf("%s: %s → %s", ch.Field, shown(ch.From), shown(ch.To)))
 			}
 		}
 		switch {
 		case len(changes) > 0:
 			more = append(more, stepName(s)+": "+strings.Join(changes, "; "))
-		case !had[stepName(s)]:
+		case !had[stepName(s)] && len(s.Changes) == 0:
 			more = append(more, stepName(s)+": "+s.Reason)
 		}
 	}
@@ -188,7 +188,7 @@ func Prove(fields []Field, before, after *plan.Plan) (more []string) {
 		}
 		for _, ch := range stays {
 			if importer.About(ch, f.wish.Object, f.wish.Field) {
-				f.Left = fmt.Sprintf("written, and weir would still change %s: %s → %s", ch.Field, wording.Value(ch.From), wording.Value(ch.To))
+				f.Left = fmt.Sprintf("written, and weir would still change %s: %s → %s", ch.Field, shown(ch.From), shown(ch.To))
 			}
 		}
 	}
@@ -196,3 +196,18 @@ func Prove(fields []Field, before, after *plan.Plan) (more []string) {
 }
 
 func stepName(s *step.Step) string { return string(s.Verb) + " " + string(s.Resource) + " " + s.Name }
+
+// shown is a value on one line.
+func shown(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "(none)"
+	case string:
+		return v
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}

@@ -50,12 +50,23 @@ func Differences(pool *intent.Pool, changes []step.Change, s *observed.State, im
 		}
 	}
 	for i, ch := range changes {
-		if !d.covered[i] && !slices.ContainsFunc(d.out, func(o Difference) bool { return o.Field == ch.Field }) {
+		if !d.covered[i] && !OwnMark(ch) && !slices.ContainsFunc(d.out, func(o Difference) bool { return o.Field == ch.Field }) {
 			d.out = append(d.out, Difference{Field: ch.Field, Why: cannotSay(ch)})
 		}
 	}
 	slices.SortStableFunc(d.out, func(a, b Difference) int { return cmp.Compare(rank(a), rank(b)) })
 	return d.out
+}
+
+// OwnMark reports whether a change is of a tag that weir, or a tool before it, keeps for
+// itself: no manifest says it.
+func OwnMark(ch step.Change) bool {
+	p, err := intent.ParsePath(ch.Field)
+	if err != nil || len(p) != 2 || p[0] != "tags" {
+		return false
+	}
+	_, is := additionalTags(map[string]string{p[1]: ""})[p[1]]
+	return !is
 }
 
 func rank(d Difference) int {
@@ -188,15 +199,20 @@ func differences(at intent.Path, want, have any, found func(intent.Path, any)) {
 // compare adds what differs of the pool's own object and of its options.
 func (d *differ) compare(want, have words) {
 	spec := intent.Path{"spec"}
+	sections(want, have)
+	differences(spec, plain(want.spec), plain(have.spec), func(at intent.Path, v any) { d.add(d.pool.Infrastructure, at, v) })
+	differences(spec, plain(want.options), plain(have.options), func(at intent.Path, v any) { d.add(d.pool.Options, at, v) })
+}
+
+// sections has both sides have the same sections of options, as none is one field.
+func sections(want, have words) {
 	for _, sides := range [][2]words{{want, have}, {have, want}} {
-		for section := range sides[0].options { // no section is one field
+		for section := range sides[0].options {
 			if sides[1].options[section] == nil {
 				sides[1].options[section] = map[string]any{}
 			}
 		}
 	}
-	differences(spec, plain(want.spec), plain(have.spec), func(at intent.Path, v any) { d.add(d.pool.Infrastructure, at, v) })
-	differences(spec, plain(want.options), plain(have.options), func(at intent.Path, v any) { d.add(d.pool.Options, at, v) })
 }
 
 // words are what manifests say of a pool.
@@ -311,75 +327,4 @@ func (d *differ) nodegroup(n *observed.Nodegroup, image string) {
 		d.add(d.pool.MachinePool, intent.Path{"spec", "template", "spec", "version"}, "v"+strings.TrimPrefix(n.Version, "v")+".0")
 	}
 	d.template(n.Template, image)
-}
-
-// template compares what is launched, where the plan changes that.
-func (d *differ) template(ref observed.TemplateRef, image string) {
-	var launching []int
-	for i, ch := range d.changes {
-		if strings.HasPrefix(ch.Field, "launchTemplate.") || strings.HasPrefix(ch.Field, "awsLaunchTemplate") || len(ch.Path) > 1 && ch.Path[1] == "launchTemplate" {
-			launching = append(launching, i)
-		}
-	}
-	if len(launching) == 0 {
-		return
-	}
-	if f := d.pool.ForeignTemplate; f != nil {
-		if v, ok := d.from("launchTemplate.version"); ok && v != nil && f.Field() != nil {
-			d.add(d.pool.Infrastructure, f.Field(), strings.TrimPrefix(ref.Version, "$"))
-		}
-		return
-	}
-	t := d.pool.LaunchTemplate
-	if t == nil || ref.Name != t.Name {
-		return
-	}
-	v, why := d.maker.known(source{ref: ref})
-	a, b := newWords(), newWords()
-	data := t.Data
-	data.ImageID = cmp.Or(image, data.ImageID)
-	if v.Data.ImageID == image || t.Image == (intent.Lookup{}) {
-		v.Data.ImageID, data.ImageID = "", "" // the lookup stays
-	}
-	data.BlockDeviceMappings, v.Data.BlockDeviceMappings = ending(data.BlockDeviceMappings), slices.Clone(v.Data.BlockDeviceMappings)
-	if t.RootDevice && len(v.Data.BlockDeviceMappings) > 0 {
-		data.BlockDeviceMappings[0].DeviceName = v.Data.BlockDeviceMappings[0].DeviceName
-	}
-	if why == "" {
-		_, _ = said(data, t.RootDevice, a.spec, a.options)
-		_, why = said(v.Data, t.RootDevice, b.spec, b.options)
-	}
-	if why != "" {
-		d.out = append(d.out, Difference{Field: "launchTemplate", Why: "the version " + ref.Version + " cannot be said: " + why})
-		for _, i := range launching {
-			d.covered[i] = true
-		}
-		return
-	}
-	object, base, options := d.pool.Infrastructure, intent.Path{"spec", "awsLaunchTemplate"}, d.pool.Options
-	if l := d.pool.LaunchConfig; l != nil {
-		object, base, options = l.Source, l.Spec(), l.Options
-	}
-	before := len(d.out)
-	for _, side := range []words{a, b} {
-		delete(side.spec["awsLaunchTemplate"].(map[string]any), "additionalSecurityGroups")
-	}
-	differences(base, plain(a.spec["awsLaunchTemplate"]), plain(b.spec["awsLaunchTemplate"]), func(at intent.Path, v any) { d.put(object, at, v) })
-	differences(intent.Path{"spec"}, plain(a.options), plain(b.options), func(at intent.Path, v any) { d.put(options, at, v) })
-	for _, i := range launching {
-		if len(d.out) > before && !strings.Contains(d.changes[i].Field, "additionalSecurityGroups") {
-			d.covered[i] = true
-		}
-	}
-}
-
-// ending has volumes end with their machine where nothing says otherwise, as weir sends it.
-func ending(list []intent.BlockDeviceMapping) []intent.BlockDeviceMapping {
-	out := slices.Clone(list)
-	for i := range out {
-		if ends := true; out[i].Ebs.DeleteOnTermination == nil {
-			out[i].Ebs.DeleteOnTermination = &ends
-		}
-	}
-	return out
 }

@@ -117,7 +117,7 @@ func TestDifferences(t *testing.T) {
 				{Field: "tags.cost", To: "1", Object: infra, Path: intent.Path{"spec", "additionalTags", "cost"}},
 				{Field: `tags["weir.dev/target"]`, To: "prod", Object: infra, Path: intent.Path{"spec", "additionalTags", "weir.dev/target"}},
 			},
-			said: "AWSMachinePool additionalTags.cost = <nil>\nAWSMachinePool additionalTags.team = blue\ntags[\"weir.dev/target\"]: it is no tag of the manifests' own: weir keeps it as it is\n",
+			said: "AWSMachinePool additionalTags.cost = <nil>\nAWSMachinePool additionalTags.team = blue\n",
 		},
 		"a hook of several, and one of somebody else": {
 			want: intent.Group{LifecycleHooks: []intent.LifecycleHook{hook("a", 60), hook("b", 60)}}, hooks: []intent.LifecycleHook{hook("a", 60), hook("b", 90), hook("else", 1)},

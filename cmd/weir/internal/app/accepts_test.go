@@ -19,6 +19,17 @@ func (w *world) pulled(t *testing.T, all *[]proposed, n int) proposed {
 	return list[n-1]
 }
 
+// followed waits for a pass over prod at a commit.
+func followed(t *testing.T, a *App, revision string) {
+	t.Helper()
+	eventually(t, "a pass at "+revision, func() string {
+		if at, _ := a.board.Target("prod"); at.Last == nil || at.Last.Revision != revision {
+			return "not yet"
+		}
+		return ""
+	})
+}
+
 // TestWhatAWSHasIsProposedToBeKept: somebody changed a size beside Git. weir does not propose to
 // keep what it is about to put right; of a pool that is suspended it opens one pull request, also
 // over a restart, closes it once the change is gone, and after a merge there is nothing to do.
@@ -103,6 +114,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	p = w.pulled(t, all, 2)
 	w.forge.change(101, func(p *fakePull) { p.state, p.merged = "closed", w.repo.Tip(p.branch) })
 	w.repo.Git("update-ref", "refs/heads/main", p.Head)
+	followed(t, a, w.repo.Tip("main"))
 	w.aws.ResetCalls()
 	if _, err := gates.Resume(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
 		t.Fatal(err)

@@ -58,6 +58,7 @@ func TestGiteaAccept(t *testing.T) {
 	g.repo.Merge(g.owner, got.Number, "merge")
 	g.clone.Git("fetch", "--quiet", "origin", "main")
 	merged := g.clone.Git("rev-parse", "FETCH_HEAD")
+	followed(t, a, merged)
 	g.aws.ResetCalls()
 	if _, err := gates.Resume(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
 		t.Fatal(err)
