@@ -22,8 +22,10 @@ the line that sets it now, or, where others use that file too, into a patch that
 target has. weir renders before and after, and plans what it would write: nothing but the
 fields that are written may change. --pool and --field choose some, and --dry-run shows the
 edit and writes nothing. The report says what manifests cannot say, or where you have to
-write it, and then the exit code is 4. Commit what was written, or take it back with git
-checkout.
+write it, and then the exit code is 4.
+With --config, DIR is a work tree of a source, and its targets are planned as weir plan
+--path plans them: so for what a daemon has. Commit what was written, or take it back with
+git checkout.
 `
 
 // importUpdate are the flags of import --update alone.
@@ -31,6 +33,7 @@ type importUpdate struct {
 	dir              string
 	pools, fields    []string
 	dry              bool
+	config           string
 	target, instance string
 	vars             varFlags
 }
@@ -41,7 +44,8 @@ func (u *importUpdate) add(c *cobra.Command) {
 	f.StringArrayVar(&u.pools, "pool", nil, "with --update: only this pool, NAME or NAMESPACE/NAME; may be repeated")
 	f.StringArrayVar(&u.fields, "field", nil, "with --update: only this field and those below it, as weir plan names it; may be repeated")
 	f.BoolVar(&u.dry, "dry-run", false, "with --update: show what would be written, and write nothing")
-	f.StringVar(&u.target, "target", "", "with --update: name of the target for DIR (default: the directory's name)")
+	f.StringVar(&u.config, "config", "", "with --update: configuration file; DIR is then a work tree of a source, whose targets are planned as weir plan --path does")
+	f.StringVar(&u.target, "target", "", "with --update: name of the target for DIR (default: the directory's name); with --config the one target that is meant (default: all)")
 	f.StringVar(&u.instance, "instance", fleet.PathInstance, "with --update: owner of what was made from DIR")
 	u.vars.add(c)
 	_ = c.MarkFlagDirname("update") // it is there
@@ -51,7 +55,7 @@ func (u *importUpdate) add(c *cobra.Command) {
 // that have none without it.
 var (
 	importOnly = []string{"out", "account", "role-arn", "cluster", "group", "nodegroup", "tag", "from-terraform", "templates", "age", "plain-user-data", "flat"}
-	updateOnly = []string{"pool", "field", "dry-run", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file"}
+	updateOnly = []string{"pool", "field", "dry-run", "config", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file"}
 )
 
 // fits refuses flags that do not go together.
@@ -73,10 +77,28 @@ func (u *importUpdate) run(c *cobra.Command, s surroundings, f *importFlags) err
 		}
 	}
 	flags := passFlags{endpoint: f.endpoint}
-	done, err := work.AcceptPath(c.Context(), flags.env(s, s.quiet()), work.Path{
-		Path: u.dir, Region: f.region, Target: u.target, Instance: u.instance, KMSKeys: f.recipients.KMSKeyARNs,
-		Inputs: func() (work.Inputs, error) { return u.vars.read(s) },
-	}, accept.Choice{Pools: u.pools, Fields: u.fields})
+	env, choice := flags.env(s, s.quiet()), accept.Choice{Pools: u.pools, Fields: u.fields}
+	var done *work.Accepted
+	var err error
+	if u.config != "" {
+		if flag := given(c, "region", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn"); flag != "" {
+			return usage("the configuration says it; leave the flag out", "%s goes with a PATH, not with --config", flag)
+		}
+		cfg, loaded := s.loadConfig(u.config)
+		if loaded != nil {
+			return loaded
+		}
+		var targets []string
+		if u.target != "" {
+			targets = []string{u.target}
+		}
+		done, err = work.AcceptConfig(c.Context(), env, cfg, u.dir, targets, choice)
+	} else {
+		done, err = work.AcceptPath(c.Context(), env, work.Path{
+			Path: u.dir, Region: f.region, Target: u.target, Instance: u.instance, KMSKeys: f.recipients.KMSKeyARNs,
+			Inputs: func() (work.Inputs, error) { return u.vars.read(s) },
+		}, choice)
+	}
 	if err != nil {
 		return err
 	}

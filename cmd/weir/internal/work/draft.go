@@ -18,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/edit"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/fault"
@@ -37,6 +38,11 @@ type Draft struct {
 	Pull Pull
 	// Targets are those to plan, all that it changes where none is named.
 	Targets []string
+
+	// all plans all targets where none is named, and files take the place of those of the
+	// work tree.
+	all   bool
+	files map[string][]byte
 }
 
 // proposed is a state that the user would like a source to have.
@@ -129,7 +135,10 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 	if err != nil {
 		return out, err
 	}
-	is.Source, is.Owner, is.Draft, is.Only = from.Name, "draft", true, names
+	is.Source, is.Owner, is.Draft, is.Only, is.All = from.Name, "draft", true, names, f.all
+	if len(f.files) > 0 {
+		is.Snapshot.Tree = edit.With(is.Snapshot.Tree, f.files)
+	}
 	review, err := composer.Base(views).Review(ctx, aws, is.Proposal)
 	if err != nil {
 		return out, err
