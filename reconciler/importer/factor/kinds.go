@@ -7,8 +7,8 @@ import (
 )
 
 // tellKinds adds to the signatures of pools which kind of value they have where another pool
-// has a value of another kind: no patch turns a scalar into a list or a map, so these share
-// no base.
+// has a value of another kind: no patch turns a scalar into a list or a map, and one that
+// turns a quoted text into a number or a truth gets a text, so these share no base.
 func tellKinds(parts []*part) {
 	seen := map[string]byte{}
 	mixed := map[string]bool{}
@@ -41,6 +41,8 @@ func (p *part) kinds() map[string]byte {
 		}
 		kind := byte('s')
 		switch l.value.(type) {
+		case string, follower:
+			kind = 't'
 		case []any:
 			kind = 'l'
 		case map[string]any:
