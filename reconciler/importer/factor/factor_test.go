@@ -121,15 +121,6 @@ func TestPoolsThatAreAlikeShareABase(t *testing.T) {
 	t.Log(all(r))
 }
 
-// A patch that writes a number or a truth over a quoted text gives a text.
-func TestTextsShareNoBaseWithNumbers(t *testing.T) {
-	var pools []Pool
-	for name, v := range map[string]any{"a": "yes", "b": "yes", "c": "no", "d": true, "e": 5} {
-		pools = append(pools, group(name, "dev", map[string]any{"long": map[string]any{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}, "value": v}, nil))
-	}
-	check(t, pools)
-}
-
 func TestRandomFleets(t *testing.T) {
 	texts := rapid.SampledFrom([]string{"a", "yes", "1e3", "0123", "$${X}", "é ü", "- x", "", "null", "~", "x: y", "#c", "a\nb\n", " lead", "true", "1.0"})
 	values := []*rapid.Generator[any]{
