@@ -215,6 +215,43 @@ func TestKilledWorkersAreReplaced(t *testing.T) {
 }
 
 // The pool ends a build that takes too much memory or CPU time and gives that reason; its memory stays bounded, and the next build finds a worker.
+// A worker that nobody needs for long ends, the last one later than others, and the next
+// build has a new one.
+func TestIdleWorkersEnd(t *testing.T) {
+	p := enable(t, testLimits())
+	nodes, err := Run(t.Context(), simple(), noPath)
+	wantSimple(t, nodes, err)
+	second, err := p.take(t.Context(), p.limits.of(simple()), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.give(second)
+	first := p.idleNow()[0].pid()
+	idle := func(since time.Duration) (pids []int) {
+		p.mu.Lock()
+		for _, w := range p.idle {
+			w.since = time.Now().Add(-since)
+		}
+		p.mu.Unlock()
+		p.shrink()
+		for _, w := range p.idleNow() {
+			pids = append(pids, w.pid())
+		}
+		return pids
+	}
+	if left := idle(keepFor); len(left) != 1 || left[0] == first {
+		t.Errorf("after %v %v are left of %d and %d", keepFor, left, first, second.pid())
+	}
+	if left := idle(keepLast - time.Second); len(left) != 1 {
+		t.Error("the last one ended before its time")
+	}
+	if left := idle(keepLast); len(left) != 0 {
+		t.Errorf("after %v %v are left", keepLast, left)
+	}
+	nodes, err = Run(t.Context(), simple(), noPath)
+	wantSimple(t, nodes, err)
+}
+
 func TestTooMuchIsEnded(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
 		t.Skip("there are no such limits here")
