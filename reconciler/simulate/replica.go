@@ -26,6 +26,10 @@ import (
 	"github.com/weir-gitops/weir/render/field"
 )
 
+// Host is where the calls of a simulation go to: nowhere, as its embedded AWS answers in this
+// process.
+const Host = "simulated.invalid"
+
 // replica is an embedded AWS that holds what a pass saw of an account and region.
 type replica struct {
 	account, region string
@@ -70,7 +74,7 @@ func newReplica(ctx context.Context, s observed.State, answers []observed.Answer
 // open is a client of the replica that goes by its clock, and waits for AWS's rates by it.
 func (r *replica) open(ctx context.Context, share float64) (*awscloud.Cloud, error) {
 	return awscloud.Open(ctx, sdk.Options{
-		Region: r.region, EndpointURL: "http://simulated.invalid", Embedded: true, Transport: inProcess{r.srv}, Now: r.clock.Now,
+		Region: r.region, EndpointURL: "http://" + Host, Embedded: true, Transport: inProcess{r.srv}, Now: r.clock.Now,
 		Limits: sdk.NewLimits(sdk.LimitOptions{Share: share, Now: r.clock.Now, Sleep: r.sleep}),
 	})
 }

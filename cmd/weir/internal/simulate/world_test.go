@@ -151,7 +151,7 @@ func run(t *testing.T, o Options) Result {
 		w.join(i)
 	}
 	checked := sdk.Around // each request is held against AWS's models
-	sdk.Around = func(plainbody.Doer) plainbody.Doer { return checked(&client{w}) }
+	sdk.Around = func(next plainbody.Doer) plainbody.Doer { return checked(&client{w, next}) }
 	transport.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return w.net.dial(ctx) }
 	hosts := http.NewServeMux()
 	hosts.Handle("git.example.com/", w.serve("git", w.gitServer()))
