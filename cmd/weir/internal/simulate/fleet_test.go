@@ -105,6 +105,10 @@ func (f *fleet) good() {
 	began := time.Now()
 	commit := f.bring("a good image", imageGood)
 	f.until("a good image is rolled", 4*time.Hour, f.whole(imageGood, commit))
+	if f.follows { // no status of a commit says when it was over
+		groups, _ := f.launched(imageGood)
+		f.until("its refreshes have ended", time.Hour, func(stands) string { return strings.Join(f.refreshing(groups), ", ") })
+	}
 	f.figures("a good image is rolled")
 	if took := time.Since(began); took > 90*time.Minute && !f.follows {
 		f.t.Errorf("a good image took %v", took)
