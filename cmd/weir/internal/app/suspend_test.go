@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
@@ -18,11 +19,15 @@ type suspends struct {
 	once sync.Once
 	app  *App
 	asks gates.Request
-	err  error
+	err  atomic.Pointer[error]
 }
 
 func (s *suspends) now() {
-	s.once.Do(func() { _, s.err = gates.Suspend(s.app.book, daemon{s.app}, s.asks) })
+	s.once.Do(func() {
+		if _, err := gates.Suspend(s.app.book, daemon{s.app}, s.asks); err != nil {
+			s.err.Store(&err)
+		}
+	})
 }
 
 // TestASuspensionHoldsTheNextWriteOfADaemonAlone, which comes in the middle of its pass: neither
@@ -70,8 +75,8 @@ func TestASuspensionHoldsTheNextWriteOfADaemonAlone(t *testing.T) {
 					}
 					return ""
 				})
-				if s.err != nil {
-					t.Fatal(s.err)
+				if s.err.Load() != nil {
+					t.Fatal(*s.err.Load())
 				}
 				var tried []string
 				for _, c := range w.aws.Calls() {
@@ -109,8 +114,8 @@ func TestASuspensionHoldsTheNextEviction(t *testing.T) {
 	converged(t, a, first, 1)
 	id := d.end()
 	eventually(t, "the suspension", func() string {
-		if r, _ := a.board.Target("prod"); s.err != nil || r.Last == nil || !r.Last.Suspended {
-			return fmt.Sprint(r.Last, s.err)
+		if r, _ := a.board.Target("prod"); s.err.Load() != nil || r.Last == nil || !r.Last.Suspended {
+			return fmt.Sprint(r.Last, s.err.Load())
 		}
 		return ""
 	})

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,14 +95,14 @@ func TestAReportThatIsTooLarge(t *testing.T) {
 		if l == nil {
 			t.Fatal("it owns nothing")
 		}
-		tried := 0
+		var tried atomic.Int64
 		publish := func(same string, size int) {
-			a.Publish(l, "prod", true, []byte(same), func() ([]byte, error) { tried++; return make([]byte, size), nil })
+			a.Publish(l, "prod", true, []byte(same), func() ([]byte, error) { tried.Add(1); return make([]byte, size), nil })
 			time.Sleep(20 * time.Second)
 		}
 		publish("large", 2<<20)
-		if tried != 1 {
-			t.Errorf("it was tried %d times", tried)
+		if n := tried.Load(); n != 1 {
+			t.Errorf("it was tried %d times", n)
 		}
 		largest := mostBytes - 1024
 		publish("less", largest)

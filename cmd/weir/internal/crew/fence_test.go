@@ -2,6 +2,7 @@ package crew
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,42 +54,44 @@ func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := coordtest.NewMemory()
 		var a *Crew
-		begun := 0
+		var begun atomic.Int64
 		lost := func() (why *state.Loss) {
 			if err := a.Store().View(func(tx *state.Tx) (err error) { why, err = state.LossOf(tx); return err }); err != nil {
 				t.Error(err)
 			}
 			return why
 		}
-		restored := false
+		var restored atomic.Bool
 		a, wire := joinedAs(t, memory, "a", "scope/k", func(*coord.Lease) {
-			if begun++; restored && lost() == nil {
+			if begun.Add(1); restored.Load() && lost() == nil {
 				t.Error("work begins, and nothing is said to be lost")
 			}
 		})
 		time.Sleep(30 * time.Second)
-		if begun != 1 || lost() != nil {
-			t.Fatalf("begun %d times, lost %v", begun, lost())
+		if begun.Load() != 1 || lost() != nil {
+			t.Fatalf("begun %d times, lost %v", begun.Load(), lost())
 		}
 		restore := memory.Save()
 		if _, err := a.Keeper().Session().Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "state/r/suspensions/prod", Value: []byte("={}"), If: 0}}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		restored = true
+		restored.Store(true)
 		restore()
-		took := false
+		var took atomic.Bool
 		wire.Arm(func(call string) coordtest.Fault {
 			owners, err := memory.Owners(t.Context())
 			if err != nil || call != "Commit" {
 				return coordtest.Fault{}
 			}
 			s := a.Keeper().Session()
-			took = took || s != nil && owners[0].Session == s.ID() // it may take the key, and write nothing then
-			return coordtest.Fault{LoseRequest: took}
+			if s != nil && owners[0].Session == s.ID() {
+				took.Store(true)
+			} // it may take the key, and write nothing then
+			return coordtest.Fault{LoseRequest: took.Load()}
 		})
 		time.Sleep(time.Minute)
-		if !took {
+		if !took.Load() {
 			t.Fatal("it never took the key again")
 		}
 		if l, done := a.Use("scope/k"); l != nil {
