@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"testing"
 	"time"
 )
@@ -11,43 +10,43 @@ import (
 // that starts anew.
 func TestWhatAnEarlierOwnerCancelledIsRolledOutAgain(t *testing.T) {
 	o := quickAWS()
-	o.Timings.RefreshBatch = 2 * time.Second
+	// Long enough that a busy machine cancels before the last batch. A machine may be replaced
+	// by then, and the way back is a refresh too: nothing here counts refreshes.
+	o.Timings.RefreshBatch = 4 * time.Second
 	s := newSeveralOn(t, o)
 	wants := func(instanceType string) string {
 		t.Helper()
 		s.repo.Write(overlay(map[string]string{"web": pool("web", instanceType, 3)}))
 		return s.repo.Commit(instanceType)
 	}
-	called := func(action string, n int) {
+	// while wants the instance type and returns once AWS was asked for the action anew.
+	while := func(instanceType, action string) string {
 		t.Helper()
+		count := func() int { return s.aws.CallCounts()["autoscaling:"+action] }
+		before := count()
+		revision := wants(instanceType)
 		eventually(t, action, func() string {
-			if got := s.aws.CallCounts()["autoscaling:"+action]; got < n {
-				return fmt.Sprint("called ", got, " times")
+			if count() == before {
+				return "not called"
 			}
 			return ""
 		})
+		return revision
 	}
 	first := wants("m5.large")
 	a, b := s.member("a"), s.member("b")
 	converged(t, b.App, first, 1)
-	wants("m6i.large")
-	called("StartInstanceRefresh", 1)
-	back := wants("m5.large")
-	called("CancelInstanceRefresh", 1)
+	while("m6i.large", "StartInstanceRefresh")
+	back := while("m5.large", "CancelInstanceRefresh")
 	converged(t, b.App, back, 1)
 	b.stop()
 	s.owned(s.scope(), a)
-	wants("m6i.large")
-	called("StartInstanceRefresh", 2)
-	back = wants("m5.large")
-	called("CancelInstanceRefresh", 2)
+	while("m6i.large", "StartInstanceRefresh")
+	back = while("m5.large", "CancelInstanceRefresh")
 	converged(t, a.App, back, 1)
 	a.stop()
 	c := s.member("c")
 	defer c.stop()
 	again := wants("m6i.large")
 	converged(t, c.App, again, 1)
-	if n := s.aws.CallCounts()["autoscaling:StartInstanceRefresh"]; n != 3 {
-		t.Errorf("%d refreshes were started", n)
-	}
 }
