@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
@@ -44,8 +47,8 @@ func (p *plan) build(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, 
 	return worker.Run(ctx, p.job(fed), p.view.pathOf)
 }
 
-// inBatches runs kustomize for one batch after the other. Its error is errWhole, or one
-// of kustomize's run over a batch.
+// inBatches runs kustomize for each batch, beside each other. Its error is errWhole, or
+// one of kustomize's run over a batch.
 func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byte) ([]*yaml.Node, error) {
 	whole := p.job(fed)
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}}
@@ -63,43 +66,90 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 			}
 		}
 	}
-	var out []*yaml.Node
-	ids := map[intent.ObjectRef]bool{}
-	left := whole.Nodes
-	for _, b := range parts.batches {
-		j, err := r.job(b)
-		if err != nil {
-			return nil, err
+	built, err := r.run(ctx, p.view.pathOf, len(fed) == 0)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Concat(built...)
+	ids := make(map[intent.ObjectRef]bool, len(out))
+	for _, n := range out {
+		id := refOf(n)
+		if ids[id] {
+			return nil, errWhole // kustomize says more of it
 		}
-		nodes, err := worker.Run(ctx, j, p.view.pathOf)
-		if err != nil {
-			return nil, err
-		}
-		in := slices.Concat(b.others, numbers(b.from, b.to))
-		slices.Sort(in)
-		if len(nodes) != len(in) {
-			return nil, errWhole
-		}
-		for i, n := range nodes {
-			l := parts.members[in[i]]
-			if text(n, "kind") != l.kind || len(fed) == 0 && !slices.Contains(l.names, text(n, "metadata", "name")) {
-				return nil, errWhole
-			}
-			if in[i] < b.from || in[i] >= b.to {
-				continue
-			}
-			id := refOf(n)
-			if ids[id] {
-				return nil, errWhole // kustomize says more of it
-			}
-			ids[id] = true
-			if left -= nodeCount(n); left < 0 {
-				return nil, worker.ErrNodes
-			}
-			out = append(out, n)
-		}
+		ids[id] = true
 	}
 	return out, inOrder(ctx, out)
+}
+
+// run runs kustomize for the batches, beside each other as far as there are workers, and
+// returns the objects of each. The error is that of the first batch that has one, whichever
+// ends first.
+func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*yaml.Node, error) {
+	batches := r.parts.batches
+	built, errs := make([][]*yaml.Node, len(batches)), make([]error, len(batches))
+	var left atomic.Int64
+	left.Store(int64(r.whole.Nodes))
+	var failed atomic.Bool
+	one := func(j *worker.Job, b batch) ([]*yaml.Node, error) {
+		nodes, err := worker.Run(ctx, j, ask)
+		if err != nil {
+			return nil, err
+		}
+		if nodes, err = r.own(b, nodes, named); err != nil {
+			return nil, err
+		}
+		for _, n := range nodes {
+			if left.Add(-int64(nodeCount(n))) < 0 {
+				return nil, worker.ErrNodes
+			}
+		}
+		return nodes, nil
+	}
+	var runs errgroup.Group
+	runs.SetLimit(runtime.GOMAXPROCS(0))
+	for i, b := range batches {
+		if failed.Load() {
+			break // those before it go on to their end
+		}
+		j, err := r.job(b)
+		if err != nil {
+			errs[i] = err
+			break
+		}
+		build := func() error {
+			if built[i], errs[i] = one(j, b); errs[i] != nil {
+				failed.Store(true)
+			}
+			return nil
+		}
+		if i == 0 {
+			_ = build() // alone: objects that take too much end it at the cost of one
+			continue
+		}
+		runs.Go(build)
+	}
+	_ = runs.Wait()
+	return built, cmp.Or(errs...)
+}
+
+// own are the objects of a batch itself among those that its build gave.
+func (r *batchRun) own(b batch, nodes []*yaml.Node, named bool) (own []*yaml.Node, err error) {
+	in := slices.Concat(b.others, numbers(b.from, b.to))
+	slices.Sort(in)
+	if len(nodes) != len(in) {
+		return nil, errWhole
+	}
+	for i, n := range nodes {
+		l := r.parts.members[in[i]]
+		if text(n, "kind") != l.kind || named && !slices.Contains(l.names, text(n, "metadata", "name")) {
+			return nil, errWhole
+		}
+		if in[i] >= b.from && in[i] < b.to {
+			own = append(own, n)
+		}
+	}
+	return own, nil
 }
 
 // inOrder sorts objects as kustomize does for kubectl: by type, in an order that it is
