@@ -2,9 +2,11 @@ package reconciler
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/look"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
@@ -12,15 +14,18 @@ import (
 // Before a step ends or changes a resource, weir looks again whether it is still as the
 // pass observed it, where that matters. Alone, weir does so before it ends resources or
 // machines. Where other weirs may own the scope next (Shared), each attempt of a call that
-// has no condition of its own follows a look by sharedMoments at most: whoever comes after
+// has no condition of its own follows a look by look.Within at most: whoever comes after
 // a weir that was stopped for a while may have changed all of it.
 
 const (
 	// seenMoments is how long what a pass has observed is recent enough to replace or end
 	// machines by it. Limits of calls may keep a step waiting for far longer.
 	seenMoments = 5 * time.Second
-	// sharedMoments is how long any look is recent enough in a shared scope.
-	sharedMoments = 2 * time.Second
+	// sharedMoments is how long any look is recent enough in a shared scope, before the
+	// fence is asked.
+	sharedMoments = look.Within - look.AtOnce
+	// lookTimes is how often it is looked where AWS takes as long to answer.
+	lookTimes = 3
 )
 
 // sinceLook is how long ago the pass began to look.
@@ -120,19 +125,28 @@ func (s *Scope) lookAgain(st step.Step, do step.Action) func(context.Context) er
 			last = at
 		}
 		s.mu.Unlock()
-		began := s.now()
-		if began.Sub(last) < sharedMoments {
+		if s.now().Sub(last) < sharedMoments {
 			return nil
 		}
-		if err := s.Cloud.Confirm(ctx, *seen); err != nil {
-			return err
+		for range lookTimes {
+			began := s.now()
+			if err := s.Cloud.Confirm(ctx, *seen); err != nil {
+				return err
+			}
+			if err := s.confirmRefresh(ctx, do, state.Refreshes); err != nil {
+				return err
+			}
+			if s.now().Sub(began) >= sharedMoments {
+				continue // it may be another by now
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			looked, s.looks.at[key] = true, began
+			return nil
 		}
-		if err := s.confirmRefresh(ctx, do, state.Refreshes); err != nil {
-			return err
+		return &observed.Error{
+			Kind: observed.Busy, Code: "ObserveAgain",
+			Message: fmt.Sprintf("AWS takes longer than %s to say whether the %s %s is as the pass observed it, and another weir may own it by then; it is left alone", sharedMoments, seen.Resource, seen.Name),
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		looked, s.looks.at[key] = true, began
-		return nil
 	}
 }

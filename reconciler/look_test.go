@@ -137,6 +137,61 @@ func TestNothingIsChangedThatChangedHandsInASharedScope(t *testing.T) {
 	}
 }
 
+// sluggish is an AWS that takes a while to say what something is, the first times.
+type sluggish struct {
+	reconciler.Cloud
+	late  *time.Duration
+	times int
+	takes time.Duration
+}
+
+func (c *sluggish) Execute(ctx context.Context, do step.Action) (step.Result, error) {
+	*c.late += 3 * time.Second // for that long the step waited
+	return c.Cloud.Execute(ctx, do)
+}
+
+func (c *sluggish) Confirm(ctx context.Context, seen step.Seen) error {
+	err := c.Cloud.Confirm(ctx, seen)
+	if c.times > 0 {
+		c.times--
+		*c.late += c.takes
+	}
+	return err
+}
+
+// A look that AWS took long to answer is as old as its question: it is asked again, and
+// where AWS is always that slow nothing is changed.
+func TestASlowLookIsNoLookInASharedScope(t *testing.T) {
+	for name, tc := range map[string]struct {
+		times  int
+		takes  time.Duration
+		writes bool
+	}{
+		"in time":    {100, 1700 * time.Millisecond, true},
+		"late twice": {2, 1800 * time.Millisecond, true},
+		"late":       {100, 1800 * time.Millisecond, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.inASharedScope(&open{})
+			w.settle(target("blue", groupPool("web", "m5.large", 1)))
+			after := time.Duration(0)
+			w.scope.Cloud = &sluggish{Cloud: w.scope.Cloud, late: &after, times: tc.times, takes: tc.takes}
+			w.scope.Now = func() time.Time { return w.clock.Now().Add(after) }
+			w.srv.ResetCalls()
+			r := w.must(reconciler.Apply, target("blue", groupPool("web", "m5.large", 2)))[0]
+			if got := len(w.wrote()) > 0; got != tc.writes {
+				t.Errorf("wrote %v: %+v", w.wrote(), r.Outcomes)
+			}
+			for _, o := range r.Outcomes {
+				if !tc.writes && !strings.Contains(fmt.Sprint(o.Err), "longer than 1.75s") {
+					t.Errorf("%s %s: %v", o.Step.Name, o.Status, o.Err)
+				}
+			}
+		})
+	}
+}
+
 // A step that the fence keeps back has not failed. Nothing is parked, and the pass after
 // it does what is left, which is nothing where another weir has done it meanwhile.
 func TestWhatTheFenceKeepsBackIsPlannedAnew(t *testing.T) {

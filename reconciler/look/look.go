@@ -5,10 +5,22 @@
 // other.
 package look
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
-// key holds what a call asks right before it is sent.
+// Within is how old a look may be when the attempt is sent. AtOnce is what asking the fence,
+// which comes between them, may take of it: a busy machine takes longer than nothing.
+const (
+	Within = 2 * time.Second
+	AtOnce = 250 * time.Millisecond
+)
+
+// key holds what a call asks right before it is sent, or looking in the call that looks.
 type key struct{}
+
+type looking struct{}
 
 // With has each attempt of a call made with the context ask again.
 func With(ctx context.Context, again func(context.Context) error) context.Context {
@@ -21,5 +33,12 @@ func Again(ctx context.Context) error {
 	if again == nil {
 		return nil
 	}
-	return again(context.WithValue(ctx, key{}, nil))
+	return again(context.WithValue(ctx, key{}, looking{}))
+}
+
+// Looking reports whether a call looks at what another one is about to change. It is not to
+// wait for weir's own limits: what it sees would be old by then.
+func Looking(ctx context.Context) bool {
+	_, yes := ctx.Value(key{}).(looking)
+	return yes
 }

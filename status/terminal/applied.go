@@ -38,8 +38,8 @@ func (p Printer) Applied(a Applied) {
 		}
 		p.line("  ", text, ".")
 	}
-	if moving := unsettled(a.Last); len(moving) > 0 {
-		p.line("  Not converged yet: ", strings.Join(moving, ", "), ".")
+	if moving := unsettled(a.Last); moving != "" {
+		p.line("  Not converged yet: ", moving, ".")
 	} else if a.Last.Converged() {
 		p.line("  Converged: ", wording.Count(len(a.Last.Pools), "pool"), ".")
 	}
@@ -55,15 +55,21 @@ func count(outcomes []step.Outcome, status step.OutcomeStatus) int {
 	return n
 }
 
-// unsettled names the pools that have not converged, with how they stand.
-func unsettled(r *plan.Report) []string {
+// mostUnsettled is how many pools are named that have not converged.
+const mostUnsettled = 10
+
+// unsettled names the pools that have not converged, with how they stand; "" if all have.
+func unsettled(r *plan.Report) string {
 	var out []string
 	for _, s := range r.Pools {
 		if !s.Converged {
 			out = append(out, wording.Clean(s.Namespace+"/"+s.Name)+" "+PoolState(s))
 		}
 	}
-	return out
+	if n := len(out) - mostUnsettled; n > 0 {
+		out = append(out[:mostUnsettled], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(out, ", ")
 }
 
 func (p Printer) outcome(o step.Outcome) {

@@ -92,8 +92,8 @@ func AppliedMarkdown(w io.Writer, targets []Applied) error {
 		case !last.Diagnostics.HasErrors():
 			b.WriteString(emptyPlan(last) + "\n")
 		}
-		if moving := unsettled(a.Last); len(moving) > 0 {
-			fmt.Fprintf(&b, "\nNot converged yet: %s.\n", wording.Escape(strings.Join(moving, ", ")))
+		if moving := unsettled(a.Last); moving != "" {
+			fmt.Fprintf(&b, "\nNot converged yet: %s.\n", wording.Escape(moving))
 		}
 	}
 	return write(w, b.String())

@@ -82,17 +82,15 @@ func (f fenced) may(ctx context.Context) error {
 		if err := f.MayBegin(); err != nil {
 			return &fenceError{err: err}
 		}
-		if time.Since(asked) < atOnce {
+		if time.Since(asked) < look.AtOnce {
 			return nil
 		}
 	}
 	return &fenceError{err: errSlow}
 }
 
-const (
-	askTimes = 5
-	atOnce   = 250 * time.Millisecond // a busy machine takes longer than nothing
-)
+// askTimes is how often that is tried.
+const askTimes = 5
 
 var errSlow = errors.New("what people asked for is read too slowly to write by what AWS said")
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/aws/smithy-go/middleware"
+	"github.com/weir-gitops/weir/reconciler/look"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
@@ -64,7 +65,7 @@ func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string
 	if g.yields && isRead(operation) {
 		return t.awaitSpare(ctx, b)
 	}
-	if urgent[operation] {
+	if urgent[operation] || look.Looking(ctx) {
 		return t.owe(b), ctx.Err()
 	}
 	return t.take(ctx, b)
