@@ -41,6 +41,44 @@ func percent(live, bytes uint64) int {
 	return int(max(100, 100*bytes/max(live, least))) //nolint:gosec // far below
 }
 
+// At rest as much garbage may gather as this, or a quarter of what is live. Where as many
+// collections come within a while, something is at work that would spend its time on them:
+// garbage may then be as much as is live, until that is over.
+const (
+	little = 16 << 20
+	burst  = 8
+	within = 3 * time.Second
+)
+
+// pacer is found to be garbage in each collection, and lives on.
+type pacer struct {
+	live   []metrics.Sample
+	recent [burst]time.Time // the latest collections, in turns
+	turn   int
+}
+
+func (p *pacer) adjust() {
+	metrics.Read(p.live)
+	debug.SetGCPercent(paced(p.live[0].Value.Uint64(), p.busy(time.Now())))
+	runtime.SetFinalizer(p, (*pacer).adjust)
+}
+
+// busy notes a collection, and reports whether it ends a burst.
+func (p *pacer) busy(now time.Time) bool {
+	first := p.recent[p.turn]
+	p.recent[p.turn] = now
+	p.turn = (p.turn + 1) % burst
+	return now.Sub(first) < within
+}
+
+// paced is the GOGC of a heap with so many live bytes.
+func paced(live uint64, busy bool) int {
+	if busy || live <= little {
+		return 100
+	}
+	return int(100 * max(little, live/4) / live) //nolint:gosec // at most 100
+}
+
 // How often GiveBack looks, and how much it leaves: that much garbage and free memory, or an
 // eighth of what is live.
 const (
@@ -50,8 +88,12 @@ const (
 
 // GiveBack gives memory that is not needed back to the system until ctx ends. Go keeps as
 // much as its heap has grown to before the last collection, so a program that mostly waits
-// would keep what its busiest moments took for as long as it makes little garbage.
+// would keep what its busiest moments took for as long as it makes little garbage. While
+// little is made, it is collected early. The variable GOGC, where it is set, decides instead.
 func GiveBack(ctx context.Context) {
+	if os.Getenv("GOGC") == "" {
+		(&pacer{live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}).adjust()
+	}
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
 )
 
 func TestPercent(t *testing.T) {
@@ -82,4 +83,30 @@ func TestGiveBack(t *testing.T) {
 	}
 	runtime.KeepAlive(hold)
 	hold = nil
+}
+
+func TestGarbageIsLittleAtRest(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		live       uint64
+		busy, rest int
+	}{{0, 100, 100}, {16 * mib, 100, 100}, {32 * mib, 100, 50}, {64 * mib, 100, 25}, {1 << 30, 100, 25}} {
+		if busy, rest := paced(c.live, true), paced(c.live, false); busy != c.busy || rest != c.rest {
+			t.Errorf("%d live: %d busy and %d at rest, want %d and %d", c.live, busy, rest, c.busy, c.rest)
+		}
+	}
+	var p pacer
+	at := time.Now()
+	for i, c := range []struct {
+		after time.Duration
+		busy  bool
+	}{
+		{0, false}, {1, false}, {1, false}, {1, false}, {1, false}, {1, false}, {1, false}, {1, false},
+		{1, true}, {1, true}, {30_000, false}, {1, false},
+	} {
+		at = at.Add(c.after * time.Millisecond)
+		if got := p.busy(at); got != c.busy {
+			t.Errorf("collection %d: busy %v", i, got)
+		}
+	}
 }

@@ -220,7 +220,7 @@ type Pool struct {
 // Lookups returns every question about the pool that only AWS can answer, in a
 // fixed order and without repetition.
 func (p *Pool) Lookups() []Lookup {
-	var out []Lookup
+	out := make([]Lookup, 0, 6) // as many as most pools have
 	add := func(ls ...Lookup) {
 		for _, l := range ls {
 			if l.Kind != "" && !slices.Contains(out, l) { // there are a handful
