@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/history"
 	"github.com/weir-gitops/weir/status/live"
@@ -56,9 +57,9 @@ type TargetState struct {
 	Target
 	Phase report.Phase
 	// Last is the report of the last pass, nil before the first. Applied is
-	// that of the last pass that ran a step, nil if none has.
+	// what is kept of the last pass that ran a step, nil if none has.
 	Last    *plan.Report
-	Applied *plan.Report
+	Applied *Applied
 	// Pools are those of the last pass that could tell, at PoolsAt: a render
 	// that fails says nothing about the pools in AWS.
 	Pools         []plan.PoolStatus
@@ -76,6 +77,27 @@ type TargetState struct {
 	// is since when AWS has not answered the pass under way. Both are zero mostly.
 	Rendering  Rendering
 	Unanswered time.Time
+}
+
+// Applied is what a pass did. Its report would stay for as long as nothing changes, and the
+// one that made a large fleet is large.
+type Applied struct {
+	StartedAt                    time.Time
+	Revision, Subject, PlannedAt string
+	// Outcomes are the first AppliedOutcomes ones, More says how many more there were.
+	Outcomes []step.Outcome
+	More     int
+}
+
+// AppliedOutcomes is how many outcomes are kept of the last pass that ran a step.
+const AppliedOutcomes = 25
+
+func appliedOf(r *plan.Report) *Applied {
+	n := min(len(r.Outcomes), AppliedOutcomes)
+	return &Applied{
+		StartedAt: r.StartedAt, Revision: r.Revision, Subject: r.Subject, PlannedAt: r.PlannedAt(),
+		Outcomes: slices.Clone(r.Outcomes[:n]), More: len(r.Outcomes) - n,
+	}
 }
 
 // Rendering is a commit that is being rendered.
@@ -272,7 +294,7 @@ func (b *Board) report(whole *plan.Report, own bool) {
 	next.Last, next.Phase = r, report.PhaseOf(r)
 	run := history.RunOf(r)
 	if run.Steps.Done+run.Steps.Failed > 0 {
-		next.Applied = r
+		next.Applied = appliedOf(r)
 	}
 	key := targetKey(r.Target)
 	before := b.known[key]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,14 @@ func TestBoardFollowsATarget(t *testing.T) {
 	st, ok := b.Target("prod")
 	if !ok || len(st.Applied.Outcomes) != 2 || st.Applied.Outcomes[1].Step.Verb != step.Rollout {
 		t.Errorf("the last applied pass is %+v", st.Applied)
+	}
+	many := &plan.Report{Target: "prod", StartedAt: b.Now(), Outcomes: slices.Repeat(st.Applied.Outcomes, 100)}
+	for i := range many.Outcomes {
+		many.Outcomes[i].Status = step.Done
+	}
+	b.Report(t.Context(), many)
+	if st, _ := b.Target("prod"); len(st.Applied.Outcomes) != AppliedOutcomes || cap(st.Applied.Outcomes) >= 200 || st.Applied.More != 200-AppliedOutcomes {
+		t.Errorf("of a pass of 200 steps are kept %d, and %d more", len(st.Applied.Outcomes), st.Applied.More)
 	}
 }
 

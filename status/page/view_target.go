@@ -84,15 +84,14 @@ func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 	if r := t.Last; r != nil && r.Plan != nil {
 		v.Digest, v.Figures = r.Plan.Digest(), summaryFigures(r.Plan.Summary)
 		v.Drift = w.drifts(r, t.Name)
-		if t.Applied != t.Last { // else the outcomes show the same steps
+		if t.Applied == nil || !t.Applied.StartedAt.Equal(r.StartedAt) { // else the outcomes show the same steps
 			n := min(len(r.Plan.Steps), targetSteps)
 			v.Plan, v.MorePlan = stepViews(r.Plan.Steps[:n], l, t.Name, r.PlannedAt()), len(r.Plan.Steps)-n
 		}
 	}
-	if r := t.Applied; r != nil {
-		v.AppliedAt, v.AppliedCommit = w.moment(r.StartedAt), commitOf(l, r.Revision, r.Subject)
-		n := min(len(r.Outcomes), targetSteps)
-		v.Applied, v.MoreApplied = outcomeViews(r.Outcomes[:n], l, t.Name, r.PlannedAt()), len(r.Outcomes)-n
+	if a := t.Applied; a != nil {
+		v.AppliedAt, v.AppliedCommit = w.moment(a.StartedAt), commitOf(l, a.Revision, a.Subject)
+		v.Applied, v.MoreApplied = outcomeViews(a.Outcomes, l, t.Name, a.PlannedAt), a.More
 	}
 	v.Runs = w.runs(ofTarget(w.board.Runs(), t.Name, func(r history.Run) string { return r.Target }), shownRuns)
 	v.Events = w.events(ofTarget(w.board.Events(), t.Name, func(e events.Event) string { return e.Target }), shownEvents)

@@ -1,7 +1,9 @@
 package sdk
 
 import (
+	"crypto/x509"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -29,6 +31,23 @@ func newBuilder() *awshttp.BuildableClient {
 // in the program it is that opens a Cloud.
 var Around func(plainbody.Doer) plainbody.Doer
 
+// authorities is the pool of custom certificate authorities that was loaded first.
+var authorities atomic.Pointer[x509.CertPool]
+
+// shareAuthorities has clients with the same custom authorities hold them once. The SDK
+// reads AWS_CA_BUNDLE for each role, and a usual bundle takes some 200 KiB.
+func shareAuthorities(t *http.Transport) {
+	if t.TLSClientConfig == nil || t.TLSClientConfig.RootCAs == nil {
+		return
+	}
+	own := t.TLSClientConfig.RootCAs
+	if !authorities.CompareAndSwap(nil, own) {
+		if first := authorities.Load(); first.Equal(own) {
+			t.TLSClientConfig.RootCAs = first
+		}
+	}
+}
+
 // newHTTPClient returns a client with the transport that the SDK configured,
 // custom certificate authorities included; with instead, that answers in its place.
 func newHTTPClient(configured aws.HTTPClient, instead plainbody.Doer) (aws.HTTPClient, *http.Transport) {
@@ -37,6 +56,7 @@ func newHTTPClient(configured aws.HTTPClient, instead plainbody.Doer) (aws.HTTPC
 		builder = newBuilder()
 	}
 	transport := builder.GetTransport()
+	shareAuthorities(transport)
 	client := instead
 	if client == nil {
 		client = &http.Client{
