@@ -17,7 +17,7 @@ func begin(ctx context.Context, targets []Desired, reports []*plan.Report) {
 		if d.Begin == nil || r.Plan == nil || !r.Plan.Granted || !d.Policy.Gates.Grant.Exact || r.Plan.Runnable() == 0 || ctx.Err() != nil {
 			continue
 		}
-		err := d.Begin()
+		err := d.Begin(r.Plan)
 		if err == nil {
 			continue
 		}

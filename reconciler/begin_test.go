@@ -36,7 +36,7 @@ func TestAnApprovalBeginsBeforeItsFirstStep(t *testing.T) {
 				tc.change(&blue.Policy.Gates)
 			}
 			begins, full := 0, errors.New("the disk is full")
-			blue.Begin = func() error {
+			blue.Begin = func(*plan.Plan) error {
 				begins++
 				if _, writes := w.calls(); writes > 0 {
 					t.Error("a step ran before")

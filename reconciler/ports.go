@@ -126,7 +126,7 @@ type Desired struct {
 	// where the grant is Exact and its plan has a step to run, before the first one: so
 	// a grant on record has begun, and one that has not allows only its very plan,
 	// whenever the process ends. If it fails no step runs. Nil records nothing.
-	Begin func() error
+	Begin func(approved *plan.Plan) error
 	// Set is nil where the source or the render gave nothing; Err or
 	// Diagnostics say why. It is never taken for an empty wish.
 	Set         *intent.Set

@@ -18,10 +18,12 @@ const approveHelp = `Approve a held plan, so that it runs.
 DIGEST is that of one target's plan, or of all plans of a pull request together;
 weir plan -o json, the page and held steps show it. The approval releases steps
 held as "approval", in a target with apply: as-reviewed, and as "prune-limit", if a plan
-deletes more than the target's limit. It holds for this plan alone and for what must
-follow for the same pools, such as deleting the template after its group: if AWS or Git
-moves on, the plan has another digest and is held again. An unused approval ends after
-seven days; weir unapprove takes it back.`
+deletes more than the target's limit. It holds for this plan alone: if AWS or Git moves
+on before it begins, the plan has another digest and is held again. Once it has begun, what
+is left of it and what follows from it runs, such as deleting the template after its group;
+anything more, such as a rollout because somebody changed something in AWS meanwhile, is
+held and approved for itself. An unused approval ends after seven days; weir unapprove takes
+it back.`
 
 func approveCommand(s surroundings) *cobra.Command {
 	var flags commandFlags

@@ -65,8 +65,10 @@ func begun(tx *state.Tx, digest string, together bool, now clock.Moment) (a Appr
 	}
 	err = errors.Join(
 		grants.ForEach(tx, "", func(_ string, g Grant) error {
-			if g.Digest == digest || together && g.Of == digest {
-				use(g.Approval)
+			for _, had := range g.approvals() {
+				if had.Digest == digest || together && had.Of == digest {
+					use(had)
+				}
 			}
 			return nil
 		}),
@@ -117,7 +119,7 @@ func (b *Book) Withdraw(digest, from string) (unused []Approval, begun []Grant, 
 				return is
 			}),
 			grants.Remove(tx, func(g Grant, err error) bool {
-				is := err == nil && g.is(digest, from)
+				is := err == nil && slices.ContainsFunc(g.approvals(), func(a Approval) bool { return a.is(digest, from) })
 				if is {
 					begun = append(begun, g)
 				}
@@ -132,11 +134,33 @@ func (b *Book) Withdraw(digest, from string) (unused []Approval, begun []Grant, 
 func (r Records) InForce() []Approval {
 	out := slices.Clone(r.Approvals)
 	for _, g := range r.Grants {
-		a := g.Approval
-		a.For = g.Target
-		out = append(out, a)
+		for _, a := range g.approvals() {
+			a.For = g.Target
+			out = append(out, a)
+		}
 	}
 	return out
+}
+
+// approvals are those by which the grant holds.
+func (g Grant) approvals() []Approval { return append([]Approval{g.Approval}, g.Earlier...) }
+
+// Holds reports whether the grant holds by an approval that another one holds by.
+func (g Grant) Holds(other Grant) bool {
+	return g.Target == other.Target && slices.ContainsFunc(g.approvals(), func(a Approval) bool {
+		return a.Digest == other.Digest && a.Since.Equal(other.Since)
+	})
+}
+
+// with is the grant together with the one on record, where that is for what the target
+// wants still: what is left of either may run.
+func (g Grant) with(have Grant) Grant {
+	if have.Rendered == "" || have.Rendered != g.Rendered {
+		return g
+	}
+	join := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
+	g.Works, g.Deletes, g.Earlier = join(g.Works, have.Works), join(g.Deletes, have.Deletes), have.approvals()
+	return g
 }
 
 // Text names it in a sentence.
@@ -194,6 +218,13 @@ func (b *Book) Begin(g Grant) error {
 		if _, is, err := approvals.Get(tx, g.Digest); err != nil || !is {
 			return cmp.Or(err, ErrWithdrawn)
 		}
+		have, is, err := grants.Get(tx, g.Target)
+		if err != nil {
+			return err
+		}
+		if is && allows(now, have.Since, have.Until) {
+			g = g.with(have)
+		}
 		return errors.Join(grants.Put(tx, g.Target, g), approvals.Delete(tx, g.Digest))
 	})
 }
@@ -214,13 +245,14 @@ func (b *Book) Supersede(ended []Grant) error {
 	})
 }
 
-// grantOf is the grant that an approval gives a target, by the approved plan. The pass
-// in which it begins says what the target wants then.
+// grantOf is the grant that an approval gives a target, by a report of the approved plan,
+// which may be another member's. The pass in which it begins says what the target wants then,
+// and what the plan's steps are.
 func grantOf(a Approval, r *plan.Report) Grant {
 	p := plan.GrantOf(r.Plan)
 	if a.Digest != p.Digest {
 		a.Of, a.Digest = a.Digest, p.Digest
 	}
 	a.For = r.Target
-	return Grant{Approval: a, Target: r.Target, Owners: names(p.Owners), Deletes: names(p.Deletes)}
+	return Grant{Approval: a, Target: r.Target, Deletes: names(p.Deletes)}
 }

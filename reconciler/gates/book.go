@@ -81,8 +81,8 @@ type Override struct {
 var ErrWithdrawn = errors.New("the approval was taken back")
 
 // Grant is an approval that is used. One on record has begun: it was written right
-// before the first step of the plan that was approved, and lets its later steps run
-// until the target has converged.
+// before the first step of the plan that was approved, and lets what is left of it and
+// what follows from it run until the target has converged.
 type Grant struct {
 	Approval
 	Target string `json:"target"`
@@ -91,9 +91,13 @@ type Grant struct {
 	Revision string `json:"revision"`
 	Rendered string `json:"rendered"`
 	// Seq is Conditions.Seq then: who still has an earlier commit does not end it.
-	Seq     int64    `json:"seq,omitempty"`
-	Owners  []string `json:"owners"`
+	Seq int64 `json:"seq,omitempty"`
+	// Works and Deletes say what was approved, as planning knows it.
+	Works   []string `json:"works"`
 	Deletes []string `json:"deletes,omitempty"`
+	// Earlier are approvals that had begun for what the target wants still, as this one
+	// did: Works and Deletes are those of all of them.
+	Earlier []Approval `json:"earlier,omitempty"`
 }
 
 var (

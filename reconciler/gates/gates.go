@@ -99,7 +99,11 @@ func grant(d *reconciler.Desired, c Conditions, r Records, pending Pending) {
 	if ready, ok := pending.Ready[d.Policy.Target]; ok {
 		g.Grant = ready.lets(true)
 		ready.Revision, ready.Rendered, ready.Seq = d.Commit.Revision, c.Rendered, c.Seq
-		d.Begin = func() error { return pending.Begin(ready) }
+		d.Begin = func(p *plan.Plan) error {
+			of := plan.GrantOf(p)
+			ready.Works, ready.Deletes = names(of.Works), names(of.Deletes)
+			return pending.Begin(ready)
+		}
 	}
 }
 
@@ -117,7 +121,7 @@ func Superseded(targets []reconciler.Desired, conditions map[string]Conditions, 
 }
 
 func (g Grant) lets(exact bool) *basis.Grant {
-	return &basis.Grant{Digest: g.Digest, Exact: exact, Owners: set(g.Owners), Deletes: set(g.Deletes)}
+	return &basis.Grant{Digest: g.Digest, Exact: exact, Works: set(g.Works), Deletes: set(g.Deletes)}
 }
 
 // holdAll holds whatever the target would do: a lost record may have been a suspension

@@ -206,10 +206,10 @@ func TestGatesOfATarget(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	closed := []calendar.Window{{Days: []time.Weekday{time.Wednesday}, Start: 9 * 60, End: 17 * 60, Zone: time.UTC}}
 	never := []calendar.Window{{Deny: true, End: 24 * 60, Zone: time.UTC}}
-	grant := Grant{Approval: Approval{Digest: "d"}, Target: "prod", Revision: "r0", Rendered: "w0", Owners: []string{"a/web"}}
+	grant := Grant{Approval: Approval{Digest: "d"}, Target: "prod", Revision: "r0", Rendered: "w0", Works: []string{"a/web"}}
 	ready := Grant{Approval: Approval{Digest: "new"}, Target: "prod", Deletes: []string{"a/web"}}
-	begun := &basis.Grant{Digest: "d", Owners: map[string]bool{"a/web": true}, Deletes: map[string]bool{}}
-	exact := &basis.Grant{Digest: "new", Exact: true, Owners: map[string]bool{}, Deletes: map[string]bool{"a/web": true}}
+	begun := &basis.Grant{Digest: "d", Works: map[string]bool{"a/web": true}, Deletes: map[string]bool{}}
+	exact := &basis.Grant{Digest: "new", Exact: true, Works: map[string]bool{}, Deletes: map[string]bool{"a/web": true}}
 	for name, tc := range map[string]struct {
 		c         Conditions
 		r         Records

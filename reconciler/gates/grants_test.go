@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -58,11 +59,11 @@ func TestAnApprovalIsExactUntilItBegins(t *testing.T) {
 		t.Fatalf("the approval was used: %+v", r)
 	}
 
-	if err := gated(t, b, before, "prod", "r1", "w1").Begin(); err != nil {
+	if err := gated(t, b, before, "prod", "r1", "w1").Begin(r.Plan); err != nil {
 		t.Fatal(err)
 	}
 	got := read(t, b)
-	if len(got.Approvals) != 0 || len(got.Grants) != 1 || got.Grants[0].By != "ann" || got.Grants[0].Revision != "r1" || !slices.Equal(got.Grants[0].Owners, []string{"x/web"}) {
+	if len(got.Approvals) != 0 || len(got.Grants) != 1 || got.Grants[0].By != "ann" || got.Grants[0].Revision != "r1" || !slices.Equal(got.Grants[0].Works, slices.Sorted(maps.Keys(plan.GrantOf(r.Plan).Works))) {
 		t.Fatalf("begun: %+v", got)
 	}
 	for wants, holds := range map[string]bool{"w1": true, "w2": false, "": false} {
@@ -94,7 +95,7 @@ func TestAnApprovalOfSeveralPlansIsSplit(t *testing.T) {
 	if err := b.Split(a, Approved(a, before)); err != nil {
 		t.Fatal(err)
 	}
-	if err := gated(t, b, before, "a", "r1", "w").Begin(); err != nil {
+	if err := gated(t, b, before, "a", "r1", "w").Begin(plans[0]); err != nil {
 		t.Fatal(err)
 	}
 	a.Digest, a.Of, a.For = plans[1].Digest(), a.Digest, "b"

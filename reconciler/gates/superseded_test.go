@@ -47,7 +47,7 @@ func TestASupersededPlanIsApprovedAnew(t *testing.T) {
 						ran++
 					}
 					if d.Begin != nil {
-						if err := d.Begin(); err != nil {
+						if err := d.Begin(plans[slices.Index(targets, target)]); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -122,7 +122,7 @@ func TestAGrantThatBeganMeanwhileStays(t *testing.T) {
 		if _, err := b.Approve(r.Plan.Digest(), "ann"); err != nil {
 			t.Fatal(err)
 		}
-		if err := gated(t, b, before, "prod", "r1", wants).Begin(); err != nil {
+		if err := gated(t, b, before, "prod", "r1", wants).Begin(r.Plan); err != nil {
 			t.Fatal(err)
 		}
 		return read(t, b).Grants[0]
@@ -175,7 +175,7 @@ func TestAPlanThatIsBackIsApprovedAnew(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for _, target := range []string{"prod", "stage"} {
-		if d := gated(t, b, before, target, "r1", "w1"); d.Begin == nil || d.Begin() != nil {
+		if d := gated(t, b, before, target, "r1", "w1"); d.Begin == nil || d.Begin(one.Plan) != nil {
 			t.Errorf("%s does not begin", target)
 		}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -60,28 +61,6 @@ func lets(a *basis.Agreement, p *Plan, s step.Step) bool {
 	return (!a.First || p.Digest() == a.Digest) && (s.Verb != step.Delete || a.Deletes[s.Pool])
 }
 
-// GrantOf is the grant of an approval of a plan.
-func GrantOf(p *Plan) basis.Grant {
-	g := basis.Grant{Digest: p.Digest(), Exact: true, Owners: map[string]bool{}, Deletes: map[string]bool{}}
-	for _, s := range p.Steps {
-		g.Owners[s.Owner()] = true
-		if s.Verb == step.Delete && s.Pool != "" {
-			g.Deletes[s.Pool] = true
-		}
-	}
-	return g
-}
-
-// grants reports whether the grant lets the plan run.
-func grants(g *basis.Grant, p *Plan) bool {
-	return g != nil && g.Digest != "" && !p.Secretless && (!g.Exact || p.Digest() == g.Digest)
-}
-
-// allows reports whether the grant lets a step of a granted plan run.
-func allows(g *basis.Grant, s step.Step) bool {
-	return g.Owners[s.Owner()] && (s.Verb != step.Delete || s.Pool == "" || g.Deletes[s.Pool])
-}
-
 // gated plans and holds what the gates hold. A grant of deletions beyond the limit
 // changes what weir must read before, so that it then makes the plan a second time.
 func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*Plan, observed.Needs) {
@@ -107,6 +86,11 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 			}
 		}
 	}
+	approveMore := approve
+	if granted && !grant.Exact {
+		approveMore += fmt.Sprintf("; it is more than was approved with %.12s", grant.Digest)
+	}
+	unmade := map[step.MadeKey]bool{} // versions that are not made, as they are not approved
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		switch {
@@ -130,8 +114,12 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, gates.Deletions, gates.Deletions
 		case s.First && !gates.Decided && (!granted || !allows(grant, *s)):
 			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, undecidedWhy+undecided(in.Policy, p.Digest()), undecided(in.Policy, p.Digest())
-		case gates.AsReviewed && (!granted || !allows(grant, *s)):
-			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, approve, approves
+		case gates.AsReviewed && (!granted || !allows(grant, *s) || unmade[s.About().Unmade()]):
+			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, approveMore, approves
+			if a := s.About(); a.Makes != "" {
+				unmade[step.MadeKey{Name: s.Name, Content: a.Makes}] = true
+				unmade[step.MadeKey{Name: s.Name}] = a.Template == (observed.TemplateRef{})
+			}
 		case gates.Wave != "" && !s.Mends():
 			s.Held, s.HeldReason, s.HeldEnds = step.HeldWave, gates.Wave, basis.EarlierEnds
 		case gates.Window != "" && s.Disrupts():

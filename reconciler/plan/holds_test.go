@@ -45,7 +45,8 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 	changed, followed := agreed, agreed
 	changed.Digest = "another"
 	followed.Digest, followed.First = "another", false
-	part := basis.Grant{Digest: digest, Exact: true, Owners: map[string]bool{"default/web": true}}
+	part := GrantOf(&Plan{Steps: slices.DeleteFunc(slices.Clone(free.Steps), func(s step.Step) bool { return s.Pool != "default/web" })})
+	part.Exact = false
 	none := []string{"update:", "create:", "create:", "update:", "rollout:"}
 	all := func(h step.Hold) []string {
 		out := slices.Clone(none)
@@ -105,7 +106,7 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 
 func TestAPlanWithoutSecretsCannotBeApproved(t *testing.T) {
 	m, in := changed(t)
-	in.Policy.Secretless, in.Policy.Gates = true, basis.Gates{AsReviewed: true, Grant: &basis.Grant{Exact: true, Owners: map[string]bool{"default/web": true}}}
+	in.Policy.Secretless, in.Policy.Gates = true, basis.Gates{AsReviewed: true, Grant: &basis.Grant{Exact: true}}
 	p, _ := m.pass(t, in)
 	if p.Granted && p.Digest() == "" {
 		t.Error("a plan without a digest was taken for an approved one")

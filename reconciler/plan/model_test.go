@@ -287,9 +287,20 @@ func (m *model) doGroup(a step.Action) {
 		m.state.Groups[g.Name] = g
 	case step.DeleteGroup:
 		delete(m.state.Groups, a.Name)
+	case step.PutHook:
+		m.hooks(a.Group, a.Hook.Name, observed.HookDefaults(a.Hook))
+	case step.DeleteHook:
+		m.hooks(a.Group, a.Name)
 	default:
 		m.doNodegroup(a)
 	}
+}
+
+// hooks has a group's hook of a name be the given one, or none.
+func (m *model) hooks(group, name string, put ...intent.LifecycleHook) {
+	h := m.state.Hooks[group]
+	h.Hooks = append(slices.DeleteFunc(slices.Clone(h.Hooks), func(o intent.LifecycleHook) bool { return o.Name == name }), put...)
+	m.state.Hooks[group] = h
 }
 
 func (m *model) doNodegroup(a step.Action) {

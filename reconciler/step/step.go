@@ -93,6 +93,10 @@ type Step struct {
 	Seen *Seen `json:"-"`
 	// Rollout identifies what a rollout brings a pool to, whichever version holds it.
 	Rollout string `json:"-"`
+	// Toward identifies what the machines of the step's group or nodegroup are to be
+	// launched of in the end, however many shares or versions lie between: it is what an
+	// approval of a rollout is about.
+	Toward string `json:"-"`
 	// Fingerprint identifies the intent behind a nodegroup update.
 	Fingerprint string `json:"-"`
 	// First says that the step would be the first to replace machines since the pool

@@ -79,15 +79,15 @@ type Gates struct {
 }
 
 // Grant is an approval at work. It allows the plan with its digest and, once that has
-// begun, what must follow for the same pools: a default version that moves after its
-// rollout, a template that goes after its group.
+// begun, what is left of it and what follows from it, such as a default version that moves
+// after its rollout, or a template that goes after its group.
 type Grant struct {
 	Digest string
 	// Exact asks that the plan still matches the digest: the approval is not used yet.
 	Exact bool
-	// Owners are those of the approved plan's steps; Deletes are the pools of
-	// which it deletes something.
-	Owners  map[string]bool
+	// Works stand for what was approved of each pool, as planning knows it; Deletes are the
+	// pools of which the approved plan deletes something.
+	Works   map[string]bool
 	Deletes map[string]bool
 }
 

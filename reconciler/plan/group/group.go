@@ -215,7 +215,7 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 	mends := !way.Stopped() && len(have.Instances) > 0 && !pool.Group.Refresh.Disable // what it is set to exists no more
 	if direct && way.Share() < 100 && !mends {
 		held := c.launchChanges(pool, have, version)
-		c.Step(pool, way.Hold(step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(held), Changes: held,
+		c.Step(pool, way.Hold(step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(held), Changes: held, Toward: toward(pool, version),
 			Do: step.UpdateGroup{Name: g.Name, Template: &version.Ref, MixedInstancesPolicy: g.MixedInstancesPolicy}}))
 	} else if direct {
 		u.Template, u.MixedInstancesPolicy = &version.Ref, g.MixedInstancesPolicy
@@ -225,6 +225,9 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 	if len(changes) > 0 {
 		ends, n := u.EndsMachines(have)
 		s := step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u}
+		if u.Template != nil {
+			s.Toward = toward(pool, version)
+		}
 		if ends {
 			s.Seen = step.SeenGroup(have).ToRoll(nil, nil) // the tags come later
 		}
@@ -254,7 +257,7 @@ func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
 // undone reports whether a group has been rolled to the wanted configuration so
 // often that something else must be at work.
 func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.Refresh, version template.Version, g *governed) bool {
-	id := version.Refreshed(pool.Group.MixedInstancesPolicy)
+	id := toward(pool, version)
 	if share := g.Share(); g.Governed && share < 100 {
 		id += " " + strconv.Itoa(int(share))
 	}

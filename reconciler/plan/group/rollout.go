@@ -130,7 +130,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	changes := c.launchChanges(pool, have, version)
 	if left == 0 && !g.Stopped() && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy) {
 		// The group was set to another version, and nothing runs it yet.
-		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes,
+		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes, Toward: toward(pool, version),
 			Do: step.UpdateGroup{Name: have.Name, Template: &version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
 		return
 	}
@@ -155,12 +155,17 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	c.Step(pool, c.shared(pool, step.Step{
 		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
 		Reason:  why,
-		Changes: append(changes, preferenceChanges(pool, preferences)...), Rollout: version.Refreshed(pool.Group.MixedInstancesPolicy),
+		Changes: append(changes, preferenceChanges(pool, preferences)...), Rollout: toward(pool, version), Toward: toward(pool, version),
 		Seen: c.seenToRoll(pool, have),
 		Do: step.StartRefresh{
 			Group: have.Name, Template: version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: preferences,
 		},
 	}, g))
+}
+
+// toward stands for what the machines of a group are to be.
+func toward(pool *intent.Pool, version template.Version) string {
+	return version.Refreshed(pool.Group.MixedInstancesPolicy)
 }
 
 // supersede cancels a running refresh whose configuration is no longer wanted;
@@ -182,9 +187,9 @@ func (c Planner) supersede(pool *intent.Pool, have observed.Group, running obser
 	c.Step(pool, step.Step{
 		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: versions + types,
 		Reason:  "the running " + what + " to version " + running.Template.Version + " is superseded",
-		Changes: c.launchChanges(pool, have, version),
-		Seen:    c.seenToRoll(pool, have),
-		Do:      step.CancelRefresh{Group: have.Name, RefreshID: running.ID},
+		Changes: c.launchChanges(pool, have, version), Toward: toward(pool, version),
+		Seen: c.seenToRoll(pool, have),
+		Do:   step.CancelRefresh{Group: have.Name, RefreshID: running.ID},
 	})
 }
 

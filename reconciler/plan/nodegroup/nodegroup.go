@@ -320,11 +320,19 @@ func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 // updated stands for what an update of a nodegroup brings it to. One commit may need
 // several, a minor version of Kubernetes each.
 func (w wantNodegroup) updated(u step.UpdateNodegroupVersion) string {
-	sum := ""
+	return content.ShortHash([]byte(w.sum()), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
+}
+
+// toward stands for what the machines of the nodegroup are to be in the end.
+func (w wantNodegroup) toward() string {
+	return content.ShortHash([]byte(w.sum()), content.Canonical(w.pool.Nodegroup))
+}
+
+func (w wantNodegroup) sum() string {
 	if w.hasTemplate {
-		sum = w.version.Sum()
+		return w.version.Sum()
 	}
-	return content.ShortHash([]byte(sum), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
+	return ""
 }
 
 // adoptNodegroup plans to take a nodegroup over. Its tags must be those of this pass: the

@@ -66,7 +66,7 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 		changes = append(changes, optionsChange(pool, "force", nil, true))
 	}
 	return append([]step.Step{{Verb: step.Rollout, Resource: step.ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: true,
-		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint(), Rollout: w.updated(u)}}, waiting...)
+		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint(), Rollout: w.updated(u), Toward: w.toward()}}, waiting...)
 }
 
 // awaitVersion is the step to a Kubernetes version that the control plane has not
@@ -77,7 +77,7 @@ func (c Planner) awaitVersion(w wantNodegroup, have observed.Nodegroup, next str
 		"the nodegroup "+have.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
 	return step.Step{Verb: step.Rollout, Resource: step.ManagedNodegroup, Name: have.Name, Reason: "version differs", Disruptive: true, Instances: int(have.DesiredSize),
 		Changes: []step.Change{versionChange(w.pool, have.Version, next)}, Held: step.HeldControlPlane, HeldReason: why,
-		Do: step.UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: w.pool.Nodegroup.Force, Version: next}, Fingerprint: w.fingerprint()}
+		Do: step.UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: w.pool.Nodegroup.Force, Version: next}, Fingerprint: w.fingerprint(), Toward: w.toward()}
 }
 
 // nextVersion is the Kubernetes version to go to next, "" to stay. ok is false

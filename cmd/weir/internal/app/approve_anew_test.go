@@ -1,6 +1,7 @@
 package app
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func beganAt(t *testing.T, b *gates.Book, p *plan.Plan, wants string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}}); err != nil {
+	if err := b.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Works: slices.Collect(maps.Keys(plan.GrantOf(p).Works))}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -195,7 +195,7 @@ func (p *passes) begin(l *loop, g gates.Grant) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l.records.Grants = append(slices.Clone(l.records.Grants), g)
+	l.records.Grants = append(slices.DeleteFunc(slices.Clone(l.records.Grants), func(old gates.Grant) bool { return old.Target == g.Target }), g)
 	return nil
 }
 

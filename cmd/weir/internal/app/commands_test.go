@@ -57,7 +57,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 		if d.Policy.Gates.Grant == nil || !d.Policy.Gates.Grant.Exact || d.Begin == nil {
 			t.Fatalf("not approved: %+v", d.Policy.Gates)
 		}
-		failed = append(failed, d.Begin())
+		failed = append(failed, d.Begin(&plan.Plan{}))
 	}
 	if failed[0] == nil || failed[1] != nil {
 		t.Errorf("begun: %v", errors.Join(failed...))

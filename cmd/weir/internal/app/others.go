@@ -69,9 +69,7 @@ func (p *passes) end(which func(*loop) bool) {
 // The caller holds mu.
 func (l *loop) withdrawn(now gates.Records) *gates.Grant {
 	for _, g := range l.records.Grants {
-		if slices.Contains(l.in, g.Target) && !slices.ContainsFunc(now.Grants, func(o gates.Grant) bool {
-			return o.Target == g.Target && o.Digest == g.Digest && o.Since.Equal(g.Since)
-		}) {
+		if slices.Contains(l.in, g.Target) && !slices.ContainsFunc(now.Grants, func(o gates.Grant) bool { return o.Holds(g) }) {
 			return &g
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -303,7 +304,7 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = book.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Owners: []string{"default/prod-web"}})
+			err = book.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Works: slices.Collect(maps.Keys(plan.GrantOf(p).Works))})
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

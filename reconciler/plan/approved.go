@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// An approved plan takes several passes, and the steps of the later ones are other steps.
+// So an approval is kept as the works that its steps are, each of one kind and about one
+// thing of one pool or AWSLaunchConfig. A later pass runs a step if each of its works was
+// approved, or follows from one that was; anything more needs an approval of its own.
+
+// kind is the kind of a work.
+type kind string
+
+const (
+	workMakes     kind = "makes"     // a launch template version, by its content
+	workCreates   kind = "creates"   // a group or nodegroup
+	workSets      kind = "sets"      // one field or tag
+	workWrites    kind = "writes"    // a launch configuration to a group, replacing nothing
+	workMeasures  kind = "measures"  // the unit of a group's capacity
+	workPins      kind = "pins"      // a group to the versions that it launches anyway
+	workDefaults  kind = "defaults"  // the default version
+	workPrunes    kind = "prunes"    // earlier versions
+	workAdopts    kind = "adopts"    // what somebody else made
+	workUnmarks   kind = "unmarks"   // weir's mark of an adopted pool, which goes
+	workRolls     kind = "rolls"     // machines to one launch configuration; it ends refreshes to others
+	workShrinks   kind = "shrinks"   // a group or nodegroup whose machines end by a change of its fields
+	workSucceeds  kind = "succeeds"  // a nodegroup, as its replacement
+	workLeaves    kind = "leaves"    // a nodegroup that was replaced
+	workDrops     kind = "drops"     // a group or nodegroup that Git drops, with all on the way to that
+	workDiscards  kind = "discards"  // a launch template that Git drops
+	workSomething kind = "something" // of a pool, whatever it is
+	workPlanned   kind = "planned"   // a pool of which nothing more could be planned yet
+)
+
+// follows says which works follow from others: the first of each row are let run by an
+// approval that has any of the second for the same pool. A work of "sets" follows only
+// where no machine ends by it. Alike ones must be about the same.
+var follows = []struct {
+	works, of []kind
+	alike     bool
+	why       string
+}{
+	{[]kind{workDefaults, workUnmarks}, []kind{workSomething}, false, "the default version moves to what machines run by then, and weir's mark goes with a rollout that is held for itself"},
+	{[]kind{workPrunes}, []kind{workMakes}, false, "a version that is made takes the place of an earlier one"},
+	{[]kind{workWrites}, []kind{workRolls}, true, "nothing runs by then that could be replaced"},
+	{[]kind{workPins}, []kind{workMakes, workRolls, workWrites, workSucceeds}, false, "a group keeps what it launches while a version is made"},
+	{[]kind{workSets, workWrites}, []kind{workCreates, workSucceeds}, false, "what a new group or nodegroup gets by calls of its own, and the group behind it"},
+	{[]kind{workDiscards}, []kind{workDrops}, false, "a template outlives its group"},
+	{[]kind{workMeasures}, []kind{workRolls, workWrites}, false, "a group takes another unit of capacity once it has the policy for that"},
+	{[]kind{workMakes, workCreates, workSets}, []kind{workPlanned}, false, "a cluster that was still being made is there"},
+}
+
+// work is what a step does, as approvals know it.
+type work struct {
+	kind kind
+	at   string
+}
+
+// worksOf are the works of a step. What Git wants is no part of them: a grant holds only
+// while that stays as it was approved.
+func worksOf(s step.Step) []work {
+	a := s.About()
+	at := strings.Join([]string{string(s.Resource), a.EksCluster(), s.Name}, " ")
+	one := func(k kind) []work { return []work{{k, at}} }
+	switch {
+	case s.Do == nil:
+		return one(workPlanned)
+	case basis.TakesAdopted(s):
+		return one(workUnmarks)
+	case s.Verb == step.Delete && s.Resource == step.LaunchTemplate:
+		return one(workDiscards)
+	case s.Verb == step.Delete:
+		return one(workDrops)
+	case s.Verb == step.Replace && a.Ends:
+		return one(workLeaves)
+	case s.Verb == step.Replace:
+		return one(workSucceeds)
+	case s.Verb == step.Rollout:
+		return []work{{workRolls, s.Name + " " + s.Toward}}
+	case s.Verb == step.PruneVersion:
+		return one(workPrunes)
+	case s.Verb == step.Adopt:
+		return one(workAdopts)
+	case a.Makes != "":
+		return []work{{workMakes, s.Name + " " + a.Makes}}
+	case s.Verb == step.Create:
+		return one(workCreates)
+	}
+	var out []work
+	for _, ch := range s.Changes {
+		root, rest, _ := strings.Cut(strings.ReplaceAll(ch.Field, "[", "."), ".")
+		launches := a.Launches != nil && (root == "launchTemplate" || root == "mixedInstancesPolicy")
+		switch {
+		case ch.Field == "defaultVersion" && s.Resource == step.LaunchTemplate:
+			out = append(out, work{workDefaults, at})
+		case ch.Field == "autoScalingGroup.desiredCapacityType":
+			out = append(out, work{workMeasures, at})
+		case launches && s.Toward == "":
+			out = append(out, work{workPins, at})
+		case launches:
+			out = append(out, work{workWrites, s.Name + " " + s.Toward})
+		case root == "lifecycleHooks": // the member of one, or one that is made anew for it
+			hook, _, _ := strings.Cut(rest, ".")
+			out = append(out, work{workSets, at + " " + root + " " + hook})
+		default:
+			out = append(out, work{workSets, at + " " + ch.Field})
+		}
+	}
+	if len(out) == 0 {
+		out = one(workSets)
+	}
+	if s.Disrupts() {
+		out = append(out, work{workShrinks, at})
+	}
+	return out
+}
+
+// key stands for a work of an owner in a grant; with "" for one about whatever it is.
+func (w work) key(owner string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{owner, string(w.kind), w.at}, "\x00")))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// GrantOf is the grant of an approval of a plan.
+func GrantOf(p *Plan) basis.Grant {
+	g := basis.Grant{Digest: p.Digest(), Exact: true, Works: map[string]bool{}, Deletes: map[string]bool{}}
+	for _, s := range p.Steps {
+		if s.Verb == step.Delete && s.Pool != "" {
+			g.Deletes[s.Pool] = true
+		}
+		if s.Stops {
+			continue // it waits for no approval
+		}
+		for _, w := range append(worksOf(s), work{kind: workSomething}) {
+			g.Works[w.key(s.Owner())], g.Works[work{kind: w.kind}.key(s.Owner())] = true, true
+		}
+	}
+	return g
+}
+
+// grants reports whether the grant lets the plan run.
+func grants(g *basis.Grant, p *Plan) bool {
+	return g != nil && g.Digest != "" && !p.Secretless && (!g.Exact || p.Digest() == g.Digest)
+}
+
+// allows reports whether the grant lets a step of a granted plan run: each where the plan is
+// the approved one.
+func allows(g *basis.Grant, s step.Step) bool {
+	if g.Exact {
+		return true
+	}
+	return !slices.ContainsFunc(worksOf(s), func(w work) bool {
+		return !slices.ContainsFunc(append([]string{s.Owner()}, s.Pools...), func(owner string) bool { return approved(g, owner, w, s.Disrupts()) })
+	})
+}
+
+// approved reports whether a work of an owner was approved, or follows from one that was.
+func approved(g *basis.Grant, owner string, w work, disrupts bool) bool {
+	if g.Works[w.key(owner)] {
+		return true
+	}
+	for _, f := range follows {
+		if !slices.Contains(f.works, w.kind) || w.kind == workSets && disrupts {
+			continue
+		}
+		for _, k := range f.of {
+			of := work{kind: k}
+			if f.alike {
+				of.at = w.at
+			}
+			if g.Works[of.key(owner)] {
+				return true
+			}
+		}
+	}
+	return false
+}
