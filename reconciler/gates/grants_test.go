@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -172,6 +173,58 @@ func TestAnApprovalThatHasBegunIsNoneAnew(t *testing.T) {
 			}
 			// The same plan once more is a new question.
 			approve("bob", "bob")
+		})
+	}
+}
+
+// TestAnApprovalJoinsTheOneThatHasBegun for what the target wants still: what is left of either may
+// run, and who takes one back ends both. One for something else takes its place.
+func TestAnApprovalJoinsTheOneThatHasBegun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wants, takesBack string
+		joins            bool
+	}{
+		"the same":                   {wants: "w1", joins: true},
+		"something else":             {wants: "w2"},
+		"the first is taken back":    {wants: "w1", joins: true, takesBack: "d1"},
+		"the second is taken back":   {wants: "w1", joins: true, takesBack: "d2"},
+		"what went before, replaced": {wants: "w2", takesBack: "d1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, c := newBook(t)
+			for i, g := range []Grant{{Rendered: "w1", Works: []string{"a", "b"}, Deletes: []string{"x/a"}}, {Rendered: tc.wants, Works: []string{"b", "c"}, Deletes: []string{"x/b"}}} {
+				a, err := b.Approve([]string{"d1", "d2"}[i], "ann")
+				if err != nil {
+					t.Fatal(err)
+				}
+				g.Approval, g.Target = a, "prod"
+				if err := b.Begin(g); err != nil {
+					t.Fatal(err)
+				}
+				c.at = c.at.Add(time.Minute)
+			}
+			g := read(t, b).Grants[0]
+			want := []string{"b", "c"}
+			if tc.joins {
+				want = []string{"a", "b", "c"}
+			}
+			if !slices.Equal(g.Works, want) || len(g.Deletes) != len(want)-1 || g.Digest != "d2" || (len(g.Earlier) == 1) != tc.joins || len(read(t, b).InForce()) != len(want)-1 {
+				t.Errorf("on record: %+v", g)
+			}
+			// A pass that acts under the first goes on under both.
+			if first := (Grant{Approval: Approval{Digest: "d1", Since: c.at.Add(-2 * time.Minute)}, Target: "prod"}); g.Holds(first) != tc.joins {
+				t.Errorf("holds by the first: %t", !tc.joins)
+			}
+			// Nobody approves either anew while it is on record.
+			if a, err := b.Approve("d1", "bob"); err != nil || (a.By == "ann") != tc.joins {
+				t.Errorf("approved anew: %+v, %v", a, err)
+			}
+			if tc.takesBack == "" {
+				return
+			}
+			if _, begun, err := b.Withdraw(tc.takesBack, ""); err != nil || (len(begun) == 1) != (tc.joins || tc.takesBack == "d2") {
+				t.Errorf("taken back: %+v, %v", begun, err)
+			}
 		})
 	}
 }
