@@ -137,6 +137,9 @@ func (s *Store) List(ctx context.Context, prefix, after string) (page []coord.Re
 
 // Commit implements coord.Store.
 func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
+	if err := s.fit(); err != nil {
+		return err
+	}
 	ops, err := s.writes(t)
 	if err != nil {
 		return err

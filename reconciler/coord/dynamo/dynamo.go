@@ -13,7 +13,8 @@
 // never gets between, reads what a poll told.
 //
 // A table with replicas is refused: another region's copy accepts writes that this one does
-// not know of.
+// not know of. Who uses a table looks at it once a minute, and where it has become one that is
+// refused takes, renews and writes nothing more, so that its leases end.
 package dynamo
 
 import (
@@ -57,6 +58,9 @@ type Store struct {
 	calls   func(name string)
 
 	mu sync.Mutex
+	// looked is when the table was looked at, and unfit why it cannot be used since.
+	looked coord.Instant
+	unfit  error
 	// seen is how each session was seen first with its count.
 	seen map[string]sighting
 }
@@ -189,6 +193,7 @@ func alive(i item) bool { return textOf(i, "id") != "" && !truthOf(i, "dead") }
 
 // Poll implements coord.Store.
 func (s *Store) Poll(ctx context.Context) (coord.Poll, error) {
+	s.look(ctx)
 	p, err := s.poll(ctx)
 	if err != nil {
 		return coord.Poll{}, err
@@ -253,6 +258,9 @@ func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl ti
 		return coord.Entered{}, err
 	}
 	for {
+		if err := s.fit(); err != nil {
+			return coord.Entered{}, err
+		}
 		p, err := s.poll(ctx)
 		if err != nil {
 			return coord.Entered{}, err
@@ -324,6 +332,9 @@ func (s *Store) putLog(slot int, was int64, log coord.Log) (*types.Put, error) {
 
 // Renew implements coord.Store.
 func (s *Store) Renew(ctx context.Context, session string, m *coord.Member) (time.Duration, error) {
+	if err := s.fit(); err != nil {
+		return 0, err
+	}
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: slotItem(sessionKey, coord.SlotOf(session)),
 		UpdateExpression: aws.String("SET #count = #count + :one"), ConditionExpression: aws.String("#id = :id AND #dead = :no"),

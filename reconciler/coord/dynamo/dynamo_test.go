@@ -98,6 +98,25 @@ func (e *env) table(keys ...string) string {
 	return ""
 }
 
+// replicate gives a table a replica in another region.
+func (e *env) replicate(table string) {
+	e.t.Helper()
+	e.replicas(table, types.ReplicationGroupUpdate{Create: &types.CreateReplicationGroupMemberAction{RegionName: aws.String("eu-central-1")}})
+}
+
+// replicas changes a table's, once it is ready for that.
+func (e *env) replicas(table string, update types.ReplicationGroupUpdate) {
+	e.t.Helper()
+	var err error
+	for range 100 {
+		if _, err = e.client.UpdateTable(e.t.Context(), &dynamodb.UpdateTableInput{TableName: &table, ReplicaUpdates: []types.ReplicationGroupUpdate{update}}); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	e.must(err)
+}
+
 func (e *env) open(table string, clock coord.Clock) *dynamo.Store {
 	e.t.Helper()
 	s, err := dynamo.New(context.Background(), e.client, dynamo.Config{Instance: "prod", Table: table, Clock: clock})
@@ -201,22 +220,7 @@ func TestOpenExplains(t *testing.T) {
 	wrong := e.table("id")
 	good := e.table("pk", "sk")
 	replicated := e.table("pk", "sk")
-	_, err := e.client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
-		TableName: &replicated, ReplicaUpdates: []types.ReplicationGroupUpdate{{Create: &types.CreateReplicationGroupMemberAction{RegionName: aws.String("eu-central-1")}}},
-	})
-	if err != nil { // the emulator wants streams first, as AWS does
-		_, err = e.client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: &replicated, StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}})
-		e.must(err)
-		for range 100 {
-			if _, err = e.client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
-				TableName: &replicated, ReplicaUpdates: []types.ReplicationGroupUpdate{{Create: &types.CreateReplicationGroupMemberAction{RegionName: aws.String("eu-central-1")}}},
-			}); err == nil {
-				break
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-	}
-	e.must(err)
+	e.replicate(replicated)
 	session, err := coord.New(e.open(good, nil), coord.Options{}).Join(t.Context(), coord.Member{Name: "a"}, coord.TTL)
 	e.must(err)
 	if engine := session.Engine(); !strings.Contains(engine, ".") {

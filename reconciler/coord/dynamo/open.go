@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -72,7 +73,7 @@ func New(ctx context.Context, client *dynamodb.Client, c Config) (*Store, error)
 		c.Clock = coord.Machine{}
 	}
 	region := client.Options().Region
-	s := &Store{client: client, table: c.Table, instance: c.Instance, clock: c.Clock, calls: func(string) {}, seen: map[string]sighting{}}
+	s := &Store{client: client, table: c.Table, instance: c.Instance, clock: c.Clock, looked: c.Clock.Now(), calls: func(string) {}, seen: map[string]sighting{}}
 	s.explain = func(err error) error { return explain(err, c.Table, region) }
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.Table})
 	if err != nil {
@@ -133,6 +134,41 @@ func check(t *types.TableDescription, region string) error {
 		return fmt.Errorf("table %s is %s: wait until it is ACTIVE", name, t.TableStatus)
 	}
 	return nil
+}
+
+// How often a table is looked at again that is in use, and how long one look may take: polls wait for it.
+const lookEvery, lookFor = time.Minute, time.Second
+
+// look finds out whether the table can be used still. A look that fails says nothing of the table.
+func (s *Store) look(ctx context.Context) {
+	now := s.clock.Now()
+	s.mu.Lock()
+	due := now.AtLeast(s.looked) >= lookEvery
+	if due {
+		s.looked = now
+	}
+	s.mu.Unlock()
+	if !due {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	s.calls("DescribeTable")
+	out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
+	if err != nil || out.Table == nil {
+		return
+	}
+	err = check(out.Table, s.client.Options().Region)
+	s.mu.Lock()
+	s.unfit = err
+	s.mu.Unlock()
+}
+
+// fit fails while the table is one that would be refused.
+func (s *Store) fit() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unfit
 }
 
 // create is how a table is made.

@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/coord"
@@ -157,4 +160,84 @@ func TestATableWithReplicasIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tc.says)
 		}
 	}
+}
+
+// later is a clock that is ahead of this machine's.
+type later struct{ by atomic.Int64 }
+
+func (c *later) Now() coord.Instant {
+	now := coord.Machine{}.Now()
+	by := time.Duration(c.by.Load())
+	now.Mono, now.Boot, now.Wall = now.Mono+by, now.Boot+by, now.Wall.Add(by)
+	return now
+}
+
+// TestATableThatGetsReplicas while members use it is refused as one that had them when they began, within a minute: what they
+// own ends with their leases. Once the replicas are gone it is taken again. Looks cost one call a minute, and one that fails ends nothing.
+func TestATableThatGetsReplicas(t *testing.T) {
+	e := start(t)
+	table, clock := e.table("pk", "sk"), &later{}
+	store := e.open(table, clock)
+	looks := 0
+	store.Counting(func(name string) {
+		if name == "DescribeTable" {
+			looks++
+		}
+	})
+	engine := coord.New(store, coord.Options{Clock: clock})
+	s, err := engine.Join(t.Context(), coord.Member{Name: "a"}, time.Hour)
+	e.must(err)
+	o, err := s.Take(t.Context(), "scope", coord.Owner{})
+	e.must(err)
+	// minute is one of a member: it polls all the time.
+	minute := func() {
+		t.Helper()
+		clock.by.Add(int64(time.Minute + time.Second))
+		for range 5 {
+			if _, err := engine.Members(t.Context()); err != nil {
+				t.Fatalf("it cannot be read: %v", err)
+			}
+		}
+	}
+	uses := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, written := s.Write(ctx, coord.Write{Held: []coord.Owner{o}, Ops: []coord.Op{{Key: "k", Value: []byte("v"), If: coord.Any}}})
+		next, joined := engine.Join(t.Context(), coord.Member{Name: "b"}, time.Hour)
+		if joined == nil {
+			e.must(next.Leave(t.Context()))
+		}
+		return errors.Join(s.Renew(t.Context()), written, joined)
+	}
+	minute()
+	if err := uses(); err != nil || looks != 1 {
+		t.Errorf("it has none: %v; %d looks in a minute", err, looks)
+	}
+	e.replicate(table)
+	if err := uses(); err != nil {
+		t.Errorf("nobody has looked yet: %v", err)
+	}
+	remove := e.emu.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Service: "dynamodb", Operation: "DescribeTable", Times: -1, Code: "AccessDeniedException"})
+	minute()
+	if err := uses(); err != nil || looks != 2 {
+		t.Errorf("nobody may look: %v; %d looks in two minutes", err, looks)
+	}
+	remove()
+	minute()
+	left := s.Left()
+	err = uses()
+	if err == nil || strings.Count(err.Error(), "has replicas in other regions (eu-central-1), whose writes do not know of each other: use a table without") < 3 || looks != 3 || s.Left() > left {
+		t.Errorf("it has one: %v; %d looks in three minutes, the lease has %s of %s left", err, looks, s.Left(), left)
+	}
+	if _, why := engine.Refuses(); why == nil || !strings.Contains(why.Error(), "has replicas") {
+		t.Errorf("what is shown: %v", why)
+	}
+	e.replicas(table, types.ReplicationGroupUpdate{Delete: &types.DeleteReplicationGroupMemberAction{RegionName: aws.String("eu-central-1")}})
+	for range 100 {
+		if minute(); s.Renew(t.Context()) == nil && uses() == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("it has none any more: %v", uses())
 }
