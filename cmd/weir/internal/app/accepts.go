@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/accept"
+	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -108,7 +109,7 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 		store = g.held(t.Source)
 	}
 	if !of.leads() || store == nil {
-		return out, &gates.Fault{Message: "another daemon speaks for the source " + t.Source + ", and proposes its changes", Hint: "ask that one: weir members names who owns the source, and --server asks it"}
+		return out, of.elsewhere("weir accept " + r.Target + " " + r.Pool)
 	}
 	now, early := g.acceptsNow(of)
 	if early {
@@ -124,6 +125,23 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 	}
 	out = commands.Accepted{Schema: "weir.dev/accept/v1", Target: r.Target, Pool: pool, Number: e.Number, URL: e.URL, Branch: e.Branch, Fields: f.Fields, More: append([]string{}, f.More...)}
 	return out, nil
+}
+
+// elsewhere says which member speaks for a source of which this one does not, and how to ask it.
+func (f *follower) elsewhere(command string) *gates.Fault {
+	again := "ask again in a moment; weir members names who owns the source then"
+	now := f.crew.Mirror().Snapshot()
+	o := now.Owner(f.key())
+	i := slices.IndexFunc(now.Alive, func(a coord.Alive) bool { return a.Session == o.Session })
+	switch {
+	case i < 0 || o.Released:
+		return &gates.Fault{Message: "no daemon speaks for the source " + f.config.Name + " at this moment, which proposes its changes", Hint: again}
+	case o.Member == f.crew.Name():
+		return &gates.Fault{Message: "this daemon has just begun to speak for the source " + f.config.Name + ", or is about to hand it over", Hint: again}
+	case now.Alive[i].Member.Address == "":
+		return &gates.Fault{Message: "the daemon " + o.Member + " speaks for the source " + f.config.Name + ", and proposes its changes", Hint: "ask that one: " + command + " --server, with its address"}
+	}
+	return &gates.Fault{Message: "the daemon " + o.Member + " speaks for the source " + f.config.Name + ", and proposes its changes", Hint: "ask that one: " + command + " --server " + now.Alive[i].Member.Address}
 }
 
 // corrects says that weir is about to put a pool right, and what to do first; empty where

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -143,4 +145,61 @@ func TestNothingIsKeptUnlessItMayBePushed(t *testing.T) {
 			t.Errorf("%s %s: %v", c.target, c.pool, err)
 		}
 	}
+}
+
+// TestAMemberSaysWhomToAskToKeepWhatAWSHas, as one proposes the changes of a source: the one that
+// speaks for it.
+func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
+	s := newSeveral(t)
+	s.servePushes()
+	s.forgeExtra = strings.Replace(s.forgeExtra, "[revert, images]", "[accept]", 1)
+	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
+	first := s.repo.Commit("first")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.listen = free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := s.member("a")
+	s.listen = ""
+	b := s.member("b")
+	defer b.stop()
+	defer a.stop()
+	s.owned(s.source(), a)
+	converged(t, b.App, first, 1)
+	ask := func(m *member) string {
+		_, err := m.site.accept(t.Context(), commands.AcceptRequest{Target: "prod", Pool: "web", By: "ann"})
+		var says *gates.Fault
+		if !errors.As(err, &says) {
+			t.Fatal(err)
+		}
+		return says.Message + ": " + says.Hint
+	}
+	if _, err := gates.Suspend(a.book, daemon{a.App}, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	s.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")
+	eventually(t, "whom to ask", func() string {
+		if got, want := ask(b), "the daemon a speaks for the source pools, and proposes its changes: ask that one: weir accept prod web --server http://"+a.Addr(); got != want {
+			return got
+		}
+		return ""
+	})
+	eventually(t, "a pull request by the one that was named", func() string {
+		a.passAll()
+		if _, err := a.site.accept(t.Context(), commands.AcceptRequest{Target: "prod", Pool: "web", By: "ann"}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	a.stop()
+	eventually(t, "the next one proposes", func() string {
+		if _, err := b.site.accept(t.Context(), commands.AcceptRequest{Target: "prod", Pool: "web", By: "ann"}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 }

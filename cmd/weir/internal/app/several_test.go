@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -39,6 +40,8 @@ type several struct {
 	poll time.Duration
 	// rest is the time between two passes that change nothing; 0 for that of every test.
 	rest time.Duration
+	// listen is the next member's, of a port that it can tell others; empty as in every test.
+	listen string
 	// hooks has members look at Git and at pull requests when a webhook says so.
 	hooks bool
 }
@@ -100,6 +103,7 @@ func (s *several) settings(name string) *config.Config {
 		c = s.hooked()
 	}
 	c.StateDir = filepath.Join(s.dir, name)
+	c.Listen = cmp.Or(s.listen, c.Listen)
 	if s.poll != 0 {
 		c.Sources[0].Interval = s.poll
 	}
