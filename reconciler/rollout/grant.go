@@ -29,9 +29,11 @@ func (n *next) grant(r *Run, all []Pool) {
 			used += m.Reserved
 			continue
 		}
-		if done, _ := n.done(*m, max(m.Granted, 1)); m.Granted > 0 && done {
-			m.Reserved = 0
-		} else if m.Granted > 0 {
+		_, missing := n.in.Missing[m.Target]
+		switch done, _ := n.done(*m, max(m.Granted, 1)); {
+		case m.Granted == 0 && !missing, done && m.Granted > 0:
+			m.Reserved = 0 // what an earlier change still moves is added below
+		case m.Granted > 0:
 			m.Reserved = n.left(*m, m.Granted)
 		}
 		if p := n.pools[m.ID]; p != nil && p.Moving != nil {

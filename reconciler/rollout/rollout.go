@@ -65,9 +65,11 @@ type Pool struct {
 	// Pending says that machines are to be replaced that are not of Hash: a rollout is
 	// under way or would begin.
 	Pending bool `json:"pending,omitempty"`
-	// Earlier is the version that the machines had that are not of Hash.
-	Earlier *Version `json:"earlier,omitempty"`
-	Moving  *Move    `json:"moving,omitempty"`
+	// Earlier is the version that most machines have that are not of Hash, Others are those
+	// that come next: what was found bad is nothing to go back to.
+	Earlier *Version  `json:"earlier,omitempty"`
+	Others  []Version `json:"others,omitempty"`
+	Moving  *Move     `json:"moving,omitempty"`
 	// Failed says why the last rollout to Hash failed; empty if it did not.
 	Failed string `json:"failed,omitempty"`
 	// Facts are what gates are judged by.

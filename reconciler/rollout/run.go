@@ -24,6 +24,7 @@ func (n *next) conduct(r *Run) bool {
 		n.gather(r, due)
 	}
 	n.join(r, due)
+	n.recall(r)
 	if r.Active() && !r.Gathers {
 		n.advance(r, all)
 	}
@@ -80,7 +81,7 @@ func (n *next) gather(r *Run, due []Pool) {
 		r.Wait = "waits for " + names[0]
 		return
 	}
-	r.Gathers, r.Since, r.Members = false, n.in.Now, members(r.Spec, due)
+	r.Gathers, r.Since, r.Members = false, n.in.Now, n.members(r.Spec, due)
 	r.Wave, r.Share = -1, 0
 	n.nextWave(r)
 	machines := int32(0)
@@ -117,7 +118,7 @@ func (n *next) join(r *Run, due []Pool) {
 		for _, m := range r.Members {
 			last = max(last, m.Wave)
 		}
-		m := member(p, last)
+		m := n.newMember(p, last)
 		r.Members = append(r.Members, m)
 		slices.SortFunc(r.Members, func(a, b Member) int { return compare(a.ID, b.ID) })
 		if r.Stopped != nil {

@@ -70,7 +70,7 @@ func (s Spec) WaveName(n int) string { return cmp.Or(s.wave(n).Name, "wave "+ito
 // members puts pools into waves. Those that a selector takes are where it says; of the
 // others, waves of a number or a percentage take from as many clusters and zones as
 // they can.
-func members(s Spec, pools []Pool) []Member {
+func (n *next) members(s Spec, pools []Pool) []Member {
 	at := make([]int, len(pools))
 	var free []int
 	total := int64(0)
@@ -84,9 +84,9 @@ func members(s Spec, pools []Pool) []Member {
 	}
 	free = spread(pools, free)
 	taken := int64(0)
-	for n, w := range s.Waves {
+	for number, w := range s.Waves {
 		for i := range pools {
-			if w.Selector != nil && at[i] == n {
+			if w.Selector != nil && at[i] == number {
 				taken += int64(pools[i].Machines)
 			}
 		}
@@ -98,19 +98,15 @@ func members(s Spec, pools []Pool) []Member {
 			if w.Percent > 0 && (taken+size)*100 > int64(w.Percent)*total || w.Percent == 0 && k >= w.Pools {
 				break
 			}
-			at[free[0]], taken, free = n, taken+size, free[1:]
+			at[free[0]], taken, free = number, taken+size, free[1:]
 		}
 	}
 	out := make([]Member, 0, len(pools))
 	for i, p := range pools {
-		out = append(out, member(p, at[i]))
+		out = append(out, n.newMember(p, at[i]))
 	}
 	slices.SortFunc(out, func(a, b Member) int { return compare(a.ID, b.ID) })
 	return out
-}
-
-func member(p Pool, wave int) Member {
-	return Member{ID: p.ID, Wave: wave, Hash: p.Hash, Machines: p.Machines, Earlier: p.Earlier}
 }
 
 // spread orders pools such that those at the front are of many clusters, and in each of

@@ -98,6 +98,18 @@ func (in Input) InUse(g observed.Group) []observed.TemplateRef {
 	return refs
 }
 
+// NodegroupInUse lists the template versions that a nodegroup has, and comes to by an update
+// which nobody can stop, in that order.
+func (in Input) NodegroupInUse(n observed.Nodegroup) []observed.TemplateRef {
+	refs := []observed.TemplateRef{n.Template}
+	if u := in.State.Updates[n.NodegroupName]; n.Status == "UPDATING" && u.Status == "InProgress" && u.TemplateVersion != "" {
+		coming := n.Template
+		coming.Version = u.TemplateVersion
+		refs = append(refs, coming)
+	}
+	return refs
+}
+
 // GroupOwnership is owns, and besides no group behind a nodegroup is ever
 // taken for a pool's own.
 func (in Input) GroupOwnership(g observed.Group, wantedBy string) Ownership {

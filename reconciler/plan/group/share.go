@@ -116,7 +116,9 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 	p := g.Report(c.In, pool, have.Instances, fresh)
 	p.Machines, p.Whole, p.Pending = have.DesiredInstances(), pool.Group.Refresh.Disable, left > 0 && !pool.Group.Refresh.Disable || !set
 	if p.Pending {
-		p.Earlier = c.earlier(pool, have, version, set)
+		if before := c.earlier(pool, have, version, set); len(before) > 0 {
+			p.Earlier, p.Others = &before[0], before[1:]
+		}
 	}
 	if r := c.In.State.Refreshes[have.Name]; r.Active() {
 		share, _ := shareOf(pool, r.Preferences)
@@ -127,41 +129,6 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 	}
 	g.report = p
 	return g
-}
-
-// earlier is the version that a group was at before the one that Git wants: what it is set
-// to, or what most of its other machines run.
-func (c Planner) earlier(pool *intent.Pool, have observed.Group, version template.Version, set bool) *rollout.Version {
-	ref, moved := have.Template, set
-	if moved {
-		counts, most := map[observed.TemplateRef]int{}, 0
-		for _, i := range have.Instances {
-			if i.Counts() && !version.Resolves(i.Template) {
-				if counts[i.Template]++; counts[i.Template] > most {
-					ref, most = i.Template, counts[i.Template]
-				}
-			}
-		}
-		if most == 0 {
-			return nil
-		}
-	}
-	t := c.templateOf(ref.Name, version)
-	n := basis.VersionOf(t, ref)
-	if n == 0 {
-		return nil
-	}
-	out := &rollout.Version{Template: t.Name, Number: n, Pin: version.PinTo(pool, t, n)}
-	if !moved && !have.UnknownPolicy {
-		out.Policy, out.Plain = have.MixedInstancesPolicy, have.MixedInstancesPolicy == nil
-	}
-	if v, read := t.Versions[n]; read {
-		out.Hash = hashOf(v.Hash(), have.MixedInstancesPolicy)
-		if s, ours := content.DescriptionHashes(v.Description); ours {
-			out.Hash = hashOf(s.Body, have.MixedInstancesPolicy)
-		}
-	}
-	return out
 }
 
 func (c Planner) templateOf(name string, version template.Version) observed.Template {

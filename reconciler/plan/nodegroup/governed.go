@@ -25,9 +25,14 @@ func (c Planner) wayOf(w wantNodegroup) basis.Way {
 		if w.hasTemplate {
 			body = w.version.Body()
 		}
-		n := w.pool.Nodegroup
-		return content.ShortHash([]byte(body), content.Canonical([]any{n.Version, n.ReleaseVersion, w.immutableFields()}))
+		return w.hashOf(body)
 	})
+}
+
+// hashOf is the hash of what Git wants with the launch template's content as given.
+func (w wantNodegroup) hashOf(body string) string {
+	n := w.pool.Nodegroup
+	return content.ShortHash([]byte(body), content.Canonical([]any{n.Version, n.ReleaseVersion, w.immutableFields()}))
 }
 
 // allowed are steps that replace machines: held until the whole nodegroup may be rolled.
@@ -56,7 +61,9 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	p.Whole, p.Pending, p.Moving = true, pending || moving != nil, moving
 	if len(standing) > 0 {
 		p.Machines = standing[0].DesiredSize
-		p.Earlier = earlier(w, standing[0])
+		if before := c.earlier(w, standing[0]); len(before) > 0 {
+			p.Earlier, p.Others = &before[0], before[1:]
+		}
 	}
 	if i := slices.IndexFunc(c.Diags, func(d diag.Diagnostic) bool {
 		return d.Code == "nodegroup-update-failed" || d.Code == "nodegroup-failed"
@@ -88,15 +95,25 @@ func (w wantNodegroup) runs(have observed.Nodegroup) bool {
 	return w.hasImage || (n.Version == "" || basis.MinorOf(n.Version) == basis.MinorOf(have.Version)) && (n.ReleaseVersion == "" || n.ReleaseVersion == have.ReleaseVersion)
 }
 
-// earlier is the version of the launch template that a nodegroup has, where that is another
-// one than it is to have; nil where it has none.
-func earlier(w wantNodegroup, n observed.Nodegroup) *rollout.Version {
-	t := w.version.Template
-	number := basis.VersionOf(t, n.Template)
-	if !w.hasTemplate || number == 0 || number == w.version.Number {
+// earlier are the versions of the launch template that a nodegroup comes to, by an update that
+// nobody can stop, and has, where these are others than it is to have.
+func (c Planner) earlier(w wantNodegroup, n observed.Nodegroup) (out []rollout.Version) {
+	if !w.hasTemplate {
 		return nil
 	}
-	return &rollout.Version{Template: t.Name, Number: number, Pin: w.version.PinTo(w.pool, t, number)}
+	t := w.version.Template
+	for _, ref := range slices.Backward(c.In.NodegroupInUse(n)) {
+		number := basis.VersionOf(t, ref)
+		if number == 0 || number == w.version.Number || slices.ContainsFunc(out, func(v rollout.Version) bool { return v.Number == number }) {
+			continue
+		}
+		v := rollout.Version{Template: t.Name, Number: number, Pin: w.version.PinTo(w.pool, t, number)}
+		if body := w.version.BodyOf(t, number); body != "" {
+			v.Hash = w.hashOf(body)
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // noteSize warns of a nodegroup that is rolled at once where a FleetRollout would let a group

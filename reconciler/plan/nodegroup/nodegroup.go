@@ -54,7 +54,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	if want != nil || pool.ForeignTemplate != nil {
 		inUse := make([]observed.TemplateRef, 0, len(standing))
 		for _, n := range standing {
-			inUse = append(inUse, n.Template)
+			inUse = append(inUse, c.In.NodegroupInUse(n)...)
 		}
 		v, known := made.Plan(pool, want, inUse)
 		if !known {

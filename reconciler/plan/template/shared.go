@@ -187,7 +187,7 @@ func refsOf(in basis.Input, p *intent.Pool) []observed.TemplateRef {
 	if p.Nodegroup != nil {
 		var refs []observed.TemplateRef
 		for _, n := range in.NodegroupsOf(p) {
-			refs = append(refs, n.Template)
+			refs = append(refs, in.NodegroupInUse(n)...)
 		}
 		return refs
 	}

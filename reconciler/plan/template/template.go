@@ -357,64 +357,6 @@ func (w Version) Outlived(ref observed.TemplateRef) bool {
 	return w.Template.Missing[basis.VersionOf(w.Template, ref)]
 }
 
-// Sum stands for what a wanted version holds: whoever changes it back may cause a
-// further version of the same each time.
-func (w Version) Sum() string {
-	switch {
-	case w.want == nil:
-		return w.Ref.Name + " " + w.Version()
-	case w.want.keepsImage():
-		return w.want.source
-	}
-	return w.want.body()
-}
-
-// Body is the hash of what the version holds, its image as AWS resolved it.
-func (w Version) Body() string {
-	if v, read := w.Template.Versions[w.Number]; read && !w.Made() {
-		if s, ours := content.DescriptionHashes(v.Description); ours {
-			return s.Body
-		}
-		return v.Hash()
-	}
-	if w.want == nil {
-		return w.Ref.Name + " " + w.Version()
-	}
-	return w.want.body()
-}
-
-// PinTo is what has to be written in Git for a pool to have an earlier version again, the
-// number of which is n, that differs from the wanted one in what AWS answered to a lookup
-// alone; empty for any other.
-func (w Version) PinTo(pool *intent.Pool, t observed.Template, n int64) string {
-	if n == 0 || n == w.Number || t.Name != w.Template.Name {
-		return ""
-	}
-	if f := pool.ForeignTemplate; f != nil {
-		if f.Lookup.Version != intent.LatestVersion && f.Lookup.Version != intent.DefaultVersion {
-			return ""
-		}
-		return strconv.FormatInt(n, 10)
-	}
-	source := ""
-	if w.want != nil {
-		source = w.want.source
-	} else if now, ours := content.DescriptionHashes(t.Versions[w.Number].Description); ours {
-		source = now.Source
-	}
-	was, ours := content.DescriptionHashes(t.Versions[n].Description)
-	image := t.Versions[n].Data.ImageID
-	if l := pool.LaunchTemplate; !ours || l == nil || l.Image.Kind == "" || l.Image.Kind == intent.ImageByID || was.Source != source || image == w.Image {
-		return ""
-	}
-	return image
-}
-
-// Refreshed stands for what a refresh of a group brings it to.
-func (w Version) Refreshed(policy *intent.MixedInstances) string {
-	return content.ShortHash([]byte(w.Sum()), content.Canonical(policy))
-}
-
 // unproven reports whether the default version of a launch template stays where it is
 // because machines that run the wanted one have not become Ready: AWS calls a rollout
 // a success once they are in service.

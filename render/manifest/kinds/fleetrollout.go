@@ -21,7 +21,8 @@ type FleetRolloutSpec struct {
 	// How many pools may fail before the change is stopped everywhere.
 	FailureBudget int32 `json:"failureBudget" check:"min=0"`
 	// What becomes of machines that were replaced when a change is stopped: hold leaves
-	// them, rollback brings back what the pool ran before.
+	// them, rollback brings back what most machines of the pool ran before, and nothing that
+	// was stopped.
 	OnFailure string `json:"onFailure" enum:"hold|rollback" default:"hold"`
 	// Questions that must be answered with yes before the next share or wave begins.
 	Gates []intent.RolloutGate `json:"gates"`

@@ -21,10 +21,16 @@ func (w *world) newImageElsewhere(day int) string {
 	return id
 }
 
-// followingInWaves are pools in waves that follow the newest image of ours.
+// followingInWaves are pools that follow the newest image of ours, the canary first.
 func followingInWaves(t *testing.T) map[string]string {
 	t.Helper()
-	files := inWaves("m5.large", "  waves:\n  - name: canary\n    selector: {targets: [third]}\n")
+	return following(t, "  waves:\n  - name: canary\n    selector: {targets: [third]}\n")
+}
+
+// following are pools under a FleetRollout that follow the newest image of ours.
+func following(t *testing.T, spec string) map[string]string {
+	t.Helper()
+	files := inWaves("m5.large", spec)
 	for path, text := range files {
 		if !strings.HasSuffix(path, "/pool.yaml") {
 			continue
@@ -109,5 +115,56 @@ func TestABadImageIsProposedToBePinned(t *testing.T) {
 	}
 	if wrong := opened(); wrong != "" {
 		t.Error(wrong)
+	}
+}
+
+// TestABadImageWhileTheOneBeforeIsRolled: all machines have a good image, and AWS has yet to
+// end the refreshes that brought it when a bad one is published. What is pinned is the good
+// one, and not what AWS has the groups set to.
+func TestABadImageWhileTheOneBeforeIsRolled(t *testing.T) {
+	w := newWorld(t, quickAWS())
+	w.extra = strings.ReplaceAll(otherTargets, "eu-west-2", "eu-west-1")
+	all := w.servePushes()
+	w.newImage(1)
+	files := following(t, "  onFailure: hold\n")
+	targets := []string{"prod", "second", "third"}
+	for _, target := range targets {
+		files["overlays/"+target+"/pool.yaml"] += "---\napiVersion: weir.dev/v1alpha1\nkind: PoolOptions\nmetadata: {name: " + target + "-web}\nspec:\n  poolRef: {kind: AWSMachinePool, name: " + target + "-web}\n  autoScalingGroup: {refreshPreferences: {bakeTime: 3600}}\n"
+	}
+	w.repo.Write(files)
+	first := w.repo.Commit("first")
+	a, stop := w.start()
+	for _, target := range targets {
+		targetConverged(t, a, target, first)
+	}
+	stop()
+
+	good := w.newImage(2)
+	_, stop = w.start() // without what was cached
+	for _, target := range targets {
+		eventually(t, target+" runs the good image", func() string {
+			if text := w.query("autoscaling", "DescribeInstanceRefreshes&AutoScalingGroupName="+target+"-web"); !strings.Contains(text, "<Status>Baking</Status>") {
+				return text
+			}
+			return ""
+		})
+	}
+	stop()
+
+	w.aws.Faults().Launches.Add(ec2.LaunchFault{ImageID: w.newImage(3)})
+	a, stop = w.start()
+	defer func() { stop() }()
+	heldBy(t, a, "second", first, step.HeldStopped, "weir reconcile second --retry")
+	var p proposed
+	eventually(t, "a pull request", func() string {
+		list := w.forge.proposals(all)
+		if len(list) != 1 {
+			return fmt.Sprint(list)
+		}
+		p = list[0]
+		return ""
+	})
+	if p.Title != "Pin "+good+", which 3 pools ran before" {
+		t.Errorf("%+v", p)
 	}
 }

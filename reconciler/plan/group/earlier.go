@@ -1,0 +1,105 @@
+package group
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// mostEarlier is how many versions are told of a group that runs many at once.
+const mostEarlier = 4
+
+// before is a version that a group was at.
+type before struct {
+	template observed.Template
+	number   int64
+	machines int
+	// set says that the group is set to it.
+	set bool
+}
+
+// earlier are the versions that a group was at before the one that Git wants, the one that
+// most of its machines run first. What the group is set to does not tell: AWS sets it to what
+// a refresh leads to once that succeeds, so machines may all run something else by then. It
+// decides between two that equally many run, and where there are no machines.
+func (c Planner) earlier(pool *intent.Pool, have observed.Group, version template.Version, set bool) []rollout.Version {
+	var all []before
+	find := func(ref observed.TemplateRef) *before {
+		t := c.templateOf(ref.Name, version)
+		n := basis.VersionOf(t, ref)
+		if n == 0 {
+			return nil // of a template that is none of weir's to choose
+		}
+		i := slices.IndexFunc(all, func(b before) bool { return b.template.ID == t.ID && b.number == n })
+		if i < 0 {
+			all, i = append(all, before{template: t, number: n}), len(all)
+		}
+		return &all[i]
+	}
+	if !set {
+		if b := find(have.Template); b != nil {
+			b.set = true
+		}
+	}
+	for _, i := range have.Instances {
+		if !i.Counts() || ofOverride(have.MixedInstancesPolicy, i) || ofOverride(pool.Group.MixedInstancesPolicy, i) {
+			continue
+		}
+		if b := find(i.Template); b != nil {
+			b.machines++
+		}
+	}
+	all = slices.DeleteFunc(all, func(b before) bool {
+		wanted := version.Runs(observed.TemplateRef{ID: b.template.ID, Name: b.template.Name, Version: strconv.FormatInt(b.number, 10)})
+		return !b.set && (wanted || b.template.Missing[b.number])
+	})
+	slices.SortFunc(all, func(a, b before) int {
+		if a.machines == b.machines && a.set != b.set {
+			return map[bool]int{true: -1, false: 1}[a.set]
+		}
+		return cmp.Or(cmp.Compare(b.machines, a.machines), cmp.Compare(b.number, a.number), cmp.Compare(a.template.ID, b.template.ID))
+	})
+	out := make([]rollout.Version, 0, len(all))
+	for _, b := range all[:min(len(all), mostEarlier)] {
+		out = append(out, c.versionBefore(pool, have, version, b))
+	}
+	return out
+}
+
+// versionBefore is what is told of such a version.
+func (c Planner) versionBefore(pool *intent.Pool, have observed.Group, version template.Version, b before) rollout.Version {
+	t, n := b.template, b.number
+	out := rollout.Version{Template: t.Name, Number: n, Pin: version.PinTo(pool, t, n)}
+	policy := have.MixedInstancesPolicy // the likeliest, where nobody knows
+	if p, known := c.policyBefore(have, b); known {
+		policy, out.Policy, out.Plain = p, p, p == nil
+	}
+	if policy.Same(pool.Group.MixedInstancesPolicy) {
+		policy = pool.Group.MixedInstancesPolicy // as hashes that were stopped have it
+	}
+	if body := version.BodyOf(t, n); body != "" {
+		out.Hash = hashOf(body, policy)
+	}
+	return out
+}
+
+// policyBefore is the mixed instances policy that went with a version: the group's, or that
+// of the newest refresh that led there.
+func (c Planner) policyBefore(have observed.Group, b before) (policy *intent.MixedInstances, known bool) {
+	if b.set {
+		return have.MixedInstancesPolicy, !have.UnknownPolicy
+	}
+	latest := c.In.State.Refreshes[have.Name]
+	for _, r := range append([]observed.Refresh{latest}, latest.Earlier...) {
+		if r.ID != "" && r.Template.ID == b.template.ID && r.Template.Version == strconv.FormatInt(b.number, 10) {
+			return r.MixedInstancesPolicy, true
+		}
+	}
+	return nil, false
+}
