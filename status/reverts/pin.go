@@ -150,8 +150,11 @@ func (s *Source) provePin(ctx context.Context, pinned Pinned, head string) error
 		for pool, launch := range t.Launches {
 			id := rollout.ID{Target: t.Name, Pool: pool}
 			is := slices.ContainsFunc(pinned.Places, func(p PinnedPool) bool { return p.ID == id })
-			if !is && before[id.String()] != launch {
+			switch was := before[id.String()]; {
+			case !is && was != launch:
 				return refuse("with the pin %s would launch something else too", id)
+			case is && was == launch:
+				return refuse("with the pin %s would launch what it does now: something else decides by now what that is", id)
 			}
 		}
 	}

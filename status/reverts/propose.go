@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,7 +26,8 @@ type draft struct {
 // propose opens the pull request of an entry, or says why there is none. Each write is
 // looked up before: the branch is made once, and whatever pull request it ever had is the
 // entry's.
-func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now) {
+func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now, keep func() error) {
+	var other forge.PullRequest // what was stopped before at the same commit had its revert
 	for _, pin := range []bool{false, true} {
 		name := branchOf(e.Revision)
 		if pin {
@@ -36,11 +38,13 @@ func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now) {
 			s.later(ctx, e, now, err)
 			return
 		}
-		// What was stopped before at the same commit is another matter.
-		if found && !slices.ContainsFunc(all, func(o Entry) bool { return o.Number == p.Number }) {
+		switch {
+		case found && !slices.ContainsFunc(all, func(o Entry) bool { return o.Number == p.Number }):
 			e.Pin = pin
 			s.adopt(e, p)
 			return
+		case found && !pin:
+			other = p
 		}
 	}
 	if why := s.obsolete(e, now); why != "" {
@@ -48,6 +52,9 @@ func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now) {
 		return
 	}
 	d, err := s.draft(ctx, e, all, now)
+	if err == nil && !e.Pin && other.Number != 0 {
+		err = refuse("pull request %s reverted this commit already, and there is one for each: take back by hand what %s still launches by it", proposal.Number(other.Number), e.Pools[0])
+	}
 	var hand *byHand
 	switch {
 	case errors.Is(err, errGone):
@@ -60,13 +67,8 @@ func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now) {
 		s.later(ctx, e, now, err)
 		return
 	}
-	branch, err := s.Git.Branch(ctx, d.branch, d.commit)
-	if err != nil {
-		s.later(ctx, e, now, err)
-		return
-	}
 	var taken *transport.TakenError
-	switch err := s.Pusher.Make(ctx, branch); {
+	switch err := s.push(ctx, e, d, keep); {
 	case errors.As(err, &taken):
 		s.end(e, ByHand, "weir proposes no "+e.what()+": "+taken.Error()+": change it by hand")
 		return
@@ -80,6 +82,37 @@ func (s *Source) propose(ctx context.Context, e *Entry, all []Entry, now Now) {
 		return
 	}
 	s.adopt(e, p)
+}
+
+// push makes the branch, once. One that weir made before, and whose pull request could not be
+// opened, moves on to what is to be proposed by now.
+func (s *Source) push(ctx context.Context, e *Entry, d draft, keep func() error) error {
+	b, err := s.Git.Branch(ctx, d.branch, d.commit)
+	if err != nil {
+		return err
+	}
+	wanted := b.Commit
+	for range 2 {
+		if e.Made[b.Commit] != wanted {
+			e.Made = with(maps.Clone(e.Made), b.Commit, wanted)
+			if err := keep(); err != nil { // so that the commit is known to be weir's
+				return err
+			}
+		}
+		err = s.Pusher.Make(ctx, b)
+		var taken *transport.TakenError
+		if !errors.As(err, &taken) || e.Made[taken.At] == "" {
+			return err
+		}
+		if e.Made[taken.At] == wanted {
+			return nil
+		}
+		d.commit.After = taken.At
+		if b, err = s.Git.Branch(ctx, d.branch, d.commit); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the branch %s is moved on by another right now", d.branch)
 }
 
 // draft is what takes the stopped pools back: the revert of commits, or where none changed

@@ -135,6 +135,11 @@ type Entry struct {
 	Number int64  `json:"number,omitempty"`
 	URL    string `json:"url,omitempty"`
 	Merge  string `json:"merge,omitempty"`
+	// Made are the commits that weir may have pushed for it, each with what it was made for:
+	// what is followed may have moved on since.
+	Made map[string]string `json:"made,omitempty"`
+	// Closing is why weir closes it, noted before it does.
+	Closing string `json:"closing,omitempty"`
 	// Text says what became of it, or what stands in the way.
 	Text string `json:"text,omitempty"`
 	// Refused says that the forge refuses what weir may not do; After is when it is tried
@@ -186,14 +191,17 @@ func (s *Source) Turn(ctx context.Context, store state.Store, now Now) (again ti
 	}
 	all := slices.Clone(had.Entries)
 	s.take(&all, now)
+	keep := func() error {
+		return store.Update(func(tx *state.Tx) error { return records.Put(tx, s.Source, record{slices.Clone(all)}) })
+	}
 	for i := range all { // what became of the others decides about the new ones
 		if e := &all[i]; e.Phase == Open && !now.Time.Before(e.After) {
 			was := *e
-			s.watch(ctx, e, now)
+			s.watch(ctx, e, now, keep)
 			if reflect.DeepEqual(was, *e) {
 				continue
 			}
-			if err := s.keep(store, all); err != nil {
+			if err := keep(); err != nil {
 				return again, err
 			}
 		}
@@ -201,16 +209,16 @@ func (s *Source) Turn(ctx context.Context, store state.Store, now Now) (again ti
 	for i := range all {
 		e := &all[i]
 		if e.Phase == Wanted && !now.Time.Before(e.After) {
-			s.propose(ctx, e, all, now)
+			s.propose(ctx, e, all, now, keep)
 			if ctx.Err() != nil {
 				return again, ctx.Err()
 			}
-			if err := s.keep(store, all); err != nil {
+			if err := keep(); err != nil {
 				return again, err
 			}
 		}
 		if s.tell(ctx, e) {
-			if err := s.keep(store, all); err != nil {
+			if err := keep(); err != nil {
 				return again, err
 			}
 		}
@@ -219,12 +227,6 @@ func (s *Source) Turn(ctx context.Context, store state.Store, now Now) (again ti
 		}
 	}
 	return again, nil
-}
-
-func (s *Source) keep(store state.Store, all []Entry) error {
-	return store.Update(func(tx *state.Tx) error {
-		return records.Put(tx, s.Source, record{slices.Clone(all)})
-	})
 }
 
 // take adds what was stopped by a bad signal. What a person aborted is in that person's
@@ -252,12 +254,12 @@ func (s *Source) take(all *[]Entry, now Now) {
 		// A rollout that is let go again, or begins anew after an edit, has a later commit as
 		// its own: what was bad before is not proposed twice.
 		// What is bad at one commit for another reason, as a second image is, is a matter of its
-		// own.
+		// own, unless it takes the same revert.
 		i := slices.IndexFunc(*all, func(e Entry) bool {
 			return slices.ContainsFunc(pools, func(p rollout.Subject) bool { return slices.Contains(e.Pools, p) }) ||
-				e.Revision == run.Revision && !slices.ContainsFunc(pools, func(p rollout.Subject) bool {
+				e.Revision == run.Revision && (len(was) == 0 && e.reverts() || !slices.ContainsFunc(pools, func(p rollout.Subject) bool {
 					return slices.ContainsFunc(e.Pools, func(o rollout.Subject) bool { return o.ID == p.ID && o.Hash != p.Hash })
-				})
+				}))
 		})
 		if i < 0 {
 			*all = append(*all, Entry{Revision: run.Revision, At: run.Stopped.At, Rollouts: []string{run.Name}, Pools: pools, Earlier: earlier, Was: was})
@@ -269,10 +271,14 @@ func (s *Source) take(all *[]Entry, now Now) {
 		}
 		e.Pools, e.Was = slices.Clone(e.Pools), maps.Clone(e.Was)
 		for _, p := range pools {
-			if slices.Contains(e.Pools, p) {
+			switch k := slices.IndexFunc(e.Pools, func(o rollout.Subject) bool { return o.ID == p.ID }); {
+			case k < 0:
+				e.Pools = append(e.Pools, p)
+			case e.Pools[k] == p:
 				continue
+			default:
+				e.Pools[k] = p
 			}
-			e.Pools = append(e.Pools, p)
 			if v, is := was[p.String()]; is {
 				e.Was = with(e.Was, p.String(), v)
 			}
@@ -281,94 +287,6 @@ func (s *Source) take(all *[]Entry, now Now) {
 	if n := len(*all); n > kept {
 		*all = slices.Clone((*all)[n-kept:])
 	}
-}
-
-// watch looks at a pull request that is open, and closes it once nobody needs it.
-func (s *Source) watch(ctx context.Context, e *Entry, now Now) {
-	p, err := s.Forge.Pull(ctx, e.Number)
-	if err != nil {
-		s.later(ctx, e, now, err)
-		return
-	}
-	s.adopt(e, p)
-	if e.Phase != Open {
-		return
-	}
-	why := s.obsolete(e, now)
-	if why == "" {
-		return
-	}
-	if err := s.Forge.ClosePull(ctx, e.Number); err != nil {
-		s.later(ctx, e, now, err)
-		return
-	}
-	s.end(e, Obsolete, "pull request "+proposal.Number(e.Number)+" was closed: "+why)
-	if _, err := s.Forge.CreateComment(ctx, e.Number, "weir closed this: "+s.words().Code(why)); err != nil {
-		s.Logger.Warn("cannot say why a pull request was closed", "source", s.Source, "number", e.Number, "error", err)
-	}
-}
-
-// adopt takes over how the forge says that a pull request stands.
-func (s *Source) adopt(e *Entry, p forge.PullRequest) {
-	e.Number, e.URL, e.After, e.Refused = p.Number, p.WebURL, time.Time{}, false
-	switch p.State {
-	case forge.Merged:
-		e.Merge = p.MergeSHA
-		s.end(e, Merged, "pull request "+proposal.Number(p.Number)+" was merged")
-	case forge.Closed:
-		s.end(e, Closed, "pull request "+proposal.Number(p.Number)+" was closed: weir opens no other one")
-	default:
-		s.end(e, Open, "pull request "+proposal.Number(p.Number)+" proposes the "+e.what())
-	}
-}
-
-// kindOf are the events of phases.
-var kindOf = map[Phase]string{
-	Open: "revert-opened", Merged: "revert-closed", Closed: "revert-closed", Obsolete: "revert-closed", ByHand: "revert-refused",
-}
-
-// end moves an entry to a phase, once.
-func (s *Source) end(e *Entry, p Phase, text string) {
-	if e.Phase == p && e.Text == text {
-		return
-	}
-	e.Phase, e.Text, e.Refused, e.After = p, text, false, time.Time{}
-	if kind := kindOf[p]; kind != "" {
-		s.event(kind, e)
-	}
-}
-
-func (s *Source) event(kind string, e *Entry) {
-	s.Event(events.Event{Kind: kind, Source: s.Source, Revision: e.Revision, Text: e.what() + " of " + short(e.Revision) + ": " + s.words().Line(e.Text)})
-}
-
-// obsolete says why nobody needs a revert any more: no pool still asks for what was
-// stopped, or all of it was rolled out after all.
-func (s *Source) obsolete(e *Entry, now Now) string {
-	moved, done := true, true
-	for _, of := range e.Pools {
-		if _, missing := now.Missing[of.Target]; missing {
-			return ""
-		}
-		i := slices.IndexFunc(now.Pools, func(p rollout.Pool) bool { return p.ID == of.ID })
-		if i < 0 || now.Pools[i].Hash != of.Hash && now.Pools[i].Hash != "" {
-			continue
-		}
-		moved = false
-		if p := now.Pools[i]; p.Hash == "" || p.Pending || p.Moving != nil || p.Failed != "" || now.Record.BadOf(of.ID, of.Hash) != nil {
-			done = false
-		}
-	}
-	switch {
-	case moved:
-		if e.Pin {
-			return "its pools launch something else by now"
-		}
-		return "another commit changed what its pools launch, at " + short(now.Head)
-	case done:
-		return "the change was rolled out after all"
-	}
-	return ""
 }
 
 // tell writes the status of the commit where it says something else now.
@@ -405,6 +323,12 @@ func short(revision string) string { return revision[:min(7, len(revision))] }
 
 // branchOf is the branch that reverts a commit.
 func branchOf(revision string) string { return Branches + revision[:min(12, len(revision))] }
+
+// reverts reports whether an entry is about reverting its commit, and not about pins, and
+// may still do so.
+func (e *Entry) reverts() bool {
+	return !e.Pin && len(e.Was) == 0 && (e.Phase == Wanted || e.Phase == Open)
+}
 
 // what is proposed.
 func (e *Entry) what() string {
