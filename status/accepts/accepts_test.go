@@ -154,6 +154,47 @@ func TestNothingIsDoneTwice(t *testing.T) {
 	}
 }
 
+// TestNoneIsLeftOpen: a pull request is opened and its answer lost, and by the time that weir
+// looks again, AWS and Git say the same.
+func TestNoneIsLeftOpen(t *testing.T) {
+	for name, do := range map[string]func(w *world, branch string){
+		"": func(*world, string) {},
+		" theirs": func(w *world, b string) {
+			w.repo.Git("update-ref", "refs/heads/"+b, w.repo.Git("commit-tree", "-m", "theirs", "-p", b, b+"^{tree}"))
+		},
+		" closed":  func(w *world, _ string) { w.pulls[0].State = forge.Closed },
+		" dropped": func(w *world, _ string) { w.pulls = nil }, // it was not opened after all
+	} {
+		w := newWorld(t)
+		w.aws, w.lost, w.fails["open"] = "7", true, errors.New("gone")
+		w.ask()
+		w.aws = "3"
+		do(w, w.pulls[0].HeadRef)
+		w.restart()
+		e := w.turn()
+		if open := len(w.pulls) > 0 && w.pulls[0].State == forge.Open; open != (name == " theirs") || (e.Branch == "") == open {
+			t.Errorf("%s: open %t, %+v", name, open, e)
+		}
+		if got, want := strings.Join(w.events, " "), map[bool]string{true: "accept-left", false: "accept-closed"}[name == " theirs"]; got != want {
+			t.Errorf("%s: told %s", name, got)
+		}
+	}
+}
+
+// TestWhoClosedIt: weir was to close it, could not, and it is needed again by the time that
+// somebody does.
+func TestWhoClosedIt(t *testing.T) {
+	w := newWorld(t)
+	w.aws = "7"
+	w.ask()
+	w.aws, w.fails["close"] = "3", errors.New("gone")
+	w.turn()
+	w.aws = "7"
+	if e := w.turn(); e.Closing != "" || e.Phase != Open {
+		t.Errorf("%+v", e)
+	}
+}
+
 // TestWhatIsKeptNoMoreIsLeftAlone: the pull request is open, and weir does not know any more what
 // it pushed.
 func TestWhatIsKeptNoMoreIsLeftAlone(t *testing.T) {

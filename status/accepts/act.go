@@ -110,6 +110,15 @@ func nothing(f Found) error {
 
 // step does what is missing of one entry, and says whether it has ended.
 func (s *Source) step(ctx context.Context, store state.Store, e *Entry, now Now) (ended bool, err error) {
+	if e.Phase == Wanted && e.Commit != "" { // it may be open all the same: an answer was lost
+		p, found, err := s.Forge.PullOf(ctx, now.Base, e.Branch)
+		if err != nil {
+			return false, err
+		}
+		if found {
+			e.Number, e.URL, e.Phase = p.Number, p.WebURL, Open
+		}
+	}
 	if e.Phase != Wanted {
 		if ended, err = s.watch(ctx, e); ended || err != nil || e.Phase == Theirs {
 			return ended, err
@@ -147,6 +156,9 @@ func (s *Source) watch(ctx context.Context, e *Entry) (ended bool, err error) {
 		return false, err
 	}
 	what := "pull request " + proposal.Number(e.Number)
+	if p.State == forge.Open {
+		e.Closing = "" // it could not be closed, and may be needed by now
+	}
 	switch {
 	case p.State == forge.Merged:
 		s.tell(e, "accept-closed", what+" was merged: Git says what AWS has")

@@ -79,7 +79,7 @@ func (s *Source) close(ctx context.Context, e *Entry, now Now, keep func(*Entry)
 func (s *Source) propose(ctx context.Context, e *Entry, w Want, pins []newer.Pin, now Now, keep func(*Entry) error) error {
 	if e.Number == 0 {
 		e.Branch = branchOf(e.Family, w.Images)
-		switch p, found, err := s.Forge.PullOf(ctx, now.Base, e.Branch); {
+		switch p, found, err := s.pullOf(ctx, e, now); {
 		case err != nil:
 			return err
 		case found && p.State != forge.Open && e.Phase == Obsolete && p.Number == e.Last:
@@ -143,6 +143,16 @@ func (s *Source) propose(ctx context.Context, e *Entry, w Want, pins []newer.Pin
 	}
 	s.comment(ctx, e.Number, "weir moved this on: "+s.words().Line(strings.Join(e.Images, ", "))+". The text above is of now.")
 	return nil
+}
+
+// pullOf is the pull request of an entry's branch: the open one where there were several, of
+// which a forge may name any.
+func (s *Source) pullOf(ctx context.Context, e *Entry, now Now) (forge.PullRequest, bool, error) {
+	i := slices.IndexFunc(s.list, func(p forge.PullRequest) bool { return !p.Fork && p.BaseRef == now.Base && p.HeadRef == e.Branch })
+	if i >= 0 && s.listed.Equal(now.Time) {
+		return s.list[i], true, nil
+	}
+	return s.Forge.PullOf(ctx, now.Base, e.Branch)
 }
 
 // push brings the branch of an entry to what pins the images.

@@ -53,9 +53,9 @@ func (e Entry) Look(seen Seen, now time.Time) Entry {
 	case seen.State == forge.Closed:
 		e = e.decline(e.Images).ended(Closed, now)
 	case !seen.Ours:
-		e.Phase, e.Foreign = Theirs, seen.Head
-	default:
-		e.Phase, e.Foreign = Open, ""
+		e.Phase, e.Foreign, e.Closing = Theirs, seen.Head, ""
+	default: // also one that weir could not close: it may be needed again
+		e.Phase, e.Foreign, e.Closing = Open, "", ""
 	}
 	return e
 }

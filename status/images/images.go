@@ -116,8 +116,9 @@ type Now struct {
 type Source struct {
 	Options
 	survey *Survey
-	// list are the open pull requests as they were listed last.
+	// list are the open pull requests as they were listed last, at listed.
 	list   []forge.PullRequest
+	listed time.Time
 	cursor forge.Cursor
 	// asked is when the survey began, next when the next one is due.
 	asked, next time.Time
@@ -152,7 +153,7 @@ func (s *Source) Turn(ctx context.Context, store state.Store, now Now) (again ti
 		if err != nil {
 			return again, err
 		}
-		if s.cursor = next; !same {
+		if s.cursor, s.listed = next, now.Time; !same {
 			s.list = list
 		}
 	}

@@ -47,9 +47,11 @@ type world struct {
 	lost    bool
 	refused map[string]string
 	counted string
-	pusher  *transport.Pusher
-	now     Now
-	s       *Source
+	// oldest says that of several pull requests of a branch the forge names the first.
+	oldest bool
+	pusher *transport.Pusher
+	now    Now
+	s      *Source
 }
 
 const family = "EKS AL2023"
@@ -247,7 +249,11 @@ func (w *world) Pull(_ context.Context, n int64) (forge.PullRequest, error) {
 }
 
 func (w *world) PullOf(_ context.Context, base, head string) (forge.PullRequest, bool, error) {
-	for _, p := range slices.Backward(w.pulls) {
+	list := slices.Clone(w.pulls)
+	if !w.oldest {
+		slices.Reverse(list)
+	}
+	for _, p := range list {
 		if p.HeadRef == head && p.BaseRef == base {
 			return w.show(p), true, nil
 		}
