@@ -44,6 +44,7 @@ func (b Batch) Newer(ctx context.Context, plans map[string]*plan.Plan, since tim
 				out[n].Moves = basis.MinorOf(release.Version) != basis.MinorOf(ask.Version)
 			}
 			if out[n].Has == "" {
+				out[n].Unknown = p.Unplanned(pool.Key.String())
 				continue
 			}
 			requests = append(requests, resolve.Request{Lookup: ask, Cluster: clusters(pool), Network: t.Network, Since: since})

@@ -31,6 +31,8 @@ type Pool struct {
 	// Moves says that what the pool has is about to change by itself, such as while its
 	// nodegroup goes to another version of Kubernetes.
 	Moves bool
+	// Unknown says why nobody knows what the pool has.
+	Unknown string
 }
 
 // Pin is a pool's image as Git is to have it.
@@ -68,6 +70,8 @@ func Find(pools []Pool) (families []Family, gaps []Gap) {
 			pin.To = a.Image.ID
 		}
 		switch {
+		case p.Unknown != "":
+			gaps = append(gaps, Gap{p.Target, p.Name, p.Unknown})
 		case p.Ask.Kind == "" || p.Moves || p.Has == "":
 		case pin.To == "" && absent(a):
 		case pin.To == "":

@@ -31,6 +31,8 @@ func TestWhichIsNewer(t *testing.T) {
 	}
 	moves := release("1.33.1-20260101", "1.34.1-20260101")
 	moves.Moves = true
+	unplanned := pool("a", "", nil, observed.Answer{})
+	unplanned.Unknown = "its manifests have faults"
 	for name, tt := range map[string]struct {
 		p    Pool
 		to   string
@@ -41,6 +43,7 @@ func TestWhichIsNewer(t *testing.T) {
 		"taken back by AWS":   {pool("a", "ami-2", young, observed.Answer{Image: old}), "", 0},
 		"gone":                {pool("a", "ami-0", nil, observed.Answer{Image: old}), "ami-1", 0},
 		"not made yet":        {pool("a", "", nil, observed.Answer{Image: young}), "", 0},
+		"not planned":         {unplanned, "", 1},
 		"none published":      {pool("a", "ami-1", old, observed.Answer{Code: "image-not-found", Problem: "there is none"}), "", 0},
 		"denied":              {pool("a", "ami-1", old, observed.Answer{Code: "access-denied", Problem: "no"}), "", 1},
 		"a newer release":     {release("1.34.1-20251231", "1.34.1-20260101"), "1.34.1-20260101", 0},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -62,7 +63,10 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	}
 	p.matching, p.watched, p.outstanding, p.wants, p.Summary = c.matching, c.Watched, c.outstanding, c.sharedWants(), c.summary()
 	p.wantedImages, p.releases, p.resolved, p.reviewed, p.behind = c.wantedImages, c.releases, c.Resolved, c.Reviewed, c.Behind
-	p.Ahead, p.governed, p.undone = ahead, c.governed(), c.undone
+	p.Ahead, p.governed, p.undone, p.unplanned = ahead, c.governed(), c.undone, map[string]string{}
+	for pool := range c.stuck {
+		p.unplanned[pool] = cmp.Or(c.faults[pool], "it cannot be planned now")
+	}
 	if candidate != nil {
 		p.verdict = judge(candidate, p.governed)
 	}

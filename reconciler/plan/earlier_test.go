@@ -106,7 +106,9 @@ func TestWhatAGroupGoesBackTo(t *testing.T) {
 			m.state.Templates["web"] = tm
 		}},
 		"a policy of several types": {pool: follows("m5.large", "m5.xlarge"), machines: map[string]int{"2": 10}, set: "1", want: "2 ami-2 m5.xlarge, 1 ami-1 m5.large",
-			change: func(m *model) { refreshTo(m, "2", "InProgress", follows("m5.xlarge", "m5.large").Group.MixedInstancesPolicy) }},
+			change: func(m *model) {
+				refreshTo(m, "2", "InProgress", follows("m5.xlarge", "m5.large").Group.MixedInstancesPolicy)
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()

@@ -56,6 +56,8 @@ type Plan struct {
 	// the pools of it with work that is left for then.
 	verdict lastgood.Verdict
 	undone  map[string]bool
+	// unplanned is why it is not known of pools whether they are as wanted.
+	unplanned map[string]string
 	// Digested is the digest of the plan that this one is a copy of, for who is shown it:
 	// its steps lack what the digest is made of. It is empty for the plan itself.
 	Digested string
@@ -72,6 +74,9 @@ type Summary struct {
 	Rollout   int `json:"rollout"`
 	Unchanged int `json:"unchanged"`
 }
+
+// Unplanned says why it is not known whether a pool is as Git wants it; empty where it is.
+func (p *Plan) Unplanned(pool string) string { return p.unplanned[pool] }
 
 // Empty reports whether the plan has no step at all, held ones included.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }

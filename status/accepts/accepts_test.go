@@ -135,7 +135,12 @@ func TestNothingIsDoneTwice(t *testing.T) {
 		w := newWorld(t)
 		w.aws = "7"
 		w.ask()
-		w.aws, w.lost, w.fails["edit"] = "8", lost, errors.New("gone")
+		w.aws, w.lost, w.fails["push"] = "6", lost, errors.New("gone") // and the branch
+		w.turn()
+		w.restart()
+		w.turn()
+		w.proposes(1, "6", "accept-opened accept-updated")
+		w.aws, w.fails["edit"] = "8", errors.New("gone")
 		w.turn()
 		w.restart()
 		w.turn()

@@ -234,6 +234,13 @@ func (s *Source) opened(e *Entry, f Found) {
 // move brings an open pull request to what AWS has now.
 func (s *Source) move(ctx context.Context, store state.Store, e *Entry, f Found, now Now) error {
 	same := e.Print == f.print()
+	if same && e.Said != e.Commit { // it may not have been pushed after all
+		at, err := s.Pusher.At(ctx, e.Branch)
+		if err != nil {
+			return err
+		}
+		same = at == e.Commit
+	}
 	if same && e.On != now.Head {
 		since, err := s.Git.Changed(ctx, e.On, now.Head)
 		if err != nil {

@@ -1,10 +1,13 @@
 package reverts
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
@@ -70,6 +73,34 @@ func TestABranchThatWasPushedMovesOn(t *testing.T) {
 	if e := w.turn(); e.Phase != ByHand || w.repo.Tip(branch) != theirs || len(w.pulls) != 0 {
 		t.Errorf("%+v", e)
 	}
+}
+
+// flaky is a mirror that cannot be read for a while.
+type flaky struct {
+	*source.Git
+	err error
+}
+
+func (f *flaky) Descends(ctx context.Context, revision, from string) (bool, error) {
+	if f.err != nil {
+		return false, f.err
+	}
+	return f.Git.Descends(ctx, revision, from)
+}
+
+// TestAMirrorThatCannotBeRead says nothing of whether a commit is followed still.
+func TestAMirrorThatCannotBeRead(t *testing.T) {
+	kinds(t, func(t *testing.T, w *world) {
+		mirror := &flaky{w.git, errors.New("read: input/output error")}
+		w.s.Git = mirror
+		if e := w.turn(); e.Phase != Wanted {
+			t.Errorf("%+v", e)
+		}
+		mirror.err = nil
+		if e := w.turn(); e.Phase != Open {
+			t.Errorf("%+v", e)
+		}
+	})
 }
 
 // TestOneRevertForEachCommit: what a commit launches is bad, and then what it launches of a newer

@@ -46,8 +46,10 @@ var errUnchanged = errors.New("no commit changed what these pools launch: weir's
 // find looks for the fewest paths that take the stopped pools back to what they were before
 // the commit, on top of what is followed now.
 func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (f Found, err error) {
-	if is, err := s.Git.Descends(ctx, head, e.Revision); err != nil || !is {
-		return f, errors.Join(err, errGone)
+	if is, err := s.Git.Descends(ctx, head, e.Revision); err != nil {
+		return f, err
+	} else if !is {
+		return f, errGone
 	}
 	bad, err := s.Git.At(ctx, e.Revision)
 	if err != nil {

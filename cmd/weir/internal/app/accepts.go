@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accept"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -175,7 +176,7 @@ type acceptor struct {
 }
 
 // look plans one target of a commit.
-func (p acceptor) look(ctx context.Context, s snapshot.Snapshot, target string) (review *fleet.Review, set *intent.Set, seen *observed.State, planned *plan.Plan, err error) {
+func (p acceptor) look(ctx context.Context, s snapshot.Snapshot, target string) (review *fleet.Review, d *reconciler.Desired, seen *observed.State, planned *plan.Plan, err error) {
 	base := p.g.base.Load()
 	if base == nil {
 		return nil, nil, nil, nil, pulls.ErrEarly
@@ -194,11 +195,19 @@ func (p acceptor) look(ctx context.Context, s snapshot.Snapshot, target string) 
 	for _, b := range review.Batches {
 		for k := range b.Targets {
 			if b.Targets[k].Policy.Target == target && b.Targets[k].Set != nil && b.Sight != nil {
-				return review, b.Targets[k].Set, &b.Sight.State, reports[i].Plan, nil
+				return review, &b.Targets[k], &b.Sight.State, reports[i].Plan, nil
 			}
 		}
 	}
 	return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " does not render", Hint: "look at weir's page"}
+}
+
+// unknownOf says why a plan does not tell what AWS has otherwise of a pool.
+func unknownOf(d *reconciler.Desired, p *plan.Plan, pool string) string {
+	if d.Whole || slices.ContainsFunc(d.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == pool }) {
+		return p.Unplanned(pool)
+	}
+	return partly(d)
 }
 
 // Find implements accepts.Fleet.
@@ -208,15 +217,18 @@ func (p acceptor) Find(ctx context.Context, on string, a accepts.Asked) (out acc
 	if err != nil {
 		return out, err
 	}
-	review, set, seen, before, err := p.look(ctx, head, a.Target)
+	review, d, seen, before, err := p.look(ctx, head, a.Target)
 	if err != nil {
 		return out, err
+	}
+	if why := unknownOf(d, before, a.Pool); why != "" {
+		return out, &gates.Fault{Message: "what AWS has otherwise of the pool " + a.Pool + " is not known: " + why, Hint: "mend that first"}
 	}
 	c := accept.Choice{Pools: []string{a.Pool}, Fields: a.Fields}
 	if t, _ := p.g.app.board.Target(a.Target); len(a.Fields) == 0 && t.Last != nil && t.Last.Plan != nil {
 		c.Drifted = accept.Drifted(t.Last.Plan) // what a commit changed and AWS has not yet is to come
 	}
-	out.Fields = accept.Find(a.Target, set, before, seen, c)
+	out.Fields = accept.Find(a.Target, d.Set, before, seen, c)
 	wishes := accept.Wishes(out.Fields)
 	if len(wishes) == 0 {
 		return out, nil
@@ -237,9 +249,12 @@ func (p acceptor) Find(ctx context.Context, on string, a accepts.Asked) (out acc
 	if err != nil {
 		return out, err
 	}
-	_, _, _, after, err := p.look(ctx, edited, a.Target)
+	_, d, _, after, err := p.look(ctx, edited, a.Target)
 	if err != nil {
 		return out, err
+	}
+	if why := unknownOf(d, after, a.Pool); why != "" {
+		return out, &gates.Fault{Message: "with what AWS has, the pool " + a.Pool + " cannot be planned: " + why, Hint: "write it into the manifests by hand"}
 	}
 	out.More = accept.Prove(out.Fields, before, after)
 	return out, nil

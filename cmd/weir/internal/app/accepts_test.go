@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/status/commands"
@@ -202,4 +203,63 @@ func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestWhatIsNotKnownIsNotTheSame: while a pool cannot be planned, nobody knows whether AWS and Git
+// say the same of it, and its pull request stays open.
+func TestWhatIsNotKnownIsNotTheSame(t *testing.T) {
+	for name, broken := range map[string]string{
+		"a field that is none":     "minSize: 1\n  mistake: 2",
+		"a value that AWS has not": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, quickAWS())
+			all := w.servePushes()
+			w.forgeExtra = strings.Replace(w.forgeExtra, "[revert, images]", "[accept]", 1)
+			files := overlay(map[string]string{"web": pool("web", "m5.large", 3), "api": pool("api", "m5.large", 3)})
+			w.repo.Write(files)
+			first := w.repo.Commit("first")
+			a, stop := w.start()
+			defer stop()
+			converged(t, a, first, 2)
+			if _, err := gates.Suspend(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+			w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")
+			eventually(t, "a pull request", func() string {
+				a.passAll()
+				if _, err := a.site.accept(t.Context(), commands.AcceptRequest{Target: "prod", Pool: "web", By: "ann"}); err != nil {
+					return err.Error()
+				}
+				return ""
+			})
+			text := files["overlays/prod/web.yaml"]
+			if broken != "" {
+				text = strings.Replace(text, "minSize: 1", broken, 1)
+			} else {
+				text = strings.Replace(text, "ami: {eksLookupType: AmazonLinux2023}", "ami: {id: ami-0000000000000dead}", 1)
+			}
+			if text == files["overlays/prod/web.yaml"] {
+				t.Fatal(text)
+			}
+			files["overlays/prod/web.yaml"] = text
+			w.repo.Write(files)
+			second := w.repo.Commit("a mistake")
+			followed(t, a, second)
+			time.Sleep(2 * time.Second) // in which it was closed
+			w.pulled(t, all, 1)
+			state := func() string {
+				w.forge.mu.Lock()
+				defer w.forge.mu.Unlock()
+				return w.forge.pulls[0].state
+			}
+			if state() != "open" {
+				t.Fatalf("it is %s", state())
+			}
+			w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=3")
+			w.repo.Write(map[string]string{"overlays/prod/web.yaml": pool("web", "m5.large", 3)})
+			followed(t, a, w.repo.Commit("mended"))
+			eventually(t, "the pull request to be closed", func() string { return strings.TrimPrefix(state(), "closed") })
+		})
+	}
 }

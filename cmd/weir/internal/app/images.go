@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/newer"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -120,6 +121,11 @@ func (p pinner) Survey(ctx context.Context) (out images.Survey, err error) {
 		if b.Scope == nil {
 			continue // its targets have no plan
 		}
+		for i := range b.Targets {
+			if d := &b.Targets[i]; !d.Whole && out.Unread[d.Policy.Target] == "" { // pools may be missing
+				out.Unread[d.Policy.Target] = partly(d)
+			}
+		}
 		found, err := b.Newer(ctx, plans, began)
 		if err != nil {
 			return out, err
@@ -128,6 +134,14 @@ func (p pinner) Survey(ctx context.Context) (out images.Survey, err error) {
 	}
 	out.Families, out.Gaps = newer.Find(pools)
 	return out, nil
+}
+
+// partly says why a target's manifests do not hold all that they should.
+func partly(d *reconciler.Desired) string {
+	if i := slices.IndexFunc(d.Diagnostics, func(x diag.Diagnostic) bool { return x.Severity == diag.Error }); i >= 0 {
+		return d.Diagnostics[i].String()
+	}
+	return "its manifests have faults"
 }
 
 // faultOf is what keeps a target from being planned.

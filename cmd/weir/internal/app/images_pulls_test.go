@@ -104,6 +104,49 @@ func TestANewerImageIsProposed(t *testing.T) {
 	converged(t, a, main, 3)
 }
 
+// TestAnImageOfAPoolThatIsNotKnown: while a pool cannot be planned, nobody knows that it needs no
+// newer image, and the pull request stays open.
+func TestAnImageOfAPoolThatIsNotKnown(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"a field that is none":       {"minSize: 1", "minSize: 1\n  mistake: 2"},
+		"a file that cannot be read": {"kind: MachinePool", "kind: [MachinePool"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, quickAWS())
+			all := w.servePushes()
+			w.sourceExtra = ", imageUpdates: {every: 24h}"
+			files := lookedUp(w.newImage(1))
+			w.repo.Write(files)
+			main := w.repo.Commit("first")
+			a, stop := w.start()
+			converged(t, a, main, 3)
+			stop()
+			w.newImage(2)
+			_, stop = w.start()
+			eventually(t, "a pull request", func() string { return strings.Repeat("none", 1-len(w.forge.proposals(all))) })
+			stop()
+			text := strings.Replace(files["overlays/prod/keeps.yaml"], change[0], change[1], 1)
+			if text == files["overlays/prod/keeps.yaml"] {
+				t.Fatal(text)
+			}
+			w.repo.Write(map[string]string{"overlays/prod/keeps.yaml": text})
+			second := w.repo.Commit("a mistake")
+			a, stop = w.start()
+			defer stop()
+			followed(t, a, second)
+			time.Sleep(2 * time.Second) // in which it was closed
+			w.forge.mu.Lock()
+			defer w.forge.mu.Unlock()
+			if p := w.forge.pulls[0]; p.state != "open" {
+				t.Errorf("it is %s", p.state)
+				for _, c := range w.forge.comments {
+					t.Log(c.body)
+				}
+			}
+		})
+	}
+}
+
 // forget takes away what a daemon kept, but for its mirror.
 func forget(t *testing.T, w *world) {
 	t.Helper()

@@ -9,7 +9,6 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/transport"
@@ -112,14 +111,11 @@ func (r renderer) Render(ctx context.Context, s snapshot.Snapshot, only []string
 				continue
 			}
 			t := reverts.Target{Name: d.Policy.Target, Launches: map[string]string{}}
-			switch j := slices.IndexFunc(d.Diagnostics, func(x diag.Diagnostic) bool { return x.Severity == diag.Error }); {
+			switch {
 			case d.Err != nil:
 				t.Fault = d.Err.Error()
 			case d.Set == nil || !d.Whole:
-				t.Fault = "its manifests have faults"
-				if j >= 0 {
-					t.Fault = d.Diagnostics[j].String()
-				}
+				t.Fault = partly(d)
 			default:
 				for k := range d.Set.Pools {
 					t.Launches[d.Set.Pools[k].Key.String()] = launched(&d.Set.Pools[k])
