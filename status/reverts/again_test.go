@@ -103,6 +103,35 @@ func TestAMirrorThatCannotBeRead(t *testing.T) {
 	})
 }
 
+// TestWhatSomebodyPushedToIsLeftAlone, also once nobody needs it.
+func TestWhatSomebodyPushedToIsLeftAlone(t *testing.T) {
+	kinds(t, func(t *testing.T, w *world) {
+		w.turn()
+		for branch, p := range w.pulls {
+			p.HeadSHA = w.repo.Tip(branch)
+			if e := w.turn(); strings.Contains(e.Text, "somebody else") {
+				t.Errorf("%+v", e)
+			}
+			p.HeadSHA = w.repo.Git("commit-tree", "-m", "theirs", "-p", branch, branch+"^{tree}")
+		}
+		w.now.Pools = nil
+		for range 2 {
+			if e := w.turn(); e.Phase != Open || !strings.Contains(e.Text, "commits of somebody else") {
+				t.Errorf("%+v", e)
+			}
+		}
+		if len(w.events) != 1 || len(w.status) != 2 || len(w.said) != 0 {
+			t.Errorf("%q %q %q", w.events, w.status, w.said)
+		}
+		for _, p := range w.pulls {
+			p.State = forge.Merged
+		}
+		if e := w.turn(); e.Phase != Merged {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
 // TestOneRevertForEachCommit: what a commit launches is bad, and then what it launches of a newer
 // image as well: reverting it takes both back.
 func TestOneRevertForEachCommit(t *testing.T) {

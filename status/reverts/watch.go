@@ -19,7 +19,7 @@ func (s *Source) watch(ctx context.Context, e *Entry, now Now, keep func() error
 		return
 	}
 	s.adopt(e, p)
-	if e.Phase != Open {
+	if e.Phase != Open || e.theirs(p) {
 		return
 	}
 	why := s.obsolete(e, now)
@@ -59,8 +59,20 @@ func (s *Source) adopt(e *Entry, p forge.PullRequest) {
 		s.end(e, Closed, "pull request "+proposal.Number(p.Number)+" was closed: weir opens no other one")
 	default:
 		e.Closing = ""
-		s.end(e, Open, "pull request "+proposal.Number(p.Number)+" proposes the "+e.what())
+		text := "pull request " + proposal.Number(p.Number) + " proposes the " + e.what()
+		if e.theirs(p) {
+			text += ", with commits of somebody else on its branch: merge or close it, weir leaves it alone"
+		}
+		if e.Phase != Open {
+			s.end(e, Open, text)
+		}
+		e.Text = text
 	}
+}
+
+// theirs reports whether somebody else has pushed to the branch of an open pull request.
+func (e *Entry) theirs(p forge.PullRequest) bool {
+	return p.HeadSHA != "" && len(e.Made) > 0 && e.Made[p.HeadSHA] == ""
 }
 
 // kindOf are the events of phases.
