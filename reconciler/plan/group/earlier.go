@@ -13,7 +13,7 @@ import (
 )
 
 // mostEarlier is how many versions are told of a group that runs many at once.
-const mostEarlier = 4
+const mostEarlier = 3
 
 // before is a version that a group was at.
 type before struct {
