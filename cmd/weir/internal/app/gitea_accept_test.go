@@ -2,13 +2,10 @@ package app
 
 import (
 	"fmt"
-	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/status/commands"
 )
@@ -16,16 +13,10 @@ import (
 // TestGiteaAccept: somebody changed a size beside Git, weir opens a pull request that keeps it on
 // Gitea, moves it on with AWS, and merging it leaves nothing to do.
 func TestGiteaAccept(t *testing.T) {
-	s := giteatest.New(t)
-	g := newGiteaWorld(t, s, "anna", quickAWS())
-	pusher := s.User("anna-pusher")
-	g.repo.Grant(pusher, "write")
-	g.put("push-token", pusher.Token("write:repository", "write:issue"))
+	g := newGiteaProposals(t, "anna", "write:repository", "write:issue")
 	g.clone.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := g.clone.Push("main", "first")
-	c := g.config()
-	c.Forges[0].Push = config.Push{TokenFile: filepath.Join(g.dir, "push-token"), For: []string{config.Accept}, Author: "weir <weir@example.com>"}
-	a := g.run(c, "push", "pull_request")
+	a := g.run(g.pushes(config.Accept), "push", "pull_request")
 	converged(t, a, first, 1)
 	if _, err := gates.Suspend(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 		t.Fatal(err)
@@ -47,17 +38,11 @@ func TestGiteaAccept(t *testing.T) {
 	if again := asked(8); again.Number != got.Number || again.Branch != got.Branch {
 		t.Errorf("%+v, and then %+v", got, again)
 	}
-	var p struct {
-		Title, Body string
-		Head        struct{ Ref string }
-	}
-	g.owner.Must(http.MethodGet, g.repo.Path(fmt.Sprint("/pulls/", got.Number)), nil, &p)
-	if p.Head.Ref != got.Branch || !strings.Contains(p.Body, "`maxSize` is `8`") || p.Title != "Keep what AWS has of pool default/web of prod" {
+	p := g.only()
+	if p.Number != got.Number || p.Head.Ref != got.Branch || !strings.Contains(p.Body, "`maxSize` is `8`") || p.Title != "Keep what AWS has of pool default/web of prod" {
 		t.Errorf("%+v", p)
 	}
-	g.repo.Merge(g.owner, got.Number, "merge")
-	g.clone.Git("fetch", "--quiet", "origin", "main")
-	merged := g.clone.Git("rev-parse", "FETCH_HEAD")
+	merged := g.merge(got.Number)
 	followed(t, a, merged)
 	g.aws.ResetCalls()
 	if _, err := gates.Resume(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {

@@ -3,13 +3,10 @@ package app
 import (
 	"fmt"
 	"log/slog"
-	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/redact"
@@ -19,17 +16,12 @@ import (
 // weir opens one pull request that pins the image before, and merging it on Gitea puts all
 // right.
 func TestGiteaPin(t *testing.T) {
-	s := giteatest.New(t)
-	g := newGiteaWorld(t, s, "paul", quickAWS())
-	pusher := s.User("paul-pusher")
-	g.repo.Grant(pusher, "write")
+	g := newGiteaProposals(t, "paul", "write:repository")
 	g.extra = otherTargets
-	g.put("push-token", pusher.Token("write:repository"))
 	good := []string{g.newImage(1), g.newImageElsewhere(1)}
 	g.clone.Write(followingInWaves(t))
 	first := g.clone.Push("main", "first")
-	c := g.config()
-	c.Forges[0].Push = config.Push{TokenFile: filepath.Join(g.dir, "push-token"), For: []string{config.Revert}, Author: "weir <weir@example.com>"}
+	c := g.pushes(config.Revert)
 	// The second daemon has none of the answers that the first one keeps for a while.
 	a, err := New(t.Context(), Options{Config: c, Version: "test", Secrets: &redact.Registry{}, Logger: slog.New(slog.DiscardHandler), Getenv: func(name string) string {
 		if name == "HOME" {
@@ -53,33 +45,16 @@ func TestGiteaPin(t *testing.T) {
 	}
 	a = g.run(c, "push", "pull_request")
 	heldBy(t, a, "second", first, step.HeldStopped, "weir reconcile second --retry")
-	type pull struct {
-		Number      int64
-		Title, Body string
-		Head        struct{ Ref string }
-	}
-	var list []pull
-	opened := func() string {
-		list = nil
-		g.owner.Must(http.MethodGet, g.repo.Path("/pulls?state=all"), nil, &list)
-		if len(list) != 1 {
-			return fmt.Sprintf("%d pull requests", len(list))
-		}
-		return ""
-	}
-	eventually(t, "a pull request", opened)
-	p := list[0]
+	p := g.only()
 	if !strings.HasPrefix(p.Head.Ref, "weir/pin-") || !strings.Contains(p.Body, good[0]) || !strings.Contains(p.Body, good[1]) {
 		t.Errorf("%+v", p)
 	}
 	g.finally(first, "fleet/revert", "success", fmt.Sprint("#", p.Number))
-	g.repo.Merge(g.owner, p.Number, "merge")
-	g.clone.Git("fetch", "--quiet", "origin", "main")
-	merged := g.clone.Git("rev-parse", "FETCH_HEAD")
+	merged := g.merge(p.Number)
 	for _, target := range targets {
 		targetConverged(t, a, target, merged)
 	}
-	if wrong := opened(); wrong != "" {
-		t.Error(wrong)
+	if n := len(g.pulls()); n != 1 {
+		t.Errorf("%d pull requests", n)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 )
 
 // lookedUp are pools that look for our own images: one that keeps what it has, one that follows
@@ -158,43 +157,28 @@ func forget(t *testing.T, w *world) {
 // TestGiteaImages: one pull request on a real Gitea, with a user that may do nothing else: merging
 // it rolls the pool, a newer image moves the next one on, and closing that ends it.
 func TestGiteaImages(t *testing.T) {
-	s := giteatest.New(t)
-	g := newGiteaWorld(t, s, "ines", quickAWS())
-	pusher := s.User("ines-pusher")
-	g.repo.Grant(pusher, "write")
-	g.put("push-token", pusher.Token("write:repository", "write:issue"))
+	g := newGiteaProposals(t, "ines", "write:repository", "write:issue")
 	first := g.newImage(1)
 	g.clone.Write(lookedUp(first))
 	main := g.clone.Push("main", "first")
-	c := g.config()
+	c := g.pushes(config.Images)
 	c.Sources[0].ImageUpdates.Every = 3 * time.Second // less than a file may say
-	c.Forges[0].Push = config.Push{TokenFile: filepath.Join(g.dir, "push-token"), For: []string{config.Images}, Author: "weir <weir@example.com>"}
 	a := g.run(c, "push", "pull_request")
 	converged(t, a, main, 3)
-	type pull struct {
-		Number             int64
-		Title, Body, State string
-		Head               struct{ Ref string }
-		User               struct{ Login string }
-	}
-	var list []pull // the newest first
+	var list []giteaPull // the newest first
 	shows := func(n int, image string) func() string {
 		return func() string {
-			list = nil
-			g.owner.Must(http.MethodGet, g.repo.Path("/pulls?state=all&sort=newest"), nil, &list)
-			if len(list) != n || !strings.Contains(list[0].Body, image) {
+			if list = g.pulls(); len(list) != n || !strings.Contains(list[0].Body, image) {
 				return fmt.Sprintf("%d pull requests: %+v", len(list), list)
 			}
 			return ""
 		}
 	}
 	eventually(t, "a pull request", shows(1, g.newImage(2)))
-	if p := list[0]; !strings.HasPrefix(p.Head.Ref, "weir/images-ours-") || p.User.Login != pusher.Name || !strings.Contains(p.Title, "1 pool") {
+	if p := list[0]; !strings.HasPrefix(p.Head.Ref, "weir/images-ours-") || p.User.Login != g.pusher.Name || !strings.Contains(p.Title, "1 pool") {
 		t.Errorf("%+v", p)
 	}
-	g.repo.Merge(g.owner, list[0].Number, "merge")
-	g.clone.Git("fetch", "--quiet", "origin", "main")
-	converged(t, a, g.clone.Git("rev-parse", "FETCH_HEAD"), 3)
+	converged(t, a, g.merge(list[0].Number), 3)
 	eventually(t, "a second pull request", shows(2, g.newImage(3)))
 	fourth := g.newImage(4)
 	eventually(t, "it is moved on", shows(2, fourth))
