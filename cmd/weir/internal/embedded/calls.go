@@ -1,0 +1,31 @@
+package embedded
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/weir-gitops/weir/reconciler/awsemu"
+)
+
+// callsPath tells how often each operation was called. No path of an AWS service that
+// the emulator has begins like this, and who asks signs nothing.
+const callsPath = "/_calls"
+
+// withCalls answers callsPath, and leaves the rest to next.
+func withCalls(aws *awsemu.Server, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != callsPath {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if r.Method != http.MethodGet {
+			w.Header().Set("Allow", http.MethodGet)
+			http.Error(w, "only GET", http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		_ = out.Encode(aws.CallCounts()) // the client is gone: nobody to tell
+	})
+}
