@@ -88,7 +88,7 @@ bench: ## the benchmarks of the budgets, with their call counts asserted
 	$(GO) test -run '^$$' -bench Pages -benchtime 20x ./status/page
 	$(GO) test -run '^$$' -bench PushToFinalStatus -benchtime 15x ./cmd/weir/internal/app
 
-bench-peers: build ## weir beside krusty, and beside Terraform where it is installed: POOLS=100
+bench-peers: build ## weir beside krusty, Terraform and CAPA, where these can be had: POOLS=100
 	$(GO) test -run '^$$' -bench ColdFleet -benchtime 2x ./render
 	deploy/bench/peers $(BIN) $(or $(POOLS),100)
 
@@ -100,8 +100,9 @@ contract: ## the contract suite against ENDPOINT=http://…, or against moto ser
 	elif command -v moto_server >/dev/null 2>&1; then WEIR_CONTRACT_MOTO=1 $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/... ./reconciler/coord/dynamo; \
 	else echo "contract: moto_server is not installed and no ENDPOINT is given: nothing to run against"; fi
 
-oracle: ## weir's types and rules against Cluster API's and CAPA's, in a module of its own
+oracle: ## weir's types and rules against Cluster API's and CAPA's, and CAPA against the emulator, in modules of their own
 	cd render/oracle && $(GO) test -mod=mod -vet=off -timeout 30m ./...
+	cd deploy/bench/capa && $(GO) test -vet=off -timeout 30m ./...
 
 release: ## archives, bills of materials and checksums of PLATFORMS in dist
 	$(GO) run $(RELEASE) -platforms "$(PLATFORMS)"
