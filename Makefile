@@ -88,9 +88,9 @@ bench: ## the benchmarks of the budgets, with their call counts asserted
 	$(GO) test -run '^$$' -bench Pages -benchtime 20x ./status/page
 	$(GO) test -run '^$$' -bench PushToFinalStatus -benchtime 15x ./cmd/weir/internal/app
 
-bench-peers: build ## weir beside krusty, Terraform and CAPA, where these can be had: POOLS=100
+bench-peers: build ## weir beside krusty, Terraform and CAPA, where these can be had: POOLS=100 NODEGROUPS=0
 	$(GO) test -run '^$$' -bench ColdFleet -benchtime 2x ./render
-	deploy/bench/peers $(BIN) $(or $(POOLS),100)
+	deploy/bench/peers $(BIN) $(or $(POOLS),100) $(or $(NODEGROUPS),0)
 
 pictures: ## the pictures of the page in deploy/docs/images, by Chromium
 	$(GO) test ./status/page -run DocumentationPictures -screenshots $(CURDIR)/deploy/docs/images

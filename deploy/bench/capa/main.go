@@ -43,7 +43,7 @@ type options struct {
 
 func main() {
 	var o options
-	var out string
+	var out, name string
 	flag.StringVar(&o.endpoint, "endpoint", "", "address of weir emulator, such as http://127.0.0.1:8345")
 	flag.StringVar(&o.region, "region", "eu-west-1", "region that is asked for")
 	flag.StringVar(&o.manifests, "manifests", "", "directory of manifests: MachinePools with AWSMachinePools or AWSManagedMachinePools")
@@ -51,18 +51,20 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 5, "reconciles at a time; 5 is what CAPA has for pools")
 	flag.DurationVar(&o.settle, "settle", 3*time.Second, "time that machines have to start before CAPA looks again; not counted")
 	flag.IntVar(&o.rest, "rest", 2, "passes at rest; the last one is measured")
-	flag.StringVar(&out, "out", "", "directory for the files capa-apply and capa-rest: wall, user and system seconds, calls, resident MiB")
+	flag.StringVar(&out, "out", "", "directory for the files NAME-apply and NAME-rest: wall, user and system seconds, calls, resident MiB")
+	flag.StringVar(&name, "name", "capa", "NAME of these files")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := measure(ctx, o, out); err != nil {
+	if err := measure(ctx, o, filepath.Join(out, name), out != ""); err != nil {
 		fmt.Fprintln(os.Stderr, "capa:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func measure(ctx context.Context, o options, out string) error {
+// measure prints what a run takes, and writes it to files if wanted, whose names begin with prefix.
+func measure(ctx context.Context, o options, prefix string, files bool) error {
 	quiet()
 	r, err := run(ctx, o)
 	if err != nil {
@@ -71,11 +73,11 @@ func measure(ctx context.Context, o options, out string) error {
 	fmt.Printf("%-22s %9s %9s %9s %9s %9s %9s\n", fmt.Sprintf("CAPA, %d pools", r.pools), "calls", "writes", "wall s", "CPU s", "RSS MiB", "anon MiB")
 	for _, p := range r.phases() {
 		fmt.Printf("%-22s %9d %9d %9.2f %9.2f %9.0f %9.0f\n", p.label, p.calls(), p.writes(), p.wall.Seconds(), (p.user + p.system).Seconds(), p.resident, p.anonymous)
-		if out == "" {
+		if !files {
 			continue
 		}
 		line := fmt.Sprintf("%.3f %.3f %.3f %d %.0f\n", p.wall.Seconds(), p.user.Seconds(), p.system.Seconds(), p.calls(), p.resident)
-		if err := os.WriteFile(filepath.Join(out, p.name), []byte(line), 0o600); err != nil {
+		if err := os.WriteFile(prefix+"-"+p.part, []byte(line), 0o600); err != nil {
 			return err
 		}
 	}
@@ -114,13 +116,13 @@ func run(ctx context.Context, o options) (report, error) {
 	if err != nil {
 		return report{}, fmt.Errorf("first convergence: %w", err)
 	}
-	r.first.name, r.first.label = "capa-apply", "until converged"
+	r.first.part, r.first.label = "apply", "until converged"
 	for range o.rest {
 		if r.rest, err = f.pass(ctx); err != nil {
 			return report{}, fmt.Errorf("pass at rest: %w", err)
 		}
 	}
-	r.rest.name, r.rest.label = "capa-rest", "pass at rest"
+	r.rest.part, r.rest.label = "rest", "pass at rest"
 	return r, nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 // phase is what a part of the run took: differences of two of them are of the same type.
 type phase struct {
-	name, label         string
+	part, label         string
 	wall, user, system  time.Duration
 	resident, anonymous float64 // MiB at its end
 	byOperation         map[string]int
