@@ -175,11 +175,11 @@ func TestWhatANodegroupWasBefore(t *testing.T) {
 				m.state.Nodegroups[id], m.state.Updates[id] = n, tt.update
 			}
 			in := governedWeb(imageNow(testInput(pool), "ami-3"))
-			p, full := m.pass(t, in)
+			_, full := m.pass(t, in)
 			state := *full.State
 			state.Updates = m.state.Updates
 			full.State = &state
-			p, _ = Compute(full)
+			p, _ := Compute(full)
 			if list := p.Governed(); len(list) != 1 || told(list[0]) != tt.want {
 				t.Fatalf("%q and not %q: %+v %v", told(list[0]), tt.want, list, p.Diagnostics)
 			}
