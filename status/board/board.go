@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/history"
 	"github.com/weir-gitops/weir/status/live"
@@ -57,9 +56,11 @@ type TargetState struct {
 	Target
 	Phase report.Phase
 	// Last is the report of the last pass, nil before the first. Applied is
-	// what is kept of the last pass that ran a step, nil if none has.
-	Last    *plan.Report
-	Applied *Applied
+	// what is kept of that of the last pass that ran a step, nil if none has, and MoreApplied
+	// says how many more outcomes that one had.
+	Last        *plan.Report
+	Applied     *plan.Report
+	MoreApplied int
 	// Pools are those of the last pass that could tell, at PoolsAt: a render
 	// that fails says nothing about the pools in AWS.
 	Pools         []plan.PoolStatus
@@ -79,25 +80,18 @@ type TargetState struct {
 	Unanswered time.Time
 }
 
-// Applied is what a pass did. Its report would stay for as long as nothing changes, and the
-// one that made a large fleet is large.
-type Applied struct {
-	StartedAt                    time.Time
-	Revision, Subject, PlannedAt string
-	// Outcomes are the first AppliedOutcomes ones, More says how many more there were.
-	Outcomes []step.Outcome
-	More     int
-}
-
-// AppliedOutcomes is how many outcomes are kept of the last pass that ran a step.
+// AppliedOutcomes is how many outcomes are kept of the last pass that ran a step. The rest
+// of its report would stay for as long as nothing changes, and the one that made a large
+// fleet is large.
 const AppliedOutcomes = 25
 
-func appliedOf(r *plan.Report) *Applied {
+// appliedOf is a report without all but its first outcomes, and how many more there were.
+func appliedOf(r *plan.Report) (*plan.Report, int) {
 	n := min(len(r.Outcomes), AppliedOutcomes)
-	return &Applied{
-		StartedAt: r.StartedAt, Revision: r.Revision, Subject: r.Subject, PlannedAt: r.PlannedAt(),
-		Outcomes: slices.Clone(r.Outcomes[:n]), More: len(r.Outcomes) - n,
-	}
+	return &plan.Report{
+		Target: r.Target, StartedAt: r.StartedAt, Revision: r.Revision, Subject: r.Subject, Holds: r.Holds,
+		Outcomes: slices.Clone(r.Outcomes[:n]),
+	}, len(r.Outcomes) - n
 }
 
 // Rendering is a commit that is being rendered.
@@ -294,7 +288,7 @@ func (b *Board) report(whole *plan.Report, own bool) {
 	next.Last, next.Phase = r, report.PhaseOf(r)
 	run := history.RunOf(r)
 	if run.Steps.Done+run.Steps.Failed > 0 {
-		next.Applied = appliedOf(r)
+		next.Applied, next.MoreApplied = appliedOf(r)
 	}
 	key := targetKey(r.Target)
 	before := b.known[key]

@@ -60,8 +60,8 @@ func TestBoardFollowsATarget(t *testing.T) {
 		many.Outcomes[i].Status = step.Done
 	}
 	b.Report(t.Context(), many)
-	if st, _ := b.Target("prod"); len(st.Applied.Outcomes) != AppliedOutcomes || cap(st.Applied.Outcomes) >= 200 || st.Applied.More != 200-AppliedOutcomes {
-		t.Errorf("of a pass of 200 steps are kept %d, and %d more", len(st.Applied.Outcomes), st.Applied.More)
+	if st, _ := b.Target("prod"); len(st.Applied.Outcomes) != AppliedOutcomes || cap(st.Applied.Outcomes) >= 200 || st.MoreApplied != 200-AppliedOutcomes {
+		t.Errorf("of a pass of 200 steps are kept %d, and %d more", len(st.Applied.Outcomes), st.MoreApplied)
 	}
 }
 

@@ -91,7 +91,7 @@ func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 	}
 	if a := t.Applied; a != nil {
 		v.AppliedAt, v.AppliedCommit = w.moment(a.StartedAt), commitOf(l, a.Revision, a.Subject)
-		v.Applied, v.MoreApplied = outcomeViews(a.Outcomes, l, t.Name, a.PlannedAt), a.More
+		v.Applied, v.MoreApplied = outcomeViews(a.Outcomes, l, t.Name, a.PlannedAt()), t.MoreApplied
 	}
 	v.Runs = w.runs(ofTarget(w.board.Runs(), t.Name, func(r history.Run) string { return r.Target }), shownRuns)
 	v.Events = w.events(ofTarget(w.board.Events(), t.Name, func(e events.Event) string { return e.Target }), shownEvents)
