@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/outbox"
 	"github.com/weir-gitops/weir/status/report"
@@ -188,6 +189,9 @@ type track struct {
 	// Pull is the number of the pull request that its head's status is about, 0 for
 	// none.
 	Pull int64 `json:"pull,omitempty"`
+	// Left are the pools, by target, that earlier commits were still changing on targets that
+	// this one does not touch.
+	Left map[string]map[string]step.Verb `json:"left,omitempty"`
 	// recovered is when the track was read from the journal, zero once its
 	// source has come to the commit in this process.
 	recovered time.Time
@@ -262,6 +266,7 @@ func (c *Commits) Begin(r Revision) {
 		for _, name := range r.Removed {
 			next.Targets[name] = &targetTrack{State: forge.Success, Description: removedText, Removed: true}
 		}
+		next.leave(cur)
 		for _, old := range c.tracks[r.Source] {
 			if old.SHA == r.SHA {
 				continue
@@ -293,10 +298,14 @@ func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	defer c.mu.Unlock()
 	q, ok := c.queues[r.Source]
 	cur := c.current(r.Source)
-	if !ok || cur == nil || cur.Targets[r.Target] == nil {
+	if !ok || cur == nil {
 		return
 	}
 	t := cur.Targets[r.Target]
+	if t == nil {
+		cur.settle(r)
+		return
+	}
 	if cur.SHA != r.Revision {
 		if t.State != forge.Success {
 			t.touch(r)

@@ -145,6 +145,57 @@ func TestNewerCommitSupersedes(t *testing.T) {
 	})
 }
 
+// What a commit left unfinished on a target is answered for by the next commit that touches
+// the target, however many others lie between and whichever process sees them; and by none
+// once it has come to its end.
+func TestUnfinishedPoolsPassOtherCommits(t *testing.T) {
+	for name, c := range map[string]struct {
+		restart, ended bool
+		want           string
+	}{
+		"at once":         {false, false, "pending: prod: 0 of 1 pool converged; default/web is Provisioning"},
+		"after a restart": {true, false, "pending: prod: 0 of 1 pool converged; default/web is Provisioning"},
+		"once it is done": {false, true, "success: prod: nothing to change in AWS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, dir := statustest.NewForge(), t.TempDir()
+				p := start(t, dir, f)
+				begin := func(sha string, touched ...string) {
+					p.Begin(Revision{Source: "fleet", SHA: sha, Touched: touched})
+					statustest.Settle()
+				}
+				see := func(sha string, pool ...statustest.PoolOption) {
+					r := statustest.Report("prod", statustest.Pool("prod", "web", pool...))
+					r.Revision = sha
+					p.Report(t.Context(), r)
+					statustest.Settle()
+				}
+				begin(statustest.ShaOld, "prod")
+				r := statustest.Created()
+				r.Revision = statustest.ShaOld
+				p.Report(t.Context(), r)
+				for _, between := range []string{strings.Repeat("a", 40), strings.Repeat("b", 40)} {
+					begin(between, "dev")
+					see(between, statustest.Unconverged(plan.PhaseProvisioning))
+				}
+				if c.ended {
+					see(strings.Repeat("b", 40))
+				}
+				if c.restart {
+					p.stop(t)
+					p = start(t, dir, f)
+				}
+				begin(statustest.ShaNew, "prod")
+				see(statustest.ShaNew, statustest.Unconverged(plan.PhaseProvisioning)) // without a step
+				if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != c.want {
+					t.Errorf("it shows %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 // A pass that began at an older commit, and took long, changes a pool once the newer commit
 // has begun: that one answers for it.
 func TestAPassOfAnOlderCommit(t *testing.T) {

@@ -1,23 +1,66 @@
 package commits
 
 import (
+	"iter"
 	"maps"
 
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // removedText is all that can be said of a target that a commit takes away: weir
 // deletes nothing that Git no longer mentions.
 const removedText = "the commit takes this target away; what it has in AWS stays, and is reported"
 
-// unfinished are the pools that a superseded commit was still changing on a target:
-// the commit that replaced it answers for them.
+// unfinished are the pools that a superseded commit, or one before it, was still changing on
+// a target: the next commit that touches it answers for them.
 func unfinished(old *track, target string) map[string]step.Verb {
-	if old == nil || old.Targets[target] == nil || old.Targets[target].State == forge.Success {
+	if old == nil {
 		return nil
 	}
-	return maps.Clone(old.Targets[target].Pools)
+	switch t := old.Targets[target]; {
+	case t == nil:
+		return maps.Clone(old.Left[target])
+	case t.State == forge.Success:
+		return nil
+	default:
+		return maps.Clone(t.Pools)
+	}
+}
+
+// leave keeps what is unfinished on the targets that the next commit does not touch.
+func (t *track) leave(old *track) {
+	if old == nil {
+		return
+	}
+	for _, names := range []iter.Seq[string]{maps.Keys(old.Targets), maps.Keys(old.Left)} {
+		for name := range names {
+			if pools := unfinished(old, name); t.Targets[name] == nil && len(pools) > 0 {
+				if t.Left == nil {
+					t.Left = map[string]map[string]step.Verb{}
+				}
+				t.Left[name] = pools
+			}
+		}
+	}
+}
+
+// settle forgets what has come to its end on a target that the commit does not touch.
+func (t *track) settle(r *plan.Report) {
+	pools := t.Left[r.Target]
+	if r.Plan == nil || len(pools) == 0 {
+		return
+	}
+	for _, p := range r.Pools {
+		if p.Converged {
+			delete(pools, report.PoolKey(p))
+		}
+	}
+	if len(pools) == 0 {
+		delete(t.Left, r.Target)
+	}
 }
 
 // failed are the targets on which a superseded commit failed: what Git says there is not

@@ -99,13 +99,18 @@ func rank(v step.Verb) int {
 
 // touch adds the pools that the pass had steps for. Those of paused pools do
 // not count: that they wait is what Git says. A rollout that is found moving counts where a
-// version was made for the commit: who began it was stopped before it could say so.
+// version was made for the commit, as who began it was stopped before it could say so; and
+// where it goes back or is cancelled, as what Git wants has no step before that has ended.
 func (t *targetTrack) touch(r *plan.Report) {
 	if r.Plan == nil {
 		return
 	}
 	for _, p := range r.Pools {
-		if p.Rollout != nil && slices.ContainsFunc(p.TemplateVersions, func(v plan.VersionNote) bool {
+		if p.Rollout == nil {
+			continue
+		}
+		ends := p.Rollout.Status == "Cancelling" || p.Rollout.Status == "RollbackInProgress"
+		if ends || slices.ContainsFunc(p.TemplateVersions, func(v plan.VersionNote) bool {
 			return v.Revision != "" && strings.HasPrefix(r.Revision, v.Revision)
 		}) {
 			t.touchPool(report.PoolKey(p), step.Rollout)

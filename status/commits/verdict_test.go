@@ -43,11 +43,18 @@ func TestVerdict(t *testing.T) {
 	noPlan.Plan = nil
 	found := statustest.Report("prod", statustest.Pool("prod", "web", statustest.Rolling(10, 3)))
 	found.Pools[0].TemplateVersions = []plan.VersionNote{{Number: 3, Revision: found.Revision[:7]}, {Number: 2}}
+	ending := map[string]*plan.Report{}
+	for _, status := range []string{"Cancelling", "RollbackInProgress"} {
+		ending[status] = statustest.Report("prod", statustest.Pool("prod", "web"), statustest.Pool("prod", "old", statustest.Rolling(10, 3)))
+		ending[status].Pools[1].Rollout.Status = status
+	}
 	for name, c := range map[string]struct {
 		report *plan.Report
 		state  forge.CommitState
 		text   string
 	}{
+		"an earlier one is ended":  {ending["Cancelling"], forge.Pending, "0 of 1 pool converged; default/old is rolling"},
+		"an earlier one goes back": {ending["RollbackInProgress"], forge.Pending, "0 of 1 pool converged; default/old is rolling"},
 		"a rollout of it is found": {found, forge.Pending, "0 of 1 pool converged; default/web is rolling"},
 		"nothing to do":            {statustest.Report("prod", statustest.Pool("prod", "web")), forge.Success, "nothing to change in AWS"},
 		"an untouched pool moves":  {statustest.Report("prod", statustest.Pool("prod", "web"), statustest.Pool("prod", "old", statustest.Rolling(10, 3))), forge.Success, "nothing to change in AWS"},
