@@ -212,8 +212,11 @@ func (c *Crew) use(key string, prepared bool) (l *coord.Lease, done func()) {
 	return l, sync.OnceFunc(uses.Done)
 }
 
-// While calls run whenever this member owns a key, until ctx ends. run ends with its context, or when it fails: then While calls it again with the
-// next lease.
+// failedFor is how long work that failed rests before it begins again.
+const failedFor = 5 * time.Second
+
+// While calls run whenever this member owns a key, until ctx ends. run ends with its context,
+// or when it fails: then While calls it again soon, as the lease may go on for days.
 func (c *Crew) While(ctx context.Context, key string, run func(context.Context, *coord.Lease) error) {
 	for ctx.Err() == nil {
 		c.mu.Lock()
@@ -233,10 +236,13 @@ func (c *Crew) While(ctx context.Context, key string, run func(context.Context, 
 		forget()
 		cancel()
 		done()
+		var again <-chan time.Time
 		if err != nil && ctx.Err() == nil && l.Context().Err() == nil {
-			c.o.Logger.Error("work on a key failed, and waits for the next lease", "key", key, "error", err)
+			c.o.Logger.Error("work on a key failed, and begins again", "key", key, "after", failedFor, "error", err)
+			again = time.After(failedFor)
 		}
 		select {
+		case <-again:
 		case <-l.Context().Done():
 		case <-ctx.Done():
 		}

@@ -2,6 +2,7 @@ package crew
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -212,6 +213,26 @@ func TestWhatRunsWaitsUntilItIsPrepared(t *testing.T) {
 		})
 		if !ran {
 			t.Error("it never ran")
+		}
+	})
+}
+
+// Work that fails, as the engine lost an answer, begins again while the lease goes on.
+func TestWorkThatFailsBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := joined(t, coordtest.NewMemory(), "a", "source/k")
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		var leases []*coord.Lease
+		a.While(ctx, "source/k", func(ctx context.Context, l *coord.Lease) error {
+			if leases = append(leases, l); len(leases) < 3 {
+				return errors.New("an answer was lost")
+			}
+			<-ctx.Done()
+			return nil
+		})
+		if len(leases) != 3 || leases[0] != leases[2] {
+			t.Errorf("it began %d times", len(leases))
 		}
 	})
 }
