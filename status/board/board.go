@@ -50,8 +50,8 @@ type Target struct {
 	Region  string `json:"region"`
 }
 
-// TargetState is a target with what its last passes found. Reports in it are copies
-// that never change.
+// TargetState is a target with what its last passes found. Reports in it never
+// change.
 type TargetState struct {
 	Target
 	Phase report.Phase

@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/statustest"
@@ -161,21 +163,40 @@ func TestBoardIsBounded(t *testing.T) {
 	}
 }
 
-// TestBoardCopies proves that the board neither changes a report nor notices
-// when its maker changes it later.
-func TestBoardCopies(t *testing.T) {
-	b := testBoard("prod")
-	r := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Rolling(10, 3))), step.Done, statustest.RolloutSteps()...)
-	b.Report(t.Context(), r)
-	before := fmt.Sprint(b.Pools())
-	r.Pools[0].Rollout.Percentage = 99
-	r.Pools[0].ProviderIDList[0] = "changed"
-	r.Plan.Steps[0].Changes[0].Origin.Line = 1
-	if after := fmt.Sprint(b.Pools()); before != after {
-		t.Errorf("the board changed with the report:\n%s\n%s", before, after)
+// The board shares what it can with the report of a pass, which is not changed any more,
+// and copies what it redacts: the maker's report stays as it is.
+func TestBoardLeavesReportsAsTheyAre(t *testing.T) {
+	b := New(Options{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, Now: func() time.Time { return statustest.Noon }})
+	b.Configure(nil, []Target{{Name: "prod"}})
+	secret := func() *plan.Report {
+		r := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Rolling(10, 3)), statustest.Pool("prod", "db")), step.Done, statustest.RolloutSteps()...)
+		web := &r.Pools[0]
+		web.FailureMessage, web.Conditions[0].Message, web.Rollout.Message = "hunter2", "hunter2", "hunter2"
+		web.TemplateVersions = []plan.VersionNote{{Number: 4, Subject: "hunter2"}}
+		r.Diagnostics = diag.List{{Summary: "none"}, {Summary: "hunter2", Detail: "hunter2", Related: []diag.Related{{Message: "hunter2"}}}}
+		r.Plan.Diagnostics = r.Diagnostics
+		return r
 	}
-	if st, _ := b.Target("prod"); st.Last.Plan.Steps[0].Changes[0].Origin.Line != 9 {
-		t.Error("an origin changed with the report")
+	r := secret()
+	b.Report(t.Context(), r)
+	st, _ := b.Target("prod")
+	text, err := json.Marshal([]any{st.Last.Pools, st.Last.Diagnostics, st.Last.Plan.Diagnostics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "***"); n != 10 || strings.Contains(string(text), "hunter2") {
+		t.Errorf("kept as %s", text)
+	}
+	if diff := cmp.Diff(secret().Pools, r.Pools); diff != "" {
+		t.Errorf("the report's pools were changed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(secret().Diagnostics, r.Diagnostics); diff != "" {
+		t.Errorf("the report's diagnostics were changed (-want +got):\n%s", diff)
+	}
+	r = statustest.Report("prod", statustest.Pool("prod", "web"))
+	b.Report(t.Context(), r)
+	if st, _ := b.Target("prod"); &st.Last.Pools[0] != &r.Pools[0] {
+		t.Error("the pools are kept twice, though nothing of them is redacted")
 	}
 }
 

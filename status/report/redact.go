@@ -24,9 +24,10 @@ func (f Redact) Text(s string) string {
 	return f(s)
 }
 
-// Report copies r as deep as any sink reads it, with every free text redacted. The
-// actions of the steps are left out, as they hold user data, but for what shows in
-// which batches instances are replaced.
+// Report is r with every free text redacted, as deep as any sink reads it. The actions of
+// the steps are left out, as they hold user data, but for what shows in which batches
+// instances are replaced. What needs no redaction is shared with r: neither is to be
+// changed any more.
 func (f Redact) Report(r *plan.Report) *plan.Report {
 	out := *r
 	out.Subject = f.Text(r.Subject)
@@ -37,7 +38,9 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 		if len(p.Steps) > 0 {
 			p.Digested = r.Plan.Digest()
 		}
-		p.Diagnostics = f.diagnostics(p.Diagnostics)
+		if p.Diagnostics = out.Diagnostics; !same(r.Plan.Diagnostics, r.Diagnostics) {
+			p.Diagnostics = f.diagnostics(r.Plan.Diagnostics)
+		}
 		p.Steps = make([]step.Step, len(r.Plan.Steps))
 		for i, s := range r.Plan.Steps {
 			p.Steps[i] = f.step(s)
@@ -50,9 +53,8 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 		o.Err = f.callError(o.Err)
 		out.Outcomes[i] = o
 	}
-	out.Pools = make([]plan.PoolStatus, len(r.Pools))
-	for i, p := range r.Pools {
-		out.Pools[i] = f.pool(p)
+	if out.Pools, _ = each(r.Pools, f.pool); out.Pools == nil {
+		out.Pools = []plan.PoolStatus{}
 	}
 	out.LaunchConfigs = make([]plan.LaunchConfigStatus, len(r.LaunchConfigs))
 	for i, s := range r.LaunchConfigs {
@@ -139,16 +141,48 @@ func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
 	return out
 }
 
-func (f Redact) diagnostics(l diag.List) diag.List {
-	out := slices.Clone(l)
-	for i := range out {
-		out[i].Summary, out[i].Detail = f.Text(out[i].Summary), f.Text(out[i].Detail)
-		out[i].Related = slices.Clone(out[i].Related)
-		for k := range out[i].Related {
-			out[i].Related[k].Message = f.Text(out[i].Related[k].Message)
+// each is list with redact's work on its elements, and whether that changed anything. It
+// is list itself where it did not, which is so for nearly all of a large fleet: a copy is
+// kept for as long as list is.
+func each[L ~[]E, E any](list L, redact func(*E) bool) (out L, changed bool) {
+	out = slices.Clip(list)
+	var e E
+	for i := range list {
+		e = list[i]
+		if !redact(&e) {
+			continue
+		}
+		if !changed {
+			out, changed = slices.Clone(list), true
+		}
+		out[i] = e
+	}
+	return out, changed
+}
+
+// same reports whether two lists are one.
+func same(a, b diag.List) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// change redacts texts in place, and reports whether there was something to redact.
+func (f Redact) change(texts ...*string) (changed bool) {
+	for _, text := range texts {
+		if clean := f.Text(*text); clean != *text {
+			*text, changed = clean, true
 		}
 	}
-	return out
+	return changed
+}
+
+func (f Redact) diagnostics(l diag.List) diag.List {
+	l, _ = each(l, func(d *diag.Diagnostic) bool {
+		changed := f.change(&d.Summary, &d.Detail)
+		related, more := each(d.Related, func(r *diag.Related) bool { return f.change(&r.Message) })
+		d.Related = related
+		return changed || more
+	})
+	return l
 }
 
 func (f Redact) step(s step.Step) step.Step {
@@ -206,28 +240,23 @@ func (f Redact) Value(v any) any {
 	}
 }
 
-func (f Redact) pool(p plan.PoolStatus) plan.PoolStatus {
-	p.FailureMessage = f.Text(p.FailureMessage)
-	p.ProviderIDList = append([]string{}, p.ProviderIDList...)
-	p.Conditions = append([]plan.Condition{}, p.Conditions...)
-	for i := range p.Conditions {
-		p.Conditions[i].Message = f.Text(p.Conditions[i].Message)
+func (f Redact) pool(p *plan.PoolStatus) bool {
+	changed := f.change(&p.FailureMessage)
+	if p.ProviderIDList == nil || p.Conditions == nil { // readers want lists
+		p.ProviderIDList, p.Conditions, changed = append([]string{}, p.ProviderIDList...), append([]plan.Condition{}, p.Conditions...), true
 	}
-	p.Instances, p.TemplateVersions = slices.Clone(p.Instances), slices.Clone(p.TemplateVersions)
-	for i := range p.TemplateVersions {
-		p.TemplateVersions[i].Subject = f.Text(p.TemplateVersions[i].Subject)
+	conditions, inConditions := each(p.Conditions, func(c *plan.Condition) bool { return f.change(&c.Message) })
+	versions, inVersions := each(p.TemplateVersions, func(v *plan.VersionNote) bool { return f.change(&v.Subject) })
+	p.Conditions, p.TemplateVersions = conditions, versions
+	for _, r := range []**plan.RolloutStatus{&p.Rollout, &p.LastRollout} {
+		if *r == nil {
+			continue
+		}
+		if of := **r; f.change(&of.Message) {
+			*r, changed = &of, true
+		}
 	}
-	p.Rollout, p.LastRollout = f.rollout(p.Rollout), f.rollout(p.LastRollout)
-	return p
-}
-
-func (f Redact) rollout(r *plan.RolloutStatus) *plan.RolloutStatus {
-	if r == nil {
-		return nil
-	}
-	out := *r
-	out.Message = f.Text(r.Message)
-	return &out
+	return changed || inConditions || inVersions
 }
 
 func (f Redact) callError(e *observed.Error) *observed.Error {
