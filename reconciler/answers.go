@@ -81,7 +81,7 @@ func (q *questions) of(i int, t *Desired) {
 		}
 	}
 	for j := range t.Set.Pools {
-		for _, l := range t.Set.Pools[j].Lookups() {
+		for l := range t.Set.Pools[j].Lookups() {
 			ask(l, clusters(&t.Set.Pools[j]))
 		}
 	}

@@ -32,7 +32,7 @@ func (s *Scope) Collect(set *intent.Set) (notes []string) {
 		for _, h := range hooks {
 			s.pass(h.RoleARN, AutoScaling)
 		}
-		for _, l := range p.Lookups() {
+		for l := range p.Lookups() {
 			if l.Kind == intent.ImageByParameter && !strings.HasPrefix(l.Name, "/aws/service/") && !slices.Contains(s.Parameters, l.Name) {
 				s.Parameters = append(s.Parameters, l.Name)
 			}

@@ -68,7 +68,7 @@ func writeHashes(t *testing.T, to *strings.Builder, set *intent.Set, p intent.Po
 	t.Helper()
 	own := &intent.Set{Pools: []intent.Pool{p}, Clusters: set.Clusters}
 	answers := observed.Answers{}
-	for _, l := range p.Lookups() {
+	for l := range p.Lookups() {
 		answers[l] = someAnswer(l)
 	}
 	in := basis.Input{

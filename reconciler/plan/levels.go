@@ -35,7 +35,7 @@ func LevelOf(l intent.Lookup, a observed.Answer) (basis.Level, bool) {
 func Levels(set *intent.Set, known map[intent.Lookup]basis.Level) []basis.Level {
 	var out []basis.Level
 	for i := range set.Pools {
-		for _, l := range set.Pools[i].Lookups() {
+		for l := range set.Pools[i].Lookups() {
 			if level, ok := known[l]; ok {
 				out = append(out, level)
 			}
@@ -58,7 +58,7 @@ func (p *Plan) awaits(in basis.Input, s step.Step) string {
 		if key := pool.Key.String(); key != s.Pool && !slices.Contains(s.Pools, key) {
 			continue
 		}
-		for _, l := range pool.Lookups() {
+		for l := range pool.Lookups() {
 			level, ok := in.Levels[l]
 			image := p.wantedImages[pool.Key.String()]
 			if !ok || pool.LaunchTemplate != nil && l == pool.LaunchTemplate.Image && image != "" && image != level.ID {

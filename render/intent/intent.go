@@ -5,7 +5,7 @@
 package intent
 
 import (
-	"slices"
+	"iter"
 	"sort"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -217,37 +217,50 @@ type Pool struct {
 	Blocked diag.List `json:"blocked,omitempty"`
 }
 
-// Lookups returns every question about the pool that only AWS can answer, in a
-// fixed order and without repetition.
-func (p *Pool) Lookups() []Lookup {
-	out := make([]Lookup, 0, 6) // as many as most pools have
-	add := func(ls ...Lookup) {
-		for _, l := range ls {
-			if l.Kind != "" && !slices.Contains(out, l) { // there are a handful
-				out = append(out, l)
+// Lookups are all questions about the pool that only AWS can answer, in a fixed order. One
+// that is asked for two reasons comes twice.
+func (p *Pool) Lookups() iter.Seq[Lookup] {
+	return func(yield func(Lookup) bool) {
+		more := true
+		ask := func(l *Lookup) {
+			if more && l.Kind != "" {
+				more = yield(*l)
 			}
 		}
-	}
-	if f := p.ForeignTemplate; f != nil {
-		add(f.Lookup)
-	}
-	for i := range p.ForeignOverrides {
-		add(p.ForeignOverrides[i].Lookup)
-	}
-	if t := p.LaunchTemplate; t != nil {
-		add(t.Image, t.UserData.Cluster)
-		add(t.SecurityGroups...)
-		for _, id := range t.Data.groupIDs() {
-			add(Lookup{Kind: SecurityGroupByID, Name: id})
+		all := func(list []Lookup) {
+			for i := range list {
+				ask(&list[i])
+			}
+		}
+		groups := func(ids []string) {
+			for _, id := range ids {
+				ask(&Lookup{Kind: SecurityGroupByID, Name: id})
+			}
+		}
+		if f := p.ForeignTemplate; f != nil {
+			ask(&f.Lookup)
+		}
+		for i := range p.ForeignOverrides {
+			ask(&p.ForeignOverrides[i].Lookup)
+		}
+		if t := p.LaunchTemplate; t != nil {
+			ask(&t.Image)
+			ask(&t.UserData.Cluster)
+			all(t.SecurityGroups)
+			groups(t.Data.SecurityGroupIDs)
+			for i := range t.Data.NetworkInterfaces {
+				groups(t.Data.NetworkInterfaces[i].Groups)
+			}
+		}
+		if g := p.Group; g != nil {
+			ask(&g.Subnets)
+		}
+		ask(&p.ControlPlane)
+		if n := p.Nodegroup; n != nil {
+			ask(&n.Cluster)
+			ask(&n.Role)
+			ask(&n.Subnets)
+			all(n.RemoteAccessGroups)
 		}
 	}
-	if g := p.Group; g != nil {
-		add(g.Subnets)
-	}
-	add(p.ControlPlane)
-	if n := p.Nodegroup; n != nil {
-		add(n.Cluster, n.Role, n.Subnets)
-		add(n.RemoteAccessGroups...)
-	}
-	return out
 }

@@ -1,7 +1,5 @@
 package intent
 
-import "slices"
-
 // LaunchTemplate is the launch template of a pool. Data holds all that the
 // manifests say; the lookups beside it fill the rest at plan time.
 type LaunchTemplate struct {
@@ -131,17 +129,4 @@ type TemplateTagSpecification struct {
 type Tag struct {
 	Key   string `json:"Key"`
 	Value string `json:"Value"`
-}
-
-// groupIDs are the security groups that are given by id, for the machines and for
-// single interfaces of theirs.
-func (d *TemplateData) groupIDs() []string {
-	if len(d.NetworkInterfaces) == 0 {
-		return d.SecurityGroupIDs
-	}
-	out := slices.Clone(d.SecurityGroupIDs)
-	for _, n := range d.NetworkInterfaces {
-		out = append(out, n.Groups...)
-	}
-	return out
 }

@@ -126,8 +126,8 @@ func TestOwnLaunchTemplates(t *testing.T) {
 	if p.LaunchTemplate != nil || p.Group.MixedInstancesPolicy.OnDemandPercentageAboveBaseCapacity != 0 {
 		t.Errorf("template %+v, policy %+v", p.LaunchTemplate, p.Group.MixedInstancesPolicy)
 	}
-	if n := len(p.Lookups()); n != 4 {
-		t.Errorf("%d lookups %v, want the two templates, the subnets and the EKS cluster", n, p.Lookups())
+	if all := slices.Collect(p.Lookups()); len(all) != 4 {
+		t.Errorf("%d lookups %v, want the two templates, the subnets and the EKS cluster", len(all), all)
 	}
 
 	p = one(t, machinePool("AWSManagedMachinePool", "", noBootstrap), eksCluster, keyed(managedPool("scaling: {minSize: 1}"), "labels: {"+key+"name: golden, node.k8s.aws/capacity-type: spot}"))

@@ -17,21 +17,26 @@ import (
 // OwnedGroups reads the groups with the owner's tag. A page may be short or
 // empty and still be followed by another.
 func (r *Reader) OwnedGroups(ctx context.Context, owner string) (map[string]observed.Group, error) {
-	return r.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
+	list := r.owned.groups.list()
+	found, err := r.groups(ctx, list, &autoscaling.DescribeAutoScalingGroupsInput{
 		Filters: []types.Filter{{Name: aws.String("tag:" + observed.TagOwner), Values: []string{owner}}},
 	})
+	if err == nil {
+		list.whole()
+	}
+	return found, err
 }
 
 // AllGroups reads all groups of the account and region, whoever owns them.
 func (r *Reader) AllGroups(ctx context.Context) (map[string]observed.Group, error) {
-	return r.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{})
+	return r.groups(ctx, nil, &autoscaling.DescribeAutoScalingGroupsInput{})
 }
 
 // Groups reads groups by name; Auto Scaling leaves missing ones out.
 func (r *Reader) Groups(ctx context.Context, names ...string) (map[string]observed.Group, error) {
 	found := map[string]observed.Group{}
 	for batch := range slices.Chunk(names, groupsPage) {
-		page, err := r.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch})
+		page, err := r.groups(ctx, nil, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch})
 		if err != nil {
 			return nil, err
 		}
@@ -40,13 +45,13 @@ func (r *Reader) Groups(ctx context.Context, names ...string) (map[string]observ
 	return found, nil
 }
 
-func (r *Reader) groups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput) (map[string]observed.Group, error) {
+func (r *Reader) groups(ctx context.Context, list *list[observed.Group], in *autoscaling.DescribeAutoScalingGroupsInput) (map[string]observed.Group, error) {
 	in.MaxRecords = aws.Int32(groupsPage)
 	found := map[string]observed.Group{}
-	var page []observed.Group
+	var page []*observed.Group
 	scan := sdk.ReadPage(func(body []byte) (_ any, err error) {
 		var next string
-		page, next, err = scanGroups(body)
+		page, next, err = scanGroups(body, list)
 		return &autoscaling.DescribeAutoScalingGroupsOutput{NextToken: convert.StringOrNil(next)}, err
 	})
 	err := sdk.EachPage(ctx, "autoscaling", "DescribeAutoScalingGroups", func(ctx context.Context, token *string) (*string, error) {
@@ -56,7 +61,7 @@ func (r *Reader) groups(ctx context.Context, in *autoscaling.DescribeAutoScaling
 			return nil, err
 		}
 		for i := range page {
-			found[page[i].Name] = page[i]
+			found[page[i].Name] = *page[i]
 		}
 		return out.NextToken, nil
 	})

@@ -1,7 +1,7 @@
 // Package read is each read of AWS that observing and filling make, as weir's values. It
-// remembers nothing and decides nothing. It knows the pages of a list, the batches that a
-// request takes, and what AWS leaves out of an answer; and AWS's ways to say that
-// something is not there, which is an answer here and no error.
+// decides nothing, and remembers only what the same bytes were read as. It knows the pages
+// of a list, the batches that a request takes, and what AWS leaves out of an answer; and
+// AWS's ways to say that something is not there, which is an answer here and no error.
 //
 // # Two ways to read an answer
 //
@@ -15,6 +15,8 @@ package read
 
 import (
 	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
 // Reader reads one account and region.
@@ -25,6 +27,12 @@ type Reader struct {
 	CloudWatch  CloudWatchCalls
 	Now         func() time.Time
 	Clock       func() time.Time // compared with times that AWS tells
+
+	// owned is what the instance's own list of each pass was read as.
+	owned struct {
+		groups    known[observed.Group]
+		templates known[observed.Template]
+	}
 }
 
 // Page sizes and batch sizes are the largest that the APIs take.

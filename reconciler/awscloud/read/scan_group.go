@@ -12,13 +12,13 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// scanGroups reads an answer of DescribeAutoScalingGroups.
-func scanGroups(body []byte) (groups []observed.Group, next string, err error) {
+// scanGroups reads an answer of DescribeAutoScalingGroups, a page of list.
+func scanGroups(body []byte, list *list[observed.Group]) (groups []*observed.Group, next string, err error) {
 	err = scanPage(body, "DescribeAutoScalingGroupsResponse", "DescribeAutoScalingGroupsResult", func(s *pageScan) {
 		for s.Child() {
 			switch string(s.Name()) {
 			case "AutoScalingGroups":
-				s.members(func() { groups = append(groups, scanGroup(s)) })
+				s.members(func() { groups = append(groups, list.read(s, scanGroup)) })
 			case "NextToken":
 				next = s.Text()
 			default:

@@ -4,13 +4,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// scanTemplates reads an answer of DescribeLaunchTemplates.
-func scanTemplates(body []byte) (templates []observed.Template, next string, err error) {
+// scanTemplates reads an answer of DescribeLaunchTemplates, a page of list.
+func scanTemplates(body []byte, list *list[observed.Template]) (templates []*observed.Template, next string, err error) {
 	err = scanPage(body, "DescribeLaunchTemplatesResponse", "", func(s *pageScan) {
 		for s.Child() {
 			switch string(s.Name()) {
 			case "launchTemplates":
-				s.members(func() { templates = append(templates, scanTemplate(s)) })
+				s.members(func() { templates = append(templates, list.read(s, scanTemplate)) })
 			case "nextToken":
 				next = s.Text()
 			default:

@@ -110,11 +110,11 @@ func TestScannedGroupsAreThoseOfTheSDK(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want []observed.Group
+			var want []*observed.Group
 			for _, g := range out.AutoScalingGroups {
-				want = append(want, group(g))
+				want = append(want, new(group(g)))
 			}
-			got, next, err := scanGroups([]byte(body))
+			got, next, err := scanGroups([]byte(body), nil)
 			if err != nil || next != aws.ToString(out.NextToken) {
 				t.Fatalf("token %q, %v", next, err)
 			}
@@ -135,11 +135,11 @@ func TestScannedTemplatesAreThoseOfTheSDK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []observed.Template
+	var want []*observed.Template
 	for _, o := range out.LaunchTemplates {
-		want = append(want, template(o))
+		want = append(want, new(template(o)))
 	}
-	got, next, err := scanTemplates([]byte(templatesBody))
+	got, next, err := scanTemplates([]byte(templatesBody), nil)
 	if err != nil || next != "n" || len(got) != 2 {
 		t.Fatalf("%d templates, token %q, %v", len(got), next, err)
 	}
@@ -186,10 +186,22 @@ func FuzzPages(f *testing.F) {
 	}
 	f.Add([]byte(templatesBody))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if groups, _, err := scanGroups(body); err == nil && len(groups) > len(body) {
+		groups, next, err := scanGroups(body, nil)
+		if err == nil && len(groups) > len(body) {
 			t.Errorf("%d groups out of %d bytes", len(groups), len(body))
 		}
-		if templates, _, err := scanTemplates(body); err == nil && len(templates) > len(body) {
+		var k known[observed.Group]
+		for range 2 { // once anew, and once as they are known
+			l := k.list()
+			again, token, errAgain := scanGroups(body, l)
+			if (err == nil) != (errAgain == nil) || err == nil && (token != next || !cmp.Equal(groups, again)) {
+				t.Fatalf("%+v, %q, %v; with what is known %+v, %q, %v", groups, next, err, again, token, errAgain)
+			}
+			if errAgain == nil {
+				l.whole()
+			}
+		}
+		if templates, _, err := scanTemplates(body, nil); err == nil && len(templates) > len(body) {
 			t.Errorf("%d templates out of %d bytes", len(templates), len(body))
 		}
 	})
@@ -200,7 +212,7 @@ func BenchmarkScanGroups(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := scanGroups(body); err != nil {
+		if _, _, err := scanGroups(body, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -16,7 +16,12 @@ import (
 
 // OwnedTemplates reads the launch templates with the owner's tag, without their versions.
 func (r *Reader) OwnedTemplates(ctx context.Context, owner string) (map[string]observed.Template, error) {
-	return r.templates(ctx, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatesPage), Filters: []types.Filter{filter("tag:"+observed.TagOwner, owner)}})
+	list := r.owned.templates.list()
+	found, err := r.templates(ctx, list, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatesPage), Filters: []types.Filter{filter("tag:"+observed.TagOwner, owner)}})
+	if err == nil {
+		list.whole()
+	}
+	return found, err
 }
 
 // Templates reads templates by name, whoever owns them. It filters rather than names them:
@@ -24,7 +29,7 @@ func (r *Reader) OwnedTemplates(ctx context.Context, owner string) (map[string]o
 func (r *Reader) Templates(ctx context.Context, names ...string) (map[string]observed.Template, error) {
 	found := map[string]observed.Template{}
 	for batch := range slices.Chunk(names, filterValues) {
-		page, err := r.templates(ctx, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatesPage), Filters: []types.Filter{filter("launch-template-name", batch...)}})
+		page, err := r.templates(ctx, nil, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatesPage), Filters: []types.Filter{filter("launch-template-name", batch...)}})
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +43,7 @@ func (r *Reader) Templates(ctx context.Context, names ...string) (map[string]obs
 func (r *Reader) TemplatesByID(ctx context.Context, ids ...string) (map[string]observed.Template, error) {
 	found := map[string]observed.Template{}
 	for batch := range slices.Chunk(ids, templatesPage) {
-		page, err := r.templates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: batch})
+		page, err := r.templates(ctx, nil, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: batch})
 		e := sdk.Classify("ec2", "DescribeLaunchTemplates", err)
 		switch {
 		case e == nil:
@@ -58,12 +63,12 @@ func (r *Reader) TemplatesByID(ctx context.Context, ids ...string) (map[string]o
 	return found, nil
 }
 
-func (r *Reader) templates(ctx context.Context, in *ec2.DescribeLaunchTemplatesInput) (map[string]observed.Template, error) {
+func (r *Reader) templates(ctx context.Context, list *list[observed.Template], in *ec2.DescribeLaunchTemplatesInput) (map[string]observed.Template, error) {
 	found := map[string]observed.Template{}
-	var page []observed.Template
+	var page []*observed.Template
 	scan := sdk.ReadPage(func(body []byte) (_ any, err error) {
 		var next string
-		page, next, err = scanTemplates(body)
+		page, next, err = scanTemplates(body, list)
 		return &ec2.DescribeLaunchTemplatesOutput{NextToken: convert.StringOrNil(next)}, err
 	})
 	err := sdk.EachPage(ctx, "ec2", "DescribeLaunchTemplates", func(ctx context.Context, token *string) (*string, error) {
@@ -73,7 +78,7 @@ func (r *Reader) templates(ctx context.Context, in *ec2.DescribeLaunchTemplatesI
 			return nil, err
 		}
 		for _, t := range page {
-			found[t.Name] = t
+			found[t.Name] = *t
 		}
 		return out.NextToken, nil
 	})

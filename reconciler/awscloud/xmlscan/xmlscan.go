@@ -272,6 +272,42 @@ func (s *Scanner) Skip() {
 	}
 }
 
+// Mark is where a Scanner stood.
+type Mark struct {
+	pos, depth int
+	empty      bool
+}
+
+// Mark is where the scanner stands, having entered an element.
+func (s *Scanner) Mark() Mark { return Mark{s.pos, len(s.stack), s.empty} }
+
+// Since returns the bytes that were read since m.
+func (s *Scanner) Since(m Mark) []byte { return s.data[m.pos:s.pos] }
+
+// Back returns to m, where the element that was entered there has been left and nothing
+// else been entered.
+func (s *Scanner) Back(m Mark) {
+	if s.err == nil {
+		s.pos, s.stack, s.empty = m.pos, s.stack[:m.depth], m.empty
+	}
+}
+
+// Ahead returns the next n bytes, nil where there are not so many. An element without
+// content has no bytes of its own.
+func (s *Scanner) Ahead(n int) []byte {
+	if s.err != nil || s.empty || n <= 0 || n > len(s.data)-s.pos {
+		return nil
+	}
+	return s.data[s.pos : s.pos+n]
+}
+
+// Leave leaves the current element, as Skip does. Its bytes to the end of its end tag are
+// the n that Ahead has returned: the caller knows that from an equal element.
+func (s *Scanner) Leave(n int) {
+	s.pos += n
+	s.leave()
+}
+
 // Text returns the text of the current element, which holds no other, and leaves
 // the element. Short equal texts of a document share their memory.
 func (s *Scanner) Text() string {

@@ -67,7 +67,7 @@ func (c *Work) OneVPC(pool *intent.Pool, subnets observed.Answer) {
 	if pool.LaunchTemplate == nil || len(subnets.VPCs) == 0 {
 		return
 	}
-	for _, l := range pool.Lookups() {
+	for l := range pool.Lookups() {
 		switch l.Kind {
 		case intent.CoreSecurityGroups, intent.SecurityGroupsByFilter, intent.SecurityGroupByID:
 		default:

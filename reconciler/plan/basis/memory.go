@@ -172,10 +172,13 @@ func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
 	if !s.Of(pool) {
 		return false
 	}
-	return !slices.ContainsFunc(pool.Lookups(), func(l intent.Lookup) bool {
+	for l := range pool.Lookups() {
 		// A launch template that the pool brings along is itself what drifts.
-		return l.Kind != intent.TemplateByName && l.Kind != intent.TemplateByID && !reflect.DeepEqual(s.Answers[l], answers[l])
-	})
+		if l.Kind != intent.TemplateByName && l.Kind != intent.TemplateByID && !reflect.DeepEqual(s.Answers[l], answers[l]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Placed reports whether the pool wants what it wanted then, in the same subnets. It is

@@ -1,0 +1,91 @@
+package read
+
+import (
+	"hash/maphash"
+	"sync"
+)
+
+// known is what the elements of the last whole list were read as, by their bytes: of a
+// fleet at rest nearly all are the same in the next list, and in the same order, and values
+// do not change. The zero value knows nothing.
+type known[T any] struct {
+	mu   sync.Mutex
+	last elements[T]
+}
+
+type elements[T any] struct {
+	all []element[T]
+	at  map[uint64]int // in all, by hash
+}
+
+// element is one, with the length and the hash of its bytes behind the start tag.
+type element[T any] struct {
+	length int
+	hash   uint64
+	value  *T
+}
+
+// seed is for all hashes of this process. Two elements that differ have the same hash once
+// in 2^64 comparisons.
+var seed = maphash.MakeSeed()
+
+// list is the reading of one list. A nil list knows nothing.
+type list[T any] struct {
+	of           *known[T]
+	before, here elements[T]
+	next         int // in before: which element is to be expected
+}
+
+func (k *known[T]) list() *list[T] {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := len(k.last.all)
+	return &list[T]{of: k, before: k.last, here: elements[T]{make([]element[T], 0, n), make(map[uint64]int, n)}}
+}
+
+// whole says that the list was read to its end. What it did not have is forgotten.
+func (l *list[T]) whole() {
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	l.of.last = l.here
+}
+
+// read reads the element that was entered.
+func (l *list[T]) read(s *pageScan, scan func(*pageScan) T) *T {
+	if l == nil {
+		v := scan(s)
+		return &v
+	}
+	e, found := l.expected(s)
+	if !found {
+		mark := s.Mark()
+		s.Skip()
+		bytes := s.Since(mark)
+		e = element[T]{length: len(bytes), hash: maphash.Bytes(seed, bytes)}
+		if i, ok := l.before.at[e.hash]; ok {
+			e.value, l.next = l.before.all[i].value, i+1
+		} else {
+			s.Back(mark)
+			v := scan(s)
+			e.value, l.next = &v, l.next+1
+		}
+	}
+	l.here.at[e.hash] = len(l.here.all)
+	l.here.all = append(l.here.all, e)
+	return e.value
+}
+
+// expected leaves the element that was entered, if it has the bytes of the one that came
+// next in the last list.
+func (l *list[T]) expected(s *pageScan) (e element[T], found bool) {
+	if l.next >= len(l.before.all) {
+		return e, false
+	}
+	e = l.before.all[l.next]
+	if bytes := s.Ahead(e.length); bytes == nil || maphash.Bytes(seed, bytes) != e.hash {
+		return e, false
+	}
+	s.Leave(e.length)
+	l.next++
+	return e, true
+}

@@ -1,0 +1,72 @@
+package read
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// What has not changed since the last whole list is not read again, and what has is.
+func TestKnownElementsAreNotReadAgain(t *testing.T) {
+	const same, moved, gone = `<member><AutoScalingGroupName>a</AutoScalingGroupName><DesiredCapacity>1</DesiredCapacity><Tags><member><Key>k</Key><Value>v</Value></member></Tags></member>`,
+		`<member><AutoScalingGroupName>b</AutoScalingGroupName><DesiredCapacity>1</DesiredCapacity></member>`,
+		`<member><AutoScalingGroupName>c</AutoScalingGroupName></member><member/>`
+	var k known[observed.Group]
+	read := func(groups string, whole bool) []*observed.Group {
+		t.Helper()
+		l, body := k.list(), []byte(groupsPageOf(groups))
+		got, _, err := scanGroups(body, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _, err := scanGroups(body, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("groups (-want +got):\n%s", d)
+		}
+		if whole {
+			l.whole()
+		}
+		return got
+	}
+	shared := func(a, b *observed.Group) bool {
+		return a == b
+	}
+	first := read(same+moved+gone, true)
+	if cut := read(gone, false); !shared(first[2], cut[0]) {
+		t.Error("c was read again")
+	}
+	second := read(strings.Replace(moved, ">1<", ">2<", 1)+same, true) // after a list that was cut off
+	if !shared(first[0], second[1]) {
+		t.Error("a was read again, though nothing of it changed")
+	}
+	if second[0].DesiredCapacity != 2 {
+		t.Errorf("b has %d machines, want the 2 that AWS says now", second[0].DesiredCapacity)
+	}
+	if third := read(gone, true); shared(first[2], third[0]) {
+		t.Error("c is known, though the last whole list did not have it")
+	}
+}
+
+func BenchmarkScanKnownGroups(b *testing.B) {
+	var page strings.Builder
+	for i := range 100 {
+		page.WriteString(strings.Replace(wholeGroup, "</AutoScalingGroupName>", string(rune('a'+i%26))+"</AutoScalingGroupName>", 1))
+	}
+	body := []byte(groupsPageOf(page.String()))
+	var k known[observed.Group]
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		l := k.list()
+		if _, _, err := scanGroups(body, l); err != nil {
+			b.Fatal(err)
+		}
+		l.whole()
+	}
+}
