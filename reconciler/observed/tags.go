@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"maps"
@@ -89,19 +90,24 @@ func KeyMarks(tags map[string]string) string {
 		return markLengths[:1]
 	}
 	length := min(longestMark, (marksLimit-1)/len(tags))
-	marks := make([]string, 0, len(tags))
+	marks := make([][longestMark]byte, 0, len(tags))
 	for k := range tags {
-		marks = append(marks, keyMark(k, length))
+		marks = append(marks, keyMark(k))
 	}
-	slices.Sort(marks)
-	return markLengths[length:length+1] + strings.Join(marks, "")
+	slices.SortFunc(marks, func(a, b [longestMark]byte) int { return bytes.Compare(a[:length], b[:length]) })
+	out := make([]byte, 1, 1+len(marks)*length)
+	out[0] = markLengths[length]
+	for i := range marks {
+		out = append(out, marks[i][:length]...)
+	}
+	return string(out)
 }
 
-func keyMark(key string, length int) string {
+// keyMark stands for a key, as long as the longest mark.
+func keyMark(key string) (mark [longestMark]byte) {
 	sum := sha256.Sum256([]byte(key))
-	var text [longestMark]byte
-	base64.RawURLEncoding.Encode(text[:], sum[:longestMark/4*3])
-	return string(text[:length])
+	base64.RawURLEncoding.Encode(mark[:], sum[:longestMark/4*3])
+	return mark
 }
 
 // Marked reports whether a record made by keyMarks holds key. A record that was changed
@@ -114,9 +120,9 @@ func Marked(record, key string) bool {
 	if length < shortestMark {
 		return false
 	}
-	mark := keyMark(key, length)
+	mark := keyMark(key)
 	for rest := record[1:]; len(rest) >= length; rest = rest[length:] {
-		if rest[:length] == mark {
+		if rest[:length] == string(mark[:length]) {
 			return true
 		}
 	}

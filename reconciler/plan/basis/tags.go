@@ -1,6 +1,7 @@
 package basis
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -13,15 +14,12 @@ const tagKubernetesCluster = "kubernetes.io/cluster/"
 
 const DeleteDrain = "drain"
 
-// ownTags returns the tags that mark a pool's resource as this target's.
-func (p Policy) ownTags(pool *intent.Pool) map[string]string {
-	tags := map[string]string{
-		observed.TagOwner: p.Instance, observed.TagTarget: p.Target, observed.TagSource: p.Source, observed.TagPool: pool.Key.String(),
-	}
+// putOwnTags adds the tags that mark a pool's resource as this target's.
+func (p Policy) putOwnTags(tags map[string]string, pool *intent.Pool) {
+	tags[observed.TagOwner], tags[observed.TagTarget], tags[observed.TagSource], tags[observed.TagPool] = p.Instance, p.Target, p.Source, pool.Key.String()
 	if pool.PruneDisabled {
 		tags[observed.TagPrune] = "disabled"
 	}
-	return tags
 }
 
 // Ownership says whose a resource is, according to its tags.
@@ -83,7 +81,9 @@ func HasCAPATag(tags map[string]string) bool {
 // AllTags are the tags that a resource of the pool should have: those of the
 // manifests, weir's own, and the record of which keys those of the manifests are.
 func (p Policy) AllTags(pool *intent.Pool, manifest map[string]string) map[string]string {
-	out := observed.WithTags(manifest, p.ownTags(pool))
+	out := make(map[string]string, len(manifest)+8) // five of weir's own, and up to three that callers add
+	maps.Copy(out, manifest)
+	p.putOwnTags(out, pool)
 	out[observed.TagKeys] = observed.KeyMarks(manifest)
 	return out
 }

@@ -324,33 +324,33 @@ func (c *orphans) atStake(spared map[basis.Claim]bool) map[string]bool {
 // target wanted. known holds the configured targets of the account and region.
 func Strays(s *observed.State, p basis.Policy, known map[string]bool) diag.List {
 	var out diag.List
-	note := func(r step.Resource, name string, tags map[string]string) {
-		if tags[observed.TagOwner] != p.Instance {
+	note := func(r step.Resource, name string, tag func(string) string) {
+		if tag(observed.TagOwner) != p.Instance {
 			return
 		}
-		if source := tags[observed.TagSource]; source != p.Source && !slices.Contains(p.Sources, source) {
+		if source := tag(observed.TagSource); source != p.Source && !slices.Contains(p.Sources, source) {
 			out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-source",
 				Summary: "the " + string(r) + " " + name + " comes from the source " + observed.Quote(source) + ", which this instance does not have; it stays as it is",
 				Detail:  "configure the repository again under its old address, or delete the resource by hand"})
 			return
 		}
-		if known[tags[observed.TagTarget]] {
+		if known[tag(observed.TagTarget)] {
 			return
 		}
 		out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-target",
-			Summary: "the " + string(r) + " " + name + " belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", which the configuration does not name here; it is left as it is",
+			Summary: "the " + string(r) + " " + name + " belongs to the target " + observed.Quote(tag(observed.TagTarget)) + ", which the configuration does not name here; it is left as it is",
 			Detail:  "configure the target again, or delete the resource by hand"})
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
-		if g := s.Groups[name]; g.Tags[observed.TagNodegroup].Value == "" {
-			note(step.AutoScalingGroup, name, observed.GroupTagValues(g.Tags))
+	for name, g := range s.Groups {
+		if g.Tags[observed.TagNodegroup].Value == "" {
+			note(step.AutoScalingGroup, name, func(key string) string { return g.Tags[key].Value })
 		}
 	}
 	for name, n := range s.Nodegroups {
-		note(step.ManagedNodegroup, name.String(), n.Tags)
+		note(step.ManagedNodegroup, name.String(), func(key string) string { return n.Tags[key] })
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Templates)) {
-		note(step.LaunchTemplate, name, s.Templates[name].Tags)
+	for name, t := range s.Templates {
+		note(step.LaunchTemplate, name, func(key string) string { return t.Tags[key] })
 	}
 	return out.Sorted()
 }
