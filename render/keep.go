@@ -2,8 +2,7 @@ package render
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
+	"hash/maphash"
 	"sync"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -154,14 +153,27 @@ func (r *Result) Origins(_ context.Context, asked []intent.Question) []diag.Posi
 	return out
 }
 
-// questionID stands for a question.
-type questionID [16]byte
+// questionID stands for a question, in this process.
+type questionID [2]uint64
 
-func idOf(q intent.Question) questionID {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %q", q.Object.APIVersion, q.Object)
-	for _, p := range q.Paths {
-		fmt.Fprintf(h, " %q", p)
+// seeds are two, as the hash is: what is not the same question has the same hash once in
+// 2^128.
+var seeds = [...]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func idOf(q intent.Question) (id questionID) {
+	for i := range id {
+		var h maphash.Hash
+		h.SetSeed(seeds[i])
+		for _, text := range [...]string{q.Object.APIVersion, q.Object.Kind, q.Object.Namespace, q.Object.Name} {
+			maphash.WriteComparable(&h, text)
+		}
+		for _, p := range q.Paths {
+			maphash.WriteComparable(&h, len(p))
+			for _, part := range p {
+				maphash.WriteComparable(&h, part)
+			}
+		}
+		id[i] = h.Sum64()
 	}
-	return questionID(h.Sum(nil)[:16])
+	return id
 }

@@ -343,10 +343,11 @@ func roleOf(r *render.Kept, configured string, allowed []string) (string, *diag.
 		if ok && cluster.RoleARN != "" {
 			named = &cluster
 		}
-		roles = append(roles, cluster.RoleARN)
+		if !slices.Contains(roles, cluster.RoleARN) { // there are one or two
+			roles = append(roles, cluster.RoleARN)
+		}
 	}
 	slices.Sort(roles)
-	roles = slices.Compact(roles)
 	switch {
 	case named == nil:
 		return configured, nil

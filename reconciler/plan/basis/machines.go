@@ -116,7 +116,7 @@ func (in Input) GroupOwnership(g observed.Group, wantedBy string) Ownership {
 	if t, behind := g.Tags[observed.TagNodegroup]; behind {
 		return Ownership{Why: "it is the group behind the EKS nodegroup " + t.Value}
 	}
-	return in.Policy.Owns(observed.GroupTagValues(g.Tags), wantedBy, in.Fleet.Whole)
+	return ownership(in.Policy, g.Tags, valueOfGroup, wantedBy, in.Fleet.Whole)
 }
 
 const (

@@ -37,7 +37,17 @@ type Ownership struct {
 // retagged), unless that target still wants it, or cannot be asked: whole says
 // that every target of the account and region could.
 func (p Policy) Owns(tags map[string]string, wantedBy string, whole bool) Ownership {
-	owner, hasOwner := tags[observed.TagOwner]
+	return ownership(p, tags, valueItself, wantedBy, whole)
+}
+
+// valueItself is the value of a tag that is nothing but that.
+func valueItself(v string) string { return v }
+
+func valueOfGroup(t observed.GroupTag) string { return t.Value }
+
+func ownership[T any](p Policy, tags map[string]T, value func(T) string, wantedBy string, whole bool) Ownership {
+	_, hasOwner := tags[observed.TagOwner]
+	owner, source, target := value(tags[observed.TagOwner]), value(tags[observed.TagSource]), value(tags[observed.TagTarget])
 	switch {
 	case !hasOwner && HasCAPATag(tags):
 		return Ownership{Why: "it belongs to Cluster API Provider AWS: its tags say so and weir.dev/owner is missing"}
@@ -45,17 +55,17 @@ func (p Policy) Owns(tags map[string]string, wantedBy string, whole bool) Owners
 		return Ownership{Why: "it has no weir.dev/owner tag, so weir did not make it"}
 	case owner != p.Instance:
 		return Ownership{Why: "it belongs to the weir instance " + observed.Quote(owner)}
-	case !slices.Contains(p.Sources, tags[observed.TagSource]) && tags[observed.TagSource] != p.Source:
-		return Ownership{Why: "its weir.dev/source tag " + observed.Quote(tags[observed.TagSource]) + " names no source of this instance"}
-	case tags[observed.TagTarget] != p.Target && p.OwnTargetOnly:
-		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget])}
-	case tags[observed.TagTarget] != p.Target && p.AccountUnknown[tags[observed.TagTarget]]:
-		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", for which weir's configuration names no account and region"}
-	case tags[observed.TagTarget] != p.Target && p.unlisted(tags[observed.TagTarget]):
-		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", whose source may be one that cannot be read now, so whether that one still wants it cannot be said"}
-	case tags[observed.TagTarget] != p.Target && !whole:
-		return Ownership{Why: "it belongs to the target " + observed.Quote(tags[observed.TagTarget]) + ", and not every target here renders whole, so whether that one still wants it cannot be said"}
-	case tags[observed.TagTarget] != p.Target && wantedBy != p.Target:
+	case !slices.Contains(p.Sources, source) && source != p.Source:
+		return Ownership{Why: "its weir.dev/source tag " + observed.Quote(source) + " names no source of this instance"}
+	case target != p.Target && p.OwnTargetOnly:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target)}
+	case target != p.Target && p.AccountUnknown[target]:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", for which weir's configuration names no account and region"}
+	case target != p.Target && p.unlisted(target):
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", whose source may be one that cannot be read now, so whether that one still wants it cannot be said"}
+	case target != p.Target && !whole:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", and not every target here renders whole, so whether that one still wants it cannot be said"}
+	case target != p.Target && wantedBy != p.Target:
 		return Ownership{Why: "the target " + observed.Quote(wantedBy) + " wants it too"}
 	}
 	return Ownership{Ours: true}
@@ -69,7 +79,7 @@ func (p Policy) unlisted(target string) bool {
 	})
 }
 
-func HasCAPATag(tags map[string]string) bool {
+func HasCAPATag[T any](tags map[string]T) bool {
 	for k := range tags {
 		if strings.HasPrefix(k, observed.TagClusterPrefix) {
 			return true
@@ -92,15 +102,24 @@ func (p Policy) AllTags(pool *intent.Pool, manifest map[string]string) map[strin
 // and the keys that weir put there and Git no longer wants. Other tags that weir does
 // not want are foreign and stay.
 func MissingTags(want, have map[string]string) (put map[string]string, remove []string) {
+	return missingTags(want, have, valueItself)
+}
+
+// MissingGroupTags is MissingTags of the tags of a group.
+func MissingGroupTags(want map[string]string, have map[string]observed.GroupTag) (put map[string]string, remove []string) {
+	return missingTags(want, have, valueOfGroup)
+}
+
+func missingTags[T any](want map[string]string, have map[string]T, value func(T) string) (put map[string]string, remove []string) {
 	for k, v := range want {
-		if got, ok := have[k]; !ok || got != v {
+		if got, ok := have[k]; !ok || value(got) != v {
 			if put == nil {
 				put = map[string]string{}
 			}
 			put[k] = v
 		}
 	}
-	marks := have[observed.TagKeys]
+	marks := value(have[observed.TagKeys])
 	for k := range have {
 		if _, wanted := want[k]; !wanted && (k == observed.TagPrune || k == observed.TagDelete || k == observed.TagDrainer || k == observed.TagKeep || k == observed.TagPool || k == observed.TagLaunchConfig || observed.Marked(marks, k)) {
 			remove = append(remove, k)

@@ -221,7 +221,7 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 		u.Template, u.MixedInstancesPolicy = &version.Ref, g.MixedInstancesPolicy
 		changes = append(changes, c.launchChanges(pool, have, version)...)
 	}
-	changes = append(changes, changedSettings(pool, have, &u)...)
+	changes = append(changes, changedSettings(pool, &have, &u)...)
 	if len(changes) > 0 {
 		ends, n := u.EndsMachines(have)
 		s := step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u}
@@ -240,7 +240,7 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 }
 
 func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
-	put, remove := basis.MissingTags(groupTags(c.In, pool), observed.GroupTagValues(have.Tags))
+	put, remove := basis.MissingGroupTags(groupTags(c.In, pool), have.Tags)
 	if len(put)+len(remove) == 0 {
 		return
 	}
@@ -251,7 +251,7 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 // seenToRoll is what a group must be right before machines are replaced, which is after
 // its tags are put right.
 func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
-	return step.SeenGroup(have).ToRoll(basis.MissingTags(groupTags(c.In, pool), observed.GroupTagValues(have.Tags)))
+	return step.SeenGroup(have).ToRoll(basis.MissingGroupTags(groupTags(c.In, pool), have.Tags))
 }
 
 // undone reports whether a group has been rolled to the wanted configuration so

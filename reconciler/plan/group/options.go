@@ -36,12 +36,15 @@ func newSettings(pool *intent.Pool, ofPool bool) []step.Change {
 }
 
 // changedSettings puts the settings that differ into u and says what they were.
-func changedSettings(pool *intent.Pool, have observed.Group, u *step.UpdateGroup) []step.Change {
+func changedSettings(pool *intent.Pool, have *observed.Group, u *step.UpdateGroup) []step.Change {
 	var out []step.Change
-	wanted, found := unordered(pool.Group.GroupSettings), unordered(have.GroupSettings)
+	wanted, found := &pool.Group.GroupSettings, &have.GroupSettings
+	if o := wanted.Options; o.HealthCheckType != "" || o.CapacityReservationSpecification != nil {
+		wanted, found = new(unordered(*wanted)), new(unordered(*found))
+	}
 	for _, m := range field.GroupMembers() {
-		want := m.Of(&wanted)
-		if want.IsZero() || m.Call != field.UpdateGroup || m.Holds(want, m.Of(&found)) || m.AWS == "DesiredCapacityType" && !takesUnit(want.String(), have, u) {
+		want := m.Of(wanted)
+		if want.IsZero() || m.Call != field.UpdateGroup || m.Holds(want, m.Of(found)) || m.AWS == "DesiredCapacityType" && !takesUnit(want.String(), *have, u) {
 			continue
 		}
 		want, from := m.Of(&pool.Group.GroupSettings), m.Of(&have.GroupSettings)

@@ -84,7 +84,7 @@ func (c Planner) recordProcesses(pool *intent.Pool, group, from, to string) stri
 func takingProcesses(want map[string]string, have observed.Group, pool *intent.Pool) map[string]string {
 	_, recorded := have.Tags[observed.TagSuspended]
 	taken := slices.DeleteFunc(declaredSuspended(pool.Group), func(p string) bool { return !slices.Contains(have.SuspendedProcesses, p) })
-	if recorded || len(taken) == 0 || !basis.HasCAPATag(observed.GroupTagValues(have.Tags)) {
+	if recorded || len(taken) == 0 || !basis.HasCAPATag(have.Tags) {
 		return want
 	}
 	return observed.WithTags(want, map[string]string{observed.TagSuspended: suspendedMarks(taken)})
