@@ -88,7 +88,7 @@ func leaving(in basis.Input, groups []observed.Group) (out []drain.Machine) {
 			continue
 		}
 		key := g.Tags[observed.TagPool].Value
-		if i := slices.IndexFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == key }); in.Policy.Gates.Pools[key] != "" || i >= 0 && in.HoldOf(&in.Set.Pools[i]) != "" {
+		if pool := in.Set.Pool(key); in.Policy.Gates.Pools[key] != "" || pool != nil && in.HoldOf(pool) != "" {
 			continue // nothing of it is written
 		}
 		for _, m := range g.Instances {

@@ -210,6 +210,9 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		s.begun(b.Marks, targets)
 		s.cancelling(b.Marks, reports, &state)
 		s.applyAll(ctx, reports, b.Overtaken)
+		s.mu.Lock()
+		s.looks = looks{} // it would keep all that was observed until the next pass
+		s.mu.Unlock()
 		for i, r := range reports {
 			addUnknownNames(ctx, targets[i], r)
 			noteParked(targets[i].Policy, r)

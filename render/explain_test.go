@@ -171,11 +171,11 @@ func checkEdit(t *testing.T, content string, key intent.Key, f render.Field) {
 		lines[f.Origin.Line-1] = before + "9" + token
 	}
 	r := renderMaximal(t, strings.Join(lines, ""))
-	p, ok := r.Set.Pool(key)
-	if !ok {
+	p := r.Set.Pool(key.String())
+	if p == nil {
 		return
 	}
-	if now := valueAt(t, &p, f.Path); now == f.Value {
+	if now := valueAt(t, p, f.Path); now == f.Value {
 		t.Errorf("%s: %s is %q still, after changing %v: %s", key, f.Path, f.Value, f.Origin, line)
 	}
 }

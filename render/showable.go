@@ -125,8 +125,8 @@ func (d *dependence) compareSets(set *intent.Set, again intent.Set) {
 		named[f.Ref] = true
 	}
 	for _, p := range set.Pools {
-		other, ok := again.Pool(p.Key)
-		if ok && !named[p.MachinePool] && !named[p.Infrastructure] && !reflect.DeepEqual(bare(p), bare(other)) {
+		other := again.Pool(p.Key.String())
+		if other != nil && !named[p.MachinePool] && !named[p.Infrastructure] && !reflect.DeepEqual(bare(p), bare(*other)) {
 			d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField, Ref: p.MachinePool, Path: intent.Path{"spec"},
 				Summary: fmt.Sprintf("%s depends on a secret value outside its user data", p.MachinePool), Detail: outOfField})
 		}

@@ -62,12 +62,12 @@ func TestUserDataDecidesNothingElse(t *testing.T) {
 					again, _ := manifest.Intents(r.Objects, manifest.Options{})
 					n.Value = was
 					for _, p := range r.Set.Pools {
-						q, ok := again.Pool(p.Key)
-						if !ok || p.LaunchTemplate == nil || p.LaunchTemplate.UserData.Text == q.LaunchTemplate.UserData.Text {
+						q := again.Pool(p.Key.String())
+						if q == nil || p.LaunchTemplate == nil || p.LaunchTemplate.UserData.Text == q.LaunchTemplate.UserData.Text {
 							continue // its user data is not valid any more, or not made of this
 						}
-						if compared++; !reflect.DeepEqual(bare(p), bare(q)) {
-							t.Errorf("%s: %s differs by %q alone:\n%+v\n%+v", name, p.Key, was, bare(p), bare(q))
+						if compared++; !reflect.DeepEqual(bare(p), bare(*q)) {
+							t.Errorf("%s: %s differs by %q alone:\n%+v\n%+v", name, p.Key, was, bare(p), bare(*q))
 						}
 					}
 					if !reflect.DeepEqual(r.Set.Clusters, again.Clusters) {

@@ -195,6 +195,7 @@ func TestNothingDrainsIsOneLine(t *testing.T) {
 		in.Nodes.ByInstance[id] = basis.Node{Name: "n-" + id}
 		p.Steps = append(p.Steps, step.Step{Verb: step.Rollout, Pool: "default/" + name, Do: step.StartRefresh{Group: name}})
 	}
+	in.Set.Sort()
 	const bare = "nothing-drains : nothing that Git declares drains the machines of 7 pools that roll: default/a, default/b, default/c, default/d, default/e and 2 more: without a hook of another tool their pods end with them"
 	if d := cmp.Diff([]string{"info " + bare}, lines(disruption.Of(p, in, &disruption.Answer{}))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -49,11 +49,9 @@ func rollouts(p *plan.Plan, in basis.Input) (out []rollout) {
 		default:
 			continue
 		}
-		at := slices.IndexFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == s.Pool })
-		if at < 0 || s.Stops || s.Held.Stays() {
+		if r.pool = in.Set.Pool(s.Pool); r.pool == nil || s.Stops || s.Held.Stays() {
 			continue
 		}
-		r.pool = &in.Set.Pools[at]
 		if !slices.ContainsFunc(out, func(o rollout) bool { return o.pool == r.pool }) {
 			out = append(out, r)
 		}

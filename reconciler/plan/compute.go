@@ -77,14 +77,18 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 // hash, and so rolls to nothing.
 func (c *computation) governed() []rollout.Pool {
 	var out []rollout.Pool
+	planned := make(map[string]int, len(c.Governed))
+	for i := range slices.Backward(c.Governed) { // the first of a pool counts
+		planned[c.Governed[i].Pool] = i
+	}
 	for i := range c.in.Set.Pools {
 		pool := &c.in.Set.Pools[i]
 		key := pool.Key.String()
 		if _, is := c.in.Policy.Gates.Rollouts[key]; !is {
 			continue
 		}
-		n := slices.IndexFunc(c.Governed, func(p rollout.Pool) bool { return p.Pool == key })
-		if n < 0 {
+		n, is := planned[key]
+		if !is {
 			p := basis.NewGoverned(c.in, pool)
 			p.Fault = c.faults[key]
 			out = append(out, p)

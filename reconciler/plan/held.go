@@ -126,9 +126,13 @@ func poolsOf(s step.Step) []string {
 
 // judge decides on a candidate by the hashes that its pools roll to.
 func judge(c *lastgood.Candidate, governed []rollout.Pool) lastgood.Verdict {
+	hashes := make(map[string]string, len(governed))
+	for i := range governed {
+		hashes[governed[i].Pool] = governed[i].Hash
+	}
 	for i := range c.Pools {
-		if n := slices.IndexFunc(governed, func(g rollout.Pool) bool { return g.Pool == c.Pools[i].Key }); n >= 0 {
-			c.Pools[i].Hash = governed[n].Hash
+		if hash, is := hashes[c.Pools[i].Key]; is {
+			c.Pools[i].Hash = hash
 		}
 	}
 	return lastgood.Judge(*c)

@@ -53,14 +53,14 @@ func (p *Plan) awaits(in basis.Input, s step.Step) string {
 		return ""
 	}
 	account, region := in.Policy.Account, in.Policy.Region
-	for i := range in.Set.Pools {
-		pool := &in.Set.Pools[i]
-		if key := pool.Key.String(); key != s.Pool && !slices.Contains(s.Pools, key) {
+	for _, key := range append([]string{s.Pool}, s.Pools...) {
+		pool := in.Set.Pool(key)
+		if pool == nil {
 			continue
 		}
 		for l := range pool.Lookups() {
 			level, ok := in.Levels[l]
-			image := p.wantedImages[pool.Key.String()]
+			image := p.wantedImages[key]
 			if !ok || pool.LaunchTemplate != nil && l == pool.LaunchTemplate.Image && image != "" && image != level.ID {
 				continue
 			}

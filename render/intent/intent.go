@@ -5,8 +5,10 @@
 package intent
 
 import (
+	"cmp"
 	"iter"
-	"sort"
+	"slices"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -41,37 +43,34 @@ type Key struct {
 // String prints namespace/name, the value of the tag weir.dev/pool.
 func (k Key) String() string { return k.Namespace + "/" + k.Name }
 
-func (k Key) less(o Key) bool {
-	if k.Namespace != o.Namespace {
-		return k.Namespace < o.Namespace
-	}
-	return k.Name < o.Name
+func (k Key) compare(o Key) int {
+	return cmp.Or(strings.Compare(k.Namespace, o.Namespace), strings.Compare(k.Name, o.Name))
 }
 
 // Sort puts pools and clusters in order of their keys.
 func (s *Set) Sort() {
-	sort.SliceStable(s.Pools, func(i, j int) bool { return s.Pools[i].Key.less(s.Pools[j].Key) })
-	sort.SliceStable(s.Clusters, func(i, j int) bool { return s.Clusters[i].Key.less(s.Clusters[j].Key) })
+	slices.SortStableFunc(s.Pools, func(a, b Pool) int { return a.Key.compare(b.Key) })
+	slices.SortStableFunc(s.Clusters, func(a, b Cluster) int { return a.Key.compare(b.Key) })
 }
 
 // Cluster returns the cluster with key k, and whether the set holds it.
 func (s *Set) Cluster(k Key) (Cluster, bool) {
-	for _, c := range s.Clusters {
-		if c.Key == k {
-			return c, true
-		}
+	i, found := slices.BinarySearchFunc(s.Clusters, k, func(c Cluster, k Key) int { return c.Key.compare(k) })
+	if !found {
+		return Cluster{}, false
 	}
-	return Cluster{}, false
+	return s.Clusters[i], true
 }
 
-// Pool returns the pool with key k, and whether the set holds it.
-func (s *Set) Pool(k Key) (Pool, bool) {
-	for _, p := range s.Pools {
-		if p.Key == k {
-			return p, true
-		}
+// Pool returns the pool whose key prints so, nil where the set has none.
+func (s *Set) Pool(name string) *Pool {
+	var k Key
+	k.Namespace, k.Name, _ = strings.Cut(name, "/")
+	i, found := slices.BinarySearchFunc(s.Pools, k, func(p Pool, k Key) int { return p.Key.compare(k) })
+	if !found {
+		return nil
 	}
-	return Pool{}, false
+	return &s.Pools[i]
 }
 
 // Number is a number that the manifest may leave to weir. Value is always

@@ -126,10 +126,7 @@ func (in Input) Pool(key string) *intent.Pool {
 	if in.Set == nil {
 		return nil
 	}
-	if i := slices.IndexFunc(in.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == key }); i >= 0 {
-		return &in.Set.Pools[i]
-	}
-	return nil
+	return in.Set.Pool(key)
 }
 
 // CutSuffix takes the suffix of a replacement off a name.

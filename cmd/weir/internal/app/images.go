@@ -261,11 +261,11 @@ func pinOf(set *intent.Set, pool string) string {
 	if set == nil {
 		return ""
 	}
-	i := slices.IndexFunc(set.Pools, func(p intent.Pool) bool { return p.Key.String() == pool })
-	if i < 0 {
+	p := set.Pool(pool)
+	if p == nil {
 		return ""
 	}
-	_, at := set.Pools[i].Newest("")
+	_, at := p.Newest("")
 	return at.Has
 }
 

@@ -80,11 +80,10 @@ func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Wish, 
 	if set == nil {
 		return w, "its target does not render"
 	}
-	i := slices.IndexFunc(set.Pools, func(p intent.Pool) bool { return p.Key.String() == id.Pool })
-	if i < 0 {
+	p := set.Pool(id.Pool)
+	if p == nil {
 		return w, "Git has no such pool"
 	}
-	p := &set.Pools[i]
 	if was.Pin == "" {
 		return w, "what it ran before is not known"
 	}
