@@ -10,7 +10,6 @@ import (
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -277,10 +276,9 @@ func clusterScoped(ref intent.ObjectRef) bool {
 		return false
 	}
 	if strings.HasSuffix(ref.Group(), "cluster.x-k8s.io") {
-		return false // not in the schema, which takes memory that nothing else here needs
+		return false // in no schema
 	}
-	worker.Prepare()
-	return openapi.IsCertainlyClusterScoped(kyaml.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind})
+	return worker.ClusterScoped(kyaml.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind})
 }
 
 // Raw returns the build before substitution, as "kubectl kustomize" prints it.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -337,6 +339,10 @@ func (r *reader) data(p string, at diag.Position) {
 // specification says.
 const lfsPointer = "version https://git-lfs.github.com/spec/"
 
+// batchedBytes are so many that the files most likely hold several batches of objects,
+// which workers build beside each other.
+const batchedBytes = 128 << 10
+
 // dataFile reads a file once; nil if it cannot be read.
 func (r *reader) dataFile(p string, at diag.Position) *file {
 	if f, ok := r.files[p]; ok {
@@ -357,6 +363,9 @@ func (r *reader) dataFile(p string, at diag.Position) *file {
 		r.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
 			"weir reads what the commit holds. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
 		return nil
+	}
+	if r.bytes <= batchedBytes && r.bytes+len(content) > batchedBytes {
+		worker.Ahead(runtime.GOMAXPROCS(0))
 	}
 	if r.bytes += len(content); r.small && r.bytes > smallBytes {
 		r.large = true

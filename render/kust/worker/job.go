@@ -100,12 +100,25 @@ const maxDepth = 1000
 // maxCopied is how many bytes the copy operations of one JSON patch may copy.
 const maxCopied = 1 << 20
 
-// Prepare makes kustomize parse its schema of Kubernetes, which kustomize does once for
-// a process, without a lock. It takes some 20 ms.
+func limitCopies() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
+
+// Prepare makes kustomize parse its schema of Kubernetes, for a process in which several
+// builds run beside each other: kustomize does that once, and then reads it without a lock.
+// It takes some 40 ms and much memory. A worker, which makes one build at a time, leaves it
+// to kustomize, which needs the schema for strategic merges alone.
 var Prepare = sync.OnceFunc(func() {
-	jsonpatch.AccumulatedCopySizeLimit = maxCopied
+	limitCopies()
 	openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})
 })
+
+// ClusterScoped reports whether kustomize knows a type as one without a namespace. It knows
+// those of its schema without parsing it, and looks for others where the schema was parsed.
+func ClusterScoped(t kyaml.TypeMeta) bool {
+	if enabled.Load() == nil {
+		Prepare() // not while a build of this process does
+	}
+	return openapi.IsCertainlyClusterScoped(t)
+}
 
 // Run runs kustomize and returns the objects, in order. Its error is a Fault, ErrNodes,
 // an Ended, the cause of ctx's end, or that there is no worker to be had.
@@ -117,6 +130,7 @@ func Run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
 		nodes []*yaml.Node
 		err   error
 	}
+	Prepare()
 	done := make(chan answer, 1)
 	go func() { // kustomize knows no context: it is left, and finds no more files
 		nodes, err := kustomize(j, func(path string) Path {
@@ -145,7 +159,6 @@ func kustomize(j *Job, ask Asker) (nodes []*yaml.Node, err error) {
 			nodes, err = nil, Fault(fmt.Sprintf("kustomize panicked: %v", r))
 		}
 	}()
-	Prepare()
 	opts := krusty.MakeDefaultOptions()
 	opts.Reorder = krusty.ReorderOptionUnspecified // as kubectl kustomize does
 	if j.Unsorted {

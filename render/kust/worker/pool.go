@@ -90,6 +90,33 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	}
 }
 
+// coming is a worker that starts before there is a job for it.
+type coming struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	w      *process // nil where it did not start: the job tells why, with one of its own
+}
+
+// Ahead starts workers, so that there are so many for small builds to come. It is for
+// commands that will build in any case, and does not wait.
+func Ahead(workers int) {
+	p := enabled.Load()
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.closed && len(p.idle)+len(p.coming)+len(p.small) < min(workers, mostSmall) {
+		ctx, cancel := context.WithCancel(context.Background())
+		c := &coming{cancel: cancel, done: make(chan struct{})}
+		p.coming = append(p.coming, c)
+		go func() {
+			defer close(c.done)
+			c.w, _ = start(ctx, p.limits.of(&Job{Small: true}))
+		}()
+	}
+}
+
 // Cause is what a build was ended for.
 type Cause string
 
@@ -117,6 +144,7 @@ type pool struct {
 
 	mu     sync.Mutex
 	idle   []*process // for small jobs; the one that was at work last stands last
+	coming []*coming  // likewise, not yet asked for
 	closed bool
 	trim   *time.Timer
 }
@@ -176,8 +204,37 @@ func (p *pool) take(ctx context.Context, l Limits, fresh bool) (*process, error)
 		p.mu.Unlock()
 		return w, nil
 	}
+	var c *coming
+	if len(p.coming) > 0 && !fresh {
+		c, p.coming = p.coming[0], p.coming[1:]
+	}
 	p.mu.Unlock()
+	if c != nil {
+		if w := c.wait(ctx); w != nil {
+			return w, nil
+		}
+	}
 	return start(ctx, l)
+}
+
+// wait returns the worker once it is ready; nil where it is not to be, or ctx ends.
+func (c *coming) wait(ctx context.Context) *process {
+	defer c.cancel()
+	select {
+	case <-c.done:
+		return c.w
+	case <-ctx.Done():
+		go c.end()
+		return nil
+	}
+}
+
+// end ends the worker, ready or not.
+func (c *coming) end() {
+	c.cancel()
+	if <-c.done; c.w != nil {
+		c.w.end()
+	}
 }
 
 // give keeps a worker for the next build.
@@ -219,12 +276,15 @@ func (p *pool) shrink() {
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
-	idle := p.idle
-	p.idle = nil
+	idle, coming := p.idle, p.coming
+	p.idle, p.coming = nil, nil
 	if p.trim != nil {
 		p.trim.Stop()
 	}
 	p.mu.Unlock()
+	for _, c := range coming {
+		c.end()
+	}
 	for _, w := range idle {
 		w.end()
 	}

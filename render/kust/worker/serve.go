@@ -52,7 +52,7 @@ func Serve() int {
 	headroom.Set(uint64(memory) / garbage) //nolint:gosec // A limit is no negative number.
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2))
 	lacks := confine(limits)
-	Prepare()
+	limitCopies()
 	ready := frame(frameReady)
 	for _, l := range lacks {
 		ready = addText(ready, l)

@@ -34,7 +34,7 @@ type Path struct {
 
 // OpenPath opens one directory as a target of its own, or as many as it has overlays.
 func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
-	roomy()
+	begin()
 	region := p.Region
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
 		if region == "" {
@@ -201,7 +201,7 @@ func apart(env Env, c *config.Config, hint string) error {
 
 // compose reads the sources of a configuration and finds what Git wants of its targets.
 func compose(ctx context.Context, env Env, c *config.Config, o fleet.Options) (w *Work, composition *fleet.Composition, err error) {
-	roomy()
+	begin()
 	dir, done, err := mirrorDir(c.StateDir)
 	if err != nil {
 		return nil, nil, err

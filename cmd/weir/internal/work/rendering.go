@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/headroom"
+	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/source/worktree"
@@ -31,12 +32,16 @@ type Rendered struct {
 	Known  bool
 }
 
-// roomy lets this process, which is gone soon, collect less of its garbage.
-var roomy = sync.OnceFunc(func() { headroom.Set(128 << 20) })
+// begin readies this process, which is gone soon, for a render: it may collect less of its
+// garbage, and the worker that will run kustomize starts beside what comes first.
+var begin = sync.OnceFunc(func() {
+	headroom.Set(128 << 20)
+	worker.Ahead(1)
+})
 
 // Render renders a directory or file on disk.
 func Render(ctx context.Context, secrets *redact.Registry, path string, in Inputs) (*Rendered, error) {
-	roomy()
+	begin()
 	tree, root, rel, err := worktree.OpenPath(path)
 	if err != nil {
 		return nil, advice.Hinted(err, "give a directory with a kustomization, a directory of YAML files, or one file")
