@@ -60,6 +60,12 @@ func (r *Result) Keep(s *Shared) (*Kept, error) {
 	return k, nil
 }
 
+// Alone is what Keep takes from a render that is itself held for as long: nothing is copied,
+// and the render answers for origins.
+func (r *Result) Alone() *Kept {
+	return &Kept{Set: r.Set, Diags: r.Diags, Reads: r.Reads, Hidden: r.Hidden, Secretless: r.Secretless, Retry: r.Retry}
+}
+
 // mostKnown is how many origins are remembered. A steady pass asks for the same few;
 // who plans the change of everything asks for them all, once.
 const mostKnown = 500

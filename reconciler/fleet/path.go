@@ -119,11 +119,7 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 	for _, name := range unused {
 		d.Diagnostics = append(d.Diagnostics, UnusedVariable(name))
 	}
-	kept, err := result.Keep(render.NewShared(nil))
-	if err != nil {
-		return reconciler.Batch{}, err
-	}
-	fill(&d, kept, &key, nil)
+	fill(&d, result.Alone(), &key, nil)
 	d.Origins = result.Origins
 	mapDesired(&d, Readable(o.Root))
 	if o.Kubeconfig != "" {
