@@ -32,24 +32,52 @@ type apart struct {
 	parts *parts
 }
 
+// built are the objects of a build, in order. Those of a build in batches are also in the
+// order of its members, each of which has become one.
+type built struct{ nodes, members []*yaml.Node }
+
 // build runs kustomize over the plan: in batches where there are many objects and that
 // gives the same, else as a whole.
-func (p *plan) build(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, error) {
+func (p *plan) build(ctx context.Context, fed map[string][]byte) (built, error) {
 	p.apart.once.Do(func() { p.apart.parts = p.cut(p.limits.Batch) })
 	if parts := p.apart.parts; parts != nil {
-		nodes, err := p.inBatches(ctx, parts, fed)
+		b, err := p.inBatches(ctx, parts, fed)
 		var fault worker.Fault
 		var ended *worker.Ended
 		if err == nil || errors.As(err, &ended) && ended.Cause == worker.Killed || ctx.Err() != nil || errors.Is(err, worker.ErrNodes) || errors.As(err, &fault) && len(parts.members) > trusted {
-			return nodes, err
+			return b, err
 		}
 	}
-	return worker.Run(ctx, p.job(fed), p.view.pathOf)
+	nodes, err := worker.Run(ctx, p.job(fed), p.view.pathOf)
+	return built{nodes: nodes}, err
 }
 
 // inBatches runs kustomize for each batch, beside each other. Its error is errWhole, or
 // one of kustomize's run over a batch.
-func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byte) ([]*yaml.Node, error) {
+func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byte) (built, error) {
+	r, err := p.batchRun(parts, fed)
+	if err != nil {
+		return built{}, err
+	}
+	each, err := r.run(ctx, p.view.pathOf, len(fed) == 0)
+	if err != nil {
+		return built{}, err
+	}
+	b := built{members: slices.Concat(each...)}
+	b.nodes = slices.Clone(b.members)
+	ids := make(map[intent.ObjectRef]bool, len(b.nodes))
+	for _, n := range b.nodes {
+		id := refOf(n)
+		if ids[id] {
+			return built{}, errWhole // kustomize says more of it
+		}
+		ids[id] = true
+	}
+	return b, inOrder(ctx, b.nodes)
+}
+
+// batchRun prepares a run over files of which fed replaces some.
+func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) {
 	whole := p.job(fed)
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}}
 	for file, s := range parts.splits {
@@ -66,20 +94,7 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 			}
 		}
 	}
-	built, err := r.run(ctx, p.view.pathOf, len(fed) == 0)
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Concat(built...)
-	ids := make(map[intent.ObjectRef]bool, len(out))
-	for _, n := range out {
-		id := refOf(n)
-		if ids[id] {
-			return nil, errWhole // kustomize says more of it
-		}
-		ids[id] = true
-	}
-	return out, inOrder(ctx, out)
+	return r, nil
 }
 
 // run runs kustomize for the batches, beside each other as far as there are workers, and
@@ -92,19 +107,13 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	left.Store(int64(r.whole.Nodes))
 	var failed atomic.Bool
 	one := func(j *worker.Job, b batch) ([]*yaml.Node, error) {
-		nodes, err := worker.Run(ctx, j, ask)
-		if err != nil {
-			return nil, err
-		}
-		if nodes, err = r.own(b, nodes, named); err != nil {
-			return nil, err
-		}
+		nodes, err := r.one(ctx, j, b, ask, named)
 		for _, n := range nodes {
 			if left.Add(-int64(nodeCount(n))) < 0 {
 				return nil, worker.ErrNodes
 			}
 		}
-		return nodes, nil
+		return nodes, err
 	}
 	var runs errgroup.Group
 	runs.SetLimit(runtime.GOMAXPROCS(0))
@@ -131,6 +140,15 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	}
 	_ = runs.Wait()
 	return built, cmp.Or(errs...)
+}
+
+// one runs kustomize for one batch, of which j is the job.
+func (r *batchRun) one(ctx context.Context, j *worker.Job, b batch, ask worker.Asker, named bool) ([]*yaml.Node, error) {
+	nodes, err := worker.Run(ctx, j, ask)
+	if err != nil {
+		return nil, err
+	}
+	return r.own(b, nodes, named)
 }
 
 // own are the objects of a batch itself among those that its build gave.

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/tree"
@@ -53,10 +54,17 @@ func TestBatchesProperty(t *testing.T) {
 			return
 		}
 		for _, o := range whole.Objects {
-			eachScalar(o.Node, nil, func(p intent.Path, _ *yaml.Node) {
-				want, known := whole.Origin(o.Ref, p)
-				if got, ok := parts.Origin(o.Ref, p); got != want || ok != known {
-					t.Fatalf("%s %s: %v %v, want %v %v\n%v", o.Ref, p, got, ok, want, known, m)
+			eachField(o.Node, nil, func(p intent.Path) {
+				for name, ask := range map[string]func(*kust.Result) (diag.Position, bool){
+					"value": func(r *kust.Result) (diag.Position, bool) { return r.Origin(o.Ref, p) },
+					"key":   func(r *kust.Result) (diag.Position, bool) { return r.KeyOrigin(o.Ref, p) },
+					"near":  func(r *kust.Result) (diag.Position, bool) { return r.Near(o.Ref, p.Join("missing")) },
+				} {
+					want, known := ask(whole)
+					// A batch, or a document alone, may tell where the marks fail the whole.
+					if got, ok := ask(parts); (got != want || ok != known) && (known || kust.Traced(whole)) {
+						t.Fatalf("%s of %s %s: %v %v, want %v %v\n%v", name, o.Ref, p, got, ok, want, known, m)
+					}
 				}
 			})
 		}
@@ -103,6 +111,54 @@ func TestBatchesKnowTheSameObject(t *testing.T) {
 	}
 }
 
+// Of a build in batches, an object that no patch is for answers by itself, and one that is
+// patched costs the marked build of its batch.
+func TestOriginsOfBatchesCostLittle(t *testing.T) {
+	m := tree.Map{
+		"base/kustomization.yaml": "resources: [a.yaml]\n", "base/a.yaml": "",
+		"top/kustomization.yaml": "resources: [../base]\nnamePrefix: p-\nnamespace: x\nlabels: [{pairs: {l: b}}]\npatches: [{path: patch.yaml}]\n",
+		"top/patch.yaml":         "apiVersion: a.cluster.x-k8s.io/v1\nkind: Pool\nmetadata: {name: n20}\nspec: {size: 4}\n",
+	}
+	for i := range 40 {
+		m["base/a.yaml"] += fmt.Sprintf("---\napiVersion: a.cluster.x-k8s.io/v1\nkind: Pool\nmetadata: {name: n%d}\nspec:\n  size: 3\n", i)
+	}
+	r, err := kust.Build(t.Context(), m, "top", kust.Options{Limits: kust.Limits{Batch: 10}})
+	if err != nil || r.Diags != nil {
+		t.Fatal(err, r.Diags)
+	}
+	for i, want := range []struct {
+		name    string
+		path    intent.Path
+		at      diag.Position
+		whole   bool
+		batches int
+	}{
+		{"p-n7", intent.Path{"spec", "size"}, diag.Position{File: "base/a.yaml", Line: 48, Column: 9}, false, 0},
+		{"p-n8", intent.Path{"spec"}, diag.Position{File: "base/a.yaml", Line: 53, Column: 1}, false, 0},
+		{"p-n20", intent.Path{"spec", "size"}, diag.Position{File: "top/patch.yaml", Line: 4, Column: 14}, false, 1},
+		{"p-n21", intent.Path{"metadata", "labels", "l"}, diag.Position{File: "top/kustomization.yaml", Line: 4, Column: 22}, false, 1},
+		{"p-n39", intent.Path{"metadata", "labels", "l"}, diag.Position{File: "top/kustomization.yaml", Line: 4, Column: 22}, false, 2},
+	} {
+		at, _ := r.Origin(intent.ObjectRef{APIVersion: "a.cluster.x-k8s.io/v1", Kind: "Pool", Namespace: "x", Name: want.name}, want.path)
+		if whole, batches := kust.MarkedBuilds(r); at != want.at || whole != want.whole || batches != want.batches {
+			t.Errorf("%d: %v after marked builds of all (%v) and %d batches, want %v after %v and %d", i, at, whole, batches, want.at, want.whole, want.batches)
+		}
+	}
+}
+
+// eachField visits the fields and items at and below a node.
+func eachField(n *yaml.Node, p intent.Path, visit func(intent.Path)) {
+	visit(p)
+	for i, c := range n.Content {
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			eachField(c, p.Join(intent.Index(i)), visit)
+		case i%2 == 1:
+			eachField(c, p.Join(n.Content[i-1].Value), visit)
+		}
+	}
+}
+
 func written(t *rapid.T, r *kust.Result) string {
 	var b strings.Builder
 	for _, o := range r.Objects {
@@ -141,7 +197,8 @@ func drawMany(t *rapid.T) tree.Map {
 		case "RoleBinding":
 			return "subjects: [{kind: ServiceAccount, name: " + name + "}]\nroleRef: {kind: ClusterRole, name: r, apiGroup: rbac.authorization.k8s.io}\n"
 		case "AWSMachinePool":
-			return "spec: {maxSize: 3, other: " + name + "}\n"
+			return "spec: {maxSize: 3, other: " + name + pick("more", "", ", list: [{a: 1, b: "+name+"}, x], none: {}", ", empty: null, list: [null, {a: x}], deep: {er: {a: 'it', b: 2}}",
+				", c: &c {a: 1, b: [x]}, d: *c", ", $patchy: {a: 1}, text: \"a\\nb\"") + "}\n"
 		default:
 			return ""
 		}

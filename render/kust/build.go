@@ -79,7 +79,7 @@ type Limits struct {
 	// they give; default 400,000.
 	Nodes int
 	// Batch is about how many objects kustomize gets at a time where there are more than
-	// twice as many, and the outcome is the same; default 50.
+	// twice as many, and the outcome is the same; default 25.
 	Batch int
 	// Duration of the build; default 10 min. The CPU time of its worker ends a build
 	// that takes much; this limit is for a machine that has other things to do.
@@ -112,7 +112,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Files, 10_000)
 	def(&l.AliasNodes, 10_000)
 	def(&l.Depth, 100)
-	def(&l.Batch, 50)
+	def(&l.Batch, 25)
 	def(&l.Nodes, DefaultNodes)
 	return l
 }
@@ -207,7 +207,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	r.Unset = r.onlyUnset()
 	if r.Diags.HasErrors() && !r.Unset {
 		r.Objects, r.objects, r.raw = nil, nil, nil
-		r.plan, r.traced, r.tracing = nil, nil, sync.Once{}
+		r.plan, r.traced, r.tracing, r.direct = nil, nil, sync.Once{}, direct{}
 	}
 	r.Reads = v.readSet()
 	return r, nil
@@ -247,7 +247,10 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 	nodes, fault := r.runMarked(ctx, p, o.Proof)
 	if nodes == nil {
-		nodes, fault = p.run(ctx, nil)
+		var plain built
+		plain, fault = p.runParts(ctx, nil)
+		nodes = plain.nodes
+		r.keepMembers(plain)
 	}
 	if fault != nil {
 		w.large = w.small && fault.Code == "too-large"

@@ -121,7 +121,7 @@ func (p *plan) step(s setter, value string) Step {
 // setterOf is what set a field last, or changed what was set.
 func (o *Origins) setterOf(f located) (setter, bool) {
 	l, up, ok := o.leafOf(f)
-	ok = ok && up == 0 && (l.from.how != Generator || o.trace().objects[f.object].doc < 0)
+	ok = ok && up == 0 && (l.from.how != Generator || !o.hasDocument(f.object))
 	if ok && (l.own || l.node.Value == f.node.Value) {
 		return l.setter(), true
 	}

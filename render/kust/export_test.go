@@ -2,6 +2,12 @@ package kust
 
 import "context"
 
+// Traced reports whether the marked build of a result succeeds.
+func Traced(r *Result) bool { return r.trace().docs != nil }
+
+// MarkedBuilds says what was built with marks so far: all, and how many batches.
+func MarkedBuilds(r *Result) (whole bool, batches int) { return r.traced != nil, len(r.direct.traces) }
+
 // InBatches runs the build of a result in batches, once more, and says how many there
 // are; none where it is built as a whole.
 func InBatches(r *Result) (batches int, err error) {

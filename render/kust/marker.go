@@ -15,6 +15,9 @@ type marker struct {
 	only func(n *yaml.Node, steps []step) bool
 	// typed changes numbers into other numbers instead of marking them.
 	typed bool
+	// needed limits the objects to some documents, in a build that needs no others; nil
+	// is for all.
+	needed map[*yaml.Node]bool
 	// alter holds new texts for scalars of kustomizations.
 	alter map[*yaml.Node]string
 	// cut are nodes of kustomizations and patches to leave out: entries of lists,
@@ -146,6 +149,10 @@ func (m *marker) objectFile(f *file) error {
 	}
 	var docs []*yaml.Node
 	for _, doc := range f.docs {
+		if m.needed != nil && !m.needed[doc] {
+			docs = append(docs, scalar("left out"))
+			continue
+		}
 		c := copyNode(doc)
 		docs = append(docs, c)
 		_, items := field(doc, "items")

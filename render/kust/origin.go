@@ -79,6 +79,7 @@ type Origins struct {
 	names    map[string][]string // of each kind's objects, two at most
 	tracing  sync.Once
 	traced   *trace
+	direct   direct
 	spent    atomic.Int64 // nanoseconds of builds for origins
 	probing  sync.Mutex
 	probed   map[string]diag.Position // by object and path; unknown ones too
@@ -132,8 +133,7 @@ func (o *Origins) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool
 			}
 		}
 	}
-	if doc := o.trace().objects[f.object].doc; doc >= 0 {
-		d := o.trace().docs[doc]
+	if d, ok := o.documentOf(f.object); ok {
 		return d.location.node(d.node), true
 	}
 	return diag.Position{}, false
@@ -250,11 +250,16 @@ func (o *Origins) position(f located, key bool) (diag.Position, bool) {
 // leafOf returns the leaf that the field at f came from or, for a mapping or a
 // sequence, that a scalar below it came from, and how many elements below.
 func (o *Origins) leafOf(f located) (l *leaf, up int, ok bool) {
-	t := o.trace()
-	made := t.objects[f.object]
-	if l, ok := o.documentLeaf(f, made); ok {
-		return l, 0, true
+	if d, ok := o.documentOf(f.object); ok {
+		if l, ok := documentLeaf(f, d); ok {
+			return l, 0, true
+		}
 	}
+	if l, up, ok, sure := o.directLeaf(f); sure {
+		return l, up, ok
+	}
+	t := o.traceAt(f.object)
+	made := t.objects[f.object]
 	if made.node == nil {
 		return nil, 0, false
 	}
@@ -313,8 +318,8 @@ func (s *search) find(raw, marked *yaml.Node, p intent.Path, down int) (*leaf, i
 
 // documentLeaf accounts for what is not marked since it is the object's
 // identity: it came from the object's own document if it still reads as there.
-func (o *Origins) documentLeaf(f located, made traced) (*leaf, bool) {
-	if made.doc < 0 || f.node == nil || f.node.Kind != yaml.ScalarNode {
+func documentLeaf(f located, d sourceDoc) (*leaf, bool) {
+	if f.node == nil || f.node.Kind != yaml.ScalarNode {
 		return nil, false
 	}
 	switch strings.Join(f.path, "\x00") {
@@ -322,7 +327,6 @@ func (o *Origins) documentLeaf(f located, made traced) (*leaf, bool) {
 	default:
 		return nil, false
 	}
-	d := o.trace().docs[made.doc]
 	l := &leaf{location: d.location, node: d.node, from: source{how: Base}}
 	for _, elem := range f.path {
 		key, val := field(l.node, elem)

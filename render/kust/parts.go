@@ -31,6 +31,8 @@ type parts struct {
 	splits  map[string]*split // by kustomization file
 	root    *split
 	batches []batch
+	// wide says that images, or labels, may change any field.
+	wide bool
 }
 
 // member is an object of a file.
@@ -41,6 +43,8 @@ type member struct {
 	kind  string
 	names []string // those that it has, on its way through the layers
 	says  []int    // the members whose names it, or a patch of it, says
+	// patched says that a patch may change it.
+	patched bool
 }
 
 // split is a kustomization by the entries of its lists.
@@ -175,8 +179,13 @@ func (c *cutter) read(k *kust) *split {
 		return nil
 	}
 	for i := 0; i+1 < len(doc.Content); i += 2 {
-		if !slices.Contains(apartFields, doc.Content[i].Value) {
+		switch name := doc.Content[i].Value; {
+		case !slices.Contains(apartFields, name):
 			return nil
+		case name == "images":
+			c.parts.wide = true
+		case name == "labels":
+			c.parts.wide = c.parts.wide || slices.ContainsFunc(doc.Content[i+1].Content, func(e *yaml.Node) bool { _, v := foldedField(e, "fields"); return v != nil })
 		}
 	}
 	s := &split{file: k.file, dir: k.dir, doc: doc}
@@ -379,17 +388,4 @@ func (c *cutter) mentions(most int) bool {
 		l.node, l.says = nil, nil
 	}
 	return len(c.parts.batches) > 1
-}
-
-// eachValue calls f for the scalars of a node that are not keys.
-func eachValue(n *yaml.Node, f func(string)) {
-	n = deref(n)
-	if n.Kind == yaml.ScalarNode {
-		f(n.Value)
-	}
-	for i, child := range n.Content {
-		if n.Kind != yaml.MappingNode || i%2 == 1 {
-			eachValue(child, f)
-		}
-	}
 }

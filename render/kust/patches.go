@@ -52,6 +52,16 @@ func (c *cutter) patches(s *split, own []int) bool {
 		default:
 			t.any = true
 		}
+		for _, i := range t.members {
+			c.parts.members[i].patched = true
+		}
+		if kind := text(target, "kind"); t.any {
+			for _, i := range own {
+				if l := c.parts.members[i]; l.kind == kind || !literal.MatchString(kind) {
+					l.patched = true
+				}
+			}
+		}
 		s.patches = append(s.patches, t)
 		c.patched = append(c.patched, patched{docs, t})
 	}
@@ -123,4 +133,17 @@ func renames(op *yaml.Node) bool {
 		}
 	}
 	return false
+}
+
+// eachValue calls f for the scalars of a node that are not keys.
+func eachValue(n *yaml.Node, f func(string)) {
+	n = deref(n)
+	if n.Kind == yaml.ScalarNode {
+		f(n.Value)
+	}
+	for i, child := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			eachValue(child, f)
+		}
+	}
 }

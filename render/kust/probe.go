@@ -48,6 +48,9 @@ func (l *leaf) setter() setter {
 // probe finds what set a scalar that no mark accounts for, by changing one thing
 // at a time and looking whether the field follows.
 func (o *Origins) probe(f located) (setter, bool) {
+	if s, ok := o.renamed(f); ok {
+		return s, true
+	}
 	if s, ok := o.generator(f); ok {
 		return s, true
 	}
@@ -142,7 +145,7 @@ type markedScalar struct {
 
 // markedScalar is the field in the marked build, if it bears marks.
 func (o *Origins) markedScalar(f located) *markedScalar {
-	t := o.trace()
+	t := o.traceAt(f.object)
 	n := t.objects[f.object].node
 	if n == nil {
 		return nil
@@ -287,7 +290,7 @@ func pairFields(doc *yaml.Node) []pairSet {
 // generator finds the entry, or the file, that a field of a generated ConfigMap
 // or Secret came from. It does not answer for a name that several entries share.
 func (o *Origins) generator(f located) (setter, bool) {
-	if o.trace().objects[f.object].doc >= 0 {
+	if _, ok := o.documentOf(f.object); ok {
 		return setter{}, false
 	}
 	list := map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}[text(o.raw[f.object], "kind")]

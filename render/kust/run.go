@@ -74,9 +74,15 @@ func (p *plan) job(fed map[string][]byte) *worker.Job {
 // files for this run. If the tree cannot be read, the time is up, or there is nothing
 // to run it in, it returns neither objects nor a fault, and the view knows why.
 func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *diag.Diagnostic) {
-	nodes, err := p.build(ctx, fed)
+	b, fault := p.runParts(ctx, fed)
+	return b.nodes, fault
+}
+
+// runParts is run, and tells which objects the members of a plan in batches have become.
+func (p *plan) runParts(ctx context.Context, fed map[string][]byte) (built, *diag.Diagnostic) {
+	b, err := p.build(ctx, fed)
 	if err == nil {
-		return nodes, nil
+		return b, nil
 	}
 	var d diag.Diagnostic
 	var fault worker.Fault
@@ -84,7 +90,7 @@ func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *d
 	switch {
 	case ctx.Err() != nil:
 		p.view.giveUp(context.Cause(ctx))
-		return nil, nil
+		return built{}, nil
 	case errors.As(err, &fault):
 		d = p.explain(fault)
 	case errors.Is(err, worker.ErrNodes):
@@ -96,9 +102,9 @@ func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *d
 		d = endedDiagnostic(diag.Position{File: p.origin}, ended)
 	default:
 		p.view.giveUp(err)
-		return nil, nil
+		return built{}, nil
 	}
-	return nil, &d
+	return built{}, &d
 }
 
 // copyNode copies a node tree, aliases kept inside the copy.
