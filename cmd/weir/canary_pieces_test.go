@@ -224,6 +224,7 @@ func quiet(t *testing.T, where, output string) {
 // TestCanaryPieces takes secrets of 1 to 4,096 bytes apart in every way that kustomize
 // has. Each target is refused, nothing of it gets to AWS, and no piece is shown.
 func TestCanaryPieces(t *testing.T) {
+	t.Parallel()
 	w := newCanaryWorld(t)
 	tree := piecesTree(t, w)
 	overlays := map[string]bool{}

@@ -49,6 +49,7 @@ func docPages(t *testing.T) []string {
 // holds what a reader has done already. The addresses 127.0.0.1:8344 and :8345
 // are replaced by free ones.
 func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
 	for _, page := range docPages(t) {
 		blocks, err := readBlocks(filepath.Join(docsRoot, page))
 		if err != nil {

@@ -253,6 +253,7 @@ func (r *policyRun) halfWay() {
 // TestPolicyFitsTheCalls takes two pools through everything that weir does with
 // them, and holds each call against the policies.
 func TestPolicyFitsTheCalls(t *testing.T) {
+	t.Parallel()
 	r := newPolicyRun(t)
 	own, plan := r.of(iampolicy.Apply, "weir"), r.of(iampolicy.Plan, "weir")
 	r.write("pools.yaml")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +31,12 @@ import (
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
 
+// TestMain runs three times as many tests beside each other as there are processors: most
+// wait for daemons.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil { // before the command line is read
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"weir": main, "skewed-weir": skewedMain})
 }
 
@@ -57,6 +64,7 @@ func TestMain(m *testing.M) {
 // and the condition [terraform]: there is terraform, and its AWS provider below
 // WEIR_TEST_TERRAFORM_MIRROR, as terraform providers mirror writes it.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

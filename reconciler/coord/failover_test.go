@@ -203,9 +203,13 @@ func (n *node) suffer(r *rand.Rand) {
 	}
 }
 
-// TestFailovers counts 2,000, or as many as WEIR_FAILOVERS says.
+// TestFailovers counts 2,000, or as many as WEIR_FAILOVERS says; 400 in a short run, as under
+// the race detector each takes ten times as long.
 func TestFailovers(t *testing.T) {
 	want := 2000
+	if testing.Short() {
+		want = 400
+	}
 	if n, err := strconv.Atoi(os.Getenv("WEIR_FAILOVERS")); err == nil {
 		want = n
 	}

@@ -151,6 +151,7 @@ func TestNothingIsKeptUnlessItMayBePushed(t *testing.T) {
 // TestAMemberSaysWhomToAskToKeepWhatAWSHas, as one proposes the changes of a source: the one that
 // speaks for it.
 func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.servePushes()
 	s.forgeExtra = strings.Replace(s.forgeExtra, "[revert, images]", "[accept]", 1)
@@ -208,11 +209,13 @@ func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
 // TestWhatIsNotKnownIsNotTheSame: while a pool cannot be planned, nobody knows whether AWS and Git
 // say the same of it, and its pull request stays open.
 func TestWhatIsNotKnownIsNotTheSame(t *testing.T) {
+	t.Parallel()
 	for name, broken := range map[string]string{
 		"a field that is none":     "minSize: 1\n  mistake: 2",
 		"a value that AWS has not": "",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, quickAWS())
 			all := w.servePushes()
 			w.forgeExtra = strings.Replace(w.forgeExtra, "[revert, images]", "[accept]", 1)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAPushEndsAsAStatus(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
@@ -72,6 +73,7 @@ func TestAPushEndsAsAStatus(t *testing.T) {
 // TestTroubleDeletesNothing brings one kind of trouble after the other upon a
 // daemon that may delete anything it likes, and mends it.
 func TestTroubleDeletesNothing(t *testing.T) {
+	t.Parallel()
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n"
 	kustomization := "overlays/prod/kustomization.yaml"
 	tests := map[string]struct {
@@ -227,6 +229,7 @@ func TestCorruptMirror(t *testing.T) {
 }
 
 func TestPruneTrailer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = ""
 	pools := map[string]string{}
@@ -287,6 +290,7 @@ func TestStopLeavesNothingPending(t *testing.T) {
 // after its effect, and starts it again: while a pool is made, and while it is
 // rolled out.
 func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []awsemu.FaultKind{awsemu.CutBefore, awsemu.LoseAnswer} {
 		for n := range 2 {
 			t.Run(fmt.Sprintf("create, kind %d, write %d", kind, n+1), func(t *testing.T) {

@@ -55,6 +55,7 @@ func approveAnew(t *testing.T, a *App, revision string) {
 
 // TestASupersededPlanIsApprovedAnew by a person whose approval is not taken for one of the plan that had begun.
 func TestASupersededPlanIsApprovedAnew(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.repo.Write(fleetOf("m5.large", "prod"))
@@ -68,6 +69,7 @@ func TestASupersededPlanIsApprovedAnew(t *testing.T) {
 
 // TestASupersededPlanIsApprovedAnewAfterARestart has the daemon end in between.
 func TestASupersededPlanIsApprovedAnewAfterARestart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.repo.Write(fleetOf("m5.large", "prod"))
@@ -90,6 +92,7 @@ func TestASupersededPlanIsApprovedAnewAfterARestart(t *testing.T) {
 
 // TestASupersededPlanIsApprovedAnewElsewhere has the member begin it that is gone, and the approval reach any.
 func TestASupersededPlanIsApprovedAnewElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.extra = "  apply: as-reviewed\n"
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))

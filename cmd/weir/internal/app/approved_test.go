@@ -26,6 +26,7 @@ func approve(t *testing.T, a *App, revision, reason string) {
 // the group to another version. The size is changed all the same, and the way back is a question
 // of its own.
 func TestAnApprovalCoversNoMoreThanItsPlan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	somebody := sync.OnceFunc(func() {
@@ -135,6 +136,7 @@ func (w *world) moving() {
 
 // TestOneApprovalOfARollout is enough for all that belongs to it, though the process ends in between.
 func TestOneApprovalOfARollout(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, slowly())
 	w.extra = "  apply: as-reviewed\n"
 	w.repo.Write(rolloutsOf(0))
@@ -159,6 +161,7 @@ func TestOneApprovalOfARollout(t *testing.T) {
 
 // TestOneApprovalOfARolloutElsewhere has another member end what one has begun.
 func TestOneApprovalOfARolloutElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newSeveralOn(t, slowly())
 	s.extra = "  apply: as-reviewed\n"
 	s.repo.Write(rolloutsOf(0))

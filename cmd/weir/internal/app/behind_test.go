@@ -52,6 +52,7 @@ func (w *world) rollouts() int {
 // Of two daemons of one instance, one is held at an old commit: the other one's work
 // stands, and the first says who is ahead of whom.
 func TestADaemonAtAnOldCommitDoesNotFight(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3), "api": pool("api", "m5.large", 3)}))
 	first := w.repo.Commit("first")
@@ -97,6 +98,7 @@ func TestADaemonAtAnOldCommitDoesNotFight(t *testing.T) {
 
 // One whose Git does not answer waits, and goes on with what it then finds.
 func TestADaemonWithoutGitWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
@@ -145,6 +147,7 @@ func TestADaemonWithoutGitWaits(t *testing.T) {
 // A branch that is reset takes the machines back, also where that happens while weir is
 // stopped; and a revert does.
 func TestGoingBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	commit := func(kind string) string {
 		w.repo.Write(overlay(map[string]string{"web": pool("web", kind, 3)}))

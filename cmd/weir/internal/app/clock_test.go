@@ -19,6 +19,7 @@ import (
 
 // TestAWSClockCounts runs daemons on a machine whose clock is two days ahead.
 func TestAWSClockCounts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	day := func(ago int) string { return strings.ToLower(time.Now().UTC().AddDate(0, 0, -ago).Format("Mon")) }
 	w.extra = "  windows: [{days: [" + day(2) + ", " + day(1) + "], duration: 24h}]\n"

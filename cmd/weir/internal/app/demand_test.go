@@ -29,6 +29,7 @@ func demandedFiles(instanceType string, size int, spec string) map[string]string
 
 // TestATargetThatDemandsWaves: without them no machine is replaced, and all else goes on.
 func TestATargetThatDemandsWaves(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = demanded
 	seen := &starts{}
@@ -75,6 +76,7 @@ func TestATargetThatDemandsWaves(t *testing.T) {
 // TestAPullRequestWithoutTheWavesItNeeds says so before it is merged, whether it never had
 // them or takes them away.
 func TestAPullRequestWithoutTheWavesItNeeds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = demanded
 	w.repo.Write(demandedFiles("m5.large", 3, twoWaves))
@@ -102,6 +104,7 @@ func TestAPullRequestWithoutTheWavesItNeeds(t *testing.T) {
 // TestAMemberThatDemandsWaves: the owner of an account and region holds by its own
 // configuration, whoever conducts the waves and whatever that one's says.
 func TestAMemberThatDemandsWaves(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	seen := &starts{}
 	s.before = seen.see

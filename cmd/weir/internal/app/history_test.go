@@ -15,6 +15,7 @@ import (
 // TestHistoryOutlivesTheDaemon: what was told before a restart is there after it,
 // and is not told again.
 func TestHistoryOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")

@@ -31,6 +31,7 @@ func lookedUp(pinned string) map[string]string {
 // TestANewerImageIsProposed: a whole daemon pins what one pool could have in one pull request, whose
 // merge rolls that pool and no other one; the pin is moved by the next one.
 func TestANewerImageIsProposed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	all := w.servePushes()
 	w.sourceExtra = ", imageUpdates: {every: 24h}"
@@ -106,6 +107,7 @@ func TestANewerImageIsProposed(t *testing.T) {
 // TestAnImageOfAPoolThatIsNotKnown: while a pool cannot be planned, nobody knows that it needs no
 // newer image, and the pull request stays open.
 func TestAnImageOfAPoolThatIsNotKnown(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string][2]string{
 		"a field that is none":       {"minSize: 1", "minSize: 1\n  mistake: 2"},
 		"a file that cannot be read": {"kind: MachinePool", "kind: [MachinePool"},

@@ -33,6 +33,7 @@ func (w *world) versions(template string) (out []string) {
 // was shown, though the process has ended in between and the next one has seen the newer
 // one, and the pool that follows images follows it afterwards.
 func TestANewerImageBetweenReviewAndMerge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	first := w.newImage(1)
 	looked := func(instanceType string) map[string]string {

@@ -78,6 +78,7 @@ func TestAHoldIsToldOnce(t *testing.T) {
 // Another member takes a hold over: it holds to the same commit, puts drift right and writes
 // nothing more, and each event is told once between them.
 func TestATakeoverKeepsAHold(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")

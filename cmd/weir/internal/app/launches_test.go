@@ -13,6 +13,7 @@ import (
 // weir says once for each cause why AWS launches no machine: over later passes and restarts, if two causes take turns, and if AWS names another zone
 // at each try.
 func TestWhyNoMachineComesIsToldOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.ahead.Store(int64(10 * time.Minute)) // by AWS's clock the group is old enough to ask about at once
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))

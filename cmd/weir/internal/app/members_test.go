@@ -70,6 +70,7 @@ func (m *member) owner(t *testing.T, target, want string) {
 
 // Any member shows who owns what, and moves what another one owns.
 func TestMembersAreShownAndMoved(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")

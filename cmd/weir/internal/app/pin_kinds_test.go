@@ -74,6 +74,7 @@ func stoppedAndPinned(t *testing.T, w *world, files map[string]string, bad func(
 // A nodegroup whose template follows an image goes back to the earlier one by the same field
 // as a group's: EKS says of the update that its machines do not come up.
 func TestABadImageOfANodegroupIsPinned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	good := w.newImage(1)
 	files := overlay(map[string]string{"ng": followingNodegroup, "nodes": allAtOnce})
@@ -84,6 +85,7 @@ func TestABadImageOfANodegroupIsPinned(t *testing.T) {
 
 // Pools that share a declaration are pinned there, at once.
 func TestABadImageOfASharedTemplateIsPinned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	good := w.newImage(1)
 	shared := "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSLaunchConfigTemplate\nmetadata: {name: workers, annotations: {weir.dev/ami-policy: follow}}\n" +
@@ -99,6 +101,7 @@ func TestABadImageOfASharedTemplateIsPinned(t *testing.T) {
 
 // A pool that follows somebody's own template stays at the version that it ran.
 func TestABadVersionOfAnOwnTemplateIsPinned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	good := w.newImage(1)
 	w.query("ec2", "CreateLaunchTemplate&LaunchTemplateName=theirs&LaunchTemplateData.InstanceType=m5.large&LaunchTemplateData.ImageId="+good)

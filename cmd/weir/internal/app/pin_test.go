@@ -49,6 +49,7 @@ func following(t *testing.T, spec string) map[string]string {
 // machines never come up. Only the canary gets it, one pull request pins the one before, also
 // over a restart, and merging it puts all right.
 func TestABadImageIsProposedToBePinned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = otherTargets
 	all := w.servePushes()
@@ -122,6 +123,7 @@ func TestABadImageIsProposedToBePinned(t *testing.T) {
 // end the refreshes that brought it when a bad one is published. What is pinned is the good
 // one, and not what AWS has the groups set to.
 func TestABadImageWhileTheOneBeforeIsRolled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = strings.ReplaceAll(otherTargets, "eu-west-2", "eu-west-1")
 	all := w.servePushes()

@@ -57,6 +57,7 @@ func (w *world) startApproved() (a *App, first string, stop func()) {
 // TestAPullRequestFromOpeningToMerge sees one pull request from its opening to its
 // end: pending, plan, comment, an edit of the same comment, approval, merge, apply.
 func TestAPullRequestFromOpeningToMerge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.forge.levels["reviewer"] = "write"
@@ -136,6 +137,7 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 // A trailer that the forge, or whoever merged, put into the message of a squash lifts no
 // limit that the plan on the pull request showed; one that the plan showed does.
 func TestATrailerThatFirstAppearsInASquash(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	pools := map[string]string{}
 	for i := range 3 {
@@ -201,6 +203,7 @@ func TestATrailerThatFirstAppearsInASquash(t *testing.T) {
 // The comment on a pull request says what it would do over time. A plan that is made anew
 // says the same, so that the comment is not edited for it, and nothing is written to AWS.
 func TestACommentForesees(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.foreseeing = time.Minute // however busy this machine is
 	w.extra = "  apply: as-reviewed\n"

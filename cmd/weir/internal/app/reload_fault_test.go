@@ -25,6 +25,7 @@ import (
 
 // TestAForgeThatDoesNotAnswerHoldsUpNoReload: whatever weir asks it just then.
 func TestAForgeThatDoesNotAnswerHoldsUpNoReload(t *testing.T) {
+	t.Parallel()
 	for _, path := range []string{"/statuses", "/pulls", "/user", "/comments", ""} {
 		t.Run(cmp.Or(strings.Trim(path, "/"), "all"), func(t *testing.T) {
 			w := newWorld(t, quickAWS())
@@ -93,6 +94,7 @@ func (d *deaf) View(fn func(*state.Tx) error) error {
 // read. The old configuration goes on as if nothing had been asked, with a forge of its own
 // and without one.
 func TestAReloadThatCannotStartLeavesTheOldOne(t *testing.T) {
+	t.Parallel()
 	for _, forges := range []int{0, 1} {
 		t.Run(fmt.Sprintf("%d forges before", forges), func(t *testing.T) {
 			w := newWorld(t, quickAWS())
@@ -215,6 +217,7 @@ func TestAWebhookDuringAReload(t *testing.T) {
 
 // TestNotificationsWaitOverAReload for a receiver that does not take them before it.
 func TestNotificationsWaitOverAReload(t *testing.T) {
+	t.Parallel()
 	var refuses atomic.Bool
 	refuses.Store(true)
 	var mu sync.Mutex

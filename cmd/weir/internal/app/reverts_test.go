@@ -81,6 +81,7 @@ func (f *fakeForge) proposals(all *[]proposed) []proposed {
 // TestAStoppedChangeIsProposedToBeReverted: the image never comes up, one pull request takes
 // the change back, and merging it puts all right.
 func TestAStoppedChangeIsProposedToBeReverted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = otherTargets
 	all := w.servePushes()

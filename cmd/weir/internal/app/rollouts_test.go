@@ -47,6 +47,7 @@ func (s *starts) list() []string {
 }
 
 func TestAGoodChangeRollsInWavesOverTargets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = otherTargets
 	seen := &starts{}
@@ -78,6 +79,7 @@ func TestAGoodChangeRollsInWavesOverTargets(t *testing.T) {
 }
 
 func TestABadChangeStopsInItsCanary(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = otherTargets
 	seen := &starts{}

@@ -18,6 +18,7 @@ import (
 // A target that was reached by a role is reached by the process's own credentials after a reload. Until AWS has said which account these are of, its
 // owner keeps the account and region; and what was opened for nothing is closed.
 func TestAnOwnerKeepsWhatItsOwnCredentialsMayReach(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.load = s.changed
 	s.extra = "  roleARN: arn:aws:iam::000000000000:role/nodes.cluster-api-provider-aws.sigs.k8s.io\n"

@@ -157,6 +157,7 @@ type away struct {
 // everything says why and what to do, what there was is shown on, and when the engine is back members go on with the same records. One member of etcd less
 // is nothing: nobody loses a lease.
 func TestAnEngineThatIsAway(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("leases have to end")
 	}

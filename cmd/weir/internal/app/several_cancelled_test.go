@@ -9,6 +9,7 @@ import (
 // anybody else: once Git wants it again, the next owner rolls it out, and so does a process
 // that starts anew.
 func TestWhatAnEarlierOwnerCancelledIsRolledOutAgain(t *testing.T) {
+	t.Parallel()
 	o := quickAWS()
 	// Long enough that a busy machine cancels before the last batch. A machine may be replaced
 	// by then, and the way back is a refresh too: nothing here counts refreshes.

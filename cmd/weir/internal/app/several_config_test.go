@@ -12,6 +12,7 @@ import (
 
 // All members see that one works by another configuration, and nobody deletes machines until that has ended, as after a reload.
 func TestWhileConfigurationsDifferNothingIsDeleted(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3), "batch": pool("batch", "m5.large", 3)}))
 	first := s.repo.Commit("first")

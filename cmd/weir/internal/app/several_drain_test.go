@@ -87,6 +87,7 @@ func (s *several) succeedsOnce(sha string, contexts ...string) {
 
 // A member drains in the middle of a rollout, whatever call of it is under way: the next owner goes on with what AWS has by then. Nothing is done twice.
 func TestADrainInARollout(t *testing.T) {
+	t.Parallel()
 	for _, action := range []string{"CreateLaunchTemplateVersion", "StartInstanceRefresh", "ModifyLaunchTemplate"} {
 		t.Run(action, func(t *testing.T) {
 			s := newSeveral(t)
@@ -119,6 +120,7 @@ func TestADrainInARollout(t *testing.T) {
 // The member that conducts a FleetRollout drains while the canary rolls, then an owner while the next wave does. The record goes on where it was: the
 // waves keep their order, and no pool is rolled twice.
 func TestDrainsInAFleetRollout(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.extra = otherTargets
 	s.give(map[string]string{crew.ScopeKey("aws", "000000000000", "eu-west-2", s.url): "c"})

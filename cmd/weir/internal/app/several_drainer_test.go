@@ -104,6 +104,7 @@ func (d *drainage) gone(id string) {
 // TestTheNextOwnerGoesOnWithADrain that a member leaves by weir drain, or by its end, whatever call of the drain is under way: it moves each pod
 // once, answers the hook once, and tells it once.
 func TestTheNextOwnerGoesOnWithADrain(t *testing.T) {
+	t.Parallel()
 	for _, under := range []string{"nothing", "RecordLifecycleActionHeartbeat", "cordon", "eviction", "CompleteLifecycleAction"} {
 		for _, ends := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s under way, ends %t", under, ends), func(t *testing.T) {

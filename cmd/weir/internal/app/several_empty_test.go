@@ -10,6 +10,7 @@ import (
 
 // An engine that has no records, while AWS holds resources of the instance, has lost them: weir only looks until a person says so.
 func TestAnEmptyEngineIsALossWhereAWSHoldsSomething(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")

@@ -14,6 +14,7 @@ import (
 
 // The last comment of a pull request is written once, also where who speaks for the source loses its lease, or ends, before the forge takes it.
 func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a lease has to end")
 	}

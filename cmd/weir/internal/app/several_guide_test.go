@@ -21,6 +21,7 @@ import (
 
 // An account and region is owned as one, whatever roles lead there, and weighs as much as it has pools.
 func TestRolesIntoOneAccountShareAnOwner(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	const account = "111122223333"
 	shared := crew.ScopeKey("aws", account, "eu-west-1", s.url)
@@ -55,6 +56,7 @@ func TestRolesIntoOneAccountShareAnOwner(t *testing.T) {
 
 // A plan that was approved goes on where another member takes over in the middle of it. What was not approved is held there as it was before.
 func TestAnApprovedPlanGoesOnWithTheNextOwner(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.extra = "  apply: as-reviewed\n"
 	var calls holds
@@ -118,6 +120,7 @@ func TestAnApprovedPlanGoesOnWithTheNextOwner(t *testing.T) {
 
 // Whose clock is wrong is shown by the others. It keeps nobody from working: leases do not go by the time of day.
 func TestClocksApartAreShown(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -194,6 +197,7 @@ func (s *several) watchOwners() (u *unowned, stop func()) {
 // An upgrade, one daemon after the other, leaves no gap: whatever is pushed meanwhile is applied, by owners that hand over to each other at once, and each
 // commit gets each status once. Versions run beside each other, and what people said before holds.
 func TestAnUpgradeLeavesNoGap(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.extra = "- {name: held, path: overlays/held, region: eu-west-1}\n"
 	size := 3
@@ -269,6 +273,7 @@ func TestAnUpgradeLeavesNoGap(t *testing.T) {
 
 // A table is restored from a backup, as the guide says: members only look, until a person has suspended again what must be and says so.
 func TestATableIsRestored(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("leases have to end")
 	}

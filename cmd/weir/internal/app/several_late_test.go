@@ -8,6 +8,7 @@ import (
 // What the previous owner's last calls still do after somebody else owns the account and region is seen at once, not an interval later: for one lease
 // an owner looks as often as while something moves.
 func TestALateWriteOfThePreviousOwnerIsPutRight(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.rest = time.Hour
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))

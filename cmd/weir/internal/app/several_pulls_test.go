@@ -11,6 +11,7 @@ import (
 // Each member's page and API have the pull requests of the one that speaks for their source: its plan, who approved it, how it ended, also for a
 // member that starts later or has taken over. At rest none of that is written.
 func TestAnyMemberShowsPullRequests(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.extra = "  apply: as-reviewed\n"
 	s.forge.levels["reviewer"] = "write"

@@ -185,6 +185,7 @@ func (s *several) awsWrites() (out []string) {
 // An engine that answers reads and takes no writes is one that is away: leases end, then nobody writes to AWS, everything says why and what to do, and when
 // it is mended one member goes on. At no time do two own anything.
 func TestAnEngineThatTakesNoWrites(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("leases have to end")
 	}

@@ -102,6 +102,7 @@ func (b *begins) see(body string) {
 // A target moves to another region while a call of its rollout is under way. That call ends under the lease that it began with, and only then is the
 // account and region released. Nobody owns it once all members have reloaded; whoever owns the new one applies there; nothing is deleted in the old one.
 func TestAReloadMovesATargetWhileItRolls(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	old := s.scope()
 	to := crew.ScopeKey("aws", "000000000000", "eu-west-2", s.url)
@@ -176,6 +177,7 @@ func TestAReloadMovesATargetWhileItRolls(t *testing.T) {
 // A target is reached by another role while a call of its rollout is under way: the lease stays, the new role goes on with the same rollout once that
 // call has ended.
 func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	const account = "111122223333"
 	key := crew.ScopeKey("aws", account, "eu-west-1", s.url)
@@ -249,6 +251,7 @@ func (u *untold) Renew(ctx context.Context, session string, m *coord.Member) (ti
 // An owner's first pass after a reload goes by the new configuration, of which the engine and the others do not know yet: it deletes nothing by it all
 // the same, until the others have it too.
 func TestAnOwnerThatReloadsFirstDeletesNothing(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.load = s.changed
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3), "batch": pool("batch", "m5.large", 3)}))

@@ -14,6 +14,7 @@ import (
 // away it does not take back what others have applied since, and what people have asked others for holds
 // it from its first pass on.
 func TestAMemberThatStartsKnowsOnlyWhatIsRecordedNow(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	size := func(n int) map[string]string { return overlay(map[string]string{"web": pool("web", "m5.large", n)}) }
 	s.repo.Write(size(3))

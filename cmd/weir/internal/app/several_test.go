@@ -148,6 +148,7 @@ func (s *several) source() string { return s.keys[0] }
 // One member owns the account and region and applies; the other shows the same, and goes on
 // when the first one stops.
 func TestAnotherMemberTakesOver(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -185,6 +186,7 @@ func TestAnotherMemberTakesOver(t *testing.T) {
 
 // Whichever member is asked, none writes to a suspended target, and all follow the resumption.
 func TestASuspensionOnOneMemberHoldsAnother(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -219,6 +221,7 @@ func TestASuspensionOnOneMemberHoldsAnother(t *testing.T) {
 // A pass that began before somebody suspended its target writes nothing more once that is
 // known: not even the next step of a pool.
 func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	var a, b *member
 	var armed atomic.Bool
@@ -260,6 +263,7 @@ func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
 // One member speaks for a source: each status of a commit is written once, and none by the
 // one that applies. When it stops, the other goes on where it was.
 func TestACommitGetsEachStatusOnce(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -302,6 +306,7 @@ func (s *several) eachStatusOnce() {
 // A comment is read by the member that speaks for the source, and what it approves runs on
 // the one that owns the account.
 func TestAnApprovalByCommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.extra = "  apply: as-reviewed\n"
 	s.forge.levels["reviewer"] = "write"
@@ -387,6 +392,7 @@ func (w *way) Commit(ctx context.Context, t coord.Txn) error {
 // not while it has its lease, as it cannot read what people asked for, and not afterwards.
 // The other one takes over when the lease has surely ended.
 func TestAMemberThatIsCutOffWritesNothing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a lease has to end")
 	}
@@ -443,6 +449,7 @@ func TestAMemberThatIsCutOffWritesNothing(t *testing.T) {
 
 // A member that starts while the engine is away waits for it, and says so. One that the engine refuses does not.
 func TestAMemberThatStartsWhileTheEngineIsAway(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	said := &logged{}
 	s.log = slog.New(slog.NewTextHandler(said, nil))
@@ -477,6 +484,7 @@ func (denying) Enter(context.Context, string, coord.Member, time.Duration) (coor
 
 // A reload changes nothing of what is owned, and who speaks goes on.
 func TestAReloadKeepsWhatIsOwned(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -509,6 +517,7 @@ func TestAReloadKeepsWhatIsOwned(t *testing.T) {
 // A webhook that reaches a member that does not read the source, and a command there, make
 // the one look that does.
 func TestAHintThatReachesOneMemberIsHeededByAnother(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.poll = time.Hour
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
@@ -536,6 +545,7 @@ func TestAHintThatReachesOneMemberIsHeededByAnother(t *testing.T) {
 
 // A source's owner that cannot read it makes no progress with it, so its lease goes to a member that can.
 func TestWhoCannotReadASourceMakesNoProgressWithIt(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -562,6 +572,7 @@ func TestWhoCannotReadASourceMakesNoProgressWithIt(t *testing.T) {
 
 // An owner that cannot fetch the commit that was published makes no progress with its accounts.
 func TestWhoCannotFetchTheHeadMakesNoProgress(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -595,6 +606,7 @@ func TestWhoCannotFetchTheHeadMakesNoProgress(t *testing.T) {
 
 // A member that gets a lost account and region again passes over it at once, without asking first whose account it is.
 func TestWhatWasLostAndIsOwnedAgainIsPassedOver(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -639,6 +651,7 @@ func TestWhatWasLostAndIsOwnedAgainIsPassedOver(t *testing.T) {
 // A branch that comes back to a commit is a time of its own: who waits for a target knows
 // by its number whether the target has been looked at since.
 func TestACommitThatComesBackIsATimeOfItsOwn(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")
@@ -671,6 +684,7 @@ func TestACommitThatComesBackIsATimeOfItsOwn(t *testing.T) {
 // Where the engine goes back to what it was earlier, or is wiped, beneath daemons that run,
 // nothing is written until a person says so: a suspension may be gone, an approval be back.
 func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("leases have to end")
 	}
