@@ -11,7 +11,7 @@ FUZZPKG  ?= ./...
 ENDPOINT ?=
 # Loops over faults and drifts, call by call: one process at a time, and minutes
 # under the race detector. make test runs them.
-LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedOrReported|FellBehindDoesNotFight|RolloutsOfOneCommitAreBounded|ReadsOfAPassAtRest|CallsOfFiftyRollouts|ParkedPoolIsAtRest|DeletedEachTime|EveryRow|EveryTemplateField|ImportOfManyPools|ImportedContents|ImportedFleets
+LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedOrReported|FellBehindDoesNotFight|RolloutsOfOneCommitAreBounded|ReadsOfAPassAtRest|CallsOfFiftyRollouts|ParkedPoolIsAtRest|DeletedEachTime|EveryRow|EveryTemplateField|ImportOfManyPools|ImportedContents|ImportedFleets|StoppedPolicyGoesBack|StoppedChangeGoesBack|AWayBackUnderAHold|RootVolumes$$|EveryQuestionMayFail|MoveCrash|WritesOfNewPools
 # One goroutine, and what it holds or compares, or a build that is large so that it is slow: the race detector finds nothing there,
 # and takes minutes. make test runs them.
 ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|AMergeAppliesTheImagesThatItsPlanShowed|RendersOfEarlier|AReloadWithoutGit|PruneTrailers|HostileTLS|WhyNoMachine|SomebodyActsByTheKeyboard|ADaemonAtAnOldCommit|GoingBack|RecordsAreMoved|CommentsAreShortened|AnswersAreBounded|ValuesAreCounted|APageOfLongTexts|LongTextsAreCut
