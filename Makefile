@@ -23,7 +23,8 @@ SLOW      := ./cmd/weir ./reconciler ./cmd/weir/internal/app ./render/kust ./sta
 CPUS      ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 TESTFLAGS := -ldflags=-w -timeout 30m -p $(shell expr 2 '*' $(CPUS))
 # make test and make lint vet: under the race detector and the fuzzer all packages would be vetted anew.
-RACEFLAGS := -race -short -vet=off $(TESTFLAGS)
+# What waits takes processors there as well, so fewer run beside each other.
+RACEFLAGS := -race -short -vet=off -ldflags=-w -timeout 30m -parallel $(CPUS)
 # Everything in a release is of this time, so that it can be built again.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
@@ -62,7 +63,7 @@ race: ## the concurrent packages under the race detector
 	@$(MAKE) --no-print-directory -j2 race-daemon race-passes
 
 race-daemon:
-	$(GO) test $(RACEFLAGS) -skip '$(ALONE)' ./cmd/weir/internal/app ./status/pulls ./source ./reconciler/coord/dynamo ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/coord/... ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
+	$(GO) test $(RACEFLAGS) -p $(shell expr 1 + $(CPUS)) -skip '$(ALONE)' ./cmd/weir/internal/app ./status/pulls ./source ./reconciler/coord/dynamo ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/coord/... ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
 
 race-passes:
 	$(GO) test $(RACEFLAGS) -skip '$(LONGFAULTS)|$(ALIKE)' ./reconciler/
