@@ -45,11 +45,12 @@ func TestAWebhookOfACommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
 	head := s.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 	hook("pull_request", `{"action":"opened","number":1,"pull_request":{"number":1,"base":{"ref":"main"},"head":{"sha":"`+head+`"}}}`)
 	s.told(head, "fleet/plan", "success", "")
+	s.commented(1)
 	s.forge.say(1, "reviewer", "weir approve")
 	hook("issue_comment", `{"action":"created","is_pull":true,"issue":{"number":1,"pull_request":{}},"comment":{"id":1,"user":{"login":"reviewer"},"body":"weir approve"}}`)
 	eventually(t, "the approval", func() string {
 		if len(b.book.Read().Approvals) == 0 {
-			return "none is known to the owner"
+			return fmt.Sprintf("none is known to the owner; told on the pull request: %q", s.forge.told(1))
 		}
 		return ""
 	})

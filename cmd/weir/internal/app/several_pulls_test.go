@@ -57,6 +57,7 @@ func TestAnyMemberShowsPullRequests(t *testing.T) {
 	if x, y := page(a), page(b); x != y || !strings.Contains(x, "replaces") {
 		t.Errorf("one member's page has\n%s\nthe other's\n%s", x, y)
 	}
+	s.commented(1)
 	s.forge.say(1, "reviewer", "weir approve")
 	shown := same(a, "the approval", `"approved": "reviewer"`)
 

@@ -142,6 +142,18 @@ func (s *several) owned(key string, m *member) {
 	})
 }
 
+// commented waits until weir's comment on a pull request shows a plan: none is approved by a
+// comment that was there before.
+func (s *several) commented(number int) {
+	s.t.Helper()
+	eventually(s.t, "the comment", func() string {
+		if told := s.forge.told(number); len(told) == 0 || !strings.Contains(told[0], "weir approve") {
+			return fmt.Sprintf("told %q", told)
+		}
+		return ""
+	})
+}
+
 func (s *several) scope() string  { return s.keys[1] }
 func (s *several) source() string { return s.keys[0] }
 
@@ -328,10 +340,11 @@ func TestAnApprovalByCommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
 	converged(t, b.App, first, 1)
 	head := s.propose(1, overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 	s.told(head, "fleet/plan", "success", "")
+	s.commented(1)
 	s.forge.say(1, "reviewer", "weir approve")
 	eventually(t, "the approval", func() string {
 		if len(b.book.Read().Approvals) == 0 {
-			return "none is known to the owner"
+			return fmt.Sprintf("none is known to the owner; told on the pull request: %q", s.forge.told(1))
 		}
 		return ""
 	})
