@@ -17,6 +17,8 @@ LONGFAULTS := StoppedAtAnyCall|Whatever|FaultsWhile|InAnyOrder|DriftIsCorrectedO
 ALONE := HostileAnswers|KeptPlansAreBounded|ASlowRenderHolds|PackThatUnfolds|HostilePacks|DraftsWaitForEachOther|OneHeavyReview|IndexHoldsLittle|IndexIsThatOfGit|TrailersAreGits|TakingAPackInIsBounded|SecretsCost|SecretsOfGone|AMergeAppliesTheImagesThatItsPlanShowed|RendersOfEarlier|AReloadWithoutGit|PruneTrailers|HostileTLS|WhyNoMachine|SomebodyActsByTheKeyboard|ADaemonAtAnOldCommit|GoingBack|RecordsAreMoved|CommentsAreShortened|AnswersAreBounded|ValuesAreCounted|APageOfLongTexts|LongTextsAreCut
 # One field, object or rule after the other, over the same goroutines as the tests that are left.
 ALIKE := Option|Fields|Members|Nodegroup|Hook|Adopt|Prune|Zero|Weights|LaunchConfig|Window|Launches|Versions
+# The same of what a daemon does: one pull request after the other.
+CASES := ATrailerCountsForWhatWasShown|TheShownDigestIsThatOfTheMerge
 # These take half a minute and more, the longest first: at the end one alone would leave processors idle.
 # Daemons wait at times, so more packages run beside each other than there are processors.
 SLOW      := ./cmd/weir ./reconciler ./cmd/weir/internal/app ./render/kust ./status/pulls ./cmd/weir/internal/simulate ./source
@@ -63,7 +65,7 @@ race: ## the concurrent packages under the race detector
 	@$(MAKE) --no-print-directory -j2 race-daemon race-passes
 
 race-daemon:
-	$(GO) test $(RACEFLAGS) -p $(shell expr 1 + $(CPUS)) -skip '$(ALONE)' ./cmd/weir/internal/app ./status/pulls ./source ./reconciler/coord/dynamo ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/coord/... ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
+	$(GO) test $(RACEFLAGS) -p $(shell expr 1 + $(CPUS)) -skip '$(ALONE)|$(CASES)' ./cmd/weir/internal/app ./status/pulls ./source ./reconciler/coord/dynamo ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/coord/... ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
 
 race-passes:
 	$(GO) test $(RACEFLAGS) -skip '$(LONGFAULTS)|$(ALIKE)' ./reconciler/
