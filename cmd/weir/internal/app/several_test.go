@@ -154,6 +154,18 @@ func (s *several) commented(number int) {
 	})
 }
 
+// approved waits until a member knows an approval that a comment gave.
+func (s *several) approved(m *member, number int) {
+	s.t.Helper()
+	eventually(s.t, "the approval", func() string {
+		all := m.book.Read().Approvals
+		if !slices.ContainsFunc(all, func(a gates.Approval) bool { return a.From != "" }) {
+			return fmt.Sprintf("there are %v; told on the pull request: %q", all, s.forge.told(number))
+		}
+		return ""
+	})
+}
+
 func (s *several) scope() string  { return s.keys[1] }
 func (s *several) source() string { return s.keys[0] }
 
@@ -342,12 +354,7 @@ func TestAnApprovalByCommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
 	s.told(head, "fleet/plan", "success", "")
 	s.commented(1)
 	s.forge.say(1, "reviewer", "weir approve")
-	eventually(t, "the approval", func() string {
-		if len(b.book.Read().Approvals) == 0 {
-			return fmt.Sprintf("none is known to the owner; told on the pull request: %q", s.forge.told(1))
-		}
-		return ""
-	})
+	s.approved(b, 1)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 	merge := s.repo.Commit("merge")
 	for _, m := range []*member{b, a} {
