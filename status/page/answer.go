@@ -1,10 +1,12 @@
 package page
 
 import (
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"hash"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -51,18 +53,59 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
+// packed is an answer as it is held until its tag is known: compressed, which a list of
+// pools is to a twentieth.
+type packed struct {
+	bytes.Buffer
+	length int
+	sum    hash.Hash
+}
+
+// pack makes the answer of a value.
+func pack(v any) (*packed, error) {
+	p := &packed{sum: sha256.New()}
+	z := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(z)
+	z.Reset(&p.Buffer)
+	if err := indented(io.MultiWriter(z, p.sum, (*counter)(&p.length)), v); err != nil {
+		return nil, err
+	}
+	return p, z.Close()
+}
+
+// counter counts the bytes that it is given.
+type counter int
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
+
+func (p *packed) send(rw http.ResponseWriter, r *http.Request) error {
+	rw.Header().Add("Vary", "Accept-Encoding")
+	if p.length >= leastZipped && takesGzip(r) {
+		rw.Header().Set("Content-Encoding", "gzip")
+		_, _ = rw.Write(p.Bytes()) // the reader is gone
+		return nil
+	}
+	z, err := gzip.NewReader(p)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(rw, z) //nolint:gosec // it was packed here; the reader is gone
+	return nil
+}
+
 // sendJSON writes a value for a program. A client that asks again and again learns
 // in few bytes that nothing changed.
 func (w *web) sendJSON(rw http.ResponseWriter, r *http.Request, v any) {
-	body, err := json.MarshalIndent(v, "", "  ")
+	p, err := pack(v)
 	if err != nil {
 		w.o.Logger.Error("encoding of answer failed", "error", err)
 		http.Error(rw, "the answer could not be encoded; weir's log says why", http.StatusInternalServerError)
 		return
 	}
-	body = append(body, '\n')
-	sum := sha256.Sum256(body)
-	tag := `W/"` + hex.EncodeToString(sum[:12]) + `"`
+	tag := `W/"` + hex.EncodeToString(p.sum.Sum(nil)[:12]) + `"`
 	h := rw.Header()
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "private, no-cache")
@@ -72,5 +115,7 @@ func (w *web) sendJSON(rw http.ResponseWriter, r *http.Request, v any) {
 		return
 	}
 	h.Set("Content-Type", "application/json")
-	send(rw, r, http.StatusOK, body)
+	if err := p.send(rw, r); err != nil {
+		w.o.Logger.Error("an answer could not be unpacked", "error", err) // nothing of it was sent
+	}
 }

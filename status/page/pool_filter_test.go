@@ -188,7 +188,7 @@ func TestPagesOfALargeFleetStaySmall(t *testing.T) {
 func BenchmarkPages(b *testing.B) {
 	for _, targets := range []int{1000, 100, 1} {
 		h := Handler(large(b, targets), Options{})
-		for _, path := range largest {
+		for _, path := range append([]string{"/api/v1/pools", "/api/v1/targets"}, largest...) {
 			b.Run(fmt.Sprintf("targets=%d%s", targets, path), func(b *testing.B) {
 				b.ReportAllocs()
 				size, before := 0, cpu(b)

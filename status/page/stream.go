@@ -1,0 +1,89 @@
+package page
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// indented writes what json.MarshalIndent with two spaces gives of v, and a newline. It encodes
+// the lists that a struct holds one element after the other: the text of ten thousand pools and
+// what the encoder makes of it on the way take two hundred megabytes.
+func indented(w io.Writer, v any) error {
+	b := bufio.NewWriterSize(w, 32<<10)
+	s := reflect.ValueOf(v)
+	var err error
+	if s.Kind() == reflect.Struct && plainStruct(s) {
+		err = fields(b, s)
+	} else {
+		err = encode(b, v, "")
+	}
+	if err != nil {
+		return err
+	}
+	_ = b.WriteByte('\n') // Flush has its error
+	return b.Flush()
+}
+
+// plainStruct reports whether a struct is written member by member, each by the name of its
+// tag, and left out at most where it is empty.
+func plainStruct(s reflect.Value) bool {
+	if _, own := s.Interface().(json.Marshaler); own {
+		return false
+	}
+	return !slices.ContainsFunc(reflect.VisibleFields(s.Type()), func(f reflect.StructField) bool {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		return f.Anonymous || !f.IsExported() || name == "" || name == "-" || options != "" && (options != "omitempty" || f.Type.Kind() != reflect.String)
+	})
+}
+
+func fields(b *bufio.Writer, s reflect.Value) error {
+	next := "{\n  "
+	for i := range s.NumField() {
+		name, omit, _ := strings.Cut(s.Type().Field(i).Tag.Get("json"), ",")
+		if omit != "" && s.Field(i).IsZero() {
+			continue
+		}
+		fmt.Fprintf(b, "%s%q: ", next, name)
+		next = ",\n  "
+		if err := field(b, s.Field(i)); err != nil {
+			return err
+		}
+	}
+	end := "\n}"
+	if next[0] == '{' {
+		end = "{}"
+	}
+	_, err := b.WriteString(end)
+	return err
+}
+
+func field(b *bufio.Writer, v reflect.Value) error {
+	if _, own := v.Interface().(json.Marshaler); own || v.Kind() != reflect.Slice || v.Len() == 0 || v.Type().Elem().Kind() == reflect.Uint8 {
+		return encode(b, v.Interface(), "  ")
+	}
+	next := "[\n    "
+	for i := range v.Len() {
+		_, _ = b.WriteString(next) // the next write has its error
+		next = ",\n    "
+		if err := encode(b, v.Index(i).Addr().Interface(), "    "); err != nil {
+			return err
+		}
+	}
+	_, err := b.WriteString("\n  ]")
+	return err
+}
+
+// encode writes a value whole, its lines after the first behind a prefix.
+func encode(b *bufio.Writer, v any, prefix string) error {
+	out, err := json.MarshalIndent(v, prefix, "  ")
+	if err != nil {
+		return err
+	}
+	_, err = b.Write(out)
+	return err
+}
