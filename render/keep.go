@@ -23,6 +23,8 @@ type Kept struct {
 	Hidden            *secret.Set
 	Secretless, Retry bool
 
+	// open says that no secret was near, and that the render has no fault: it may be written down.
+	open bool
 	// proof tells which fields of a later build are those of this one.
 	proof kust.Proof
 
@@ -42,10 +44,15 @@ type answer struct {
 // Where that is more than s may hold, what the render read is kept alone, which has
 // the FullError.
 func (r *Result) Keep(s *Shared) (*Kept, error) {
+	return keep(s, &Kept{Set: r.Set, Diags: r.Diags, Reads: r.Reads, Hidden: r.Hidden, Secretless: r.Secretless, Retry: r.Retry, open: r.open, proof: r.built.Proof(kinds.Reads)})
+}
+
+// keep is a render that shares what it holds with what s holds.
+func keep(s *Shared, of *Kept) (*Kept, error) {
 	defer s.lock()()
-	k := &Kept{Hidden: s.set(r.Hidden), Secretless: r.Secretless, Retry: r.Retry, proof: r.built.Proof(kinds.Reads)}
+	k := &Kept{Hidden: s.set(of.Hidden), Secretless: of.Secretless, Retry: of.Retry, open: of.open, proof: of.proof}
 	all := func() {
-		k.Set, k.Diags, k.Reads = share(s, r.Set), share(s, r.Diags), r.Reads.With(s.text)
+		k.Set, k.Diags, k.Reads = share(s, of.Set), share(s, of.Diags), of.Reads.With(s.text)
 	}
 	err := s.attempt(all)
 	if err != nil && s.live != nil {
@@ -55,7 +62,7 @@ func (r *Result) Keep(s *Shared) (*Kept, error) {
 		}
 	}
 	if err != nil {
-		return &Kept{Reads: r.Reads, Retry: r.Retry}, err
+		return &Kept{Reads: of.Reads, Retry: of.Retry}, err
 	}
 	return k, nil
 }

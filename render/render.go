@@ -81,6 +81,8 @@ type Result struct {
 	// says that it is unknown which do. secretive says that some might.
 	dependent         map[*yaml.Node]bool
 	unsure, secretive bool
+	// open is Kept's.
+	open bool
 
 	objects lookup
 	finding sync.Once
@@ -138,6 +140,7 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 	default:
 		r.guarded(path, func() { r.decode(manifest.Intents, r.compare()) })
 	}
+	r.open = !r.secretive && len(secrets) == 0 && r.Hidden.Len() == 0 && !r.Secretless && !r.Retry && !slices.ContainsFunc(built.Objects, func(o kinds.Object) bool { return o.Ref.Kind == "Secret" })
 	built.Again = nil
 	return r, nil
 }

@@ -96,6 +96,7 @@ var importRules = []importRule{
 	{never: []string{"go.etcd.io/etcd/client/v3/concurrency"}, reason: "its sessions tell late that a lease has ended, so nothing may go by them"},
 	{except: []string{"reconciler/coord/etcd", "cmd/weir/internal/demo"}, never: []string{"go.etcd.io/etcd"}, reason: "what an engine is stays behind the port"},
 	{of: []string{"reconciler/coord/file"}, only: []string{"reconciler/coord", "reconciler/state"}, std: true, reason: "a back end knows the port, and its engine"},
+	{of: []string{"reconciler/state/renders", "render/pack"}, only: []string{}, std: true, reason: "bytes are kept, whatever they are of"},
 	{of: []string{"reconciler/state/keys"}, only: []string{"reconciler/state"}, std: true, reason: "a key is kept without knowing what encrypts it"},
 	{of: []string{"reconciler/state/files", "reconciler/clock", "reconciler/gates/calendar"}, only: []string{}, std: true, reason: "files, the time and windows are the same for whoever asks"},
 	{of: []string{"render/strict"}, only: []string{"render/diag", "render/intent", "render/nearest"}, std: true, also: []string{"go.yaml.in/yaml/v3"}, reason: "YAML is read in one way, whatever it is about"},

@@ -94,6 +94,8 @@ type Options struct {
 	Keyless bool
 	// Endpoint takes the place of every configured endpoint.
 	Endpoint string
+	// Written are renders of earlier processes; nil keeps none.
+	Written Written
 	// Good are the last good revisions of targets; nil holds no target to an earlier one.
 	Good Good
 	// DigestKey keys what stands for user data in plans.
@@ -210,6 +212,7 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 		}
 	}
 	f.forget(items)
+	f.forgetWritten(items)
 	return c, ctx.Err()
 }
 

@@ -48,6 +48,7 @@ type item struct {
 	diags   diag.List
 	render  *rendered
 	budget  *budget
+	written Written
 	desired reconciler.Desired
 	key     reconciler.ScopeKey
 	// heldSum stands for the intents of the revision that the target is held to.

@@ -125,6 +125,7 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 	kept := make(map[string]*rendered, len(items))
 	var late []*item
 	for _, it := range items {
+		it.written = f.o.Written
 		if it.budget, it.render = f.budget, f.renders[it.name]; it.render == nil {
 			it.render = &rendered{}
 		}

@@ -161,10 +161,16 @@ func (it *item) differs() bool {
 func (it *item) make(ctx context.Context) error {
 	r, snap := it.render, it.view.Snapshot
 	ctx, sp := span.Start(ctx, "render", "target", it.name, "revision", snap.Revision)
-	result, err := render.Keep(ctx, snap.Tree, it.path, it.options(), it.budget.shared)
+	result, err := it.recall(ctx)
 	var full *render.FullError
-	if errors.As(err, &full) {
-		err = nil
+	if result == nil && err == nil {
+		result, err = render.Keep(ctx, snap.Tree, it.path, it.options(), it.budget.shared)
+		if errors.As(err, &full) {
+			err = nil
+		}
+		if err == nil && full == nil {
+			it.write(result)
+		}
 	}
 	span.End(sp, err)
 	if err != nil {

@@ -94,7 +94,7 @@ func (b *Base) still(next *Base) bool {
 // copied is a fleet that knows what f does, for one composition.
 func (f *Fleet) copied() *Fleet {
 	c := New(f.o)
-	c.o.Good = nil // a proposal is judged by itself
+	c.o.Good, c.o.Written = nil, nil // a proposal is judged by itself
 	c.budget, c.sources, c.slots = f.budget.forReview(), f.sources, make(chan struct{}, besideReview)
 	c.renders = make(map[string]*rendered, len(f.renders))
 	for name, r := range f.renders {

@@ -85,6 +85,34 @@ func (s ReadSet) With(one func(string) string) ReadSet {
 	return ReadSet{paths: replaced(s.paths), lists: replaced(s.lists)}
 }
 
+// Record is a ReadSet as it can be written down.
+type Record struct{ Paths, Lists []Reading }
+
+// Reading is what was found at a path.
+type Reading struct{ Path, Found string }
+
+// Record returns what Set makes the set of again.
+func (s ReadSet) Record() Record {
+	of := func(list []reading) (out []Reading) {
+		for _, r := range list {
+			out = append(out, Reading{r.path, r.found})
+		}
+		return out
+	}
+	return Record{Paths: of(s.paths), Lists: of(s.lists)}
+}
+
+// Set is the ReadSet that was written down.
+func (r Record) Set() ReadSet {
+	of := func(list []Reading) (out []reading) {
+		for _, r := range list {
+			out = append(out, reading{r.Path, r.Found})
+		}
+		return out
+	}
+	return ReadSet{paths: of(r.Paths), lists: of(r.Lists)}
+}
+
 // Len is the number of lookups in the set.
 func (s ReadSet) Len() int { return len(s.paths) + len(s.lists) }
 

@@ -58,6 +58,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/state/keys"
+	"github.com/weir-gitops/weir/reconciler/state/renders"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
@@ -179,6 +180,7 @@ type App struct {
 	book     *gates.Book
 	rollouts *rollouts
 	lineages *lineage.Book
+	renders  *renders.Dir
 	site     *site
 
 	reporter *reporter
@@ -245,6 +247,7 @@ func (a *App) openState(ctx context.Context) (err error) {
 	a.rollouts = newRollouts(a)
 	a.lineages = lineage.Open(a.store, a.log)
 	a.key, err = peers{a}.keyOf(keys.Digest, DigestKey)
+	a.renders = renders.Open(a.state.path("renders"), a.key, a.log)
 	return err
 }
 

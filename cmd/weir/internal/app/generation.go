@@ -108,7 +108,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 		g.followers[s.Name] = f
 	}
 	g.fleet = fleet.New(fleet.Options{
-		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Good: good{a}, Secrets: a.o.Secrets, Logger: a.log,
+		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Good: good{a}, Written: a.renders, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	g.makeProviders()
 	return g, cmp.Or(g.makeForges(), g.makeReverts(), g.makeImages(), g.makeAccepts(), g.openNotifier())

@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/render"
+)
+
+// Written are renders that outlive the process, one for each target. Any of them may be lost
+// at any time: it is made again then. Nothing else may be given than what was put for the
+// same target and key by the same program.
+type Written interface {
+	Get(target string, key [sha256.Size]byte) []byte
+	// Put takes nil where there is nothing to write of the newest render.
+	Put(target string, key [sha256.Size]byte, text []byte)
+	// Only forgets all other targets.
+	Only(targets []string)
+}
+
+// reading bounds how many written renders are read at a time.
+var reading = make(chan struct{}, 2)
+
+// recall is the item's render as an earlier process wrote it down, where that holds for the
+// commit: all that a render looks up in the tree is the same. It is nil where there is none.
+func (it *item) recall(ctx context.Context) (*render.Kept, error) {
+	if it.written == nil || it.render.result != nil || it.unwritable() {
+		return nil, nil
+	}
+	select {
+	case reading <- struct{}{}:
+		defer func() { <-reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	w, err := render.Unpack(it.written.Get(it.name, it.writtenKey()))
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is made again
+	}
+	if same, err := w.Reads.Same(it.view.Snapshot.Tree); err != nil || !same {
+		return nil, err
+	}
+	k, err := w.Keep(it.budget.shared)
+	var full *render.FullError
+	if errors.As(err, &full) {
+		return nil, nil // it is told of the render that is made now
+	}
+	return k, err
+}
+
+// write writes a new render of the item down.
+func (it *item) write(k *render.Kept) {
+	if it.written == nil {
+		return
+	}
+	var text []byte
+	if !it.unwritable() {
+		text = k.Pack()
+	}
+	it.written.Put(it.name, it.writtenKey(), text)
+}
+
+// unwritable reports whether the render is made with what must not be written down, or is
+// nobody's but a reader's.
+func (it *item) unwritable() bool {
+	return it.proposed || it.keyless != nil || len(it.secretVars) > 0
+}
+
+// writtenKey stands for all that the item is rendered with beside the tree, and beside keys,
+// as nothing that is written down was encrypted.
+func (it *item) writtenKey() [sha256.Size]byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %d\n", it.path, it.giveValue(), it.valueFiles, it.budget.build().Nodes)
+	for _, name := range slices.Sorted(maps.Keys(it.vars)) {
+		fmt.Fprintf(h, "%q=%q\n", name, it.vars[name])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// forgetWritten lets go of the renders of targets that are gone. Where not all targets are
+// known, none is.
+func (f *Fleet) forgetWritten(items []*item) {
+	if f.o.Written == nil || slices.ContainsFunc(items, func(it *item) bool { return it.unknown }) {
+		return
+	}
+	names := make([]string, len(items))
+	for i, it := range items {
+		names[i] = it.name
+	}
+	f.o.Written.Only(names)
+}

@@ -1,0 +1,206 @@
+// Package renders keeps renders in files of the state directory, so that a daemon that starts
+// again makes anew only those that something was changed for meanwhile. Each file says for which
+// program, target and key it is, by a code that a key of the instance makes: one that is cut,
+// of another program, or by somebody else counts as none. Whatever fails here costs time.
+package renders
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+)
+
+// Dir is a directory of renders. It is safe for concurrent use.
+type Dir struct {
+	path    string
+	key     []byte
+	log     *slog.Logger
+	program func() ([]byte, error)
+
+	mu    sync.Mutex
+	files map[string]bool // those that there are; nil before they were listed
+	// said says that a failure was told.
+	said bool
+}
+
+// Open is a directory at path, which it makes when it writes first. The key is for the codes.
+func Open(path string, key []byte, log *slog.Logger) *Dir {
+	return &Dir{path: path, key: key, log: log, program: sync.OnceValues(program)}
+}
+
+// program is a hash over this program's file: another one renders otherwise.
+func program() ([]byte, error) {
+	name := "/proc/self/exe" // also where another one has taken its place
+	if _, err := os.Stat(name); runtime.GOOS != "linux" || err != nil {
+		if name, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	if _, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, make([]byte, 256<<10)); err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
+}
+
+const begin = "weir render 1\n"
+
+// most is how long a render may be.
+const most = 64 << 20
+
+// Get gives what was put for a target and key, nil for nothing.
+func (d *Dir) Get(target string, key [sha256.Size]byte) []byte {
+	f, err := os.Open(d.file(target))
+	if err != nil {
+		return nil // most likely there is none
+	}
+	defer func() { _ = f.Close() }()
+	all, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		d.failed(err)
+		return nil
+	}
+	rest, ours := bytes.CutPrefix(all, []byte(begin))
+	if !ours || len(rest) < sha256.Size {
+		return nil
+	}
+	code, err := d.code(target, key, rest[sha256.Size:])
+	if err != nil || !hmac.Equal(code, rest[:sha256.Size]) {
+		return nil
+	}
+	return rest[sha256.Size:]
+}
+
+// Put keeps a text for a target and key, in the place of what was there; nil takes that away.
+func (d *Dir) Put(target string, key [sha256.Size]byte, text []byte) {
+	if err := d.put(target, key, text); err != nil {
+		d.failed(err)
+	}
+}
+
+func (d *Dir) put(target string, key [sha256.Size]byte, text []byte) error {
+	name := d.file(target)
+	if text == nil || len(text) > most/2 {
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	code, err := d.code(target, key, text)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	err = d.list()
+	d.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	// It is not written through to the disk: what a crash of the machine cuts has no code.
+	f, err := os.CreateTemp(d.path, ".render-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(bytes.Join([][]byte{[]byte(begin), code, text}, nil))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.files[filepath.Base(name)] = true
+	return nil
+}
+
+// Only takes away what is kept of other targets.
+func (d *Dir) Only(targets []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.list(); err != nil {
+		d.fail(err)
+		return
+	}
+	if len(d.files) <= len(targets) {
+		return // at most as many are in excess as have no render that may be kept
+	}
+	wanted := map[string]bool{}
+	for _, t := range targets {
+		wanted[filepath.Base(d.file(t))] = true
+	}
+	for name := range d.files {
+		if !wanted[name] {
+			if err := os.Remove(filepath.Join(d.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				d.fail(err)
+			}
+			delete(d.files, name)
+		}
+	}
+}
+
+// list finds out once which files there are. The caller holds mu.
+func (d *Dir) list() error {
+	if d.files != nil {
+		return nil
+	}
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return err
+	}
+	d.files = map[string]bool{}
+	for _, e := range entries {
+		d.files[e.Name()] = true // also what a crash left of one that was being written
+	}
+	return nil
+}
+
+func (d *Dir) file(target string) string {
+	sum := sha256.Sum256([]byte(target))
+	return filepath.Join(d.path, hex.EncodeToString(sum[:16]))
+}
+
+// code vouches for a text.
+func (d *Dir) code(target string, key [sha256.Size]byte, text []byte) ([]byte, error) {
+	program, err := d.program()
+	if err != nil {
+		return nil, err
+	}
+	name := sha256.Sum256([]byte(target))
+	h := hmac.New(sha256.New, d.key)
+	for _, part := range [][]byte{[]byte(begin), program, name[:], key[:], text} {
+		h.Write(part)
+	}
+	return h.Sum(nil), nil
+}
+
+// failed tells once that renders are not kept.
+func (d *Dir) failed(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail(err)
+}
+
+func (d *Dir) fail(err error) {
+	if !d.said {
+		d.said = true
+		d.log.Warn("renders cannot all be kept for the next start, which makes them anew and takes longer", "error", err)
+	}
+}

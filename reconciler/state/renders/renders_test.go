@@ -1,0 +1,148 @@
+package renders
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func open(t *testing.T, dir string, log *strings.Builder) *Dir {
+	t.Helper()
+	return Open(dir, []byte("key"), slog.New(slog.NewTextHandler(log, nil)))
+}
+
+func names(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func TestGetGivesWhatWasPut(t *testing.T) {
+	var log strings.Builder
+	path := filepath.Join(t.TempDir(), "renders")
+	d, key := open(t, path, &log), sha256.Sum256([]byte("a"))
+	if got := d.Get("prod", key); got != nil {
+		t.Errorf("before anything was put: %q", got)
+	}
+	d.Put("prod", key, []byte("old"))
+	d.Put("prod", key, []byte("a render"))
+	d.Put("dev", key, []byte("another"))
+	next := open(t, path, &log)
+	if got := next.Get("prod", key); string(got) != "a render" {
+		t.Errorf("got %q", got)
+	}
+	for name, got := range map[string][]byte{
+		"another key":    next.Get("prod", sha256.Sum256([]byte("b"))),
+		"another target": next.Get("staging", key),
+	} {
+		if got != nil {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	other := Open(path, []byte("other"), d.log)
+	if got := other.Get("prod", key); got != nil {
+		t.Errorf("with another key of the instance: %q", got)
+	}
+	next.program = func() ([]byte, error) { return []byte("another"), nil }
+	if got := next.Get("prod", key); got != nil {
+		t.Errorf("in another program: %q", got)
+	}
+	d.Put("prod", key, nil)
+	if got := d.Get("prod", key); got != nil || len(names(t, path)) != 1 {
+		t.Errorf("what was taken away: %q, %v", got, names(t, path))
+	}
+	if info, err := os.Stat(d.file("dev")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if log.Len() > 0 {
+		t.Error(log.String())
+	}
+}
+
+// One target's file in the place of another's, a cut one, and one with a byte of another
+// value give nothing.
+func TestNothingElseIsGiven(t *testing.T) {
+	var log strings.Builder
+	path := t.TempDir()
+	d, key := open(t, path, &log), sha256.Sum256([]byte("a"))
+	d.Put("prod", key, []byte("a render"))
+	d.Put("dev", key, []byte("of dev"))
+	whole, err := os.ReadFile(d.file("prod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := os.ReadFile(d.file("dev"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := [][]byte{nil, dev, append(bytes.Clone(whole), 0)}
+	for i := range whole {
+		changed := bytes.Clone(whole)
+		changed[i] ^= 1
+		bad = append(bad, whole[:i], changed)
+	}
+	for _, b := range bad {
+		if err := os.WriteFile(d.file("prod"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Get("prod", key); got != nil {
+			t.Fatalf("of %q: %q", b, got)
+		}
+	}
+}
+
+func TestOnlyTheTargetsThatThereAre(t *testing.T) {
+	var log strings.Builder
+	path := t.TempDir()
+	d, key := open(t, path, &log), sha256.Sum256([]byte("a"))
+	for i := range 5 {
+		d.Put(fmt.Sprint(i), key, []byte("a"))
+	}
+	if err := os.WriteFile(filepath.Join(path, ".render-1234"), []byte("left by a crash"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next := open(t, path, &log)
+	next.Only([]string{"0", "3", "new"})
+	if got := names(t, path); len(got) != 2 || next.Get("0", key) == nil || next.Get("3", key) == nil {
+		t.Errorf("left are %v", got)
+	}
+	next.Only(nil)
+	if got := names(t, path); len(got) != 0 || log.Len() > 0 {
+		t.Errorf("left are %v; %s", got, log.String())
+	}
+}
+
+// Where nothing can be written, that is said once, and all goes on.
+func TestAFailureIsToldOnce(t *testing.T) {
+	var log strings.Builder
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, file, &log)
+	for i := range 3 {
+		d.Put(fmt.Sprint(i), [32]byte{}, []byte("a"))
+		d.Only(nil)
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("told %d times: %s", n, log.String())
+	}
+	d = open(t, t.TempDir(), &log)
+	d.program = func() ([]byte, error) { return nil, errors.New("no file") }
+	d.Put("a", [32]byte{}, []byte("a"))
+	if got := d.Get("a", [32]byte{}); got != nil {
+		t.Errorf("without a program: %q", got)
+	}
+}
