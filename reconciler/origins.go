@@ -3,11 +3,29 @@ package reconciler
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
+
+// What a pass that applies may take to find out where fields were set: each render that it asks
+// is built once more, and nothing is applied before. Where a commit changes hundreds of targets,
+// the places of most are not known in its passes; those of findings that stay, a few more in
+// each. A plan that is only shown takes the time.
+const (
+	originBuilds = 25
+	originTime   = 5 * time.Second
+)
+
+// sparing is the context for origins of a pass.
+func sparing(ctx context.Context, mode Mode) (context.Context, context.CancelFunc) {
+	if mode != Apply {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(intent.Sparing(ctx, originBuilds), originTime)
+}
 
 // attachOrigins asks the render, once, where the shown fields were set, and where what
 // the diagnostics of the plan and of own are about stands. The planner itself never asks.

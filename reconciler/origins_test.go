@@ -12,6 +12,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -34,6 +36,38 @@ func TestFindingsAboutAPoolHaveItsPlace(t *testing.T) {
 		if d.Code == "conflict" && !strings.HasSuffix(d.Detail, "weir adopt --config FILE blue --from theirs") {
 			t.Errorf("the way out: %q", d.Detail)
 		}
+	}
+}
+
+// A pass that applies asks few renders for places, however many targets a commit changes: it
+// builds each anew, and nothing is applied before. A plan has them all.
+func TestAPassThatAppliesAsksFewRenders(t *testing.T) {
+	w := newWorld(t)
+	const many = 40
+	built := 0
+	var all []reconciler.Desired
+	for i := range many {
+		d := target(fmt.Sprintf("t%02d", i), written(t, fmt.Sprintf("pool-%02d", i), "", "awsLaunchTemplate:\n  instanceType: m5.large\n  ami: {eksLookupType: AmazonLinux2023}"))
+		d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
+			out := make([]diag.Position, len(asked))
+			if len(asked) > 0 && intent.Spare(ctx) {
+				built++
+				for i := range out {
+					out[i] = diag.Position{File: "pool.yaml", Line: 1}
+				}
+			}
+			return out
+		}
+		all = append(all, d)
+	}
+	w.must(reconciler.PlanOnly, all...)
+	if built != many {
+		t.Errorf("a plan asked %d renders, want %d", built, many)
+	}
+	built = 0
+	w.must(reconciler.Apply, all...)
+	if built != 25 {
+		t.Errorf("a pass that applies asked %d renders", built)
 	}
 }
 

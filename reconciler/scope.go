@@ -164,6 +164,8 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	s.keepRefreshes(plans, targets, &state, began)
 	s.retried(inputs, plans)
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)
+	asking, asked := sparing(ctx, mode)
+	defer asked()
 	for i := range targets {
 		if targets[i].Set == nil {
 			continue
@@ -177,7 +179,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		reports[i].Levels = plan.Levels(targets[i].Set, s.levels)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
 		own := slices.Clone(targets[i].Diagnostics)
-		attachOrigins(ctx, p, own, targets[i])
+		attachOrigins(asking, p, own, targets[i])
 		p.Diagnostics = append(own, p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 		inputs[i].NoteAlarms(reports[i].Governed)

@@ -80,7 +80,8 @@ const mostKnown = 500
 // Origins says where fields of the render were set, with an unknown position where it
 // cannot find out. It builds path once more, from a tree that must hold what the render
 // read, with the options that it was made with, unless everything was asked before: by
-// this call, the last one, or the one before that. It is safe for concurrent use.
+// this call, the last one, or the one before that. Where the context has no build to spare,
+// what is not remembered stays unknown. It is safe for concurrent use.
 func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options, asked []intent.Question) []diag.Position {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,7 +97,7 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 		}
 		k.known[id] = answer{a.Position, k.turn}
 	}
-	if len(unknown) > 0 {
+	if len(unknown) > 0 && intent.Spare(ctx) {
 		_ = inTurn(ctx, o.Patient, func(small bool) error { // what stays unknown is asked again
 			return k.find(ctx, t, path, o.build(small), asked, unknown, out)
 		})

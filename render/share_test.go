@@ -310,11 +310,14 @@ func TestOriginsOfAKeptRender(t *testing.T) {
 		t.Errorf("origins of what cannot be read: %v", got)
 	}
 	disk.broken, disk.reads = false, 0
+	if got := k.Origins(intent.Sparing(ctx, 0), disk, "overlays/c000", render.Options{}, asked); slicesKnown(got) > 0 || disk.reads > 0 {
+		t.Errorf("origins without a build: %v, after %d reads", got, disk.reads)
+	}
 	if diff := cmp.Diff(want, k.Origins(ctx, disk, "overlays/c000", render.Options{}, asked)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	first := disk.reads
-	if diff := cmp.Diff(want, k.Origins(ctx, disk, "overlays/c000", render.Options{}, asked)); diff != "" || disk.reads != first || first == 0 {
+	if diff := cmp.Diff(want, k.Origins(intent.Sparing(ctx, 0), disk, "overlays/c000", render.Options{}, asked)); diff != "" || disk.reads != first || first == 0 {
 		t.Errorf("asked again after %d reads, %d reads later (-want +got):\n%s", first, disk.reads-first, diff)
 	}
 }
