@@ -169,7 +169,7 @@ func (it *item) make(ctx context.Context) error {
 			err = nil
 		}
 		if err == nil && full == nil {
-			it.write(result)
+			it.write(ctx, result)
 		}
 	}
 	span.End(sp, err)

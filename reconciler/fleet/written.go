@@ -15,9 +15,9 @@ import (
 // at any time: it is made again then. Nothing else may be given than what was put for the
 // same target and key by the same program.
 type Written interface {
-	Get(target string, key [sha256.Size]byte) []byte
+	Get(ctx context.Context, target string, key [sha256.Size]byte) []byte
 	// Put takes nil where there is nothing to write of the newest render.
-	Put(target string, key [sha256.Size]byte, text []byte)
+	Put(ctx context.Context, target string, key [sha256.Size]byte, text []byte)
 	// Only forgets all other targets.
 	Only(targets []string)
 }
@@ -37,7 +37,7 @@ func (it *item) recall(ctx context.Context) (*render.Kept, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	w, err := render.Unpack(it.written.Get(it.name, it.writtenKey()))
+	w, err := render.Unpack(it.written.Get(ctx, it.name, it.writtenKey()))
 	if err != nil {
 		return nil, nil //nolint:nilerr // it is made again
 	}
@@ -53,7 +53,7 @@ func (it *item) recall(ctx context.Context) (*render.Kept, error) {
 }
 
 // write writes a new render of the item down.
-func (it *item) write(k *render.Kept) {
+func (it *item) write(ctx context.Context, k *render.Kept) {
 	if it.written == nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (it *item) write(k *render.Kept) {
 	if !it.unwritable() {
 		text = k.Pack()
 	}
-	it.written.Put(it.name, it.writtenKey(), text)
+	it.written.Put(ctx, it.name, it.writtenKey(), text)
 }
 
 // unwritable reports whether the render is made with what must not be written down, or is

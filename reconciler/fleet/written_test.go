@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"maps"
@@ -22,7 +23,7 @@ type notes struct {
 	put   []string // what was rendered anew
 }
 
-func (n *notes) Get(target string, key [sha256.Size]byte) []byte {
+func (n *notes) Get(_ context.Context, target string, key [sha256.Size]byte) []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.keys[target] != key {
@@ -31,7 +32,7 @@ func (n *notes) Get(target string, key [sha256.Size]byte) []byte {
 	return n.texts[target]
 }
 
-func (n *notes) Put(target string, key [sha256.Size]byte, text []byte) {
+func (n *notes) Put(_ context.Context, target string, key [sha256.Size]byte, text []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.put, n.texts[target], n.keys[target] = append(n.put, target), text, key

@@ -6,6 +6,7 @@ package renders
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,7 +25,7 @@ type Dir struct {
 	path    string
 	key     []byte
 	log     *slog.Logger
-	program func() ([]byte, error)
+	program func(context.Context) ([]byte, error)
 
 	mu    sync.Mutex
 	files map[string]bool // those that there are; nil before they were listed
@@ -34,11 +35,34 @@ type Dir struct {
 
 // Open is a directory at path, which it makes when it writes first. The key is for the codes.
 func Open(path string, key []byte, log *slog.Logger) *Dir {
-	return &Dir{path: path, key: key, log: log, program: sync.OnceValues(program)}
+	return &Dir{path: path, key: key, log: log, program: program}
 }
 
-// program is a hash over this program's file: another one renders otherwise.
-func program() ([]byte, error) {
+var (
+	hash = sync.OnceValues(hashed)
+	// hashing is closed once there is the hash.
+	hashing = sync.OnceValue(func() <-chan struct{} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = hash() // whoever asks then has its error
+		}()
+		return done
+	})
+)
+
+// program is a hash over this program's file: another one renders otherwise. It takes a tenth of
+// a second once, and more on a busy machine, which nobody who is told to end waits for.
+func program(ctx context.Context) ([]byte, error) {
+	select {
+	case <-hashing():
+		return hash()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func hashed() ([]byte, error) {
 	name := "/proc/self/exe" // also where another one has taken its place
 	if _, err := os.Stat(name); runtime.GOOS != "linux" || err != nil {
 		if name, err = os.Executable(); err != nil {
@@ -63,7 +87,7 @@ const begin = "weir render 1\n"
 const most = 64 << 20
 
 // Get gives what was put for a target and key, nil for nothing.
-func (d *Dir) Get(target string, key [sha256.Size]byte) []byte {
+func (d *Dir) Get(ctx context.Context, target string, key [sha256.Size]byte) []byte {
 	f, err := os.Open(d.file(target))
 	if err != nil {
 		return nil // most likely there is none
@@ -78,7 +102,7 @@ func (d *Dir) Get(target string, key [sha256.Size]byte) []byte {
 	if !ours || len(rest) < sha256.Size {
 		return nil
 	}
-	code, err := d.code(target, key, rest[sha256.Size:])
+	code, err := d.code(ctx, target, key, rest[sha256.Size:])
 	if err != nil || !hmac.Equal(code, rest[:sha256.Size]) {
 		return nil
 	}
@@ -86,13 +110,13 @@ func (d *Dir) Get(target string, key [sha256.Size]byte) []byte {
 }
 
 // Put keeps a text for a target and key, in the place of what was there; nil takes that away.
-func (d *Dir) Put(target string, key [sha256.Size]byte, text []byte) {
-	if err := d.put(target, key, text); err != nil {
+func (d *Dir) Put(ctx context.Context, target string, key [sha256.Size]byte, text []byte) {
+	if err := d.put(ctx, target, key, text); err != nil && ctx.Err() == nil {
 		d.failed(err)
 	}
 }
 
-func (d *Dir) put(target string, key [sha256.Size]byte, text []byte) error {
+func (d *Dir) put(ctx context.Context, target string, key [sha256.Size]byte, text []byte) error {
 	name := d.file(target)
 	if text == nil || len(text) > most/2 {
 		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +124,7 @@ func (d *Dir) put(target string, key [sha256.Size]byte, text []byte) error {
 		}
 		return nil
 	}
-	code, err := d.code(target, key, text)
+	code, err := d.code(ctx, target, key, text)
 	if err != nil {
 		return err
 	}
@@ -178,8 +202,8 @@ func (d *Dir) file(target string) string {
 }
 
 // code vouches for a text.
-func (d *Dir) code(target string, key [sha256.Size]byte, text []byte) ([]byte, error) {
-	program, err := d.program()
+func (d *Dir) code(ctx context.Context, target string, key [sha256.Size]byte, text []byte) ([]byte, error) {
+	program, err := d.program(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package renders
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -33,34 +34,34 @@ func TestGetGivesWhatWasPut(t *testing.T) {
 	var log strings.Builder
 	path := filepath.Join(t.TempDir(), "renders")
 	d, key := open(t, path, &log), sha256.Sum256([]byte("a"))
-	if got := d.Get("prod", key); got != nil {
+	if got := d.Get(t.Context(), "prod", key); got != nil {
 		t.Errorf("before anything was put: %q", got)
 	}
-	d.Put("prod", key, []byte("old"))
-	d.Put("prod", key, []byte("a render"))
-	d.Put("dev", key, []byte("another"))
+	d.Put(t.Context(), "prod", key, []byte("old"))
+	d.Put(t.Context(), "prod", key, []byte("a render"))
+	d.Put(t.Context(), "dev", key, []byte("another"))
 	next := open(t, path, &log)
-	if got := next.Get("prod", key); string(got) != "a render" {
+	if got := next.Get(t.Context(), "prod", key); string(got) != "a render" {
 		t.Errorf("got %q", got)
 	}
 	for name, got := range map[string][]byte{
-		"another key":    next.Get("prod", sha256.Sum256([]byte("b"))),
-		"another target": next.Get("staging", key),
+		"another key":    next.Get(t.Context(), "prod", sha256.Sum256([]byte("b"))),
+		"another target": next.Get(t.Context(), "staging", key),
 	} {
 		if got != nil {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	other := Open(path, []byte("other"), d.log)
-	if got := other.Get("prod", key); got != nil {
+	if got := other.Get(t.Context(), "prod", key); got != nil {
 		t.Errorf("with another key of the instance: %q", got)
 	}
-	next.program = func() ([]byte, error) { return []byte("another"), nil }
-	if got := next.Get("prod", key); got != nil {
+	next.program = func(context.Context) ([]byte, error) { return []byte("another"), nil }
+	if got := next.Get(t.Context(), "prod", key); got != nil {
 		t.Errorf("in another program: %q", got)
 	}
-	d.Put("prod", key, nil)
-	if got := d.Get("prod", key); got != nil || len(names(t, path)) != 1 {
+	d.Put(t.Context(), "prod", key, nil)
+	if got := d.Get(t.Context(), "prod", key); got != nil || len(names(t, path)) != 1 {
 		t.Errorf("what was taken away: %q, %v", got, names(t, path))
 	}
 	if info, err := os.Stat(d.file("dev")); err != nil || info.Mode().Perm() != 0o600 {
@@ -77,8 +78,8 @@ func TestNothingElseIsGiven(t *testing.T) {
 	var log strings.Builder
 	path := t.TempDir()
 	d, key := open(t, path, &log), sha256.Sum256([]byte("a"))
-	d.Put("prod", key, []byte("a render"))
-	d.Put("dev", key, []byte("of dev"))
+	d.Put(t.Context(), "prod", key, []byte("a render"))
+	d.Put(t.Context(), "dev", key, []byte("of dev"))
 	whole, err := os.ReadFile(d.file("prod"))
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func TestNothingElseIsGiven(t *testing.T) {
 		if err := os.WriteFile(d.file("prod"), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := d.Get("prod", key); got != nil {
+		if got := d.Get(t.Context(), "prod", key); got != nil {
 			t.Fatalf("of %q: %q", b, got)
 		}
 	}
@@ -108,14 +109,14 @@ func TestOnlyTheTargetsThatThereAre(t *testing.T) {
 	path := t.TempDir()
 	d, key := open(t, path, &log), sha256.Sum256([]byte("a"))
 	for i := range 5 {
-		d.Put(fmt.Sprint(i), key, []byte("a"))
+		d.Put(t.Context(), fmt.Sprint(i), key, []byte("a"))
 	}
 	if err := os.WriteFile(filepath.Join(path, ".render-1234"), []byte("left by a crash"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	next := open(t, path, &log)
 	next.Only([]string{"0", "3", "new"})
-	if got := names(t, path); len(got) != 2 || next.Get("0", key) == nil || next.Get("3", key) == nil {
+	if got := names(t, path); len(got) != 2 || next.Get(t.Context(), "0", key) == nil || next.Get(t.Context(), "3", key) == nil {
 		t.Errorf("left are %v", got)
 	}
 	next.Only(nil)
@@ -133,16 +134,23 @@ func TestAFailureIsToldOnce(t *testing.T) {
 	}
 	d := open(t, file, &log)
 	for i := range 3 {
-		d.Put(fmt.Sprint(i), [32]byte{}, []byte("a"))
+		d.Put(t.Context(), fmt.Sprint(i), [32]byte{}, []byte("a"))
 		d.Only(nil)
 	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 		t.Errorf("told %d times: %s", n, log.String())
 	}
+	log.Reset()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	open(t, file, &log).Put(ended, "a", [32]byte{}, []byte("a"))
+	if log.Len() > 0 {
+		t.Errorf("of one that was told to end: %s", log.String())
+	}
 	d = open(t, t.TempDir(), &log)
-	d.program = func() ([]byte, error) { return nil, errors.New("no file") }
-	d.Put("a", [32]byte{}, []byte("a"))
-	if got := d.Get("a", [32]byte{}); got != nil {
+	d.program = func(context.Context) ([]byte, error) { return nil, errors.New("no file") }
+	d.Put(t.Context(), "a", [32]byte{}, []byte("a"))
+	if got := d.Get(t.Context(), "a", [32]byte{}); got != nil {
 		t.Errorf("without a program: %q", got)
 	}
 }
