@@ -58,6 +58,9 @@ type Batch struct {
 	Tries Tries
 	// Marks keep the last good revisions of targets; nil for nobody.
 	Marks Marks
+	// Look says that nothing new is wanted since the pass before, and that something moves: of
+	// many groups and templates those alone are read again that may have moved.
+	Look bool
 	// Overtaken is closed once the scope wants something else: the pass then begins with
 	// no further pool. nil never is.
 	Overtaken <-chan struct{}
@@ -175,6 +178,12 @@ func (l *Loop) SetPace(interval, moving time.Duration) {
 	l.Interval, l.MovingDelay = interval, moving
 }
 
+func (l *Loop) interval() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Interval
+}
+
 // Began is when the pass under way began, zero if none is.
 func (l *Loop) Began() time.Time {
 	l.mu.Lock()
@@ -189,8 +198,13 @@ func (l *Loop) Run(ctx context.Context) error {
 	ctx, done := withLastCall(ctx)
 	defer done()
 	before, began := resting, time.Now()
+	look, listed := false, began
 	for {
-		now := l.pass(ctx)
+		if look = look && time.Since(listed) < orDefault(l.interval(), DefaultInterval); !look {
+			listed = time.Now()
+		}
+		now := l.pass(ctx, look)
+		look = now != resting
 		if now == resting && time.Since(began) < l.Watchful {
 			now = moving
 		}
@@ -202,6 +216,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		case <-l.wake:
 			timer.Stop()
+			look = false
 		case <-timer.C:
 		}
 	}
@@ -312,7 +327,7 @@ func (l *Loop) jitter(d time.Duration) time.Duration {
 }
 
 // pass works through the scope once and says what it found.
-func (l *Loop) pass(ctx context.Context) (found pace) {
+func (l *Loop) pass(ctx context.Context, look bool) (found pace) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.note(time.Now(), cancel)
@@ -324,7 +339,7 @@ func (l *Loop) pass(ctx context.Context) (found pace) {
 	}
 	batch, err := l.Desired(ctx)
 	l.mu.Lock()
-	l.within, batch.Overtaken = batch.Within, l.overtaken
+	l.within, batch.Overtaken, batch.Look = batch.Within, l.overtaken, look
 	l.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {

@@ -18,13 +18,15 @@ import (
 const planRounds = 8
 
 // plan observes and plans until no plan lacks anything.
-func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Input) ([]*plan.Plan, observed.State, error) {
+func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Input, near *observed.Near) ([]*plan.Plan, observed.State, error) {
 	plans := make([]*plan.Plan, len(targets))
 	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
 		return plans, observed.State{}, nil
 	}
 	observing, sp := span.Start(ctx, "observe")
-	state, err := s.Cloud.Observe(observing, s.query(targets))
+	query := s.query(targets)
+	query.Near = near
+	state, err := s.Cloud.Observe(observing, query)
 	span.End(sp, err)
 	if err != nil {
 		return nil, observed.State{}, fmt.Errorf("observe: %w", err)

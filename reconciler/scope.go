@@ -91,6 +91,11 @@ type Scope struct {
 	sight *Sight
 	// kept is what Tries has, by target; nil before it was read.
 	kept map[string]Tried
+	// near is what a look at what moves reads again, of the targets of the last pass, and nearAt
+	// when that pass began; only passes use them.
+	near   *observed.Near
+	nearOf []Desired
+	nearAt time.Time
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }
@@ -137,6 +142,8 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		return reports, fmt.Errorf("wait for the pass before: %w", ctx.Err())
 	}
 	began := s.now()
+	near := s.takeNear(b, mode)
+	s.nearAt = s.clock()
 	s.sight = b.Sight
 	s.recall(b)
 	s.recallCancelled(b.Marks, targets)
@@ -149,7 +156,10 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	if err != nil {
 		return reports, err
 	}
-	plans, state, err := s.plan(ctx, targets, inputs)
+	plans, state, err := s.plan(ctx, targets, inputs, near)
+	if err == nil && beyond(plans, near) {
+		plans, state, err = s.plan(ctx, targets, inputs, nil)
+	}
 	if err != nil {
 		return reports, err
 	}
@@ -220,6 +230,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 			noteParked(targets[i].Policy, r)
 		}
 		s.keepTried(b)
+		s.keepNear(b.Targets, reports, &state)
 		s.reached(b.Marks, targets, inputs, reports)
 	}
 	for _, r := range reports {

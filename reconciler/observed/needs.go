@@ -21,7 +21,14 @@ type Query struct {
 	// after as long as it has been, AskEvery at most, DefaultAskEvery if 0.
 	Round    time.Duration
 	AskEvery time.Duration
+	// Near is all that is read again of groups and templates, where the owner's were listed
+	// before; nil lists them.
+	Near *Near
 }
+
+// Near are the groups and templates that move, sorted: the others are taken from the last
+// list.
+type Near struct{ Groups, Templates []string }
 
 // Needs are the facts that planning found missing from a State.
 type Needs struct {

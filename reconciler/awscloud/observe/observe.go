@@ -6,6 +6,8 @@ package observe
 
 import (
 	"context"
+	"maps"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,10 +23,23 @@ type Observer struct {
 	client *sdk.Client
 	reader *read.Reader
 	memory *memory.Memory
+
+	mu   sync.Mutex
+	last owned
+}
+
+// owned is what an owner was last seen to have: the maps of the last state, which fills
+// copy before they change them.
+type owned struct {
+	owner     string
+	groups    map[string]observed.Group
+	templates map[string]observed.Template
 }
 
 // New returns an Observer.
-func New(c *sdk.Client, r *read.Reader, m *memory.Memory) *Observer { return &Observer{c, r, m} }
+func New(c *sdk.Client, r *read.Reader, m *memory.Memory) *Observer {
+	return &Observer{client: c, reader: r, memory: m}
+}
 
 // Observe reads what the owner has: its groups with their instances, its
 // templates with the versions that are known already, and the nodegroups of the
@@ -35,14 +50,7 @@ func (o *Observer) Observe(ctx context.Context, q observed.Query) (observed.Stat
 		Templates: map[string]observed.Template{}, Groups: map[string]observed.Group{}, Nodegroups: map[observed.NodegroupName]observed.Nodegroup{},
 		Clusters: map[string]bool{},
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	if q.Groups {
-		g.Go(func() (err error) { s.Groups, err = o.reader.OwnedGroups(gctx, q.Owner); return err })
-	}
-	if q.Templates {
-		g.Go(func() (err error) { s.Templates, err = o.reader.OwnedTemplates(gctx, q.Owner); return err })
-	}
-	if err := g.Wait(); err != nil {
+	if err := o.observeOwned(ctx, q, &s); err != nil {
 		return observed.State{}, err
 	}
 	now := o.client.Now()
@@ -56,6 +64,56 @@ func (o *Observer) Observe(ctx context.Context, q observed.Query) (observed.Stat
 		return observed.State{}, err
 	}
 	return s, nil
+}
+
+// observeOwned lists the owner's groups and templates, or takes the last list and reads again
+// what is near.
+func (o *Observer) observeOwned(ctx context.Context, q observed.Query, s *observed.State) error {
+	o.mu.Lock()
+	last := o.last
+	o.mu.Unlock()
+	all := q.Near == nil || last.owner != q.Owner || last.groups == nil || last.templates == nil
+	g, gctx := errgroup.WithContext(ctx)
+	if q.Groups {
+		g.Go(func() (err error) {
+			if all {
+				s.Groups, err = o.reader.OwnedGroups(gctx, q.Owner)
+			} else {
+				s.Groups, err = again(gctx, last.groups, q.Near.Groups, o.reader.Groups)
+			}
+			return err
+		})
+	}
+	if q.Templates {
+		g.Go(func() (err error) {
+			if all {
+				s.Templates, err = o.reader.OwnedTemplates(gctx, q.Owner)
+			} else {
+				s.Templates, err = again(gctx, last.templates, q.Near.Templates, o.reader.Templates)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if q.Groups && q.Templates {
+		o.mu.Lock()
+		o.last = owned{owner: q.Owner, groups: s.Groups, templates: s.Templates}
+		o.mu.Unlock()
+	}
+	return nil
+}
+
+// again is what is known, with what is read anew of some names: what is gone is in it no more.
+func again[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error)) (map[string]T, error) {
+	out := maps.Clone(known)
+	for _, name := range names {
+		delete(out, name)
+	}
+	found, err := read(ctx, names...)
+	maps.Copy(out, found)
+	return out, err
 }
 
 // recallHooks takes hooks from memory, and reads what is due of them as far as spare

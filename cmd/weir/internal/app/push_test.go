@@ -6,18 +6,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
 // TestPushToFinalStatus pushes a commit that changes one pool in a repository of
-// many targets.
+// many targets: all groups and templates are listed once, and then what moves alone is
+// looked at.
 func TestPushToFinalStatus(t *testing.T) {
-	const targets = 50
+	const targets = 120 // two pages of groups, one of templates
 	w := newWorld(t, manyAWS(targets))
 	w.repo.Write(manyPools(targets))
 	first := w.repo.Commit("first")
-	a, stop := w.startConfig(w.many(w.config), nil)
+	c := w.many(w.config)
+	c.Interval = time.Hour
+	a, stop := w.startConfig(c, nil)
 	defer stop()
 	began := time.Now()
 	status := func(sha string) func() string {
@@ -32,10 +37,17 @@ func TestPushToFinalStatus(t *testing.T) {
 	t.Logf("%d targets made and converged in %s", targets, time.Since(began).Round(time.Millisecond))
 
 	w.repo.Write(map[string]string{"overlays/pool-0007/pool.yaml": pool("pool-0007", "m5.large", 4)})
+	w.aws.ResetCalls()
 	began = time.Now()
 	second := w.repo.Commit("second")
 	eventually(t, "the second status", status(second))
 	t.Logf("push to final status: %s", time.Since(began).Round(time.Millisecond))
+	want := map[string]int{
+		"autoscaling:DescribeAutoScalingGroups": 2 + 1, "autoscaling:UpdateAutoScalingGroup": 1, "ec2:DescribeLaunchTemplates": 1 + 1,
+	}
+	if diff := cmp.Diff(want, w.aws.CallCounts()); diff != "" {
+		t.Errorf("calls of a push (-want +got):\n%s", diff)
+	}
 	if got := w.forge.states(second, "fleet/apply/pool-0008"); got != "" {
 		t.Errorf("an untouched target got statuses: %s", got)
 	}

@@ -1,0 +1,104 @@
+package reconciler_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+)
+
+// glance makes a pass that looks at what moves, and gives the calls that it made.
+func (w *world) glance(targets ...reconciler.Desired) ([]*plan.Report, map[string]int) {
+	w.t.Helper()
+	w.srv.ResetCalls()
+	reports, err := w.scope.PassBatch(w.t.Context(), reconciler.Batch{Targets: targets, Look: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	calls := map[string]int{}
+	for _, c := range w.srv.Calls() {
+		calls[c.Operation]++
+	}
+	return reports, calls
+}
+
+// manyTargets are targets with a group each.
+func manyTargets(n int) []reconciler.Desired {
+	out := make([]reconciler.Desired, n)
+	for i := range out {
+		out[i] = target(fmt.Sprintf("t%03d", i), groupPool(fmt.Sprintf("pool-%03d", i), "m5.large", 1))
+	}
+	return out
+}
+
+// After a change of one of many pools, one page of groups and one of templates is read until it
+// has converged, and not all of them again.
+func TestWhatMovesAloneIsReadAgain(t *testing.T) {
+	w := newWorld(t)
+	const many = 250
+	all := manyTargets(many)
+	w.settle(all...)
+	w.must(reconciler.Apply, all...)
+	list := map[string]int{"DescribeAutoScalingGroups": 3, "DescribeLaunchTemplates": 2}
+	if _, calls := w.glance(all...); cmp.Diff(map[string]int{}, calls) != "" {
+		t.Errorf("a look where all is at rest: %v", calls)
+	}
+	pool := groupPool("pool-007", "m5.large", 1)
+	pool.Group.MaxSize++
+	all[7] = target("t007", pool)
+	_, calls := w.glance(all...)
+	want := maps.Clone(list)
+	want["UpdateAutoScalingGroup"] = 1
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("something else is wanted (-want +got):\n%s", diff)
+	}
+	reports, calls := w.glance(all...)
+	if diff := cmp.Diff(map[string]int{"DescribeAutoScalingGroups": 1, "DescribeLaunchTemplates": 1}, calls); diff != "" || !converged(reports) {
+		t.Errorf("a look at what moved (-want +got):\n%s", diff)
+	}
+	w.must(reconciler.Apply, all...)
+	if _, calls = w.glance(append(all, target("new", groupPool("new", "m5.large", 1)))...); calls["DescribeAutoScalingGroups"] < 3 || calls["CreateAutoScalingGroup"] != 1 {
+		t.Errorf("with a target more: %v", calls)
+	}
+	w.restart()
+	if _, calls = w.glance(all...); calls["DescribeAutoScalingGroups"] != 3 {
+		t.Errorf("a process that knows nothing: %v", calls)
+	}
+}
+
+// What somebody else changes is seen by the next list, and what moves is seen to be gone.
+func TestALookKnowsWhatItDoesNotSee(t *testing.T) {
+	w := newWorld(t)
+	all := manyTargets(150)
+	w.settle(all...)
+	pool := groupPool("pool-007", "m5.large", 1)
+	pool.Group.MaxSize++
+	all[7] = target("t007", pool)
+	w.must(reconciler.Apply, all...)
+	names := func(i int) (group string) { return all[i].Set.Pools[0].Group.Name }
+	by := autoscaling.NewFromConfig(w.sdk)
+	if _, err := by.UpdateAutoScalingGroup(t.Context(), &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(names(9)), MaxSize: aws.Int32(77)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := by.DeleteAutoScalingGroup(t.Context(), &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(names(7)), ForceDelete: aws.Bool(true)}); err != nil {
+		t.Fatal(err)
+	}
+	_, calls := w.glance(all...)
+	for op := range calls {
+		if strings.HasPrefix(op, "Update") {
+			t.Errorf("a look at what moves changed what does not: %v", calls)
+		}
+	}
+	w.settle(all...)
+	out, err := by.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{names(7), names(9)}})
+	if err != nil || len(out.AutoScalingGroups) != 2 || aws.ToInt32(out.AutoScalingGroups[1].MaxSize) == 77 {
+		t.Errorf("in the end there is %+v, %v", out, err)
+	}
+}
