@@ -26,6 +26,8 @@ type memory struct {
 	blank map[string]bool
 	// batches are what was composed last; nil while a reload is under way.
 	batches map[reconciler.ScopeKey]reconciler.Batch
+	// scopes are those of the batches that a target is in, by its name: each report asks.
+	scopes map[string][]reconciler.ScopeKey
 	// waiting are the scopes with targets that wait for a target, by its name.
 	waiting map[string][]reconciler.ScopeKey
 	// fresh is at what time or later AWS is to be asked what targets follow, by name:
@@ -43,13 +45,15 @@ type memory struct {
 // take takes in what was composed.
 func (m *memory) take(c *fleet.Composition) {
 	m.conditions, m.batches, m.waiting = c.Conditions, map[reconciler.ScopeKey]reconciler.Batch{}, map[string][]reconciler.ScopeKey{}
-	m.blank = map[string]bool{}
+	m.blank, m.scopes = map[string]bool{}, map[string][]reconciler.ScopeKey{}
 	for _, r := range c.Rendering {
 		m.blank[r.Target] = r.Blank
 	}
 	for _, b := range c.Batches {
 		m.batches[b.Key] = b
 		for i := range b.Targets {
+			own := b.Targets[i].Policy.Target
+			m.scopes[own] = append(m.scopes[own], b.Key)
 			for _, name := range c.Conditions[b.Targets[i].Policy.Target].DependsOn {
 				if keys := m.waiting[name]; len(keys) == 0 || keys[len(keys)-1] != b.Key {
 					m.waiting[name] = append(keys, b.Key)
@@ -64,13 +68,10 @@ func (m *memory) take(c *fleet.Composition) {
 
 // scopesOf are the scopes that a target is in.
 func (m *memory) scopesOf(target string) []reconciler.ScopeKey {
-	var out []reconciler.ScopeKey
-	for key, b := range m.batches {
-		if slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) {
-			out = append(out, key)
-		}
+	if m.batches == nil {
+		return nil
 	}
-	return out
+	return m.scopes[target]
 }
 
 // nudge starts passes over scopes now. The caller holds mu.
