@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 // Dir is a directory of renders. It is safe for concurrent use.
@@ -38,24 +39,27 @@ func Open(path string, key []byte, log *slog.Logger) *Dir {
 	return &Dir{path: path, key: key, log: log, program: program}
 }
 
+// own is program's, once it is there: the same for the whole process.
 var (
 	hash = sync.OnceValues(hashed)
-	// hashing is closed once there is the hash.
-	hashing = sync.OnceValue(func() <-chan struct{} {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_, _ = hash() // whoever asks then has its error
-		}()
-		return done
-	})
+	own  atomic.Pointer[[]byte]
 )
 
 // program is a hash over this program's file: another one renders otherwise. It takes a tenth of
 // a second once, and more on a busy machine, which nobody who is told to end waits for.
 func program(ctx context.Context) ([]byte, error) {
+	if sum := own.Load(); sum != nil {
+		return *sum, nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if sum, err := hash(); err == nil {
+			own.Store(&sum)
+		}
+	}()
 	select {
-	case <-hashing():
+	case <-done:
 		return hash()
 	case <-ctx.Done():
 		return nil, ctx.Err()
