@@ -89,7 +89,8 @@ cover: ## coverage by package, and coverage.txt
 bench: ## the benchmarks of the budgets, with their call counts asserted
 	$(GO) test -run '^$$' -bench . -benchmem ./reconciler/... ./render/... ./source/...
 	$(GO) test -run '^$$' -bench Pages -benchtime 20x ./status/page
-	$(GO) test -run '^$$' -bench PushToFinalStatus -benchtime 15x ./cmd/weir/internal/app
+	$(GO) test -run '^$$' -bench PushToFinalStatus -benchtime 200x ./cmd/weir/internal/app
+	$(GO) test -run '^$$' -bench ThousandTargets -benchtime 1x ./cmd/weir
 
 bench-peers: build ## weir beside krusty, Terraform and CAPA, where these can be had: POOLS=100 NODEGROUPS=0
 	$(GO) test -run '^$$' -bench ColdFleet -benchtime 2x ./render

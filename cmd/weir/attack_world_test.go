@@ -215,7 +215,7 @@ type openForge struct {
 	comments []map[string]any
 }
 
-func newOpenForge(t *testing.T) *openForge {
+func newOpenForge(t testing.TB) *openForge {
 	t.Helper()
 	f := &openForge{pulls: map[int]string{}, statuses: map[string][]map[string]any{}}
 	mux := http.NewServeMux()

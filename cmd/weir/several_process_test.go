@@ -26,6 +26,7 @@ type weirProcess struct {
 	relay *relay
 	skew  time.Duration
 	page  string
+	flags []string
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -76,7 +77,7 @@ func (m *weirProcess) start() {
 		m.crowd.t.Error(err)
 		return
 	}
-	m.cmd = exec.Command(self, "run", "--config", "weir.yaml", "--log-format", "json")
+	m.cmd = exec.Command(self, append([]string{"run", "--config", "weir.yaml", "--log-format", "json"}, m.flags...)...)
 	m.cmd.Args[0] = "skewed-weir"
 	m.cmd.Dir, m.cmd.Stdout, m.cmd.Stderr = m.dir, log, log
 	m.cmd.Env = append(os.Environ(),
@@ -109,25 +110,61 @@ func (m *weirProcess) reap() {
 
 // taken is what a process has taken of the machine.
 type taken struct {
-	cpu                 time.Duration
-	resident, anonymous int64 // bytes
+	cpu, gone           time.Duration // gone is that of children that ended
+	resident, anonymous int64         // bytes
+	children            int
 }
 
 func (m *weirProcess) used() (u taken) {
 	m.mu.Lock()
-	dir := fmt.Sprintf("/proc/%d/", m.cmd.Process.Pid)
+	pid := m.cmd.Process.Pid
 	m.mu.Unlock()
+	return m.usedBy(pid)
+}
+
+// tree is what the process and its children have taken: those that ended count by their CPU.
+func (m *weirProcess) tree() (u taken) {
+	m.mu.Lock()
+	pid := m.cmd.Process.Pid
+	m.mu.Unlock()
+	u = m.usedBy(pid)
+	u.cpu += u.gone
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		m.crowd.t.Fatal(err)
+	}
+	for _, list := range lists {
+		text, _ := os.ReadFile(list) // a thread that has ended has no children
+		for _, child := range strings.Fields(string(text)) {
+			n, err := strconv.Atoi(child)
+			if err != nil {
+				m.crowd.t.Fatal(err)
+			}
+			c := m.usedBy(n)
+			u.cpu, u.resident, u.anonymous = u.cpu+c.cpu, u.resident+c.resident, u.anonymous+c.anonymous
+			u.children++
+		}
+	}
+	return u
+}
+
+func (m *weirProcess) usedBy(pid int) (u taken) {
+	dir := fmt.Sprintf("/proc/%d/", pid)
 	stat, err := os.ReadFile(dir + "stat")
 	if err != nil {
 		m.crowd.t.Fatal(err)
 	}
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
-	for _, f := range fields[11:13] { // utime and stime, in hundredths
+	for i, f := range fields[11:15] { // utime and stime, and those of children that ended, in hundredths
 		n, err := strconv.ParseInt(f, 10, 64)
 		if err != nil {
 			m.crowd.t.Fatal(err)
 		}
-		u.cpu += time.Duration(n) * 10 * time.Millisecond
+		if i < 2 {
+			u.cpu += time.Duration(n) * 10 * time.Millisecond
+		} else {
+			u.gone += time.Duration(n) * 10 * time.Millisecond
+		}
 	}
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
@@ -177,6 +214,9 @@ func (m *weirProcess) get(path string, into any) error {
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: %s", path, answer.Status)
+	}
+	if into == nil {
+		return nil
 	}
 	return json.NewDecoder(answer.Body).Decode(into)
 }
