@@ -88,6 +88,8 @@ type opened struct {
 	// cloud is the scope's client of the account, used when it was last asked for.
 	cloud *awscloud.Cloud
 	used  time.Time
+	// failed is why it could not be opened ahead, until somebody asks.
+	failed error
 }
 
 // askEmulator is for how long an endpoint that is not AWS itself is not asked about a
@@ -234,6 +236,10 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	case <-ctx.Done():
 		return Access{Err: ctx.Err()}
 	}
+	if err := have.failed; err != nil && have.scope == nil {
+		have.failed = nil
+		return Access{Err: err}
+	}
 	if have.scope == nil {
 		o := s.Options(key)
 		onCall := o.OnCall
@@ -263,6 +269,30 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		s.mu.Unlock()
 	}
 	return Access{Scope: have.scope, Account: have.account}
+}
+
+// Ahead begins to open a scope, and to read what an owner has there, for a caller that
+// will ask for both once it has found what is wanted. The next Open tells of what failed.
+func (s *Set) Ahead(ctx context.Context, key reconciler.ScopeKey, owner string) {
+	go func() {
+		x := s.Open(ctx, key)
+		s.mu.Lock()
+		have := s.open[key]
+		var cloud *awscloud.Cloud
+		if have != nil {
+			cloud = have.cloud
+		}
+		s.mu.Unlock()
+		switch {
+		case have == nil: // there is no such scope, or no more
+		case x.Err != nil:
+			have.turn <- struct{}{}
+			have.failed = x.Err
+			<-have.turn
+		case cloud != nil:
+			cloud.Ahead(ctx, owner)
+		}
+	}()
 }
 
 // Forget drops a scope over which no pass goes any more. A pass that is under way there

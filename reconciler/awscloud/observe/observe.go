@@ -6,10 +6,7 @@ package observe
 
 import (
 	"context"
-	"maps"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/memory"
 	"github.com/weir-gitops/weir/reconciler/awscloud/read"
@@ -24,16 +21,10 @@ type Observer struct {
 	reader *read.Reader
 	memory *memory.Memory
 
-	mu   sync.Mutex
-	last owned
-}
-
-// owned is what an owner was last seen to have: the maps of the last state, which fills
-// copy before they change them.
-type owned struct {
-	owner     string
-	groups    map[string]observed.Group
-	templates map[string]observed.Template
+	mu    sync.Mutex
+	last  seen
+	ahead *ahead
+	began bool // Observe was called
 }
 
 // New returns an Observer.
@@ -50,7 +41,7 @@ func (o *Observer) Observe(ctx context.Context, q observed.Query) (observed.Stat
 		Templates: map[string]observed.Template{}, Groups: map[string]observed.Group{}, Nodegroups: map[observed.NodegroupName]observed.Nodegroup{},
 		Clusters: map[string]bool{},
 	}
-	if err := o.observeOwned(ctx, q, &s); err != nil {
+	if err := o.owned(ctx, q, &s); err != nil {
 		return observed.State{}, err
 	}
 	now := o.client.Now()
@@ -64,56 +55,6 @@ func (o *Observer) Observe(ctx context.Context, q observed.Query) (observed.Stat
 		return observed.State{}, err
 	}
 	return s, nil
-}
-
-// observeOwned lists the owner's groups and templates, or takes the last list and reads again
-// what is near.
-func (o *Observer) observeOwned(ctx context.Context, q observed.Query, s *observed.State) error {
-	o.mu.Lock()
-	last := o.last
-	o.mu.Unlock()
-	all := q.Near == nil || last.owner != q.Owner || last.groups == nil || last.templates == nil
-	g, gctx := errgroup.WithContext(ctx)
-	if q.Groups {
-		g.Go(func() (err error) {
-			if all {
-				s.Groups, err = o.reader.OwnedGroups(gctx, q.Owner)
-			} else {
-				s.Groups, err = again(gctx, last.groups, q.Near.Groups, o.reader.Groups)
-			}
-			return err
-		})
-	}
-	if q.Templates {
-		g.Go(func() (err error) {
-			if all {
-				s.Templates, err = o.reader.OwnedTemplates(gctx, q.Owner)
-			} else {
-				s.Templates, err = again(gctx, last.templates, q.Near.Templates, o.reader.Templates)
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	if q.Groups && q.Templates {
-		o.mu.Lock()
-		o.last = owned{owner: q.Owner, groups: s.Groups, templates: s.Templates}
-		o.mu.Unlock()
-	}
-	return nil
-}
-
-// again is what is known, with what is read anew of some names: what is gone is in it no more.
-func again[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error)) (map[string]T, error) {
-	out := maps.Clone(known)
-	for _, name := range names {
-		delete(out, name)
-	}
-	found, err := read(ctx, names...)
-	maps.Copy(out, found)
-	return out, err
 }
 
 // recallHooks takes hooks from memory, and reads what is due of them as far as spare

@@ -83,6 +83,9 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
 	}
 	aws := env.accounts()
 	in.KMSKeys, in.KMS = p.KMSKeys, aws.KMS(reconciler.ScopeKey{Region: region, Endpoint: env.Endpoint})
+	if !p.Writes {
+		aws.Ahead(ctx, reconciler.ScopeKey{Region: region, Endpoint: env.Endpoint}, p.Instance)
+	}
 	// Only what changes nothing may look at placeholders.
 	o := in.Options(!p.Writes)
 	w := &Work{Quick: env.quick()}

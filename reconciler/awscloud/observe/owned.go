@@ -1,0 +1,109 @@
+package observe
+
+import (
+	"context"
+	"maps"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+)
+
+// seen is what an owner was last seen to have: the maps of the last state, which fills copy
+// before they change them.
+type seen struct {
+	owner     string
+	groups    map[string]observed.Group
+	templates map[string]observed.Template
+}
+
+// ahead is what is read before Observe asks for it.
+type ahead struct {
+	owner string
+	done  chan struct{}
+	state observed.State
+	err   error
+}
+
+// Ahead reads what the first Observe will read of an owner, whatever Git wants: that then
+// takes it. It is for who looks once. Where it fails, Observe reads for itself.
+func (o *Observer) Ahead(ctx context.Context, owner string) {
+	a := &ahead{owner: owner, done: make(chan struct{})}
+	o.mu.Lock()
+	late := o.began
+	if !late {
+		o.ahead = a
+	}
+	o.mu.Unlock()
+	if !late {
+		defer close(a.done)
+		a.err = o.list(ctx, observed.Query{Owner: owner, Groups: true, Templates: true}, &a.state)
+	}
+}
+
+// owned has the groups and templates of an owner: from the list that was read ahead, from the
+// last one with what is near read again, or from a new one.
+func (o *Observer) owned(ctx context.Context, q observed.Query, s *observed.State) error {
+	o.mu.Lock()
+	a, last := o.ahead, o.last
+	o.ahead, o.began = nil, true
+	o.mu.Unlock()
+	whole := q.Groups && q.Templates
+	var err error
+	switch {
+	case a != nil && a.owner == q.Owner && whole && a.read(ctx):
+		s.Groups, s.Templates = a.state.Groups, a.state.Templates
+	case q.Near != nil && whole && last.owner == q.Owner && last.groups != nil && last.templates != nil:
+		err = o.near(ctx, q.Near, last, s)
+	default:
+		err = o.list(ctx, q, s)
+	}
+	if err == nil && whole {
+		o.mu.Lock()
+		o.last = seen{owner: q.Owner, groups: s.Groups, templates: s.Templates}
+		o.mu.Unlock()
+	}
+	return err
+}
+
+// read waits until it is known what was read ahead, and reports whether it was.
+func (a *ahead) read(ctx context.Context) bool {
+	select {
+	case <-a.done:
+		return a.err == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (o *Observer) list(ctx context.Context, q observed.Query, s *observed.State) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if q.Groups {
+		g.Go(func() (err error) { s.Groups, err = o.reader.OwnedGroups(ctx, q.Owner); return err })
+	}
+	if q.Templates {
+		g.Go(func() (err error) { s.Templates, err = o.reader.OwnedTemplates(ctx, q.Owner); return err })
+	}
+	return g.Wait()
+}
+
+func (o *Observer) near(ctx context.Context, near *observed.Near, last seen, s *observed.State) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { s.Groups, err = again(ctx, last.groups, near.Groups, o.reader.Groups); return err })
+	g.Go(func() (err error) {
+		s.Templates, err = again(ctx, last.templates, near.Templates, o.reader.Templates)
+		return err
+	})
+	return g.Wait()
+}
+
+// again is what is known, with what is read anew of some names: what is gone is in it no more.
+func again[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error)) (map[string]T, error) {
+	out := maps.Clone(known)
+	for _, name := range names {
+		delete(out, name)
+	}
+	found, err := read(ctx, names...)
+	maps.Copy(out, found)
+	return out, err
+}
