@@ -15,6 +15,8 @@ import (
 // blanks, and yes for line ends and tabs.
 func Hidden(r rune) bool {
 	switch {
+	case ' ' <= r && r <= '~':
+		return false // most are
 	case unicode.IsSpace(r) && !unicode.IsControl(r):
 		return false
 	case r == '\uFE0E' || r == '\uFE0F':
