@@ -90,6 +90,7 @@ bench: ## the benchmarks of the budgets, with their call counts asserted
 	$(GO) test -run '^$$' -bench . -benchmem ./reconciler/... ./render/... ./source/...
 	$(GO) test -run '^$$' -bench Pages -benchtime 20x ./status/page
 	$(GO) test -run '^$$' -bench PushToFinalStatus -benchtime 200x ./cmd/weir/internal/app
+	$(GO) test -run '^$$' -bench PlanOfPools -benchtime 5x ./cmd/weir
 	$(GO) test -run '^$$' -bench ThousandTargets -benchtime 1x ./cmd/weir
 
 bench-peers: build ## weir beside krusty, Terraform and CAPA, where these can be had: POOLS=100 NODEGROUPS=0
