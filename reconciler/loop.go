@@ -178,10 +178,16 @@ func (l *Loop) SetPace(interval, moving time.Duration) {
 	l.Interval, l.MovingDelay = interval, moving
 }
 
-func (l *Loop) interval() time.Duration {
+// listEvery is after how long a pass lists everything, though something moves: gates may ask
+// about pools at rest more often than the interval is.
+func (l *Loop) listEvery() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.Interval
+	every := orDefault(l.Interval, DefaultInterval)
+	if l.within > 0 {
+		every = min(every, l.within)
+	}
+	return every
 }
 
 // Began is when the pass under way began, zero if none is.
@@ -198,13 +204,14 @@ func (l *Loop) Run(ctx context.Context) error {
 	ctx, done := withLastCall(ctx)
 	defer done()
 	before, began := resting, time.Now()
-	look, listed := false, began
+	found, listed := resting, began
 	for {
-		if look = look && time.Since(listed) < orDefault(l.interval(), DefaultInterval); !look {
+		look := mayLook(found, time.Since(listed), l.listEvery(), time.Since(began), l.Watchful)
+		if !look {
 			listed = time.Now()
 		}
-		now := l.pass(ctx, look)
-		look = now != resting
+		found = l.pass(ctx, look)
+		now := found
 		if now == resting && time.Since(began) < l.Watchful {
 			now = moving
 		}
@@ -216,10 +223,17 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		case <-l.wake:
 			timer.Stop()
-			look = false
+			found = resting // something new may be wanted
 		case <-timer.C:
 		}
 	}
+}
+
+// mayLook reports whether the pass after one that found this may look at what moves alone:
+// everything was listed a while ago, shorter than every, and weir has run for longer than a
+// predecessor's calls may change what is at rest.
+func mayLook(found pace, listed, every, running, watchful time.Duration) bool {
+	return found != resting && listed < every && running >= watchful
 }
 
 // callsKey holds the context of calls that may change AWS.

@@ -80,6 +80,33 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// What is at rest is read again as often as the interval says, or as gates watch it, and in
+// each pass for as long as a predecessor's calls may have their effect.
+func TestWhenAPassMayLookAtWhatMovesAlone(t *testing.T) {
+	l := &Loop{Interval: time.Minute}
+	watched := &Loop{Interval: time.Minute, within: 20 * time.Second}
+	for name, tc := range map[string]struct {
+		found           pace
+		listed, every   time.Duration
+		running, unsure time.Duration
+		want            bool
+	}{
+		"something moves":                {moving, 30 * time.Second, l.listEvery(), time.Hour, 0, true},
+		"it did something":               {acted, time.Second, l.listEvery(), time.Hour, 0, true},
+		"nothing moves":                  {resting, time.Second, l.listEvery(), time.Hour, 0, false},
+		"the interval is over":           {moving, time.Minute, l.listEvery(), time.Hour, 0, false},
+		"pools are watched":              {moving, 19 * time.Second, watched.listEvery(), time.Hour, 0, true},
+		"pools are watched, and due":     {moving, 20 * time.Second, watched.listEvery(), time.Hour, 0, false},
+		"no interval is set":             {moving, 59 * time.Second, (&Loop{}).listEvery(), time.Hour, 0, true},
+		"a predecessor's calls may come": {moving, time.Second, l.listEvery(), 9 * time.Second, 10 * time.Second, false},
+		"they are over":                  {moving, time.Second, l.listEvery(), 10 * time.Second, 10 * time.Second, true},
+	} {
+		if got := mayLook(tc.found, tc.listed, tc.every, tc.running, tc.unsure); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // A weir that takes a scope over looks often for a while, though nothing moves: calls of
 // the weir before may still have their effect.
 func TestASuccessorLooksOftenForAWhile(t *testing.T) {
