@@ -4,10 +4,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // How many groups and templates AWS gives for a page.
@@ -16,12 +18,20 @@ const (
 	templatesOfPage = 200
 )
 
+// near is what a look at what moves goes by.
+type near struct {
+	// read are the groups and templates that are read again.
+	read *observed.Near
+	// rests are the targets that were at rest, which the look has nothing new of.
+	rests map[string]bool
+}
+
 // nearby are the groups and templates that the next look at the same wishes reads again:
 // those of all targets that are not at rest, whether they are wanted or there. All others had
 // no step, and were as Git says. It is nil where a list takes no more pages, and where a
 // target has nodegroups, whose groups are EKS's and have any name.
-func nearby(targets []Desired, reports []*plan.Report, state *observed.State) *observed.Near {
-	groups, templates, moving := map[string]bool{}, map[string]bool{}, map[string]bool{}
+func nearby(targets []Desired, reports []*plan.Report, known map[string]bool, state *observed.State) *near {
+	groups, templates, moving, resting := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	note := func(resource step.Resource, name string) {
 		switch resource {
 		case step.AutoScalingGroup:
@@ -31,7 +41,8 @@ func nearby(targets []Desired, reports []*plan.Report, state *observed.State) *o
 		}
 	}
 	for i, r := range reports {
-		if rests(r) {
+		if known[r.Target] || rests(r) {
+			resting[r.Target] = true
 			continue
 		}
 		moving[r.Target] = true
@@ -65,24 +76,24 @@ func nearby(targets []Desired, reports []*plan.Report, state *observed.State) *o
 	if pages(len(groups), groupsOfPage)+pages(len(templates), templatesOfPage) >= pages(len(state.Groups), groupsOfPage)+pages(len(state.Templates), templatesOfPage) {
 		return nil
 	}
-	return &observed.Near{Groups: slices.Sorted(maps.Keys(groups)), Templates: slices.Sorted(maps.Keys(templates))}
+	return &near{&observed.Near{Groups: slices.Sorted(maps.Keys(groups)), Templates: slices.Sorted(maps.Keys(templates))}, resting}
 }
 
 func pages(n, of int) int { return (n + of - 1) / of }
 
 // beyond reports whether a step is about something that was not read again: another image or
 // an open window made it due, and it goes by what AWS has now.
-func beyond(plans []*plan.Plan, near *observed.Near) bool {
-	if near == nil {
+func (n *near) beyond(plans []*plan.Plan) bool {
+	if n == nil {
 		return false
 	}
 	return slices.ContainsFunc(plans, func(p *plan.Plan) bool {
 		return p != nil && slices.ContainsFunc(p.Steps, func(st step.Step) bool {
 			switch st.Resource {
 			case step.AutoScalingGroup:
-				return !slices.Contains(near.Groups, st.Name)
+				return !slices.Contains(n.read.Groups, st.Name)
 			case step.LaunchTemplate:
-				return !slices.Contains(near.Templates, st.Name)
+				return !slices.Contains(n.read.Templates, st.Name)
 			default:
 				return true
 			}
@@ -96,20 +107,80 @@ func rests(r *plan.Report) bool {
 		!slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return !p.Converged || p.Rollout != nil || len(p.Draining) > 0 })
 }
 
-// keepNear keeps for the next pass what moves.
-func (s *Scope) keepNear(targets []Desired, reports []*plan.Report, state *observed.State) {
-	s.near, s.nearOf = nearby(targets, reports, state), targets
+// still says that a look has nothing new of the target, which is then not planned.
+func (n *near) still(t Desired) bool { return n != nil && n.rests[t.Policy.Target] }
+
+// query is what is to be read again; nil for everything.
+func (n *near) query() *observed.Near {
+	if n == nil {
+		return nil
+	}
+	return n.read
 }
 
-// takeNear is what a pass over targets reads again where it is a look at what moves; nil where
-// it lists everything.
-func (s *Scope) takeNear(b Batch, mode Mode) *observed.Near {
+// leaveOut takes the targets of which a look has nothing new for such of which nothing is
+// known in this pass: what was known of them stays.
+func (n *near) leaveOut(targets []Desired, inputs []basis.Input) []Desired {
+	if n == nil {
+		return targets
+	}
+	out := slices.Clone(targets)
+	for i := range out {
+		if n.still(out[i]) {
+			out[i].Set, inputs[i].Set = nil, nil
+		}
+	}
+	return out
+}
+
+// reported are the reports of the targets that a look was about.
+func (n *near) reported(targets []Desired, reports []*plan.Report) []*plan.Report {
+	if n == nil {
+		return reports
+	}
+	var out []*plan.Report
+	for i, r := range reports {
+		if !n.still(targets[i]) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// keepNear keeps for the next pass what moves.
+func (s *Scope) keepNear(targets []Desired, reports []*plan.Report, n *near, state *observed.State) {
+	var known map[string]bool
+	if n != nil {
+		known = n.rests
+	}
+	s.near, s.nearOf = nearby(targets, reports, known, state), wishesOf(targets)
+}
+
+// wish is what Git wants of a target, as far as a look depends on it: all else that decides
+// wakes the loop, and is no look.
+type wish struct {
+	target string
+	set    *intent.Set
+	whole  bool
+	commit content.Commit
+	failed bool
+}
+
+func wishesOf(targets []Desired) []wish {
+	out := make([]wish, len(targets))
+	for i, t := range targets {
+		out[i] = wish{t.Policy.Target, t.Set, t.Whole, t.Commit, t.Err != nil}
+	}
+	return out
+}
+
+// takeNear is what a pass over targets goes by where it is a look at what moves; nil where it
+// lists everything.
+func (s *Scope) takeNear(b Batch, mode Mode) *near {
 	near, of := s.near, s.nearOf
 	s.near, s.nearOf = nil, nil // where the pass fails, the next one lists everything
-	alike := func(x, y Desired) bool {
-		return x.Policy.Target == y.Policy.Target && x.Set == y.Set && x.Whole == y.Whole && x.Commit == y.Commit && x.Err == nil && y.Err == nil
-	}
-	if !b.Look || mode != Apply || !b.Fresh.IsZero() && b.Fresh.After(s.nearAt) || !slices.EqualFunc(of, b.Targets, alike) {
+	alike := func(x, y wish) bool { return x == y && !x.failed }
+	if !b.Look || mode != Apply || !b.Fresh.IsZero() && b.Fresh.After(s.nearAt) || !slices.EqualFunc(of, wishesOf(b.Targets), alike) {
 		return nil
 	}
 	return near

@@ -63,7 +63,14 @@ func TestWhatMovesAloneIsReadAgain(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"DescribeAutoScalingGroups": 1, "DescribeLaunchTemplates": 1}, calls); diff != "" || !converged(reports) {
 		t.Errorf("a look at what moved (-want +got):\n%s", diff)
 	}
-	w.must(reconciler.Apply, all...)
+	if len(reports) != 1 || reports[0].Target != "t007" || len(reports[0].Pools) != 1 {
+		t.Errorf("a look at what moved tells of %d targets: %v", len(reports), reports)
+	}
+	w.srv.ResetCalls()
+	reports = w.must(reconciler.Apply, all...)
+	if calls := w.srv.Calls(); len(calls) != 5 || len(reports) != many {
+		t.Errorf("the list after looks is of %d targets, and took %v", len(reports), calls)
+	}
 	if _, calls = w.glance(append(all, target("new", groupPool("new", "m5.large", 1)))...); calls["DescribeAutoScalingGroups"] < 3 || calls["CreateAutoScalingGroup"] != 1 {
 		t.Errorf("with a target more: %v", calls)
 	}

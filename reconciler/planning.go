@@ -18,14 +18,14 @@ import (
 const planRounds = 8
 
 // plan observes and plans until no plan lacks anything.
-func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Input, near *observed.Near) ([]*plan.Plan, observed.State, error) {
+func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Input, near *near) ([]*plan.Plan, observed.State, error) {
 	plans := make([]*plan.Plan, len(targets))
 	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
 		return plans, observed.State{}, nil
 	}
 	observing, sp := span.Start(ctx, "observe")
 	query := s.query(targets)
-	query.Near = near
+	query.Near = near.query()
 	state, err := s.Cloud.Observe(observing, query)
 	span.End(sp, err)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 		_, sp := span.Start(ctx, "plan")
 		index := basis.NewIndex(&state)
 		for i := range targets {
-			if targets[i].Set == nil {
+			if targets[i].Set == nil || near.still(targets[i]) {
 				continue
 			}
 			inputs[i].State, inputs[i].Index = &state, index

@@ -93,8 +93,8 @@ type Scope struct {
 	kept map[string]Tried
 	// near is what a look at what moves reads again, of the targets of the last pass, and nearAt
 	// when that pass began; only passes use them.
-	near   *observed.Near
-	nearOf []Desired
+	near   *near
+	nearOf []wish
 	nearAt time.Time
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
@@ -157,12 +157,14 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		return reports, err
 	}
 	plans, state, err := s.plan(ctx, targets, inputs, near)
-	if err == nil && beyond(plans, near) {
+	if err == nil && near.beyond(plans) {
+		near = nil
 		plans, state, err = s.plan(ctx, targets, inputs, nil)
 	}
 	if err != nil {
 		return reports, err
 	}
+	targets = near.leaveOut(targets, inputs)
 	targets = judge(targets, inputs, plans, reports)
 	if state, err = s.explainShortages(ctx, inputs, state); err != nil {
 		return reports, err
@@ -205,7 +207,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	s.keepInService(inService, &state)
 	s.keepSettled(settled)
 	if b.Strays {
-		strays(targets, reports, &state)
+		strays(targets, reports, near, &state)
 	}
 	if mode == Apply {
 		if err := b.witness(&state); err != nil {
@@ -230,23 +232,26 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 			noteParked(targets[i].Policy, r)
 		}
 		s.keepTried(b)
-		s.keepNear(b.Targets, reports, &state)
+		s.keepNear(b.Targets, reports, near, &state)
 		s.reached(b.Marks, targets, inputs, reports)
 	}
 	for _, r := range reports {
 		r.Duration = s.now().Sub(started)
 	}
-	return reports, nil
+	return near.reported(targets, reports), nil
 }
 
 // strays reports the resources of targets that are no longer configured, with the first
-// target of the pass that has a plan.
-func strays(targets []Desired, reports []*plan.Report, state *observed.State) {
+// target of the pass that has a plan. Where a look has nothing new of that, it was told.
+func strays(targets []Desired, reports []*plan.Report, near *near, state *observed.State) {
 	known := map[string]bool{}
 	for _, t := range targets {
 		known[t.Policy.Target] = true
 	}
 	for i, r := range reports {
+		if near.still(targets[i]) {
+			return
+		}
 		if r.Plan != nil {
 			found := orphan.Strays(state, targets[i].Policy, known)
 			r.Plan.Diagnostics = append(r.Plan.Diagnostics, found...)

@@ -46,8 +46,8 @@ func percent(live, bytes uint64) int {
 // garbage may then be as much as is live, until that is over.
 const (
 	little = 16 << 20
-	burst  = 8
-	within = 3 * time.Second
+	burst  = 3
+	within = 2 * time.Second
 )
 
 // pacer is found to be garbage in each collection, and lives on.

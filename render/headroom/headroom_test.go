@@ -101,8 +101,8 @@ func TestGarbageIsLittleAtRest(t *testing.T) {
 		after time.Duration
 		busy  bool
 	}{
-		{0, false}, {1, false}, {1, false}, {1, false}, {1, false}, {1, false}, {1, false}, {1, false},
-		{1, true}, {1, true}, {30_000, false}, {1, false},
+		{0, false}, {1, false}, {1, false}, {1, true}, {1, true}, {30_000, false}, {1, false},
+		{1_000, false}, {1_000, false}, {900, false}, {90, true},
 	} {
 		at = at.Add(c.after * time.Millisecond)
 		if got := p.busy(at); got != c.busy {
