@@ -79,7 +79,7 @@ type Limits struct {
 	// they give; default 400,000.
 	Nodes int
 	// Batch is about how many objects kustomize gets at a time where there are more than
-	// twice as many, and the outcome is the same; default 25.
+	// twice as many, and the outcome is the same; default 50.
 	Batch int
 	// Duration of the build; default 10 min. The CPU time of its worker ends a build
 	// that takes much; this limit is for a machine that has other things to do.
@@ -112,7 +112,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Files, 10_000)
 	def(&l.AliasNodes, 10_000)
 	def(&l.Depth, 100)
-	def(&l.Batch, 25)
+	def(&l.Batch, 50)
 	def(&l.Nodes, DefaultNodes)
 	return l
 }

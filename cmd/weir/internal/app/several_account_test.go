@@ -102,7 +102,7 @@ func TestALateReportOfAnotherPlaceIsDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &passes{app: &App{accounts: accounts.New(accounts.Options{Logger: slog.New(slog.DiscardHandler)})}}
-			p.memory.batches = map[reconciler.ScopeKey]reconciler.Batch{}
+			p.memory.batches, p.memory.scopes = map[reconciler.ScopeKey]reconciler.Batch{}, map[string][]reconciler.ScopeKey{"prod": tc.keys}
 			for _, key := range tc.keys {
 				d := reconciler.Desired{}
 				d.Policy.Target = "prod"
