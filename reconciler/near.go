@@ -28,8 +28,8 @@ type near struct {
 
 // nearby are the groups and templates that the next look at the same wishes reads again:
 // those of all targets that are not at rest, whether they are wanted or there. All others had
-// no step, and were as Git says. It is nil where a list takes no more pages, and where a
-// target has nodegroups, whose groups are EKS's and have any name.
+// no step, and were as Git says. It is nil where nothing moves, where a list takes no more
+// pages, and where a target has nodegroups, whose groups are EKS's and have any name.
 func nearby(targets []Desired, reports []*plan.Report, known map[string]bool, state *observed.State) *near {
 	groups, templates, moving, resting := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	note := func(resource step.Resource, name string) {
@@ -73,7 +73,7 @@ func nearby(targets []Desired, reports []*plan.Report, known map[string]bool, st
 			templates[name] = true
 		}
 	}
-	if pages(len(groups), groupsOfPage)+pages(len(templates), templatesOfPage) >= pages(len(state.Groups), groupsOfPage)+pages(len(state.Templates), templatesOfPage) {
+	if len(moving) == 0 || pages(len(groups), groupsOfPage)+pages(len(templates), templatesOfPage) >= pages(len(state.Groups), groupsOfPage)+pages(len(state.Templates), templatesOfPage) {
 		return nil
 	}
 	return &near{&observed.Near{Groups: slices.Sorted(maps.Keys(groups)), Templates: slices.Sorted(maps.Keys(templates))}, resting}
@@ -154,6 +154,10 @@ func (s *Scope) keepNear(targets []Desired, reports []*plan.Report, n *near, sta
 		known = n.rests
 	}
 	s.near, s.nearOf = nearby(targets, reports, known, state), wishesOf(targets)
+	if s.near != nil {
+		s.near.read.Listed = s.listed
+	}
+	s.listed = observed.Listed{}
 }
 
 // wish is what Git wants of a target, as far as a look depends on it: all else that decides

@@ -31,6 +31,7 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 	if err != nil {
 		return nil, observed.State{}, fmt.Errorf("observe: %w", err)
 	}
+	s.listed = observed.Listed{Groups: state.Groups, Templates: state.Templates}
 	state.Refreshes = s.knownRefreshes(&state)
 	polled := false
 	for range planRounds {

@@ -96,6 +96,8 @@ type Scope struct {
 	near   *near
 	nearOf []wish
 	nearAt time.Time
+	// listed is what this pass observed first.
+	listed observed.Listed
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
 }

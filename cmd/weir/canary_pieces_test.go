@@ -273,15 +273,7 @@ func (w *canaryWorld) checkout(t *testing.T, tree map[string]string) string {
 	if _, err := os.Stat(root); err == nil {
 		return root
 	}
-	for name, text := range tree {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	writeTree(t, root, tree)
 	return root
 }
 

@@ -168,15 +168,15 @@ patches:
 	return filepath.Join(dir, "prod")
 }
 
-func writeTree(b *testing.B, dir string, files map[string]string) {
-	b.Helper()
+func writeTree(tb testing.TB, dir string, files map[string]string) {
+	tb.Helper()
 	for name, content := range files {
 		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o750); err != nil {
-			b.Fatal(err)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			tb.Fatal(err)
 		}
 		if err := os.WriteFile(at, []byte(content), 0o600); err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 }

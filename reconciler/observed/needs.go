@@ -21,14 +21,22 @@ type Query struct {
 	// after as long as it has been, AskEvery at most, DefaultAskEvery if 0.
 	Round    time.Duration
 	AskEvery time.Duration
-	// Near is all that is read again of groups and templates, where the owner's were listed
-	// before; nil lists them.
+	// Near is all that is read again of groups and templates; nil lists the owner's.
 	Near *Near
 }
 
-// Near are the groups and templates that move, sorted: the others are taken from the last
-// list.
-type Near struct{ Groups, Templates []string }
+// Near are the groups and templates that move, sorted: the others are those that were listed
+// before.
+type Near struct {
+	Groups, Templates []string
+	Listed            Listed
+}
+
+// Listed are the owner's groups and templates as a pass observed them. They never change.
+type Listed struct {
+	Groups    map[string]Group
+	Templates map[string]Template
+}
 
 // Needs are the facts that planning found missing from a State.
 type Needs struct {

@@ -22,7 +22,6 @@ type Observer struct {
 	memory *memory.Memory
 
 	mu    sync.Mutex
-	last  seen
 	ahead *ahead
 	began bool // Observe was called
 }

@@ -9,14 +9,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// seen is what an owner was last seen to have: the maps of the last state, which fills copy
-// before they change them.
-type seen struct {
-	owner     string
-	groups    map[string]observed.Group
-	templates map[string]observed.Template
-}
-
 // ahead is what is read before Observe asks for it.
 type ahead struct {
 	owner string
@@ -41,29 +33,22 @@ func (o *Observer) Ahead(ctx context.Context, owner string) {
 	}
 }
 
-// owned has the groups and templates of an owner: from the list that was read ahead, from the
-// last one with what is near read again, or from a new one.
+// owned has the groups and templates of an owner: from the list that was read ahead, from an
+// earlier one with what is near read again, or from a new one.
 func (o *Observer) owned(ctx context.Context, q observed.Query, s *observed.State) error {
 	o.mu.Lock()
-	a, last := o.ahead, o.last
+	a := o.ahead
 	o.ahead, o.began = nil, true
 	o.mu.Unlock()
-	whole := q.Groups && q.Templates
-	var err error
 	switch {
-	case a != nil && a.owner == q.Owner && whole && a.read(ctx):
+	case a != nil && a.owner == q.Owner && q.Groups && q.Templates && a.read(ctx):
 		s.Groups, s.Templates = a.state.Groups, a.state.Templates
-	case q.Near != nil && whole && last.owner == q.Owner && last.groups != nil && last.templates != nil:
-		err = o.near(ctx, q.Near, last, s)
+		return nil
+	case q.Near != nil:
+		return o.near(ctx, q.Near, s)
 	default:
-		err = o.list(ctx, q, s)
+		return o.list(ctx, q, s)
 	}
-	if err == nil && whole {
-		o.mu.Lock()
-		o.last = seen{owner: q.Owner, groups: s.Groups, templates: s.Templates}
-		o.mu.Unlock()
-	}
-	return err
 }
 
 // read waits until it is known what was read ahead, and reports whether it was.
@@ -87,11 +72,14 @@ func (o *Observer) list(ctx context.Context, q observed.Query, s *observed.State
 	return g.Wait()
 }
 
-func (o *Observer) near(ctx context.Context, near *observed.Near, last seen, s *observed.State) error {
+func (o *Observer) near(ctx context.Context, near *observed.Near, s *observed.State) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { s.Groups, err = again(ctx, last.groups, near.Groups, o.reader.Groups); return err })
 	g.Go(func() (err error) {
-		s.Templates, err = again(ctx, last.templates, near.Templates, o.reader.Templates)
+		s.Groups, err = again(ctx, near.Listed.Groups, near.Groups, o.reader.Groups)
+		return err
+	})
+	g.Go(func() (err error) {
+		s.Templates, err = again(ctx, near.Listed.Templates, near.Templates, o.reader.Templates)
 		return err
 	})
 	return g.Wait()
