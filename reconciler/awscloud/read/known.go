@@ -3,6 +3,7 @@ package read
 import (
 	"hash/maphash"
 	"sync"
+	"time"
 )
 
 // known is what the elements of the last whole list were read as, by their bytes: of a
@@ -11,7 +12,12 @@ import (
 type known[T any] struct {
 	mu   sync.Mutex
 	last elements[T]
+	anew time.Time // when a list was last read without what was known
 }
+
+// renew is how often everything is read again, the same or not. What lives on in single pieces
+// from the time when much was made keeps much memory from being given back.
+const renew = 5 * time.Minute
 
 type elements[T any] struct {
 	all []element[T]
@@ -36,11 +42,17 @@ type list[T any] struct {
 	next         int // in before: which element is to be expected
 }
 
-func (k *known[T]) list() *list[T] {
+func (k *known[T]) list(now time.Time) *list[T] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := len(k.last.all)
-	return &list[T]{of: k, before: k.last, here: elements[T]{make([]element[T], 0, n), make(map[uint64]int, n)}}
+	l := &list[T]{of: k, here: elements[T]{make([]element[T], 0, n), make(map[uint64]int, n)}}
+	if now.Sub(k.anew) < renew {
+		l.before = k.last
+	} else {
+		k.anew = now
+	}
+	return l
 }
 
 // whole says that the list was read to its end. What it did not have is forgotten.

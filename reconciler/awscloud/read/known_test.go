@@ -3,6 +3,7 @@ package read
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,9 +16,10 @@ func TestKnownElementsAreNotReadAgain(t *testing.T) {
 		`<member><AutoScalingGroupName>b</AutoScalingGroupName><DesiredCapacity>1</DesiredCapacity></member>`,
 		`<member><AutoScalingGroupName>c</AutoScalingGroupName></member><member/>`
 	var k known[observed.Group]
+	now := time.Now()
 	read := func(groups string, whole bool) []*observed.Group {
 		t.Helper()
-		l, body := k.list(), []byte(groupsPageOf(groups))
+		l, body := k.list(now), []byte(groupsPageOf(groups))
 		got, _, err := scanGroups(body, l)
 		if err != nil {
 			t.Fatal(err)
@@ -48,8 +50,17 @@ func TestKnownElementsAreNotReadAgain(t *testing.T) {
 	if second[0].DesiredCapacity != 2 {
 		t.Errorf("b has %d machines, want the 2 that AWS says now", second[0].DesiredCapacity)
 	}
-	if third := read(gone, true); shared(first[2], third[0]) {
+	third := read(gone, true)
+	if shared(first[2], third[0]) {
 		t.Error("c is known, though the last whole list did not have it")
+	}
+	now = now.Add(renew)
+	fourth := read(gone, true)
+	if shared(third[0], fourth[0]) {
+		t.Error("c is not read anew after a while")
+	}
+	if fifth := read(gone, true); !shared(fourth[0], fifth[0]) {
+		t.Error("c is read anew each time")
 	}
 }
 
@@ -63,7 +74,7 @@ func BenchmarkScanKnownGroups(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		l := k.list()
+		l := k.list(time.Time{})
 		if _, _, err := scanGroups(body, l); err != nil {
 			b.Fatal(err)
 		}

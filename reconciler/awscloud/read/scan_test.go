@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -167,7 +168,7 @@ func TestPagesThatTheScannerRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &Reader{AutoScaling: OfAutoScaling(autoscaling.NewFromConfig(answering(t, tt.status, tt.body)))}
+			r := &Reader{Now: time.Now, AutoScaling: OfAutoScaling(autoscaling.NewFromConfig(answering(t, tt.status, tt.body)))}
 			got, err := r.OwnedGroups(context.Background(), "prod")
 			if tt.kind == "" && err != nil || tt.kind != "" && (err == nil || sdk.Classify("", "", err).Kind != tt.kind) {
 				t.Errorf("got the error %v, want %q", err, tt.kind)
@@ -192,7 +193,7 @@ func FuzzPages(f *testing.F) {
 		}
 		var k known[observed.Group]
 		for range 2 { // once anew, and once as they are known
-			l := k.list()
+			l := k.list(time.Time{})
 			again, token, errAgain := scanGroups(body, l)
 			if (err == nil) != (errAgain == nil) || err == nil && (token != next || !cmp.Equal(groups, again)) {
 				t.Fatalf("%+v, %q, %v; with what is known %+v, %q, %v", groups, next, err, again, token, errAgain)
