@@ -65,7 +65,7 @@ type Result struct {
 	Reads kust.ReadSet
 	// Secrets are the secret variables and what was decrypted: they must not be
 	// shown anywhere. Hidden are they, what of them reached a plain field, and the
-	// values of all Secrets in the build: they are shown only to who asks for the
+	// values of all Secrets in the build and in its files: they are shown only to who asks for the
 	// manifests themselves.
 	Secrets, Hidden *secret.Set
 	// Secretless says that an encrypted file was read with placeholders, so that
@@ -126,7 +126,7 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 		secrets = append(secrets, o.Vars[name])
 	}
 	r.Secrets = secret.New(secrets...)
-	r.Hidden = secret.Union(r.Secrets, secret.New(rules.SecretValues(built.Objects)...))
+	r.Hidden = secret.Union(r.Secrets, secret.New(rules.SecretValues(built.Objects)...), secret.New(rules.SecretValues(built.Given)...))
 	r.secretive = built.Again != nil
 	r.unsure = r.secretive
 	defer r.redact()
@@ -140,8 +140,9 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 	default:
 		r.guarded(path, func() { r.decode(manifest.Intents, r.compare()) })
 	}
-	r.open = !r.secretive && len(secrets) == 0 && r.Hidden.Len() == 0 && !r.Secretless && !r.Retry && !slices.ContainsFunc(built.Objects, func(o kinds.Object) bool { return o.Ref.Kind == "Secret" })
-	built.Again = nil
+	isSecret := func(o kinds.Object) bool { return o.Ref.Kind == "Secret" }
+	r.open = !r.secretive && len(secrets) == 0 && r.Hidden.Len() == 0 && !r.Secretless && !r.Retry && !slices.ContainsFunc(built.Objects, isSecret) && !slices.ContainsFunc(built.Given, isSecret)
+	built.Again, built.Given = nil, nil
 	return r, nil
 }
 

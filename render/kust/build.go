@@ -152,6 +152,9 @@ type Result struct {
 	// Again is the build with other texts in the place of all secret ones; nil if it
 	// holds none that are known, or was not asked for.
 	Again *Again
+	// Given are objects of the files that may hold secrets, as they are written there, and
+	// what generators make Secrets of, whether the build gives them or not.
+	Given []kinds.Object
 
 	// Origins say where the fields of the objects come from.
 	Origins
@@ -236,6 +239,7 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 	r.vars = maps.Clone(o.Vars)
 	w.valued = w.diags[:len(w.diags):len(w.diags)]
 	p := w.walk(r.path)
+	r.Given = w.given()
 	w.walked = w.diags[:len(w.diags):len(w.diags)]
 	if p != nil && !w.diags.HasErrors() && !w.large {
 		r.plan = p
