@@ -159,7 +159,7 @@ func eachField(n *yaml.Node, p intent.Path, visit func(intent.Path)) {
 	}
 }
 
-func written(t *rapid.T, r *kust.Result) string {
+func written(t interface{ Fatal(...any) }, r *kust.Result) string {
 	var b strings.Builder
 	for _, o := range r.Objects {
 		out, err := yaml.Marshal(o.Node)
