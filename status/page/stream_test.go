@@ -39,6 +39,7 @@ func TestIndentedIsMarshalIndent(t *testing.T) {
 		"events":            history.EventList{Events: events},
 		"passes":            history.PassList{Passes: []history.Run{{}, {}}},
 		"standing":          standing{Instance: "a", View: members.View{}},
+		"crew":              members.View{Members: []members.Member{{}, {Name: "<a>"}}, Owned: []members.Owned{}},
 		"kinds": own{
 			Lists: [][]string{{"a", "b"}, {}, nil}, Maps: []map[string]any{{}, nil, {"b": 1, "a": []int{}}}, Bytes: []byte("bytes"), Raw: json.RawMessage(`{"b":[1, 2],"a":{}}`),
 		},

@@ -129,7 +129,7 @@ func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
 	out := slices.Clone(list)
 	for i := range out {
 		p := &out[i]
-		p.Fault, p.Held, p.Failed, p.Facts.NodesUnknown = f.Text(p.Fault), f.Text(p.Held), f.Text(p.Failed), f.Text(p.Facts.NodesUnknown)
+		f.change(&p.Fault, &p.Held, &p.Failed, &p.Facts.NodesUnknown, &p.Facts.AlarmsUnknown)
 		p.Facts.Waiting, p.Facts.Activities = slices.Clone(p.Facts.Waiting), slices.Clone(p.Facts.Activities)
 		for k := range p.Facts.Waiting {
 			p.Facts.Waiting[k].Why = f.Text(p.Facts.Waiting[k].Why)
@@ -247,7 +247,18 @@ func (f Redact) pool(p *plan.PoolStatus) bool {
 	}
 	conditions, inConditions := each(p.Conditions, func(c *plan.Condition) bool { return f.change(&c.Message) })
 	versions, inVersions := each(p.TemplateVersions, func(v *plan.VersionNote) bool { return f.change(&v.Subject) })
-	p.Conditions, p.TemplateVersions = conditions, versions
+	draining, inDraining := each(p.Draining, func(d *plan.Draining) bool {
+		pods, inPods := each(d.Pods, func(p *plan.DrainingPod) bool { return f.change(&p.Why) })
+		d.Pods = pods
+		return f.change(&d.Why) || inPods
+	})
+	p.Conditions, p.TemplateVersions, p.Draining = conditions, versions, draining
+	if p.Nodegroup != nil {
+		of := *p.Nodegroup
+		if health, inHealth := each(of.Health, func(n *plan.NodegroupIssueNote) bool { return f.change(&n.Message, &n.Hint) }); inHealth {
+			of.Health, p.Nodegroup, changed = health, &of, true
+		}
+	}
 	for _, r := range []**plan.RolloutStatus{&p.Rollout, &p.LastRollout} {
 		if *r == nil {
 			continue
@@ -256,7 +267,7 @@ func (f Redact) pool(p *plan.PoolStatus) bool {
 			*r, changed = &of, true
 		}
 	}
-	return changed || inConditions || inVersions
+	return changed || inConditions || inVersions || inDraining
 }
 
 func (f Redact) callError(e *observed.Error) *observed.Error {
