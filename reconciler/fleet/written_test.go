@@ -131,3 +131,24 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 		t.Errorf("%q was written", n.texts["one"])
 	}
 }
+
+// Reviewing a proposal neither writes its renders down nor takes away those of what is followed.
+func TestAProposalLeavesWhatIsWritten(t *testing.T) {
+	n := &notes{texts: map[string][]byte{}, keys: map[string][sha256.Size]byte{}}
+	h := newHarness(t, globbed)
+	h.fleet.o.Written = n
+	m := pools("o/one", "o/two", "o/three")
+	base := View{Snapshot: snap("base", m)}
+	h.compose(base)
+	before := maps.Clone(n.texts)
+	n.anew()
+	r := h.review(base, Proposal{Snapshot: snap("head", with(m, map[string]string{
+		"o/one/pool.yaml": m["o/one/pool.yaml"] + "# changed\n", "o/two/pool.yaml": "", "o/four/pool.yaml": m["o/one/pool.yaml"],
+	})), Owner: "pull 1"})
+	if len(r.Touched) == 0 {
+		t.Fatal("the proposal changes nothing")
+	}
+	if diff := cmp.Diff(before, n.texts); diff != "" || len(before) != 3 {
+		t.Errorf("%v were put (-before +after):\n%s", n.anew(), diff)
+	}
+}
