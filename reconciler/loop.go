@@ -207,15 +207,15 @@ func (l *Loop) Run(ctx context.Context) error {
 	found, listed := resting, began
 	for {
 		look := mayLook(found, time.Since(listed), l.listEvery(), time.Since(began), l.Watchful)
-		if !look {
-			listed = time.Now()
-		}
 		found = l.pass(ctx, look)
+		if !look {
+			listed = time.Now() // the interval is between passes, whatever these take
+		}
 		now := found
 		if now == resting && time.Since(began) < l.Watchful {
 			now = moving
 		}
-		timer := time.NewTimer(l.wait(before, now))
+		timer := time.NewTimer(l.wait(before, now, time.Since(listed)))
 		before = now
 		select {
 		case <-ctx.Done():
@@ -279,23 +279,25 @@ const soonerBy = 5
 
 // wait is the time to the next pass. One that acts each time does not hurry: it may be
 // in conflict with another writer. None hurries that would use up what a commit needs.
-func (l *Loop) wait(before, now pace) time.Duration {
+// The interval counts from when everything was listed last, not from a look.
+func (l *Loop) wait(before, now pace, listed time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return waitFor(l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.within, l.untilSpare, before, now)
+	return waitFor(l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.within, l.untilSpare, before, now, listed)
 }
 
-func waitFor(wait, delay, within, untilSpare time.Duration, before, now pace) time.Duration {
+func waitFor(wait, delay, within, untilSpare time.Duration, before, now pace, listed time.Duration) time.Duration {
 	if within > 0 {
 		wait = min(wait, max(within, untilSpare))
 	}
-	switch {
-	case now == resting:
-		return wait
-	case now == acted && before != acted:
+	if now == acted && before != acted {
 		delay /= soonerBy
 	}
-	return min(wait, max(delay, untilSpare))
+	soon := min(wait, max(delay, untilSpare))
+	if now == resting {
+		return max(wait-listed, soon)
+	}
+	return soon
 }
 
 func paceOf(r *plan.Report) pace {
@@ -319,7 +321,7 @@ func (r *Rhythm) Wait(reports []*plan.Report, within, untilSpare time.Duration) 
 	for _, one := range reports {
 		now = max(now, paceOf(one))
 	}
-	wait = waitFor(DefaultInterval, DefaultMovingDelay, within, untilSpare, r.before, now)
+	wait = waitFor(DefaultInterval, DefaultMovingDelay, within, untilSpare, r.before, now, 0)
 	r.before = now
 	return wait, now == resting
 }

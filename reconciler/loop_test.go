@@ -26,25 +26,34 @@ func TestWait(t *testing.T) {
 		{"a change in each pass", acted, acted, 5 * time.Second},
 		{"it moves after a change", acted, moving, 5 * time.Second},
 	} {
-		if got := l.wait(tc.before, tc.now); got != tc.want {
+		if got := l.wait(tc.before, tc.now, 0); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}
 	for range 100 {
-		if got := l.wait(acted, resting); got < 54*time.Second || got > 66*time.Second {
+		if got := l.wait(acted, resting, 0); got < 54*time.Second || got > 66*time.Second {
 			t.Fatalf("nothing moves: %s", got)
 		}
 	}
+	for _, tc := range []struct{ listed, least, most time.Duration }{
+		{40 * time.Second, 14 * time.Second, 26 * time.Second},
+		{58 * time.Second, 5 * time.Second, 8 * time.Second},
+		{time.Hour, 5 * time.Second, 5 * time.Second},
+	} {
+		if got := l.wait(moving, resting, tc.listed); got < tc.least || got > tc.most {
+			t.Errorf("nothing moves any more, and everything was listed %s ago: %s", tc.listed, got)
+		}
+	}
 	tired := &Loop{Interval: time.Minute, MovingDelay: 5 * time.Second, untilSpare: 8 * time.Second}
-	if got := tired.wait(resting, moving); got != 8*time.Second {
+	if got := tired.wait(resting, moving, 0); got != 8*time.Second {
 		t.Errorf("AWS's limits leave nothing for 8 s: %s", got)
 	}
 	tired.untilSpare = time.Hour
-	if got := tired.wait(moving, moving); got > 66*time.Second {
+	if got := tired.wait(moving, moving, 0); got > 66*time.Second {
 		t.Errorf("AWS's limits leave nothing for an hour: %s", got)
 	}
 	short := &Loop{Interval: time.Millisecond}
-	if got := short.wait(resting, moving); got > 2*time.Millisecond {
+	if got := short.wait(resting, moving, 0); got > 2*time.Millisecond {
 		t.Errorf("an interval shorter than the delay: %s", got)
 	}
 }

@@ -32,6 +32,7 @@ type near struct {
 // pages, and where a target has nodegroups, whose groups are EKS's and have any name.
 func nearby(targets []Desired, reports []*plan.Report, known map[string]bool, state *observed.State) *near {
 	groups, templates, moving, resting := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	draining := waitingGroups(state) // also of pools that Git dropped, which no report names
 	note := func(resource step.Resource, name string) {
 		switch resource {
 		case step.AutoScalingGroup:
@@ -41,7 +42,7 @@ func nearby(targets []Desired, reports []*plan.Report, known map[string]bool, st
 		}
 	}
 	for i, r := range reports {
-		if known[r.Target] || rests(r) {
+		if len(draining[r.Target]) == 0 && (known[r.Target] || rests(r)) {
 			resting[r.Target] = true
 			continue
 		}

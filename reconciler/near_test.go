@@ -3,11 +3,14 @@ package reconciler_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -107,5 +110,67 @@ func TestALookKnowsWhatItDoesNotSee(t *testing.T) {
 	out, err := by.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{names(7), names(9)}})
 	if err != nil || len(out.AutoScalingGroups) != 2 || aws.ToInt32(out.AutoScalingGroups[1].MaxSize) == 77 {
 		t.Errorf("in the end there is %+v, %v", out, err)
+	}
+}
+
+// A group that is somebody else's by the time of a look is not weir's to change, and a
+// template neither.
+func TestALookLeavesAloneWhatIsSomebodyElsesByThen(t *testing.T) {
+	for _, wanted := range []bool{true, false} {
+		t.Run(fmt.Sprintf("wanted: %v", wanted), func(t *testing.T) {
+			w := newWorld(t)
+			all := manyTargets(150)
+			w.settle(all...)
+			name := all[7].Set.Pools[0].Group.Name
+			pool := groupPool("pool-007", "m5.large", 1)
+			pool.Group.MaxSize++
+			all[7] = target("t007", pool)
+			if !wanted {
+				all[7] = target("t007", groupPool("other", "m5.large", 1))
+				all[7].Policy.Prune.Enabled = true
+				for i := range all {
+					all[i].Whole = i != 3 // so that it stays for now
+				}
+			}
+			w.must(reconciler.Apply, all...)
+			by := autoscaling.NewFromConfig(w.sdk)
+			if _, err := by.CreateOrUpdateTags(t.Context(), &autoscaling.CreateOrUpdateTagsInput{Tags: []astypes.Tag{{ResourceId: aws.String(name), ResourceType: aws.String("auto-scaling-group"),
+				Key: aws.String("weir.dev/owner"), Value: aws.String("someone"), PropagateAtLaunch: aws.Bool(false)}}}); err != nil {
+				t.Fatal(err)
+			}
+			reports, calls := w.glance(all...)
+			if calls["DescribeAutoScalingGroups"] > 2 || len(reports) > 2 {
+				t.Fatalf("it was no look: %v", calls)
+			}
+			list := w.must(reconciler.Apply, all...)
+			for _, r := range reports {
+				i := slices.IndexFunc(list, func(l *plan.Report) bool { return l.Target == r.Target })
+				if diff := cmp.Diff(list[i].Diagnostics, r.Diagnostics); diff != "" {
+					t.Errorf("%s: a list and a look say different things (-list +look):\n%s", r.Target, diff)
+				}
+				if diff := cmp.Diff(list[i].Pools, r.Pools); diff != "" {
+					t.Errorf("%s: a list and a look find different things (-list +look):\n%s", r.Target, diff)
+				}
+			}
+		})
+	}
+}
+
+// The machines of a pool that Git dropped are drained in looks as in lists.
+func TestALookDrainsWhatGitDropped(t *testing.T) {
+	w, drained := drainable(t, fifteen)
+	all := append(manyTargets(150), drained)
+	w.settle(all...)
+	set := *drained.Set
+	set.Pools = nil
+	all[150].Set, all[150].Policy.Prune.Enabled = &set, false
+	pool := groupPool("pool-007", "m5.large", 1)
+	pool.Group.MaxSize++
+	all[7] = target("t007", pool)
+	id := w.shrink()
+	w.must(reconciler.Apply, all...)
+	w.clock.Advance(31 * time.Second)
+	if _, calls := w.glance(all...); calls["DescribeAutoScalingGroups"] != 1 || calls["CompleteLifecycleAction"] != 1 {
+		t.Errorf("the machine %s waits, and a look made these calls: %v", id, calls)
 	}
 }

@@ -45,7 +45,7 @@ func (o *Observer) owned(ctx context.Context, q observed.Query, s *observed.Stat
 		s.Groups, s.Templates = a.state.Groups, a.state.Templates
 		return nil
 	case q.Near != nil:
-		return o.near(ctx, q.Near, s)
+		return o.near(ctx, q.Owner, q.Near, s)
 	default:
 		return o.list(ctx, q, s)
 	}
@@ -72,26 +72,28 @@ func (o *Observer) list(ctx context.Context, q observed.Query, s *observed.State
 	return g.Wait()
 }
 
-func (o *Observer) near(ctx context.Context, near *observed.Near, s *observed.State) error {
+func (o *Observer) near(ctx context.Context, owner string, near *observed.Near, s *observed.State) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.Groups, err = again(ctx, near.Listed.Groups, near.Groups, o.reader.Groups)
+		s.Groups, err = again(ctx, near.Listed.Groups, near.Groups, o.reader.Groups, func(g observed.Group) bool { return g.Tags[observed.TagOwner].Value == owner })
 		return err
 	})
 	g.Go(func() (err error) {
-		s.Templates, err = again(ctx, near.Listed.Templates, near.Templates, o.reader.Templates)
+		s.Templates, err = again(ctx, near.Listed.Templates, near.Templates, o.reader.Templates, func(t observed.Template) bool { return t.Tags[observed.TagOwner] == owner })
 		return err
 	})
 	return g.Wait()
 }
 
-// again is what is known, with what is read anew of some names: what is gone is in it no more.
-func again[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error)) (map[string]T, error) {
+// again is what is known, with what is read anew of some names: what is gone, or is somebody
+// else's by then, is in it no more, as it would not be in a list.
+func again[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error), mine func(T) bool) (map[string]T, error) {
 	out := maps.Clone(known)
 	for _, name := range names {
 		delete(out, name)
 	}
 	found, err := read(ctx, names...)
+	maps.DeleteFunc(found, func(_ string, one T) bool { return !mine(one) })
 	maps.Copy(out, found)
 	return out, err
 }
