@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -75,23 +76,37 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []f
 	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return !d.Known() && d.Object != "" }) {
 		return nil, nil
 	}
-	refs := map[string]intent.ObjectRef{}
-	for i := range t.Set.Pools {
-		pool := &t.Set.Pools[i]
-		for _, r := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options} {
-			refs[r.String()] = r
-		}
-		if pool.LaunchConfig != nil {
-			refs[pool.LaunchConfig.Source.String()], refs[pool.LaunchConfig.Options.String()] = pool.LaunchConfig.Source, pool.LaunchConfig.Options
+	refs := map[objectName]intent.ObjectRef{}
+	for i := range found {
+		if !found[i].Known() {
+			refs[nameOf(found[i].Object)] = intent.ObjectRef{}
 		}
 	}
-	for _, r := range t.Set.Rollouts {
-		refs[r.Object.String()] = r.Object
+	note := func(all ...intent.ObjectRef) {
+		for _, r := range all {
+			name := objectName{r.Kind, r.Namespace, r.Name}
+			if _, asked := refs[name]; asked {
+				refs[name] = r
+			}
+		}
+	}
+	for i := range t.Set.Pools {
+		pool := &t.Set.Pools[i]
+		note(pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options)
+		if pool.LaunchConfig != nil {
+			note(pool.LaunchConfig.Source, pool.LaunchConfig.Options)
+		}
+	}
+	for i := range t.Set.Rollouts {
+		note(t.Set.Rollouts[i].Object)
 	}
 	for i := range found {
 		d := &found[i]
-		ref, known := refs[d.Object]
-		if d.Known() || !known {
+		if d.Known() {
+			continue
+		}
+		ref := refs[nameOf(d.Object)]
+		if ref.Kind == "" {
 			continue
 		}
 		path, err := intent.ParsePath(d.Field)
@@ -102,6 +117,18 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []f
 		set = append(set, func(at diag.Position) { d.Position = at })
 	}
 	return asked, set
+}
+
+// objectName is what a diagnostic names an object by.
+type objectName struct{ kind, namespace, name string }
+
+// nameOf is the name in an intent.ObjectRef as it prints itself.
+func nameOf(object string) objectName {
+	kind, rest, _ := strings.Cut(object, " ")
+	if namespace, name, ok := strings.Cut(rest, "/"); ok {
+		return objectName{kind, namespace, name}
+	}
+	return objectName{kind: kind, name: rest}
 }
 
 // nearest are a field and the ones around it, the closest first. A diagnostic about an

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net"
 	"net/url"
@@ -126,8 +127,15 @@ func (s *Set) Attach(ctx context.Context, batches []reconciler.Batch, others ...
 		wg.Go(func() { s.Open(ctx, batches[i].Key).Attach(&batches[i]) })
 	}
 	wg.Wait()
+	all := slices.Concat(batches, others)
 	for i := range batches {
-		s.Guard(&batches[i], slices.Concat(batches[:i], batches[i+1:], others))
+		s.Guard(&batches[i], func(yield func(reconciler.ScopeKey) bool) {
+			for j := range all {
+				if j != i && !yield(all[j].Key) {
+					return
+				}
+			}
+		})
 	}
 }
 
@@ -158,11 +166,11 @@ func (x Access) Attach(b *reconciler.Batch) {
 }
 
 // Guard keeps anything from being deleted where targets of one account and region
-// use different roles: each scope sees only its own targets' wishes. Others are the
-// other batches of the composition, open or not.
-func (s *Set) Guard(b *reconciler.Batch, others []reconciler.Batch) {
-	for i := range others {
-		meet, sure := s.Meet(b.Key, others[i].Key)
+// use different roles: each scope sees only its own targets' wishes. Others are those
+// of the other batches of the composition, open or not.
+func (s *Set) Guard(b *reconciler.Batch, others iter.Seq[reconciler.ScopeKey]) {
+	for other := range others {
+		meet, sure := s.Meet(b.Key, other)
 		if !meet {
 			continue
 		}

@@ -3,6 +3,7 @@ package accounts
 import (
 	"log/slog"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestASharedAccountIsGuardedThoughOneWayInIsShut(t *testing.T) {
 			}
 			tc.key.Endpoint = url
 			s.Open(t.Context(), batch.Key).Attach(&batch)
-			s.Guard(&batch, []reconciler.Batch{{Key: tc.key}})
+			s.Guard(&batch, slices.Values([]reconciler.ScopeKey{tc.key}))
 			if d := batch.Targets[0]; d.Whole != tc.whole || len(d.Diagnostics) != tc.told || batch.Strays != tc.whole {
 				t.Errorf("whole %t, strays %t, %v", d.Whole, batch.Strays, d.Diagnostics)
 			}

@@ -6,11 +6,13 @@
 package content
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -59,16 +61,21 @@ func ShortHash(parts ...[]byte) string {
 // taken uncompressed, because another release of the compressor may write the
 // same text in other bytes, which must roll nothing.
 func BodyJSON(data *intent.TemplateData) []byte {
+	var out bytes.Buffer
+	writeBody(&out, data)
+	return out.Bytes()
+}
+
+func writeBody(out *bytes.Buffer, data *intent.TemplateData) {
 	if strings.HasPrefix(data.UserData, GzipBase64) {
 		plain := *data
 		plain.UserData = base64.StdEncoding.EncodeToString([]byte(Decoded(data.UserData)))
 		data = &plain
 	}
-	out, err := json.Marshal(data)
-	if err != nil {
+	if err := json.NewEncoder(out).Encode(data); err != nil {
 		panic("template data: " + err.Error())
 	}
-	return out
+	out.Truncate(out.Len() - 1) // the encoder's end of line
 }
 
 // GzipBase64 is how gzip begins in base64: its magic number, and deflate.
@@ -83,10 +90,17 @@ func SourceHash(data intent.TemplateData, image intent.Lookup) string {
 	return HashOfSource(data, Canonical(image))
 }
 
+// bodies are written in each steady pass, once for each pool.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // HashOfSource is SourceHash where the image's canonical JSON is at hand.
 func HashOfSource(data intent.TemplateData, image []byte) string {
 	data.ImageID = ""
-	return ShortHash(BodyJSON(&data), image)
+	body := bodies.Get().(*bytes.Buffer)
+	defer bodies.Put(body)
+	body.Reset()
+	writeBody(body, &data)
+	return ShortHash(body.Bytes(), image)
 }
 
 // Describe is the text that weir writes as a version's description: the hashes (the body's and

@@ -30,7 +30,7 @@ func (r ObjectRef) String() string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name
 	}
-	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
+	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
 // Path names a field inside an object: mapping keys, and sequence positions

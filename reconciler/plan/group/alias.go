@@ -19,7 +19,7 @@ func (c Planner) pinned(pool *intent.Pool, have observed.Group, version template
 	if !version.Made() && c.madeBeside(pool) == nil && !starts(steps) {
 		return steps
 	}
-	u := step.UpdateGroup{Name: have.Name, Template: &have.Template}
+	u := step.UpdateGroup{Name: have.Name}
 	var changes []step.Change
 	number := func(ref observed.TemplateRef, field string) string {
 		if !ref.Alias() {

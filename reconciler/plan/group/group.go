@@ -195,7 +195,7 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 	var changes []step.Change
 	set := func(field string, from, to int32, dst **int32) {
 		if from != to {
-			*dst = &to
+			*dst = new(to)
 			changes = append(changes, basis.InfraChange(pool, field, from, to))
 		}
 	}
@@ -203,7 +203,7 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 	set("maxSize", have.MaxSize, g.MaxSize, &u.MaxSize)
 	// A written number is held; a default set the size at creation only.
 	if want := desiredSize(pool); pool.Replicas.Written && !pool.ReplicasManagedExternally && want != have.DesiredCapacity {
-		u.DesiredCapacity = &want
+		u.DesiredCapacity = new(want)
 		changes = append(changes, basis.ReplicasChange(pool, have.DesiredCapacity, want))
 	}
 	if !slices.Equal(have.SubnetIDs, subnets) {
@@ -216,9 +216,9 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 	if direct && way.Share() < 100 && !mends {
 		held := c.launchChanges(pool, have, version)
 		c.Step(pool, way.Hold(step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(held), Changes: held, Toward: toward(pool, version),
-			Do: step.UpdateGroup{Name: g.Name, Template: &version.Ref, MixedInstancesPolicy: g.MixedInstancesPolicy}}))
+			Do: step.UpdateGroup{Name: g.Name, Template: new(version.Ref), MixedInstancesPolicy: g.MixedInstancesPolicy}}))
 	} else if direct {
-		u.Template, u.MixedInstancesPolicy = &version.Ref, g.MixedInstancesPolicy
+		u.Template, u.MixedInstancesPolicy = new(version.Ref), g.MixedInstancesPolicy
 		changes = append(changes, c.launchChanges(pool, have, version)...)
 	}
 	changes = append(changes, changedSettings(pool, &have, &u)...)

@@ -71,7 +71,8 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	left := versions + types
 	latest, read := c.In.State.Refreshes[have.Name]
 	same := latest.ID != "" && version.Resolves(latest.Template) && latest.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
-	g := c.govern(pool, have, version, left, set, same)
+	governed := c.govern(pool, have, version, left, set, same)
+	g := &governed
 	if g.Governed {
 		defer func() { c.Governed = append(c.Governed, g.report) }()
 	}
@@ -131,7 +132,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	if left == 0 && !g.Stopped() && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy) {
 		// The group was set to another version, and nothing runs it yet.
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes, Toward: toward(pool, version),
-			Do: step.UpdateGroup{Name: have.Name, Template: &version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
+			Do: step.UpdateGroup{Name: have.Name, Template: new(version.Ref), MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
 		return
 	}
 	why := strconv.Itoa(left) + " of " + strconv.Itoa(len(have.Instances)) + " instances do not run version " + version.Version()

@@ -99,8 +99,8 @@ type governed struct {
 }
 
 // govern sees how a group stands in its waves.
-func (c Planner) govern(pool *intent.Pool, have observed.Group, version template.Version, left int, set, same bool) *governed {
-	g := &governed{Way: wayOf(c.In, pool, version)}
+func (c Planner) govern(pool *intent.Pool, have observed.Group, version template.Version, left int, set, same bool) (g governed) {
+	g.Way = wayOf(c.In, pool, version)
 	if !g.Governed {
 		return g
 	}

@@ -103,13 +103,13 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	access.Attach(&b)
 	b.Tries, b.Marks = p.triesOf(l), p.marksOf(l)
 	b.Witness = p.witness(access.Account, l.key)
-	var others []reconciler.Batch
-	for key, other := range p.memory.batches {
-		if key != l.key {
-			others = append(others, other)
+	p.app.accounts.Guard(&b, func(yield func(reconciler.ScopeKey) bool) {
+		for key := range p.memory.batches {
+			if key != l.key && !yield(key) {
+				return
+			}
 		}
-	}
-	p.app.accounts.Guard(&b, others)
+	})
 	batches := []reconciler.Batch{b}
 	gates.Gate(batches, p.memory.conditions, records, p.memory.before, p.pending(l, records), p.app.clock.Moment())
 	b = batches[0]
