@@ -41,7 +41,7 @@ func percent(live, bytes uint64) int {
 	return int(max(100, 100*bytes/max(live, least))) //nolint:gosec // far below
 }
 
-// At rest as much garbage may gather as this, or a quarter of what is live. Where as many
+// At rest as much garbage may gather as this, or half of what is live. Where as many
 // collections come within a while, something is at work that would spend its time on them:
 // garbage may then be as much as is live, until that is over.
 const (
@@ -76,7 +76,7 @@ func paced(live uint64, busy bool) int {
 	if busy || live <= little {
 		return 100
 	}
-	return int(100 * max(little, live/4) / live) //nolint:gosec // at most 100
+	return int(100 * max(little, live/2) / live) //nolint:gosec // at most 100
 }
 
 // How often GiveBack looks, and how much it leaves: that much garbage and free memory, or an

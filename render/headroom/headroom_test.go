@@ -90,7 +90,7 @@ func TestGarbageIsLittleAtRest(t *testing.T) {
 	for _, c := range []struct {
 		live       uint64
 		busy, rest int
-	}{{0, 100, 100}, {16 * mib, 100, 100}, {32 * mib, 100, 50}, {64 * mib, 100, 25}, {1 << 30, 100, 25}} {
+	}{{0, 100, 100}, {16 * mib, 100, 100}, {24 * mib, 100, 66}, {32 * mib, 100, 50}, {1 << 30, 100, 50}} {
 		if busy, rest := paced(c.live, true), paced(c.live, false); busy != c.busy || rest != c.rest {
 			t.Errorf("%d live: %d busy and %d at rest, want %d and %d", c.live, busy, rest, c.busy, c.rest)
 		}
