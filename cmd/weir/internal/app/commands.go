@@ -293,8 +293,11 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 		p.mu.Unlock()
 		return false
 	}
-	stood := m.before.Standings[r.Target]
+	stood, last := m.before.Standings[r.Target], m.before.Reports[r.Target]
 	m.before.Note(r)
+	if r.Plan != nil && len(r.Plan.Steps) > 0 && (last == nil || last.Plan == nil || last.Plan.Digest() != r.Plan.Digest()) {
+		p.nudge(p.awaited(r.Target))
+	}
 	if m.before.Standings[r.Target].Opens(stood) {
 		p.nudge(m.waiting[r.Target])
 	}
@@ -321,6 +324,23 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 		}
 	}
 	return true
+}
+
+// awaited are the scopes of what an approval lets run now that the plan of a target is known:
+// one that was given before, such as in the pull request, waited for it. The caller holds mu.
+func (p *passes) awaited(target string) (keys []reconciler.ScopeKey) {
+	for _, l := range p.of {
+		for _, a := range l.records.Approvals {
+			ready := gates.Approved(a, p.memory.before)
+			if !slices.ContainsFunc(ready, func(g gates.Grant) bool { return g.Target == target }) {
+				continue
+			}
+			for _, g := range ready {
+				keys = append(keys, p.memory.scopesOf(g.Target)...)
+			}
+		}
+	}
+	return keys
 }
 
 // daemon is the app as commands see it.
