@@ -50,8 +50,8 @@ type Options struct {
 	BuildOnly bool
 }
 
-func (o Options) build(small bool) kust.Options {
-	return kust.Options{Vars: o.Vars, SecretVars: o.SecretVars, ValueFiles: o.ValueFiles, GiveValue: o.GiveValue, Strict: kinds.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small}
+func (o Options) build(small bool, grow func() bool) kust.Options {
+	return kust.Options{Vars: o.Vars, SecretVars: o.SecretVars, ValueFiles: o.ValueFiles, GiveValue: o.GiveValue, Strict: kinds.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small, Grow: grow}
 }
 
 // Result is what a render gave. It is immutable and safe for concurrent use.
@@ -94,8 +94,8 @@ type Result struct {
 // be read or ctx ends. A process makes so many renders at a time; one that is
 // one too many waits.
 func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result, err error) {
-	err = inTurn(ctx, o.Patient, func(small bool) error {
-		r, err = render(ctx, t, path, o, small)
+	err = inTurn(ctx, o.Patient, func(small bool, grow func() bool) error {
+		r, err = render(ctx, t, path, o, small, grow)
 		return err
 	})
 	return r, err
@@ -103,8 +103,8 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result
 
 // Keep renders path and keeps of it what is worth keeping, as Result.Keep does.
 func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (k *Kept, err error) {
-	err = inTurn(ctx, o.Patient, func(small bool) error {
-		r, err := render(ctx, t, path, o, small)
+	err = inTurn(ctx, o.Patient, func(small bool, grow func() bool) error {
+		r, err := render(ctx, t, path, o, small, grow)
 		if err == nil {
 			k, err = r.Keep(s)
 		}
@@ -113,8 +113,8 @@ func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (
 	return k, err
 }
 
-func render(ctx context.Context, t tree.Tree, path string, o Options, small bool) (*Result, error) {
-	how := o.build(small)
+func render(ctx context.Context, t tree.Tree, path string, o Options, small bool, grow func() bool) (*Result, error) {
+	how := o.build(small, grow)
 	how.Again = true
 	built, err := kust.Build(ctx, t, path, how)
 	if err != nil {

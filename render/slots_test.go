@@ -39,8 +39,8 @@ func TestLargeRendersTakeTurns(t *testing.T) {
 	small, large := objects(2), objects(900)
 	begun, end, done := make(chan bool), make(chan bool), make(chan error)
 	go func() {
-		done <- inTurn(ctx, false, func(small bool) error {
-			if _, err := render(ctx, large, ".", Options{}, small); err != nil {
+		done <- inTurn(ctx, false, func(small bool, grow func() bool) error {
+			if _, err := render(ctx, large, ".", Options{}, small, grow); err != nil {
 				return err
 			}
 			begun <- true
@@ -68,12 +68,50 @@ func TestLargeRendersTakeTurns(t *testing.T) {
 	}
 }
 
+// A large render goes on with what it has read where no other is at work, and leaves its
+// place to small ones. Where it has to wait, or to give way, it begins anew in its turn.
+func TestLargeRendersGoOn(t *testing.T) {
+	large := objects(900)
+	for name, c := range map[string]struct {
+		busy, patient bool
+		want          []bool
+	}{
+		"alone":     {want: []bool{true}},
+		"patient":   {patient: true, want: []bool{true, false}},
+		"in a turn": {busy: true, want: []bool{true, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.busy {
+				largeSlots <- struct{}{}
+			}
+			var begun []bool
+			err := inTurn(t.Context(), c.patient, func(small bool, grow func() bool) error {
+				begun = append(begun, small)
+				r, err := render(t.Context(), large, ".", Options{}, small, grow)
+				if err == nil && (len(r.Objects) != 900 || len(smallSlots) != 0 || len(largeSlots) != 1) {
+					t.Errorf("%d objects, %d small and %d large at work", len(r.Objects), len(smallSlots), len(largeSlots))
+				}
+				if c.busy && small {
+					<-largeSlots // the other one is done
+				}
+				return err
+			})
+			if err != nil || !slices.Equal(begun, c.want) {
+				t.Errorf("begun %v, want %v: %v", begun, c.want, err)
+			}
+			if len(smallSlots)+len(largeSlots)+len(lowPrioritySlots) > 0 {
+				t.Error("a place was kept")
+			}
+		})
+	}
+}
+
 // However many large ones give way, one that does not waits for one of them at most.
 func TestPatientRendersGiveWay(t *testing.T) {
 	const many = 4
 	turns := make(chan string)
 	large := func(patient bool, name string) {
-		_ = inTurn(t.Context(), patient, func(small bool) error {
+		_ = inTurn(t.Context(), patient, func(small bool, _ func() bool) error {
 			if small {
 				return kust.ErrLarge
 			}

@@ -55,8 +55,10 @@ type Options struct {
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
 	// Small says to end a build with ErrLarge, before it takes much of anything,
-	// unless it is small enough to run beside others.
+	// unless it is small enough to run beside others. Grow is asked before that whether
+	// it may go on as one that is not; nil says no.
 	Small bool
+	Grow  func() bool
 }
 
 // Limits bound what one build may take. A build that exceeds one gets a diagnostic.
@@ -89,6 +91,21 @@ type Limits struct {
 // timed is a context that ends with the time of a build.
 func (l Limits) timed(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, l.Duration, errTooSlow)
+}
+
+// timer is a context that ends with the time of a build, which extend sets anew unless it
+// is over.
+func (l Limits) timer(ctx context.Context) (timed context.Context, extend func(Limits) bool, stop func()) {
+	timed, cancel := context.WithCancelCause(ctx)
+	t := time.AfterFunc(l.Duration, func() { cancel(errTooSlow) })
+	extend = func(to Limits) bool {
+		in := t.Stop()
+		if in {
+			t.Reset(to.Duration)
+		}
+		return in
+	}
+	return timed, extend, func() { t.Stop(); cancel(nil) }
 }
 
 func (l Limits) withDefaults() Limits {
@@ -166,18 +183,27 @@ type Result struct {
 // the tree cannot be read or ctx ends; everything that the user wrote wrongly is
 // in the result's Diags.
 func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
-	lim := o.Limits.withDefaults()
-	r := &Result{Origins: Origins{tree: t, path: path, limits: lim, small: o.Small}}
+	whole := o.Limits.withDefaults()
+	r := &Result{Origins: Origins{tree: t, path: path, limits: whole, small: o.Small}}
+	lim := whole
 	if o.Small {
 		lim.Duration, lim.Nodes = min(lim.Duration, smallTime), min(lim.Nodes, smallNodes)
 	}
-	limited, cancel := lim.timed(ctx)
-	defer cancel()
+	limited, extend, stop := lim.timer(ctx)
+	defer stop()
 
 	v := newView(limited, t, lim)
 	v.decryption.by, v.small = o.Decrypter, o.Small
 	w := newWalker(v)
 	w.small = o.Small
+	w.grow = func() bool {
+		if w.large || o.Grow == nil || !o.Grow() || !extend(whole) {
+			return false // once for all: what is read after that has gaps
+		}
+		lim, v.lim = whole, whole
+		o.Small, r.small, v.small, w.small = false, false, false, false
+		return true
+	}
 	r.attempt(limited, w, &o)
 	if o.Again && !w.large && v.failure() == nil {
 		r.Again = r.again(ctx, w, o)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/tree"
@@ -34,10 +35,56 @@ func TestSmallBuilds(t *testing.T) {
 			}
 		})
 	}
-	r, err := kust.Build(context.Background(), overlayOf("", configMaps(1500)), ".", kust.Options{})
-	if err != nil || len(r.Objects) != 1500 {
-		t.Errorf("a large one: %v", err)
+	for _, small := range []bool{false, true} {
+		asked := 0
+		grow := func() bool { asked++; return true }
+		// Its file has more nodes than a small build may have, and it more time.
+		r, err := kust.Build(context.Background(), overlayOf("", configMaps(3000)), ".", kust.Options{Small: small, Grow: grow})
+		if err != nil || len(r.Objects) != 3000 || small != (asked == 1) {
+			t.Errorf("a large one: asked %d times: %v", asked, err)
+		}
 	}
+}
+
+// A build that goes on as a large one has the time of one, if it asks in its own time.
+func TestGrownBuildsHaveTheirTime(t *testing.T) {
+	const over = 2100 * time.Millisecond // what a small build may take
+	t.Run("in time", func(t *testing.T) {
+		t.Parallel()
+		m := tree.Map{"kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "a.yaml": configMaps(3000), "b.yaml": poolHead}
+		r, err := kust.Build(context.Background(), slow{m, "b.yaml", over}, ".", kust.Options{Small: true, Grow: func() bool { return true }})
+		if err != nil || len(r.Objects) != 3001 {
+			t.Error(err)
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		asked := 0
+		_, err := kust.Build(context.Background(), overlayOf("", configMaps(3000)), ".", kust.Options{Small: true, Grow: func() bool { asked++; return asked > 1 }})
+		if !errors.Is(err, kust.ErrLarge) || asked != 1 {
+			t.Errorf("asked %d times, it is to begin anew: %v", asked, err)
+		}
+	})
+	t.Run("too late", func(t *testing.T) {
+		t.Parallel()
+		_, err := kust.Build(context.Background(), overlayOf("", configMaps(3000)), ".", kust.Options{Small: true, Grow: func() bool { time.Sleep(over); return true }})
+		if !errors.Is(err, kust.ErrLarge) {
+			t.Errorf("it is to begin anew: %v", err)
+		}
+	})
+}
+
+// slow is a tree that takes long to read one file.
+type slow struct {
+	tree.Map
+	at string
+	by time.Duration
+}
+
+func (s slow) ReadFile(p string) ([]byte, error) {
+	if p == s.at {
+		time.Sleep(s.by)
+	}
+	return s.Map.ReadFile(p)
 }
 
 // The number of nodes is a limit of whoever builds, who is told how far it is passed.

@@ -80,7 +80,7 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
-		if r.nodes > r.view.lim.Nodes {
+		if r.tooMany(r.nodes) {
 			r.full(p.file)
 			return nil, false
 		}
@@ -130,6 +130,12 @@ func oversized(text []byte, limit int64) int {
 
 // nodesPerDocument is how much more a document costs than its nodes do.
 const nodesPerDocument = 8
+
+// tooMany reports whether a build may not have so many nodes. One that is small grows
+// first, if it may.
+func (r *reader) tooMany(nodes int) bool {
+	return nodes > r.view.lim.Nodes && (!r.small || !r.grow() || nodes > r.view.lim.Nodes)
+}
 
 // full reports, once, that the files hold more than a build may.
 func (r *reader) full(file string) {
@@ -200,7 +206,7 @@ func (s *vetting) visit(n *yaml.Node, level int) extent {
 	if s.stopped {
 		return extent{}
 	}
-	if s.plain++; s.r.nodes+s.plain > s.r.view.lim.Nodes {
+	if s.plain++; s.r.tooMany(s.r.nodes + s.plain) {
 		s.stopped = true
 		s.r.full(s.p.file)
 		return extent{}

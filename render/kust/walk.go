@@ -38,8 +38,10 @@ type reader struct {
 	bytes int              // of the files
 	// stuffed says that there are too many nodes: nothing more is parsed.
 	stuffed bool
-	// small says that the build is given up where it is not small, which is large.
+	// small says that the build is given up where it is not small, which is large, unless
+	// grow makes it one that is not.
 	small, large bool
+	grow         func() bool
 }
 
 // file is a file that was read for a build.
@@ -367,7 +369,7 @@ func (r *reader) dataFile(p string, at diag.Position) *file {
 	if r.bytes <= batchedBytes && r.bytes+len(content) > batchedBytes {
 		worker.Ahead(runtime.GOMAXPROCS(0))
 	}
-	if r.bytes += len(content); r.small && r.bytes > smallBytes {
+	if r.bytes += len(content); r.small && r.bytes > smallBytes && !r.grow() {
 		r.large = true
 		return nil
 	}
