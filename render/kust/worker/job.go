@@ -8,10 +8,11 @@
 // them are honest. So kustomize runs where it can be ended.
 //
 // A worker is this program once more (Serve), started by Enable's process with an
-// empty environment. It confines itself before it reads anything. Limits of the system
-// bound memory, CPU time and open files, a seccomp filter leaves a few system calls,
-// and Landlock bounds files, network and signals; and it is the first that the kernel
-// ends where memory runs out. If it could not set one, it says so once.
+// environment that says when Go collects garbage, and nothing else. It confines itself
+// before it reads anything. Limits of the system bound memory, CPU time and open files, a
+// seccomp filter leaves a few system calls, and Landlock bounds files, network and
+// signals; and it is the first that the kernel ends where memory runs out. If it could
+// not set one, it says so once.
 //
 // The rules:
 //

@@ -282,10 +282,12 @@ func (p *pool) close() {
 		p.trim.Stop()
 	}
 	p.mu.Unlock()
+	var ends sync.WaitGroup
 	for _, c := range coming {
-		c.end()
+		ends.Go(c.end)
 	}
 	for _, w := range idle {
-		w.end()
+		ends.Go(func() { w.end() })
 	}
+	ends.Wait()
 }

@@ -49,6 +49,7 @@ func Serve() int {
 	// The collector works hard before the system refuses more, because the system's
 	// limit includes all that Go has mapped in steps of 64 MiB, used or not.
 	debug.SetMemoryLimit(limits.Memory * 3 / 4)
+	_ = os.Unsetenv("GOGC")                // start's
 	headroom.Set(uint64(memory) / garbage) //nolint:gosec // A limit is no negative number.
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2))
 	lacks := confine(limits)
