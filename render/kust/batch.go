@@ -79,7 +79,12 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 // batchRun prepares a run over files of which fed replaces some.
 func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) {
 	whole := p.job(fed)
-	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}}
+	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}, files: map[string]*file{}, begun: map[string]bool{}}
+	for name, f := range p.files {
+		if len(fed) == 0 && parts.plain() && bytes.Equal(f.content, whole.Files[name]) { // decoys were not parsed
+			r.files[name] = f
+		}
+	}
 	for file, s := range parts.splits {
 		doc := s.doc
 		if _, changed := fed[file]; changed {
@@ -106,14 +111,13 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	var left atomic.Int64
 	left.Store(int64(r.whole.Nodes))
 	var failed atomic.Bool
-	one := func(j *worker.Job, b batch) ([]*yaml.Node, error) {
-		nodes, err := r.one(ctx, j, b, ask, named)
+	spend := func(nodes []*yaml.Node) error {
 		for _, n := range nodes {
 			if left.Add(-int64(nodeCount(n))) < 0 {
-				return nil, worker.ErrNodes
+				return worker.ErrNodes
 			}
 		}
-		return nodes, err
+		return nil
 	}
 	var runs errgroup.Group
 	runs.SetLimit(runtime.GOMAXPROCS(0))
@@ -121,13 +125,22 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 		if failed.Load() {
 			break // those before it go on to their end
 		}
+		if built[i] = r.asRead(b); built[i] != nil {
+			if errs[i] = spend(built[i]); errs[i] != nil {
+				break
+			}
+			continue
+		}
 		j, err := r.job(b)
 		if err != nil {
 			errs[i] = err
 			break
 		}
 		build := func() error {
-			if built[i], errs[i] = one(j, b); errs[i] != nil {
+			if built[i], errs[i] = r.one(ctx, j, b, ask, named); errs[i] == nil {
+				errs[i] = spend(built[i])
+			}
+			if errs[i] != nil {
 				failed.Store(true)
 			}
 			return nil
@@ -225,6 +238,23 @@ type batchRun struct {
 	whole  *worker.Job
 	docs   map[string]*yaml.Node // the kustomizations
 	chunks map[string][][]byte   // the documents of files of objects
+	// files are those whose objects may be taken as they were read, begun those of which a
+	// batch was made.
+	files map[string]*file
+	begun map[string]bool
+}
+
+// document is the text of a member.
+func (r *batchRun) document(l *member) (text []byte, ok bool) {
+	chunks, ok := r.chunks[l.file]
+	if !ok {
+		chunks = documents(r.whole.Files[l.file])
+		r.chunks[l.file] = chunks
+	}
+	if l.doc >= len(chunks) {
+		return nil, false
+	}
+	return chunks[l.doc], true
 }
 
 // job is the job of a batch: the same kustomizations without the entries that it does
@@ -235,19 +265,15 @@ func (r *batchRun) job(b batch) (*worker.Job, error) {
 	j.Files, j.Paths = map[string][]byte{}, map[string]worker.Path{}
 	for _, i := range slices.Sorted(slices.Values(slices.Concat(b.others, numbers(b.from, b.to)))) {
 		l := r.parts.members[i]
-		chunks, ok := r.chunks[l.file]
+		text, ok := r.document(l)
 		if !ok {
-			chunks = documents(r.whole.Files[l.file])
-			r.chunks[l.file] = chunks
-		}
-		if l.doc >= len(chunks) {
 			return nil, errWhole
 		}
-		chunk := chunks[l.doc]
-		if content := j.Files[l.file]; len(content) > 0 && !bytes.HasPrefix(chunk, []byte("---")) {
-			chunk = append([]byte("---\n"), chunk...)
+		content := slices.Clip(j.Files[l.file])
+		if len(content) > 0 {
+			content = append(content, "---\n"...)
 		}
-		j.Files[l.file] = append(slices.Clip(j.Files[l.file]), chunk...)
+		j.Files[l.file] = append(content, text...)
 	}
 	if _, err := r.split(&j, r.parts.root, b); err != nil {
 		return nil, err
@@ -270,7 +296,7 @@ func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 				}
 			}
 			needed = needed || kept[i]
-			kept[i] = kept[i] || component && e.child.doesMore() || e.child != nil && e.child.carries
+			kept[i] = kept[i] || component && doesMore(e.child.doc) || e.child != nil && e.child.carries
 		}
 		return func(i int) bool { return kept[i] }, nil
 	}
@@ -313,9 +339,9 @@ func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 }
 
 // doesMore reports whether a kustomization does more than name resources.
-func (s *split) doesMore() bool {
-	for i := 0; i+1 < len(s.doc.Content); i += 2 {
-		switch s.doc.Content[i].Value {
+func doesMore(doc *yaml.Node) bool {
+	for i := 0; i+1 < len(doc.Content); i += 2 {
+		switch doc.Content[i].Value {
 		case "apiVersion", "kind", "metadata", "resources":
 		default:
 			return true

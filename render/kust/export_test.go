@@ -19,3 +19,21 @@ func InBatches(r *Result) (batches int, err error) {
 	_, err = fork.inBatches(context.Background(), r.plan.apart.parts, nil)
 	return len(r.plan.apart.parts.batches), err
 }
+
+// AsRead is how many batches of a build were taken as they were read.
+func AsRead(r *Result) (n int) {
+	if r.plan == nil || r.plan.apart.parts == nil {
+		return 0
+	}
+	parts := r.plan.apart.parts
+	run, err := r.plan.batchRun(parts, nil)
+	if err != nil {
+		return 0
+	}
+	for _, b := range parts.batches {
+		if run.asRead(b) != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -3,6 +3,7 @@ package kust
 import (
 	"bytes"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -165,7 +166,7 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 			*list.to = append(*list.to, made)
 		}
 	}
-	if len(s.resources) == 0 && !s.doesMore() || !c.patches(s, own) { // kustomize refuses what is empty
+	if len(s.resources) == 0 && !doesMore(s.doc) || !c.patches(s, own) { // kustomize refuses what is empty
 		return nil, nil, false
 	}
 	return s, own, c.rename(s, own)
@@ -279,32 +280,38 @@ func (c *cutter) objects(file string, own []int) ([]int, bool) {
 	return own, true
 }
 
-// documents are the documents of a file that hold something, as text; nil where lines
-// alone do not tell.
+// separator is what separates documents, as kustomize has it: not the second of two lines
+// that follow each other.
+var separator = regexp.MustCompile(`\n---.*\n`)
+
+// documents are the documents of a file that hold something, as kustomize cuts them out;
+// nil where lines alone do not tell.
 func documents(content []byte) [][]byte {
 	var out [][]byte
-	var now []byte
-	holds := false
-	end := func() {
+	add := func(text []byte) (known bool) {
+		holds := false
+		for line := range bytes.Lines(text) {
+			if bytes.HasPrefix(line, []byte("...")) || bytes.HasPrefix(line, []byte("%")) {
+				return false
+			}
+			line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("---")))
+			holds = holds || len(line) > 0 && line[0] != '#'
+		}
 		if holds {
-			out = append(out, now)
+			out = append(out, text)
 		}
-		now, holds = nil, false
+		return true
 	}
-	for line := range bytes.Lines(content) {
-		rest := line
-		switch {
-		case bytes.HasPrefix(line, []byte("...")), bytes.HasPrefix(line, []byte("%")):
-			return nil
-		case bytes.HasPrefix(line, []byte("---")):
-			end()
-			rest = line[3:]
+	from := 0
+	for _, at := range separator.FindAllIndex(content, -1) {
+		if rest := bytes.TrimSpace(content[at[0]+4 : at[1]]); len(rest) > 0 && rest[0] != '#' || !add(content[from:at[0]+1]) {
+			return nil // kustomize refuses anything but a comment there
 		}
-		rest = bytes.TrimSpace(rest)
-		holds = holds || len(rest) > 0 && rest[0] != '#'
-		now = append(now, line...)
+		from = at[1]
 	}
-	end()
+	if !add(content[from:]) {
+		return nil
+	}
 	return out
 }
 

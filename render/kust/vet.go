@@ -285,6 +285,33 @@ func (s *vetting) keys(m *yaml.Node) {
 	}
 }
 
+// checkObjects refuses documents that are no Kubernetes objects, all at once.
+func (r *reader) checkObjects(f *file) {
+	before := len(r.diags)
+	for _, doc := range f.docs {
+		if len(r.diags) > before+maxFaultsPerFile {
+			return
+		}
+		at := diag.Position{File: f.path, Line: doc.Line, Column: doc.Column}
+		if doc.Kind != yaml.MappingNode {
+			r.add("not-an-object", at, "the document is not a Kubernetes object", "An object is a mapping with apiVersion, kind and metadata.name.")
+			continue
+		}
+		var lacks []string
+		for _, want := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
+			if text(doc, want...) == "" {
+				lacks = append(lacks, strings.Join(want, "."))
+			}
+		}
+		if _, items := field(doc, "items"); items != nil && strings.HasSuffix(text(doc, "kind"), "List") {
+			continue
+		}
+		if len(lacks) > 0 {
+			r.add("not-an-object", at, "the object lacks "+strings.Join(lacks, " and "), "Every object needs apiVersion, kind and metadata.name.")
+		}
+	}
+}
+
 func isNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }

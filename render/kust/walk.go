@@ -36,6 +36,8 @@ type reader struct {
 	files map[string]*file // by physical path
 	nodes int              // YAML nodes that were parsed
 	bytes int              // of the files
+	// altered says that a kustomization does more than name resources.
+	altered bool
 	// stuffed says that there are too many nodes: nothing more is parsed.
 	stuffed bool
 	// small says that the build is given up where it is not small, which is large, unless
@@ -291,6 +293,7 @@ func (w *walker) load(dir, p string, at diag.Position) *kust {
 		return nil
 	}
 	k.doc = f.docs[0]
+	w.altered = w.altered || doesMore(k.doc)
 	k.growth = []*yaml.Node{k.doc}
 	if err := k.spec.Unmarshal(f.content); err != nil {
 		w.undecodable(k, err)
@@ -342,7 +345,7 @@ func (r *reader) data(p string, at diag.Position) {
 const lfsPointer = "version https://git-lfs.github.com/spec/"
 
 // batchedBytes are so many that the files most likely hold several batches of objects,
-// which workers build beside each other.
+// which workers build beside each other where the objects are altered.
 const batchedBytes = 128 << 10
 
 // dataFile reads a file once; nil if it cannot be read.
@@ -366,7 +369,7 @@ func (r *reader) dataFile(p string, at diag.Position) *file {
 			"weir reads what the commit holds. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
 		return nil
 	}
-	if r.bytes <= batchedBytes && r.bytes+len(content) > batchedBytes {
+	if r.altered && r.bytes <= batchedBytes && r.bytes+len(content) > batchedBytes {
 		worker.Ahead(runtime.GOMAXPROCS(0))
 	}
 	if r.bytes += len(content); r.small && r.bytes > smallBytes && !r.grow() {
@@ -376,31 +379,4 @@ func (r *reader) dataFile(p string, at diag.Position) *file {
 	f := &file{path: p, content: content}
 	r.files[p] = f
 	return f
-}
-
-// checkObjects refuses documents that are no Kubernetes objects, all at once.
-func (r *reader) checkObjects(f *file) {
-	before := len(r.diags)
-	for _, doc := range f.docs {
-		if len(r.diags) > before+maxFaultsPerFile {
-			return
-		}
-		at := diag.Position{File: f.path, Line: doc.Line, Column: doc.Column}
-		if doc.Kind != yaml.MappingNode {
-			r.add("not-an-object", at, "the document is not a Kubernetes object", "An object is a mapping with apiVersion, kind and metadata.name.")
-			continue
-		}
-		var lacks []string
-		for _, want := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
-			if text(doc, want...) == "" {
-				lacks = append(lacks, strings.Join(want, "."))
-			}
-		}
-		if _, items := field(doc, "items"); items != nil && strings.HasSuffix(text(doc, "kind"), "List") {
-			continue
-		}
-		if len(lacks) > 0 {
-			r.add("not-an-object", at, "the object lacks "+strings.Join(lacks, " and "), "Every object needs apiVersion, kind and metadata.name.")
-		}
-	}
 }

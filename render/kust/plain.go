@@ -1,0 +1,121 @@
+package kust
+
+import (
+	"bytes"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+)
+
+// Where kustomizations do no more than name resources, kustomize leaves an object of
+// Cluster API as it reads it, and writes its annotations anew. Then the documents that were
+// parsed for the walk are the objects, if nothing in them could be read in another way. It
+// builds the first batch of each file all the same, and has the say of the
+// kustomizations, the file and the order.
+
+// plain reports whether no kustomization does more than name resources.
+func (c *parts) plain() bool {
+	for _, s := range c.splits {
+		if doesMore(s.doc) {
+			return false
+		}
+	}
+	return true
+}
+
+// asRead are the objects of a batch where kustomize would leave them as they were read;
+// nil where that is not known for sure.
+func (r *batchRun) asRead(b batch) []*yaml.Node {
+	members, first := r.parts.members[b.from:b.to], false
+	for _, l := range members {
+		first = first || !r.begun[l.file]
+		r.begun[l.file] = true
+	}
+	if first {
+		return nil
+	}
+	out := make([]*yaml.Node, len(members))
+	for i, l := range members {
+		f := r.files[l.file]
+		text, ok := r.document(l)
+		if f == nil || !ok {
+			return nil
+		}
+		if out[i] = asRead(f.docs[l.doc], text); out[i] == nil {
+			return nil
+		}
+	}
+	return out
+}
+
+// asRead is what kustomize makes of a document, of which text is the text, where nothing
+// changes it; nil where that is not known for sure.
+func asRead(doc *yaml.Node, text []byte) *yaml.Node {
+	if !kinds.Reads(refOf(doc)) || !strings.HasSuffix(refOf(doc).Group(), ".x-k8s.io") {
+		return nil
+	}
+	commented := bytes.IndexByte(text, '#') >= 0
+	if commented { // whose a comment is hangs on where the text begins and ends
+		var own yaml.Node
+		if yaml.Unmarshal(text, &own) != nil || len(own.Content) != 1 {
+			return nil
+		}
+		doc = own.Content[0]
+	}
+	n := copyPlain(doc, commented)
+	if n == nil {
+		return nil
+	}
+	_, annotations := field(doc, "metadata")
+	if _, annotations = field(annotations, "annotations"); annotations != nil {
+		if annotations.Kind != yaml.MappingNode || len(annotations.Content) > 2*maxAnnotations {
+			return nil
+		}
+		for i, a := range annotations.Content {
+			if a.Kind != yaml.ScalarNode || i%2 == 0 && strings.Contains(a.Value, "config.k") {
+				return nil // some are kustomize's own: config.kubernetes.io, kustomize.config.k8s.io
+			}
+		}
+	}
+	rn := kyaml.NewRNode(n)
+	if rn.SetAnnotations(rn.GetAnnotations()) != nil {
+		return nil
+	}
+	return n
+}
+
+// maxAnnotations is how many annotations may be written anew here: the time for that grows
+// with the square of their number.
+const maxAnnotations = 100
+
+// copyPlain is a node without its place and without anchors, as one that a worker sends;
+// nil where it holds what kustomize may change as it reads: aliases, merges, nulls, tags.
+func copyPlain(n *yaml.Node, commented bool) *yaml.Node {
+	c := yaml.Node{Kind: n.Kind, Style: n.Style, Tag: n.Tag, Value: n.Value}
+	if commented {
+		c.HeadComment, c.LineComment, c.FootComment = n.HeadComment, n.LineComment, n.FootComment
+	}
+	switch n.Tag {
+	case "!!str", "!!int", "!!bool", "!!float", "!!map", "!!seq":
+	default:
+		return nil
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		return nil
+	}
+	if len(n.Content) > 0 {
+		c.Content = make([]*yaml.Node, len(n.Content))
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Tag != "!!str" {
+			return nil
+		}
+		if c.Content[i] = copyPlain(child, commented); c.Content[i] == nil {
+			return nil
+		}
+	}
+	return &c
+}
