@@ -125,7 +125,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 		if failed.Load() {
 			break // those before it go on to their end
 		}
-		if built[i] = r.asRead(b); built[i] != nil {
+		if built[i] != nil { // meanwhile
 			if errs[i] = spend(built[i]); errs[i] != nil {
 				break
 			}
@@ -145,8 +145,10 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 			}
 			return nil
 		}
-		if i == 0 {
-			_ = build() // alone: objects that take too much end it at the cost of one
+		if i == 0 { // alone: objects that take too much end it at the cost of one
+			runs.Go(build)
+			r.read(built)
+			_ = runs.Wait()
 			continue
 		}
 		runs.Go(build)

@@ -26,6 +26,16 @@ func (c *parts) plain() bool {
 	return true
 }
 
+// read fills in the batches of which kustomize leaves the objects as they were read: never
+// the first.
+func (r *batchRun) read(built [][]*yaml.Node) {
+	for i, b := range r.parts.batches {
+		if nodes := r.asRead(b); nodes != nil {
+			built[i] = nodes
+		}
+	}
+}
+
 // asRead are the objects of a batch where kustomize would leave them as they were read;
 // nil where that is not known for sure.
 func (r *batchRun) asRead(b batch) []*yaml.Node {
