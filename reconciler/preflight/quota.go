@@ -3,8 +3,8 @@ package preflight
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -34,6 +34,17 @@ var quotas = []quota{
 	{"x", "X", "L-7295265B", "L-E3A00192"},
 }
 
+// byFamily are the quotas by each word of their families.
+var byFamily = sync.OnceValue(func() map[string]quota {
+	m := map[string]quota{}
+	for _, q := range quotas {
+		for _, name := range strings.Fields(q.families) {
+			m[name] = q
+		}
+	}
+	return m
+})
+
 var familyLetters = regexp.MustCompile(`^[a-z]+`)
 
 // quotaOf is the quota that an instance type counts against.
@@ -41,10 +52,8 @@ func quotaOf(instanceType string) (quota, bool) {
 	family, _, _ := strings.Cut(instanceType, ".")
 	family, _, _ = strings.Cut(family, "-")
 	for _, name := range []string{family, familyLetters.FindString(family)} {
-		for _, q := range quotas {
-			if slices.Contains(strings.Fields(q.families), name) {
-				return q, true
-			}
+		if q, ok := byFamily()[name]; ok {
+			return q, true
 		}
 	}
 	return quota{}, false

@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -53,7 +54,7 @@ type kind struct {
 var betaVersions = []string{"v1beta1", "v1beta2"}
 
 // known are all kinds that weir knows.
-func known() []kind {
+var known = sync.OnceValue(func() []kind {
 	return []kind{
 		{groupCluster, "MachinePool", betaVersions, read, reflect.TypeFor[Decoded[MachinePoolSpec]]()},
 		{groupExpCluster, "MachinePool", []string{"v1alpha3", "v1alpha4"}, read, reflect.TypeFor[Decoded[MachinePoolSpec]]()},
@@ -76,7 +77,7 @@ func known() []kind {
 		{GroupWeir, "FleetRollout", []string{"v1alpha1"}, read, reflect.TypeFor[Decoded[FleetRolloutSpec]]()},
 		{GroupWeir, "PoolOptions", []string{"v1alpha1"}, read, reflect.TypeFor[Decoded[PoolOptionsSpec]]()},
 	}
-}
+})
 
 // findKind returns what weir knows about an object's kind; ok is false for a
 // kind that is not weir's.
