@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
@@ -65,13 +66,13 @@ func allKnown(items []*item) bool {
 // expandedName bounds what wildcards may make of a name: it becomes the value of
 // a tag, of which AWS takes 256 characters, a part of an address and an argument
 // on the command line.
-var expandedName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,255}$`)
+var expandedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,255}$`) })
 
 // named gives the item the name that its path makes, or where that cannot be a
 // name, one of its own and an error.
 func (it *item) named(name string) {
 	it.name = name
-	if expandedName.MatchString(name) {
+	if expandedName().MatchString(name) {
 		return
 	}
 	sum := sha256.Sum256([]byte(it.path))

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -114,7 +115,9 @@ type Daemon interface {
 
 var (
 	digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	poolPattern   = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}/[a-z0-9][a-z0-9.-]{0,252}$`)
+	poolPattern   = sync.OnceValue(func() *regexp.Regexp { // not as the program starts: it is large
+		return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}/[a-z0-9][a-z0-9.-]{0,252}$`)
+	})
 )
 
 // Suspend does what weir suspend asks for.
@@ -307,7 +310,7 @@ func subject(d Daemon, r *Request) (Suspension, error) {
 			return Suspension{}, noPool(r.Target, r.Pool, pools)
 		}
 	}
-	if r.Pool != "" && !poolPattern.MatchString(r.Pool) {
+	if r.Pool != "" && !poolPattern().MatchString(r.Pool) {
 		return Suspension{}, fault("write NAMESPACE/NAME", "%q is no name of a pool", Line(r.Pool, 80))
 	}
 	return Suspension{Target: r.Target, Pool: r.Pool}, nil

@@ -1,10 +1,13 @@
 package intent
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // metadataTag is the form of a tag's key that instance metadata can show ("View tags
 // for your EC2 instances using instance metadata" in EC2's user guide).
-var metadataTag = regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
+var metadataTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`) })
 
 // HiddenTags are the keys of tags that instances get and their metadata is to show and
 // cannot: EC2 refuses to launch them. The list is empty where the template shows no
@@ -18,7 +21,7 @@ func (d *TemplateData) HiddenTags() (keys []string) {
 			continue
 		}
 		for _, t := range s.Tags {
-			if !metadataTag.MatchString(t.Key) {
+			if !metadataTag().MatchString(t.Key) {
 				keys = append(keys, t.Key)
 			}
 		}

@@ -1,8 +1,10 @@
 package terminal
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,8 +21,11 @@ func sign(v step.Verb) (mark, color string) {
 	return mark, map[string]string{"+": green, "-": red, "±": yellow, "~": cyan}[mark]
 }
 
-// Plan prints what a pass would do to one target.
+// Plan prints what a pass would do to one target, with one write.
 func (p Printer) Plan(r *plan.Report) {
+	var all bytes.Buffer
+	defer func(w io.Writer) { _, _ = w.Write(all.Bytes()) }(p.W)
+	p.W = &all
 	p.headline(r)
 	pl := r.Shown()
 	for _, s := range pl.Steps {

@@ -5,6 +5,7 @@ package launch
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/weir-gitops/weir/reconciler/content"
 )
@@ -16,7 +17,7 @@ type Cause struct {
 	Code, Text string
 	Hint       string
 	// pattern matches texts that tell of the cause.
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 }
 
 // newCause makes a cause of its code, or of several of one meaning, and of AWS's text
@@ -24,7 +25,9 @@ type Cause struct {
 func newCause(codes, text, hint string) Cause {
 	code, _, _ := strings.Cut(codes, "|")
 	words := strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".{1,200}?")
-	return Cause{Code: code, Text: text, Hint: hint, pattern: regexp.MustCompile(`\b(?:` + strings.ReplaceAll(codes, ".", `\.`) + `)\b|(?i:` + words + `)`)}
+	return Cause{Code: code, Text: text, Hint: hint, pattern: sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(?:` + strings.ReplaceAll(codes, ".", `\.`) + `)\b|(?i:` + words + `)`)
+	})}
 }
 
 const keyHint = "the role AWSServiceRoleForAutoScaling may not use the KMS key of a volume, which is named by the pool, by the image's snapshot or by the account's default encryption, " +
@@ -102,7 +105,7 @@ func Causes() []Cause { return launchCauses }
 // in a failed scaling activity or in what EKS makes of it, say less than is known.
 func Hint(message string) string {
 	for _, c := range launchCauses {
-		if c.pattern.MatchString(message) {
+		if c.pattern().MatchString(message) {
 			return c.Hint
 		}
 	}
@@ -120,7 +123,7 @@ var (
 // one names another machine, zone, type or number.
 func CauseOf(message string) string {
 	for _, c := range launchCauses {
-		if c.pattern.MatchString(message) {
+		if c.pattern().MatchString(message) {
 			return c.Code
 		}
 	}

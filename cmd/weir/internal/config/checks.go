@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/values"
@@ -15,35 +16,44 @@ import (
 )
 
 var (
-	instancePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	namePattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	instancePattern = pattern(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	namePattern     = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	// targetPattern leaves room for what placeholders stand for.
-	targetPattern     = regexp.MustCompile(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
-	dependencyPattern = regexp.MustCompile(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
+	targetPattern     = pattern(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
+	dependencyPattern = pattern(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
 	// regionPattern is the form alone, for AWS adds regions.
-	regionPattern  = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
-	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
-	rolePattern    = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
-	kmsKeyPattern  = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
+	regionPattern  = pattern(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
+	accountPattern = pattern(`^[0-9]{12}$`)
+	rolePattern    = pattern(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
+	kmsKeyPattern  = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
 	// sharedKeyPattern is that of a key without its aliases.
-	sharedKeyPattern = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
+	sharedKeyPattern = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
 	// ssmPattern is a path of AWS Systems Manager below which names still have room:
 	// a parameter has at most 15 levels, of which a join token takes five.
-	ssmPattern = regexp.MustCompile(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
+	ssmPattern = pattern(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
 	// tablePattern are the names that DynamoDB takes.
-	tablePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+	tablePattern = pattern(`^[A-Za-z0-9_.-]{3,255}$`)
 	// headerPattern are names of headers that no other part of a request uses.
-	headerPattern = regexp.MustCompile(`^[Xx]-[A-Za-z0-9-]{1,62}$|^[Rr]emote-[A-Za-z0-9-]{1,62}$`)
+	headerPattern = pattern(`^[Xx]-[A-Za-z0-9-]{1,62}$|^[Rr]emote-[A-Za-z0-9-]{1,62}$`)
 )
+
+// pattern is compiled when it is first asked for: a command that reads no configuration needs none.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+func valid(form func() *regexp.Regexp) func(string) bool {
+	return func(s string) bool { return form().MatchString(s) }
+}
 
 // Names and identifiers, by their form alone.
 var (
-	ValidInstance = instancePattern.MatchString
-	ValidName     = namePattern.MatchString // of a source or of a target without placeholders
+	ValidInstance = valid(instancePattern)
+	ValidName     = valid(namePattern) // of a source or of a target without placeholders
 	ValidVar      = values.Name.MatchString
-	ValidKMSKey   = kmsKeyPattern.MatchString
-	ValidAccount  = accountPattern.MatchString
-	ValidRegion   = regionPattern.MatchString
+	ValidKMSKey   = valid(kmsKeyPattern)
+	ValidAccount  = valid(accountPattern)
+	ValidRegion   = valid(regionPattern)
 )
 
 func checkListen(text string) (wrong, help string) {
@@ -156,7 +166,7 @@ func checkPath(text string) (wrong, help string) {
 func SSMPrefixFault(prefix string) (why, wayOut string) {
 	root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
 	switch {
-	case !ssmPattern.MatchString(prefix):
+	case !ssmPattern().MatchString(prefix):
 		return fmt.Sprintf("%q is no prefix of parameters", prefix),
 			"write it like /weir: up to eight parts of letters, digits, dots, dashes and underscores, each after a slash, and none at the end"
 	case strings.HasPrefix(root, "aws") || strings.HasPrefix(root, "ssm"):

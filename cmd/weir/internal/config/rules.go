@@ -24,7 +24,7 @@ type rule struct {
 	// words are the only values, form is the pattern of them, and check gives what is
 	// wrong with one and what to write in its place.
 	words []string
-	form  *regexp.Regexp
+	form  func() *regexp.Regexp
 	check func(text string) (wrong, help string)
 	// wrong is the message about a value outside of words or form, where these do not
 	// say enough themselves.
@@ -54,7 +54,7 @@ func header(initial string) rule {
 
 // id is an identifier of AWS, of which only the beginning is known.
 func id(prefix, of string) rule {
-	return rule{form: regexp.MustCompile("^" + prefix), wrong: "%q is not the id of a " + of}
+	return rule{form: pattern("^" + prefix), wrong: "%q is not the id of a " + of}
 }
 
 // rules are the keys of which something is known, by path; [] stands for an entry of a
@@ -170,8 +170,8 @@ func (r rule) fault(text string) (wrong, help string) {
 	case r.words != nil && !slices.Contains(r.words, text):
 		all, last := r.words[:len(r.words)-1], r.words[len(r.words)-1]
 		wrong = "want " + strings.TrimPrefix(strings.Join(all, ", ")+" or "+last, " or ") + ", got %q"
-	case r.form != nil && !r.form.MatchString(text):
-		wrong = "%q does not match " + r.form.String()
+	case r.form != nil && !r.form().MatchString(text):
+		wrong = "%q does not match " + r.form().String()
 	case r.check != nil:
 		return r.check(text)
 	default:

@@ -71,9 +71,9 @@ func shape(at string, t reflect.Type) schema.Node {
 	}
 	out := anyScalar()
 	if r.form != nil {
-		out["pattern"] = r.form.String()
+		out["pattern"] = r.form().String()
 		if !r.isRequired() && !strings.HasSuffix(at, "[]") {
-			out["pattern"] = "^$|" + r.form.String() // empty is as if it were absent
+			out["pattern"] = "^$|" + r.form().String() // empty is as if it were absent
 		}
 	}
 	return out

@@ -59,7 +59,7 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 // variables.
 func (v *validator) account(at string, t *target.Target) {
 	for _, role := range rolesOf(t) {
-		if account := accountOf(role.arn); rolePattern.MatchString(role.arn) && t.AccountID != "" && account != t.AccountID {
+		if account := accountOf(role.arn); rolePattern().MatchString(role.arn) && t.AccountID != "" && account != t.AccountID {
 			v.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", account, t.AccountID)
 		}
 	}
