@@ -3,8 +3,10 @@ package kinds
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/strict"
@@ -73,6 +75,8 @@ func NewIndex(objects []Object, to *Faults) *Index {
 	known := known()
 	seen := map[[4]string]intent.ObjectRef{}
 	counts := map[[2]string]int{}
+	var read []Object
+	var of []string
 	for _, o := range objects {
 		k, ok := findKind(known, o.Ref)
 		if !ok {
@@ -88,11 +92,12 @@ func NewIndex(objects []Object, to *Faults) *Index {
 		}
 		seen[id] = o.Ref
 		if x.accepts(k, o.Ref, r) {
-			x.add(k, o)
+			read, of = append(read, o), append(of, k.name)
 		} else if k.name == "PoolOptions" {
 			x.UnreadOptions = append(x.UnreadOptions, o.Ref.Namespace)
 		}
 	}
+	x.addAll(read, of)
 	for k, n := range counts {
 		x.Ignored = append(x.Ignored, intent.Ignored{APIVersion: k[0], Kind: k[1], Count: n})
 	}
@@ -123,51 +128,81 @@ func (x *Index) accepts(k kind, ref intent.ObjectRef, r Reporter) bool {
 	return true
 }
 
-func (x *Index) add(k kind, o Object) {
-	switch k.name {
-	case "MachinePool":
-		x.MachinePools = append(x.MachinePools, decodeObject[MachinePoolSpec](o, x.Faults))
-	case "Cluster":
-		put(x.Clusters, o, x.Faults)
-	case "AWSMachinePool":
-		put(x.Pools, o, x.Faults)
-	case "AWSManagedMachinePool":
-		put(x.ManagedPools, o, x.Faults)
-	case "AWSLaunchConfig":
-		put(x.LaunchConfigs, o, x.Faults)
-	case "AWSLaunchConfigTemplate":
-		put(x.LaunchConfigTemplates, o, x.Faults)
-	case "AWSCluster":
-		put(x.AWSClusters, o, x.Faults)
-	case "AWSManagedCluster":
-		put(x.ManagedClusters, o, x.Faults)
-	case "AWSManagedControlPlane":
-		put(x.ControlPlanes, o, x.Faults)
-	case "AWSClusterRoleIdentity":
-		// Identities are known by name alone, also where a namespace
-		// transformer gave them one.
-		x.Roles[intent.Key{Name: o.Ref.Name}] = decodeObject[AWSClusterRoleIdentitySpec](o, x.Faults)
-	case "AWSClusterControllerIdentity":
-		x.Controllers[intent.Key{Name: o.Ref.Name}] = decodeObject[AWSClusterControllerIdentitySpec](o, x.Faults)
-	case "KubeadmConfig":
-		put(x.KubeadmConfigs, o, x.Faults)
-	case "EKSConfig":
-		put(x.EKSConfigs, o, x.Faults)
-	case "NodeadmConfig":
-		put(x.NodeadmConfigs, o, x.Faults)
-	case "FleetRollout":
-		put(x.FleetRollouts, o, x.Faults)
-	case "PoolOptions":
-		put(x.PoolOptions, o, x.Faults)
-	case "Secret":
-		x.Secrets[KeyOf(o.Ref)] = o
+// aside is how many objects are decoded beside others at least: fewer take less than that.
+const aside = 64
+
+// addAll decodes objects of kinds, beside each other, and puts them into their tables in order.
+func (x *Index) addAll(objects []Object, of []string) {
+	into := make([]func(), len(objects))
+	part := max(aside, (len(objects)-1)/runtime.GOMAXPROCS(0)+1)
+	var all sync.WaitGroup
+	for from := 0; from < len(objects); from += part {
+		all.Go(func() {
+			for i := from; i < min(from+part, len(objects)); i++ {
+				into[i] = x.decode(of[i], objects[i])
+			}
+		})
+	}
+	all.Wait()
+	for _, put := range into {
+		put()
 	}
 }
 
-func put[S any](t Table[S], o Object, to *Faults) { t[KeyOf(o.Ref)] = decodeObject[S](o, to) }
+// decode decodes an object of a kind. What it returns puts it into its table.
+func (x *Index) decode(kind string, o Object) (put func()) {
+	switch kind {
+	case "MachinePool":
+		pool, found := decodeObject[MachinePoolSpec](o)
+		return func() {
+			x.MachinePools, x.Faults.List = append(x.MachinePools, pool), append(x.Faults.List, found...)
+		}
+	case "Cluster":
+		return in(x, x.Clusters, KeyOf(o.Ref), o)
+	case "AWSMachinePool":
+		return in(x, x.Pools, KeyOf(o.Ref), o)
+	case "AWSManagedMachinePool":
+		return in(x, x.ManagedPools, KeyOf(o.Ref), o)
+	case "AWSLaunchConfig":
+		return in(x, x.LaunchConfigs, KeyOf(o.Ref), o)
+	case "AWSLaunchConfigTemplate":
+		return in(x, x.LaunchConfigTemplates, KeyOf(o.Ref), o)
+	case "AWSCluster":
+		return in(x, x.AWSClusters, KeyOf(o.Ref), o)
+	case "AWSManagedCluster":
+		return in(x, x.ManagedClusters, KeyOf(o.Ref), o)
+	case "AWSManagedControlPlane":
+		return in(x, x.ControlPlanes, KeyOf(o.Ref), o)
+	case "AWSClusterRoleIdentity":
+		// Identities are known by name alone, also where a namespace
+		// transformer gave them one.
+		return in(x, x.Roles, intent.Key{Name: o.Ref.Name}, o)
+	case "AWSClusterControllerIdentity":
+		return in(x, x.Controllers, intent.Key{Name: o.Ref.Name}, o)
+	case "KubeadmConfig":
+		return in(x, x.KubeadmConfigs, KeyOf(o.Ref), o)
+	case "EKSConfig":
+		return in(x, x.EKSConfigs, KeyOf(o.Ref), o)
+	case "NodeadmConfig":
+		return in(x, x.NodeadmConfigs, KeyOf(o.Ref), o)
+	case "FleetRollout":
+		return in(x, x.FleetRollouts, KeyOf(o.Ref), o)
+	case "PoolOptions":
+		return in(x, x.PoolOptions, KeyOf(o.Ref), o)
+	case "Secret":
+		return func() { x.Secrets[KeyOf(o.Ref)] = o }
+	}
+	return func() {}
+}
 
-// decodeObject reads one object and reports its faults.
-func decodeObject[S any](o Object, to *Faults) *Decoded[S] {
+// in decodes an object. What it returns puts it into a table, and its faults to the others.
+func in[S any](x *Index, t Table[S], key intent.Key, o Object) (put func()) {
+	out, found := decodeObject[S](o)
+	return func() { t[key], x.Faults.List = out, append(x.Faults.List, found...) }
+}
+
+// decodeObject reads one object and finds its faults.
+func decodeObject[S any](o Object) (*Decoded[S], []Fault) {
 	out := &Decoded[S]{Source: o}
 	var found Faults
 	if n := strict.Resolve(o.Node); n == nil || n.Kind != yaml.MappingNode {
@@ -181,6 +216,5 @@ func decodeObject[S any](o Object, to *Faults) *Decoded[S] {
 			out.Unread = append(out.Unread, f.Path)
 		}
 	}
-	to.List = append(to.List, found.List...)
-	return out
+	return out, found.List
 }
