@@ -137,3 +137,33 @@ func TestMachinesBesideTheirGroupCountNoMore(t *testing.T) {
 		}
 	}
 }
+
+// A group that was set to another version, which nothing runs yet, is set back before it grows:
+// what it launched until then would have to be replaced, which nobody approved.
+func TestAGroupIsSetBackBeforeItGrows(t *testing.T) {
+	m := newModel()
+	converge(t, m, testInput(groupPool("web", "m5.large", 1)))
+	other := groupPool("web", "m5.xlarge", 1)
+	other.Group.Refresh.Disable = true
+	converge(t, m, testInput(other))
+	in := testInput(groupPool("web", "m5.large", 2))
+	p, _ := m.pass(t, in)
+	var set []string
+	for _, s := range p.Steps {
+		if u, ok := s.Do.(step.UpdateGroup); ok {
+			for _, c := range s.Changes {
+				set = append(set, c.Field)
+			}
+			if slices.Contains(set, "replicas") && u.Template != nil {
+				t.Errorf("it grows with %v", u)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"launchTemplate.version", "replicas"}, set); diff != "" {
+		t.Errorf("what is set (-want +got):\n%s", diff)
+	}
+	converge(t, m, in)
+	if r := m.state.Refreshes["web"]; r.ID != "" {
+		t.Errorf("a machine was replaced: %+v", r)
+	}
+}

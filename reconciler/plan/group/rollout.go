@@ -133,6 +133,9 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		// The group was set to another version, and nothing runs it yet.
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes, Toward: toward(pool, version),
 			Do: step.UpdateGroup{Name: have.Name, Template: new(version.Ref), MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
+		// Before the group grows: what it launches until then would have to be replaced.
+		last := len(c.Steps) - 1
+		c.Steps = slices.Concat(c.Steps[last:], c.Steps[:last])
 		return
 	}
 	why := strconv.Itoa(left) + " of " + strconv.Itoa(len(have.Instances)) + " instances do not run version " + version.Version()
