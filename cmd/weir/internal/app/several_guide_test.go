@@ -293,7 +293,7 @@ func TestATableIsRestored(t *testing.T) {
 	if err != nil || len(backup.LastEvaluatedKey) > 0 {
 		t.Fatal(err)
 	}
-	epoch := b.crew.Lease(s.scope()).Owner.Epoch
+	epoch := s.owned(s.scope(), b).Epoch
 	// After the backup somebody suspends a target, and it is lost with the table.
 	if _, err := a.book.Suspend(gates.Suspension{Target: "held", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
 		t.Fatal(err)
@@ -333,8 +333,7 @@ func TestATableIsRestored(t *testing.T) {
 			t.Error("it does not say that anything is lost")
 		}
 	}
-	s.owned(s.scope(), b)
-	if now := b.crew.Lease(s.scope()).Owner.Epoch; now.Engine == epoch.Engine || now.N <= epoch.N {
+	if now := s.owned(s.scope(), b).Epoch; now.Engine == epoch.Engine || now.N <= epoch.N {
 		t.Errorf("owned in %s, before the restore in %s", now, epoch)
 	}
 	if wrote := s.awsWrites(); len(wrote) > 0 {

@@ -132,14 +132,17 @@ func (s *several) memberOver(name string, store coord.Store) *member {
 }
 
 // owned waits until a member owns a key.
-func (s *several) owned(key string, m *member) {
+func (s *several) owned(key string, m *member) (o coord.Owner) {
 	s.t.Helper()
 	eventually(s.t, "the owner of "+key, func() string {
-		if m.crew.Lease(key) == nil {
+		lease := m.crew.Lease(key)
+		if lease == nil {
 			return "it does not own it"
 		}
+		o = lease.Owner
 		return ""
 	})
+	return o
 }
 
 // commented waits until weir's comment on a pull request shows a plan: none is approved by a
