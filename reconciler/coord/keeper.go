@@ -200,7 +200,8 @@ func (k *Keeper) leave(ctx context.Context) {
 	k.lose()
 }
 
-// Drain hands everything over and owns nothing from now on.
+// Drain hands everything over and owns nothing from now on. It returns once nothing is owned, or ctx ends: then what is still owned stays so, and the
+// member takes nothing until Undrain, which may be called only after Drain has returned.
 func (k *Keeper) Drain(ctx context.Context) error {
 	k.drain(ctx)
 	for k.holds() > 0 {
@@ -227,6 +228,9 @@ func (k *Keeper) drain(ctx context.Context) {
 	k.mu.Unlock()
 	if len(k.o.Mirror.Snapshot().Alive) > 1 && k.announce(ctx) == nil && len(leases) > 0 {
 		sleep(ctx, PollEvery+hurryEvery)
+	}
+	if ctx.Err() != nil {
+		return
 	}
 	for _, l := range leases {
 		k.stop(l, Event{Kind: HandedOver})

@@ -332,6 +332,34 @@ func TestDrainAndTakeByHand(t *testing.T) {
 	})
 }
 
+// TestADrainIsCalledOff: what is asked no more, and has not begun yet, hands nothing over and does not go on for good.
+func TestADrainIsCalledOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 12)
+		a := f.start("a")
+		f.start("b")
+		f.all(time.Minute)
+		time.Sleep(time.Minute)
+		before := f.of("a")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := a.Drain(ctx); err == nil {
+			t.Error("it is drained, though nobody waits for that")
+		}
+		synctest.Wait()
+		if now := f.of("a"); len(before) == 0 || !slices.Equal(now, before) {
+			t.Errorf("a has %q, and had %q", now, before)
+		}
+		if err := a.Undrain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if now := f.of("a"); !slices.Equal(now, before) {
+			t.Errorf("later a has %q, and had %q", now, before)
+		}
+	})
+}
+
 // TestStuck: work without progress is taken away, and what hangs can begin nothing.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

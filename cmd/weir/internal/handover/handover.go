@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
@@ -75,9 +74,12 @@ func New(o Options) *Dispatcher { return &Dispatcher{o: o} }
 
 // Run watches who has what, and heeds requests to this member, until ctx ends.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	var work sync.WaitGroup
-	defer work.Wait()
-	drained := false
+	var endDrain func() // ends what Keeper.Drain still does
+	defer func() {
+		if endDrain != nil {
+			endDrain()
+		}
+	}()
 	heard := map[string]bool{}
 	for {
 		synced := d.o.Mirror.Synced()
@@ -86,18 +88,14 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		d.hear(ctx, now, heard)
 		asked := now.Get(drains+d.o.Member).Version != 0
 		switch {
-		case asked && !drained:
-			drained = true
-			work.Go(func() {
-				if err := d.o.Keeper.Drain(ctx); err != nil && ctx.Err() == nil {
-					d.o.Logger.Error("cannot hand everything over", "error", err)
-				}
-			})
-		case !asked && drained:
+		case asked && endDrain == nil:
+			endDrain = d.drain(ctx)
+		case !asked && endDrain != nil:
+			endDrain() // else it could still begin, and nothing would end it
+			endDrain = nil
 			if err := d.o.Keeper.Undrain(ctx); err != nil {
 				d.o.Logger.Warn("cannot tell the others yet that this member takes work again", "error", err)
 			}
-			drained = false
 		}
 		select {
 		case <-ctx.Done():
@@ -105,6 +103,19 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-synced:
 		}
 	}
+}
+
+// drain hands over in the background, until it is done or the returned function has ended it.
+func (d *Dispatcher) drain(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := d.o.Keeper.Drain(ctx); err != nil && ctx.Err() == nil {
+			d.o.Logger.Error("cannot hand everything over", "error", err)
+		}
+	}()
+	return func() { cancel(); <-done }
 }
 
 // look has the watch see what there is now.
