@@ -13,8 +13,13 @@ import (
 	"time"
 )
 
-// attempt bounds one call to the engine: a longer one is a lost answer.
-const attempt = 2 * time.Second
+const (
+	// attempt bounds one call to the engine: a longer one is a lost answer.
+	attempt = 2 * time.Second
+	// slowest is how many bytes a second a write must get through: a large one has as much more time, else it would be sent again and again over a slow
+	// line, and never be done.
+	slowest = 64 << 10
+)
 
 // Options are an engine's clock and randomness; the zero value is this machine's.
 type Options struct {
