@@ -34,13 +34,14 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 	s.listed = observed.Listed{Groups: state.Groups, Templates: state.Templates}
 	state.Refreshes = s.knownRefreshes(&state)
 	polled := false
+	index := basis.NewIndex(&state)
+	var only map[int]bool // nil: all
 	for range planRounds {
 		var needs observed.Needs
-		asked := false
+		asked := map[int]bool{}
 		_, sp := span.Start(ctx, "plan")
-		index := basis.NewIndex(&state)
 		for i := range targets {
-			if targets[i].Set == nil || near.still(targets[i]) {
+			if targets[i].Set == nil || near.still(targets[i]) || only != nil && !only[i] {
 				continue
 			}
 			inputs[i].State, inputs[i].Index = &state, index
@@ -48,7 +49,7 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 			plans[i] = p
 			needs.Add(n)
 			if len(n.Commits) > 0 {
-				asked = true
+				asked[i] = true
 				askRelations(ctx, targets[i], &inputs[i], n.Commits)
 			}
 		}
@@ -56,7 +57,8 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 		if polled {
 			needs.Polls = nil // a later pass asks for what this one did not get
 		}
-		if needs.Empty() && asked {
+		if only = nil; needs.Empty() && len(asked) > 0 {
+			only = asked // the others have their plans, and nothing that these go by has changed
 			continue
 		}
 		if needs.Empty() {
@@ -70,6 +72,7 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 		if err != nil {
 			return nil, observed.State{}, fmt.Errorf("observe: %w", err)
 		}
+		index = basis.NewIndex(&state)
 	}
 	return nil, observed.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
 }

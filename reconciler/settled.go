@@ -1,8 +1,6 @@
 package reconciler
 
 import (
-	"strings"
-
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
@@ -12,14 +10,15 @@ func (s *Scope) settledElsewhere(targets []Desired) map[string]basis.Settled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := make(map[string]basis.Settled, len(s.memory.Settled))
+	unknown := map[string]bool{}
 	for _, t := range targets {
-		if t.Set != nil {
-			continue
+		if t.Set == nil {
+			unknown[t.Policy.Target] = true
 		}
-		for key, then := range s.memory.Settled {
-			if strings.HasPrefix(key, basis.SettledKey(t.Policy.Target, "")) {
-				next[key] = then
-			}
+	}
+	for key, then := range s.memory.Settled {
+		if basis.SettledOf(key, unknown) {
+			next[key] = then
 		}
 	}
 	return next

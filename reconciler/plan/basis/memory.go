@@ -214,6 +214,12 @@ func (in Input) Drifts(pool *intent.Pool) (drifts, known bool) {
 // SettledKey is a pool's key in Memory.Settled.
 func SettledKey(target, pool string) string { return target + "\x00" + pool }
 
+// SettledOf reports whether a key of Memory.Settled is that of a pool of the targets.
+func SettledOf(key string, targets map[string]bool) bool {
+	target, _, _ := strings.Cut(key, "\x00")
+	return targets[target]
+}
+
 // Vain is a change that was written more than once without AWS keeping it, as the next
 // owner of an account and region has to know it.
 type Vain struct {
