@@ -195,6 +195,8 @@ type track struct {
 	// recovered is when the track was read from the journal, zero once its
 	// source has come to the commit in this process.
 	recovered time.Time
+	// unsummed says that the status over all targets is to be found out again.
+	unsummed bool
 }
 
 // contextTrack is the status that a context should have.
@@ -318,7 +320,7 @@ func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	}
 	t.observe(c.o.Redact.Report(r), c.o.Now())
 	c.refreshTarget(cur, r.Target)
-	c.refreshAggregate(cur)
+	cur.unsummed = true
 	q.box.Nudge()
 }
 
@@ -366,6 +368,7 @@ func (c *Commits) count(is func(*contextTrack) bool) (n int) {
 	defer c.mu.Unlock()
 	for _, list := range c.tracks {
 		for _, t := range list {
+			c.sum(t)
 			for _, ct := range t.Contexts {
 				if is(ct) {
 					n++

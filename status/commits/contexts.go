@@ -28,7 +28,15 @@ func (c *Commits) refreshTarget(t *track, name string) {
 	c.want(t, c.targetContext(t.Source, name), state, text, name)
 }
 
+// sum finds the status over all targets out again, if a report may have changed it: once for the reports of a pass, which are as many as targets.
+func (c *Commits) sum(t *track) {
+	if t.unsummed {
+		c.refreshAggregate(t)
+	}
+}
+
 func (c *Commits) refreshAggregate(t *track) {
+	t.unsummed = false
 	state, text := aggregate(t.Targets)
 	if t.Fault != "" {
 		state, text = forge.Failure, t.Fault
@@ -84,6 +92,7 @@ func (c *Commits) link(target string) string {
 
 // close ends the pending statuses on a commit without a verdict.
 func (c *Commits) close(t *track, why string) {
+	c.sum(t)
 	for name, ct := range t.Contexts {
 		if t.Pull != 0 && ct.Want.State == forge.Pending && !ct.Shown && !ct.Stays {
 			delete(t.Contexts, name) // no reader saw it

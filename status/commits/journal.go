@@ -226,6 +226,11 @@ func (c *Commits) save(all bool) error {
 	c.journal.mu.Lock()
 	defer c.journal.mu.Unlock()
 	c.mu.Lock()
+	for _, list := range c.tracks {
+		for _, t := range list {
+			c.sum(t)
+		}
+	}
 	if !c.changed && (!all || !c.stale) {
 		c.mu.Unlock()
 		return nil

@@ -117,6 +117,9 @@ func (c *Commits) next(source string, q *queue) (found job, wait time.Duration, 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, t := range c.tracks[source] {
+		c.sum(t)
+	}
 	c.tidy(source, q, c.o.Now())
 	aggregate := c.aggregateContext(source)
 	score := func(j job) (n int) {

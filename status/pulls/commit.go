@@ -110,7 +110,11 @@ func (c *commit) take(r *plan.Report) bool {
 // stays so: a process, and a configuration that is read anew, begin with all targets.
 func (c *commit) follow(touched []string) {
 	if c.Followed {
-		touched = slices.DeleteFunc(slices.Clone(touched), func(target string) bool { return !slices.Contains(c.Touched, target) })
+		still := make(map[string]bool, len(c.Touched))
+		for _, target := range c.Touched {
+			still[target] = true
+		}
+		touched = slices.DeleteFunc(slices.Clone(touched), func(target string) bool { return !still[target] })
 		if slices.Equal(c.Touched, touched) {
 			return
 		}

@@ -149,7 +149,7 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 		return again, err
 	}
 	input, known := r.input(source, revision, old)
-	if !known || len(input.Specs)+len(old.Runs)+len(old.Permits)+len(old.Bad) == 0 {
+	if !known {
 		return again, nil
 	}
 	input.Now = r.now()
@@ -202,13 +202,13 @@ func (r *rollouts) soon(out rollout.Output) time.Time {
 	return time.Now().Add(wait)
 }
 
-// input is what is known of a source; false while nothing is composed.
+// input is what is known of a source; false while nothing is composed, and where there is nothing to conduct.
 func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.Input, bool) {
 	p := r.app.passes
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, composed := p.memory.specs[source]
-	if p.memory.batches == nil || !composed {
+	if p.memory.batches == nil || !composed || len(s.specs)+len(old.Runs)+len(old.Permits)+len(old.Bad) == 0 {
 		return rollout.Input{}, false
 	}
 	in := rollout.Input{Revision: revision, Specs: s.specs, Unread: s.unread, Missing: map[string]string{}, Fresh: map[string]time.Time{}}
