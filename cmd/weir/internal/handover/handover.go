@@ -27,10 +27,10 @@ import (
 	"github.com/weir-gitops/weir/status/members"
 )
 
-// drains is the prefix of records that ask a member to drain.
-const drains = "drain/"
+// drains is the prefix of records that ask a member to drain, and lastDrain the record that each such request writes too.
+const drains, lastDrain = "drain/", "last-drain"
 
-// drain is the value of such a record.
+// drain is the value of these records.
 type drain struct {
 	By string    `json:"by"`
 	At time.Time `json:"at"`
@@ -156,28 +156,13 @@ func (d *Dispatcher) View() members.View {
 
 // Drain implements commands.Crew.
 func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved, error) {
-	now, err := d.read(ctx)
-	if err != nil {
-		return commands.Moved{}, err
-	}
 	out := commands.Moved{Member: cmp.Or(m.Member, d.o.Member), Undo: m.Undo}
-	if _, err := d.member(now, out.Member); err != nil {
+	err := d.ask(ctx, m, out.Member)
+	for errors.Is(err, coord.ErrConflict) { // others were asked at the same moment
+		err = d.ask(ctx, m, out.Member)
+	}
+	if err != nil {
 		return out, err
-	}
-	nobody := fault("start another daemon of the instance, or stop this one", "nobody could take over what %s owns", out.Member)
-	if !m.Undo && !takesOver(now, out.Member) {
-		return out, nobody
-	}
-	op := coord.Op{Key: drains + out.Member, Delete: m.Undo, If: coord.Any}
-	if op.Value, err = json.Marshal(drain{m.By, time.Now().UTC()}); err != nil {
-		return out, err
-	}
-	if err := d.write(ctx, append(d.over(now, out.Member), op)); err != nil {
-		return out, err
-	}
-	if now, err = d.read(ctx); err == nil && !m.Undo && !takesOver(now, out.Member) {
-		// The others were asked at the same moment: of two requests at least one sees the other.
-		return out, errors.Join(nobody, d.write(ctx, []coord.Op{{Key: drains + out.Member, Delete: true, If: coord.Any}}))
 	}
 	out.Heeded = d.await(ctx, func(now *coord.Snapshot) bool {
 		a, err := d.member(now, out.Member)
@@ -196,6 +181,30 @@ func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved
 		out.Left = 0
 	}
 	return out, nil
+}
+
+// ask stores that a member is to drain, or is not any more. It fails with ErrConflict where another one was asked to since the records were read:
+// whether somebody takes over is to be seen again, before anything is stored.
+func (d *Dispatcher) ask(ctx context.Context, m commands.Move, member string) error {
+	now, err := d.read(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := d.member(now, member); err != nil {
+		return err
+	}
+	value, err := json.Marshal(drain{m.By, time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	ops := append(d.over(now, member), coord.Op{Key: drains + member, Value: value, Delete: m.Undo, If: coord.Any})
+	if !m.Undo {
+		if !takesOver(now, member) {
+			return fault("start another daemon of the instance, or stop this one", "nobody could take over what %s owns", member)
+		}
+		ops = append(ops, coord.Op{Key: lastDrain, Value: value, If: now.Get(lastDrain).Version})
+	}
+	return d.write(ctx, ops)
 }
 
 // takesOver reports whether another member takes what one hands over.

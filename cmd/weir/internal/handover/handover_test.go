@@ -134,6 +134,40 @@ func TestNotAllMembersDrainAtOnce(t *testing.T) {
 	})
 }
 
+// What a member asks for is stored, and then it cannot read what the other one asks for.
+func TestNotAllMembersDrainThatCannotReadAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(12)
+		one, two := c.start(t.Context(), "one"), c.start(t.Context(), "two")
+		defer one.end()
+		defer two.end()
+		time.Sleep(2 * time.Minute)
+		for _, n := range []*node{one, two} {
+			var until time.Time
+			n.wire.Arm(func(call string) coordtest.Fault {
+				if call == "Commit" {
+					until = time.Now().Add(3 * time.Second)
+					return coordtest.Fault{Slow: 500 * time.Millisecond}
+				}
+				return coordtest.Fault{LoseRequest: call == "Poll" && time.Now().Before(until)}
+			})
+		}
+		var asked sync.WaitGroup
+		var errs [2]error
+		for i, n := range []*node{one, two} {
+			asked.Go(func() { _, errs[i] = n.Drain(t.Context(), commands.Move{Member: []string{"two", "one"}[i]}) })
+		}
+		asked.Wait()
+		if (errs[0] == nil) == (errs[1] == nil) {
+			t.Errorf("one drains, and the other request is refused: %v", errs)
+		}
+		time.Sleep(time.Minute)
+		if got := owners(one.View()); got[""] > 0 || len(got) != 1 {
+			t.Errorf("owned: %v", got)
+		}
+	})
+}
+
 func TestAMemberDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(12)
