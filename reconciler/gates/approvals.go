@@ -179,8 +179,9 @@ func (a Approval) is(digest, from string) bool {
 
 // Split replaces one approval for several plans together by approvals of single plans:
 // their targets begin one by one, and the plans of those that have begun no longer
-// match the digest that was approved.
+// match the digest that was approved. One that has begun by another approval stays as it is.
 func (b *Book) Split(a Approval, ready []Grant) error {
+	now := b.now()
 	return b.db.Update(func(tx *state.Tx) error {
 		if _, is, err := approvals.Get(tx, a.Digest); err != nil || !is {
 			return err // somebody took it back
@@ -189,7 +190,11 @@ func (b *Book) Split(a Approval, ready []Grant) error {
 			return err
 		}
 		for _, g := range ready {
-			if err := approvals.Put(tx, g.Digest, g.Approval); err != nil {
+			had, err := begun(tx, g.Digest, false, now)
+			if err == nil && had.Digest == "" {
+				err = approvals.Put(tx, g.Digest, g.Approval)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -105,6 +105,35 @@ func TestAnApprovalOfSeveralPlansIsSplit(t *testing.T) {
 	}
 }
 
+// A plan that runs by its own approval is not let run once more by one of several together, which waited for another target.
+func TestAnApprovalThatIsSplitIsNoneOfWhatHasBegun(t *testing.T) {
+	b, _ := newBook(t)
+	var before Before
+	first, second := planned("a", "r1"), planned("b", "r1")
+	before.Note(first)
+	ahead, err := b.Approve(plan.CombinedDigest([]*plan.Plan{first.Plan, second.Plan}), "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := Approval{Digest: first.Plan.Digest()}
+	if _, err = b.Approve(own.Digest, "bob", Approved(own, before)...); err != nil {
+		t.Fatal(err)
+	}
+	if err := gated(t, b, before, "a", "r1", "w").Begin(first.Plan); err != nil {
+		t.Fatal(err)
+	}
+	before.Note(second) // while the pass over a is under way
+	if err := b.Split(ahead, Approved(ahead, before)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Done("a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, b).Approvals; len(got) != 1 || got[0].For != "b" {
+		t.Errorf("approved are %+v", got)
+	}
+}
+
 // A target that is no more has no pass in which an approval could be used.
 func TestTargetsThatAreNoMoreAreForgotten(t *testing.T) {
 	var before Before
