@@ -3,7 +3,9 @@ package app
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +185,18 @@ func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
 	if _, err := gates.Suspend(a.book, daemon{a.App}, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "a pass of the owner that knows of it", func() string {
+		for _, m := range []*member{a, b} {
+			m.passes.mu.Lock()
+			knows := slices.ContainsFunc(slices.Collect(maps.Values(m.passes.of)), func(l *loop) bool { return len(l.records.Suspensions) == 1 })
+			m.passes.mu.Unlock()
+			if knows {
+				return ""
+			}
+			m.passAll()
+		}
+		return "the suspension was read by none"
+	})
 	s.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")
 	eventually(t, "whom to ask", func() string {
 		if got, want := ask(b), "the daemon a speaks for the source pools, and proposes its changes: ask that one: weir accept prod web --server http://"+a.Addr(); got != want {
