@@ -2,6 +2,8 @@ package kust
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"go.yaml.in/yaml/v3"
@@ -55,16 +57,33 @@ func (k *kust) has(names ...string) bool {
 // what they hold.
 func (w *walker) foldedKeys(n *yaml.Node, p location) {
 	if n.Kind == yaml.MappingNode {
+		kept := make(map[string]string, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := deref(n.Content[i]).Value
-			if kept, _ := foldedField(n, key); deref(kept).Value != key {
-				w.add("duplicate-key", p.node(n.Content[i]), fmt.Sprintf("%q and %q are the same field", key, deref(kept).Value), "Keep one of the two.")
+			kept[folded(key)] = max(kept[folded(key)], key)
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if key := deref(n.Content[i]).Value; kept[folded(key)] != key {
+				w.add("duplicate-key", p.node(n.Content[i]), fmt.Sprintf("%q and %q are the same field", key, kept[folded(key)]), "Keep one of the two.")
 			}
 		}
 	}
 	for _, c := range n.Content {
 		w.foldedKeys(c, p)
 	}
+}
+
+// folded is the same for texts that strings.EqualFold takes for equal.
+func folded(s string) string {
+	return strings.Map(func(r rune) rune {
+		for {
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				return next
+			}
+			r = next
+		}
+	}, s)
 }
 
 // modernize rewrites the deprecated fields of a kustomization's root in place,

@@ -163,6 +163,9 @@ func hostileSizes() []hostile {
 		{"objects with very many annotations", made(func() tree.Map {
 			return files(40, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a%d\n  annotations:\n"+numberedKeys(20_000))
 		}), "too-large", "f9.yaml"},
+		{"very many keys in a kustomization", made(func() tree.Map {
+			return overlayOf("metadata:\n  annotations:\n"+numberedKeys(64_000), configMap)
+		}), ended, "kustomization.yaml"},
 		{"very many labels for very many objects", made(func() tree.Map {
 			return overlayOf("labels:\n- pairs:\n"+numbered(2000, "    l%d: x\n"), configMaps(1000))
 		}), ended, "kustomization.yaml"},
