@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"runtime"
 	"slices"
@@ -183,40 +182,6 @@ func (r *batchRun) own(b batch, nodes []*yaml.Node, named bool) (own []*yaml.Nod
 		}
 	}
 	return own, nil
-}
-
-// inOrder sorts objects as kustomize does for kubectl: by type, in an order that it is
-// asked for with one object of each, and then by namespace and name.
-func inOrder(ctx context.Context, nodes []*yaml.Node) error {
-	type key struct{ version, kind string }
-	keyOf := func(n *yaml.Node) key { return key{text(n, "apiVersion"), text(n, "kind")} }
-	ranks := map[key]int{}
-	var stubs bytes.Buffer
-	for _, n := range nodes {
-		if k := keyOf(n); ranks[k] == 0 {
-			ranks[k] = 1
-			fmt.Fprintf(&stubs, "---\napiVersion: %q\nkind: %q\nmetadata: {name: x}\n", k.version, k.kind)
-		}
-	}
-	const kustomization, objects = "kustomization.yaml", "objects.yaml"
-	sorted, err := worker.Run(ctx, &worker.Job{
-		Root: ".", Small: true, Reads: 10, Bytes: 1 << 20, Nodes: 100 * len(ranks),
-		Files: map[string][]byte{kustomization: []byte("resources: [" + objects + "]\n"), objects: stubs.Bytes()},
-		Paths: map[string]worker.Path{".": {At: "."}, kustomization: {At: kustomization, File: true}, objects: {At: objects, File: true}},
-	}, func(string) worker.Path { return worker.Path{Missing: true} })
-	if err != nil {
-		return err
-	}
-	for i, n := range sorted {
-		ranks[keyOf(n)] = i
-	}
-	name := func(n *yaml.Node) string {
-		return cmp.Or(text(n, "metadata", "namespace"), "~X") + "|" + cmp.Or(text(n, "metadata", "name"), "~N")
-	}
-	slices.SortStableFunc(nodes, func(a, b *yaml.Node) int {
-		return cmp.Or(cmp.Compare(ranks[keyOf(a)], ranks[keyOf(b)]), cmp.Compare(name(a), name(b)))
-	})
-	return nil
 }
 
 func numbers(from, to int) (out []int) {

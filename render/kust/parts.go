@@ -1,9 +1,7 @@
 package kust
 
 import (
-	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -144,6 +142,7 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 			at, e, err := c.plan.view.resolve(path.Join(k.dir, ref.Value))
 			var made entry
 			var ok bool
+			before := len(c.parts.members)
 			switch {
 			case err != nil || ref.Kind != yaml.ScalarNode:
 				return nil, nil, false
@@ -162,7 +161,12 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 			if !ok {
 				return nil, nil, false
 			}
-			s.carries = s.carries || made.child != nil && made.child.carries
+			if child := made.child; child != nil {
+				always := child.carries || list.name == "components" && doesMore(child.doc)
+				if s.carries = s.carries || child.carries; !always && len(c.parts.members) == before {
+					return nil, nil, false // it would be in no batch, and kustomize may refuse it
+				}
+			}
 			*list.to = append(*list.to, made)
 		}
 	}
@@ -278,41 +282,6 @@ func (c *cutter) objects(file string, own []int) ([]int, bool) {
 		c.parts.members = append(c.parts.members, l)
 	}
 	return own, true
-}
-
-// separator is what separates documents, as kustomize has it: not the second of two lines
-// that follow each other.
-var separator = regexp.MustCompile(`\n---.*\n`)
-
-// documents are the documents of a file that hold something, as kustomize cuts them out;
-// nil where lines alone do not tell.
-func documents(content []byte) [][]byte {
-	var out [][]byte
-	add := func(text []byte) (known bool) {
-		holds := false
-		for line := range bytes.Lines(text) {
-			if bytes.HasPrefix(line, []byte("...")) || bytes.HasPrefix(line, []byte("%")) {
-				return false
-			}
-			line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("---")))
-			holds = holds || len(line) > 0 && line[0] != '#'
-		}
-		if holds {
-			out = append(out, text)
-		}
-		return true
-	}
-	from := 0
-	for _, at := range separator.FindAllIndex(content, -1) {
-		if rest := bytes.TrimSpace(content[at[0]+4 : at[1]]); len(rest) > 0 && rest[0] != '#' || !add(content[from:at[0]+1]) {
-			return nil // kustomize refuses anything but a comment there
-		}
-		from = at[1]
-	}
-	if !add(content[from:]) {
-		return nil
-	}
-	return out
 }
 
 // rename adds the names that a kustomization gives to its objects.

@@ -57,6 +57,45 @@ func TestManyAnnotationsAreForKustomize(t *testing.T) {
 	}
 }
 
+// What a batch alone would not tell, and what lines alone do not tell of documents.
+func TestBatchesLeaveToTheWhole(t *testing.T) {
+	pools := func(from, to int) (text string) {
+		for i := from; i < to; i++ {
+			text += fmt.Sprintf("---\n%sspec: {size: 3}\n", strings.ReplaceAll(plainHead, "web", fmt.Sprint("n", i)))
+		}
+		return text
+	}
+	file := func(text string) tree.Map {
+		return tree.Map{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": text}
+	}
+	child := func(list, fields string) tree.Map {
+		return tree.Map{"kustomization.yaml": list + "\n", "a.yaml": pools(0, 8), "b/kustomization.yaml": fields + "resources: [b.yaml]\n", "b/b.yaml": "# none\n"}
+	}
+	object := func(version, kind, name string) string {
+		return fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata: {name: %s}\n", version, kind, name)
+	}
+	cases := map[string]tree.Map{
+		"a comment that ends in the middle of a line": file(pools(0, 6) + "---\n# c\r" + strings.ReplaceAll(strings.TrimPrefix(pools(6, 7), "---\n"), "\n", "\r") + "\n---\nnull\n" + pools(7, 12)),
+		"a component as a resource":                   child("resources: [a.yaml, b]", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"),
+		"a resource as a component":                   child("resources: [a.yaml]\ncomponents: [b]", ""),
+		"no kustomization":                            child("resources: [a.yaml, b]", "apiVersion: a/v1\nkind: B\n"),
+		"one version in two spellings":                file(object("v1", "ConfigMap", "a") + pools(0, 510) + object("/v1", "ConfigMap", "b")),
+		"versions in no order":                        file(object("a_b/c", "X", "z") + object("a/b_c", "X", "a") + pools(0, 6) + object("a_b/c", "X", "b") + object("a/b_c", "X", "k") + object("a_b/c", "X", "j")),
+	}
+	for name, end := range map[string]string{"CR": "\r", "NEL": "\u0085", "LS": "\u2028", "PS": "\u2029"} {
+		cases["a document behind a "+name] = file(strings.TrimSuffix(pools(0, 6), "\n") + end + pools(6, 7) + "---\nnull\n" + pools(7, 12))
+	}
+	for name, m := range cases {
+		t.Run(name, func(t *testing.T) {
+			if len(m["a.yaml"]) > 20_000 {
+				sameAsRead(t, m, ".", 100)
+				return
+			}
+			sameAsRead(t, m, ".", 2)
+		})
+	}
+}
+
 // sameAsRead builds in batches and as a whole, and returns how many batches were taken as
 // they were read.
 func sameAsRead(t interface {
@@ -124,6 +163,8 @@ var plainBodies = []string{
 	"  labels: [a]\n",
 	"  labels: text\n",
 	"  labels: {a: {b: c}}\n",
+	"  annotations: {a: 'on', b: '*x', c: '{\"a\": [b]}', d: '1_000', e: \"a\\nb\", f: ' x '}\n",
+	"spec:\n  a: |2\n      x\n    y\n  b: >+\n\n\n    folded\n     more\n\n\n  c: |1-\n   t\n  d: \"\n   ---\n   x\"\n  e: |\n    ---\n    z\u2028    y",
 	"  generateName: web-\n  ownerReferences: text\n  finalizers: {a: b}\n",
 	"  creationTimestamp: 2001-01-02T03:04:05Z\n",
 	"  namespace: other\nspec: {size: 3}\n",
@@ -138,6 +179,10 @@ func drawPlain(t *rapid.T) tree.Map {
 	pick := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
 	files := []string{"a.yaml", "b/b.yaml"}
 	text := map[string]string{}
+	separators := []string{"---\n", "---\n", "--- # c\n", "---  \n", "---\n---\n", "---\n# only\n---\n"}
+	if rapid.IntRange(0, 4).Draw(t, "odd") == 0 {
+		separators = append(separators, "\u2028---\n", "\r---\r", "---\nnull\n---\n", "---\n~\n---\n", "---\n# c\r")
+	}
 	for i := range rapid.IntRange(9, 20).Draw(t, "objects") {
 		file := pick("file", "a.yaml", "a.yaml", "a.yaml", "b/b.yaml")
 		head := strings.ReplaceAll(plainHead, "web", fmt.Sprint("n", (i*7)%20))
@@ -151,7 +196,7 @@ func drawPlain(t *rapid.T) tree.Map {
 		if rapid.Bool().Draw(t, "special") {
 			body = rapid.SampledFrom(plainBodies).Draw(t, "body")
 		}
-		text[file] += pick("before", "", "", "# trailing\n", "\n# apart\n\n") + pick("separator", "---\n", "---\n", "--- # c\n", "---  \n", "---\n---\n", "---\n# only\n---\n") +
+		text[file] += pick("before", "", "", "# trailing\n", "\n# apart\n\n") + pick("separator", separators...) +
 			pick("head", "", "", "# head\n", "# apart\n\n", "\n") + head + body
 	}
 	m := tree.Map{"kustomization.yaml": "resources: [a.yaml, b]\n", "b/kustomization.yaml": "resources: [b.yaml]\n"}
