@@ -85,8 +85,11 @@ func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 			return nil
 		}
 		for i, a := range annotations.Content {
-			if a.Kind != yaml.ScalarNode || i%2 == 0 && strings.Contains(a.Value, "config.k") {
+			switch {
+			case a.Kind != yaml.ScalarNode, i%2 == 0 && strings.Contains(a.Value, "config.k"):
 				return nil // some are kustomize's own: config.kubernetes.io, kustomize.config.k8s.io
+			case i%2 == 1 && strings.ContainsAny(a.Value, "*[{"):
+				return nil // it is parsed as YAML, in which aliases would unfold
 			}
 		}
 	}
@@ -99,7 +102,7 @@ func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 
 // maxAnnotations is how many annotations may be written anew here: the time for that grows
 // with the square of their number.
-const maxAnnotations = 100
+const maxAnnotations = 30
 
 // copyPlain is a node without its place and without anchors, as one that a worker sends;
 // nil where it holds what kustomize may change as it reads: aliases, merges, nulls, tags.
