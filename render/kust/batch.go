@@ -43,7 +43,7 @@ func (p *plan) build(ctx context.Context, fed map[string][]byte) (built, error) 
 		b, err := p.inBatches(ctx, parts, fed)
 		var fault worker.Fault
 		var ended *worker.Ended
-		if err == nil || errors.As(err, &ended) && ended.Cause == worker.Killed || ctx.Err() != nil || errors.Is(err, worker.ErrNodes) || errors.As(err, &fault) && len(parts.members) > trusted {
+		if err == nil || errors.As(err, &ended) && (ended.Cause == worker.Killed || ended.Cause == worker.CPU) || ctx.Err() != nil || errors.Is(err, worker.ErrNodes) || errors.As(err, &fault) && len(parts.members) > trusted {
 			return b, err
 		}
 	}
@@ -79,8 +79,9 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) {
 	whole := p.job(fed)
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}, files: map[string]*file{}, begun: map[string]bool{}}
+	plain := len(fed) == 0 && parts.plain()
 	for name, f := range p.files {
-		if len(fed) == 0 && parts.plain() && bytes.Equal(f.content, whole.Files[name]) { // decoys were not parsed
+		if plain && bytes.Equal(f.content, whole.Files[name]) { // decoys were not parsed
 			r.files[name] = f
 		}
 	}
@@ -107,14 +108,22 @@ func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) 
 func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*yaml.Node, error) {
 	batches := r.parts.batches
 	built, errs := make([][]*yaml.Node, len(batches)), make([]error, len(batches))
-	var left atomic.Int64
+	var left, room atomic.Int64
 	left.Store(int64(r.whole.Nodes))
+	room.Store(r.whole.Bytes)
+	budget := int(r.whole.Bytes)
+	for _, content := range r.whole.Files {
+		budget += 2 * len(content)
+	}
 	var failed atomic.Bool
 	spend := func(nodes []*yaml.Node) error {
 		for _, n := range nodes {
 			if left.Add(-int64(nodeCount(n))) < 0 {
 				return worker.ErrNodes
 			}
+		}
+		if room.Add(-textBytes(nodes)) < 0 {
+			return errWhole // too large in any case, which a worker finds with less memory of this process
 		}
 		return nil
 	}
@@ -133,6 +142,13 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 		j, err := r.job(b)
 		if err != nil {
 			errs[i] = err
+			break
+		}
+		for _, content := range j.Files {
+			budget -= len(content)
+		}
+		if budget < 0 { // each holds the same kustomizations, and objects that are mentioned
+			errs[i] = errWhole
 			break
 		}
 		build := func() error {
@@ -209,6 +225,7 @@ type batchRun struct {
 	// batch was made.
 	files map[string]*file
 	begun map[string]bool
+	spent atomic.Int64
 }
 
 // document is the text of a member.
@@ -228,7 +245,7 @@ func (r *batchRun) document(l *member) (text []byte, ok bool) {
 // not need.
 func (r *batchRun) job(b batch) (*worker.Job, error) {
 	j := *r.whole
-	j.Small, j.Unsorted = true, true
+	j.Small, j.Unsorted, j.Spent = true, true, &r.spent
 	j.Files, j.Paths = map[string][]byte{}, map[string]worker.Path{}
 	for _, i := range slices.Sorted(slices.Values(slices.Concat(b.others, numbers(b.from, b.to)))) {
 		l := r.parts.members[i]
@@ -251,7 +268,7 @@ func (r *batchRun) job(b batch) (*worker.Job, error) {
 // split adds a kustomization to a job, and reports whether it needs it.
 func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 	needed := false
-	keep := func(list []entry, component bool) (func(int) bool, error) {
+	keep := func(list []entry) (func(int) bool, error) {
 		kept := make([]bool, len(list))
 		for i, e := range list {
 			if e.child == nil {
@@ -263,36 +280,41 @@ func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 				}
 			}
 			needed = needed || kept[i]
-			kept[i] = kept[i] || component && doesMore(e.child.doc) || e.child != nil && e.child.carries
+			kept[i] = kept[i] || e.child != nil && e.child.always
 		}
 		return func(i int) bool { return kept[i] }, nil
 	}
-	resources, err := keep(s.resources, false)
+	resources, err := keep(s.resources)
 	if err != nil {
 		return false, err
 	}
-	components, err := keep(s.components, true)
+	components, err := keep(s.components)
 	if err != nil {
 		return false, err
+	}
+	if !needed && !s.always && s != r.parts.root {
+		return false, nil
 	}
 	patches := func(i int) bool {
 		t := s.patches[i]
 		return t.any || slices.ContainsFunc(t.members, func(l int) bool { return b.from <= l && l < b.to })
 	}
-	doc := *r.docs[s.file]
+	doc, cut := *r.docs[s.file], false
 	doc.Content = slices.Clone(doc.Content)
 	for name, keep := range map[string]func(int) bool{"resources": resources, "components": components, "patches": patches} {
 		for i := 0; i+1 < len(doc.Content); i += 2 {
-			if doc.Content[i].Value == name {
-				doc.Content[i+1] = only(doc.Content[i+1], keep)
+			if list := doc.Content[i+1]; doc.Content[i].Value == name {
+				doc.Content[i+1] = only(list, keep)
+				cut = cut || len(doc.Content[i+1].Content) < len(list.Content)
 			}
 		}
 	}
-	content, err := yaml.Marshal(&doc)
-	if err != nil {
-		return false, errWhole
+	j.Files[s.file] = r.whole.Files[s.file]
+	if cut {
+		if j.Files[s.file], err = yaml.Marshal(&doc); err != nil {
+			return false, errWhole
+		}
 	}
-	j.Files[s.file] = content
 	for i, t := range s.patches {
 		if t.file != "" && patches(i) {
 			j.Files[t.file] = r.whole.Files[t.file]

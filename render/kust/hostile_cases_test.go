@@ -163,8 +163,22 @@ func hostileSizes() []hostile {
 		{"objects with very many annotations", made(func() tree.Map {
 			return files(40, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a%d\n  annotations:\n"+numberedKeys(20_000))
 		}), "too-large", "f9.yaml"},
+		{"a long label for very many objects", made(func() tree.Map {
+			return overlayOf("labels: [{pairs: {l: "+strings.Repeat("x", 200_000)+"}}]\n", configMaps(2000))
+		}), ended, "kustomization.yaml"},
+		{"very many directories", made(func() tree.Map {
+			m := tree.Map{"kustomization.yaml": "resources:\n" + numbered(4900, "- d%d\n")}
+			for i := range 4900 {
+				m[fmt.Sprintf("d%d/kustomization.yaml", i)] = "resources: [a.yaml]\n"
+				m[fmt.Sprintf("d%d/a.yaml", i)] = strings.Replace(poolHead, "web", fmt.Sprint("n", i), 1)
+			}
+			return m
+		}), ended, "kustomization.yaml"},
 		{"very many keys in a kustomization", made(func() tree.Map {
 			return overlayOf("metadata:\n  annotations:\n"+numberedKeys(64_000), configMap)
+		}), ended, "kustomization.yaml"},
+		{"metadata in every batch", made(func() tree.Map {
+			return chain(8, "metadata:\n  annotations:\n"+numberedKeys(8000), configMaps(4000))
 		}), ended, "kustomization.yaml"},
 		{"very many labels for very many objects", made(func() tree.Map {
 			return overlayOf("labels:\n- pairs:\n"+numbered(2000, "    l%d: x\n"), configMaps(1000))

@@ -53,9 +53,9 @@ type split struct {
 	resources, components []entry
 	patches               []tie
 	// configs are files of configurations, and carries says that this kustomization or one
-	// below it has some.
-	configs []string
-	carries bool
+	// below it has some. always says that it is part of every batch.
+	configs         []string
+	carries, always bool
 }
 
 // entry is a file of objects or a directory.
@@ -162,8 +162,8 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 				return nil, nil, false
 			}
 			if child := made.child; child != nil {
-				always := child.carries || list.name == "components" && doesMore(child.doc)
-				if s.carries = s.carries || child.carries; !always && len(c.parts.members) == before {
+				child.always = child.carries || list.name == "components" && doesMore(child.doc)
+				if s.carries = s.carries || child.carries; !child.always && len(c.parts.members) == before {
 					return nil, nil, false // it would be in no batch, and kustomize may refuse it
 				}
 			}

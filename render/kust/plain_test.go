@@ -104,6 +104,20 @@ func TestBatchesLeaveToTheWhole(t *testing.T) {
 	}
 }
 
+// What batches hold in common is handed to kustomize with each of them.
+func TestBatchesTakeAsMuchAsTheyMayRead(t *testing.T) {
+	for size, want := range map[int]bool{1_000: true, 20_000: false} {
+		m := overlayOf("metadata: {name: "+strings.Repeat("x", size)+"}\n", configMaps(40))
+		r, err := kust.Build(t.Context(), m, ".", kust.Options{Limits: kust.Limits{Batch: 2, TotalBytes: 100_000}})
+		if err != nil || len(r.Objects) != 40 {
+			t.Fatal(err, r.Diags)
+		}
+		if n, err := kust.InBatches(r); n != 20 || (err == nil) != want {
+			t.Errorf("%d bytes: %d batches, %v", size, n, err)
+		}
+	}
+}
+
 // sameAsRead builds in batches and as a whole, and returns how many batches were taken as
 // they were read.
 func sameAsRead(t interface {

@@ -45,6 +45,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -67,6 +68,8 @@ type Job struct {
 	// Small is for what needs little memory: such builds run beside a large one. One
 	// that is ended for its memory may be tried again as a large one.
 	Small bool
+	// Spent is the CPU time of all jobs that share it, which is bounded as that of one is.
+	Spent *atomic.Int64
 	// Unsorted says to leave the objects in the order in which they were read.
 	Unsorted bool
 }

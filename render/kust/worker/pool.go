@@ -168,6 +168,10 @@ func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error)
 		}
 		a := w.build(ctx, job, j.Nodes, ask)
 		if !a.lost {
+			if j.Spent != nil && time.Duration(j.Spent.Add(int64(a.cpu-w.used))) > limits.CPU && a.err == nil {
+				a = answer{err: &Ended{Cause: CPU, Limits: limits}, cpu: a.cpu, memory: a.memory}
+			}
+			w.used = a.cpu
 			if j.Small && a.cpu < limits.CPU && a.memory < keepMemory {
 				p.give(w)
 			} else {

@@ -28,7 +28,8 @@ type process struct {
 	stderr tail
 	limits Limits
 	lacks  []string
-	since  time.Time // idle
+	since  time.Time     // idle
+	used   time.Duration // CPU time until its last job was done
 	ending sync.Once
 	cause  Cause
 }
