@@ -177,9 +177,16 @@ type Write struct {
 	Ops  []Op
 }
 
+// sizeOf is how many bytes of keys and values are written.
+func sizeOf(ops []Op) (n int) {
+	for _, op := range ops {
+		n += len(op.Key) + len(op.Value)
+	}
+	return n
+}
+
 // check fails for an invalid write.
 func (w Write) check() error {
-	size := 0
 	for _, op := range w.Ops {
 		if err := CheckKey(op.Key); err != nil {
 			return err
@@ -187,9 +194,8 @@ func (w Write) check() error {
 		if len(op.Value) >= MaxValue {
 			return fmt.Errorf("write %s: %d bytes are more than a record takes", op.Key, len(op.Value))
 		}
-		size += len(op.Key) + len(op.Value)
 	}
-	if len(w.Ops)+len(w.Held) > MaxOps || size > MaxWrite {
+	if size := sizeOf(w.Ops); len(w.Ops)+len(w.Held) > MaxOps || size > MaxWrite {
 		return fmt.Errorf("write: %d records of %d bytes and %d owners are more than one write takes", len(w.Ops), size, len(w.Held))
 	}
 	seen := map[string]bool{}

@@ -251,11 +251,7 @@ func (s *Session) begin(fill func(*Txn), entry Entry) Txn {
 }
 
 func (s *Session) send(ctx context.Context, t Txn) error {
-	size := 0
-	for _, op := range t.Ops {
-		size += len(op.Key) + len(op.Value)
-	}
-	one, cancel := context.WithTimeout(ctx, attempt+time.Duration(size)*time.Second/slowest)
+	one, cancel := context.WithTimeout(ctx, attempt+time.Duration(sizeOf(t.Ops))*time.Second/slowest)
 	defer cancel()
 	err := s.e.store.Commit(one, t)
 	s.e.wrote(ctx, err)

@@ -97,6 +97,16 @@ func wantFault(t *testing.T, err error, text string) {
 	}
 }
 
+// drainEachOther has two members drain, each through the other one, at the same moment.
+func drainEachOther(t *testing.T, one, two *node) (errs [2]error) {
+	var asked sync.WaitGroup
+	for i, n := range []*node{one, two} {
+		asked.Go(func() { _, errs[i] = n.Drain(t.Context(), commands.Move{Member: []string{"two", "one"}[i]}) })
+	}
+	asked.Wait()
+	return errs
+}
+
 // Two people drain two members, each through the other one, at the same moment: one goes on owning what there is.
 func TestNotAllMembersDrainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,12 +123,7 @@ func TestNotAllMembersDrainAtOnce(t *testing.T) {
 				return coordtest.Fault{}
 			})
 		}
-		var asked sync.WaitGroup
-		var errs [2]error
-		for i, n := range []*node{one, two} {
-			asked.Go(func() { _, errs[i] = n.Drain(t.Context(), commands.Move{Member: []string{"two", "one"}[i]}) })
-		}
-		asked.Wait()
+		errs := drainEachOther(t, one, two)
 		if errs[0] == nil && errs[1] == nil {
 			t.Error("both drain")
 		}
@@ -152,12 +157,7 @@ func TestNotAllMembersDrainThatCannotReadAfterwards(t *testing.T) {
 				return coordtest.Fault{LoseRequest: call == "Poll" && time.Now().Before(until)}
 			})
 		}
-		var asked sync.WaitGroup
-		var errs [2]error
-		for i, n := range []*node{one, two} {
-			asked.Go(func() { _, errs[i] = n.Drain(t.Context(), commands.Move{Member: []string{"two", "one"}[i]}) })
-		}
-		asked.Wait()
+		errs := drainEachOther(t, one, two)
 		if (errs[0] == nil) == (errs[1] == nil) {
 			t.Errorf("one drains, and the other request is refused: %v", errs)
 		}
