@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -186,24 +187,39 @@ func (f Redact) diagnostics(l diag.List) diag.List {
 }
 
 func (f Redact) step(s step.Step) step.Step {
-	s.Do = rollingOnly(s.Do)
+	s.Do, s.Stamp = rollingOnly(s.Do), nil
 	s.Reason, s.HeldReason, s.HeldEnds = f.Text(s.Reason), f.Text(s.HeldReason), f.Text(s.HeldEnds)
 	if s.Drift != nil {
 		d := *s.Drift
 		d.Cause = f.Text(d.Cause)
 		s.Drift = &d
 	}
-	changes := make([]step.Change, len(s.Changes))
-	for i, c := range s.Changes {
-		c.From, c.To, c.Words = f.Value(c.From), f.Value(c.To), f.Text(c.Words)
-		if c.Origin != nil {
-			at := *c.Origin
-			c.Origin = &at
-		}
-		changes[i] = c
+	if s.Changes, _ = each(s.Changes, f.stepChange); s.Changes == nil { // readers want a list
+		s.Changes = []step.Change{}
 	}
-	s.Changes = changes
 	return s
+}
+
+func (f Redact) stepChange(c *step.Change) bool {
+	inFrom, inTo := f.value(&c.From), f.value(&c.To)
+	return f.change(&c.Words) || inFrom || inTo
+}
+
+// value redacts the strings in a JSON value, and reports whether there was something to redact.
+func (f Redact) value(v *any) bool {
+	if text, is := (*v).(string); is {
+		if clean := f.Text(text); clean != text {
+			*v = clean
+			return true
+		}
+		return false
+	}
+	clean := f.Value(*v)
+	if reflect.DeepEqual(clean, *v) {
+		return false
+	}
+	*v = clean
+	return true
 }
 
 // Value redacts the strings in a JSON value.

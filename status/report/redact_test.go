@@ -29,6 +29,9 @@ func TestARedactedPlanKeepsItsDigest(t *testing.T) {
 	if shown.Plan.Steps[1].Changes[0].From != "***" {
 		t.Errorf("the secret is shown: %v", shown.Plan.Steps[1].Changes)
 	}
+	if r.Plan.Steps[1].Changes[0].From != "hunter2" {
+		t.Errorf("the plan itself was changed: %v", r.Plan.Steps[1].Changes)
+	}
 	r.Plan.Secretless = true
 	if got := redact.Report(r).Plan.Digest(); got != "" {
 		t.Errorf("a plan without secrets has the digest %s", got)
