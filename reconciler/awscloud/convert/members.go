@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/awscloud/intern"
 	"github.com/weir-gitops/weir/render/field"
 )
 
@@ -52,6 +53,8 @@ func carryValue(from, to reflect.Value) (left bool) {
 		for i := range from.Len() {
 			left = carryValue(from.Index(i), to.Index(i)) || left
 		}
+	case reflect.String:
+		pointed(to).SetString(intern.String(from.String()))
 	default:
 		to = pointed(to)
 		to.Set(from.Convert(to.Type()))

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
+	"github.com/weir-gitops/weir/reconciler/awscloud/intern"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
@@ -93,7 +94,7 @@ func filter(name string, values ...string) types.Filter {
 func Tags(in []types.Tag) map[string]string {
 	out := make(map[string]string, len(in))
 	for _, t := range in {
-		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+		out[intern.String(aws.ToString(t.Key))] = intern.String(aws.ToString(t.Value))
 	}
 	return out
 }

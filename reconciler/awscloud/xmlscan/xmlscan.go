@@ -26,14 +26,12 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/intern"
 )
 
 // maxDepth bounds how deep elements nest.
 const maxDepth = 64
-
-// internBelow is the length below which Text returns the same memory for equal
-// texts of a document: ids, zones and tags repeat all the time.
-const internBelow = 64
 
 // Scanner reads one document. It is not safe for concurrent use.
 type Scanner struct {
@@ -43,12 +41,11 @@ type Scanner struct {
 	// empty says that the element entered last is <x/>, so it has no end tag.
 	empty bool
 	err   error
-	texts map[string]string
 }
 
 // New returns a scanner that stands before the root element.
 func New(data []byte) *Scanner {
-	return &Scanner{data: data, stack: make([][]byte, 0, 16), texts: make(map[string]string, 64)}
+	return &Scanner{data: data, stack: make([][]byte, 0, 16)}
 }
 
 // Pos is how many bytes have been read.
@@ -309,7 +306,7 @@ func (s *Scanner) Leave(n int) {
 }
 
 // Text returns the text of the current element, which holds no other, and leaves
-// the element. Short equal texts of a document share their memory.
+// the element. Short equal texts share their memory.
 func (s *Scanner) Text() string {
 	if s.err != nil {
 		return ""
@@ -337,12 +334,7 @@ func (s *Scanner) Text() string {
 
 // unescape resolves entities and line ends.
 func (s *Scanner) unescape(raw []byte) string {
-	if len(raw) < internBelow {
-		if t, ok := s.texts[string(raw)]; ok {
-			return t
-		}
-	}
-	text := string(raw)
+	text := intern.Bytes(raw)
 	if bytes.IndexByte(raw, '&') >= 0 || bytes.IndexByte(raw, '\r') >= 0 {
 		text = s.resolve(text)
 	}
@@ -355,9 +347,6 @@ func (s *Scanner) unescape(raw []byte) string {
 	if strings.Contains(text, "]]>") {
 		s.fail("]]> in a text")
 		return ""
-	}
-	if len(raw) < internBelow {
-		s.texts[string(raw)] = text
 	}
 	return text
 }
