@@ -13,10 +13,15 @@ type known[T any] struct {
 	mu   sync.Mutex
 	last elements[T]
 	anew time.Time // when a list was last read without what was known
+	// pieces are the elements that were read one by one since then, and quiet says that the
+	// last list had none.
+	pieces int
+	quiet  bool
 }
 
-// renew is how often everything is read again, the same or not. What lives on in single pieces
-// from the time when much was made keeps much memory from being given back.
+// What lives on in single pieces from the time when much was made keeps much memory from being
+// given back. So everything is read again, the same or not, once nothing changes after most
+// was read in pieces, and every renew.
 const renew = 5 * time.Minute
 
 type elements[T any] struct {
@@ -40,6 +45,8 @@ type list[T any] struct {
 	of           *known[T]
 	before, here elements[T]
 	next         int // in before: which element is to be expected
+	fresh        bool
+	scanned      int
 }
 
 func (k *known[T]) list(now time.Time) *list[T] {
@@ -47,10 +54,10 @@ func (k *known[T]) list(now time.Time) *list[T] {
 	defer k.mu.Unlock()
 	n := len(k.last.all)
 	l := &list[T]{of: k, here: elements[T]{make([]element[T], 0, n), make(map[uint64]int, n)}}
-	if now.Sub(k.anew) < renew {
-		l.before = k.last
-	} else {
+	if l.fresh = now.Sub(k.anew) >= renew || k.quiet && 2*k.pieces > n; l.fresh {
 		k.anew = now
+	} else {
+		l.before = k.last
 	}
 	return l
 }
@@ -59,7 +66,12 @@ func (k *known[T]) list(now time.Time) *list[T] {
 func (l *list[T]) whole() {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
-	l.of.last = l.here
+	k := l.of
+	if k.last = l.here; l.fresh {
+		k.pieces, k.quiet = 0, false
+	} else {
+		k.pieces, k.quiet = k.pieces+l.scanned, l.scanned == 0
+	}
 }
 
 // read reads the element that was entered.
@@ -78,6 +90,7 @@ func (l *list[T]) read(s *pageScan, scan func(*pageScan) T) *T {
 			e.value, l.next = l.before.all[i].value, i+1
 		} else {
 			s.Back(mark)
+			l.scanned++
 			v := scan(s)
 			e.value, l.next = &v, l.next+1
 		}

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,56 @@ func TestKnownElementsAreNotReadAgain(t *testing.T) {
 	}
 	if fifth := read(gone, true); !shared(fourth[0], fifth[0]) {
 		t.Error("c is read anew each time")
+	}
+}
+
+// What was read one by one while it was made is read again as a whole once nothing changes,
+// and then no more.
+func TestWhatWasReadInPiecesIsReadAgainOnce(t *testing.T) {
+	var k known[observed.Group]
+	now := time.Now()
+	read := func(n int) []*observed.Group {
+		t.Helper()
+		var groups strings.Builder
+		for i := range n {
+			fmt.Fprintf(&groups, "<member><AutoScalingGroupName>g%d</AutoScalingGroupName></member>", i)
+		}
+		l := k.list(now)
+		got, _, err := scanGroups([]byte(groupsPageOf(groups.String())), l)
+		if err != nil || len(got) != n {
+			t.Fatal(len(got), err)
+		}
+		l.whole()
+		return got
+	}
+	read(0)
+	var before []*observed.Group
+	for n := 1; n <= 8; n++ {
+		after := read(n)
+		for i := range before {
+			if before[i] != after[i] {
+				t.Errorf("g%d was read again while others come", i)
+			}
+		}
+		before = after
+	}
+	if quiet := read(8); quiet[0] != before[0] {
+		t.Error("g0 was read again, though nothing says yet that all have come")
+	}
+	anew := read(8)
+	for i := range anew {
+		if anew[i] == before[i] {
+			t.Errorf("g%d is what was read in pieces", i)
+		}
+	}
+	for range 3 {
+		if again := read(8); again[7] != anew[7] {
+			t.Error("g7 is read again each time")
+		}
+	}
+	one := read(9)
+	if read(9); read(9)[0] != one[0] {
+		t.Error("all are read again for one that came")
 	}
 }
 
