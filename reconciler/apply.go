@@ -270,7 +270,7 @@ func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step
 			return step.Result{}, err
 		}
 	}
-	do := s.freshToken(step.WithTemplate(st.Do, made))
+	do := s.freshToken(st.Request(made))
 	if d, ok := do.(step.SetDefaultVersion); ok && s.StepsFor > 0 {
 		d.Patient = true // no machine waits for it, and there are passes to come
 		do = d

@@ -56,10 +56,11 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c.drift()
 	c.leaveUndone()
 	stamp(in, c.Steps)
+	share(c.Steps)
 	c.Needs.Sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
-		Steps: c.Steps, Diagnostics: c.Diags.Sorted(), Secretless: in.Policy.Secretless,
+		Steps: slices.Clone(c.Steps), Diagnostics: c.Diags.Sorted(), Secretless: in.Policy.Secretless,
 	}
 	p.matching, p.watched, p.outstanding, p.wants, p.Summary = c.matching, c.Watched, c.outstanding, c.sharedWants(), c.summary()
 	p.wantedImages, p.releases, p.resolved, p.reviewed, p.behind = c.wantedImages, c.releases, c.Resolved, c.Reviewed, c.Behind

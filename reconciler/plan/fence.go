@@ -271,17 +271,18 @@ func stamp(in basis.Input, steps []step.Step) {
 	if in.Commit.Revision == "" {
 		return
 	}
+	usual := map[string]string{observed.TagRevision: in.Commit.Revision}
 	for i := range steps {
-		steps[i].Do = stamped(in, steps[i].Do)
+		steps[i].Stamp = stampOf(in, steps[i].Do, usual)
 	}
 }
 
-func stamped(in basis.Input, do step.Action) step.Action {
-	writes, tags := do.(step.Tagging)
-	if !tags {
-		return do
+// stampOf is what an action's tags are stamped with, which nearly always is what is usual.
+func stampOf(in basis.Input, do step.Action, usual map[string]string) map[string]string {
+	if _, tags := do.(step.Tagging); !tags {
+		return nil
 	}
-	about, stamp := do.About(), map[string]string{observed.TagRevision: in.Commit.Revision}
+	about, stamp := do.About(), usual
 	var have map[string]string
 	switch {
 	case about.Group != "":
@@ -291,11 +292,11 @@ func stamped(in basis.Input, do step.Action) step.Action {
 	case about.Template != (observed.TemplateRef{}):
 		t := in.State.Templates[about.Template.Name]
 		if have = t.Tags; !fromHere(in, have) {
-			stamp[observed.TagSince] = strconv.FormatInt(t.LatestVersion, 10)
+			stamp = observed.WithTags(usual, map[string]string{observed.TagSince: strconv.FormatInt(t.LatestVersion, 10)})
 		}
 	}
 	if len(about.Put) == 0 || !roomFor(len(stamp), have, about.Put) {
-		return do
+		return nil
 	}
-	return writes.Tagged(stamp)
+	return stamp
 }

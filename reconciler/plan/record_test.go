@@ -97,7 +97,7 @@ func TestAReportIsReadAsItWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, bare := *r, []string{"Do", "Seen", "Wanted", "Rollout", "Toward", "Fingerprint", "Stops"}
+	want, bare := *r, []string{"Do", "Stamp", "Seen", "Wanted", "Rollout", "Toward", "Fingerprint", "Stops"}
 	want.Milestones = nil
 	opts := cmp.Options{
 		cmp.AllowUnexported(Plan{}), cmpopts.EquateEmpty(),

@@ -205,6 +205,16 @@ func (a UpdateNodegroupVersion) with(made Made) Action {
 	return a
 }
 
+// Request is what the step asks of AWS, with the template versions that are made and with
+// its stamp.
+func (s Step) Request(made Made) Action {
+	do := WithTemplate(s.Do, made)
+	if writes, tags := do.(Tagging); tags && len(s.Stamp) > 0 {
+		return writes.Tagged(s.Stamp)
+	}
+	return do
+}
+
 // Tagging is an action that writes tags, and can write others besides.
 type Tagging interface {
 	Tagged(more map[string]string) Action

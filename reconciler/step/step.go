@@ -83,6 +83,8 @@ type Step struct {
 	Drift *Drift `json:"drift,omitempty"`
 
 	Do Action `json:"-"`
+	// Stamp are tags that go along where the step writes tags, and are no reason to write any.
+	Stamp map[string]string `json:"-"`
 	// Later steps are part of the plan and wait for a later pass: AWS takes one
 	// update of a nodegroup at a time, and a template outlives its group.
 	Later bool `json:"-"`

@@ -157,18 +157,16 @@ func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnet
 	if suspend := declaredSuspended(g); len(suspend) > 0 {
 		group.Tags[observed.TagSuspended] = observed.GroupTag{Value: suspendedMarks(suspend)}
 	}
-	changes := []step.Change{
+	var mixed []step.Change
+	if g.MixedInstancesPolicy != nil {
+		mixed = policyChanges(pool, nil, g.MixedInstancesPolicy)
+	}
+	changes := slices.Concat([]step.Change{
 		basis.InfraChange(pool, "minSize", nil, g.MinSize),
 		basis.InfraChange(pool, "maxSize", nil, g.MaxSize),
 		basis.ReplicasChange(pool, nil, group.DesiredCapacity),
 		basis.InfraChange(pool, "subnets", nil, subnets),
-	}
-	changes = append(changes, template.VersionChanges(pool, observed.TemplateRef{}, version)...)
-	if g.MixedInstancesPolicy != nil {
-		changes = append(changes, policyChanges(pool, nil, g.MixedInstancesPolicy)...)
-	}
-	changes = append(changes, c.newMembers(pool, group)...)
-	changes = append(changes, newSettings(pool, false)...)
+	}, template.VersionChanges(pool, observed.TemplateRef{}, version), mixed, c.newMembers(pool, group), newSettings(pool, false))
 	c.Step(pool, step.Step{
 		Verb: step.Create, Resource: step.AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
 		Instances: int(group.DesiredCapacity), Changes: changes, Rollout: basis.Made,

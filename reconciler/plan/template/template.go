@@ -300,7 +300,7 @@ func (c Planner) newTemplateChanges(pool *intent.Pool, want *Want) []step.Change
 	for _, key := range []string{observed.TagLaunchConfig, observed.TagCluster} { // the template's name and the pool's cluster, which the digest holds
 		usual[key] = want.tags[key]
 	}
-	return append(c.templateChanges(pool, observed.TemplateVersion{}, want.Data), basis.NewTags(pool, usual, want.tags)...)
+	return slices.Concat(c.templateChanges(pool, observed.TemplateVersion{}, want.Data), basis.NewTags(pool, usual, want.tags))
 }
 
 // PlanDefault moves the default version once machines run the wanted one.
