@@ -49,7 +49,10 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report, overtaken <-c
 	if limit == 0 {
 		limit = defaultConcurrency
 	}
-	made := make([]step.Made, len(reports))
+	made := make([]step.Made, len(reports)) // by those that pools share
+	for i := range made {
+		made[i] = step.Made{}
+	}
 	began := s.now()
 	moves, left := inTurns(reports), map[string]bool{}
 	// Pools whose calls hang in each pass must not keep those behind them waiting. But what
@@ -63,7 +66,7 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report, overtaken <-c
 		}
 		return 1
 	})
-	begun := 0
+	begun, own := 0, make(chan struct{}, ownLanes)
 	for _, shared := range []bool{true, false} {
 		var g errgroup.Group
 		g.SetLimit(limit)
@@ -72,18 +75,15 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report, overtaken <-c
 			r := reports[m.report]
 			if r.Outcomes == nil {
 				r.Outcomes = make([]step.Outcome, len(r.Plan.Steps))
-				made[m.report] = step.Made{}
 			}
 			if step.OfLaunchConfig(r.Plan.Steps[m.steps[0]].Owner()) != shared {
 				continue
 			}
-			mu.Lock()
-			before := maps.Clone(made[m.report])
-			mu.Unlock()
 			// Those that are under way when a pass is overtaken are enough for it to have moved.
 			over := begun >= limit && closed(overtaken)
 			begun++
 			g.Go(func() error {
+				defer s.Lanes.enter(own)()
 				if over || s.StepsFor > 0 && s.now().Sub(began) > s.StepsFor {
 					leave(r, m.steps)
 					mu.Lock()
@@ -91,10 +91,17 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report, overtaken <-c
 					mu.Unlock()
 					return nil
 				}
-				now := s.turn(ctx, r, m.steps, before)
+				its := step.Made{}
+				if !shared {
+					maps.Copy(its, made[m.report])
+				}
+				s.turn(ctx, r, m.steps, its)
+				if !shared { // no other pool needs what this one made
+					return nil
+				}
 				mu.Lock()
 				defer mu.Unlock()
-				maps.Copy(made[m.report], now)
+				maps.Copy(made[m.report], its)
 				return nil
 			})
 		}
@@ -168,9 +175,9 @@ func leave(r *plan.Report, positions []int) {
 	}
 }
 
-// turn runs the steps of one pool or AWSLaunchConfig, and returns the template
-// versions that are made: those before it, and its own.
-func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made step.Made) step.Made {
+// turn runs the steps of one pool or AWSLaunchConfig, and adds to made the template
+// versions that they make.
+func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made step.Made) {
 	steps := r.Plan.Steps
 	var own []step.Step
 	for _, i := range positions {
@@ -207,7 +214,6 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	if !stopped {
 		s.unpark(key)
 	}
-	return made
 }
 
 // requestOf stands for what the steps of one turn ask of AWS. It distinguishes those

@@ -39,6 +39,8 @@ type Scope struct {
 	Clock func() time.Time
 	// Concurrency is how many pools are applied at once, defaultConcurrency if 0.
 	Concurrency int
+	// Lanes are what all scopes of the process share; nil bounds nothing.
+	Lanes Lanes
 	// StepsFor bounds the time in which a pass begins with pools: what it does not
 	// come to, because AWS takes only so many calls a second, is left to the next
 	// one, which knows newer commits. 0 is no bound.

@@ -70,6 +70,8 @@ type Set struct {
 	o Options
 	// limits are the limits that all roles into an account share.
 	limits *sdk.Limits
+	// lanes are what all scopes share when they apply.
+	lanes reconciler.Lanes
 
 	mu   sync.Mutex
 	open map[reconciler.ScopeKey]*opened
@@ -102,7 +104,7 @@ func New(o Options) *Set {
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
-	return &Set{o: o, limits: sdk.NewLimits(sdk.LimitOptions{}), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
+	return &Set{o: o, limits: sdk.NewLimits(sdk.LimitOptions{}), lanes: reconciler.NewLanes(), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
 }
 
 // SetShare says how much of AWS's limits writes take, from now on: over 0 to 1.
@@ -116,7 +118,7 @@ func (s *Set) Clock() *clock.Clock { return s.o.Clock }
 func (s *Set) ForPlans() *Set {
 	o := s.o
 	o.Round, o.Yields, o.ReadsOnly = 0, true, true
-	return &Set{o: o, limits: s.limits, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
+	return &Set{o: o, limits: s.limits, lanes: s.lanes, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
 }
 
 // Attach opens the accounts of the batches, one beside the other, and guards what
@@ -261,7 +263,7 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		}
 		scope := &reconciler.Scope{
 			Cloud: cloud, Resolver: resolve.New(cloud, s.o.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round,
-			Clock: s.o.Clock.Earliest, Now: s.o.Now, Shared: s.o.Shared,
+			Clock: s.o.Clock.Earliest, Now: s.o.Now, Shared: s.o.Shared, Lanes: s.lanes,
 		}
 		var launcher preflight.Launcher
 		if !s.o.ReadsOnly {
