@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,9 @@ func runCommand(s surroundings) *cobra.Command {
 			hangups := make(chan os.Signal, 1)
 			signal.Notify(hangups, syscall.SIGHUP)
 			defer signal.Stop(hangups)
+			if profile == "" {
+				runtime.MemProfileRate = 0 // nobody can ask for it
+			}
 			a, err := app.New(c.Context(), app.Options{
 				Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(file, env, log) },
 				Reload: hangups, Logger: log, Secrets: s.secrets, Getenv: s.getenv, Version: buildOf().Version,

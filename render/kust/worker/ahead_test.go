@@ -87,7 +87,7 @@ func TestWorkersCollect(t *testing.T) {
 	}
 	for pid := range pids {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if got := string(env); err == nil && got != noCollection+"\x00" {
+		if got := string(env); err == nil && got != strings.Join(environment, "\x00")+"\x00" {
 			t.Errorf("its environment is %q", got)
 		}
 	}

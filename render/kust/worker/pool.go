@@ -48,11 +48,11 @@ func (l Limits) of(j *Job) Limits {
 
 // How much a worker may have taken to be kept for the next small build, how long those that
 // are more than one are kept, and how long the last one is: a new one takes some tenths of a
-// second to start, one that waits some 25 MiB.
+// second to start, one that waits takes some 15 MiB.
 const (
 	keepMemory = 96 << 20
 	keepFor    = 30 * time.Second
-	keepLast   = 10 * time.Minute
+	keepLast   = 2 * time.Minute
 )
 
 var enabled atomic.Pointer[pool]
