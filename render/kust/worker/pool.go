@@ -51,7 +51,7 @@ func (l Limits) of(j *Job) Limits {
 // second to start, one that waits takes some 15 MiB.
 const (
 	keepMemory = 96 << 20
-	keepFor    = 30 * time.Second
+	keepFor    = 15 * time.Second
 	keepLast   = 2 * time.Minute
 )
 
