@@ -79,11 +79,13 @@ func (s *Scope) apply(ctx context.Context, reports []*plan.Report, overtaken <-c
 			if step.OfLaunchConfig(r.Plan.Steps[m.steps[0]].Owner()) != shared {
 				continue
 			}
-			// Those that are under way when a pass is overtaken are enough for it to have moved.
-			over := begun >= limit && closed(overtaken)
-			begun++
 			g.Go(func() error {
 				defer s.Lanes.enter(own)()
+				mu.Lock()
+				// Those that are under way when a pass is overtaken are enough for it to have moved.
+				over := begun >= limit && closed(overtaken)
+				begun++
+				mu.Unlock()
 				if over || s.StepsFor > 0 && s.now().Sub(began) > s.StepsFor {
 					leave(r, m.steps)
 					mu.Lock()

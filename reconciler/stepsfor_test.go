@@ -139,3 +139,19 @@ func TestANewerCommitGoesBeforeWhatIsLeft(t *testing.T) {
 	}
 	w.settle(target)
 }
+func TestPoolsThatWaitForALaneAreLeftToANewerCommit(t *testing.T) {
+	w := newWorld(t)
+	w.scope.Lanes = make(reconciler.Lanes) // others have all
+	overtaken := make(chan struct{})
+	var after atomic.Int64
+	after.Store(12)
+	w.scope.Cloud = overtaking{w.scope.Cloud, &after, func() { close(overtaken) }}
+	for _, r := range reconciler.RunBatch(t.Context(), reconciler.Batch{Scope: w.scope, Targets: []reconciler.Desired{fleet(30)}, Overtaken: overtaken}, reconciler.Apply) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	if n := w.srv.CallCounts()["autoscaling:CreateAutoScalingGroup"]; n < 12 || n > 14 {
+		t.Errorf("%d groups were made, want 12 and what was under way in the other lane", n)
+	}
+}
