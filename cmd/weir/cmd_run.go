@@ -64,8 +64,8 @@ func runCommand(s surroundings) *cobra.Command {
 			hangups := make(chan os.Signal, 1)
 			signal.Notify(hangups, syscall.SIGHUP)
 			defer signal.Stop(hangups)
-			if profile == "" {
-				runtime.MemProfileRate = 0 // nobody can ask for it
+			if profile != "" {
+				runtime.MemProfileRate = memProfileRate
 			}
 			a, err := app.New(c.Context(), app.Options{
 				Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(file, env, log) },

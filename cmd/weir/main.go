@@ -15,6 +15,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/weir-gitops/weir/render/kust/worker"
@@ -23,7 +24,11 @@ import (
 // version and commit are set by the linker.
 var version, commit string
 
+// memProfileRate is Go's own.
+var memProfileRate = runtime.MemProfileRate
+
 func main() {
+	runtime.MemProfileRate = 0 // nobody can ask for a profile without --profile-listen
 	os.Exit(process(surroundings{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}))
 }
 
