@@ -306,7 +306,7 @@ func TestLargeBuilds(t *testing.T) {
 	}
 	p := enable(t, Limits{Memory: 1 << 30, Small: 216 << 20, CPU: time.Minute})
 	files, names := map[string]string{}, []string{}
-	for i := range 16 {
+	for i := range 24 {
 		name := fmt.Sprintf("a%d.yaml", i)
 		names = append(names, name)
 		files[name] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a" + strconv.Itoa(i) + "}\ndata:\n  a: " + strings.Repeat("x", 1_000_000) + "\n"
@@ -326,7 +326,7 @@ func TestLargeBuilds(t *testing.T) {
 		return Path{Fault: "not there"}
 	}
 	large.Paths = maps.Clone(j.Paths)
-	delete(large.Paths, "a15.yaml")
+	delete(large.Paths, "a23.yaml")
 	go func() { _, _ = Run(t.Context(), &large, ask); close(beside) }()
 	for err := range beside {
 		if err != nil {
@@ -334,7 +334,7 @@ func TestLargeBuilds(t *testing.T) {
 		}
 	}
 	large.Paths = j.Paths
-	if nodes, err := Run(t.Context(), &large, noPath); err != nil || len(nodes) != 16 {
+	if nodes, err := Run(t.Context(), &large, noPath); err != nil || len(nodes) != 24 {
 		t.Errorf("as a large one: %d objects, %v", len(nodes), err)
 	}
 	if n := len(p.idleNow()); n != 1 || len(children(t)) != 1 {
