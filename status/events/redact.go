@@ -12,7 +12,8 @@ func Redacted(f report.Redact, e Event) Event {
 	e.Reason, e.Text = f.Text(e.Reason), f.Text(e.Text)
 	e.Changes = slices.Clone(e.Changes)
 	for i, c := range e.Changes {
-		e.Changes[i].From, e.Changes[i].To, e.Changes[i].Words = f.Value(c.From), f.Value(c.To), f.Text(c.Words)
+		c.Field, c.From, c.To, c.Words = f.Text(c.Field), f.Value(c.From), f.Value(c.To), f.Text(c.Words)
+		e.Changes[i] = c
 	}
 	e.Facts = maps.Clone(e.Facts)
 	for k, v := range e.Facts {

@@ -202,7 +202,8 @@ func (f Redact) step(s step.Step) step.Step {
 
 func (f Redact) stepChange(c *step.Change) bool {
 	inFrom, inTo := f.value(&c.From), f.value(&c.To)
-	return f.change(&c.Words) || inFrom || inTo
+	// A part of user data is named by what the user data says, such as a file's path.
+	return f.change(&c.Field, &c.Words) || inFrom || inTo
 }
 
 // value redacts the strings in a JSON value, and reports whether there was something to redact.

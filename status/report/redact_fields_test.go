@@ -17,7 +17,7 @@ func TestEveryFreeTextIsRedacted(t *testing.T) {
 	fillTexts(reflect.ValueOf(&r).Elem(), 0)
 	before := texts(reflect.ValueOf(&r).Elem())
 	shown := texts(reflect.ValueOf(report.Redact(func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }).Report(&r)).Elem())
-	free := regexp.MustCompile(`(Summary|Detail|Message|Hint|Why|Reason|Unknown|Fault|Failed|Held|Cause|Subject|Words|From|To|HeldEnds)$`)
+	free := regexp.MustCompile(`(Changes.Field|Summary|Detail|Message|Hint|Why|Reason|Unknown|Fault|Failed|Held|Cause|Subject|Words|From|To|HeldEnds)$`)
 	codes := []string{ // of weir's own or of an API
 		".Pools.Conditions.Reason", ".LaunchConfigs.Conditions.Reason", ".Pools.FailureReason", ".Pools.FailureCause", ".Governed.Facts.NodesFrom", ".Pools.ReadyFrom", ".Plan.Steps.Held", ".Outcomes.Step.Held",
 	}
