@@ -46,7 +46,7 @@ func TestContainerfile(t *testing.T) {
 		t.Error("there is no shell in the image to run something with")
 	}
 	// As a release is built, with the Go that the module asks for.
-	for _, want := range []string{"CGO_ENABLED=0", "-trimpath", "-buildvcs=false", "-s -w -buildid="} {
+	for _, want := range []string{"CGO_ENABLED=0", "-tags kustomize_disable_go_plugin_support", "-trimpath", "-buildvcs=false", "-s -w -buildid="} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it is not built with %s", want)
 		}
@@ -168,7 +168,7 @@ func TestRunsAsInTheImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", filepath.Join(root, "usr/bin/weir"), "./cmd/weir")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "kustomize_disable_go_plugin_support", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", filepath.Join(root, "usr/bin/weir"), "./cmd/weir")
 	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

@@ -83,7 +83,7 @@ func (r release) platform(ctx context.Context, goos, arch string) error {
 	binary := filepath.Join(dir, "weir")
 	// The commit is given to the linker, so that a build from an archive without
 	// version control gives the same bytes.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", binary, //nolint:gosec // the release's own arguments
+	build := exec.CommandContext(ctx, "go", "build", "-tags", "kustomize_disable_go_plugin_support", "-trimpath", "-buildvcs=false", "-o", binary, //nolint:gosec // the release's own arguments
 		"-ldflags", fmt.Sprintf("-s -w -buildid= -X main.version=%s -X main.commit=%s", r.version, r.commit), "./cmd/weir")
 	build.Dir, build.Stderr = r.root, os.Stderr
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=")
