@@ -121,7 +121,7 @@ func TestClusterReferences(t *testing.T) {
 	}{
 		"no cluster at all": {alone, nil, ""},
 		"a misspelt name":   {missing, []string{"mp.yaml:5:16 warning cluster-not-in-render"}, `did you mean "demo"?`},
-		"a name prefix": {renamed, []string{"cluster.yaml:5:108 warning control-plane-not-in-render", "kustomization.yaml:2:13 warning pool-without-machinepool", "mp.yaml:5:16 error reference-not-found", "mp.yaml:12:108 error reference-not-found"},
+		"a name prefix": {renamed, []string{"cluster.yaml:5:108 warning control-plane-not-in-render", "kustomization.yaml:2:13 error pool-without-machinepool", "mp.yaml:5:16 error reference-not-found", "mp.yaml:12:108 error reference-not-found"},
 			"nameReference"},
 	}
 	for name, tt := range tests {

@@ -48,6 +48,9 @@ type Options struct {
 	// BuildOnly says that only the objects are wanted: nothing is made of them, and the
 	// findings are those of the build.
 	BuildOnly bool
+	// Partial accepts a base, which no target renders by itself: one that holds
+	// MachinePools alone, or infrastructure pools alone.
+	Partial bool
 }
 
 func (o Options) build(small bool, grow func() bool) kust.Options {
@@ -138,7 +141,7 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 	case o.BuildOnly:
 		r.guarded(path, func() { r.compare() })
 	default:
-		r.guarded(path, func() { r.decode(manifest.Intents, r.compare()) })
+		r.guarded(path, func() { r.decode(manifest.Intents, manifest.Options{Partial: o.Partial}, r.compare()) })
 	}
 	isSecret := func(o kinds.Object) bool { return o.Ref.Kind == "Secret" }
 	r.open = !r.secretive && len(secrets) == 0 && r.Hidden.Len() == 0 && !r.Secretless && !r.Retry && !slices.ContainsFunc(built.Objects, isSecret) && !slices.ContainsFunc(built.Given, isSecret)
@@ -174,8 +177,8 @@ func (r *Result) guarded(path string, stage func()) {
 }
 
 // decode fills the set and the findings with what intents makes of the objects.
-func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), d *dependence) {
-	o := manifest.Options{Renamed: d.renamed(r.built.Renamed)}
+func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options, d *dependence) {
+	o.Renamed = d.renamed(r.built.Renamed)
 	set, faults := intents(r.Objects, o)
 	if d != nil && d.hasMessages(&set, faults) {
 		again, others := intents(d.again, o)
@@ -186,6 +189,7 @@ func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.S
 	r.find(append(faults, r.guard(d)...), d)
 	r.setBlockedPositions()
 	r.Diags = r.Diags.Hinted().Sorted()
+	r.setUnplannedFaults(d)
 }
 
 // maxFindings is how many findings about objects a render may have: a reader has no
@@ -242,6 +246,38 @@ func (r *Result) setBlockedPositions() {
 		for j := range r.Set.Pools[i].Blocked {
 			b := &r.Set.Pools[i].Blocked[j]
 			b.Position = at[key{b.Code, b.Object, b.Field}]
+		}
+	}
+}
+
+// setUnplannedFaults gives each broken pool the first error about it, and takes out what
+// may not be shown of its names.
+func (r *Result) setUnplannedFaults(dep *dependence) {
+	first := map[string]diag.Diagnostic{}
+	var firstOfAll diag.Diagnostic
+	for _, d := range r.Diags {
+		if d.Severity != diag.Error {
+			continue
+		}
+		if firstOfAll.Code == "" {
+			firstOfAll = d
+		}
+		if _, known := first[d.Object]; !known {
+			first[d.Object] = d
+		}
+	}
+	r.Set.Unplanned = slices.DeleteFunc(r.Set.Unplanned, func(u intent.Unplanned) bool {
+		return slices.ContainsFunc(u.Objects, func(ref intent.ObjectRef) bool { return dep.shownRef(ref) != ref })
+	})
+	for i := range r.Set.Unplanned {
+		u := &r.Set.Unplanned[i]
+		for _, ref := range u.Objects {
+			if d, ok := first[ref.String()]; ok && u.Fault.Code == "" && !u.Foreign {
+				u.Fault = d
+			}
+		}
+		if u.Fault.Code == "" && !u.Foreign {
+			u.Fault = firstOfAll
 		}
 	}
 }

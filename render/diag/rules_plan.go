@@ -19,6 +19,7 @@ var lookupRules = []rule{
 	{"lookup-unanswered", "e", "a question to AWS was not answered", "Nothing is to be done: weir asks again at the next pass."},
 	{"network-mismatch", "e", "a pool's subnets and security groups are in different VPCs, and EC2 launches nothing with both", "Name subnets and security groups of one VPC, in the pool or in the target's configuration."},
 	{"network-unknown", "e", "it cannot be said in which subnets the machines go", "Name subnets in the pool, or a network in the target's configuration."},
+	{"kept-in-git", "i", "AWS has something of a pool or a launch configuration that is in Git and that no pool of AWS uses: it stays", "Nothing is to be done if that is meant; to delete it, take the object that the message names out of Git."},
 	{"observed-only", "w", "the followed commit leaves nothing of the target to apply, and no earlier one can take its place: nothing is changed", "Push a commit that mends or reverts what the message names, or mend weir's configuration where that has changed."},
 	{"parameter-no-image", "e", "an SSM parameter that a pool names for its image holds something else", "Name a parameter whose value is an image's id, such as ami-0123456789abcdef0."},
 	{"parameter-not-found", "e", "an SSM parameter that holds an image's id is not there", "Correct its name, or choose a version that EKS publishes images for."},

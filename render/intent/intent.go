@@ -24,6 +24,8 @@ type Set struct {
 	Rollouts []FleetRollout `json:",omitempty"`
 	// Ignored counts the objects of kinds that are not weir's.
 	Ignored []Ignored
+	// Unplanned are what stands in the manifests and is in no pool above, sorted by Key.
+	Unplanned []Unplanned `json:",omitempty"`
 }
 
 // Ignored is a kind that weir passes over, and how many objects of it there were.
@@ -50,6 +52,7 @@ func (k Key) compare(o Key) int {
 // Sort puts pools and clusters in order of their keys.
 func (s *Set) Sort() {
 	slices.SortStableFunc(s.Pools, func(a, b Pool) int { return a.Key.compare(b.Key) })
+	slices.SortStableFunc(s.Unplanned, func(a, b Unplanned) int { return a.Key.compare(b.Key) })
 	slices.SortStableFunc(s.Clusters, func(a, b Cluster) int { return a.Key.compare(b.Key) })
 }
 

@@ -13,6 +13,9 @@ type Options struct {
 	// the files do, and which. It makes the hint for a reference that a name
 	// prefix left dangling. Nil knows of no renaming.
 	Renamed func(kind, oldName string) (newName string, ok bool)
+	// Partial accepts a base: a render that holds MachinePools alone, or infrastructure
+	// pools alone. Elsewhere a pool without its other half is an error.
+	Partial bool
 }
 
 // Intents decodes and checks objects and derives what AWS should hold. A pool
@@ -21,7 +24,7 @@ type Options struct {
 func Intents(objects []kinds.Object, o Options) (intent.Set, []kinds.Fault) {
 	found := &kinds.Faults{}
 	x := kinds.NewIndex(objects, found)
-	b := derive.New(x, o.Renamed)
+	b := derive.New(x, o.Renamed, o.Partial)
 	rules.Check(x)
 	set := b.Intents()
 	kinds.SortFaults(found.List)

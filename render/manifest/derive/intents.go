@@ -12,6 +12,7 @@ package derive
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -25,9 +26,11 @@ type renamedFunc func(kind, oldName string) (newName string, ok bool)
 
 // New puts the launch templates that pools share where one of their own would
 // be. No later stage changes the objects.
-func New(x *kinds.Index, renamed renamedFunc) *Builder {
+//
+// partial accepts a base: a render that holds one half of its pools only.
+func New(x *kinds.Index, renamed renamedFunc, partial bool) *Builder {
 	all := objects{index: x, renamed: renamed}
-	b := &Builder{objects: all, writer: writer{objects: all, known: map[intent.UserData]userData{}}, faults: x.Faults,
+	b := &Builder{objects: all, partial: partial && halves(x), writer: writer{objects: all, known: map[intent.UserData]userData{}}, faults: x.Faults,
 		clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}}
 	b.launchConfigs = newLaunchConfigs(b)
 	return b
@@ -37,6 +40,7 @@ func New(x *kinds.Index, renamed renamedFunc) *Builder {
 func (b *Builder) Intents() intent.Set {
 	b.readClusters()
 	b.readPoolOptions()
+	b.useMisread()
 	for _, mp := range b.index.MachinePools {
 		b.checkClusterKnown(mp)
 		b.pool(mp)
@@ -48,6 +52,7 @@ func (b *Builder) Intents() intent.Set {
 	}
 	b.unused()
 	b.launchConfigs.moveFaults(b.faults)
+	b.set.Unplanned = b.unplanned()
 	b.set.Ignored = b.index.Ignored
 	b.set.Sort()
 	return b.set
@@ -75,7 +80,9 @@ type Builder struct {
 	writer       writer
 	// launchConfigs are the launch templates that pools share; nil knows of none.
 	launchConfigs *launchConfigs
-	set           intent.Set
+	// partial says that a pool without its other half is no error.
+	partial bool
+	set     intent.Set
 }
 
 // claim is the field that gives an AWS resource its name.
@@ -87,6 +94,7 @@ type claim struct {
 // pool derives one pool from its MachinePool.
 func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	r := mp.Reporter(b.faults)
+	b.checkGroup(mp)
 	ref := mp.Spec.Template.Spec.InfrastructureRef
 	at := path("spec", "template", "spec", "infrastructureRef")
 	key := intent.Key{Namespace: mp.Key().Namespace, Name: ref.Name}
@@ -115,10 +123,60 @@ func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	case ref.Kind == "":
 		return // reported by decoding
 	default:
-		r.Info(at.Join("kind"), "pool-not-ours", fmt.Sprintf("%s is left alone: its infrastructure is a %s", mp.Ref(), ref.Kind), "")
+		b.otherInfrastructure(r, at, ref.Kind)
 		return
 	}
-	b.dangling(r, at.Join("name"), &ref, diag.Error, "reference-not-found", "")
+	if group := groupOf(&ref); group != "" && group != kinds.GroupInfrastructure {
+		return // reported
+	}
+	b.dangling(r, at.Join("name"), &ref, b.halfPair(), "reference-not-found", "")
+}
+
+// otherInfrastructure reports a MachinePool whose infrastructure is of a kind that weir
+// does not read: another provider's, or a mistake.
+func (b *Builder) otherInfrastructure(r kinds.Reporter, at intent.Path, kind string) {
+	const pools = "the pools of AWS are AWSMachinePool and AWSManagedMachinePool"
+	if meant, ok := kinds.NearPoolKind(kind); ok {
+		r.Error(at.Join("kind"), "misspelled-kind", fmt.Sprintf("%s refers to a %s, which weir does not read; %s is near", r.Ref, kind, meant), "write "+meant+" if that is meant")
+		return
+	}
+	if strings.HasPrefix(kind, "AWS") {
+		r.Error(at.Join("kind"), "misspelled-kind", fmt.Sprintf("%s refers to a %s, which is no pool", r.Ref, kind), pools)
+		return
+	}
+	r.Info(at.Join("kind"), "pool-not-ours", fmt.Sprintf("%s is left alone: its infrastructure is a %s", r.Ref, kind), "")
+}
+
+// checkGroup reports a reference to a pool of AWS that names another API group: Cluster
+// API finds nothing there.
+func (b *Builder) checkGroup(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
+	ref := &mp.Spec.Template.Spec.InfrastructureRef
+	group := groupOf(ref)
+	if !kinds.IsPoolKind(ref.Kind) || group == "" || group == kinds.GroupInfrastructure {
+		return
+	}
+	at, written := path("spec", "template", "spec", "infrastructureRef", "apiVersion"), ref.APIVersion
+	if ref.APIGroup != "" {
+		at, written = path("spec", "template", "spec", "infrastructureRef", "apiGroup"), ref.APIGroup
+	}
+	mp.Reporter(b.faults).Error(at, "misspelled-kind", fmt.Sprintf("%s refers to a %s of %q, which there is not", mp.Ref(), ref.Kind, written), "the group of the pools of AWS is "+kinds.GroupInfrastructure)
+	mp.Broken = true
+}
+
+// groupOf is the API group that a reference names, empty where it names none.
+func groupOf(ref *kinds.ObjectReference) string {
+	if ref.APIGroup != "" {
+		return ref.APIGroup
+	}
+	return intent.ObjectRef{APIVersion: ref.APIVersion}.Group()
+}
+
+// halfPair is how grave a pool without its other half is.
+func (b *Builder) halfPair() diag.Severity {
+	if b.partial {
+		return diag.Warning
+	}
+	return diag.Error
 }
 
 // claimInfrastructure reports two MachinePools that share one infrastructure object.
@@ -143,8 +201,8 @@ func (b *Builder) unused() {
 	}
 	for _, ref := range refs {
 		if _, ok := b.used[ref]; !ok {
-			kinds.Reporter{Ref: ref, To: b.faults}.Warn(path("metadata", "name"), "pool-without-machinepool",
-				fmt.Sprintf("%s is ignored: no MachinePool refers to it", ref), "")
+			kinds.Reporter{Ref: ref, To: b.faults}.Report(b.halfPair(), path("metadata", "name"), "pool-without-machinepool",
+				fmt.Sprintf("no MachinePool refers to %s", ref), "")
 		}
 	}
 }
@@ -200,6 +258,7 @@ func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*dra
 	d.ClusterKey = intent.Key{Namespace: mp.Key().Namespace, Name: mp.Spec.ClusterName}
 	fill(d)
 	b.applyPoolOptions(d)
+	d.broken = d.broken || b.index.ClusterMisread(d.Key.Namespace) != nil
 	d.foreignTypes()
 	d.Check(b.index)
 	if !d.Faults.HasErrors() && !d.cluster.broken && !d.broken {

@@ -36,6 +36,9 @@ type Index struct {
 	UnreadOptions         []string // the namespaces of PoolOptions in a version that is not known
 	Secrets               map[intent.Key]Object
 	Ignored               []intent.Ignored
+	// Misread are the objects that weir would read if their kind or apiVersion were
+	// spelled correctly.
+	Misread []Misread
 }
 
 // Table holds the objects of one kind by namespace and name.
@@ -75,15 +78,20 @@ func NewIndex(objects []Object, to *Faults) *Index {
 	known := known()
 	seen := map[[4]string]intent.ObjectRef{}
 	counts := map[[2]string]int{}
+	misspelled := spelling{known: known, found: map[[2]string]kind{}}
 	var read []Object
 	var of []string
 	for _, o := range objects {
+		r := Reporter{Ref: o.Ref, To: to}
 		k, ok := findKind(known, o.Ref)
 		if !ok {
-			counts[[2]string{o.Ref.APIVersion, o.Ref.Kind}]++
+			if meant, is := misspelled.find(o.Ref); is {
+				x.misread(meant, o, r)
+			} else {
+				counts[[2]string{o.Ref.APIVersion, o.Ref.Kind}]++
+			}
 			continue
 		}
-		r := Reporter{Ref: o.Ref, To: to}
 		id := [4]string{o.Ref.Group(), o.Ref.Kind, o.Ref.Namespace, o.Ref.Name}
 		if first, twice := seen[id]; twice && k.use != onDemand {
 			to.Add(Fault{Code: "duplicate-object", Summary: o.Ref.String() + " is rendered twice", Ref: o.Ref, Path: path("metadata", "name"),
@@ -93,8 +101,8 @@ func NewIndex(objects []Object, to *Faults) *Index {
 		seen[id] = o.Ref
 		if x.accepts(k, o.Ref, r) {
 			read, of = append(read, o), append(of, k.name)
-		} else if k.name == "PoolOptions" {
-			x.UnreadOptions = append(x.UnreadOptions, o.Ref.Namespace)
+		} else {
+			x.keep(k, o)
 		}
 	}
 	x.addAll(read, of)

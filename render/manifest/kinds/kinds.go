@@ -25,7 +25,7 @@ import (
 const (
 	groupCluster        = "cluster.x-k8s.io"
 	groupExpCluster     = "exp.cluster.x-k8s.io"
-	groupInfrastructure = "infrastructure.cluster.x-k8s.io"
+	GroupInfrastructure = "infrastructure.cluster.x-k8s.io"
 	groupControlPlane   = "controlplane.cluster.x-k8s.io"
 	groupBootstrap      = "bootstrap.cluster.x-k8s.io"
 	GroupWeir           = "weir.dev"
@@ -59,21 +59,21 @@ var known = sync.OnceValue(func() []kind {
 		{groupCluster, "MachinePool", betaVersions, read, reflect.TypeFor[Decoded[MachinePoolSpec]]()},
 		{groupExpCluster, "MachinePool", []string{"v1alpha3", "v1alpha4"}, read, reflect.TypeFor[Decoded[MachinePoolSpec]]()},
 		{groupCluster, "Cluster", betaVersions, read, reflect.TypeFor[Decoded[ClusterSpec]]()},
-		{groupInfrastructure, "AWSMachinePool", betaVersions, read, reflect.TypeFor[Decoded[AWSMachinePoolSpec]]()},
-		{groupInfrastructure, "AWSManagedMachinePool", betaVersions, read, reflect.TypeFor[Decoded[AWSManagedMachinePoolSpec]]()},
-		{groupInfrastructure, "AWSCluster", betaVersions, read, reflect.TypeFor[Decoded[AWSClusterSpec]]()},
-		{groupInfrastructure, "AWSManagedCluster", betaVersions, read, reflect.TypeFor[Decoded[AWSManagedClusterSpec]]()},
+		{GroupInfrastructure, "AWSMachinePool", betaVersions, read, reflect.TypeFor[Decoded[AWSMachinePoolSpec]]()},
+		{GroupInfrastructure, "AWSManagedMachinePool", betaVersions, read, reflect.TypeFor[Decoded[AWSManagedMachinePoolSpec]]()},
+		{GroupInfrastructure, "AWSCluster", betaVersions, read, reflect.TypeFor[Decoded[AWSClusterSpec]]()},
+		{GroupInfrastructure, "AWSManagedCluster", betaVersions, read, reflect.TypeFor[Decoded[AWSManagedClusterSpec]]()},
 		{groupControlPlane, "AWSManagedControlPlane", betaVersions, read, reflect.TypeFor[Decoded[AWSManagedControlPlaneSpec]]()},
-		{groupInfrastructure, "AWSClusterRoleIdentity", betaVersions, read, reflect.TypeFor[Decoded[AWSClusterRoleIdentitySpec]]()},
-		{groupInfrastructure, "AWSClusterControllerIdentity", betaVersions, read, reflect.TypeFor[Decoded[AWSClusterControllerIdentitySpec]]()},
-		{groupInfrastructure, "AWSClusterStaticIdentity", betaVersions, refused, nil},
+		{GroupInfrastructure, "AWSClusterRoleIdentity", betaVersions, read, reflect.TypeFor[Decoded[AWSClusterRoleIdentitySpec]]()},
+		{GroupInfrastructure, "AWSClusterControllerIdentity", betaVersions, read, reflect.TypeFor[Decoded[AWSClusterControllerIdentitySpec]]()},
+		{GroupInfrastructure, "AWSClusterStaticIdentity", betaVersions, refused, nil},
 		{groupBootstrap, "KubeadmConfig", betaVersions, read, reflect.TypeFor[Decoded[KubeadmConfigSpec]]()},
 		{groupBootstrap, "EKSConfig", betaVersions, read, reflect.TypeFor[Decoded[EKSConfigSpec]]()},
 		{groupBootstrap, "NodeadmConfig", []string{"v1beta2"}, read, reflect.TypeFor[Decoded[NodeadmConfigSpec]]()},
 		{"", "Secret", []string{"v1"}, onDemand, nil},
 		{"", "ConfigMap", []string{"v1"}, onDemand, nil},
-		{groupInfrastructure, "AWSLaunchConfig", []string{"v1beta2"}, read, reflect.TypeFor[Decoded[LaunchTemplate]]()},
-		{groupInfrastructure, "AWSLaunchConfigTemplate", []string{"v1beta2"}, read, reflect.TypeFor[Decoded[AWSLaunchConfigTemplateSpec]]()},
+		{GroupInfrastructure, "AWSLaunchConfig", []string{"v1beta2"}, read, reflect.TypeFor[Decoded[LaunchTemplate]]()},
+		{GroupInfrastructure, "AWSLaunchConfigTemplate", []string{"v1beta2"}, read, reflect.TypeFor[Decoded[AWSLaunchConfigTemplateSpec]]()},
 		{GroupWeir, "FleetRollout", []string{"v1alpha1"}, read, reflect.TypeFor[Decoded[FleetRolloutSpec]]()},
 		{GroupWeir, "PoolOptions", []string{"v1alpha1"}, read, reflect.TypeFor[Decoded[PoolOptionsSpec]]()},
 	}

@@ -77,3 +77,8 @@ const (
 	TagCAPARole     = "sigs.k8s.io/cluster-api-provider-aws/role"
 	TagCloudCluster = "kubernetes.io/cluster/"
 )
+
+// NodegroupName is the name that CAPA generates for the nodegroup of an infrastructure pool.
+func NodegroupName(pool intent.Key) string {
+	return eksName(pool.Namespace, pool.Name, maxNodegroupName)
+}

@@ -1,0 +1,146 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/nearest"
+)
+
+// Misread is an object whose kind or apiVersion is almost one that weir reads.
+type Misread struct {
+	Object
+	// Meant is the kind that weir reads.
+	Meant string
+}
+
+// IsPool reports whether the object is a MachinePool or an infrastructure pool.
+func (m *Misread) IsPool() bool { return m.Meant == kindMachinePool || m.IsInfrastructure() }
+
+// IsInfrastructure reports whether the object is an infrastructure pool.
+func (m *Misread) IsInfrastructure() bool { return IsPoolKind(m.Meant) }
+
+// IsPoolKind reports whether a kind is one of the infrastructure pools that weir reads.
+func IsPoolKind(kind string) bool {
+	return kind == string(intent.GroupPool) || kind == string(intent.NodegroupPool)
+}
+
+const kindMachinePool = "MachinePool"
+
+// mostEdits is by how many letters a misspelled kind or group differs from the right one.
+const mostEdits = 2
+
+// mostGroupEdits is the same for the group of a kind whose name no other project has.
+const mostGroupEdits = 4
+
+// NearPoolKind returns the infrastructure pool that a misspelled kind most likely means.
+func NearPoolKind(kind string) (string, bool) {
+	for _, k := range []intent.PoolKind{intent.GroupPool, intent.NodegroupPool} {
+		if kind != string(k) && near(kind, string(k)) {
+			return string(k), true
+		}
+	}
+	return "", false
+}
+
+func near(a, b string) bool {
+	return nearest.Distance(strings.ToLower(a), strings.ToLower(b), mostEdits+1) <= mostEdits
+}
+
+// spelling finds the kinds that misspelled ones mean.
+type spelling struct {
+	known []kind
+	// found are earlier answers, by apiVersion and kind. A kind without a name is none.
+	found map[[2]string]kind
+}
+
+// find returns the kind that an object's most likely means. ok is false for a kind that
+// has nothing to do with one that weir reads.
+func (s spelling) find(ref intent.ObjectRef) (kind, bool) {
+	id := [2]string{ref.APIVersion, ref.Kind}
+	k, known := s.found[id]
+	if !known {
+		k = s.look(ref.Group(), ref.Kind)
+		s.found[id] = k
+	}
+	return k, k.name != ""
+}
+
+func (s spelling) look(group, name string) kind {
+	for _, exact := range []bool{true, false} {
+		for _, k := range s.known {
+			if k.use != read || exact != (k.name == name) {
+				continue
+			}
+			switch {
+			case exact && inFamily(group):
+				return k // in another group of Cluster API's
+			case exact && group == "" && name != "Cluster":
+				return k // the group is missing; other projects have a Cluster
+			case exact && name != "Cluster" && nearest.Distance(group, k.group, mostGroupEdits+1) <= mostGroupEdits:
+				return k
+			case (exact || near(name, k.name)) && near(group, k.group):
+				return k
+			}
+		}
+	}
+	return kind{}
+}
+
+// inFamily reports whether a group is one of Cluster API's.
+func inFamily(group string) bool {
+	return group == groupCluster || strings.HasSuffix(group, "."+groupCluster)
+}
+
+// misread reports an object whose kind or apiVersion is misspelled, and keeps it.
+func (x *Index) misread(meant kind, o Object, r Reporter) {
+	at, written, want := path("kind"), o.Ref.Kind, meant.name
+	if o.Ref.Kind == meant.name {
+		version := Version(o.Ref.APIVersion)
+		if !slices.Contains(meant.versions, version) {
+			version = meant.versions[len(meant.versions)-1]
+		}
+		at, written, want = path("apiVersion"), o.Ref.APIVersion+" "+o.Ref.Kind, meant.group+"/"+version+" "+meant.name
+	}
+	r.Error(at, "misspelled-kind", "weir reads no "+written+"; "+want+" is near", "write "+want+" if that is meant, or take the object out of what the target renders")
+	x.keep(meant, o)
+}
+
+// keep notes an object that weir would read if its kind, group or version were right.
+func (x *Index) keep(meant kind, o Object) {
+	if meant.use != read {
+		return
+	}
+	x.Misread = append(x.Misread, Misread{o, meant.name})
+	if meant.name == "PoolOptions" {
+		x.UnreadOptions = append(x.UnreadOptions, o.Ref.Namespace)
+	}
+}
+
+// clusterKinds are the kinds from which the names, tags and networks of all pools of a
+// cluster derive.
+var clusterKinds = map[string]bool{
+	"Cluster": true, "AWSCluster": true, "AWSManagedCluster": true, "AWSManagedControlPlane": true, "AWSClusterRoleIdentity": true, "AWSClusterControllerIdentity": true,
+}
+
+// ClusterMisread returns the misread object that pools of the namespace may need for their
+// cluster, nil where there is none. Identities have no namespace.
+func (x *Index) ClusterMisread(namespace string) *Misread {
+	for i := range x.Misread {
+		if m := &x.Misread[i]; clusterKinds[m.Meant] && (m.Ref.Namespace == namespace || m.Ref.Namespace == "" || strings.HasSuffix(m.Meant, "Identity")) {
+			return m
+		}
+	}
+	return nil
+}
+
+// Text returns the text of a field of an object that was not decoded, "" where there is
+// none.
+func (o Object) Text(p ...string) string {
+	n := o.At(p...)
+	if n == nil || n.Value == "" {
+		return ""
+	}
+	return n.Value
+}
