@@ -28,7 +28,7 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 	for i := range inputs {
 		in := &inputs[i]
 		h := in.Policy.Held
-		if h == nil || in.Set == nil || h.Settled == "" || h.Settled != basis.NetworkOf(in.Set, in.Answers) {
+		if in.Set == nil || !(h != nil && h.Settled != "" && h.Settled == basis.NetworkOf(in.Set, in.Answers)) && !reachedAny(in.Policy.HeldPools) {
 			continue
 		}
 		if !cloned {
@@ -39,6 +39,9 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 			memory.Settled, cloned = settled, true
 		}
 		for j := range in.Set.Pools {
+			if own := in.Policy.HeldPools[in.Set.Pools[j].Key.String()]; h == nil && (own == nil || !own.Reached) {
+				continue
+			}
 			key := basis.SettledKey(in.Policy.Target, in.Set.Pools[j].Key.String())
 			if _, known := memory.Settled[key]; !known {
 				memory.Settled[key] = basis.Settled{Pool: &in.Set.Pools[j], Answers: in.Answers}
@@ -52,6 +55,15 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 	}
 }
 
+func reachedAny(held map[string]*basis.Held) bool {
+	for _, h := range held {
+		if h.Reached {
+			return true
+		}
+	}
+	return false
+}
+
 // judge tells of targets whose followed commit cannot be rendered whether they are held to
 // the revision that was planned. Where they are not, the rest of the pass takes them as it
 // takes a target of which nothing is rendered.
@@ -59,6 +71,9 @@ func judge(targets []Desired, inputs []basis.Input, plans []*plan.Plan, reports 
 	out := targets
 	for i := range targets {
 		h, p := targets[i].Policy.Held, plans[i]
+		if p != nil {
+			reports[i].HeldPools = holdsOfPools(targets[i].Policy.HeldPools, p)
+		}
 		if h == nil || p == nil {
 			continue
 		}
@@ -73,6 +88,18 @@ func judge(targets []Desired, inputs []basis.Input, plans []*plan.Plan, reports 
 		}
 		out[i].Set, inputs[i].Set, plans[i] = nil, nil, nil
 		reports[i].Diagnostics = append(slices.Clone(reports[i].Diagnostics), held.Diagnostic()).Sorted()
+	}
+	return out
+}
+
+// holdsOfPools says how the pools that are held to an earlier revision stand to it.
+func holdsOfPools(held map[string]*basis.Held, p *plan.Plan) map[string]*plan.Holds {
+	if len(held) == 0 {
+		return nil
+	}
+	out := map[string]*plan.Holds{}
+	for pool, verdict := range p.Verdicts() {
+		out[pool] = &plan.Holds{Revision: held[pool].Revision, Why: held[pool].Why, Verdict: verdict}
 	}
 	return out
 }

@@ -47,6 +47,11 @@ func nearby(targets []Desired, reports []*plan.Report, known map[string]bool, st
 			continue
 		}
 		moving[r.Target] = true
+		for _, u := range targets[i].Unplanned {
+			if u.IsPool() && u.Kind != intent.GroupPool {
+				return nil // nodegroups are no part of a look
+			}
+		}
 		if targets[i].Set != nil {
 			for _, c := range basis.Claims(targets[i].Set) {
 				if c.Resource == step.ManagedNodegroup {

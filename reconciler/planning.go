@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // planRounds bounds how often planning may ask for more of the state: by name,
@@ -20,7 +21,8 @@ const planRounds = 8
 // plan observes and plans until no plan lacks anything.
 func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Input, near *near) ([]*plan.Plan, observed.State, error) {
 	plans := make([]*plan.Plan, len(targets))
-	if !slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil }) {
+	wanted := slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil })
+	if !wanted && !slices.ContainsFunc(targets, Desired.shown) {
 		return plans, observed.State{}, nil
 	}
 	observing, sp := span.Start(ctx, "observe")
@@ -28,6 +30,11 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 	query.Near = near.query()
 	state, err := s.Cloud.Observe(observing, query)
 	span.End(sp, err)
+	if err != nil && !wanted && ctx.Err() == nil {
+		// AWS was read only to show pools that have a fault in Git: their faults come first.
+		s.logger().Warn("pools that cannot be rendered cannot be shown as AWS has them", "error", err)
+		return plans, observed.State{}, nil
+	}
 	if err != nil {
 		return nil, observed.State{}, fmt.Errorf("observe: %w", err)
 	}
@@ -77,6 +84,12 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 	return nil, observed.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
 }
 
+// shown reports whether the pools of a target are shown as AWS has them although nothing
+// of it can be planned: the fault is in Git, and the account is known.
+func (t Desired) shown() bool {
+	return t.Set == nil && t.Err == nil && t.Policy.Fault != "" && t.Policy.Region != "" && !t.Proposed
+}
+
 // askRelations asks the target's source about commits. A later pass asks again what it
 // cannot answer.
 func askRelations(ctx context.Context, t Desired, in *basis.Input, commits []string) {
@@ -103,6 +116,11 @@ func (s *Scope) query(targets []Desired) observed.Query {
 	q := observed.Query{Groups: true, Templates: true, Round: s.Round, AskEvery: s.AskEvery}
 	for _, t := range targets {
 		q.Owner = t.Policy.Instance
+		for i := range t.Unplanned {
+			if u := &t.Unplanned[i]; u.Kind == intent.NodegroupPool && u.EKSName != "" {
+				s.clusters[u.EKSName] = s.queried
+			}
+		}
 		if t.Set == nil {
 			continue
 		}

@@ -129,7 +129,10 @@ type Desired struct {
 	Begin func(approved *plan.Plan) error
 	// Set is nil where the source or the render gave nothing; Err or
 	// Diagnostics say why. It is never taken for an empty wish.
-	Set         *intent.Set
+	Set *intent.Set
+	// Unplanned are the pools and launch configurations of the followed commit that gave no
+	// intent. They are there also where Set is nil or that of an earlier commit.
+	Unplanned   []intent.Unplanned
 	Diagnostics diag.List
 	// Whole says that the render has no error.
 	Whole bool

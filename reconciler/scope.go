@@ -184,6 +184,10 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	defer asked()
 	for i := range targets {
 		if targets[i].Set == nil {
+			if targets[i].shown() && !near.still(targets[i]) && state.Groups != nil {
+				inputs[i].State, inputs[i].Index = &state, nil
+				reports[i].Pools = plan.WithFaults(inputs[i], nil, nil, reports[i].Holds)
+			}
 			continue
 		}
 		inputs[i].State = &state
@@ -191,6 +195,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		maps.Copy(inService, basis.InService(inputs[i]))
 		reports[i].Pools = plan.Statuses(inputs[i], p)
 		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], p, reports[i].Pools)
+		reports[i].Pools = plan.WithFaults(inputs[i], reports[i].Pools, reports[i].HeldPools, reports[i].Holds)
 		reports[i].Governed = p.Governed()
 		reports[i].Levels = plan.Levels(targets[i].Set, s.levels)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
@@ -355,6 +360,7 @@ func newReport(t Desired, started time.Time) *plan.Report {
 func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]basis.Input, error) {
 	claims, brought := map[string][]basis.Claim{}, map[string]bool{}
 	whole := true
+	var unplanned []intent.Unplanned
 	for _, t := range targets {
 		if t.Set == nil || !t.Whole || t.Err != nil {
 			whole = false
@@ -363,9 +369,12 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]basis.Input, 
 			claims[t.Policy.Target] = basis.Claims(t.Set)
 			basis.Brought(t.Set, brought)
 		}
+		unplanned = append(unplanned, t.Unplanned...)
 	}
 	fleet := basis.NewFleet(claims, whole)
+	fleet.Unplanned = unplanned
 	fleet.Brought = brought
+	giveWay(targets, claims, &fleet)
 	inputs := make([]basis.Input, len(targets))
 	answers, checked, err := s.answers(ctx, targets)
 	if err != nil {
@@ -384,12 +393,53 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]basis.Input, 
 		inputs[i] = basis.Input{
 			Reviewed: t.Reviewed, Checked: checked[i], Base: t.Base,
 			Own:    t.Proposed || t.Reviews && t.Touched && planned[t.Policy.Target] != t.Commit.Revision,
-			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Answers: answers[i], Levels: s.levels, Fleet: fleet, Memory: memory, Fenced: t.Ancestry != nil,
+			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Unplanned: t.Unplanned, Answers: answers[i], Levels: s.levels, Fleet: fleet, Memory: memory, Fenced: t.Ancestry != nil,
 			Now: s.clock(), Began: s.now(), AskEvery: s.AskEvery,
 		}
 	}
+	holdNothingContested(inputs)
 	recallSettled(inputs, &memory)
 	return inputs, nil
+}
+
+// giveWay takes back what pools that are held to an earlier revision want of AWS where
+// another target wants it by a followed one.
+func giveWay(targets []Desired, claims map[string][]basis.Claim, fleet *basis.Fleet) {
+	again := false
+	for _, t := range targets {
+		for pool := range t.Policy.HeldPools {
+			for _, c := range basis.Claims(&intent.Set{Pools: []intent.Pool{*t.Set.Pool(pool)}}) {
+				if len(fleet.Contested[c]) > 0 {
+					again = true
+					claims[t.Policy.Target] = slices.DeleteFunc(slices.Clone(claims[t.Policy.Target]), func(o basis.Claim) bool { return o == c })
+				}
+			}
+		}
+	}
+	if again {
+		with := basis.NewFleet(claims, fleet.Whole)
+		fleet.Wanted, fleet.Contested = with.Wanted, with.Contested
+	}
+}
+
+// holdNothingContested has pools only observed that are held to an earlier revision and
+// whose names another target wants.
+func holdNothingContested(inputs []basis.Input) {
+	for i := range inputs {
+		in := &inputs[i]
+		for pool, h := range in.Policy.HeldPools {
+			for _, c := range basis.Claims(&intent.Set{Pools: []intent.Pool{*in.Set.Pool(pool)}}) {
+				other := in.Fleet.Wanted[c]
+				if other == "" || other == in.Policy.Target {
+					continue
+				}
+				only := *h
+				only.Unread = "the target " + other + " wants the " + string(c.Resource) + " " + c.Name
+				in.Policy.HeldPools = maps.Clone(in.Policy.HeldPools)
+				in.Policy.HeldPools[pool] = &only
+			}
+		}
+	}
 }
 
 // clustersOf returns a function that finds a pool's cluster in the set, or makes

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -48,6 +49,7 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 		d.Origins = it.origins()
 		d.Policy.Secretless = d.Policy.Secretless || it.hidden
 	}
+	d.Policy.Fault = cmp.Or(d.Policy.Fault, faultOf(d.Diagnostics))
 	if !it.since.IsZero() {
 		it.behind(&d)
 	}

@@ -154,7 +154,7 @@ func New(o Options) *Fleet {
 func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
 	for name, s := range earlier.searches {
-		if s.job == nil { // a job ends with its generation
+		if s.job == nil && s.poolJob == nil { // a job ends with its generation
 			f.searches[name], f.wishes[name] = s, earlier.wishes[name]
 		}
 	}

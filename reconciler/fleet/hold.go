@@ -30,6 +30,15 @@ type Good interface {
 type Judged struct {
 	Head, Revision, Wanted string
 	lastgood.Verdict
+	// Pools are the verdicts on pools ("namespace/name") that were searched for by
+	// themselves.
+	Pools map[string]JudgedPool
+}
+
+// JudgedPool is the verdict of a report on one pool of a revision.
+type JudgedPool struct {
+	Revision string
+	lastgood.Verdict
 }
 
 // searchEvery is after which time a search that found nothing begins anew though no commit
@@ -51,6 +60,11 @@ type search struct {
 	// why says what was wrong with the last revision that was tried, ended when none was left.
 	why   string
 	ended time.Time
+	// pools are the searches for single pools, where the followed commit breaks only some,
+	// poolJob is theirs, and merged what it found last.
+	pools   map[string]*poolSearch
+	poolJob *poolJob
+	merged  merged
 }
 
 // candidate is a revision that renders whole.
@@ -88,15 +102,7 @@ func (it *item) broken() string {
 	if !own && (it.render.result == nil || !it.render.of(it)) {
 		return ""
 	}
-	i := slices.IndexFunc(d.Diagnostics, func(d diag.Diagnostic) bool { return d.Severity == diag.Error })
-	if i < 0 {
-		return ""
-	}
-	first := d.Diagnostics[i]
-	if first.Known() {
-		return first.Position.String() + ": " + first.Summary
-	}
-	return first.Summary
+	return faultOf(d.Diagnostics)
 }
 
 // hold has an item held to an earlier revision where the followed one leaves nothing of it.
@@ -108,6 +114,9 @@ func (f *Fleet) hold(ctx context.Context, in *inputs, it *item) {
 	switch {
 	case why == "" && s != nil && it.desired.Set == nil && it.err == nil && !it.since.IsZero():
 		why = "the newest commit is being rendered" // until that is known, all stays as it is
+	case why == "" && len(it.brokenPools()) > 0:
+		f.holdPools(ctx, it, it.brokenPools())
+		return
 	case why == "":
 		f.endHold(it.name)
 		return
@@ -147,6 +156,16 @@ func (f *Fleet) newSearch(it *item, before *search) *search {
 		f.o.Logger.Error("the last good revision cannot be read", "target", it.name, "error", err)
 	}
 	s.record = record
+	if before != nil && len(before.pools) > 0 {
+		was := before.of
+		was.view.Snapshot.Revision = it.view.Snapshot.Revision
+		if it.rendersLike(&was) {
+			s.pools = map[string]*poolSearch{}
+			for key, p := range before.pools {
+				s.pools[key] = &poolSearch{found: p.found, pool: p.pool}
+			}
+		}
+	}
 	if before != nil && before.found != nil {
 		was := before.of
 		was.view.Snapshot.Revision = it.view.Snapshot.Revision
@@ -239,10 +258,24 @@ func (f *Fleet) seek(ctx context.Context, s *search) *candidateJob {
 // candidate is the next revision of a job, nil where it is none, which the job's why says.
 // One that reads the same as a tried one is no other.
 func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.Kept) (*candidate, []*render.Kept) {
-	revision := j.order[j.next]
-	no := func(format string, args ...any) (*candidate, []*render.Kept) {
-		j.why = short(revision) + ": " + fmt.Sprintf(format, args...)
-		return nil, tried
+	c, why := it.earlier(ctx, j.order[j.next], tried)
+	if c != nil {
+		tried = append(tried, c.kept)
+		if c.kept.Diags.HasErrors() {
+			c, why = nil, short(j.order[j.next])+": it cannot be rendered either"
+		}
+	}
+	if why != "" {
+		j.why = why
+	}
+	return c, tried
+}
+
+// earlier renders an earlier revision, or says why it cannot. It gives nothing for one that
+// reads the same as one that was tried.
+func (it *item) earlier(ctx context.Context, revision string, tried []*render.Kept) (c *candidate, why string) {
+	no := func(format string, args ...any) (*candidate, string) {
+		return nil, short(revision) + ": " + fmt.Sprintf(format, args...)
 	}
 	snap, err := it.view.Earlier(ctx, revision)
 	if err != nil {
@@ -253,18 +286,14 @@ func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.
 	}
 	for _, k := range tried {
 		if same, err := k.Reads.Same(snap.Tree); err == nil && same && !k.Retry {
-			return nil, tried
+			return nil, ""
 		}
 	}
 	kept, err := render.Keep(ctx, snap.Tree, it.path, it.options(), render.NewShared(it.budget.shared))
 	if err != nil {
 		return no("%v", err)
 	}
-	tried = append(tried, kept)
-	if kept.Diags.HasErrors() {
-		return no("it cannot be rendered either")
-	}
-	return &candidate{revision: revision, kept: kept, snap: snap}, tried
+	return &candidate{revision: revision, kept: kept, snap: snap}, ""
 }
 
 // fillHeld puts what was found into the item's Desired. The commit stays the followed one:

@@ -52,6 +52,10 @@ func MapPositions(list diag.List, convert func(diag.Position) diag.Position) dia
 // mapDesired applies what Readable returned to all that a Desired says of positions.
 func mapDesired(d *reconciler.Desired, convert func(diag.Position) diag.Position) {
 	d.Diagnostics = MapPositions(d.Diagnostics, convert)
+	d.Policy.Fault = faultOf(d.Diagnostics)
+	for i := range d.Unplanned { // its own list, by fill
+		d.Unplanned[i].Fault.Position = convert(d.Unplanned[i].Fault.Position)
+	}
 	if d.Set != nil {
 		set := *d.Set
 		set.Pools = append([]intent.Pool(nil), set.Pools...)

@@ -315,6 +315,8 @@ func fill(d *reconciler.Desired, r *render.Kept, key *reconciler.ScopeKey, allow
 	}
 	diags = append(diags, regionRemarks(r, key.Region)...)
 	d.Diagnostics = diags.Sorted()
+	d.Unplanned = slices.Clone(r.Set.Unplanned)
+	d.Policy.Fault = faultOf(d.Diagnostics)
 	if fault != nil || r.Diags.HasErrors() && len(r.Set.Pools) == 0 {
 		return
 	}
@@ -322,6 +324,18 @@ func fill(d *reconciler.Desired, r *render.Kept, key *reconciler.ScopeKey, allow
 	d.Policy.Secretless = r.Secretless
 	d.Set = &r.Set
 	d.Whole = !d.Diagnostics.HasErrors()
+}
+
+// faultOf is the first error with its place, empty where there is none.
+func faultOf(list diag.List) string {
+	i := slices.IndexFunc(list, func(d diag.Diagnostic) bool { return d.Severity == diag.Error })
+	switch {
+	case i < 0:
+		return ""
+	case list[i].Known():
+		return list[i].Position.String() + ": " + list[i].Summary
+	}
+	return list[i].Summary
 }
 
 // unblocked are a render's findings without those that block pools: the planner

@@ -48,9 +48,10 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c.Needs.Alarms = in.UnreadAlarms()
 	c.nodesUnread()
 	if !in.Policy.Adoption.Asked && in.Policy.Held == nil {
-		c.Take(orphan.Plan(in, c.stuck, c.matching))
+		c.Take(orphan.Plan(in, c.stuck, c.faults, c.matching))
 	}
 	candidate := c.hold()
+	verdicts := c.holdPools()
 	ahead := c.fence()
 	c.notTaken()
 	c.drift()
@@ -68,6 +69,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	for pool := range c.stuck {
 		p.unplanned[pool] = cmp.Or(c.faults[pool], "it cannot be planned now")
 	}
+	p.verdicts = verdicts
 	if candidate != nil {
 		p.verdict = judge(candidate, p.governed)
 	}

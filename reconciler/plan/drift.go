@@ -25,7 +25,7 @@ func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuse
 		stands := statuses[i].Converged || statuses[i].Ready().Reason == ReasonHeld
 		if stands && !p.behind[in.Set.Pools[i].Key.String()] && !p.undone[in.Set.Pools[i].Key.String()] {
 			next[key] = basis.Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
-		} else if s, ok := old[key]; ok && (in.Policy.Held != nil || in.Policy.ReportOnly || s.Of(&in.Set.Pools[i])) {
+		} else if s, ok := old[key]; ok && (in.Earlier(in.Set.Pools[i].Key.String()) != nil || in.Policy.ReportOnly || s.Of(&in.Set.Pools[i])) {
 			next[key] = s
 		}
 	}

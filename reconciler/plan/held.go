@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // A target that is held to an earlier revision is planned as if that were followed. The
@@ -19,9 +20,12 @@ import (
 // Verdict says whether the target is held to the revision of Policy.Held.
 func (p *Plan) Verdict() lastgood.Verdict { return p.verdict }
 
+// Verdicts says the same of the pools of Policy.HeldPools.
+func (p *Plan) Verdicts() map[string]lastgood.Verdict { return p.verdicts }
+
 // noteHolds notes what the plan of a pool says of a candidate.
 func (c *computation) noteHolds(pool string, r *basis.Result) {
-	if c.in.Policy.Held == nil {
+	if c.in.Earlier(pool) == nil {
 		return
 	}
 	c.foreign[pool] = len(r.Conflicts) > 0
@@ -45,6 +49,17 @@ func (c *computation) hold() *lastgood.Candidate {
 	if h == nil {
 		return nil
 	}
+	c.noteDiffering()
+	out := &lastgood.Candidate{Recorded: h.Recorded, Unwanted: orphan.Unwanted(c.in)}
+	for i := range c.in.Set.Pools {
+		out.Pools = append(out.Pools, c.candidate(&c.in.Set.Pools[i], h))
+	}
+	c.keep(corrects)
+	return out
+}
+
+// noteDiffering notes of which pools AWS holds something else than the plan wants.
+func (c *computation) noteDiffering() {
 	for _, s := range c.Steps {
 		a := s.About()
 		for _, pool := range poolsOf(s) {
@@ -53,28 +68,56 @@ func (c *computation) hold() *lastgood.Candidate {
 			}
 		}
 	}
-	out := &lastgood.Candidate{Recorded: h.Recorded, Unwanted: orphan.Unwanted(c.in)}
+}
+
+// candidate compares a pool of an earlier revision with AWS.
+func (c *computation) candidate(pool *intent.Pool, h *basis.Held) lastgood.Pool {
+	key := pool.Key.String()
+	p := lastgood.Pool{Key: key, Exists: c.in.Exists(pool) && !c.foreign[key], Recorded: !c.differing[key], Unclear: c.unclear[key], Bad: h.Bad[key]}
+	if p.Recorded && h.Unread != "" {
+		p.Unclear = h.Unread
+	} else if !p.Recorded {
+		p.Unclear = ""
+	}
+	return p
+}
+
+// holdPools takes out of the plan what does not put something back of the pools that are
+// held while the target is not, and returns how each stands to its revision.
+func (c *computation) holdPools() map[string]lastgood.Verdict {
+	held := c.in.Policy.HeldPools
+	if c.in.Policy.Held != nil || len(held) == 0 {
+		return nil
+	}
+	c.noteDiffering()
+	governed, out := c.governed(), map[string]lastgood.Verdict{}
 	for i := range c.in.Set.Pools {
 		pool := &c.in.Set.Pools[i]
 		key := pool.Key.String()
-		p := lastgood.Pool{Key: key, Exists: c.in.Exists(pool) && !c.foreign[key], Recorded: !c.differing[key], Unclear: c.unclear[key], Bad: h.Bad[key]}
-		if p.Recorded && h.Unread != "" {
-			p.Unclear = h.Unread
-		} else if !p.Recorded {
-			p.Unclear = ""
+		if h := held[key]; h != nil {
+			out[key] = judge(&lastgood.Candidate{Recorded: true, Pools: []lastgood.Pool{c.candidate(pool, h)}}, governed)
 		}
-		out.Pools = append(out.Pools, p)
 	}
-	c.keep(corrects)
+	c.keep(func(s step.Step) bool {
+		pools := poolsOf(s)
+		if slices.ContainsFunc(pools, func(pool string) bool { return held[pool] == nil }) || len(pools) == 0 {
+			return true // the others may need it
+		}
+		return corrects(s) && !slices.ContainsFunc(pools, func(pool string) bool { return out[pool].Answer != lastgood.Fits })
+	})
 	return out
 }
 
 // leaveUndone takes out what was never applied, or cannot be known to have been: it is no
 // drift.
 func (c *computation) leaveUndone() {
-	if c.in.Policy.Held != nil {
-		c.keep(func(s step.Step) bool { return s.Drift != nil || ends(s) })
+	if c.in.Policy.Held == nil && len(c.in.Policy.HeldPools) == 0 {
+		return
 	}
+	c.keep(func(s step.Step) bool {
+		followed := func(pool string) bool { return c.in.Earlier(pool) == nil }
+		return s.Drift != nil || ends(s) || c.in.Policy.Held == nil && (s.Pool == "" && len(s.Pools) == 0 || slices.ContainsFunc(poolsOf(s), followed))
+	})
 }
 
 // keep takes out the steps that a plan of a held target does not have. Their pools have not
@@ -85,13 +128,17 @@ func (c *computation) keep(may func(step.Step) bool) {
 			return false
 		}
 		for _, pool := range poolsOf(s) {
+			h := c.in.Earlier(pool)
+			if h == nil {
+				continue
+			}
 			c.undone[pool] = true
 			if o, open := c.outstanding[pool]; open && s.Stops {
-				o.Message += "; that they go back waits for a commit that can be rendered, as the target is held to " + short(c.in.Policy.Held.Revision)
+				o.Message += "; that they go back waits for a commit that can be rendered, as the target is held to " + short(h.Revision)
 				c.outstanding[pool] = o
 			} else if !open {
 				c.outstanding[pool] = basis.Outstanding{Severity: "Warning", Reason: ReasonHeld,
-					Message: "the pool is held to " + short(c.in.Policy.Held.Revision) + ", and what it lacks of that beside drift waits for a commit that can be rendered: " + string(s.Verb) + " the " + string(s.Resource) + " " + s.Name + ": " + s.Reason}
+					Message: "the pool is held to " + short(h.Revision) + ", and what it lacks of that beside drift waits for a commit that can be rendered: " + string(s.Verb) + " the " + string(s.Resource) + " " + s.Name + ": " + s.Reason}
 			}
 		}
 		return true

@@ -96,6 +96,9 @@ type PoolStatus struct {
 	// LastSeen is when the pool was as this says, where the last pass could not tell,
 	// because its commit does not render or AWS does not answer; zero where it could.
 	LastSeen time.Time `json:"lastSeen,omitzero"`
+	// FailedSince is when FailureReason was first reported, zero where nothing has failed
+	// or where nobody keeps it, as in a command on a directory.
+	FailedSince time.Time `json:"failedSince,omitzero"`
 }
 
 // Draining is a machine that is to end, and waits until its pods have gone.
@@ -179,6 +182,9 @@ type Report struct {
 	// Holds says how the target is held to an earlier revision, as the one of the report
 	// cannot be rendered; nil where it is not.
 	Holds *Holds `json:",omitempty"`
+	// HeldPools says the same of single pools ("namespace/name") that the followed
+	// revision breaks, while the rest of the target follows it.
+	HeldPools map[string]*Holds `json:",omitempty"`
 	// Wanted stands for what Git and the configuration want of the target, Levels are
 	// the answers that its pools went by in the pass, each asked for at Fresh or later.
 	Wanted string

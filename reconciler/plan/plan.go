@@ -55,7 +55,9 @@ type Plan struct {
 	// verdict says whether the target is held to the revision of the policy, and undone are
 	// the pools of it with work that is left for then.
 	verdict lastgood.Verdict
-	undone  map[string]bool
+	// verdicts are the same for the pools that are held while the target is not.
+	verdicts map[string]lastgood.Verdict
+	undone   map[string]bool
 	// unplanned is why it is not known of pools whether they are as wanted.
 	unplanned map[string]string
 	// Digested is the digest of the plan that this one is a copy of, for who is shown it:

@@ -74,10 +74,6 @@ func deletedPool(in basis.Input, kind intent.PoolKind, tags map[string]string) P
 		Conditions: []Condition{{Type: conditionReady, Status: "False", Severity: "Info", Reason: "Deleting"}},
 	}
 	s.Namespace, s.Name, _ = strings.Cut(tags[observed.TagPool], "/")
-	for k := range tags {
-		if name, ok := strings.CutPrefix(k, observed.TagClusterPrefix); ok && (s.Cluster == "" || name < s.Cluster) {
-			s.Cluster = name
-		}
-	}
+	s.Cluster = clusterIn(tags)
 	return s
 }

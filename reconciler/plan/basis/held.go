@@ -17,6 +17,9 @@ type Held struct {
 	// target had converged with the revision's very wishes, empty where that is not known.
 	Recorded bool
 	Settled  string
+	// Reached says that the target had converged with the revision's very wishes. It
+	// stands for Settled where a part of the target is held.
+	Reached bool
 	// None says why no revision is left to try, where Revision is empty.
 	None string
 	// Bad are the marks of pools ("namespace/name"), Unread why they could not be read.

@@ -22,10 +22,13 @@ import (
 
 // Input is everything a plan of one target depends on.
 type Input struct {
-	Policy  Policy
-	Commit  content.Commit
-	Set     *intent.Set
-	Answers observed.Answers
+	Policy Policy
+	Commit content.Commit
+	Set    *intent.Set
+	// Unplanned are the pools and launch configurations of the followed revision that are
+	// not in Set, or are there as an earlier revision has them.
+	Unplanned []intent.Unplanned
+	Answers   observed.Answers
 	// Levels are those of the answers, and of others.
 	Levels map[intent.Lookup]Level
 	State  *observed.State
@@ -134,6 +137,13 @@ type Policy struct {
 	// Held is the earlier revision that the target is held to, where the followed one cannot
 	// be rendered; nil where it is followed.
 	Held *Held
+	// HeldPools are the pools ("namespace/name") that are held to an earlier revision
+	// because the followed one breaks them, while the rest of the target follows it. The
+	// set has their intents of that revision.
+	HeldPools map[string]*Held
+	// Fault is the first error of the followed revision with its position, empty where
+	// there is none. A target with a fault has no orphans.
+	Fault string
 	// MaxRollouts bounds the rollouts that move at a time in the account and
 	// region: the smallest of its targets' counts. 0 is no bound.
 	MaxRollouts int
@@ -194,6 +204,8 @@ type Fleet struct {
 	Contested map[Claim][]string
 	// Brought names, by name or by id, the launch templates that pools bring along.
 	Brought map[string]bool
+	// Unplanned are those of all these targets.
+	Unplanned []intent.Unplanned
 	// Whole says that every one of those targets rendered whole. Unless it is, nothing
 	// is deleted.
 	Whole bool

@@ -198,7 +198,7 @@ func (in Input) settled(pool *intent.Pool) bool {
 }
 
 func (in Input) same(then Settled, pool *intent.Pool) bool {
-	if in.Policy.Held != nil {
+	if in.Earlier(pool.Key.String()) != nil {
 		return then.Placed(pool, in.Answers)
 	}
 	return then.Same(pool, in.Answers)

@@ -35,7 +35,9 @@ type orphans struct {
 	in basis.Input
 	// stuck are the pools that could not be planned, homes the nodegroups that match
 	// Git, by pool.
-	stuck    map[string]bool
+	stuck map[string]bool
+	// faults are why pools of the set cannot be planned, by pool.
+	faults   map[string]string
 	matching map[string]observed.NodegroupName
 	basis.Result
 }
@@ -43,12 +45,36 @@ type orphans struct {
 // Plan plans what becomes of resources that nothing in Git wants. They are
 // deleted only where pruning is on, only while every render in the account and
 // region is whole, and only within the target's limit.
-func Plan(in basis.Input, stuck map[string]bool, matching map[string]observed.NodegroupName) basis.Result {
-	c := &orphans{in: in, stuck: stuck, matching: matching}
-	if found := c.findOrphans(); len(found) > 0 && !in.Policy.Prune.Silent {
+//
+// Nothing that stands in the manifests is an orphan, however broken it is, nor is anything
+// of a target with a fault: what its followed revision wants of AWS is not known.
+func Plan(in basis.Input, stuck map[string]bool, faults map[string]string, matching map[string]observed.NodegroupName) basis.Result {
+	c := &orphans{in: in, stuck: stuck, faults: faults, matching: matching}
+	if in.Policy.Fault != "" || in.Policy.Prune.Silent {
+		return c.Result
+	}
+	if found := c.findOrphans(); len(found) > 0 {
 		c.plan(found)
 	}
 	return c.Result
+}
+
+// stands reports whether a resource is kept by what stands in the manifests. What is
+// wrong there is reported elsewhere; where nothing is wrong, a finding says why the
+// resource stays.
+func (c *orphans) stands(claim basis.Claim, tags map[string]string) bool {
+	if c.faults[tags[observed.TagPool]] != "" {
+		return true // the pool is in Git, and where its resources are to be is not known
+	}
+	u := c.in.Standing(claim, tags)
+	if u == nil {
+		return false
+	}
+	if u.Foreign {
+		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Info, Code: "kept-in-git", Object: u.Objects[0].String(),
+			Summary: "the " + string(claim.Resource) + " " + claim.Name + " stays: " + u.Objects[0].String() + " is in Git, though no pool of AWS uses it", Detail: diag.Hint("kept-in-git")})
+	}
+	return true
 }
 
 func (c *orphans) plan(found []orphan) {
@@ -267,15 +293,16 @@ func (c *orphans) findOrphans() []orphan {
 	for _, name := range mine.Groups {
 		g := c.in.State.Groups[name]
 		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
-		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting {
+		tags := observed.GroupTagValues(g.Tags)
+		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting || c.stands(claim, tags) {
 			continue
 		}
-		add(claim, observed.GroupTagValues(g.Tags), step.Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: step.SeenGroup(g), Do: step.DeleteGroup{Name: name, Force: byForce(g)}})
+		add(claim, tags, step.Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: step.SeenGroup(g), Do: step.DeleteGroup{Name: name, Force: byForce(g)}})
 	}
 	for _, name := range mine.Nodegroups {
 		n := c.in.State.Nodegroups[name]
 		claim := basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
-		if c.wanted(claim) || n.Status == "DELETING" || replaceable(c.in, name) {
+		if c.wanted(claim) || n.Status == "DELETING" || replaceable(c.in, name) || c.stands(claim, n.Tags) {
 			continue
 		}
 		// EKS refuses to delete a nodegroup that it is still making or changing.
@@ -285,7 +312,7 @@ func (c *orphans) findOrphans() []orphan {
 	for _, name := range mine.Templates {
 		t := c.in.State.Templates[name]
 		claim := basis.Claim{Resource: step.LaunchTemplate, Name: name}
-		if c.wanted(claim) || brought(c.in, t) {
+		if c.wanted(claim) || brought(c.in, t) || c.stands(claim, t.Tags) {
 			continue
 		}
 		// The nodegroup behind a template may be one that is not listed yet.

@@ -18,7 +18,7 @@ import (
 // that was reviewed; else, in a commit's own plan, the pool's present one where only
 // the published image has moved; else the newest.
 func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
-	if c.In.Policy.Held != nil {
+	if c.In.Earlier(pool.Key.String()) != nil {
 		w.follow, w.keeps = false, true
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -108,8 +109,15 @@ func (p *passes) verdicts() map[string]fleet.Judged {
 	defer p.mu.Unlock()
 	out := map[string]fleet.Judged{}
 	for name, r := range p.memory.before.Reports {
-		if h := r.Holds; h != nil && h.Revision != "" {
-			out[name] = fleet.Judged{Head: r.Revision, Revision: h.Revision, Wanted: r.Wanted, Verdict: h.Verdict}
+		j := fleet.Judged{Head: r.Revision, Wanted: r.Wanted, Pools: map[string]fleet.JudgedPool{}}
+		if h := r.Holds; h != nil {
+			j.Revision, j.Verdict = h.Revision, h.Verdict
+		}
+		for pool, h := range r.HeldPools {
+			j.Pools[pool] = fleet.JudgedPool{Revision: h.Revision, Verdict: h.Verdict}
+		}
+		if j.Revision != "" || len(j.Pools) > 0 {
+			out[name] = j
 		}
 	}
 	return out
@@ -117,25 +125,41 @@ func (p *passes) verdicts() map[string]fleet.Judged {
 
 // marksBad adds to a target that is held the launches of it that were found bad.
 func (p *passes) marksBad(d *reconciler.Desired, records map[string]*rollout.Record) {
-	if d.Policy.Held == nil || d.Set == nil {
+	if d.Set == nil || d.Policy.Held == nil && len(d.Policy.HeldPools) == 0 {
 		return
 	}
-	h := *d.Policy.Held
-	d.Policy.Held = &h
+	bad, unread := p.badOf(d, records)
+	mark := func(h basis.Held) *basis.Held {
+		h.Bad, h.Unread = bad, unread
+		return &h
+	}
+	if d.Policy.Held != nil {
+		d.Policy.Held = mark(*d.Policy.Held)
+	}
+	pools := make(map[string]*basis.Held, len(d.Policy.HeldPools))
+	for pool, h := range d.Policy.HeldPools {
+		pools[pool] = mark(*h)
+	}
+	d.Policy.HeldPools = pools
+}
+
+// badOf are the launches of a target that were found bad, by pool, or why they cannot be
+// read.
+func (p *passes) badOf(d *reconciler.Desired, records map[string]*rollout.Record) (bad map[string][]string, unread string) {
 	record, read := records[d.Source]
 	if !read {
 		var err error
 		if record, err = p.app.rollouts.ledger.Read(d.Source); err != nil {
 			p.app.log.Error("the record of rollouts cannot be read", "source", d.Source, "error", err)
-			h.Unread = "the record of rollouts cannot be read: see weir's log"
-			return
+			return nil, "the record of rollouts cannot be read: see weir's log"
 		}
 		records[d.Source] = record
 	}
-	h.Bad = map[string][]string{}
+	bad = map[string][]string{}
 	for _, b := range record.Bad {
 		if b.Target == d.Policy.Target {
-			h.Bad[b.Pool] = append(h.Bad[b.Pool], b.Hash)
+			bad[b.Pool] = append(bad[b.Pool], b.Hash)
 		}
 	}
+	return bad, ""
 }

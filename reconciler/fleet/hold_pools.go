@@ -1,0 +1,354 @@
+package fleet
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/secret"
+)
+
+// Where the followed commit breaks some pools of a target and leaves others, the others
+// follow it, and each broken pool is held to the last revision in which it is whole. Each
+// pool has its own: one may have changed while another was broken already.
+
+// poolSearch is the search for the last good revision of one pool.
+type poolSearch struct {
+	// next is the first revision of the order that was not looked at for the pool.
+	next int
+	// found is the revision, and pool the pool there; nil where none is known.
+	found *candidate
+	pool  *intent.Pool
+	// sum stands for the pool as it was found last, so that revisions that say the same
+	// are skipped.
+	sum string
+	// gone says that AWS holds nothing of the pool, so that there is nothing to hold.
+	gone bool
+}
+
+// poolJob looks for the next revision of some pools. Its fields are read once it has ended.
+type poolJob struct {
+	order []string
+	pools map[string]*poolSearch
+	err   error
+	done  chan struct{}
+}
+
+// merged is a set of the followed commit with pools of earlier ones.
+type merged struct {
+	base  *render.Kept
+	found []*candidate
+	set   *intent.Set
+	sum   string
+	held  map[string]*basis.Held
+}
+
+// brokenPools are the pools that the followed commit breaks while it leaves others.
+func (it *item) brokenPools() []intent.Unplanned {
+	if it.desired.Set == nil || it.err != nil || it.proposed || it.render.result == nil || it.desired.Set != &it.render.result.Set {
+		return nil
+	}
+	return it.render.result.Set.Broken()
+}
+
+// holdPools has the broken pools of an item held to earlier revisions.
+func (f *Fleet) holdPools(ctx context.Context, it *item, broken []intent.Unplanned) {
+	s, behind := f.searches[it.name], !it.since.IsZero()
+	switch {
+	case behind && s == nil:
+		return // the newest commit may mend them
+	case s == nil || !behind && !it.rendersLike(&s.of) || !s.ended.IsZero() && time.Since(s.ended) > searchEvery:
+		s = f.newSearch(it, s)
+	}
+	if s.pools == nil {
+		s.pools = map[string]*poolSearch{}
+	}
+	if !behind {
+		f.advancePools(ctx, it, s, broken)
+	}
+	f.fillPools(it, s, broken)
+}
+
+// advancePools takes over what a job has found and what reports say of it, and starts the
+// next job.
+func (f *Fleet) advancePools(ctx context.Context, it *item, s *search, broken []intent.Unplanned) {
+	if j := s.poolJob; j != nil {
+		select {
+		case <-j.done:
+		default:
+			return
+		}
+		s.poolJob = nil
+		if j.err != nil {
+			return // ctx has ended
+		}
+		s.order = j.order
+		for key, p := range j.pools {
+			s.pools[key] = p
+		}
+	}
+	open := map[string]*poolSearch{}
+	for _, u := range broken {
+		key := u.Key.String()
+		p := s.pools[key]
+		if p == nil {
+			p = &poolSearch{}
+			s.pools[key] = p
+		}
+		f.judgePool(it, s, p)
+		if s.order == nil || p.found == nil && !p.gone && p.next < len(s.order) {
+			open[key] = p
+		}
+	}
+	if len(open) > 0 {
+		s.ended = time.Time{}
+		s.poolJob = f.seekPools(ctx, s, broken, open)
+	} else if s.ended.IsZero() {
+		s.ended = time.Now()
+	}
+}
+
+// judgePool gives up a revision that AWS does not match.
+func (f *Fleet) judgePool(it *item, s *search, p *poolSearch) {
+	if p.found == nil || s.order == nil {
+		return
+	}
+	v, known := f.verdicts[it.name]
+	of := v.Pools[p.pool.Key.String()]
+	if !known || v.Head != s.of.view.Snapshot.Revision || v.Wanted != f.wishes[it.name] || of.Revision != p.found.revision {
+		return
+	}
+	switch of.Answer {
+	case lastgood.Nothing:
+		p.gone, p.found = true, nil
+	case lastgood.Differs:
+		p.found = nil
+	}
+}
+
+// seekPools renders revisions of a search until each open pool is in one of them, and other
+// than before.
+func (f *Fleet) seekPools(ctx context.Context, s *search, broken []intent.Unplanned, open map[string]*poolSearch) *poolJob {
+	it := s.of
+	it.budget = f.budget.forReview()
+	j := &poolJob{order: s.order, pools: map[string]*poolSearch{}, done: make(chan struct{})}
+	for key, p := range open {
+		own := poolSearch{next: p.next, sum: p.sum}
+		j.pools[key] = &own
+	}
+	var tried []*render.Kept
+	if s.of.render.result != nil {
+		tried = append(tried, s.of.render.result)
+	}
+	record := s.record
+	f.running.Go(func() {
+		defer func() {
+			close(j.done)
+			select {
+			case f.ended <- struct{}{}:
+			default:
+			}
+		}()
+		if j.err = f.enter(ctx); j.err != nil {
+			return
+		}
+		defer f.leave()
+		if j.order == nil {
+			parents, _ := it.view.Parents(ctx, it.view.Snapshot.Revision, lastgood.MaxParents) // the record is tried all the same
+			j.order = append([]string{}, record.Order(it.view.Snapshot.Revision, parents)...)
+		}
+		j.seek(ctx, &it, broken, tried)
+		j.err = ctx.Err()
+	})
+	return j
+}
+
+// seek looks at revisions in their order. What it has looked at it does not look at again.
+func (j *poolJob) seek(ctx context.Context, it *item, broken []intent.Unplanned, tried []*render.Kept) {
+	for i := range j.order {
+		if !slices.ContainsFunc(broken, func(u intent.Unplanned) bool {
+			p := j.pools[u.Key.String()]
+			return p != nil && p.found == nil && p.next <= i
+		}) {
+			continue
+		}
+		c, _ := it.earlier(ctx, j.order[i], tried)
+		if ctx.Err() != nil {
+			return
+		}
+		for k := range broken {
+			p := j.pools[broken[k].Key.String()]
+			if p == nil || p.found != nil || p.next > i {
+				continue
+			}
+			p.next = i + 1
+			if c != nil {
+				p.take(c, poolIn(&c.kept.Set, &broken[k]))
+			}
+		}
+		if c != nil {
+			tried = append(tried[:min(len(tried), 1)], c.kept) // the followed one and the last
+		}
+	}
+}
+
+// take takes a pool of a revision that is whole there and other than before.
+func (p *poolSearch) take(c *candidate, pool *intent.Pool) {
+	if pool == nil || len(pool.Blocked) > 0 {
+		return
+	}
+	sum := sumOfSet(nil, &intent.Set{Pools: []intent.Pool{*pool}})
+	if sum != p.sum {
+		p.found, p.pool, p.sum = c, pool, sum
+	}
+}
+
+// poolIn is the pool of a set that a broken one was.
+func poolIn(set *intent.Set, u *intent.Unplanned) *intent.Pool {
+	for _, key := range u.Pools {
+		if p := set.Pool(key); p != nil {
+			return p
+		}
+	}
+	i := slices.IndexFunc(set.Pools, func(p intent.Pool) bool {
+		return p.Infrastructure.Namespace == u.Key.Namespace && slices.Contains(u.Names, p.Infrastructure.Name)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &set.Pools[i]
+}
+
+// fillPools puts the broken pools into the item's Desired as earlier revisions have them.
+func (f *Fleet) fillPools(it *item, s *search, broken []intent.Unplanned) {
+	d, base := &it.desired, it.render.result
+	var found []*candidate
+	for _, u := range broken {
+		var c *candidate
+		if p := s.pools[u.Key.String()]; p != nil {
+			c = p.found
+		}
+		found = append(found, c)
+	}
+	if s.merged.base != base || !slices.Equal(s.merged.found, found) {
+		s.merged = f.merge(it, s, broken)
+		s.merged.base, s.merged.found = base, found
+	}
+	for i := range d.Unplanned {
+		u := &d.Unplanned[i]
+		if p := s.pools[u.Key.String()]; p != nil && p.pool != nil && p.found != nil {
+			key := p.pool.Key.String()
+			if !slices.Contains(u.Pools, key) { // its MachinePool is missing
+				u.Pools = append(slices.Clone(u.Pools), key)
+			}
+		}
+	}
+	if len(s.merged.held) == 0 {
+		f.hide("held "+it.name, nil)
+		return
+	}
+	d.Set, d.Policy.HeldPools, it.heldSum = s.merged.set, s.merged.held, s.merged.sum
+	f.wishes[it.name] = it.wanted() + it.configured()
+	hidden, origins, options := []*secret.Set{}, d.Origins, it.options()
+	of := map[intent.ObjectRef]*candidate{}
+	for i, u := range broken {
+		c := found[i]
+		if c == nil || s.merged.held[s.pools[u.Key.String()].pool.Key.String()] == nil {
+			continue
+		}
+		hidden = append(hidden, c.kept.Hidden)
+		d.Policy.Secretless = d.Policy.Secretless || c.kept.Secretless
+		p := s.pools[u.Key.String()].pool
+		of[p.MachinePool], of[p.Infrastructure], of[p.Bootstrap], of[p.Options] = c, c, c, c
+	}
+	f.hide("held "+it.name, secret.Union(hidden...))
+	path := it.path
+	d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
+		return originsOf(ctx, asked, origins, of, func(c *candidate, own []intent.Question) []diag.Position {
+			return c.kept.Origins(ctx, c.snap.Tree, path, options, own)
+		})
+	}
+}
+
+// originsOf asks the revision of each object where its fields were set.
+func originsOf(ctx context.Context, asked []intent.Question, followed func(context.Context, []intent.Question) []diag.Position, of map[intent.ObjectRef]*candidate, earlier func(*candidate, []intent.Question) []diag.Position) []diag.Position {
+	out := make([]diag.Position, len(asked))
+	places, questions := map[*candidate][]int{}, map[*candidate][]intent.Question{}
+	var order []*candidate
+	for i, q := range asked {
+		c := of[q.Object]
+		if _, known := places[c]; !known {
+			order = append(order, c)
+		}
+		places[c], questions[c] = append(places[c], i), append(questions[c], q)
+	}
+	for _, c := range order {
+		var got []diag.Position
+		switch {
+		case c != nil:
+			got = earlier(c, questions[c])
+		case followed != nil:
+			got = followed(ctx, questions[c])
+		}
+		for n, at := range places[c] {
+			if n < len(got) {
+				out[at] = got[n]
+			}
+		}
+	}
+	return out
+}
+
+// merge adds the pools that a search has found to the followed set. A pool stays out whose
+// names another pool of the followed set has, or whose cluster names another role.
+func (f *Fleet) merge(it *item, s *search, broken []intent.Unplanned) merged {
+	base := &it.render.result.Set
+	set := *base
+	set.Unplanned = nil // they are the Desired's
+	set.Pools, set.Clusters = slices.Clone(base.Pools), slices.Clone(base.Clusters)
+	taken := map[basis.Claim]bool{}
+	for _, c := range basis.Claims(base) {
+		taken[c] = true
+	}
+	out := merged{held: map[string]*basis.Held{}}
+	for _, u := range broken {
+		p := s.pools[u.Key.String()]
+		if p == nil || p.found == nil || set.Pool(p.pool.Key.String()) != nil {
+			continue
+		}
+		own := intent.Set{Pools: []intent.Pool{*p.pool}}
+		if slices.ContainsFunc(basis.Claims(&own), func(c basis.Claim) bool { return taken[c] && p.pool.LaunchConfig == nil }) {
+			continue
+		}
+		if _, known := base.Cluster(p.pool.ClusterKey); !known {
+			if c, ok := p.found.kept.Set.Cluster(p.pool.ClusterKey); ok && c.RoleARN != "" && c.RoleARN != it.key.RoleARN {
+				continue
+			} else if ok && !slices.ContainsFunc(set.Clusters, func(o intent.Cluster) bool { return o.Key == c.Key }) {
+				set.Clusters = append(set.Clusters, c)
+			}
+		}
+		set.Pools = append(set.Pools, *p.pool)
+		out.held[p.pool.Key.String()] = &basis.Held{Revision: p.found.revision, Why: faultOf(diag.List{u.Fault}), Recorded: true, Reached: f.reached(it, s, p.found)}
+		set.Sort()
+	}
+	if len(out.held) > 0 {
+		out.set, out.sum = &set, sumOfSet(it.desired.Policy.DigestKey, &set)
+	}
+	return out
+}
+
+// reached reports whether the target had converged with what a revision wants.
+func (f *Fleet) reached(it *item, s *search, c *candidate) bool {
+	if c.wants == "" {
+		c.wants = sumOfSet(it.desired.Policy.DigestKey, &c.kept.Set)
+	}
+	sum := it.heldSum
+	it.heldSum = c.wants
+	defer func() { it.heldSum = sum }()
+	return s.record.Reached.Wants == it.wanted()
+}

@@ -1,0 +1,267 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// A pool with a fault in Git stays in every view, as Failed, with what AWS has and the
+// place of the fault. So does every other pool of a target with a fault of which AWS has
+// something: nobody knows whether Git still wants it.
+
+// ReasonKept is the reason of the condition Ready of a pool that the followed revision
+// does not have, and that stays because its target has a fault.
+const ReasonKept = "KeptAsTargetHasFault"
+
+// ReasonNotOfAWS is the reason of the condition Ready of a MachinePool whose
+// infrastructure is another provider's, although AWS has something with its tag.
+const ReasonNotOfAWS = "NotOfAWS"
+
+// WithFaults adds to the statuses of a target's pools the faults of those that are broken,
+// and the pools that are not in the plan. held says which pools are held to an earlier
+// revision; it is nil for a target that is held as a whole or not at all. in.Set may be
+// nil.
+func WithFaults(in basis.Input, statuses []PoolStatus, held map[string]*Holds, target *Holds) []PoolStatus {
+	if len(in.Unplanned) == 0 && in.Policy.Fault == "" {
+		return statuses
+	}
+	if in.Index == nil {
+		in.Index = basis.NewIndex(in.State)
+	}
+	if in.Set == nil {
+		in.Set = &intent.Set{}
+	}
+	v := &faulty{in: in, out: slices.Clone(statuses), at: map[string]int{}, taken: map[basis.Claim]bool{}, held: held, target: target}
+	for i, s := range v.out {
+		v.at[s.Namespace+"/"+s.Name] = i
+	}
+	for _, c := range basis.Claims(in.Set) {
+		v.taken[c] = true
+	}
+	v.all = v.resources()
+	for i := range in.Unplanned {
+		if u := &in.Unplanned[i]; u.IsPool() {
+			v.broken(u)
+		}
+	}
+	if in.Policy.Fault != "" {
+		v.kept()
+	}
+	slices.SortStableFunc(v.out, func(a, b PoolStatus) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return v.out
+}
+
+// faulty is the work on the statuses of a target with faults.
+type faulty struct {
+	in  basis.Input
+	out []PoolStatus
+	// at are the places in out, by pool, and taken the resources that are in a status.
+	at     map[string]int
+	taken  map[basis.Claim]bool
+	all    []resource
+	held   map[string]*Holds
+	target *Holds
+}
+
+// broken shows a pool that could not be planned.
+func (v *faulty) broken(u *intent.Unplanned) {
+	for _, key := range u.Pools {
+		if i, known := v.at[key]; known { // planned as an earlier revision has it
+			if !u.Foreign {
+				v.fail(&v.out[i], u.Fault, v.doesOf(key))
+			}
+			return
+		}
+	}
+	pool := v.resourceOf(u)
+	if u.Foreign && pool == nil {
+		return
+	}
+	if pool == nil {
+		pool = &intent.Pool{Kind: u.Kind}
+	}
+	pool.Key, pool.ClusterKey = u.Key, u.ClusterKey
+	s := v.status(pool)
+	if u.Foreign {
+		s.Converged = true // weir has nothing to do about it
+		s.Conditions[0] = Condition{Type: conditionReady, Status: "True", Reason: ReasonNotOfAWS, Message: u.Objects[0].String() + " is in Git and has no pool of AWS; weir keeps what AWS has of it as it is"}
+	} else {
+		v.fail(&s, u.Fault, v.doesOf(u.Key.String()))
+	}
+	v.add(s)
+}
+
+// doesOf says what weir does about a broken pool meanwhile.
+func (v *faulty) doesOf(pool string) string {
+	h := v.held[pool]
+	if h == nil {
+		h = v.target
+	}
+	switch {
+	case h == nil || h.Revision == "":
+		return "weir changes nothing of the pool until a commit mends it"
+	case h.Verdict.Answer == lastgood.Fits:
+		return "the pool is held to " + short(h.Revision) + ": drift is corrected, and nothing else is done until a commit mends it"
+	case h.Verdict.Answer == lastgood.Unclear:
+		return "weir changes nothing of the pool; whether it can be held to " + short(h.Revision) + " is unknown: " + h.Verdict.Why
+	}
+	return "weir changes nothing of the pool until a commit mends it; it is not held to " + short(h.Revision) + ": " + h.Verdict.Why
+}
+
+// fail shows a fault of the manifests in a status. A status keeps what AWS has.
+func (v *faulty) fail(s *PoolStatus, d diag.Diagnostic, does string) {
+	s.Phase, s.Converged = PhaseFailed, false
+	s.FailureReason, s.FailureCause, s.FailureMessage = cmp.Or(d.Code, "build-failed"), "", located(d)
+	ready := Condition{Type: conditionReady, Status: "False", Severity: "Error", Reason: s.FailureReason, Message: s.FailureMessage + "; " + does}
+	i := slices.IndexFunc(s.Conditions, func(c Condition) bool { return c.Type == conditionReady })
+	if i < 0 {
+		s.Conditions = append([]Condition{ready}, s.Conditions...)
+		return
+	}
+	s.Conditions = slices.Clone(s.Conditions)
+	s.Conditions[i] = ready
+}
+
+// located is a diagnostic's summary with its place before it.
+func located(d diag.Diagnostic) string {
+	if d.Known() {
+		return d.Position.String() + ": " + d.Summary
+	}
+	return d.Summary
+}
+
+// resourceOf finds what AWS has of a pool, as a pool of which only the names are known.
+// One with the pool's tag goes before one that has its name alone.
+func (v *faulty) resourceOf(u *intent.Unplanned) *intent.Pool {
+	i := slices.IndexFunc(v.all, func(r resource) bool { return !v.taken[r.claim] && slices.Contains(u.Pools, r.pool) })
+	if i < 0 {
+		i = slices.IndexFunc(v.all, func(r resource) bool {
+			return !v.taken[r.claim] && basis.Bears(u, r.claim, r.tags) && !v.tagged(r.pool)
+		})
+	}
+	if i < 0 {
+		return nil
+	}
+	v.taken[v.all[i].claim] = true
+	return &v.all[i].as
+}
+
+// tagged reports whether a resource has the tag of a pool in Git.
+func (v *faulty) tagged(pool string) bool {
+	_, known := v.at[pool]
+	return known || slices.ContainsFunc(v.in.Unplanned, func(u intent.Unplanned) bool { return slices.Contains(u.Pools, pool) })
+}
+
+// resource is a group or a nodegroup of the target.
+type resource struct {
+	claim basis.Claim
+	pool  string
+	tags  map[string]string
+	as    intent.Pool
+}
+
+// resources are the target's groups and nodegroups that are in no status yet and that
+// nobody is deleting.
+func (v *faulty) resources() []resource {
+	var out []resource
+	mine := v.in.Mine()
+	for _, name := range mine.Groups {
+		g := v.in.State.Groups[name]
+		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
+		if _, behind := g.Tags[observed.TagNodegroup]; behind || g.Deleting || v.taken[claim] {
+			continue
+		}
+		tags := observed.GroupTagValues(g.Tags)
+		out = append(out, resource{claim, tags[observed.TagPool], tags, intent.Pool{Kind: intent.GroupPool, Group: &intent.Group{Name: name}}})
+	}
+	for _, name := range mine.Nodegroups {
+		n := v.in.State.Nodegroups[name]
+		claim := basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
+		if n.Status == "DELETING" || v.taken[claim] {
+			continue
+		}
+		out = append(out, resource{claim, n.Tags[observed.TagPool], n.Tags, intent.Pool{Kind: intent.NodegroupPool, Nodegroup: &intent.Nodegroup{Name: name.Name, ClusterName: name.Cluster}}})
+	}
+	return out
+}
+
+// status is that of a pool of which weir knows only what AWS has.
+func (v *faulty) status(pool *intent.Pool) PoolStatus {
+	s := PoolStatus{
+		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: v.in.Policy.Target,
+		Kind: pool.Kind, ReadyFrom: "InService", ProviderIDList: []string{}, Conditions: []Condition{{Type: conditionReady, Status: "False"}},
+	}
+	if v.in.Nodes != nil && v.in.Nodes.Err == nil {
+		s.ReadyFrom = "nodes"
+	}
+	var kind string
+	switch {
+	case pool.Group != nil:
+		s.fromGroup(v.in, pool, basis.Watched{})
+		s.LaunchTemplateID, kind = v.in.State.Groups[pool.Group.Name].Template.ID, conditionGroup
+	case pool.Nodegroup != nil:
+		n := v.in.State.Nodegroups[observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}]
+		s.fromNodegroup(v.in, pool, []observed.Nodegroup{n})
+		s.LaunchTemplateID, kind = n.Template.ID, conditionNodegroup
+		s.Cluster = cmp.Or(s.Cluster, n.Cluster)
+	}
+	if kind != "" {
+		s.Conditions = append(s.Conditions, Condition{Type: kind, Status: conditionStatus(s.InfrastructureReady)})
+	}
+	s.BootstrapReady = s.InfrastructureReady
+	s.UnavailableReplicas = max(0, s.DesiredReplicas-s.AvailableReplicas)
+	s.Phase = s.phase(pool, false)
+	return s
+}
+
+func (v *faulty) add(s PoolStatus) {
+	v.at[s.Namespace+"/"+s.Name] = len(v.out)
+	v.out = append(v.out, s)
+}
+
+// kept shows the other pools of which AWS has something.
+func (v *faulty) kept() {
+	does := "the target has a fault, so weir keeps the pool as it is: " + v.in.Policy.Fault
+	for _, r := range v.all {
+		if _, known := v.at[r.pool]; known || r.pool == "" || v.taken[r.claim] {
+			continue
+		}
+		pool := r.as
+		pool.Key.Namespace, pool.Key.Name, _ = strings.Cut(r.pool, "/")
+		pool.ClusterKey.Name = clusterIn(r.tags)
+		s := v.status(&pool)
+		if v.wanted() {
+			s.Conditions[0] = Condition{Type: conditionReady, Status: "False", Severity: "Warning", Reason: ReasonKept, Message: "the followed commit does not have the pool; " + does}
+		} else {
+			v.fail(&s, diag.Diagnostic{Summary: v.in.Policy.Fault}, v.doesOf(r.pool))
+		}
+		v.add(s)
+	}
+}
+
+// wanted reports whether the followed commit gave objects, so that it says which pools
+// there are.
+func (v *faulty) wanted() bool {
+	return len(v.in.Unplanned) > 0 || v.target == nil && len(v.in.Set.Pools) > 0
+}
+
+// clusterIn is the cluster that tags name.
+func clusterIn(tags map[string]string) string {
+	out := ""
+	for k := range tags {
+		if name, ok := strings.CutPrefix(k, observed.TagClusterPrefix); ok && (out == "" || name < out) {
+			out = name
+		}
+	}
+	return out
+}
