@@ -304,6 +304,7 @@ func (b *Board) report(whole *plan.Report, own bool) {
 	if next.HeldSince = (time.Time{}); known.Held != nil && r.Holds != nil && known.Held.To == r.Holds.To() {
 		next.HeldSince = known.Held.Since
 	}
+	next.Pools = failedSince(next.Pools, known.Pools)
 	b.targets[r.Target] = next
 	if !own {
 		b.known[key] = known
@@ -317,6 +318,21 @@ func (b *Board) report(whole *plan.Report, own bool) {
 	}
 	b.publish(list, runs, map[string]events.Known{key: known})
 	b.watchers.Changed(r.Target)
+}
+
+// failedSince gives the pools that fail the time since when they do.
+func failedSince(pools []plan.PoolStatus, known map[string]events.KnownPool) []plan.PoolStatus {
+	out := pools
+	for i := range pools {
+		if pools[i].FailureReason == "" || pools[i].FailedSince.Equal(known[report.PoolKey(pools[i])].FailedSince) {
+			continue
+		}
+		if &out[0] == &pools[0] {
+			out = slices.Clone(pools)
+		}
+		out[i].FailedSince = known[report.PoolKey(pools[i])].FailedSince
+	}
+	return out
 }
 
 func convergedSince(old map[string]time.Time, pools []plan.PoolStatus, at time.Time) map[string]time.Time {

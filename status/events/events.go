@@ -71,6 +71,8 @@ type Known struct {
 type KnownPool struct {
 	Converged bool   `json:"converged,omitempty"`
 	Failure   string `json:"failure,omitempty"`
+	// FailedSince is when the pool was first seen failing; zero where it does not fail.
+	FailedSince time.Time `json:"failedSince,omitzero"`
 	// Causes are those for which AWS launched no machine or called the nodegroup
 	// degraded, and that were announced since the pool had converged.
 	Causes  []string      `json:"causes,omitempty"`
@@ -113,6 +115,10 @@ func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Even
 	if r.Plan == nil {
 		// Nothing was observed, so what stood before is taken to stand.
 		t.next.Standing, t.next.Pools, t.next.Drift, t.next.Mended = old.Standing, old.Pools, old.Drift, old.Mended
+		if len(r.Pools) > 0 { // pools of a commit that gives none, as AWS has them
+			t.next.Pools = map[string]KnownPool{}
+			t.pools()
+		}
 		t.fault()
 		return t.next, t.events
 	}

@@ -19,9 +19,11 @@ const rolloutStep = 25
 // in: the statuses are those of before the apply.
 func (t *finder) pools() {
 	rolls := map[string]bool{}
-	for _, s := range t.r.Plan.Steps {
-		if s.Verb == step.Rollout {
-			rolls[s.Pool] = true
+	if t.r.Plan != nil {
+		for _, s := range t.r.Plan.Steps {
+			if s.Verb == step.Rollout {
+				rolls[s.Pool] = true
+			}
 		}
 	}
 	for _, p := range t.r.Pools {
@@ -30,6 +32,11 @@ func (t *finder) pools() {
 		next := KnownPool{Converged: p.Converged, Failure: p.FailureReason, Rollout: old.Rollout, Causes: old.Causes, Seen: seenOf(old.Seen, p, t.at)}
 		if p.Converged {
 			next.Causes = nil
+		}
+		if p.FailureReason != "" {
+			if next.FailedSince = old.FailedSince; next.FailedSince.IsZero() {
+				next.FailedSince = t.at
+			}
 		}
 		failureAnnounced := t.rollout(p, &next, rolls[key])
 		kind := cmp.Or(kinds.Findings[p.FailureReason], "pool-failed")

@@ -19,6 +19,7 @@ type poolRow struct {
 	Level            level
 	Rolling          *rolloutView
 	Since            moment
+	Failing          moment // since when FailureReason is reported
 	Template         string
 	Drift, Held      bool
 	Stale            bool // the last pass could not tell
@@ -28,7 +29,7 @@ func (w *views) poolRow(i poolItem) poolRow {
 	p := *i.pool
 	r := poolRow{
 		PoolStatus: p, Link: poolLink(i.target.Name, p.Namespace, p.Name), TargetLink: targetLink(i.target.Name), Mark: string(i.mark),
-		PhaseWord: string(p.Phase), Level: poolLevel(p, i.mark), Since: w.moment(i.target.ConvergedSince[report.PoolKey(p)]), Drift: i.drifted(), Held: i.held, Stale: i.stale,
+		Failing: w.moment(p.FailedSince), PhaseWord: string(p.Phase), Level: poolLevel(p, i.mark), Since: w.moment(i.target.ConvergedSince[report.PoolKey(p)]), Drift: i.drifted(), Held: i.held, Stale: i.stale,
 	}
 	if p.Phase == "" {
 		r.PhaseWord = string(plan.PhaseUnknown)

@@ -67,6 +67,14 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 		h.Why, h.Verdict.Why = f.Text(h.Why), f.Text(h.Verdict.Why)
 		out.Holds = &h
 	}
+	if len(r.HeldPools) > 0 {
+		out.HeldPools = make(map[string]*plan.Holds, len(r.HeldPools))
+		for pool, h := range r.HeldPools {
+			h := *h
+			h.Why, h.Verdict.Why = f.Text(h.Why), f.Text(h.Verdict.Why)
+			out.HeldPools[pool] = &h
+		}
+	}
 	if r.Err != nil {
 		out.Err = f.err(r.Err)
 	}

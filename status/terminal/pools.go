@@ -191,6 +191,9 @@ func (m Marks) note(s plan.PoolStatus) tableCell {
 	color := ""
 	if s.FailureMessage != "" {
 		color = red
+		if !s.FailedSince.IsZero() && len(parts) > 0 {
+			parts[0] += " (for " + ago(m.Now.Sub(s.FailedSince)) + ")"
+		}
 	}
 	if mark.Held != "" {
 		parts = append(parts, "held: "+mark.Held)

@@ -46,7 +46,9 @@ func Render(ctx context.Context, secrets *redact.Registry, path string, in Input
 	if err != nil {
 		return nil, advice.Hinted(err, "give a directory with a kustomization, a directory of YAML files, or one file")
 	}
-	r, err := render.Render(ctx, tree, rel, in.Options(true))
+	o := in.Options(true)
+	o.Partial = true // the directory may be a base
+	r, err := render.Render(ctx, tree, rel, o)
 	if err != nil {
 		return nil, err
 	}
