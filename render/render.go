@@ -272,7 +272,9 @@ func (r *Result) setUnplannedFaults(dep *dependence) {
 	for i := range r.Set.Unplanned {
 		u := &r.Set.Unplanned[i]
 		for _, ref := range u.Objects {
-			if d, ok := first[ref.String()]; ok && u.Fault.Code == "" && !u.Foreign {
+			d, ok := first[ref.String()]
+			// What nobody can read goes before what misses it.
+			if ok && !u.Foreign && (u.Fault.Code == "" || u.Fault.Code == "reference-not-found" && (d.Code == "misspelled-kind" || d.Code == "unknown-version")) {
 				u.Fault = d
 			}
 		}
