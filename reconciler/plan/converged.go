@@ -55,7 +55,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 		c.Reason = ReasonMinReady
 		c.Message = strconv.Itoa(int(s.UnavailableReplicas)) + " of " + strconv.Itoa(int(s.DesiredReplicas)) + " machines have not been ready for minReadySeconds, which is " + strconv.Itoa(int(pool.MinReadySeconds))
 	case in.Earlier(key) != nil: // Git's newest word is not known
-		c.Severity, c.Reason, c.Message = "Warning", ReasonHeld, "held to "+short(in.Earlier(key).Revision)+", and as that says; the followed commit cannot be rendered"
+		c.Severity, c.Reason, c.Message = "Warning", ReasonHeld, "held to "+short(in.Earlier(key).Revision)+", and as that says; the followed commit cannot be rendered: "+in.Earlier(key).Why
 	default:
 		return Condition{Type: conditionReady, Status: conditionStatus(true)}
 	}
