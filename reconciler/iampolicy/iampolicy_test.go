@@ -92,7 +92,7 @@ func TestStatementsFollowTheScope(t *testing.T) {
 }
 
 func TestPartitions(t *testing.T) {
-	for region, want := range map[string]string{"eu-west-1": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov"} {
+	for region, want := range map[string]string{"eu-west-1": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "us-iso-east-1": "aws-iso", "eusc-de-east-1": "aws-eusc"} {
 		if got := PartitionOf(region); got != want {
 			t.Errorf("%s: want %s, got %s", region, want, got)
 		}
@@ -101,6 +101,11 @@ func TestPartitions(t *testing.T) {
 	s.Pass("arn:aws-cn:iam::123456789012:role/nodes")
 	if got := statement(t, Make(Apply, s), "PassRolesToEc2Eks"); !strings.Contains(got, "ec2.amazonaws.com.cn") {
 		t.Errorf("in China EC2 has another name: %s", got)
+	}
+	for id, want := range map[string]string{"aws": "ec2.amazonaws.com", "aws-iso": "ec2.c2s.ic.gov", "aws-iso-b": "ec2.sc2s.sgov.gov", "aws-iso-e": "ec2.amazonaws.com", "aws-eusc": "ec2.amazonaws.com"} {
+		if got := serviceIn(id, EC2); got != want {
+			t.Errorf("EC2 in %s is %s, want %s", id, got, want)
+		}
 	}
 	if got := statement(t, Make(Apply, s), "ChangeOwnTemplates"); !strings.Contains(got, "arn:aws-cn:ec2:cn-north-1:123456789012:launch-template/*") {
 		t.Errorf("the partition of ARNs: %s", got)

@@ -10,8 +10,9 @@ package iampolicy
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"unicode"
+
+	"github.com/weir-gitops/weir/reconciler/partition"
 )
 
 // Version is that of the policy language.
@@ -84,7 +85,7 @@ const (
 
 // Scope bounds a policy: one account, as far as one role reaches it.
 type Scope struct {
-	// Partition is aws, aws-cn or aws-us-gov.
+	// Partition is the id of one of AWS's partitions, such as aws.
 	Partition string
 	// Account has twelve digits.
 	Account string
@@ -125,15 +126,7 @@ type PassRole struct {
 }
 
 // PartitionOf is the partition of a region.
-func PartitionOf(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
-}
+func PartitionOf(region string) string { return partition.Of(region).ID }
 
 // The services that are given roles.
 const (
@@ -142,10 +135,15 @@ const (
 	AutoScaling = "autoscaling.amazonaws.com"
 )
 
+// ec2OfPartition are the partitions in which EC2's principal ends in their DNS suffix. In all
+// others, aws-eusc among them, it is ec2.amazonaws.com.
+var ec2OfPartition = []string{"aws-cn", "aws-iso", "aws-iso-b"}
+
 // serviceIn is a service's principal as a partition names it.
-func serviceIn(partition, service string) string {
-	if partition == "aws-cn" && service == EC2 {
-		return service + ".cn"
+func serviceIn(id, service string) string {
+	if service != EC2 || !slices.Contains(ec2OfPartition, id) {
+		return service
 	}
-	return service
+	p, _ := partition.Named(id)
+	return "ec2." + p.DNSSuffix
 }

@@ -19,13 +19,7 @@ type describeRegionsInput struct {
 func (in *describeRegionsInput) Check() error { return checkFilters(in.Filters) }
 
 func describeRegions(rq *request, in describeRegionsInput) error {
-	partition := world.Partition(rq.Region.Name)
-	endpoint := func(name string) string {
-		if partition == "aws-cn" {
-			return "ec2." + name + ".amazonaws.com.cn"
-		}
-		return "ec2." + name + ".amazonaws.com"
-	}
+	endpoint := func(name string) string { return "ec2." + name + "." + world.DNSSuffix(name) }
 	match, err := matcher(in.Filters, attributes[string]{
 		"region-name":   one(func(name string) string { return name }),
 		"endpoint":      one(endpoint),
@@ -34,7 +28,7 @@ func describeRegions(rq *request, in describeRegionsInput) error {
 	if err != nil {
 		return err
 	}
-	names := world.RegionsOf(partition)
+	names := world.RegionsOf(world.Partition(rq.Region.Name))
 	for _, name := range in.RegionNames {
 		if !slices.Contains(names, name) {
 			return wire.Fail("InvalidParameterValue", "Invalid region name: [%s]", name)

@@ -15,7 +15,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -71,17 +70,6 @@ func (r *Region) Timings() Timings { return r.world.Timings }
 // ARN builds an ARN in this account and region.
 func (r *Region) ARN(service, resource string) string {
 	return "arn:" + Partition(r.Name) + ":" + service + ":" + r.Name + ":" + r.Account + ":" + resource
-}
-
-// Partition is the AWS partition of a region.
-func Partition(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
 }
 
 // NewID returns an identifier of AWS's shape: prefix, dash, 17 hexadecimal

@@ -1,33 +1,68 @@
 package world
 
-import "slices"
-
-// regions are those that every account has, and optIn those that it asks for. The
-// emulator's accounts have asked for all.
-var (
-	regions = []string{
-		"us-east-1", "us-east-2", "us-west-1", "us-west-2",
-		"ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-southeast-1", "ap-southeast-2",
-		"ca-central-1", "eu-central-1", "eu-north-1", "eu-west-1", "eu-west-2", "eu-west-3", "sa-east-1",
-		"cn-north-1", "cn-northwest-1", "us-gov-east-1", "us-gov-west-1",
-	}
-	optIn = []string{
-		"af-south-1", "ap-east-1", "ap-east-2", "ap-south-2",
-		"ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7",
-		"ca-west-1", "eu-central-2", "eu-south-1", "eu-south-2", "il-central-1", "me-central-1", "me-south-1", "mx-central-1",
-	}
+import (
+	_ "embed"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 )
 
-// RegionsOf are the regions of a partition (aws, aws-cn, aws-us-gov), sorted.
-func RegionsOf(partition string) []string {
-	var out []string
-	for _, name := range append(slices.Clone(regions), optIn...) {
-		if Partition(name) == partition {
-			out = append(out, name)
+// partitions has a line for each partition of AWS: its id, the suffixes of its hosts' names, the
+// form of its regions' names, and its regions. The generator of weir's own table writes it.
+//
+//go:embed partitions.txt
+var partitions string
+
+// partition is one partition.
+type partition struct {
+	id, suffix string
+	form       *regexp.Regexp
+	regions    []string
+}
+
+var partitionTable = sync.OnceValue(func() []partition {
+	var out []partition
+	for line := range strings.Lines(partitions) {
+		words := strings.Fields(line)
+		out = append(out, partition{id: words[0], suffix: words[1], form: regexp.MustCompile(words[3]), regions: words[4:]})
+	}
+	return out
+})
+
+// optIn are the regions that an account asks for. The emulator's accounts have asked for all.
+var optIn = []string{
+	"af-south-1", "ap-east-1", "ap-east-2", "ap-south-2",
+	"ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7",
+	"ca-west-1", "eu-central-2", "eu-south-1", "eu-south-2", "il-central-1", "me-central-1", "me-south-1", "mx-central-1",
+}
+
+// partitionOf is the partition of a region; one whose name has no partition's form is in the
+// first, aws.
+func partitionOf(region string) partition {
+	all := partitionTable()
+	for _, p := range all {
+		if p.form.MatchString(region) {
+			return p
 		}
 	}
-	slices.Sort(out)
-	return out
+	return all[0]
+}
+
+// Partition is the id of the AWS partition of a region.
+func Partition(region string) string { return partitionOf(region).id }
+
+// DNSSuffix ends the names of a region's hosts.
+func DNSSuffix(region string) string { return partitionOf(region).suffix }
+
+// RegionsOf are the regions of a partition, sorted.
+func RegionsOf(id string) []string {
+	for _, p := range partitionTable() {
+		if p.id == id {
+			return slices.Clone(p.regions)
+		}
+	}
+	return nil
 }
 
 // OptIn is a region's opt-in status.

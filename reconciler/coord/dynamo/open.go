@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/partition"
 )
 
 // Actions are what a member does with the table.
@@ -190,7 +191,7 @@ func explain(err error, table, region string) error {
 	case errors.As(err, &missing):
 		return fmt.Errorf("there is no table %s in %s: %s: %w", table, region, create(table, region), err)
 	case api != nil && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
-		arn := fmt.Sprintf("arn:%s:dynamodb:%s:*:table/%s", partition(api.ErrorMessage(), region), region, table)
+		arn := fmt.Sprintf("arn:%s:dynamodb:%s:*:table/%s", partitionOf(api.ErrorMessage(), region), region, table)
 		return fmt.Errorf("dynamodb: %w: add this statement to the role's policy:\n%s", err, Statement(arn))
 	case throttled(err):
 		return &coord.AwayError{Err: fmt.Errorf("dynamodb: table %s is throttled: give it more capacity, or bill it on demand (aws dynamodb update-table --region %s --table-name %[1]s"+
@@ -213,19 +214,12 @@ func credentials(err error) string {
 // named is an ARN in what AWS says of a refusal: of who asked, or of the table.
 var named = regexp.MustCompile(`\barn:(aws[a-z-]*):`)
 
-// partition is that of the table: as AWS's refusal names it, or as the region does.
-func partition(refusal, region string) string {
+// partitionOf is that of the table: as AWS's refusal names it, or as the region does.
+func partitionOf(refusal, region string) string {
 	if m := named.FindStringSubmatch(refusal); m != nil {
 		return m[1]
 	}
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	default:
-		return "aws"
-	}
+	return partition.Of(region).ID
 }
 
 // throttled says that a call was one too many for the table, or for the account.
