@@ -38,7 +38,8 @@ func hooked(hooks ...intent.LifecycleHook) reconciler.Desired {
 // completeHooks has a program listen that lets every machine go on.
 func (w *world) completeHooks() { w.srv.Faults().Hooks.Add(asg.HookListener{Result: "CONTINUE"}) }
 
-// hooks are those of a group as somebody else reads them, and in short.
+// hooks are those of a group as somebody else reads them, and in short, without those that EKS
+// keeps on the group of a nodegroup.
 func (w *world) hooks(group string) []string {
 	w.t.Helper()
 	out, err := w.groups().DescribeLifecycleHooks(context.Background(), &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: aws.String(group)})
@@ -47,6 +48,9 @@ func (w *world) hooks(group string) []string {
 	}
 	var text []string
 	for _, h := range out.LifecycleHooks {
+		if strings.HasSuffix(aws.ToString(h.LifecycleHookName), "-LC-Hook") {
+			continue
+		}
 		text = append(text, strings.TrimRight(fmt.Sprintf("%s %d %s %s", aws.ToString(h.LifecycleHookName), aws.ToInt32(h.HeartbeatTimeout), aws.ToString(h.DefaultResult),
 			aws.ToString(h.NotificationMetadata)), " "))
 	}

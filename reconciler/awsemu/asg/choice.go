@@ -2,7 +2,6 @@ package asg
 
 import (
 	"cmp"
-	"sort"
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
@@ -102,7 +101,7 @@ func expand(r *ec2.Region, ch Choice, requirements wire.Data) ([]Choice, *wire.E
 		}
 	}
 	var out []Choice
-	for _, name := range typesMeeting(requirements, arch) {
+	for _, name := range ec2.TypesMeeting(requirements, arch) {
 		one := ch
 		one.instanceType, one.override = name, true
 		out = append(out, one)
@@ -111,60 +110,6 @@ func expand(r *ec2.Region, ch Choice, requirements wire.Data) ([]Choice, *wire.E
 		return nil, invalid("No instance types satisfy the requirements in InstanceRequirements.")
 	}
 	return out, nil
-}
-
-// typesMeeting are the names of the instance types that meet requirements,
-// smallest first. Only vCPUs, memory, names, burstable performance and the
-// image's architecture distinguish the emulator's types; the other attributes exclude
-// none.
-func typesMeeting(req wire.Data, arch string) []string {
-	types := ec2.InstanceTypes()
-	var names []string
-	for name, t := range types {
-		if arch != "" && t.Arch != arch || !within(req.Sub("VCpuCount"), float64(t.Vcpus)) ||
-			!within(req.Sub("MemoryMiB"), float64(t.Memory)) ||
-			!within(req.Sub("MemoryGiBPerVCpu"), float64(t.Memory)/1024/float64(t.Vcpus)) {
-			continue
-		}
-		bursts := req.Text("BurstablePerformance")
-		if ec2.Burstable(name) && (bursts == "" || bursts == "excluded") || !ec2.Burstable(name) && bursts == "required" {
-			continue
-		}
-		allowed, excluded := req.Texts("AllowedInstanceTypes"), req.Texts("ExcludedInstanceTypes")
-		if len(allowed) > 0 && !anyWildcard(allowed, name) || anyWildcard(excluded, name) {
-			continue
-		}
-		names = append(names, name)
-	}
-	sort.Slice(names, func(i, j int) bool {
-		a, b := types[names[i]], types[names[j]]
-		if a.Vcpus != b.Vcpus {
-			return a.Vcpus < b.Vcpus
-		}
-		if a.Memory != b.Memory {
-			return a.Memory < b.Memory
-		}
-		return names[i] < names[j]
-	})
-	return names
-}
-
-func within(bounds wire.Data, v float64) bool {
-	low, err := strconv.ParseFloat(bounds.Text("Min"), 64)
-	if err == nil && v < low {
-		return false
-	}
-	high, err := strconv.ParseFloat(bounds.Text("Max"), 64)
-	return err != nil || v <= high
-}
-
-func anyWildcard(patterns []string, text string) bool {
-	for _, p := range patterns {
-		if ec2.Wildcard(p, text) {
-			return true
-		}
-	}
-	return false
 }
 
 // units is how much a member of the choice adds to the capacity: its weight, or its

@@ -16,6 +16,15 @@ type Hook struct {
 	Metadata   string
 	Timeout    int64 // seconds
 	Result     string
+	// Answered hooks are those of EKS, which completes their actions as soon as they begin.
+	Answered bool `json:",omitempty"`
+}
+
+// AddNodegroupHooks makes the hooks that EKS keeps on the group of a managed nodegroup.
+func (g *Group) AddNodegroupHooks(topic, role string) {
+	for name, transition := range map[string]string{"Launch-LC-Hook": transitionLaunching, "Terminate-LC-Hook": transitionTerminating} {
+		g.Hooks.Put(name, &Hook{Name: name, Transition: transition, Target: topic, Role: role, Timeout: 1800, Result: resultContinue, Answered: true})
+	}
 }
 
 // hookInput is a hook of a request; nil members were not sent.

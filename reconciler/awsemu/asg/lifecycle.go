@@ -84,11 +84,11 @@ func (h *hooked) begin(transition string) bool {
 	return true
 }
 
-// hooks are the group's hooks of a transition.
+// hooks are the group's hooks of a transition for which a member waits.
 func (g *Group) hooks(transition string) []*Hook {
 	var out []*Hook
 	for _, name := range g.Hooks.Sorted() {
-		if h := g.Hooks.Get(name); h.Transition == transition {
+		if h := g.Hooks.Get(name); h.Transition == transition && !h.Answered {
 			out = append(out, h)
 		}
 	}

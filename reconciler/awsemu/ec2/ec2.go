@@ -59,6 +59,8 @@ func Service() *wire.Service {
 		wire.FormOp("DescribeInstanceStatus", wire.Reads, describeInstanceStatus),
 		wire.FormOp("DescribeInstanceAttribute", wire.Reads, describeInstanceAttribute),
 		wire.FormOp("GetLaunchTemplateData", wire.Reads, getLaunchTemplateData),
+		wire.FormOp("GetConsoleOutput", wire.Reads, getConsoleOutput),
+		wire.FormOp("GetInstanceTypesFromInstanceRequirements", wire.Reads, typesFromRequirements),
 		wire.FormOp("DescribeVolumes", wire.Reads, describeVolumes),
 		wire.FormOp("DescribeSpotPriceHistory", wire.Reads, describeSpotPriceHistory),
 		wire.FormOp("DescribeRegions", wire.Reads, describeRegions),

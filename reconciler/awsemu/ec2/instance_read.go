@@ -140,6 +140,30 @@ func describeInstanceAttribute(rq *request, in struct{ InstanceID, Attribute str
 	return nil
 }
 
+// getConsoleOutput shows what a machine has written to its console. A machine that has not
+// started yet has written nothing. Latest needs a machine that runs on Nitro.
+func getConsoleOutput(rq *request, in struct {
+	InstanceID string
+	Latest     bool
+}) error {
+	machine := rq.Region.Instances.Get(in.InstanceID)
+	switch {
+	case machine == nil:
+		return instanceNotFound(in.InstanceID)
+	case in.Latest && hypervisor(machine.Type) != "nitro":
+		return wire.Fail("UnsupportedOperation", "This instance type does not support retrieving the latest console logs.")
+	}
+	w := &rq.XML
+	w.Text("instanceId", machine.ID)
+	w.Time("timestamp", rq.Region.Now())
+	if machine.State == InstancePending {
+		return nil
+	}
+	output := "Booting " + machine.ImageID + " on " + machine.Type + "\r\n" + rq.Region.privateName(machine) + " login: "
+	w.Text("output", base64.StdEncoding.EncodeToString([]byte(output)))
+	return nil
+}
+
 // getLaunchTemplateData is a body with which one could launch an instance like this.
 func getLaunchTemplateData(rq *request, in struct{ InstanceID string }) error {
 	r := rq.Region

@@ -298,6 +298,9 @@ func (r *Region) addNodegroupGroup(ng *nodegroup, types []string) error {
 	} {
 		g.SetTag(asg.GroupTag{Key: t[0], Value: t[1], Propagate: true})
 	}
+	partition := world.Partition(r.Name)
+	g.AddNodegroupHooks("arn:"+partition+":sns:"+r.Name+":"+r.Account+":eks-asg-lifecycle-hook-topic",
+		"arn:"+partition+":iam::"+r.Account+":role/aws-service-role/eks-nodegroup.amazonaws.com/AWSServiceRoleForAmazonEKSNodegroup")
 	r.asg.AddGroup(g, ng.Group)
 	r.applyWarm(ng)
 	r.asg.Touch(g)
