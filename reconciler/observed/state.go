@@ -208,6 +208,21 @@ type Refresh struct {
 	Earlier []Refresh
 }
 
+// Brings reports whether the refresh brings a group to a policy. A request without overrides
+// holds no empty list (convert.Refreshes says why), and AWS may answer with those that the
+// group has.
+func (r Refresh) Brings(policy *intent.MixedInstances) bool {
+	if r.MixedInstancesPolicy.Same(policy) {
+		return true
+	}
+	if r.MixedInstancesPolicy == nil || policy == nil || len(policy.Overrides) > 0 {
+		return false
+	}
+	bare := *r.MixedInstancesPolicy
+	bare.Overrides = nil
+	return bare.Same(policy)
+}
+
 // Lately is how far back refreshes that are over are of interest.
 const Lately = time.Hour
 

@@ -198,8 +198,8 @@ func TestEveryMemberOfAPolicyIsKnownOrUnknown(t *testing.T) {
 func TestMixedPolicyComesBackAsItWasSent(t *testing.T) {
 	want := &intent.MixedInstances{OnDemandAllocationStrategy: "lowest-price", OnDemandBaseCapacity: 1, OnDemandPercentageAboveBaseCapacity: 0,
 		SpotAllocationStrategy: "price-capacity-optimized", Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "a1.large"}}}
-	for _, clearPrice := range []bool{false, true} {
-		got, ref, unknown := Policy(PolicyRequest(want, observed.TemplateRef{ID: "lt-1", Version: "2"}, clearPrice))
+	for _, use := range []Use{Creates, Updates, Refreshes} {
+		got, ref, unknown := Policy(PolicyRequest(want, observed.TemplateRef{ID: "lt-1", Version: "2"}, use))
 		if d := cmp.Diff(want, got); d != "" || unknown {
 			t.Errorf("policy, unknown %v (-want +got):\n%s", unknown, d)
 		}
@@ -209,13 +209,55 @@ func TestMixedPolicyComesBackAsItWasSent(t *testing.T) {
 	}
 }
 
+// TestARefreshHoldsNoEmptyList: whatever Git leaves empty is absent from the request, and an
+// update alone says that overrides go.
+func TestARefreshHoldsNoEmptyList(t *testing.T) {
+	emptyLists := func(v any) (found []string) {
+		var walk func(at string, v reflect.Value)
+		walk = func(at string, v reflect.Value) {
+			switch v.Kind() {
+			case reflect.Pointer:
+				if !v.IsNil() {
+					walk(at, v.Elem())
+				}
+			case reflect.Struct:
+				for i := range v.NumField() {
+					walk(at+"."+v.Type().Field(i).Name, v.Field(i))
+				}
+			case reflect.Slice:
+				if !v.IsNil() && v.Len() == 0 {
+					found = append(found, at)
+				}
+				for i := range v.Len() {
+					walk(at, v.Index(i))
+				}
+			}
+		}
+		walk("", reflect.ValueOf(v))
+		return found
+	}
+	preferences := intent.Refresh{CheckpointPercentages: []int32{}, AlarmSpecification: &intent.AlarmSpecification{Alarms: []string{}}}
+	bare := UsualPolicy()
+	bare.Overrides = []intent.Override{}
+	for name, request := range map[string]any{
+		"preferences": Preferences(preferences), "no overrides": PolicyRequest(bare, observed.TemplateRef{ID: "lt-1"}, Refreshes), "a new group": PolicyRequest(bare, observed.TemplateRef{ID: "lt-1"}, Creates),
+	} {
+		if found := emptyLists(request); len(found) > 0 {
+			t.Errorf("%s: empty lists %v", name, found)
+		}
+	}
+	if found := emptyLists(PolicyRequest(bare, observed.TemplateRef{ID: "lt-1"}, Updates)); !slices.Equal(found, []string{".LaunchTemplate.Overrides"}) {
+		t.Errorf("an update: empty lists %v", found)
+	}
+}
+
 // TestRequestsNameTemplatesOnce: what was read names each template by id and name, and AWS
 // refuses the two together.
 func TestRequestsNameTemplatesOnce(t *testing.T) {
 	m := UsualPolicy()
 	m.Overrides = []intent.Override{{InstanceType: "m5.large", LaunchTemplate: &intent.LaunchTemplateSpecification{ID: "lt-2", Name: "arm", Version: "3"}},
 		{InstanceType: "c5.large", LaunchTemplate: &intent.LaunchTemplateSpecification{Name: "arm", Version: "3"}}}
-	to := PolicyRequest(m, observed.TemplateRef{ID: "lt-1", Name: "web", Version: "2"}, true).LaunchTemplate
+	to := PolicyRequest(m, observed.TemplateRef{ID: "lt-1", Name: "web", Version: "2"}, Updates).LaunchTemplate
 	var got []string
 	for _, s := range []*astypes.LaunchTemplateSpecification{to.LaunchTemplateSpecification, to.Overrides[0].LaunchTemplateSpecification, to.Overrides[1].LaunchTemplateSpecification} {
 		got = append(got, aws.ToString(s.LaunchTemplateId)+"/"+aws.ToString(s.LaunchTemplateName)+"/"+aws.ToString(s.Version))

@@ -57,10 +57,23 @@ func TidyPolicy(m *intent.MixedInstances) {
 	}
 }
 
-// PolicyRequest writes a policy for a request. change says that it replaces another:
-// then an empty text removes a maximum spot price, and an empty list overrides, for
-// absent ones would stay.
-func PolicyRequest(m *intent.MixedInstances, ref observed.TemplateRef, change bool) *types.MixedInstancesPolicy {
+// Use is the request that a policy is written for.
+type Use int
+
+// Uses.
+const (
+	Creates Use = iota
+	// Updates replace a policy: an absent member would stay as it was.
+	Updates
+	// Refreshes replace a policy by an instance refresh. AWS has left refreshes Pending that
+	// hold an empty list, so they hold none. Overrides that AWS then keeps are removed by the
+	// update of the group that follows.
+	Refreshes
+)
+
+// PolicyRequest writes a policy for a request. Where it replaces another policy, an empty text
+// removes a maximum spot price, and in an update an empty list removes overrides.
+func PolicyRequest(m *intent.MixedInstances, ref observed.TemplateRef, use Use) *types.MixedInstancesPolicy {
 	out := &types.MixedInstancesPolicy{
 		InstancesDistribution: &types.InstancesDistribution{
 			OnDemandAllocationStrategy:          StringOrNil(m.OnDemandAllocationStrategy),
@@ -72,14 +85,14 @@ func PolicyRequest(m *intent.MixedInstances, ref observed.TemplateRef, change bo
 		LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: TemplateSpec(ref)},
 	}
 	d := out.InstancesDistribution
-	if change && m.SpotMaxPrice == "" {
+	if use != Creates && m.SpotMaxPrice == "" {
 		d.SpotMaxPrice = aws.String("")
 	}
 	if m.SpotAllocationStrategy == usualSpotStrategy {
 		d.SpotInstancePools = aws.Int32(cmp.Or(m.SpotInstancePools, usualSpotPools))
 	}
 	// Assumed of AWS: empty-overrides.
-	if change {
+	if use == Updates {
 		out.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{} // an absent list would stay as it is
 	}
 	for _, o := range m.Overrides {

@@ -35,7 +35,7 @@ func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) error {
 		in.InstanceMaintenancePolicy = nil // which clears one, and no group exists yet
 	}
 	if g.MixedInstancesPolicy != nil {
-		in.MixedInstancesPolicy = convert.PolicyRequest(g.MixedInstancesPolicy, g.Template, false)
+		in.MixedInstancesPolicy = convert.PolicyRequest(g.MixedInstancesPolicy, g.Template, convert.Creates)
 	} else {
 		in.LaunchTemplate = convert.TemplateSpec(g.Template)
 	}
@@ -92,7 +92,7 @@ func (x *Executor) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 	convert.CarrySettings(&a.GroupSettings, in)
 	switch {
 	case a.Template != nil && a.MixedInstancesPolicy != nil:
-		in.MixedInstancesPolicy = convert.PolicyRequest(a.MixedInstancesPolicy, *a.Template, true)
+		in.MixedInstancesPolicy = convert.PolicyRequest(a.MixedInstancesPolicy, *a.Template, convert.Updates)
 	case a.Template != nil:
 		in.LaunchTemplate = convert.TemplateSpec(*a.Template)
 	}
@@ -107,7 +107,7 @@ func (x *Executor) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 func (x *Executor) startRefresh(ctx context.Context, a step.StartRefresh) (step.Result, error) {
 	desired := &types.DesiredConfiguration{}
 	if a.MixedInstancesPolicy != nil {
-		desired.MixedInstancesPolicy = convert.PolicyRequest(a.MixedInstancesPolicy, a.Template, true)
+		desired.MixedInstancesPolicy = convert.PolicyRequest(a.MixedInstancesPolicy, a.Template, convert.Refreshes)
 	} else {
 		desired.LaunchTemplate = convert.TemplateSpec(a.Template)
 	}
@@ -135,7 +135,7 @@ func (x *Executor) startRefresh(ctx context.Context, a step.StartRefresh) (step.
 	if err != nil {
 		return step.Result{}, e
 	}
-	if (running.Active() || e.Kind == observed.Transient && running.Status == "Successful") && read.SameTemplate(running.Template, a.Template) && running.MixedInstancesPolicy.Same(a.MixedInstancesPolicy) {
+	if (running.Active() || e.Kind == observed.Transient && running.Status == "Successful") && read.SameTemplate(running.Template, a.Template) && running.Brings(a.MixedInstancesPolicy) {
 		return step.Result{RefreshID: running.ID}, nil
 	}
 	return step.Result{}, e

@@ -50,7 +50,7 @@ const (
 	// Assumed of AWS: pages-of-a-thousand.
 	page         = 1000
 	targetsBatch = 20 // DescribeTargetGroups: ARNs that are sure to fit
-	mostSplits   = 25 // of lists of ARNs, for one plan
+	mostSplits   = 25 // of lists of names, for one call of halved
 )
 
 // filter takes values as they are: what means anything in EC2's filters is escaped.
@@ -147,70 +147,78 @@ func (p *Prober) SubnetRoom(ctx context.Context, ids []string) (map[string]prefl
 	return found, nil
 }
 
-// TargetGroups reads target groups. A list of ARNs fails as a whole if one of them does
-// not exist, or is none. It then asks for halves of the list: so few calls find each that
-// is there, and a text that only looks like an ARN hides no other.
+// TargetGroups reads target groups, which a list of ARNs names: no filter does.
 func (p *Prober) TargetGroups(ctx context.Context, arns []string) (map[string]preflight.TargetGroup, error) {
-	found, spare := map[string]preflight.TargetGroup{}, mostSplits
-	var read func(arns []string) *observed.Error
-	read = func(arns []string) *observed.Error {
+	found := map[string]preflight.TargetGroup{}
+	return found, halved(arns, targetsBatch, func(arns []string) *observed.Error {
 		out, err := p.elb.DescribeTargetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: arns})
-		if err == nil {
-			for _, g := range out.TargetGroups {
-				found[aws.ToString(g.TargetGroupArn)] = preflight.TargetGroup{VPC: aws.ToString(g.VpcId), Type: string(g.TargetType)}
-			}
-			return nil
+		if err != nil {
+			return sdk.Classify("elasticloadbalancing", "DescribeTargetGroups", err)
 		}
-		e := sdk.Classify("elasticloadbalancing", "DescribeTargetGroups", err)
+		for _, g := range out.TargetGroups {
+			found[aws.ToString(g.TargetGroupArn)] = preflight.TargetGroup{VPC: aws.ToString(g.VpcId), Type: string(g.TargetType)}
+		}
+		return nil
+	})
+}
+
+// halved reads names in lists of at most batch. AWS fails the whole list if one of its names
+// does not exist or is malformed. halved then reads each half of the list: few calls find
+// every name that exists, and a malformed one hides no other.
+func halved(names []string, batch int, read func(names []string) *observed.Error) error {
+	splits := mostSplits
+	var one func(names []string) *observed.Error
+	one = func(names []string) *observed.Error {
+		e := read(names)
 		switch {
+		case e == nil:
+			return nil
 		case e.Kind != observed.NotFound && e.Kind != observed.Invalid:
 			return e
-		case len(arns) == 1:
+		case len(names) == 1:
 			return nil
-		case spare == 0:
+		case splits == 0:
 			return preflight.TooMany(e.Service, e.Operation)
 		}
-		spare--
-		if failed := read(arns[:len(arns)/2]); failed != nil {
-			return failed
+		splits--
+		if e := one(names[:len(names)/2]); e != nil {
+			return e
 		}
-		return read(arns[len(arns)/2:])
+		return one(names[len(names)/2:])
 	}
-	for batch := range slices.Chunk(arns, targetsBatch) {
-		if err := read(batch); err != nil {
-			return found, err
+	for list := range slices.Chunk(names, batch) {
+		if e := one(list); e != nil {
+			return e
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // PlacementGroups reads placement groups by name, or by id where that is what it looks like.
+// DescribePlacementGroups has no filter for ids, so they go into GroupIds.
 func (p *Prober) PlacementGroups(ctx context.Context, names []string) (map[string]preflight.PlacementGroup, error) {
 	found := map[string]preflight.PlacementGroup{}
-	by := map[string][]string{}
-	for _, n := range names {
-		key := "group-name"
-		if strings.HasPrefix(n, "pg-") {
-			key = "group-id"
+	read := func(in *ec2.DescribePlacementGroupsInput, key func(types.PlacementGroup) *string) *observed.Error {
+		out, err := p.ec2.DescribePlacementGroups(ctx, in)
+		if err != nil {
+			return sdk.Classify("ec2", "DescribePlacementGroups", err)
 		}
-		by[key] = append(by[key], n)
+		for _, g := range out.PlacementGroups {
+			found[aws.ToString(key(g))] = preflight.PlacementGroup{Strategy: string(g.Strategy), State: string(g.State), Partitions: aws.ToInt32(g.PartitionCount)}
+		}
+		return nil
 	}
-	for _, key := range []string{"group-name", "group-id"} {
-		for batch := range slices.Chunk(by[key], filterValues) {
-			out, err := p.ec2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{filter(key, batch...)}})
-			if err != nil {
-				return found, sdk.Classify("ec2", "DescribePlacementGroups", err)
-			}
-			for _, g := range out.PlacementGroups {
-				name := aws.ToString(g.GroupName)
-				if key == "group-id" {
-					name = aws.ToString(g.GroupId)
-				}
-				found[name] = preflight.PlacementGroup{Strategy: string(g.Strategy), State: string(g.State), Partitions: aws.ToInt32(g.PartitionCount)}
-			}
+	isID := func(name string) bool { return strings.HasPrefix(name, "pg-") }
+	for batch := range slices.Chunk(slices.DeleteFunc(slices.Clone(names), isID), filterValues) {
+		in := &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{filter("group-name", batch...)}}
+		if e := read(in, func(g types.PlacementGroup) *string { return g.GroupName }); e != nil {
+			return found, e
 		}
 	}
-	return found, nil
+	ids := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isID(name) })
+	return found, halved(ids, filterValues, func(ids []string) *observed.Error {
+		return read(&ec2.DescribePlacementGroupsInput{GroupIds: ids}, func(g types.PlacementGroup) *string { return g.GroupId })
+	})
 }
 
 // Key reads a KMS key.

@@ -115,6 +115,7 @@ var writeLimits = map[string]limit{
 	"ec2:ModifyLaunchTemplate":        {100, 5},
 	"ec2:CreateTags":                  {100, 10},
 	"ec2:DeleteTags":                  {100, 10},
+	"ec2:RunInstances":                {5, 2}, // AWS counts dry runs too; advisory says how many of them weir makes
 	"autoscaling:*":                   {40, 5},
 	"eks:*":                           {5, 1},
 	// EKS makes roles and profiles for each new nodegroup, and IAM throttles it
@@ -136,6 +137,11 @@ var readLimits = map[string]limit{
 	"iam:*":         {30, 10},
 	"cloudwatch:*":  {8, 3}, // AWS takes 9 a second
 }
+
+// advisory are writes that weir makes as dry runs only, with the fraction of AWS's limit that
+// they may take beside aws.shareOfLimits. The rest stays for those who launch machines, such
+// as an autoscaler: without a dry run a plan misses a finding, without a launch pods wait.
+var advisory = map[string]float64{"ec2:RunInstances": 0.4}
 
 // otherLimit is for what the lists do not name.
 var otherLimit = limit{40, 10}
@@ -205,6 +211,9 @@ func (t *throttle) bucket(service, operation string) *bucket {
 		l = named
 	} else if all, ok := limits[service+":*"]; ok {
 		l = all
+	}
+	if part, ok := advisory[key]; ok {
+		l.burst, l.refill = l.burst*part, l.refill*part
 	}
 	if together[service] {
 		key = service + ":write"

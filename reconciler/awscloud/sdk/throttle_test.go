@@ -37,6 +37,8 @@ func TestBuckets(t *testing.T) {
 		{0.25, "kms", "Decrypt", 2.5, 10},
 		{0.001, "ec2", "CreateLaunchTemplate", 0.005, 1},
 		{unlimited, "ec2", "CreateLaunchTemplate", rate.Inf, 1},
+		{1, "ec2", "RunInstances", 0.8, 2}, // of 5 and 2 a second: machines are launched from the same bucket
+		{0.5, "ec2", "RunInstances", 0.4, 1},
 	}
 	for _, tt := range tests {
 		b := buckets(tt.share, time.Now).bucket(tt.service, tt.operation)

@@ -260,7 +260,7 @@ func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.
 		id += " " + strconv.Itoa(int(share))
 	}
 	wanted := func(r observed.Refresh) bool {
-		return version.Resolves(r.Template) && r.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
+		return version.Resolves(r.Template) && r.Brings(pool.Group.MixedInstancesPolicy)
 	}
 	displaced, later := 0, wanted(latest)
 	for _, r := range latest.Earlier {

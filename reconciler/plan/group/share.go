@@ -220,7 +220,7 @@ func (c Planner) stop(pool *intent.Pool, have observed.Group, version template.V
 	}
 	back, returns := c.back(pool, have, version, g.Permit.Back)
 	s := step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Stops: true, Seen: c.seenToRoll(pool, have)}
-	toBack := returns && sameRef(latest.Template, back.Template) && latest.MixedInstancesPolicy.Same(back.MixedInstancesPolicy)
+	toBack := returns && sameRef(latest.Template, back.Template) && latest.Brings(back.MixedInstancesPolicy)
 	switch {
 	case latest.Moving() && same:
 		s.Reason, s.Do = "the change is stopped: the instance refresh "+latest.ID+" ends", step.CancelRefresh{Group: have.Name, RefreshID: latest.ID}
