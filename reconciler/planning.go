@@ -69,7 +69,6 @@ func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Inpu
 			continue
 		}
 		if needs.Empty() {
-			s.limitRollouts(plans, targets, &state)
 			return plans, state, nil
 		}
 		polled = polled || len(needs.Polls) > 0

@@ -48,10 +48,10 @@ type Resolver interface {
 	Renew(fresh time.Time)
 }
 
-// Preflight says of plans what AWS would refuse of them, one list for each. It never
+// Preflight says of plans what AWS would refuse of them, one answer for each. It never
 // fails: what AWS does not tell is among the findings.
 type Preflight interface {
-	Findings(ctx context.Context, plans []preflight.Plan) []diag.List
+	Ask(ctx context.Context, plans []preflight.Plan) []preflight.Answer
 }
 
 // Workload is the Kubernetes cluster that a target's machines join. Its errors carry a

@@ -10,11 +10,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/span"
 )
 
-// preflight adds to plans with changes what AWS would refuse of them. It changes no step,
-// and plans without steps ask nothing.
-func (s *Scope) preflight(ctx context.Context, targets []Desired, inputs []basis.Input, plans []*plan.Plan) {
+// preflight adds to plans with changes what AWS would refuse of them. Plans without steps ask
+// nothing. It returns a function that holds the steps of pools of which no new machine can
+// start: only once nobody reads the plans' steps.
+func (s *Scope) preflight(ctx context.Context, targets []Desired, inputs []basis.Input, plans []*plan.Plan) (hold func()) {
 	if s.Preflight == nil || !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p != nil && len(p.Steps) > 0 }) {
-		return
+		return func() {}
 	}
 	asked := make([]preflight.Plan, len(plans))
 	for i, p := range plans {
@@ -25,10 +26,18 @@ func (s *Scope) preflight(ctx context.Context, targets []Desired, inputs []basis
 		asked[i] = preflight.Plan{Plan: p, Input: inputs[i], Followed: !t.Proposed && !t.Policy.ReportOnly && !t.Policy.Suspended}
 	}
 	ctx, sp := span.Start(ctx, "preflight")
-	for i, found := range s.Preflight.Findings(ctx, asked) {
-		if len(found) > 0 {
-			plans[i].Diagnostics = append(plans[i].Diagnostics, found...)
+	answers := s.Preflight.Ask(ctx, asked)
+	for i, a := range answers {
+		if len(a.Findings) > 0 {
+			plans[i].Diagnostics = append(plans[i].Diagnostics, a.Findings...)
 		}
 	}
 	span.End(sp, nil)
+	return func() {
+		for i, a := range answers {
+			if len(a.Refused) > 0 {
+				plans[i].HoldRefused(a.Refused, targets[i].Policy)
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -18,8 +19,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/preflight"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/tree"
@@ -310,6 +313,82 @@ func TestEveryQuestionMayFail(t *testing.T) {
 			}
 			if len(r.Failures()) > 0 || len(r.Outcomes) != len(r.Plan.Steps) {
 				t.Errorf("%s %s: %v", op, name, r.Outcomes)
+			}
+		}
+	}
+}
+
+// TestARolloutWaitsWhileNoMachineCanStart: a typo in a name costs no machine. The version is
+// made, the rollout is held, and the group keeps what it runs. Once the resource is there, the
+// rollout goes on by itself; an approval with the reason in sight starts it before.
+func TestARolloutWaitsWhileNoMachineCanStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		release func(w *world, d *reconciler.Desired, p *plan.Plan)
+		starts  bool
+	}{
+		"held":             {func(*world, *reconciler.Desired, *plan.Plan) {}, false},
+		"the key is there": {func(w *world, _ *reconciler.Desired, _ *plan.Plan) { w.seed(`{"keyPairs": ["late"]}`) }, true},
+		"approved": {func(_ *world, d *reconciler.Desired, p *plan.Plan) {
+			insists := map[string]bool{}
+			for _, k := range p.Insists() {
+				insists[k] = true
+			}
+			d.Policy.Gates.Grant = &basis.Grant{Digest: p.Digest(), Exact: true, Insists: insists}
+		}, true},
+		"approved before it was held": {func(_ *world, d *reconciler.Desired, p *plan.Plan) {
+			d.Policy.Gates.Grant = &basis.Grant{Digest: p.Digest(), Exact: true}
+		}, false},
+		"insisted on": {func(_ *world, d *reconciler.Desired, _ *plan.Plan) { d.Policy.Gates.Insists = true }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).asks()
+			w.settle(w.written(writtenText("web", "", webSpec)))
+			before := w.instances("web")
+			d := w.written(writtenText("web", "", webSpec+"  sshKeyName: late"))
+			var r *plan.Report
+			for range 3 {
+				r = w.must(reconciler.Apply, d)[0]
+				w.clock.Advance(time.Minute)
+			}
+			if s := r.Plan.Steps; len(s) != 1 || s[0].Held != step.HeldPreflight || !strings.Contains(s[0].HeldReason, "key pair late") || r.Converged() {
+				t.Fatalf("the plan is %+v", s)
+			}
+			tt.release(w, &d, r.Plan)
+			w.srv.ResetCalls()
+			for range 2 {
+				r = w.must(reconciler.Apply, d)[0]
+				w.clock.Advance(time.Minute)
+			}
+			if started := w.srv.CallCounts()["autoscaling:StartInstanceRefresh"] > 0; started != tt.starts {
+				t.Errorf("started %v, want %v: %+v", started, tt.starts, r.Plan.Steps)
+			}
+			if now := w.instances("web"); !tt.starts && !cmp.Equal(before, now) {
+				t.Errorf("machines %v, and before %v", now, before)
+			}
+		})
+	}
+}
+
+// TestAHeldRolloutTakesNoTurn: where one rollout may run at a time, another pool's does.
+func TestAHeldRolloutTakesNoTurn(t *testing.T) {
+	w := newWorld(t).asks()
+	both := func(web, api string) []reconciler.Desired {
+		out := []reconciler.Desired{w.written(writtenText("web", "", web)), w.written(writtenText("api", "", api))}
+		out[1].Policy.Target = "second"
+		for i := range out {
+			out[i].Policy.MaxRollouts = 1
+		}
+		return out
+	}
+	w.settle(both(webSpec, webSpec)...)
+	targets := both(webSpec+"  sshKeyName: gone", strings.Replace(webSpec, "m5.large", "m5.xlarge", 1))
+	w.must(reconciler.Apply, targets...)
+	w.clock.Advance(time.Second)
+	reports := w.must(reconciler.Apply, targets...)
+	for _, r := range reports {
+		for _, s := range r.Plan.Steps {
+			if s.Held == step.HeldRolloutLimit {
+				t.Errorf("%s waits for a turn: %s", s.Pool, s.HeldReason)
 			}
 		}
 	}

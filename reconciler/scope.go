@@ -175,8 +175,10 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	}
 	s.nameImages(ctx, plans)
 	budgets := s.budgets(ctx, targets, inputs, plans)
-	s.preflight(ctx, targets, inputs, plans)
+	refuse := s.preflight(ctx, targets, inputs, plans)
 	budgets()
+	refuse()
+	s.limitRollouts(plans, b.Targets, &state) // a rollout that AWS would refuse takes no turn
 	s.keepRefreshes(plans, targets, &state, began)
 	s.retried(inputs, plans)
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)

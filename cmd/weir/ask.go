@@ -63,6 +63,7 @@ func agree(ctx context.Context, s surroundings, w *work.Work) (agreed bool, err 
 		return true, nil
 	}
 	w.Decided = true
+	w.TryAgain()
 	reports := w.Pass(ctx, reconciler.PlanOnly)
 	if err := ctx.Err(); err != nil {
 		return false, err

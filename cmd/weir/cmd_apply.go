@@ -23,6 +23,10 @@ On a terminal it shows the plan first, asks once, and applies exactly that plan.
 deletions it names them, and you answer with their number. --yes asks nothing. Without a
 terminal it asks nobody, and without --yes it then deletes nothing and does not roll an
 adopted pool for the first time.
+
+A rollout that failed is not tried again by itself: change the manifest, or add --retry.
+Steps that end machines wait, held as "preflight", while AWS says that a resource which
+new machines need does not exist; --insist runs them all the same.
 `
 
 // defaultTimeout is how long apply --wait waits at most.
@@ -31,7 +35,7 @@ const defaultTimeout = 15 * time.Minute
 func applyCommand(s surroundings) *cobra.Command {
 	flags := passFlags{writes: true}
 	var output string
-	var wait, yes bool
+	var wait, yes, retry, insist bool
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "apply (--config FILE [TARGET…] | PATH --region REGION) [flags]",
@@ -46,6 +50,8 @@ func applyCommand(s surroundings) *cobra.Command {
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&wait, "wait", false, "make passes until everything has converged")
 	c.Flags().BoolVar(&yes, "yes", false, "ask nothing, and delete what is to be deleted")
+	c.Flags().BoolVar(&retry, "retry", false, "try again what failed or was refused")
+	c.Flags().BoolVar(&insist, "insist", false, "replace machines although AWS refuses every new one")
 	c.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("timeout") && !wait {
@@ -60,6 +66,7 @@ func applyCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		defer w.Close()
+		w.Retry, w.Insists = retry, insist
 		if w.Decided = yes; !yes {
 			agreed, err := agree(c.Context(), s, w)
 			if err == nil && !agreed {

@@ -18,7 +18,9 @@ const approveHelp = `Approve a held plan, so that it runs.
 DIGEST is that of one target's plan, or of all plans of a pull request together;
 weir plan -o json, the page and held steps show it. The approval releases steps
 held as "approval", in a target with apply: as-reviewed, and as "prune-limit", if a plan
-deletes more than the target's limit. It holds for this plan alone: if AWS or Git moves
+deletes more than the target's limit. It also insists on steps held as "preflight", for the
+reasons that the plan shows: a resource that new machines need is missing. It holds for this
+plan alone: if AWS or Git moves
 on before it begins, the plan has another digest and is held again. Once it has begun, what
 is left of it and what follows from it runs, such as deleting the template after its group;
 anything more, such as a rollout because somebody changed something in AWS meanwhile, is

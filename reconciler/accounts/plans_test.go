@@ -44,7 +44,7 @@ func TestPlansOfPullRequestsHaveNoMeansToTryALaunch(t *testing.T) {
 		if x.Err != nil {
 			t.Fatal(x.Err)
 		}
-		x.Scope.Preflight.Findings(t.Context(), []preflight.Plan{asked})
+		x.Scope.Preflight.Ask(t.Context(), []preflight.Plan{asked})
 		if n := emu.CallCounts(); n["ec2:RunInstances"] != tt.runs || n["ec2:DescribeKeyPairs"] != 1 {
 			t.Errorf("%s: %v", name, n)
 		}

@@ -23,7 +23,7 @@ func (b *Book) Approve(digest, by string, ready ...Grant) (a Approval, err error
 		given = nil
 	}
 	for _, g := range ready {
-		given = append(given, Approval{Digest: g.Digest, Of: g.Of, For: g.Target})
+		given = append(given, Approval{Digest: g.Digest, Of: g.Of, For: g.Target, Insists: g.shown})
 	}
 	err = b.db.Update(func(tx *state.Tx) error {
 		if err := b.tidy(tx); err != nil {
@@ -160,6 +160,7 @@ func (g Grant) with(have Grant) Grant {
 	}
 	join := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
 	g.Works, g.Deletes, g.Earlier = join(g.Works, have.Works), join(g.Deletes, have.Deletes), have.approvals()
+	g.Insists = join(g.Insists, have.Insists)
 	return g
 }
 
@@ -259,5 +260,5 @@ func grantOf(a Approval, r *plan.Report) Grant {
 		a.Of, a.Digest = a.Digest, p.Digest
 	}
 	a.For = r.Target
-	return Grant{Approval: a, Target: r.Target, Deletes: names(p.Deletes)}
+	return Grant{Approval: a, Target: r.Target, Deletes: names(p.Deletes), shown: r.Plan.Insists()}
 }

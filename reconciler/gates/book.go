@@ -67,6 +67,9 @@ type Approval struct {
 	By    string    `json:"by"`
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
+	// Insists are the preflight holds that the plan showed as it was approved, as package plan
+	// names them. An approval whose plan was not at hand insists on none.
+	Insists []string `json:"insists,omitempty"`
 }
 
 // Override opens a target's windows until it has converged.
@@ -95,6 +98,8 @@ type Grant struct {
 	// Works and Deletes say what was approved, as planning knows it.
 	Works   []string `json:"works"`
 	Deletes []string `json:"deletes,omitempty"`
+	// shown are the preflight holds of the plan, for a new approval.
+	shown []string
 	// Earlier are approvals that had begun for what the target wants still, as this one
 	// did: Works and Deletes are those of all of them.
 	Earlier []Approval `json:"earlier,omitempty"`

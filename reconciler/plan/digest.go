@@ -94,7 +94,7 @@ func (p *Plan) Holding() Holding {
 	enc := json.NewEncoder(sum)
 	for _, s := range p.Steps {
 		switch s.Held {
-		case "", step.HeldApproval, step.HeldWindow, step.HeldWave, step.HeldGate, step.HeldRolloutLimit, step.HeldWaiting, step.HeldStopped, step.HeldPolicy:
+		case "", step.HeldApproval, step.HeldWindow, step.HeldWave, step.HeldGate, step.HeldRolloutLimit, step.HeldWaiting, step.HeldStopped, step.HeldPolicy, step.HeldPreflight:
 			continue
 		}
 		if h.Counts == nil {

@@ -52,9 +52,19 @@ func New(cloud Cloud, launcher Launcher, now func() time.Time) *Asker {
 	return a
 }
 
-// Findings says of each plan what AWS would refuse. It never fails: unanswered questions are among the findings. A nil plan has none.
-func (a *Asker) Findings(ctx context.Context, plans []Plan) []diag.List {
-	out := make([]diag.List, len(plans))
+// Answer is what AWS says of one plan.
+type Answer struct {
+	// Findings say what AWS would refuse.
+	Findings diag.List
+	// Refused says of pools ("namespace/name") why no new machine of theirs can start: AWS
+	// said that a resource which the pool names does not exist, or cannot be used. Short
+	// capacity, dry runs and unanswered questions are no part of it.
+	Refused map[string][]string
+}
+
+// Ask says of each plan what AWS would refuse. It never fails: unanswered questions are among the findings. A nil plan has none.
+func (a *Asker) Ask(ctx context.Context, plans []Plan) []Answer {
+	out := make([]Answer, len(plans))
 	launches := make([][]*launch, len(plans))
 	asks := false
 	for i, p := range plans {
@@ -74,7 +84,7 @@ func (a *Asker) Findings(ctx context.Context, plans []Plan) []diag.List {
 	case <-ctx.Done():
 		for i := range plans {
 			if len(launches[i]) > 0 && asked.Err() == nil {
-				out[i] = diag.List{unasked("another plan still waits for AWS's answers")}
+				out[i].Findings = diag.List{unasked("another plan still waits for AWS's answers")}
 			}
 		}
 		return out
@@ -96,7 +106,7 @@ func (a *Asker) Findings(ctx context.Context, plans []Plan) []diag.List {
 		}
 		a.read(ctx)
 		if asked.Err() != nil {
-			return make([]diag.List, len(plans)) // nobody waits for them any more
+			return make([]Answer, len(plans)) // nobody waits for them any more
 		}
 	}
 	return out

@@ -169,6 +169,52 @@ func TestOnlyChangesAreAskedAbout(t *testing.T) {
 // sized are the calls for further machines.
 var sized = []string{"ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeSubnets", "servicequotas:GetServiceQuota"}
 
+// TestADryRunIsWhereAWSOffersTheType: elsewhere EC2 refuses although the group launches.
+func TestADryRunIsWhereAWSOffersTheType(t *testing.T) {
+	mixed := func(types ...string) func(*fake, *intent.Pool) {
+		return func(_ *fake, p *intent.Pool) {
+			p.Group.MixedInstancesPolicy = &intent.MixedInstances{OnDemandPercentageAboveBaseCapacity: 100}
+			for _, name := range types {
+				p.Group.MixedInstancesPolicy.Overrides = append(p.Group.MixedInstancesPolicy.Overrides, intent.Override{InstanceType: name})
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*fake, *intent.Pool)
+		want   string
+	}{
+		"the first type in the zone that has it": {mixed("p5.48xlarge", "m5.large"), "p5.48xlarge subnet-b"},
+		"another subnet":                         {func(f *fake, _ *intent.Pool) { f.offerings["m5.large"] = []string{"eu-west-1b"} }, "m5.large subnet-b"},
+		"another type": {func(f *fake, p *intent.Pool) {
+			mixed("t3.micro", "m5.large")(f, p)
+			f.offerings["t3.micro"] = nil
+		}, ""}, // that is a finding, and there is no dry run beside one
+		"a subnet without a free address": {func(f *fake, _ *intent.Pool) { f.subnets["subnet-a"] = Subnet{Zone: "eu-west-1a"} }, "m5.large subnet-b"},
+		"offerings unknown": {func(f *fake, _ *intent.Pool) {
+			f.fails["ec2:DescribeInstanceTypeOfferings"] = &observed.Error{Kind: observed.Denied, Service: "ec2", Operation: "DescribeInstanceTypeOfferings"}
+		}, ""},
+		"the subnet of a network interface": {func(_ *fake, p *intent.Pool) {
+			p.LaunchTemplate.Data.NetworkInterfaces = []intent.NetworkInterface{{SubnetID: "subnet-b"}}
+		}, "m5.large subnet-b"},
+		"reserved capacity": {func(f *fake, p *intent.Pool) {
+			p.LaunchTemplate.Data.CapacityReservationSpecification = &intent.CapacityReservation{TargetID: "cr-1"}
+			f.reserved = []Reservation{{ID: "cr-1", Type: "m5.large", Zone: "eu-west-1b", Free: 9}}
+			f.subnets["subnet-a"], f.subnets["subnet-c"] = f.subnets["subnet-b"], f.subnets["subnet-a"]
+		}, "m5.large subnet-a"},
+	} {
+		f, pool := newFake(), webPool()
+		tt.change(f, &pool)
+		ask(f, creation([]string{"subnet-a", "subnet-b"}, pool))
+		got := ""
+		if len(f.dry) > 0 {
+			got = f.dry[0].Type + " " + f.dry[0].Subnet
+		}
+		if got != tt.want {
+			t.Errorf("%s: a dry run of %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 // TestDryRunsAreForFollowedCommits: no other plan makes one, and none has an asker without
 // the means. One that is made holds no user data, and its type and subnet are the pool's.
 func TestDryRunsAreForFollowedCommits(t *testing.T) {

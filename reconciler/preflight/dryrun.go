@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
@@ -16,7 +17,7 @@ const mostDryRuns = 5
 func (v *verdict) launch(launches []*launch) {
 	tried := map[string]bool{}
 	for _, l := range launches {
-		r, ok := dryRunOf(l)
+		r, ok := v.dryRunOf(l)
 		if !ok {
 			continue
 		}
@@ -43,16 +44,64 @@ func (v *verdict) launch(launches []*launch) {
 	}
 }
 
-// dryRunOf is the dry run for a launch whose template version the plan makes.
-func dryRunOf(l *launch) (DryRun, bool) {
+// dryRunOf returns the dry run for a launch whose template version the plan makes. Without a
+// place in which AWS offers one of the pool's types it returns none: EC2 would refuse a type
+// that the zone lacks, although the group launches elsewhere.
+func (v *verdict) dryRunOf(l *launch) (DryRun, bool) {
 	if !l.made || l.data.ImageID == "" || len(l.types) == 0 || len(l.subnets) == 0 {
 		return DryRun{}, false // EKS chooses the image, or AWS the type
 	}
-	r := DryRun{Data: l.data, Type: l.types[0].value, Subnet: l.subnets[0]}
+	r := DryRun{Data: l.data}
+	var ok bool
+	if r.Type, r.Subnet, ok = v.offeredPlace(l); !ok {
+		return DryRun{}, false
+	}
 	// It may hold secrets, and EC2 looks at nothing but its size. Tags need a permission
 	// of their own.
 	r.Data.UserData, r.Data.TagSpecifications, r.Data.InstanceType = "", nil, ""
 	return r, true
+}
+
+// offeredPlace returns the pool's first instance type with the first of its subnets whose
+// zone offers that type, has a free address, and holds the reserved capacity in which alone
+// the machines may run. It returns false where there is none, or AWS did not say.
+func (v *verdict) offeredPlace(l *launch) (instanceType, subnet string, ok bool) {
+	var reserved []Reservation
+	bond, bound := l.bound()
+	if bound {
+		all, known, _ := know(v, v.facts.reserved, "")
+		if !known {
+			return "", "", false
+		}
+		reserved = all
+	}
+	for _, t := range l.types {
+		offered, known, _ := know(v, v.facts.offerings, t.value)
+		if !known {
+			continue
+		}
+		for _, id := range launchSubnets(l) {
+			s, known, _ := know(v, v.facts.subnets, id)
+			if !known || !slices.Contains(offered, s.Zone) || s.Free < 1 && !s.NoIPv4 {
+				continue
+			}
+			if !bound || slices.ContainsFunc(reserved, func(c Reservation) bool { return bond.takes(c) && c.Type == t.value && c.Zone == s.Zone }) {
+				return t.value, id, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// launchSubnets returns the subnets in which a launch can be tried: one that the launch
+// template's network interface names, else those of the pool.
+func launchSubnets(l *launch) []string {
+	for _, n := range l.data.NetworkInterfaces {
+		if n.SubnetID != "" {
+			return []string{n.SubnetID}
+		}
+	}
+	return l.subnets
 }
 
 // key distinguishes dry runs.

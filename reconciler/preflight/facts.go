@@ -23,6 +23,9 @@ const (
 	offeringTTL = time.Hour
 	quotaTTL    = time.Hour
 	dryRunTTL   = 5 * time.Minute
+	// badTTL is how long a problem that AWS named stands while AWS does not answer any more:
+	// a step that it holds must not start because one call was throttled.
+	badTTL = 15 * time.Minute
 )
 
 // fact is an answer of AWS: the thing exists, it does not, or err says why AWS did not
@@ -33,6 +36,8 @@ type fact[V any] struct {
 	err     *observed.Error
 	asked   time.Time
 	expires time.Time
+	// bad says that the thing is missing or cannot be used.
+	bad bool
 }
 
 // shelf holds the facts of one kind, and the keys wanted next.
@@ -40,10 +45,12 @@ type shelf[V any] struct {
 	ttl    time.Duration
 	facts  map[string]fact[V]
 	wanted map[string]bool
+	// bad are the answers with a problem that have expired, until AWS answers again.
+	bad map[string]fact[V]
 }
 
 func newShelf[V any](ttl time.Duration) *shelf[V] {
-	return &shelf[V]{ttl: ttl, facts: map[string]fact[V]{}, wanted: map[string]bool{}}
+	return &shelf[V]{ttl: ttl, facts: map[string]fact[V]{}, wanted: map[string]bool{}, bad: map[string]fact[V]{}}
 }
 
 // get returns a fact, and wants an unknown one from then on.
@@ -63,10 +70,20 @@ func (s *shelf[V]) take() []string {
 
 // put keeps AWS's answers.
 func (s *shelf[V]) put(key string, v V, present bool, now time.Time) {
+	delete(s.bad, key)
 	s.facts[key] = fact[V]{value: v, present: present, asked: now, expires: now.Add(s.ttl)}
 	if !present {
-		s.doubt(key)
+		s.condemn(key)
 	}
+}
+
+// condemn marks the answer that a thing is missing or cannot be used: it expires soon, and
+// stands while AWS does not answer again.
+func (s *shelf[V]) condemn(key string) {
+	f := s.facts[key]
+	f.bad = true
+	s.facts[key] = f
+	s.doubt(key)
 }
 
 // fail keeps that AWS did not answer, and why.
@@ -81,6 +98,11 @@ func (s *shelf[V]) fail(key string, err *observed.Error, now time.Time) {
 		ttl = s.ttl // it is said for as long, and not tried again
 	case err.Code == codeMany:
 		ttl = 0 // another plan names less
+	}
+	if was, ok := s.bad[key]; ok && now.Sub(was.asked) < badTTL {
+		was.expires = now.Add(negativeTTL)
+		s.facts[key] = was
+		return
 	}
 	s.facts[key] = fact[V]{err: err, asked: now, expires: now.Add(ttl)}
 }
@@ -97,7 +119,14 @@ func (s *shelf[V]) doubt(key string) {
 
 func (s *shelf[V]) expire(now time.Time) {
 	clear(s.wanted)
-	maps.DeleteFunc(s.facts, func(_ string, f fact[V]) bool { return !now.Before(f.expires) })
+	maps.DeleteFunc(s.bad, func(_ string, f fact[V]) bool { return now.Sub(f.asked) >= badTTL })
+	maps.DeleteFunc(s.facts, func(key string, f fact[V]) bool {
+		over := !now.Before(f.expires)
+		if over && f.bad {
+			s.bad[key] = f
+		}
+		return over
+	})
 }
 
 // facts are all that the Asker knows of an account and region.

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -212,6 +213,14 @@ func creation(subnets []string, pools ...intent.Pool) Plan {
 		p.Steps = append(p.Steps, s)
 	}
 	return Plan{Plan: p, Input: in, Followed: true}
+}
+
+// Findings are those of Ask.
+func (a *Asker) Findings(ctx context.Context, plans []Plan) (out []diag.List) {
+	for _, answer := range a.Ask(ctx, plans) {
+		out = append(out, answer.Findings)
+	}
+	return out
 }
 
 // ask returns what a new asker finds about a plan, a line for each finding.

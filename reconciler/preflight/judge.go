@@ -26,8 +26,10 @@ const (
 type verdict struct {
 	facts *facts
 	found diag.List
-	said  map[[3]string]bool // objects, fields and summaries of findings
-	used  map[string]int64   // vCPUs that count against a quota now, by its code
+	// refusals are Answer.Refused.
+	refusals map[string][]string
+	said     map[[3]string]bool // objects, fields and summaries of findings
+	used     map[string]int64   // vCPUs that count against a quota now, by its code
 	// unasked has the unanswered questions, by the call that would answer.
 	unasked map[string]*observed.Error
 	// lacks says that facts are missing: then the findings mean nothing.
@@ -37,8 +39,8 @@ type verdict struct {
 }
 
 // judge gives the findings about launches. lacks is true if facts are missing, which the shelves then want.
-func judge(launches []*launch, f *facts, dryRuns bool) (found diag.List, lacks bool) {
-	v := &verdict{facts: f, said: map[[3]string]bool{}, used: map[string]int64{}, unasked: map[string]*observed.Error{}, dryRuns: dryRuns}
+func judge(launches []*launch, f *facts, dryRuns bool) (answer Answer, lacks bool) {
+	v := &verdict{facts: f, refusals: map[string][]string{}, said: map[[3]string]bool{}, used: map[string]int64{}, unasked: map[string]*observed.Error{}, dryRuns: dryRuns}
 	for _, l := range launches {
 		if l.configures {
 			v.names(l)
@@ -59,7 +61,7 @@ func judge(launches []*launch, f *facts, dryRuns bool) (found diag.List, lacks b
 		v.launch(launches)
 	}
 	v.sayUnasked()
-	return v.found, v.lacks
+	return Answer{v.found, v.refusals}, v.lacks
 }
 
 // know looks up a fact. ok says that the answer has a value; absent, that the thing does not exist.
@@ -84,6 +86,13 @@ func (v *verdict) warn(code string, object intent.ObjectRef, path intent.Path, s
 	if key := [3]string{d.Object, d.Field, d.Summary}; !v.said[key] {
 		v.said[key] = true
 		v.found = append(v.found, d) // pools that share a launch template share what is wrong with it
+	}
+}
+
+// noMachine records why no new machine of a launch's pool can start.
+func (v *verdict) noMachine(l *launch, why string) {
+	if key := l.pool.Key.String(); !slices.Contains(v.refusals[key], why) {
+		v.refusals[key] = append(v.refusals[key], why)
 	}
 }
 

@@ -1,8 +1,11 @@
 package preflight
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -183,5 +186,98 @@ func TestPoolsAreCountedTogether(t *testing.T) {
 	}
 	if d := cmp.Diff(want, ask(f, creation([]string{"subnet-a", "subnet-b"}, pools...))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestRefusalsAreDefiniteAnswersAboutNamedResources: what no new machine can do without, and
+// AWS says is not there. Capacity, dry runs and what AWS does not tell refuse nothing.
+func TestRefusalsAreDefiniteAnswersAboutNamedResources(t *testing.T) {
+	data := func(change func(*intent.TemplateData)) func(*fake, *intent.Pool) {
+		return func(_ *fake, p *intent.Pool) { change(&p.LaunchTemplate.Data) }
+	}
+	denied := func(service, operation string) func(*fake, *intent.Pool) {
+		return func(f *fake, p *intent.Pool) {
+			p.LaunchTemplate.Data.KeyName = "gone"
+			f.fails[service+":"+operation] = &observed.Error{Kind: observed.Denied, Service: service, Operation: operation}
+		}
+	}
+	bound := func(ids ...string) func(*fake, *intent.Pool) {
+		return func(_ *fake, p *intent.Pool) {
+			p.Group.Options.CapacityReservationSpecification = &intent.GroupReservation{CapacityReservationPreference: "capacity-reservations-only", CapacityReservationTarget: &intent.GroupReservationTarget{CapacityReservationIDs: ids}}
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*fake, *intent.Pool)
+		want   string
+	}{
+		"nothing":          {data(func(*intent.TemplateData) {}), ""},
+		"key pair":         {data(func(d *intent.TemplateData) { d.KeyName = "gone" }), "AWS knows no key pair gone"},
+		"profile":          {data(func(d *intent.TemplateData) { d.IamInstanceProfile.Name = "gone" }), "AWS knows no instance profile gone"},
+		"profile, no role": {data(func(d *intent.TemplateData) { d.IamInstanceProfile.Name = "empty" }), "the instance profile empty has no role"},
+		"security group":   {data(func(d *intent.TemplateData) { d.SecurityGroupIDs = []string{"sg-9"} }), "AWS knows no security group sg-9"},
+		"KMS key":          {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/gone" }), "there is no KMS key alias/gone"},
+		"KMS key disabled": {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/off" }), "the KMS key alias/off is Disabled"},
+		"placement group":  {data(func(d *intent.TemplateData) { d.Placement = &intent.Placement{GroupName: "gone"} }), "AWS knows no placement group gone"},
+		"reservation":      {bound("cr-9"), "AWS has no active capacity reservation cr-9"},
+		"one of two reservations": {func(f *fake, p *intent.Pool) {
+			bound("cr-1", "cr-9")(f, p)
+			f.reserved = []Reservation{{ID: "cr-1", Type: "m5.large", Zone: "eu-west-1a", Free: 9}}
+		}, ""},
+		"a full reservation": {func(f *fake, p *intent.Pool) {
+			bound("cr-1")(f, p)
+			f.reserved = []Reservation{{ID: "cr-1", Type: "m5.large", Zone: "eu-west-1a"}}
+		}, ""},
+		"not offered": {func(f *fake, _ *intent.Pool) { f.offerings["m5.large"] = nil }, ""},
+		"quota":       {func(f *fake, _ *intent.Pool) { f.quotas["L-1216C47A"] = 0 }, ""},
+		"a dry run": {func(f *fake, _ *intent.Pool) {
+			f.refuses = &observed.Error{Kind: observed.Invalid, Code: "InvalidParameterValue", Message: "no"}
+		}, ""},
+		"denied":        {denied("ec2", "DescribeKeyPairs"), ""},
+		"a wrong shape": {data(func(d *intent.TemplateData) { d.EnclaveOptions = &intent.EnclaveOptions{Enabled: new(true)} }), ""},
+	} {
+		f, pool := newFake(), webPool()
+		tt.change(f, &pool)
+		got := New(f, f, func() time.Time { return time.Unix(0, 0) }).Ask(context.Background(), []Plan{creation([]string{"subnet-a"}, pool)})[0]
+		if why := strings.Join(got.Refused["default/web"], "; "); why != tt.want {
+			t.Errorf("%s: refused for %q, want %q", name, why, tt.want)
+		}
+	}
+}
+
+// TestARefusalStandsUntilAWSAnswers: a throttled call does not start a rollout that was held,
+// and the resource, once it is there, does within a minute.
+func TestARefusalStandsUntilAWSAnswers(t *testing.T) {
+	f, now := newFake(), time.Unix(0, 0)
+	delete(f.keyPairs, "ops")
+	a := New(f, f, func() time.Time { return now })
+	refused := func() bool {
+		return len(a.Ask(context.Background(), []Plan{creation([]string{"subnet-a"}, webPool())})[0].Refused) > 0
+	}
+	if !refused() {
+		t.Fatal("not refused at all")
+	}
+	const op = "ec2:DescribeKeyPairs"
+	f.fails[op] = &observed.Error{Kind: observed.Throttled, Service: "ec2", Operation: "DescribeKeyPairs", Code: "RequestLimitExceeded"}
+	for range 20 {
+		if now = now.Add(31 * time.Second); !refused() {
+			t.Fatalf("after %s AWS only throttles, and the rollout may start", now.Sub(time.Unix(0, 0)))
+		}
+	}
+	f.keyPairs["ops"] = true
+	delete(f.fails, op)
+	if now = now.Add(time.Minute); refused() {
+		t.Error("the key pair is there, and the rollout is held")
+	}
+	delete(f.keyPairs, "ops")
+	if now = now.Add(nameTTL); !refused() {
+		t.Fatal("it is gone again")
+	}
+	f.fails[op] = &observed.Error{Kind: observed.Denied, Service: "ec2", Operation: "DescribeKeyPairs"}
+	for range 40 {
+		now = now.Add(31 * time.Second)
+		_ = refused()
+	}
+	if now = now.Add(badTTL); refused() {
+		t.Error("what AWS said long ago stands for ever")
 	}
 }

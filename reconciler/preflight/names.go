@@ -14,6 +14,7 @@ func (v *verdict) unknown(l *launch, kind, name string) {
 	u := observed.UnknownName{Kind: kind, Name: name}
 	object, path := u.Field(l.pool)
 	v.warn(codeUnknown, object, path, "AWS knows no "+u.String(), "")
+	v.noMachine(l, "AWS knows no "+u.String())
 }
 
 // names looks at what a launch names: the instance profile, key pairs and security groups.
@@ -24,7 +25,8 @@ func (v *verdict) names(l *launch) {
 		case absent:
 			v.unknown(l, observed.UnknownProfile, name)
 		case ok && p.Role == "":
-			v.facts.profiles.doubt(name)
+			v.facts.profiles.condemn(name)
+			v.noMachine(l, "the instance profile "+name+" has no role")
 			v.refused(l, "IamInstanceProfile.Name", "the instance profile "+name+" has no role, so AWS launches no machine with it",
 				"add a role to it: aws iam add-role-to-instance-profile --instance-profile-name "+name+" --role-name ROLE")
 		}
@@ -89,11 +91,15 @@ func (v *verdict) keys(l *launch) {
 		k, ok, absent := know(v, v.facts.keys, id)
 		switch {
 		case absent:
+			v.noMachine(l, "there is no KMS key "+id)
 			v.refused(l, member, "there is no KMS key "+id+", so AWS launches no machine with the volume", "correct it; a key of another account is named by its ARN")
 		case ok && k.State != "Enabled":
-			v.facts.keys.doubt(id)
+			v.facts.keys.condemn(id)
+			v.noMachine(l, "the KMS key "+id+" is "+k.State)
 			v.refused(l, member, "the KMS key "+id+" is "+k.State+", so AWS launches no machine with the volume", "enable the key (aws kms enable-key, or cancel-key-deletion before), or name another")
 		case ok && !k.Symmetric:
+			v.facts.keys.condemn(id)
+			v.noMachine(l, "the KMS key "+id+" is no symmetric key that encrypts")
 			v.refused(l, member, "the KMS key "+id+" is no symmetric key that encrypts, which volumes need", "name another key")
 		}
 	}
@@ -143,6 +149,7 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 	g, ok, absent := know(v, v.facts.placements, name)
 	if absent {
 		v.warn(codeUnknown, at.object, at.path, "AWS knows no placement group "+name, "")
+		v.noMachine(l, "AWS knows no placement group "+name)
 	}
 	if !ok {
 		return

@@ -12,10 +12,14 @@
 // The Asker asks only about changes, so a pass at rest asks nothing. It takes known answers from package resolve and the planner (images, networks of
 // one VPC), and does not ask again.
 //
-// A finding is a warning at the field that names the thing. It holds no step: AWS may
+// A finding is a warning at the field that names the thing. By itself it holds no step: AWS may
 // know better than weir, and then the write succeeds; else it fails with AWS's own words,
 // and the pool waits for a change as ever. So a wrong finding costs a line of text, and a
 // question that fails costs a finding.
+//
+// A refusal (Answer.Refused) is more: AWS said that a named resource does not exist or cannot
+// be used, so no new machine of the pool can start. The planner holds what ends machines of
+// such a pool. Nothing else is a refusal: no short capacity, no dry run, nothing unknown.
 //
 // A question that AWS does not answer is no finding. One diagnostic for a target
 // (preflight-unasked) names the questions that the role may not ask, and those that

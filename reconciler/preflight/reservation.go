@@ -49,6 +49,14 @@ func (l *launch) bound() (b bond, ok bool) {
 	return b, ok && !grouped
 }
 
+// takes reports whether machines with the bond may run in a reservation.
+func (b bond) takes(c Reservation) bool {
+	if len(b.ids) == 0 {
+		return c.Open
+	}
+	return slices.ContainsFunc(b.ids, func(id place) bool { return id.value == c.ID })
+}
+
 // reservations looks whether the machines of launches fit into the reserved capacity in which
 // alone they may run. Only what pools with the very same reservations want is added up.
 func (v *verdict) reservations(launches []*launch) {
@@ -72,17 +80,21 @@ func (v *verdict) reservations(launches []*launch) {
 // fitting are the reservations in which machines of a launch may run; ok is false if it has
 // been said why there is none.
 func (v *verdict) fitting(l *launch, b bond, all []Reservation, zones []string) (out []Reservation, ok bool) {
-	missing := false
+	var gone []string
 	for _, id := range b.ids {
 		if !slices.ContainsFunc(all, func(c Reservation) bool { return c.ID == id.value }) {
-			missing = true
+			gone = append(gone, id.value)
 			v.facts.reserved.doubt("")
 			v.warn(codeUnknown, id.object, id.path, "AWS has no active capacity reservation "+id.value, "correct it; a reservation that has ended, was cancelled or begins later takes no machine")
 		}
 	}
-	named := ""
+	if len(gone) > 0 && len(gone) == len(b.ids) {
+		v.facts.reserved.condemn("")
+		v.noMachine(l, "AWS has no active capacity reservation "+strings.Join(gone, " or "))
+	}
+	missing, named := len(gone) > 0, ""
 	for _, c := range all {
-		if len(b.ids) == 0 && !c.Open || len(b.ids) > 0 && !slices.ContainsFunc(b.ids, func(id place) bool { return id.value == c.ID }) {
+		if !b.takes(c) {
 			continue
 		}
 		named = ": " + c.ID + " is for " + c.Type + " in " + c.Zone

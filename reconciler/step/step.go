@@ -134,6 +134,8 @@ const (
 	HeldRolloutLimit Hold = "rollout-limit"
 	HeldWaiting      Hold = "waiting"
 	HeldPolicy       Hold = "policy"
+	// HeldPreflight steps would end machines while AWS is known to refuse every new one.
+	HeldPreflight Hold = "preflight"
 )
 
 // Disrupts reports whether the step waits for a window: it replaces or ends what
@@ -156,7 +158,7 @@ func (s Step) StartsRollout() bool {
 // Passes reports whether a hold ends without a change of the plan: a window opens, an
 // earlier target converges, somebody approves.
 func (h Hold) Passes() bool {
-	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldGate, HeldRolloutLimit, HeldWaiting, HeldPolicy}, h)
+	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldGate, HeldRolloutLimit, HeldWaiting, HeldPolicy, HeldPreflight}, h)
 }
 
 // Stays reports whether a hold may last for months: nobody waits for findings about steps

@@ -50,6 +50,6 @@ func held(r *plan.Report) (forge.CommitState, string) {
 // the commit, then those that people end, then the others. What a pause or a stop holds is
 // told otherwise.
 var heldOrder = []step.Hold{
-	step.HeldConflict, step.HeldPruneLimit, step.HeldSuspended, step.HeldApproval, step.HeldPolicy, step.HeldGate, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit,
+	step.HeldConflict, step.HeldPruneLimit, step.HeldSuspended, step.HeldApproval, step.HeldPreflight, step.HeldPolicy, step.HeldGate, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit,
 	step.HeldControlPlane, step.HeldWaiting,
 }

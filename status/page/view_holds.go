@@ -31,7 +31,7 @@ func holdViews(r *plan.Report, target string) []holdView {
 		switch wait.Hold {
 		case step.HeldConflict:
 			continue
-		case step.HeldApproval, step.HeldPruneLimit:
+		case step.HeldApproval, step.HeldPruneLimit, step.HeldPreflight:
 			v.Plan = targetLink(target) + "/plan"
 		}
 		out = append(out, v)

@@ -80,7 +80,7 @@ func waitsOf(t board.TargetState) (w waits) {
 	}
 	for _, wait := range wording.WaitsOf(t.Name, t.Last.Plan.Steps) {
 		switch wait.Hold {
-		case step.HeldApproval, step.HeldPruneLimit:
+		case step.HeldApproval, step.HeldPruneLimit, step.HeldPreflight:
 			w.digest, w.approval = t.Last.Plan.Digest(), cmp.Or(w.approval, wait.Text()+".")
 		case step.HeldWindow:
 			w.window = cmp.Or(w.window, wait.Text()+".")

@@ -63,6 +63,9 @@ type Gates struct {
 	// Decided allows the first rollout of what was taken over: whoever is there was
 	// shown it, or wants no question.
 	Decided bool
+	// Insists lets steps run that preflight would hold, where a person asks for that beside
+	// the plan: an approval insists by its Grant.
+	Insists bool
 	// Deletions says how deletions are agreed to, where weir can ask nobody: none runs.
 	Deletions string
 	// Waits says what of weir's own must end before anything of the target is written,
@@ -89,6 +92,9 @@ type Grant struct {
 	// pools of which the approved plan deletes something.
 	Works   map[string]bool
 	Deletes map[string]bool
+	// Insists are the preflight holds that the approved plan showed: the approval lets their
+	// steps run, and none that is held for another reason.
+	Insists map[string]bool
 }
 
 // Agreement is the plan that a person saw at a terminal and said yes to.

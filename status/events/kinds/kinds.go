@@ -63,6 +63,8 @@ var Holds = map[step.Hold]string{
 	step.HeldWave:       "wave-awaited",
 	step.HeldGate:       "gate-awaited",
 	step.HeldPolicy:     "policy-awaited",
+	// A warning says what AWS refuses, and the target's state and statuses that it is held.
+	step.HeldPreflight: "preflight-refused",
 	// A cluster that is being made takes minutes, an upgrade may take weeks.
 	step.HeldControlPlane: "control-plane-awaited",
 	// A pool's turn comes and goes often, and says little.

@@ -70,6 +70,9 @@ type Work struct {
 	Deletions string
 	// Decided lets what was adopted roll for the first time.
 	Decided bool
+	// Insists lets steps run that end machines although no new one can start. Retry tries
+	// again what failed or was refused, in the first pass.
+	Insists, Retry bool
 	// sources are what the commits are read from, and release gives them up.
 	sources map[string]*source.Git
 	release []func()
@@ -170,12 +173,31 @@ func (w *Work) choose(names []string, targets []fleet.Target) error {
 	return nil
 }
 
+// TryAgain makes the next pass try again what failed or was refused, if Retry says so.
+func (w *Work) TryAgain() {
+	if !w.Retry {
+		return
+	}
+	for i := range w.batches {
+		var pools []string
+		for _, d := range w.batches[i].Targets {
+			if d.Set == nil || w.chosen != nil && !w.chosen[d.Policy.Target] {
+				continue
+			}
+			for j := range d.Set.Pools {
+				pools = append(pools, d.Set.Pools[j].Key.String())
+			}
+		}
+		w.batches[i].Scope.Retry(pools)
+	}
+}
+
 // Pass makes one pass over all accounts and returns the reports by target name.
 func (w *Work) Pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
 	w.gating.before(ctx, w.batches)
 	w.Each(func(_ reconciler.ScopeKey, d *reconciler.Desired) {
 		g := &d.Policy.Gates
-		g.Agreed, g.Deletions, g.Decided = w.Agreed[d.Policy.Target], w.Deletions, w.Decided
+		g.Agreed, g.Deletions, g.Decided, g.Insists = w.Agreed[d.Policy.Target], w.Deletions, w.Decided, w.Insists
 		g.Rollouts = w.governed(d)
 	})
 	var mu sync.Mutex

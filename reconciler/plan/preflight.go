@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// HoldRefused holds the steps that end machines of pools of which AWS is known to refuse every
+// new machine; refused has the reasons, by pool. Steps that stop a rollout run all the same, as
+// do those that somebody approved with these reasons in sight.
+func (p *Plan) HoldRefused(refused map[string][]string, policy basis.Policy) {
+	if len(refused) == 0 || policy.Gates.Insists {
+		return
+	}
+	grant := policy.Gates.Grant
+	approved := grants(grant, p)
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		why := refused[s.Pool]
+		if len(why) == 0 || !s.Disrupts() || s.Stops || !slices.Contains([]step.Hold{"", step.HeldApproval, step.HeldWindow}, s.Held) {
+			continue
+		}
+		reason := "no new machine can start: " + strings.Join(why, "; ")
+		if approved && grant.Insists[insistence(s.Owner(), reason)] {
+			continue
+		}
+		s.Held, s.HeldReason, s.HeldEnds = step.HeldPreflight, reason, refusedEnds(policy, p.Digest())
+	}
+	p.holdMarks()
+}
+
+// refusedEnds says who or what ends a preflight hold.
+func refusedEnds(policy basis.Policy, digest string) string {
+	ends := "a commit that corrects the name, or the resource, once it is there"
+	switch {
+	case policy.OwnTargetOnly:
+		return "a manifest that corrects the name, or the resource, once it is there; weir apply --insist starts it all the same"
+	case digest == "":
+		return ends
+	}
+	return ends + "; weir approve " + digest + " insists"
+}
+
+// insistence stands for a preflight hold in a grant.
+func insistence(owner, reason string) string {
+	sum := sha256.Sum256([]byte(owner + "\x00" + reason))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// Insists returns what an approval of the plan insists on: its preflight holds.
+func (p *Plan) Insists() []string {
+	var out []string
+	for _, s := range p.Steps {
+		if s.Held == step.HeldPreflight {
+			out = append(out, insistence(s.Owner(), s.HeldReason))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
