@@ -113,8 +113,23 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []f
 		if err != nil {
 			continue
 		}
-		asked = append(asked, intent.Question{Object: ref, Paths: nearest(path)})
-		set = append(set, func(at diag.Position) { d.Position = at })
+		if d.Severity != diag.Error {
+			asked = append(asked, intent.Question{Object: ref, Paths: nearest(path)})
+			set = append(set, func(at diag.Position) { d.Position = at })
+			continue
+		}
+		// An error names no field that Git does not have, but the closest one that it has.
+		for k, near := range nearest(path) {
+			asked = append(asked, intent.Question{Object: ref, Paths: []intent.Path{near}})
+			set = append(set, func(at diag.Position) {
+				if d.Known() || !at.Known() {
+					return
+				}
+				if d.Position = at; k > 0 {
+					d.Field = path[:max(0, len(path)-k)].String()
+				}
+			})
+		}
 	}
 	return asked, set
 }

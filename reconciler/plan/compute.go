@@ -33,7 +33,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{}, faults: map[string]string{},
 		outstanding: map[string]basis.Outstanding{}, matching: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{}, releases: map[string]basis.Release{},
-		differing: map[string]bool{}, foreign: map[string]bool{}, undone: map[string]bool{}, unclear: map[string]string{},
+		differing: map[string]bool{}, foreign: map[string]bool{}, failing: map[string]bool{}, undone: map[string]bool{}, unclear: map[string]string{},
 	}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
 		c.shared[s.Key()] = s
@@ -110,6 +110,9 @@ type computation struct {
 	basis.Result
 	// stuck are the pools of which it cannot be said whether they are as wanted.
 	stuck map[string]bool
+	// failing are the pools that are not as wanted although nothing is planned for them, such
+	// as those whose rollout failed.
+	failing map[string]bool
 	// faults are why pools could not be planned.
 	faults map[string]string
 	// shared, others and images are those of the work on a pool.
@@ -147,6 +150,9 @@ func (c *computation) pool(pool *intent.Pool) {
 	}
 	if n := slices.IndexFunc(r.Diags, func(d diag.Diagnostic) bool { return r.Blocked && d.Severity == diag.Error }); n >= 0 {
 		c.faults[key] = r.Diags[n].Summary
+	}
+	if r.Outstanding != nil || slices.ContainsFunc(r.Diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }) {
+		c.failing[key] = true
 	}
 	c.noteHolds(key, &r)
 	if r.Home != (observed.NodegroupName{}) {
@@ -313,8 +319,8 @@ func (c *computation) summary() Summary {
 	}
 	for i := range c.in.Set.Pools {
 		key := c.in.Set.Pools[i].Key.String()
-		// Of a pool with an error it is not known whether it is as wanted.
-		if _, ok := gravest[key]; !ok && !c.stuck[key] {
+		// Of a pool with an error it is not known whether it is as wanted, or known that it is not.
+		if _, ok := gravest[key]; !ok && !c.stuck[key] && !c.failing[key] {
 			out.Unchanged++
 		}
 	}

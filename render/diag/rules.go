@@ -104,7 +104,7 @@ var bootstrapRules = []rule{
 	{"control-plane-not-in-render", "w", "a cluster's control plane is not in the render", "Add it to the resources if weir is to read the EKS cluster's name, version and network from it."},
 	{"identity-not-allowed", "e", "a role identity does not allow the namespace of the cluster that names it", "Add the namespace to allowedNamespaces."},
 	{"ignition-config", "ew", "a part of a KubeadmConfig cannot be written as Ignition, or its Container Linux Config has a flaw", "Change the field that the message names; a unit or file of one's own goes into ignition.containerLinuxConfig.additionalConfig."},
-	{"ignition-object-store", "w", "user data should go to an S3 bucket, which weir does not write to", "Write spec.ignition.storageType: UnencryptedUserData, or leave storageType out; without it the pool cannot be planned."},
+	{"ignition-object-store", "e", "user data should go to an S3 bucket, which weir does not write to", "Write spec.ignition.storageType: UnencryptedUserData, or leave storageType out."},
 	{"image-unknown", "e", "it cannot be told which image a pool's machines start from", "Write awsLaunchTemplate.ami.id, or the Kubernetes version in the MachinePool."},
 	{"join-token-fetched", "i", "nodes fetch a join token at boot, since their KubeadmConfig has none", "Give the target a kubeconfigFile, or with a PATH the flag --kubeconfig, by which weir keeps tokens; or write a token of your own."},
 	{"kubeadm-join-incomplete", "w", "the nodes of a pool cannot join their cluster", "Write what the message names in joinConfiguration; without it the pool cannot be planned."},

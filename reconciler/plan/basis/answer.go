@@ -135,6 +135,9 @@ func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 		}
 		return intent.Path{"spec", "subnets"}
 	case intent.SecurityGroupsByFilter:
+		if n := pool.Nodegroup; n != nil && slices.Contains(n.RemoteAccessGroups, l) {
+			return intent.Path{"spec", "remoteAccess"}
+		}
 		return intent.Path{"spec", "awsLaunchTemplate", "additionalSecurityGroups"}
 	case intent.SecurityGroupByID:
 		return givenGroupPath(pool, l.Name)

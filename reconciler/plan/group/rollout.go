@@ -70,7 +70,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	versions, types := c.stale(pool, have, version)
 	left := versions + types
 	latest, read := c.In.State.Refreshes[have.Name]
-	same := latest.ID != "" && version.Resolves(latest.Template) && latest.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
+	same := latest.ID != "" && version.Resolves(latest.Template) && latest.Brings(pool.Group.MixedInstancesPolicy)
 	governed := c.govern(pool, have, version, left, set, same)
 	g := &governed
 	if g.Governed {
@@ -109,6 +109,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 			return
 		}
 	case same && latest.Moving():
+		c.noteProtected(pool, have, version)
 		if why := g.over(pool, latest); why != "" {
 			c.Step(pool, step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Stops: true, Reason: why,
 				Seen: c.seenToRoll(pool, have), Do: step.CancelRefresh{Group: have.Name, RefreshID: latest.ID}})
@@ -128,9 +129,11 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		}
 		return
 	}
+	c.noteProtected(pool, have, version)
 	changes := c.launchChanges(pool, have, version)
-	if left == 0 && !g.Stopped() && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy) {
-		// The group was set to another version, and nothing runs it yet.
+	if left == 0 && !g.Stopped() && !have.UnknownPolicy && (observed.Refresh{MixedInstancesPolicy: have.MixedInstancesPolicy}).Brings(pool.Group.MixedInstancesPolicy) {
+		// The group was set to another version, and nothing runs it yet; or it has overrides
+		// that Git dropped, which only an update removes.
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes, Toward: toward(pool, version),
 			Do: step.UpdateGroup{Name: have.Name, Template: new(version.Ref), MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
 		// Before the group grows: what it launches until then would have to be replaced.
@@ -223,10 +226,10 @@ func (c Planner) parked(pool *intent.Pool, have observed.Group, latest observed.
 }
 
 // Again says what makes weir try a second time what ended badly: a change of what, or a
-// command to the daemon, of which a PATH has none.
+// command.
 func Again(in basis.Input, what string) string {
 	if in.Policy.OwnTargetOnly {
-		return "; a change of " + what + " tries again"
+		return "; a change of " + what + " tries again, and so does weir apply PATH --retry"
 	}
 	return "; a change of " + what + " in Git tries again, and so does weir reconcile " + in.Policy.Target + " --retry"
 }

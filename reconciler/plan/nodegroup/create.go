@@ -119,6 +119,9 @@ func (c Planner) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
 			return nil
 		}
 		groups = append(groups, a.SecurityGroups...)
+		if a.Cluster != nil && a.Cluster.ClusterSecurityGroupID != "" {
+			groups = append(groups, a.Cluster.ClusterSecurityGroupID)
+		}
 	}
 	ra.SourceSecurityGroups = slices.Compact(slices.Sorted(slices.Values(groups)))
 	if len(ra.SourceSecurityGroups) == 0 && len(n.RemoteAccessGroups) > 0 {

@@ -49,12 +49,12 @@ func (w *writer) ignition(d *draft, in userdata.Kubeadm, s *kinds.KubeadmConfigS
 	return text
 }
 
-// checkIgnitionStorage holds a pool back whose user data should go to a bucket:
-// weir puts it into the launch template, where more people can read it. Where the
-// manifest leaves the choice open, it gets that.
+// checkIgnitionStorage refuses a pool whose user data should go to a bucket: weir puts it
+// into the launch template, where more people can read it. Where the manifest leaves the
+// choice open, it gets that.
 func (d *draft) checkIgnitionStorage(i *kinds.Ignition) {
 	if i.StorageType == "ClusterObjectStore" {
-		d.block(path("spec", "ignition", "storageType"), d.AtPool, "ignition-object-store",
+		d.AtPool.Error(path("spec", "ignition", "storageType"), "ignition-object-store",
 			"the user data should go to the cluster's S3 bucket, and weir puts user data into the launch template",
 			"write storageType: UnencryptedUserData to have it there, unencrypted, as cloud-init's is, or leave storageType out")
 	}

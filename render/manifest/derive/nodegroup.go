@@ -128,8 +128,8 @@ func (d *draft) remoteAccess(n *intent.Nodegroup, s *kinds.AWSManagedMachinePool
 		return
 	}
 	n.RemoteAccess.SourceSecurityGroups = slices.Clone(a.SourceSecurityGroups)
-	// EKS puts this tag on the security group that it makes for a cluster.
-	n.RemoteAccessGroups = []intent.Lookup{d.groupsTagged(intent.Filter{Name: "tag:aws:eks:cluster-name", Values: []string{n.ClusterName}})}
+	// The security group that EKS makes for a cluster is in its description.
+	n.RemoteAccessGroups = []intent.Lookup{{Kind: intent.EKSCluster, Name: n.ClusterName, Cluster: d.ClusterKey}}
 	if d.cluster.bastion {
 		n.RemoteAccessGroups = append(n.RemoteAccessGroups, d.groupsTagged(
 			intent.Filter{Name: "tag:" + kinds.TagCAPACluster + d.cluster.tagName(), Values: []string{"owned"}},
