@@ -75,17 +75,24 @@ func (v *verdict) offeredPlace(l *launch) (instanceType, subnet string, ok bool)
 		}
 		reserved = all
 	}
-	for _, t := range l.types {
-		offered, known, _ := know(v, v.facts.offerings, t.value)
-		if !known {
-			continue
+	subnets := launchSubnets(l)
+	zones := map[string]string{} // of subnets with a free address
+	for _, id := range subnets {
+		if s, known, _ := know(v, v.facts.subnets, id); known && (s.Free > 0 || s.NoIPv4) {
+			zones[id] = s.Zone
 		}
-		for _, id := range launchSubnets(l) {
-			s, known, _ := know(v, v.facts.subnets, id)
-			if !known || !slices.Contains(offered, s.Zone) || s.Free < 1 && !s.NoIPv4 {
+	}
+	if len(zones) == 0 {
+		return "", "", false
+	}
+	for _, t := range l.types {
+		offered, _, _ := know(v, v.facts.offerings, t.value)
+		for _, id := range subnets {
+			zone := zones[id]
+			if !slices.Contains(offered, zone) {
 				continue
 			}
-			if !bound || slices.ContainsFunc(reserved, func(c Reservation) bool { return bond.takes(c) && c.Type == t.value && c.Zone == s.Zone }) {
+			if !bound || slices.ContainsFunc(reserved, func(c Reservation) bool { return bond.takes(c) && c.Type == t.value && c.Zone == zone }) {
 				return t.value, id, true
 			}
 		}

@@ -127,7 +127,7 @@ var levels = map[string]Level{
 	"nodegroup-update-failed": Error,
 	"refresh-cancelled":       Warning, "nodegroup-update-cancelled": Warning, "drift-found": Warning, "orphan-found": Warning,
 	"rollout-not-ready": Warning, "rollout-stopped": Error, "fleet-rollout-stopped": Error, "revert-opened": Warning, "revert-refused": Warning, "images-left": Warning, "images-refused": Warning, "accept-left": Warning, "accept-refused": Warning, "rollout-incomplete": Warning, "nodegroup-degraded": Warning, "versions-kept": Warning, "roles-differ": Warning,
-	"approval-wanted": Warning, "stray-found": Warning, "foreign-version-found": Warning, "plan-differs": Warning,
+	"approval-wanted": Warning, "stray-found": Warning, "foreign-version-found": Warning, "plan-differs": Warning, "preflight-refused": Warning,
 	"drain-deadline": Warning, "machine-not-drained": Warning,
 	"member-lost": Warning, "owner-replaced": Warning, "owner-stuck": Warning, "owner-lost": Warning,
 }
