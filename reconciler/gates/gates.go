@@ -121,7 +121,11 @@ func Superseded(targets []reconciler.Desired, conditions map[string]Conditions, 
 }
 
 func (g Grant) lets(exact bool) *basis.Grant {
-	return &basis.Grant{Digest: g.Digest, Exact: exact, Works: set(g.Works), Deletes: set(g.Deletes), Insists: set(g.Insists)}
+	out := &basis.Grant{Digest: g.Digest, Exact: exact, Works: set(g.Works), Deletes: set(g.Deletes)}
+	if len(g.Insists) > 0 {
+		out.Insists = set(g.Insists)
+	}
+	return out
 }
 
 // holdAll holds whatever the target would do: a lost record may have been a suspension

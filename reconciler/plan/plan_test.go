@@ -566,8 +566,7 @@ func TestAFailedNodegroupUpdateIsNotTriedAgain(t *testing.T) {
 	if !p.Empty() || codes(p)[0] != "nodegroup-update-failed" {
 		t.Errorf("got %v %v", verbs(p), codes(p))
 	}
-	// Nobody can be asked to retry what a PATH wants.
-	for path, want := range map[bool]string{false: "; a change of the pool in Git tries again, and so does weir reconcile blue --retry", true: "; a change of the pool tries again"} {
+	for path, want := range map[bool]string{false: "; a change of the pool in Git tries again, and so does weir reconcile blue --retry", true: "; a change of the pool tries again, and so does weir apply PATH --retry"} {
 		asked := in
 		asked.Policy.OwnTargetOnly = path
 		if p, _ = m.pass(t, asked); !strings.HasSuffix(p.Diagnostics[0].Detail, want) {

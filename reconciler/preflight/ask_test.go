@@ -184,11 +184,11 @@ func TestADryRunIsWhereAWSOffersTheType(t *testing.T) {
 		want   string
 	}{
 		"the first type in the zone that has it": {mixed("p5.48xlarge", "m5.large"), "p5.48xlarge subnet-b"},
-		"another subnet":                         {func(f *fake, _ *intent.Pool) { f.offerings["m5.large"] = []string{"eu-west-1b"} }, "m5.large subnet-b"},
+		"a zone that offers none":                {func(f *fake, _ *intent.Pool) { f.offerings["m5.large"] = []string{"eu-west-1b"} }, ""},
 		"another type": {func(f *fake, p *intent.Pool) {
 			mixed("t3.micro", "m5.large")(f, p)
 			f.offerings["t3.micro"] = nil
-		}, ""}, // that is a finding, and there is no dry run beside one
+		}, ""}, // both are findings, and there is no dry run beside one
 		"a subnet without a free address": {func(f *fake, _ *intent.Pool) { f.subnets["subnet-a"] = Subnet{Zone: "eu-west-1a"} }, "m5.large subnet-b"},
 		"offerings unknown": {func(f *fake, _ *intent.Pool) {
 			f.fails["ec2:DescribeInstanceTypeOfferings"] = &observed.Error{Kind: observed.Denied, Service: "ec2", Operation: "DescribeInstanceTypeOfferings"}
