@@ -2,6 +2,7 @@ package reconciler_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestProtectedMachinesAreNamedBeforeTheRollout(t *testing.T) {
 	protect(true)
 	changed := strings.Replace(webSpec, "m5.large", "m5.xlarge", 1)
 	d := w.written(writtenText("web", "", changed))
-	if r := w.must(reconciler.PlanOnly, d)[0]; !hasCode(r, "machines-protected") || !strings.Contains(r.Diagnostics[len(r.Diagnostics)-1].Summary+r.Diagnostics[0].Summary, id) {
+	if r := w.must(reconciler.PlanOnly, d)[0]; !hasCode(r, "machines-protected") || !strings.Contains(fmt.Sprint(r.Diagnostics), "the machines "+id+" of web") {
 		t.Errorf("the plan says nothing of %s: %v", id, r.Diagnostics)
 	}
 	refreshing := writtenText("web", "", changed) + optionsOfWeb("autoScalingGroup:\n  refreshPreferences:\n    scaleInProtectedInstances: Refresh")
