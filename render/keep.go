@@ -98,7 +98,7 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 		k.known[id] = answer{a.Position, k.turn}
 	}
 	if len(unknown) > 0 && intent.Spare(ctx) {
-		_ = inTurn(ctx, o.Patient, func(small bool, grow func() bool) error { // what stays unknown is asked again
+		_ = inTurn(ctx, o.For, func(ctx context.Context, small bool, grow func() bool) error { // what stays unknown is asked again
 			return k.find(ctx, t, path, o.build(small, grow), asked, unknown, out)
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/manifest/rules"
 	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/slot"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
@@ -42,9 +43,9 @@ type Options struct {
 	Decrypter *sops.Decrypter
 	// Limits bound the build.
 	Limits kust.Limits
-	// Patient renders give way to others where they turn out to be large: one of them
-	// at a time waits for its turn.
-	Patient bool
+	// For says for whom the render is made. Renders wait for each other, and sources
+	// take turns.
+	For slot.Caller
 	// BuildOnly says that only the objects are wanted: nothing is made of them, and the
 	// findings are those of the build.
 	BuildOnly bool
@@ -97,7 +98,7 @@ type Result struct {
 // be read or ctx ends. A process makes so many renders at a time; one that is
 // one too many waits.
 func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result, err error) {
-	err = inTurn(ctx, o.Patient, func(small bool, grow func() bool) error {
+	err = inTurn(ctx, o.For, func(ctx context.Context, small bool, grow func() bool) error {
 		r, err = render(ctx, t, path, o, small, grow)
 		return err
 	})
@@ -106,7 +107,7 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result
 
 // Keep renders path and keeps of it what is worth keeping, as Result.Keep does.
 func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (k *Kept, err error) {
-	err = inTurn(ctx, o.Patient, func(small bool, grow func() bool) error {
+	err = inTurn(ctx, o.For, func(ctx context.Context, small bool, grow func() bool) error {
 		r, err := render(ctx, t, path, o, small, grow)
 		if err == nil {
 			k, err = r.Keep(s)

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/slot"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -32,6 +34,23 @@ func objects(n int) tree.Map {
 	return m
 }
 
+// hold takes the large slot for a caller until the returned function is called.
+func hold(t *testing.T, who slot.Caller) (release func()) {
+	t.Helper()
+	_, s, err := largeSlots.Enter(t.Context(), who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Leave
+}
+
+func free(t *testing.T) {
+	t.Helper()
+	if smallSlots.Running()+largeSlots.Running()+smallSlots.Waiting()+largeSlots.Waiting() > 0 {
+		t.Error("a slot was kept")
+	}
+}
+
 // One large render is made at a time. It holds up no small one, and waits no longer
 // than it is asked to.
 func TestLargeRendersTakeTurns(t *testing.T) {
@@ -39,7 +58,7 @@ func TestLargeRendersTakeTurns(t *testing.T) {
 	small, large := objects(2), objects(900)
 	begun, end, done := make(chan bool), make(chan bool), make(chan error)
 	go func() {
-		done <- inTurn(ctx, false, func(small bool, grow func() bool) error {
+		done <- inTurn(ctx, slot.Caller{}, func(ctx context.Context, small bool, grow func() bool) error {
 			if _, err := render(ctx, large, ".", Options{}, small, grow); err != nil {
 				return err
 			}
@@ -66,77 +85,118 @@ func TestLargeRendersTakeTurns(t *testing.T) {
 	if r, err := Render(ctx, large, ".", Options{}); err != nil || len(r.Objects) != 900 {
 		t.Errorf("a large render after another: %v", err)
 	}
+	free(t)
 }
 
-// A large render goes on with what it has read where no other is at work, and leaves its
-// place to small ones. Where it has to wait, or to give way, it begins anew in its turn.
+// A large render goes on with what it has read if the large slot is free, and leaves its
+// small slot to others. If it has to wait, or is a proposal's, it starts again in its turn.
 func TestLargeRendersGoOn(t *testing.T) {
 	large := objects(900)
 	for name, c := range map[string]struct {
-		busy, patient bool
-		want          []bool
+		busy bool
+		who  slot.Caller
+		want []bool
 	}{
 		"alone":     {want: []bool{true}},
-		"patient":   {patient: true, want: []bool{true, false}},
+		"proposed":  {who: slot.Caller{Class: slot.Proposed}, want: []bool{true, false}},
 		"in a turn": {busy: true, want: []bool{true, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			release := func() {}
 			if c.busy {
-				largeSlots <- struct{}{}
+				release = hold(t, slot.Caller{})
 			}
 			var begun []bool
-			err := inTurn(t.Context(), c.patient, func(small bool, grow func() bool) error {
+			err := inTurn(t.Context(), c.who, func(ctx context.Context, small bool, grow func() bool) error {
 				begun = append(begun, small)
-				r, err := render(t.Context(), large, ".", Options{}, small, grow)
-				if err == nil && (len(r.Objects) != 900 || len(smallSlots) != 0 || len(largeSlots) != 1) {
-					t.Errorf("%d objects, %d small and %d large at work", len(r.Objects), len(smallSlots), len(largeSlots))
+				r, err := render(ctx, large, ".", Options{}, small, grow)
+				if err == nil && (len(r.Objects) != 900 || smallSlots.Running() != 0 || largeSlots.Running() != 1) {
+					t.Errorf("%d objects, %d small and %d large at work", len(r.Objects), smallSlots.Running(), largeSlots.Running())
 				}
-				if c.busy && small {
-					<-largeSlots // the other one is done
+				if small {
+					release() // the other one is done
 				}
 				return err
 			})
 			if err != nil || !slices.Equal(begun, c.want) {
 				t.Errorf("begun %v, want %v: %v", begun, c.want, err)
 			}
-			if len(smallSlots)+len(largeSlots)+len(lowPrioritySlots) > 0 {
-				t.Error("a place was kept")
-			}
+			free(t)
 		})
 	}
 }
 
-// However many large ones give way, one that does not waits for one of them at most.
-func TestPatientRendersGiveWay(t *testing.T) {
-	const many = 4
-	turns := make(chan string)
-	large := func(patient bool, name string) {
-		_ = inTurn(t.Context(), patient, func(small bool, _ func() bool) error {
-			if small {
-				return kust.ErrLarge
+// However many large renders of pull requests there are, one of a followed commit begins at
+// once: the one that runs is dropped, and starts again afterwards.
+func TestFollowedRendersComeFirst(t *testing.T) {
+	const many = 6
+	events, next := make(chan string), make(chan struct{})
+	var all sync.WaitGroup
+	large := func(class slot.Class, name string) {
+		all.Go(func() {
+			err := inTurn(t.Context(), slot.Caller{Source: "fleet", Class: class}, func(ctx context.Context, small bool, _ func() bool) error {
+				if small {
+					return kust.ErrLarge
+				}
+				events <- name + " begins"
+				select {
+				case <-next:
+					return nil
+				case <-ctx.Done():
+					events <- name + " is dropped"
+					return context.Cause(ctx)
+				}
+			})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
-			turns <- name
-			return nil
 		})
 	}
 	for range many {
-		go large(true, "patient")
+		large(slot.Proposed, "proposed")
 	}
-	for len(lowPrioritySlots) == 0 || len(largeSlots) == 0 {
-		time.Sleep(time.Millisecond) // one has the turn
+	var got []string
+	take := func() { got = append(got, <-events) }
+	take()
+	large(slot.Followed, "followed")
+	take()
+	take()
+	if want := []string{"proposed begins", "proposed is dropped", "followed begins"}; !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
 	}
-	for len(smallSlots) > 0 {
-		time.Sleep(time.Millisecond) // and the others are known to be large
+	next <- struct{}{}
+	for range many {
+		if e := <-events; e != "proposed begins" {
+			t.Errorf("got %s", e)
+		}
+		next <- struct{}{}
 	}
-	go large(false, "hurried")
-	time.Sleep(50 * time.Millisecond)
-	var order []string
-	for range many + 1 {
-		order = append(order, <-turns)
+	all.Wait()
+	free(t)
+}
+
+// A render of a pull request that lost its slot in the middle of a build ends like any other.
+func TestDroppedRendersStartAgain(t *testing.T) {
+	large, times, followed := objects(900), 0, make(chan error, 1)
+	var r *Result
+	err := inTurn(t.Context(), slot.Caller{Class: slot.Proposed}, func(ctx context.Context, small bool, grow func() bool) (err error) {
+		if times++; times == 2 {
+			go func() {
+				_, err := Render(t.Context(), large, ".", Options{})
+				followed <- err
+			}()
+			<-ctx.Done()
+		}
+		r, err = render(ctx, large, ".", Options{}, small, grow)
+		return err
+	})
+	if err != nil || times != 3 || len(r.Objects) != 900 {
+		t.Errorf("begun %d times: %v", times, err)
 	}
-	if i := slices.Index(order, "hurried"); i > 1 {
-		t.Errorf("one waited for %d that give way: %v", i, order)
+	if err := <-followed; err != nil {
+		t.Error(err)
 	}
+	free(t)
 }
 
 // Findings are counted where they are too many; the errors come first.

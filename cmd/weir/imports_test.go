@@ -31,6 +31,7 @@ type importRule struct {
 
 var importRules = []importRule{
 	{of: []string{"render/diag", "render/headroom", "render/nearest", "render/tree", "render/visible"}, only: []string{}, std: true, reason: "everyone may import them, so they import nobody"},
+	{of: []string{"render/slot"}, only: []string{}, std: true, reason: "callers share slots, whatever they do in them"},
 	{of: []string{"render/values"}, only: []string{}, std: true, also: []string{"go.yaml.in/yaml"}, reason: "the configuration and renders read values alike"},
 	{of: []string{"render/secret"}, only: []string{"render/visible"}, std: true, reason: "everyone may import it, so it imports nobody else"},
 	{of: []string{"render/intent"}, only: []string{"render/diag"}, std: true, reason: "the words of the domain stand by themselves"},
@@ -100,7 +101,7 @@ var importRules = []importRule{
 	{of: []string{"reconciler/state/keys"}, only: []string{"reconciler/state"}, std: true, reason: "a key is kept without knowing what encrypts it"},
 	{of: []string{"reconciler/state/files", "reconciler/clock", "reconciler/gates/calendar"}, only: []string{}, std: true, reason: "files, the time and windows are the same for whoever asks"},
 	{of: []string{"render/strict"}, only: []string{"render/diag", "render/intent", "render/nearest"}, std: true, also: []string{"go.yaml.in/yaml/v3"}, reason: "YAML is read in one way, whatever it is about"},
-	{of: []string{"render/edit"}, only: []string{"render", "render/diag", "render/intent", "render/kust", "render/tree"}, std: true, also: []string{"go.yaml.in/yaml/v3", "sigs.k8s.io/kustomize/api/konfig"}, reason: "what is written anew is proven by rendering, whoever wants it"},
+	{of: []string{"render/edit"}, only: []string{"render", "render/diag", "render/intent", "render/kust", "render/slot", "render/tree"}, std: true, also: []string{"go.yaml.in/yaml/v3", "sigs.k8s.io/kustomize/api/konfig"}, reason: "what is written anew is proven by rendering, whoever wants it"},
 	{of: []string{"reconciler/iampolicy"}, only: []string{"render/intent"}, std: true, reason: "a policy names calls and resources, whoever makes the calls"},
 	{of: []string{"status/forge/forgehttp"}, only: []string{"render/visible"}, std: true, reason: "how a forge is reached is the same for reading and for writing, whatever is said"},
 	{of: []string{"status/browsertest"}, only: []string{}, std: true, also: []string{"github.com/chromedp"}, reason: "a browser shows whatever page a test has"},
@@ -110,7 +111,7 @@ var importRules = []importRule{
 	{of: []string{"cmd/weir/internal/crew"}, only: []string{"reconciler/coord", "reconciler/state"}, std: true, reason: "a member of a crew tells others what it is given, whatever it is about"},
 	{of: []string{"status/commands"}, only: []string{"reconciler/accept", "reconciler/gates", "reconciler/content", "reconciler/observed", "reconciler/plan/...", "reconciler/rollout", "reconciler/step", "render/intent", "render/nearest", "source/upload", "status/waves"}, std: true, reason: "what a command means is known elsewhere"},
 	{of: []string{"status/waves"}, only: []string{"reconciler/plan", "reconciler/plan/basis", "reconciler/rollout", "reconciler/step", "render/intent", "render/nearest", "status/wording"}, std: true, reason: "how a rollout stands follows from its record and from reports, wherever it is shown"},
-	{of: []string{"status/pulls"}, only: []string{"reconciler", "reconciler/fleet", "reconciler/gates", "reconciler/content", "reconciler/observed", "reconciler/plan/...", "reconciler/simulate", "reconciler/step", "reconciler/state", "render/diag", "render/tree", "source", "source/snapshot", "status/events", "status/report", "status/forge", "status/forge/forgehttp"}, reason: "pull requests are planned through what composes and plans, and knows no configuration"},
+	{of: []string{"status/pulls"}, only: []string{"reconciler", "reconciler/fleet", "reconciler/gates", "reconciler/content", "reconciler/observed", "reconciler/plan/...", "reconciler/simulate", "reconciler/step", "reconciler/state", "render/diag", "render/slot", "render/tree", "source", "source/snapshot", "status/events", "status/report", "status/forge", "status/forge/forgehttp"}, reason: "pull requests are planned through what composes and plans, and knows no configuration"},
 	{of: []string{"status/history"}, only: []string{"reconciler/plan/...", "reconciler/step", "reconciler/state", "status/events", "status/events/kinds", "status/report"}, std: true, reason: "history is values, and a log of them"},
 	{of: []string{"source/snapshot"}, only: []string{"render/tree"}, std: true, reason: "a commit is a value, and who takes it knows no Git"},
 	{of: []string{"source/upload"}, only: []string{"source/git", "render/tree"}, std: true, reason: "a work tree is sent as it is, whatever is in it"},

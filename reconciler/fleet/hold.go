@@ -218,7 +218,7 @@ func (f *Fleet) advance(ctx context.Context, it *item, s *search) {
 // than what was tried.
 func (f *Fleet) seek(ctx context.Context, s *search) *candidateJob {
 	it := s.of
-	it.budget = f.budget.forReview()
+	it.budget, it.earlier = f.budget.forReview(), true
 	j := &candidateJob{order: s.order, next: s.next, done: make(chan struct{})}
 	var tried []*render.Kept
 	if s.of.render.result != nil {

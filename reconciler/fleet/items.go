@@ -33,6 +33,9 @@ type item struct {
 	// proposed says that the item is of a commit that is not followed yet, light that
 	// the proposal is to be.
 	proposed, light bool
+	// earlier says that the item is of a commit before the followed one, which cannot be
+	// applied.
+	earlier bool
 	// unknown says that the item stands for targets whose names are not known:
 	// those of a path with wildcards that matches nothing or could not be read;
 	// crowded that they are too many.

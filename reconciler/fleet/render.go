@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/slot"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
@@ -61,12 +62,24 @@ func (r *rendered) of(it *item) bool {
 func (it *item) options() render.Options {
 	o := render.Options{
 		Vars: it.vars, SecretVars: it.secretVars, ValueFiles: it.valueFiles, GiveValue: it.giveValue(), Decrypter: it.keys.decrypter,
-		Limits: it.budget.build(), Patient: it.proposed,
+		Limits: it.budget.build(), For: it.caller(),
 	}
 	if it.keyless != nil {
 		o.Vars, o.SecretVars, o.Decrypter = it.plain, nil, it.keyless
 	}
 	return o
+}
+
+// caller says for whom the item is rendered.
+func (it *item) caller() slot.Caller {
+	c := slot.Caller{Source: it.target.Source}
+	switch {
+	case it.proposed:
+		c.Class = slot.Proposed
+	case it.earlier:
+		c.Class = slot.Earlier
+	}
+	return c
 }
 
 // giveValue says where values of the item's variables are written.

@@ -40,6 +40,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/slot"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -188,7 +189,7 @@ func (s *setter) now() tree.Tree { return changed{s.tree, s.files} }
 
 func (s *setter) render(ctx context.Context, t tree.Tree, p *Place) (*render.Result, error) {
 	o := p.Options
-	o.Patient = true
+	o.For.Class = slot.Proposed
 	return render.Render(ctx, t, p.Dir, o)
 }
 

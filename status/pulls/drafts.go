@@ -92,7 +92,7 @@ func (d *Drafts) Trusted(ctx context.Context, base *fleet.Base, p fleet.Proposal
 func (d *Drafts) review(ctx context.Context, base *fleet.Base, p fleet.Proposal) (review *fleet.Review, err error) {
 	p.Light = true
 	for {
-		_, err = d.Turns.render(ctx, false, func(ctx context.Context) error {
+		_, err = d.Turns.render(ctx, p.Source, false, func(ctx context.Context) error {
 			review, err = base.Review(ctx, d.Accounts, p)
 			return err
 		})

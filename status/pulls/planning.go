@@ -130,7 +130,7 @@ func (p *planning) lighter() {
 }
 
 func (p *planning) render(ctx context.Context, m source.Merge) (review *fleet.Review, err error) {
-	p.slow, err = p.Turns.render(ctx, p.was.slow, func(ctx context.Context) error {
+	p.slow, err = p.Turns.render(ctx, p.Source, p.was.slow, func(ctx context.Context) error {
 		if err := p.attempt(p); err != nil {
 			return err
 		}

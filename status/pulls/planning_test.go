@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -250,10 +251,10 @@ func TestSlowReviewsLeaveTurns(t *testing.T) {
 	hang := func(began chan struct{}) func(context.Context) error {
 		return func(context.Context) error { close(began); <-release; return nil }
 	}
-	for range slowTurns {
+	for i := range slowTurns {
 		began := make(chan struct{})
 		wg.Go(func() {
-			if slow, err := turns.render(t.Context(), false, hang(began)); !slow || err != nil {
+			if slow, err := turns.render(t.Context(), strconv.Itoa(i%2), false, hang(began)); !slow || err != nil {
 				t.Errorf("slow %t, %v", slow, err)
 			}
 		})
@@ -263,9 +264,9 @@ func TestSlowReviewsLeaveTurns(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	began := make(chan struct{})
-	wg.Go(func() { _, _ = turns.render(t.Context(), true, hang(began)) })
+	wg.Go(func() { _, _ = turns.render(t.Context(), "c", true, hang(began)) })
 	// A slow render waits for other slow ones; a quick one does not.
-	if slow, err := turns.render(t.Context(), false, func(context.Context) error { return nil }); slow || err != nil {
+	if slow, err := turns.render(t.Context(), "c", false, func(context.Context) error { return nil }); slow || err != nil {
 		t.Errorf("slow %t, %v", slow, err)
 	}
 	select {
@@ -275,8 +276,39 @@ func TestSlowReviewsLeaveTurns(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := turns.render(ctx, true, nil); !errors.Is(err, context.Canceled) {
+	if _, err := turns.render(ctx, "c", true, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("waits beyond its end: %v", err)
+	}
+}
+
+// The slow reviews of one source leave turns to another source, of which even a slow one
+// begins at once.
+func TestSourcesTakeTurnsWithReviews(t *testing.T) {
+	turns := NewTurns()
+	turns.quickFor = time.Millisecond
+	release, began := make(chan struct{}), make(chan string, beside)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(release)
+	hang := func(source string) {
+		wg.Go(func() {
+			_, _ = turns.render(t.Context(), source, false, func(context.Context) error { began <- source; <-release; return nil })
+		})
+	}
+	for range beside {
+		hang("busy")
+	}
+	for range ofSource {
+		<-began
+	}
+	for turns.sources.Waiting() < beside-ofSource {
+		time.Sleep(time.Millisecond)
+	}
+	for range ofSource {
+		hang("other")
+		if source := <-began; source != "other" {
+			t.Fatalf("the source %s has more than its turns", source)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/slot"
 )
 
 const (
@@ -15,10 +16,15 @@ const (
 	// such already: quick ones do not wait for slow ones.
 	quickTurns, slowTurns = 2, 6
 	quickFor              = 5 * time.Second
+	// ofSource is how many reviews one source may have at a time. All of them may be slow:
+	// then another source still finds a quick turn.
+	ofSource = slowTurns / 2
 )
 
 // Turns bound how much work runs at a time for the pull requests of all sources.
 type Turns struct {
+	// sources lets sources take turns.
+	sources     *slot.Queue
 	quick, slow chan struct{}
 	// heavy is held by the one review that may hold much.
 	heavy chan struct{}
@@ -34,13 +40,18 @@ type Turns struct {
 
 // NewTurns returns turns that are all free.
 func NewTurns() *Turns {
-	return &Turns{quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), heavy: make(chan struct{}, 1), foresees: make(chan struct{}, 1), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
+	return &Turns{sources: slot.New(slot.Options{Slots: quickTurns + slowTurns, PerSource: ofSource}), quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), heavy: make(chan struct{}, 1), foresees: make(chan struct{}, 1), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
 }
 
-// render does something that renders once it is its turn, within the time that there
-// is for that, and says whether it took long. Work that is known to be slow does not
-// begin among the quick.
-func (t *Turns) render(ctx context.Context, slow bool, do func(context.Context) error) (long bool, err error) {
+// render does something that renders for a source once it is its turn, within the time
+// that there is for that, and says whether it took long. Work that is known to be slow does
+// not begin among the quick.
+func (t *Turns) render(ctx context.Context, source string, slow bool, do func(context.Context) error) (long bool, err error) {
+	_, turn, err := t.sources.Enter(ctx, slot.Caller{Source: source})
+	if err != nil {
+		return false, err
+	}
+	defer turn.Leave()
 	first := t.quick
 	if slow {
 		first = t.slow

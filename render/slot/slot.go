@@ -1,0 +1,216 @@
+// Package slot shares a few slots out among callers. A caller waits in a queue until
+// it gets a slot. Callers of a higher class come first; within a class the sources take
+// turns, so that a source with much work does not delay the others by more than the
+// work that is already running.
+package slot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// Class orders callers. A lower one comes first.
+type Class int
+
+// Classes of callers.
+const (
+	// Followed is work for a commit that is applied.
+	Followed Class = iota
+	// Earlier is work for a target whose followed commit cannot be applied: it looks for
+	// an earlier commit.
+	Earlier
+	// Proposed is work for a pull request or a draft.
+	Proposed
+)
+
+// ErrPreempted is the cause with which the context of a slot ends if a caller of a
+// higher class needs the slot.
+var ErrPreempted = errors.New("other work comes first")
+
+// Caller says for whom a slot is.
+type Caller struct {
+	// Source takes turns with other sources. Commands without sources leave it empty.
+	Source string
+	Class  Class
+}
+
+// Queue shares out slots. New makes one.
+type Queue struct {
+	o Options
+
+	mu      sync.Mutex
+	running []*Slot
+	waiting []*Slot // in order of arrival
+	// turns counts the slots that were given, and last is the count at which a source
+	// got its newest one.
+	turns int
+	last  map[string]int
+}
+
+// Options of a Queue.
+type Options struct {
+	// Slots is how many callers run at a time.
+	Slots int
+	// Reserved slots are never given to the class Proposed.
+	Reserved int
+	// PerSource is how many slots one source may have; 0 is no bound.
+	PerSource int
+	// Preempt ends the context of a Proposed slot if a caller of another class has to
+	// wait.
+	Preempt bool
+}
+
+// New returns a queue of which all slots are free.
+func New(o Options) *Queue { return &Queue{o: o, last: map[string]int{}} }
+
+// Slot is the right to run. Leave gives it back.
+type Slot struct {
+	queue   *Queue
+	caller  Caller
+	given   chan struct{}
+	end     context.CancelCauseFunc
+	evicted bool
+}
+
+// Enter waits for a slot, or for the end of ctx. The context that it returns ends with
+// ctx, with Leave, and with ErrPreempted.
+func (q *Queue) Enter(ctx context.Context, c Caller) (context.Context, *Slot, error) {
+	own, s := q.slot(ctx, c)
+	q.mu.Lock()
+	q.waiting = append(q.waiting, s)
+	q.share()
+	q.mu.Unlock()
+	select {
+	case <-s.given:
+		return own, s, nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	q.waiting = slices.DeleteFunc(q.waiting, func(w *Slot) bool { return w == s })
+	q.mu.Unlock()
+	s.Leave() // it may have been given meanwhile
+	return nil, nil, context.Cause(ctx)
+}
+
+// TryEnter takes a slot if one is free and nobody waits for it; nil if not.
+func (q *Queue) TryEnter(ctx context.Context, c Caller) (context.Context, *Slot) {
+	own, s := q.slot(ctx, c)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) > 0 || !q.fits(s) {
+		s.end(nil)
+		return nil, nil
+	}
+	q.give(s)
+	return own, s
+}
+
+func (q *Queue) slot(ctx context.Context, c Caller) (context.Context, *Slot) {
+	own, end := context.WithCancelCause(ctx)
+	return own, &Slot{queue: q, caller: c, given: make(chan struct{}), end: end}
+}
+
+// Leave gives the slot back. A second call does nothing.
+func (s *Slot) Leave() {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s.end(nil)
+	q.running = slices.DeleteFunc(q.running, func(r *Slot) bool { return r == s })
+	q.share()
+}
+
+// Running counts the callers that have a slot.
+func (q *Queue) Running() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.running)
+}
+
+// Waiting counts the callers that wait.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+// share gives free slots to those who wait; mu is held.
+func (q *Queue) share() {
+	for {
+		next := q.next()
+		if next == nil {
+			break
+		}
+		q.waiting = slices.DeleteFunc(q.waiting, func(w *Slot) bool { return w == next })
+		q.give(next)
+	}
+	if q.o.Preempt {
+		q.preempt()
+	}
+}
+
+func (q *Queue) give(s *Slot) {
+	q.turns++
+	q.last[s.caller.Source] = q.turns
+	q.running = append(q.running, s)
+	close(s.given)
+}
+
+// next is who gets the next slot, nil if nobody can.
+func (q *Queue) next() *Slot {
+	var best *Slot
+	for _, s := range q.waiting {
+		if q.fits(s) && (best == nil || q.before(s, best)) {
+			best = s
+		}
+	}
+	return best
+}
+
+// before reports whether s comes before one that arrived earlier.
+func (q *Queue) before(s, earlier *Slot) bool {
+	if s.caller.Class != earlier.caller.Class {
+		return s.caller.Class < earlier.caller.Class
+	}
+	return q.last[s.caller.Source] < q.last[earlier.caller.Source]
+}
+
+// fits reports whether there is a slot that s may have.
+func (q *Queue) fits(s *Slot) bool {
+	proposed, own := 0, 0
+	for _, r := range q.running {
+		if r.caller.Class == Proposed {
+			proposed++
+		}
+		if r.caller.Source == s.caller.Source {
+			own++
+		}
+	}
+	return len(q.running) < q.o.Slots &&
+		(s.caller.Class != Proposed || proposed < q.o.Slots-q.o.Reserved) &&
+		(q.o.PerSource == 0 || own < q.o.PerSource)
+}
+
+// preempt ends as many Proposed slots as callers of other classes wait for.
+func (q *Queue) preempt() {
+	need := 0
+	for _, s := range q.waiting {
+		if s.caller.Class != Proposed {
+			need++
+		}
+	}
+	for _, r := range q.running {
+		if r.evicted {
+			need--
+		}
+	}
+	for _, r := range q.running {
+		if need > 0 && r.caller.Class == Proposed && !r.evicted {
+			r.evicted = true
+			r.end(ErrPreempted)
+			need--
+		}
+	}
+}
