@@ -109,7 +109,8 @@ func (s *Store) own(ctx context.Context) error {
 	return nil
 }
 
-// check says why a table cannot be used.
+// check says why a table cannot be used. A table that is still being created can be used soon:
+// the error is a coord.AwayError.
 func check(t *types.TableDescription, region string) error {
 	name := aws.ToString(t.TableName)
 	kinds := map[string]types.ScalarAttributeType{}
@@ -130,6 +131,9 @@ func check(t *types.TableDescription, region string) error {
 			regions = append(regions, aws.ToString(r.RegionName))
 		}
 		return fmt.Errorf("table %s has replicas in other regions (%s), whose writes do not know of each other: use a table without", name, strings.Join(regions, ", "))
+	}
+	if t.TableStatus == types.TableStatusCreating {
+		return &coord.AwayError{Err: fmt.Errorf("table %s is being created", name)}
 	}
 	if t.TableStatus != types.TableStatusActive && t.TableStatus != types.TableStatusUpdating {
 		return fmt.Errorf("table %s is %s: wait until it is ACTIVE", name, t.TableStatus)

@@ -162,6 +162,23 @@ func TestATableWithReplicasIsRefused(t *testing.T) {
 	}
 }
 
+// Whoever starts waits for a table that is still being created, and not for one that goes.
+func TestATableThatIsBeingCreated(t *testing.T) {
+	for status, away := range map[string]bool{"CREATING": true, "DELETING": false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			_, _ = w.Write([]byte(`{"Table":{"TableName":"weir","TableStatus":"` + status + `","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}],
+				"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]}}`)) // the client may be gone
+		}))
+		_, err := dynamo.New(t.Context(), at(t, server.URL).client, dynamo.Config{Instance: "prod", Table: "weir"})
+		server.Close()
+		var waits *coord.AwayError
+		if err == nil || errors.As(err, &waits) != away {
+			t.Errorf("%s: waits %t: %v", status, !away, err)
+		}
+	}
+}
+
 // later is a clock that is ahead of this machine's.
 type later struct{ by atomic.Int64 }
 

@@ -131,6 +131,9 @@ type Policy struct {
 	Secretless bool
 	// Gates are the holds of people, the clock and other targets.
 	Gates Gates
+	// Disputed says why no resource moves from one target to another now: members whose
+	// configurations differ would move it back and forth. Empty where it may.
+	Disputed string
 	// Unmet are the pools ("namespace/name") of which no machine is replaced, as the
 	// configuration demands a FleetRollout that Git does not have: each with why.
 	Unmet map[string]string
@@ -277,6 +280,8 @@ type Memory struct {
 	InService map[string]time.Time
 	// Written holds the changes that AWS took and has yet to answer with.
 	Written map[WriteKey]Written
+	// Corrections holds the fields that weir has set of late.
+	Corrections map[WriteKey]Correction
 }
 
 // StartedUpdate is a nodegroup update that this process started.
@@ -288,5 +293,5 @@ type StartedUpdate struct {
 // Clone returns a memory that shares no map with m.
 func (m Memory) Clone() Memory {
 	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Retry: maps.Clone(m.Retry), Rollouts: maps.Clone(m.Rollouts),
-		Settled: m.Settled, InService: maps.Clone(m.InService), Written: maps.Clone(m.Written)}
+		Settled: m.Settled, InService: maps.Clone(m.InService), Written: maps.Clone(m.Written), Corrections: maps.Clone(m.Corrections)}
 }

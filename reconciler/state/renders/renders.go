@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 )
 
 // Dir is a directory of renders. It is safe for concurrent use.
@@ -92,11 +93,15 @@ const most = 64 << 20
 
 // Get gives what was put for a target and key, nil for nothing.
 func (d *Dir) Get(ctx context.Context, target string, key [sha256.Size]byte) []byte {
-	f, err := os.Open(d.file(target))
+	// To open a named pipe would wait for a writer.
+	f, err := os.OpenFile(d.file(target), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil // most likely there is none
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil // weir wrote none such: the next render takes its place
+	}
 	all, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
 		d.failed(err)

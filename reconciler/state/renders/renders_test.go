@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 func open(t *testing.T, dir string, log *strings.Builder) *Dir {
@@ -152,5 +154,44 @@ func TestAFailureIsToldOnce(t *testing.T) {
 	d.Put(t.Context(), "a", [32]byte{}, []byte("a"))
 	if got := d.Get(t.Context(), "a", [32]byte{}); got != nil {
 		t.Errorf("without a program: %q", got)
+	}
+}
+
+// Whatever else has a render's name gives nothing at once, and the next render takes its place
+// where one can.
+func TestOddFilesGiveNothing(t *testing.T) {
+	for name, odd := range map[string]struct {
+		make    func(file string) error
+		replace bool
+	}{
+		"a named pipe": {func(file string) error { return syscall.Mkfifo(file, 0o600) }, true},
+		"a link to a pipe": {func(file string) error {
+			return errors.Join(syscall.Mkfifo(file+".pipe", 0o600), os.Symlink(file+".pipe", file))
+		}, true},
+		"a device":    {func(file string) error { return os.Symlink("/dev/zero", file) }, true},
+		"a loop":      {func(file string) error { return os.Symlink(file, file) }, true},
+		"a directory": {func(file string) error { return os.Mkdir(file, 0o700) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log strings.Builder
+			d, key := open(t, t.TempDir(), &log), sha256.Sum256([]byte("a"))
+			if err := odd.make(d.file("prod")); err != nil {
+				t.Skip(err)
+			}
+			got := make(chan []byte)
+			go func() { got <- d.Get(t.Context(), "prod", key) }()
+			select {
+			case b := <-got:
+				if b != nil {
+					t.Errorf("%d bytes", len(b))
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("it hangs")
+			}
+			d.Put(t.Context(), "prod", key, []byte("a render"))
+			if b := d.Get(t.Context(), "prod", key); (string(b) == "a render") != odd.replace {
+				t.Errorf("afterwards %q: %s", b, log.String())
+			}
+		})
 	}
 }

@@ -260,6 +260,9 @@ func (a *App) openRecords(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := state.Claim(db, a.o.Config.Instance); err != nil {
+		return errors.Join(fmt.Errorf("open state directory %s: %w", a.state.Dir, err), db.Close())
+	}
 	a.store = db
 	a.onStop("state", 0, func(context.Context) error { return db.Close() })
 	if lost := db.Lost(); lost != nil {

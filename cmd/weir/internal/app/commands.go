@@ -118,7 +118,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	ledgers := map[string]*rollout.Record{}
 	for i := range b.Targets {
 		d := &b.Targets[i]
-		d.Policy.Prune.Kept = kept
+		d.Policy.Prune.Kept, d.Policy.Disputed = kept, kept
 		if d.Tokens != nil {
 			d.Tokens = fencedTokens{d.Tokens, p.app, l.key}
 		}

@@ -47,6 +47,9 @@ func Read(ctx context.Context, c *config.Config) (store state.Store, done func()
 		if err != nil {
 			return nil, nil, err
 		}
+		if err := state.CheckInstance(db, c.Instance); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("%s: %w", Name(c), err), db.Close())
+		}
 		return db, db.Close, nil
 	}
 	e, err := engine.Open(ctx, c, nil, nil)

@@ -85,6 +85,9 @@ func open(ctx context.Context, c *config.Config) (*place, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
+	if err := state.CheckInstance(db, c.Instance); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", Name(c), err), db.Close(), dir.Close())
+	}
 	file := func(use string) string { return filepath.Join(dir.Dir, use+".key") }
 	return &place{
 		Place: state.Place{Movable: db, Name: Name(c)},
@@ -219,6 +222,9 @@ func Open(ctx context.Context, c *config.Config) (store state.Store, done func()
 		db, err := state.Open(dir.Dir)
 		if err != nil {
 			return nil, nil, errors.Join(err, dir.Close())
+		}
+		if err := state.Claim(db, c.Instance); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("%s: %w", Name(c), err), db.Close(), dir.Close())
 		}
 		return db, func() error { return errors.Join(db.Close(), dir.Close()) }, nil
 	}
