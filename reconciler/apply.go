@@ -200,7 +200,7 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 			s.one(ctx, r, i, key, made)
 			continue
 		case refused != nil && !stopped:
-			out.Status, out.Err, out.Parked = step.Failed, refused, true
+			out.Status, out.Err, out.Parked = refusedStatus(refused), refused, true
 			stopped, parked = true, true
 			continue
 		case stopped || st.Later || ctx.Err() != nil || step.Unmade(step.WithTemplate(st.Do, made)):
@@ -216,6 +216,15 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	if !stopped {
 		s.unpark(key)
 	}
+}
+
+// refusedStatus is how a step ends that is parked for an error: what weir itself did not send
+// has not failed.
+func refusedStatus(err *observed.Error) step.OutcomeStatus {
+	if err.Code == observed.CodeChanged {
+		return step.Skipped
+	}
+	return step.Failed
 }
 
 // requestOf stands for what the steps of one turn ask of AWS. It distinguishes those
@@ -244,6 +253,9 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.
 	ctx, sp := span.Start(ctx, "apply "+strings.TrimPrefix(fmt.Sprintf("%T", st.Do), "step."),
 		"target", r.Target, "pool", st.Owner(), "verb", string(st.Verb), "resource", string(st.Resource), "name", st.Name, "revision", r.Revision)
 	res, err := s.execute(ctx, st, made)
+	if err == nil && res.Existed {
+		err = existed(st)
+	}
 	span.End(sp, err)
 	out := step.Outcome{Step: st, Status: step.Done, Result: res, Duration: s.now().Sub(began)}
 	log := s.logger().With("target", r.Target, "pool", st.Owner(), "step", string(st.Verb)+" "+string(st.Resource), "name", st.Name, "duration", out.Duration)
@@ -270,6 +282,15 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.
 	return out
 }
 
+// existed is the error of a step that was to make what AWS holds already. The step made
+// nothing, and the next pass goes on from what it then observes.
+func existed(st step.Step) error {
+	return &observed.Error{
+		Kind: observed.Busy, Service: "weir", Operation: "Observe", Code: observed.CodeChanged,
+		Message: "the " + string(st.Resource) + " " + st.Name + " exists already, although AWS's list did not have it when the pass observed it; weir reads it again",
+	}
+}
+
 // execute does what a step asks for, after it reads again what the step ends and what
 // it relies on.
 func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step.Result, error) {
@@ -289,9 +310,37 @@ func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step
 	if s.Shared {
 		ctx = look.With(ctx, s.lookAgain(st, do))
 	}
+	if err := s.claim(ctx, st.Claim); err != nil {
+		return step.Result{}, err
+	}
 	res, err := s.Cloud.Execute(ctx, do)
 	s.noteRefresh(do, st.Instances, res, err)
 	return res, err
+}
+
+// claim makes the claim of a step, unless this pass has made it already.
+func (s *Scope) claim(ctx context.Context, claim step.Action) error {
+	if claim == nil {
+		return nil
+	}
+	about := claim.About()
+	key := about.Group + "\x00" + about.Nodegroup.String()
+	s.mu.Lock()
+	made := s.looks.claimed[key]
+	s.mu.Unlock()
+	if made {
+		return nil
+	}
+	if _, err := s.Cloud.Execute(ctx, claim); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.looks.claimed == nil {
+		s.looks.claimed = map[string]bool{}
+	}
+	s.looks.claimed[key] = true
+	return nil
 }
 
 func asError(err error) *observed.Error {
@@ -340,6 +389,7 @@ func (s *Scope) remember(r *plan.Report, st step.Step, res step.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.memory.Wrote(r.Target, st)
+	s.memory.Corrected(r.Target, r.Revision, st, s.clock())
 	s.looks.wrote(st.About())
 	if st.Rollout != "" {
 		s.memory.Begun(basis.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())

@@ -21,7 +21,7 @@ func (s *Scope) one(ctx context.Context, r *plan.Report, i int, key string, made
 	key += "\x00" + digest
 	switch refused := s.refusal(key, digest); {
 	case refused != nil:
-		out.Status, out.Err, out.Parked = step.Failed, refused, true
+		out.Status, out.Err, out.Parked = refusedStatus(refused), refused, true
 	case st.Later || ctx.Err() != nil || step.Unmade(step.WithTemplate(st.Do, made)):
 		out.Status = step.Skipped
 	default:

@@ -29,7 +29,7 @@ func (s *Scope) forget(targets []Desired, state *observed.State) {
 	maps.DeleteFunc(s.keepers, func(target string, _ tokenKeeper) bool { return !tokens[target] })
 	maps.DeleteFunc(s.parked, func(key string, p parking) bool {
 		target, _, _ := cutTarget(key)
-		return !known[target] || now.After(p.until)
+		return !known[target] || now.After(p.until) && (p.changed == 0 || now.After(p.until.Add(changedMost)))
 	})
 	s.memory.ForgetWrites(known)
 	owned := map[string]bool{}

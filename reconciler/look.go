@@ -44,6 +44,8 @@ type looks struct {
 	at map[string]time.Time
 	// tagged are the tags that steps of this pass wrote.
 	tagged map[string]tagged
+	// claimed are the resources whose tags name the commit since a step of this pass.
+	claimed map[string]bool
 }
 
 type tagged struct {
@@ -57,7 +59,7 @@ func subjectOf(seen *step.Seen) string {
 
 // begin forgets the pass before.
 func (l *looks) begin(state *observed.State, targets []Desired) {
-	*l = looks{state: state, at: map[string]time.Time{}, tagged: map[string]tagged{}}
+	*l = looks{state: state, at: map[string]time.Time{}, tagged: map[string]tagged{}, claimed: map[string]bool{}}
 	for _, t := range targets {
 		l.owner = t.Policy.Instance
 	}
@@ -145,7 +147,7 @@ func (s *Scope) lookAgain(st step.Step, do step.Action) func(context.Context) er
 			return nil
 		}
 		return &observed.Error{
-			Kind: observed.Busy, Code: "ObserveAgain",
+			Kind: observed.Busy, Code: observed.CodeChanged,
 			Message: fmt.Sprintf("AWS takes longer than %s to say whether the %s %s is as the pass observed it, and another weir may own it by then; it is left alone", sharedMoments, seen.Resource, seen.Name),
 		}
 	}

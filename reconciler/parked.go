@@ -14,6 +14,9 @@ type parking struct {
 	digest string
 	until  time.Time
 	err    *observed.Error
+	// changed counts how often in a row weir did not send the steps, because the resource
+	// was not as observed.
+	changed int
 }
 
 // How long refused steps stay parked while the plan asks the same.
@@ -22,6 +25,18 @@ const (
 	parkDenied  = 10 * time.Minute
 	parkUnknown = 10 * time.Minute
 )
+
+// A write that weir did not send, because another read right before it showed another
+// resource, is planned again from what the next pass observes. If that asks for the same,
+// one of AWS's answers is stale: each further attempt waits twice as long.
+const (
+	changedFirst = 5 * time.Second
+	changedMost  = 5 * time.Minute
+)
+
+func changedFor(times int) time.Duration {
+	return min(changedFirst<<min(times-1, 10), changedMost)
+}
 
 // parkedFor is how long steps stay parked that AWS refused so, 0 where asking again may
 // help.
@@ -50,19 +65,26 @@ func (s *Scope) refusal(key, digest string) *observed.Error {
 	return p.err
 }
 
-// park parks steps that AWS will refuse however often weir asks, and reports whether
-// err is of that kind.
+// park parks steps that AWS will refuse however often weir asks, and those that weir did not
+// send because the resource had changed. It reports whether err is of that kind.
 func (s *Scope) park(key, digest string, err *observed.Error) bool {
-	wait := parkedFor(err)
+	wait, changed := parkedFor(err), 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err.Code == observed.CodeChanged {
+		if before := s.parked[key]; before.digest == digest {
+			changed = before.changed
+		}
+		changed++
+		wait = changedFor(changed)
+	}
 	if wait == 0 {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.parked == nil {
 		s.parked = map[string]parking{}
 	}
-	s.parked[key] = parking{digest: digest, until: s.now().Add(wait), err: err}
+	s.parked[key] = parking{digest: digest, until: s.now().Add(wait), err: err, changed: changed}
 	return true
 }
 
@@ -74,7 +96,7 @@ func (s *Scope) unpark(key string) {
 
 // noteParked says, with the parked steps and for their pools, what makes weir try them
 // again. A command that works on a PATH tries each time that it is called.
-func noteParked(policy basis.Policy, r *plan.Report) {
+func (s *Scope) noteParked(policy basis.Policy, r *plan.Report) {
 	if policy.OwnTargetOnly {
 		return
 	}
@@ -83,16 +105,30 @@ func noteParked(policy basis.Policy, r *plan.Report) {
 		if !o.Parked || o.Err == nil {
 			continue
 		}
-		o.Lift = "weir leaves it alone for " + in(parkedFor(o.Err)) + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, makes weir try at once"
+		wait := in(parkedFor(o.Err))
+		if o.Err.Code == observed.CodeChanged {
+			wait = "a while, each time twice as long, up to " + in(changedMost)
+		}
+		o.Lift = "weir leaves it alone for " + wait + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, makes weir try at once"
+		if o.Err.Code == observed.CodeChanged && s.changedTimes(poolKey(r.Target, o.Step.Owner())) < 2 {
+			continue // once is no fault: somebody changed it meanwhile
+		}
 		for j := range r.Pools {
 			plan.NoteRefused(&r.Pools[j], o)
 		}
 		for j := range r.Governed {
-			if p := &r.Governed[j]; p.Pool == o.Step.Pool && p.Failed == "" && !o.Step.Stops {
+			if p := &r.Governed[j]; p.Pool == o.Step.Pool && p.Failed == "" && !o.Step.Stops && o.Err.Code != observed.CodeChanged {
 				p.Failed = "AWS refused to " + string(o.Step.Verb) + " the " + string(o.Step.Resource) + " " + o.Step.Name + ": " + o.Err.Error()
 			}
 		}
 	}
+}
+
+// changedTimes is how often in a row a pool's steps were held back.
+func (s *Scope) changedTimes(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.parked[key].changed
 }
 
 func in(wait time.Duration) string {

@@ -240,7 +240,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		s.mu.Unlock()
 		for i, r := range reports {
 			addUnknownNames(ctx, targets[i], r)
-			noteParked(targets[i].Policy, r)
+			s.noteParked(targets[i].Policy, r)
 		}
 		s.keepTried(b)
 		s.keepNear(b.Targets, reports, near, &state)
@@ -385,6 +385,7 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]basis.Input, 
 	s.levels = levels(s.levels, answers, s.now())
 	s.mu.Lock()
 	s.memory.ForgetRollouts(s.clock())
+	s.memory.ForgetCorrections(s.clock())
 	memory := s.memory.Clone()
 	memory.Cancelled = make(map[string]bool, len(s.cancelled)+len(s.cancelledBefore))
 	maps.Copy(memory.Cancelled, s.cancelledBefore)

@@ -84,7 +84,7 @@ func (s *Scope) keepTried(b Batch) {
 	for _, d := range b.Targets {
 		t := Tried{Wanted: d.Wanted, Vain: s.memory.Vain(d.Policy.Target)}
 		for key, p := range s.parked {
-			if target, _, _ := cutTarget(key); target == d.Policy.Target && !s.now().After(p.until) {
+			if target, _, _ := cutTarget(key); target == d.Policy.Target && p.changed == 0 && !s.now().After(p.until) {
 				refused := *p.err
 				refused.Err = nil // it repeats the message, and may hold anything
 				t.Refused = append(t.Refused, Refused{key, p.digest, p.until.UTC().Round(0), &refused})

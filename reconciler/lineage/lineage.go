@@ -27,6 +27,9 @@ const (
 	mostLost   = 20_000
 	mostLifted = 1000
 	mostAsked  = 1000
+	// unknownFor is for how long a commit that the repository does not have stops pools. By
+	// then it is taken for one of a history that was rewritten while no weir looked.
+	unknownFor = 6 * time.Hour
 )
 
 // Git is a source's repository.
@@ -296,6 +299,8 @@ func (l *Line) Relations(ctx context.Context, followed string, commits []string)
 			out[c] = basis.RelationOlder
 		case s == snapshot.Ahead:
 			out[c] = basis.RelationNewer
+		case l.unknownFor(c) >= unknownFor:
+			out[c] = basis.RelationOlder
 		default:
 			out[c] = basis.RelationUnknown
 		}
@@ -320,6 +325,17 @@ func (l *Line) passedElsewhere(ctx context.Context, lines []*Line, r record, com
 		}
 	}
 	return false
+}
+
+// unknownFor is how long ago this process first asked Git for a commit.
+func (l *Line) unknownFor(commit string) time.Duration {
+	l.book.mu.Lock()
+	defer l.book.mu.Unlock()
+	since, asked := l.asked[commit]
+	if !asked {
+		return 0
+	}
+	return l.now().Sub(since)
 }
 
 // asking reports whether Git has yet to say whether there is something newer to follow

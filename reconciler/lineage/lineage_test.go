@@ -27,6 +27,8 @@ type bench struct {
 	book   *Book
 	line   *Line
 	git    *source.Git
+	// skew is how far the lines' clock is ahead of this machine's.
+	skew time.Duration
 	// rung counts how often passes were to be made anew.
 	rung int
 }
@@ -68,7 +70,7 @@ func (b *bench) follow(name, mirror string, ref source.Ref) (*Line, *source.Git)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	line = b.book.Line(git.ID(), name, git, func() { b.rung++ }, time.Now)
+	line = b.book.Line(git.ID(), name, git, func() { b.rung++ }, func() time.Time { return time.Now().Add(b.skew) })
 	return line, git
 }
 
@@ -132,6 +134,21 @@ func TestAskedThenBelieved(t *testing.T) {
 	b.look()
 	b.relations("the composition is behind the source", two, map[string]basis.Relation{three: basis.RelationAsked})
 	b.relations("it came", three, map[string]basis.Relation{three: basis.RelationOlder})
+}
+
+// A commit that the repository still does not have after hours stops nothing any more: its
+// history was rewritten while no weir looked.
+func TestAnUnknownCommitDoesNotStopForEver(t *testing.T) {
+	b := newBench(t)
+	head := b.commit("one")
+	b.look()
+	gone := strings.Repeat("9", 40)
+	b.relations("asked", head, map[string]basis.Relation{gone: basis.RelationAsked})
+	b.look()
+	b.skew = unknownFor - time.Minute
+	b.relations("before", head, map[string]basis.Relation{gone: basis.RelationUnknown})
+	b.skew = unknownFor
+	b.relations("after", head, map[string]basis.Relation{gone: basis.RelationOlder})
 }
 
 // A source that stays where it is though there are later commits is behind.

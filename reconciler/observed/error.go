@@ -25,6 +25,10 @@ const (
 	Unknown      ErrorKind = "unknown"
 )
 
+// CodeChanged is the code of a write that weir did not send, because the resource was not
+// as the pass had observed it.
+const CodeChanged = "ChangedSinceObserved"
+
 // Error is a failed AWS call.
 type Error struct {
 	Kind      ErrorKind

@@ -53,10 +53,12 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	candidate := c.hold()
 	verdicts := c.holdPools()
 	ahead := c.fence()
+	c.contested()
 	c.notTaken()
 	c.drift()
 	c.leaveUndone()
 	stamp(in, c.Steps)
+	claim(in, c.Steps)
 	share(c.Steps)
 	c.Needs.Sort()
 	p := &Plan{

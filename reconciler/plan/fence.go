@@ -52,6 +52,7 @@ func (c *fence) hold(steps []step.Step) {
 		byOwner[s.Owner()] = append(byOwner[s.Owner()], c.causes(s)...)
 	}
 	for _, owner := range order {
+		byOwner[owner] = append(byOwner[owner], c.poolCauses(owner)...)
 		worst, found := basis.RelationOlder, cause{}
 		for _, cause := range byOwner[owner] {
 			switch relation := c.relation(cause.commit); {
@@ -88,12 +89,13 @@ func (c *fence) relation(commit string) basis.Relation {
 func (c *fence) stop(steps []step.Step, owner string, relation basis.Relation, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := short(c.in.Commit.Revision)
-	hold, why, ends := step.HeldStopped, "another weir is ahead: commit "+short(from.commit), "this weir, once it follows that commit or a later one; where it is gone for good, weir reconcile "+c.in.Policy.Target+" --retry"
+	hold, why, ends := step.HeldStopped, "another weir is ahead: commit "+short(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes all the same"
 	switch relation {
 	case basis.RelationNewer:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
 	case basis.RelationUnknown:
 		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
+		ends += ", and so does weir after six hours in which the repository does not get that commit"
 	default:
 		hold, ends, why = step.HeldWaiting, "", "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"
 		d.Severity, d.Code = diag.Info, "commit-asked"
@@ -153,6 +155,22 @@ func (c *fence) causes(s step.Step) []cause {
 	}
 	if s.Verb == step.Create || s.Verb == step.Delete {
 		out = append(out, c.targetCauses()...)
+	}
+	return out
+}
+
+// poolCauses are the commits that a pool's group and nodegroups name, whichever of them a
+// step is about.
+func (c *fence) poolCauses(owner string) (out []cause) {
+	p := c.in.Pool(owner)
+	switch {
+	case p == nil:
+	case p.Group != nil:
+		out = c.tagCauses(out, observed.GroupTagValues(c.in.State.Groups[p.Group.Name].Tags), "the group "+p.Group.Name)
+	case p.Nodegroup != nil:
+		for _, n := range c.in.NodegroupsOf(p) {
+			out = c.tagCauses(out, n.Tags, "the nodegroup "+n.Name)
+		}
 	}
 	return out
 }

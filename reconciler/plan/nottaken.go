@@ -15,7 +15,7 @@ import (
 // plan no longer asks for. While a rollout moves, or a pool cannot be planned, that a
 // change is not asked for says nothing.
 func Taken(m *basis.Memory, target string, p *Plan, pools []PoolStatus) {
-	if len(m.Written) == 0 {
+	if len(m.Written)+len(m.Corrections) == 0 {
 		return
 	}
 	asked := map[basis.WriteKey]bool{}
@@ -26,13 +26,19 @@ func Taken(m *basis.Memory, target string, p *Plan, pools []PoolStatus) {
 	}
 	unclear, some := map[string]bool{}, false
 	for _, s := range pools {
-		if s.Rollout != nil || s.FailureReason != "" && s.FailureReason != basis.CodeNotTaken {
+		if s.Rollout != nil || s.FailureReason != "" && s.FailureReason != basis.CodeNotTaken && s.FailureReason != basis.CodeContested {
 			unclear[s.Namespace+"/"+s.Name], some = true, true
 		}
 	}
-	maps.DeleteFunc(m.Written, func(key basis.WriteKey, _ basis.Written) bool {
+	taken := func(key basis.WriteKey) bool {
 		return key.Target == target && !asked[key] && !unclear[key.Owner] && (!some || !step.OfLaunchConfig(key.Owner))
-	})
+	}
+	maps.DeleteFunc(m.Written, func(key basis.WriteKey, _ basis.Written) bool { return taken(key) })
+	for key := range m.Corrections {
+		if taken(key) {
+			m.Kept(key)
+		}
+	}
 }
 
 // notTaken holds the steps that AWS has taken often enough, and what needs a version
@@ -77,6 +83,9 @@ func (c *computation) reportNotTaken(s step.Step) string {
 			fields = append(fields, ch.Field+" as "+basis.ValueWords(ch.To)+", and answers "+basis.ValueWords(ch.From))
 		}
 		summary = "AWS took of the " + what + " " + strings.Join(fields, "; ")
+	}
+	if who := c.otherWriter(&s); strings.HasPrefix(who, "another weir") {
+		summary += "; it is changed back by " + who
 	}
 	const detail = "weir does not write it again until AWS answers something else, the pool changes in Git, or somebody asks with weir reconcile TARGET --retry; write in Git what AWS answers, or find who sets it back"
 	noted := false

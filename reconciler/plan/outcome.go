@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -239,6 +240,10 @@ func (r *Report) Failures() []step.Outcome {
 // for as long as nothing is changed.
 const FailureRefused = "step-refused"
 
+// FailureChanged is the failure of a pool of which weir did not send a step, because the
+// resource was not as the pass had observed it.
+const FailureChanged = "changed-since-observed"
+
 // NoteRefused says of a pool that AWS refused a step of it, and what makes weir try that
 // again. A failure that the plan found of the pool comes first.
 func NoteRefused(s *PoolStatus, o *step.Outcome) {
@@ -247,10 +252,15 @@ func NoteRefused(s *PoolStatus, o *step.Outcome) {
 		return
 	}
 	s.FailureReason = FailureRefused
-	s.FailureMessage = "AWS refused to " + string(o.Step.Verb) + " the " + string(o.Step.Resource) + " " + o.Step.Name + ": " + o.Err.Error() + "; " + o.Lift
+	who, reason := "AWS refused", "StepRefused"
+	if o.Err.Code == observed.CodeChanged {
+		s.FailureReason = FailureChanged
+		who, reason = "weir held back its request", "ChangedSinceObserved"
+	}
+	s.FailureMessage = who + " to " + string(o.Step.Verb) + " the " + string(o.Step.Resource) + " " + o.Step.Name + ": " + o.Err.Error() + "; " + o.Lift
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == conditionReady && c.Status != conditionStatus(true) {
-			c.Severity, c.Reason, c.Message = "Error", "StepRefused", s.FailureMessage
+			c.Severity, c.Reason, c.Message = "Error", reason, s.FailureMessage
 		}
 	}
 }

@@ -19,6 +19,9 @@ type Result struct {
 	// RefreshID and UpdateID name what the step started.
 	RefreshID string
 	UpdateID  string
+	// Existed says that AWS refused to make the resource, because it is there already: what
+	// the pass observed lacked it.
+	Existed bool
 }
 
 // OutcomeStatus says how a step ended.

@@ -85,6 +85,9 @@ type Step struct {
 	Do Action `json:"-"`
 	// Stamp are tags that go along where the step writes tags, and are no reason to write any.
 	Stamp map[string]string `json:"-"`
+	// Claim writes the commit to the resource's tags before Do runs, once in a pass; nil if
+	// no call of its own is needed for that.
+	Claim Action `json:"-"`
 	// Later steps are part of the plan and wait for a later pass: AWS takes one
 	// update of a nodegroup at a time, and a template outlives its group.
 	Later bool `json:"-"`

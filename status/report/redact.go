@@ -195,7 +195,7 @@ func (f Redact) diagnostics(l diag.List) diag.List {
 }
 
 func (f Redact) step(s step.Step) step.Step {
-	s.Do, s.Stamp = rollingOnly(s.Do), nil
+	s.Do, s.Stamp, s.Claim = rollingOnly(s.Do), nil, nil
 	s.Reason, s.HeldReason, s.HeldEnds = f.Text(s.Reason), f.Text(s.HeldReason), f.Text(s.HeldEnds)
 	if s.Drift != nil {
 		d := *s.Drift

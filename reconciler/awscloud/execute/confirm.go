@@ -24,7 +24,10 @@ func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
 	if why == "" {
 		return nil
 	}
-	return busy(operation.service, operation.name, "the "+string(seen.Resource)+" "+seen.Name+" is not what it was when the pass observed it: "+why+"; it is left alone")
+	return &observed.Error{
+		Kind: observed.Busy, Service: operation.service, Operation: operation.name, Code: observed.CodeChanged,
+		Message: "the " + string(seen.Resource) + " " + seen.Name + " is not what it was when the pass observed it: " + why + "; it is left alone",
+	}
 }
 
 type operation struct{ service, name string }

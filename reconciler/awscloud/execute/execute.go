@@ -98,7 +98,7 @@ func (x *Executor) execute(ctx context.Context, a step.Action) (step.Result, err
 	case step.TagLaunchTemplate:
 		return step.Result{}, x.tagTemplate(ctx, a)
 	case step.CreateGroup:
-		return step.Result{}, x.createGroup(ctx, a)
+		return x.createGroup(ctx, a)
 	case step.UpdateGroup:
 		return step.Result{}, x.updateGroup(ctx, a)
 	case step.StartRefresh:
@@ -130,7 +130,7 @@ func (x *Executor) execute(ctx context.Context, a step.Action) (step.Result, err
 	case step.ReleaseMachine:
 		return step.Result{}, x.releaseMachine(ctx, a)
 	case step.CreateNodegroup:
-		return step.Result{}, x.createNodegroup(ctx, a)
+		return x.createNodegroup(ctx, a)
 	case step.UpdateNodegroupConfig:
 		return x.updateNodegroupConfig(ctx, a)
 	case step.UpdateNodegroupVersion:

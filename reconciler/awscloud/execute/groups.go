@@ -22,7 +22,7 @@ import (
 // groupResource is the resource type of Auto Scaling's tags.
 const groupResource = "auto-scaling-group"
 
-func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) error {
+func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) (step.Result, error) {
 	g := a.Group
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(g.Name), MinSize: aws.Int32(g.MinSize), MaxSize: aws.Int32(g.MaxSize),
@@ -39,15 +39,16 @@ func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) error {
 	} else {
 		in.LaunchTemplate = convert.TemplateSpec(g.Template)
 	}
-	_, err := x.autoscaling.CreateAutoScalingGroup(ctx, in)
+	call, sent := sdk.Counting(ctx)
+	_, err := x.autoscaling.CreateAutoScalingGroup(call, in)
 	if e := sdk.Classify("autoscaling", "CreateAutoScalingGroup", err); e != nil {
 		if e.Kind == observed.AlreadyThere {
-			return x.existingGroup(ctx, a, e)
+			return step.Result{Existed: sent() == 1}, x.existingGroup(ctx, a, e)
 		}
-		return e
+		return step.Result{}, e
 	}
 	x.memory.Made.Add(step.GroupSubject(g.Name))
-	return nil
+	return step.Result{}, nil
 }
 
 // existingGroup decides whether the group that is in the way is this very one.

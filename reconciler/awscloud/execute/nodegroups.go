@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-func (x *Executor) createNodegroup(ctx context.Context, a step.CreateNodegroup) error {
+func (x *Executor) createNodegroup(ctx context.Context, a step.CreateNodegroup) (step.Result, error) {
 	n := a.Nodegroup
 	in := &eks.CreateNodegroupInput{
 		ClusterName: aws.String(n.Cluster), NodegroupName: aws.String(n.Name), NodeRole: aws.String(n.NodeRole), Subnets: n.SubnetIDs,
@@ -22,15 +22,16 @@ func (x *Executor) createNodegroup(ctx context.Context, a step.CreateNodegroup) 
 	}
 	convert.Carry(&n.NodegroupSettings, in)
 	in.UpdateConfig, in.NodeRepairConfig, in.WarmPoolConfig = convert.NodegroupRequest(&n.UpdateConfig, n.NodeRepair, n.RepairOptions, n.WarmPool)
-	_, err := x.eks.CreateNodegroup(ctx, in)
+	call, sent := sdk.Counting(ctx)
+	_, err := x.eks.CreateNodegroup(call, in)
 	if e := sdk.Classify("eks", "CreateNodegroup", err); e != nil {
 		if e.Kind == observed.AlreadyThere {
-			return x.existingNodegroup(ctx, n, e)
+			return step.Result{Existed: sent() == 1}, x.existingNodegroup(ctx, n, e)
 		}
-		return e
+		return step.Result{}, e
 	}
 	x.memory.Made.Add(step.NodegroupSubject(n.NodegroupName))
-	return nil
+	return step.Result{}, nil
 }
 
 // existingNodegroup decides whether the nodegroup that is in the way is this

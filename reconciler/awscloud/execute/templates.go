@@ -29,10 +29,13 @@ func (x *Executor) createTemplate(ctx context.Context, a step.CreateLaunchTempla
 	if len(a.Tags) > 0 {
 		in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: requestTags(a.Tags)}}
 	}
-	out, err := x.ec2.CreateLaunchTemplate(ctx, in)
+	call, sent := sdk.Counting(ctx)
+	out, err := x.ec2.CreateLaunchTemplate(call, in)
 	if e := sdk.Classify("ec2", "CreateLaunchTemplate", err); e != nil {
 		if e.Kind == observed.AlreadyThere {
-			return x.existingTemplate(ctx, a, e)
+			res, err := x.existingTemplate(ctx, a, e)
+			res.Existed = sent() == 1
+			return res, err
 		}
 		return step.Result{}, e
 	}

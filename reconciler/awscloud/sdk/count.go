@@ -55,6 +55,16 @@ type attemptsKey struct{}
 // attempts are made one after another, so nothing guards them.
 type attempts struct{ made, throttled int }
 
+// countKey holds the counter of Counting.
+type countKey struct{}
+
+// Counting returns a context for one call, and how often that call was sent. If AWS refuses
+// the first request because something exists, weir did not make it with this call.
+func Counting(ctx context.Context) (counted context.Context, sent func() int) {
+	n := new(int)
+	return context.WithValue(ctx, countKey{}, n), func() int { return *n }
+}
+
 // install counts a call where the stack begins, so once, and its attempts behind the
 // retryer, so once for each request sent.
 func (c *callCounter) install(stack *middleware.Stack) error {
@@ -92,6 +102,9 @@ func (c *callCounter) attempt(ctx context.Context, in middleware.FinalizeInput, 
 	c.mu.Lock()
 	c.attempts[service+":"+operation]++
 	c.mu.Unlock()
+	if n, ok := ctx.Value(countKey{}).(*int); ok {
+		*n++
+	}
 	out, meta, err := next.HandleFinalize(ctx, in)
 	if tried, ok := ctx.Value(attemptsKey{}).(*attempts); ok {
 		tried.made++

@@ -120,11 +120,13 @@ func (m *Memory) Wrote(target string, s step.Step) {
 // WriteAgain forgets what was written for a pool ("namespace/name").
 func (m *Memory) WriteAgain(pool string) {
 	maps.DeleteFunc(m.Written, func(key WriteKey, _ Written) bool { return key.Owner == pool || step.OfLaunchConfig(key.Owner) })
+	maps.DeleteFunc(m.Corrections, func(key WriteKey, _ Correction) bool { return key.Owner == pool || step.OfLaunchConfig(key.Owner) })
 }
 
 // ForgetWrites forgets what was written for targets that are not among the known.
 func (m *Memory) ForgetWrites(known map[string]bool) {
 	maps.DeleteFunc(m.Written, func(key WriteKey, _ Written) bool { return !known[key.Target] })
+	maps.DeleteFunc(m.Corrections, func(key WriteKey, _ Correction) bool { return !known[key.Target] })
 }
 
 // A reviewed plan is applied with the images that it showed, whatever was published

@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// contested holds the steps that set fields which somebody else has changed back again and
+// again, whoever that is. A step that has something else to set as well runs.
+func (c *computation) contested() {
+	if len(c.in.Memory.Corrections) == 0 {
+		return
+	}
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		if s.Held != "" {
+			continue
+		}
+		times := 0
+		for _, w := range basis.WritesOf(*s, c.in.Policy.Target) {
+			n := c.in.Memory.Contested(*s, w, c.in.Now)
+			if times = max(times, n); n == 0 {
+				times = 0
+				break
+			}
+		}
+		if times > 0 {
+			s.Held = step.HeldStopped
+			s.HeldReason = c.reportContested(*s, times)
+			s.HeldEnds = "a commit that changes the pool, six hours without a further correction, or weir reconcile " + c.in.Policy.Target + " --retry"
+		}
+	}
+}
+
+// reportContested names the field and both writers, and returns it in short.
+func (c *computation) reportContested(s step.Step, times int) string {
+	what := string(s.Resource) + " " + s.Name
+	short := "something else changes the " + what + " back"
+	field := s.Reason
+	if len(s.Changes) > 0 {
+		field = basis.ChangeWords(s.Changes)
+	}
+	summary := "weir, at commit " + commitWords(c.in.Commit.Revision) + ", has corrected the " + what + " " + strconv.Itoa(times) + " times (" + field + "), and each time it was changed back by " + c.otherWriter(&s) + "; it is not corrected again"
+	const detail = "stop the other writer, or write in Git what it sets; CloudTrail says who called AWS"
+	noted := false
+	for i := range c.in.Set.Pools {
+		if pool := &c.in.Set.Pools[i]; pool.Key.String() == s.Owner() {
+			noted = true
+			c.Note(diag.Error, pool, nil, basis.CodeContested, summary, detail)
+		}
+	}
+	if !noted {
+		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: basis.CodeContested, Summary: summary, Detail: detail})
+	}
+	return short
+}
+
+// otherWriter names who changes a resource beside this weir, as far as AWS says.
+func (c *computation) otherWriter(s *step.Step) string {
+	about := s.About()
+	tags := c.in.State.Nodegroups[about.Nodegroup].Tags
+	if g, is := c.in.State.Groups[about.Group]; is {
+		tags = observed.GroupTagValues(g.Tags)
+	}
+	// A tag with the commit that weir wrote there itself says nothing of anybody else.
+	var wrote []string
+	for _, w := range basis.WritesOf(*s, c.in.Policy.Target) {
+		if commit, known := c.in.Memory.WroteAt(w.Key); known {
+			wrote = append(wrote, commit)
+		}
+	}
+	if commit := tags[observed.TagRevision]; commit != "" && len(wrote) > 0 && !slices.Contains(wrote, commit) {
+		return "another weir of the instance " + tags[observed.TagOwner] + " at commit " + commitWords(commit) + ", which the tag " + observed.TagRevision + " names"
+	}
+	who := "a writer that leaves no commit in the tag " + observed.TagRevision + ", such as a person, another tool or a scaling policy"
+	if cause := strings.TrimSpace(c.cause(s).Cause); cause != "" {
+		who += "; AWS says: " + cause
+	}
+	return who
+}
+
+func commitWords(revision string) string {
+	if revision == "" {
+		return "(none)"
+	}
+	return short(revision)
+}
