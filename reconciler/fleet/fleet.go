@@ -263,7 +263,9 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 		}
 	}
 	needNodes(items)
-	demandWaves(items)
+	waves := wavesOf(items)
+	emptyWaves(items, waves)
+	demandWaves(items, waves)
 	depend(items)
 	reserve(items)
 	c.Batches = f.batches(items)

@@ -245,6 +245,7 @@ func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.R
 	}
 	wg.Wait()
 	slices.SortFunc(out, func(a, b *plan.Report) int { return strings.Compare(a.Target, b.Target) })
+	r.demand(out)
 	r.await(out)
 	return out
 }

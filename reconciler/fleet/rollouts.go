@@ -3,11 +3,17 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // needNodes tells FleetRollouts whose gate asks for Ready nodes of pools of which weir reads
@@ -63,45 +69,197 @@ func withoutNodes(items []*item, source string, r rollout.Spec) (out []string) {
 	return out
 }
 
-// demandWaves tells targets whose configuration demands a FleetRollout which of their pools
-// have none that will do. It goes by what is followed: what a render that cannot be read
-// would say, or an earlier revision says that a target is held to, is not in force.
-func demandWaves(items []*item) {
-	specs, blind := map[string][]rollout.Spec{}, map[string]string{}
+// sourceWaves are the FleetRollouts of a source and what they select from.
+type sourceWaves struct {
+	specs []rollout.Spec
+	named map[string]rollout.Spec
+	// pools are those of all targets, counted those of targets that demand waves.
+	pools, counted []rollout.Pool
+	demands        map[string]bool
+	// blind is a target that cannot be read.
+	blind string
+}
+
+// wavesOf collects the FleetRollouts and pools of each source. It uses what is followed: what a
+// render that cannot be read would say, or an earlier revision says that a target is held to, is not in force.
+func wavesOf(items []*item) map[string]*sourceWaves {
+	out := map[string]*sourceWaves{}
 	for _, it := range items {
-		source, d := it.target.Source, &it.desired
+		s, d := out[it.target.Source], &it.desired
+		if s == nil {
+			s = &sourceWaves{demands: map[string]bool{}}
+			out[it.target.Source] = s
+		}
+		if it.target.Rollout.Required {
+			s.demands[it.name] = true
+		}
 		if d.Set == nil || d.Policy.Held != nil {
-			blind[source] = cmp.Or(blind[source], it.name)
+			s.blind = cmp.Or(s.blind, it.name)
+		}
+		if d.Set == nil {
 			continue
 		}
-		for _, r := range d.Set.Rollouts {
-			specs[source] = append(specs[source], rollout.Spec{FleetRollout: r, Target: it.name})
+		for i := range d.Set.Pools {
+			p := poolIn(it.name, &d.Set.Pools[i])
+			s.pools = append(s.pools, p)
+			if it.target.Rollout.Required {
+				s.counted = append(s.counted, p)
+			}
+		}
+		if d.Policy.Held == nil {
+			for _, r := range d.Set.Rollouts {
+				s.specs = append(s.specs, rollout.Spec{FleetRollout: r, Target: it.name})
+			}
 		}
 	}
-	named := map[string]map[string]rollout.Spec{}
+	for _, s := range out {
+		s.named = rollout.Names(s.specs)
+	}
+	return out
+}
+
+// poolIn is a pool of a target, as FleetRollouts select it.
+func poolIn(target string, p *intent.Pool) rollout.Pool {
+	return rollout.Pool{ID: rollout.ID{Target: target, Pool: p.Key.String()}, Namespace: p.Key.Namespace, Labels: p.Labels, Cluster: p.ClusterKey.Name}
+}
+
+// emptyWaves warns of waves in which no pool of the source can be: they separate nothing.
+func emptyWaves(items []*item, sources map[string]*sourceWaves) {
 	for _, it := range items {
-		demand, source := it.target.Rollout, it.target.Source
-		if !demand.Required || it.desired.Set == nil {
+		s, d := sources[it.target.Source], &it.desired
+		if d.Set == nil || d.Policy.Held != nil || s.blind != "" {
 			continue
 		}
-		if named[source] == nil {
-			named[source] = rollout.Names(specs[source])
+		var found diag.List
+		for _, r := range d.Set.Rollouts {
+			spec := rollout.Spec{FleetRollout: r, Target: it.name}
+			for i, filled := range spec.Filled(s.pools).Waves {
+				if !filled {
+					found = append(found, diag.Diagnostic{Severity: diag.Warning, Code: "wave-without-pools", Object: r.Object.String(), Field: fmt.Sprintf("spec.waves[%d]", i),
+						Summary: spec.WaveName(i) + " of the FleetRollout " + r.Key.String() + " can hold no pool: it is skipped, and does not count as a wave", Detail: diag.Hint("wave-without-pools")})
+				}
+			}
 		}
-		unmet := map[string]string{}
-		for i := range it.desired.Set.Pools {
-			p := &it.desired.Set.Pools[i]
-			lacks := rollout.Demand{MinWaves: int32(demand.MinWaves), MaxMachines: int32(demand.MaxMachines)}.Lacks(named[source],
-				rollout.Pool{ID: rollout.ID{Target: it.name, Pool: p.Key.String()}, Namespace: p.Key.Namespace, Labels: p.Labels})
-			if lacks == "" {
+		if len(found) > 0 {
+			d.Diagnostics = append(slices.Clone(d.Diagnostics), found...).Sorted()
+		}
+	}
+}
+
+// demandWaves tells targets whose configuration demands a FleetRollout which of their pools
+// have none that will do.
+func demandWaves(items []*item, sources map[string]*sourceWaves) {
+	filled := map[string]map[string]rollout.Filled{}
+	for _, it := range items {
+		source, s := it.target.Source, sources[it.target.Source]
+		if !it.target.Rollout.Required || it.desired.Set == nil {
+			continue
+		}
+		if filled[source] == nil {
+			filled[source] = map[string]rollout.Filled{}
+			for name, spec := range s.named {
+				filled[source][name] = spec.Filled(s.counted)
+			}
+		}
+		demand := rollout.Demand{MinWaves: int32(it.target.Rollout.MinWaves), MaxMachines: int32(it.target.Rollout.MaxMachines), Counts: s.demands}
+		it.desired.Policy.Waves = &basis.Waves{Demand: demand, Specs: s.named}
+		it.desired.Policy.Unmet = unmet(it, s, demand, filled[source])
+	}
+}
+
+// unmet says of the pools of a target what the FleetRollouts in Git lack; nil for nothing.
+func unmet(it *item, s *sourceWaves, demand rollout.Demand, filled map[string]rollout.Filled) map[string]string {
+	lacks := map[string]string{}
+	var met []rollout.Pool
+	for i := range it.desired.Set.Pools {
+		p := poolIn(it.name, &it.desired.Set.Pools[i])
+		if lacks[p.Pool] = demand.Lacks(s.named, filled, p); lacks[p.Pool] == "" {
+			delete(lacks, p.Pool)
+			met = append(met, p)
+		}
+	}
+	if together := demand.LacksTogether(s.named, met); together != "" {
+		for _, p := range met {
+			lacks[p.Pool] = together
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	for pool, text := range lacks {
+		if s.blind != "" {
+			text += "; what the target " + s.blind + " may have of it cannot be read"
+		}
+		lacks[pool] = demand.Says(it.name, text)
+	}
+	return lacks
+}
+
+// demand holds the rollouts in plans of a proposal whose change would be put into fewer
+// waves than the configuration demands. What other changes are on their way is not part of it.
+func (r *Review) demand(reports []*plan.Report) {
+	desired := map[string]*reconciler.Desired{}
+	for _, b := range r.Batches {
+		for i := range b.Targets {
+			desired[b.Targets[i].Policy.Target] = &b.Targets[i]
+		}
+	}
+	var change []rollout.Pool
+	for _, report := range reports {
+		change = append(change, changed(report, desired[report.Target])...)
+	}
+	for _, report := range reports {
+		if d := desired[report.Target]; d != nil && d.Policy.Waves != nil && report.Plan != nil {
+			holdToDemand(report.Plan, d.Policy.Waves, change)
+		}
+	}
+}
+
+// changed are the pools of which a plan replaces machines.
+func changed(r *plan.Report, d *reconciler.Desired) (out []rollout.Pool) {
+	if r.Plan == nil || d == nil || d.Set == nil {
+		return nil
+	}
+	machines := map[string]int{}
+	for _, s := range r.Plan.Steps {
+		if s.Rolls() {
+			machines[s.Pool] = max(machines[s.Pool], s.Instances)
+		}
+	}
+	for i := range d.Set.Pools {
+		p := poolIn(r.Target, &d.Set.Pools[i])
+		if n, rolls := machines[p.Pool]; rolls {
+			p.Machines, p.Whole = int32(n), d.Set.Pools[i].Nodegroup != nil
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// holdToDemand holds the rollouts of a plan that the waves of no FleetRollout separate enough.
+func holdToDemand(p *plan.Plan, w *basis.Waves, change []rollout.Pool) {
+	lacks, names := map[string]string{}, slices.Sorted(maps.Keys(w.Specs))
+	for _, name := range names {
+		spec := w.Specs[name]
+		lacks[name] = w.LacksPlaced(name, spec, spec.Foresee(slices.DeleteFunc(slices.Clone(change), func(p rollout.Pool) bool { return !rollout.Selects(spec.Selector, p) })))
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		at := slices.IndexFunc(change, func(c rollout.Pool) bool { return c.Target == p.Target && c.Pool == s.Pool })
+		if s.Held != "" || !s.Rolls() || at < 0 {
+			continue
+		}
+		why := ""
+		for _, name := range names {
+			if !rollout.Selects(w.Specs[name].Selector, change[at]) {
 				continue
 			}
-			if blind[source] != "" {
-				lacks += "; what the target " + blind[source] + " may have of it cannot be read"
+			if why = lacks[name]; why == "" {
+				break
 			}
-			unmet[p.Key.String()] = "the configuration of " + it.name + " demands waves (targets[].rollout): " + lacks + "; a commit with such a FleetRollout ends that, or a change of the configuration"
 		}
-		if len(unmet) > 0 {
-			it.desired.Policy.Unmet = unmet
+		if why != "" {
+			s.Held, s.HeldReason = step.HeldPolicy, w.Says(p.Target, why)
 		}
 	}
 }

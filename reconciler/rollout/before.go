@@ -2,7 +2,7 @@ package rollout
 
 // newMember is a pool in its wave.
 func (n *next) newMember(p Pool, wave int) Member {
-	return Member{ID: p.ID, Wave: wave, Hash: p.Hash, Machines: p.Machines, Earlier: n.before(p)}
+	return Member{ID: p.ID, Wave: wave, Hash: p.Hash, Machines: p.Machines, Whole: p.Whole, Idle: p.idle(), Earlier: n.before(p)}
 }
 
 // recall has members that were allowed nothing yet go back to what they have by now: what an
@@ -11,7 +11,11 @@ func (n *next) recall(r *Run) {
 	for i := range r.Members {
 		m := &r.Members[i]
 		p := n.pools[m.ID]
-		if r.Active() && m.Granted == 0 && p != nil && p.Hash == m.Hash && p.Earlier != nil {
+		if !r.Active() || m.Granted > 0 || p == nil || p.Hash != m.Hash {
+			continue
+		}
+		m.Whole = p.Whole
+		if p.Earlier != nil {
 			m.Earlier = n.before(*p)
 		}
 	}

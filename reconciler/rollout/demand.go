@@ -1,25 +1,49 @@
 package rollout
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// Demand is what a target asks of the FleetRollouts that select its pools. 0 asks nothing.
-type Demand struct{ MinWaves, MaxMachines int32 }
+// Demand is what the configuration of a target asks of the FleetRollouts that select its pools. Zero values
+// ask nothing.
+//
+// MinWaves is checked twice. Lacks reads what Git writes, which any plan can do. LacksPlaced counts where the
+// machines of a change are, which is certain once the conductor has fixed the members of a run: waves that hold
+// no machine separate nothing.
+type Demand struct {
+	MinWaves, MaxMachines int32
+	// Counts are the targets whose machines make a wave count: those of the source that
+	// demand waves too. Nil stands for all.
+	Counts map[string]bool
+}
+
+// Place is a pool of a change in its wave.
+type Place struct {
+	ID
+	Wave int
+	// Machines, Whole and Idle are as Member has them.
+	Machines    int32
+	Whole, Idle bool
+}
 
 // Lacks says what FleetRollouts, by name, lack for a pool; empty where they do. Each of
-// those that select the pool holds it, so what one of them lacks another may have.
-func (d Demand) Lacks(specs map[string]Spec, p Pool) string {
+// those that select the pool holds it, so what one of them lacks another may have. Filled
+// says which of their waves can hold pools; without it all can.
+func (d Demand) Lacks(specs map[string]Spec, filled map[string]Filled, p Pool) string {
 	var names []string
-	waves, bound := 0, int32(0)
+	most, bound := waveCount{}, int32(0)
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
 		s := specs[name]
 		if !Selects(s.Selector, p) {
 			continue
 		}
-		names, waves = append(names, name), max(waves, s.written())
+		names = append(names, name)
+		if c := s.written(filled[name], int(d.MinWaves)); len(names) == 1 || c.waves > most.waves {
+			most = c
+		}
 		if s.MaxMachines > 0 && (bound == 0 || s.MaxMachines < bound) {
 			bound = s.MaxMachines
 		}
@@ -28,8 +52,8 @@ func (d Demand) Lacks(specs map[string]Spec, p Pool) string {
 	switch {
 	case len(names) == 0:
 		return "no FleetRollout of the source selects the pool"
-	case waves < int(d.MinWaves):
-		return who + " has " + count(waves, "wave") + ", and " + itoa(int(d.MinWaves)) + " are the least"
+	case most.waves < int(d.MinWaves):
+		return who + " has " + count(most.waves, "wave") + ", and " + itoa(int(d.MinWaves)) + " are the least" + most.emptyText("no pool that counts can be in ")
 	case d.MaxMachines > 0 && bound == 0:
 		return who + " has no maxMachines, and " + itoa(int(d.MaxMachines)) + " is the most"
 	case d.MaxMachines > 0 && bound > d.MaxMachines:
@@ -38,13 +62,230 @@ func (d Demand) Lacks(specs map[string]Spec, p Pool) string {
 	return ""
 }
 
-// written is how many waves there are up to the first that takes all pools that are left.
-func (s Spec) written() int {
-	for i, w := range s.Waves {
-		all := w.Selector != nil && len(w.Selector.Namespaces)+len(w.Selector.Labels) == 0 && (len(w.Selector.Targets) == 0 || slices.Contains(w.Selector.Targets, "*"))
-		if all || w.Percent == 100 {
-			return i + 1
+// LacksTogether says which FleetRollouts may replace more machines of a target at the same time than its
+// configuration allows, although each of them is within the bound: each counts its own machines. Pools are those of
+// the target.
+func (d Demand) LacksTogether(specs map[string]Spec, pools []Pool) string {
+	if d.MaxMachines == 0 {
+		return ""
+	}
+	within := map[string][]ID{}
+	open := map[ID]bool{}
+	for name, s := range specs {
+		for _, p := range pools {
+			if s.MaxMachines > 0 && s.MaxMachines <= d.MaxMachines && Selects(s.Selector, p) {
+				within[name], open[p.ID] = append(within[name], p.ID), true
+			}
 		}
 	}
-	return len(s.Waves)
+	var names []string
+	sum := int32(0)
+	for len(open) > 0 { // the one that bounds most of the pools that are left
+		adds := func(name string) (n int) {
+			for _, id := range within[name] {
+				if open[id] {
+					n++
+				}
+			}
+			return n
+		}
+		best := slices.MinFunc(slices.Collect(maps.Keys(within)), func(a, b string) int {
+			return cmp.Or(cmp.Compare(adds(b), adds(a)), cmp.Compare(specs[a].MaxMachines, specs[b].MaxMachines), strings.Compare(a, b))
+		})
+		names, sum = append(names, best), sum+specs[best].MaxMachines
+		for _, id := range within[best] {
+			delete(open, id)
+		}
+	}
+	if sum <= d.MaxMachines {
+		return ""
+	}
+	slices.Sort(names)
+	return "the FleetRollouts " + strings.Join(names, " and ") + " each count only their own machines and replace up to " + itoa(int(sum)) + " at a time together, and " +
+		itoa(int(d.MaxMachines)) + " is the most: select all pools of the target in one of them"
+}
+
+// LacksPlaced says what the waves of a FleetRollout lack into which the pools of a change were put; empty where they
+// lack nothing. Only machines that are replaced count. A change of fewer pools than MinWaves cannot fill as many
+// waves: then the shares of its waves count as well, as far as each of them replaces a machine.
+func (d Demand) LacksPlaced(name string, s Spec, places []Place) string {
+	in := map[int][]Place{}
+	pools, machines := 0, 0
+	for _, p := range places {
+		if p.Machines <= 0 || p.Idle || d.Counts != nil && !d.Counts[p.Target] {
+			continue
+		}
+		in[p.Wave] = append(in[p.Wave], p)
+		if pools++; p.Whole {
+			machines++ // it is rolled in one step, whatever its size
+		} else {
+			machines += int(p.Machines)
+		}
+	}
+	steps := 0
+	for n, of := range in {
+		steps += s.steps(n, of)
+	}
+	least := int(d.MinWaves)
+	if len(in) >= min(least, pools) && steps >= min(least, machines) {
+		return ""
+	}
+	c := waveCount{waves: len(in)}
+	var holds []string
+	for n := range len(s.Waves) + 1 {
+		switch {
+		case len(in[n]) > 0:
+			holds = append(holds, s.WaveName(n))
+		case n < len(s.Waves):
+			c.empty = append(c.empty, s.WaveName(n))
+		}
+	}
+	text := "the FleetRollout " + name + " has " + count(c.waves, "wave") + " with machines of this change (" + strings.Join(holds, ", ") + "), and " + itoa(least) + " are the least" +
+		c.emptyText("no machine that counts is in ")
+	if pools < least {
+		text += "; the change is of " + count(pools, "pool") + ", so the shares of its waves count too, which makes " + count(steps, "step") + ": write more shares"
+	}
+	return text
+}
+
+// Says is why a pool of a target is held that lacks something, and who ends that.
+func (d Demand) Says(target, lacks string) string {
+	return "the configuration of " + target + " demands waves (targets[].rollout): " + lacks + "; a commit with such a FleetRollout ends that, or a change of the configuration"
+}
+
+// waveCount is how many waves count, and which do not as they are empty.
+type waveCount struct {
+	waves int
+	empty []string
+}
+
+func (c waveCount) emptyText(what string) string {
+	if len(c.empty) == 0 {
+		return ""
+	}
+	return "; " + what + strings.Join(c.empty, ", ")
+}
+
+// written counts waves up to the first that takes all pools that are left. One that can hold no pool does not count,
+// unless there are fewer pools than the least waves: then shares decide, which LacksPlaced counts.
+func (s Spec) written(filled Filled, least int) (c waveCount) {
+	for i, w := range s.Waves {
+		if filled.Pools >= least && filled.Pools > 0 && !filled.Waves[i] {
+			c.empty = append(c.empty, s.WaveName(i))
+			continue
+		}
+		c.waves++
+		all := w.Selector != nil && len(w.Selector.Namespaces)+len(w.Selector.Labels) == 0 && (len(w.Selector.Targets) == 0 || slices.Contains(w.Selector.Targets, "*"))
+		if all || w.Percent == 100 {
+			break
+		}
+	}
+	return c
+}
+
+// steps counts the shares of a wave in each of which a machine is replaced.
+func (s Spec) steps(wave int, of []Place) (n int) {
+	shares := slices.Clone(s.wave(wave).Shares)
+	if len(shares) == 0 || shares[len(shares)-1] != 100 {
+		shares = append(shares, 100)
+	}
+	before := int32(0)
+	for _, share := range shares {
+		if slices.ContainsFunc(of, func(p Place) bool {
+			if p.Whole {
+				return share == 100
+			}
+			return Need(p.Machines, share) > Need(p.Machines, before)
+		}) {
+			n++
+		}
+		before = share
+	}
+	return n
+}
+
+// Filled says of each wave of a FleetRollout whether a pool can be in it, whatever a change
+// is about, and how many pools there are.
+type Filled struct {
+	Waves []bool
+	Pools int
+}
+
+// Filled is for the pools of the source that count. How many pools a percentage takes is
+// unknown before machines are counted, so it can take one as long as one is left.
+func (s Spec) Filled(pools []Pool) (f Filled) {
+	out := make([]bool, len(s.Waves))
+	free := 0
+	for _, p := range pools {
+		if !Selects(s.Selector, p) {
+			continue
+		}
+		f.Pools++
+		if i := s.selecting(p); i >= 0 {
+			out[i] = true
+		} else {
+			free++
+		}
+	}
+	for i, w := range s.Waves {
+		if w.Selector != nil || free == 0 {
+			continue
+		}
+		out[i] = true
+		free -= max(1, min(free, int(w.Pools)))
+	}
+	f.Waves = out
+	return f
+}
+
+// Foresee puts the pools of a change into waves as the start of a run does.
+func (s Spec) Foresee(pools []Pool) []Place {
+	at := s.place(pools)
+	out := make([]Place, len(pools))
+	for i, p := range pools {
+		out[i] = Place{ID: p.ID, Wave: at[i], Machines: p.Machines, Whole: p.Whole, Idle: p.idle()}
+	}
+	return out
+}
+
+// Places are the members of a run in their waves.
+func (r *Run) Places() []Place {
+	out := make([]Place, len(r.Members))
+	for i, m := range r.Members {
+		out[i] = Place{ID: m.ID, Wave: m.Wave, Machines: m.Machines, Whole: m.Whole, Idle: m.Idle}
+	}
+	return out
+}
+
+// Unmet says of pools of a target ("namespace/name") what the waves lack into which runs of the record have put
+// them. It is nil where nothing lacks, and leaves out pools that have no place yet: these roll nothing.
+func (g *Governor) Unmet(d Demand, target string, permits map[string]Permit) map[string]string {
+	if d.MinWaves == 0 {
+		return nil
+	}
+	lacks := map[int]string{}
+	for i := range g.record.Runs {
+		if r := &g.record.Runs[i]; r.Active() && !r.Gathers {
+			lacks[i] = d.LacksPlaced(r.Name, r.Spec, r.Places())
+		}
+	}
+	var out map[string]string
+	for pool, permit := range permits {
+		text, placed, met := "", false, false
+		for i := range g.record.Runs {
+			why, runs := lacks[i]
+			r := &g.record.Runs[i]
+			if k, is := r.member(ID{Target: target, Pool: pool}); !runs || !is || r.Members[k].Hash != permit.Hash {
+				continue
+			}
+			placed, met, text = true, met || why == "", cmp.Or(text, why)
+		}
+		if placed && !met {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[pool] = d.Says(target, text)
+		}
+	}
+	return out
 }

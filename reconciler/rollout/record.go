@@ -64,8 +64,12 @@ type Member struct {
 	Wave int    `json:"wave"`
 	Hash string `json:"hash"`
 	// Machines is how many it had when the run began.
-	Machines int32    `json:"machines"`
-	Earlier  *Version `json:"earlier,omitempty"`
+	Machines int32 `json:"machines"`
+	// Whole says that it is rolled in one step. Idle says that none of its machines was to
+	// be replaced: it makes no wave count.
+	Whole   bool     `json:"whole,omitempty"`
+	Idle    bool     `json:"idle,omitempty"`
+	Earlier *Version `json:"earlier,omitempty"`
 	// Granted is the share that it was last allowed, Reserved how many machines that
 	// still replaces.
 	Granted  int32 `json:"granted,omitempty"`

@@ -47,6 +47,8 @@ type Pool struct {
 	Zones   []string `json:"zones,omitempty"`
 	// Whole pools have no shares: EKS rolls a nodegroup from one end to the other.
 	Whole bool `json:"whole,omitempty"`
+	// Keeps says that its machines stay until something else ends them: weir replaces none.
+	Keeps bool `json:"keeps,omitempty"`
 	// Revision is the commit of which the pool's owner planned it.
 	Revision string `json:"revision"`
 	// Hash stands for what the pool's machines are to be launched of: the hash of the body
@@ -75,6 +77,9 @@ type Pool struct {
 	// Facts are what gates are judged by.
 	Facts Facts `json:"facts,omitzero"`
 }
+
+// idle reports whether a rollout of the pool would replace no machine.
+func (p Pool) idle() bool { return p.Keeps || p.Machines <= p.New }
 
 // Version is a version of a launch template, with the mixed instances policy that went with it.
 type Version struct {

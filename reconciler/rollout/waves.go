@@ -67,17 +67,21 @@ func (s Spec) Bake(wave int) time.Duration {
 // WaveName is how people are told of a wave.
 func (s Spec) WaveName(n int) string { return cmp.Or(s.wave(n).Name, "wave "+itoa(n+1)) }
 
-// members puts pools into waves. Those that a selector takes are where it says; of the
+// selecting is the wave whose selector takes a pool; -1 for none.
+func (s Spec) selecting(p Pool) int {
+	return slices.IndexFunc(s.Waves, func(w intent.Wave) bool { return w.Selector != nil && Selects(*w.Selector, p) })
+}
+
+// place finds the wave of each pool. Those that a selector takes are where it says; of the
 // others, waves of a number or a percentage take from as many clusters and zones as
 // they can.
-func (n *next) members(s Spec, pools []Pool) []Member {
+func (s Spec) place(pools []Pool) []int {
 	at := make([]int, len(pools))
 	var free []int
 	total := int64(0)
 	for i, p := range pools {
 		total += int64(p.Machines)
-		at[i] = slices.IndexFunc(s.Waves, func(w intent.Wave) bool { return w.Selector != nil && Selects(*w.Selector, p) })
-		if at[i] < 0 {
+		if at[i] = s.selecting(p); at[i] < 0 {
 			at[i] = len(s.Waves)
 			free = append(free, i)
 		}
@@ -101,9 +105,14 @@ func (n *next) members(s Spec, pools []Pool) []Member {
 			at[free[0]], taken, free = number, taken+size, free[1:]
 		}
 	}
+	return at
+}
+
+// members puts pools into their waves.
+func (n *next) members(s Spec, pools []Pool) []Member {
 	out := make([]Member, 0, len(pools))
-	for i, p := range pools {
-		out = append(out, n.newMember(p, at[i]))
+	for i, wave := range s.place(pools) {
+		out = append(out, n.newMember(pools[i], wave))
 	}
 	slices.SortFunc(out, func(a, b Member) int { return compare(a.ID, b.ID) })
 	return out

@@ -81,6 +81,9 @@ func (w *staging) permit(b *reconciler.Batch) {
 				continue
 			}
 			d.Policy.Gates.Rollouts = g.Permits(d.Policy.Target, d.Set.Pools)
+			if d.Policy.Waves != nil {
+				d.Policy.Demand(g.Unmet(d.Policy.Waves.Demand, d.Policy.Target, d.Policy.Gates.Rollouts))
+			}
 			d.Policy.Gates.Activities = len(d.Policy.Gates.Rollouts) > 0 && g.Activities()
 			if since := g.Gathers(d.Policy.Target); since.After(b.Fresh) {
 				b.Fresh = since

@@ -117,7 +117,7 @@ type Demand struct {
 	// source selects. What replaces no machine goes on.
 	Required bool `yaml:"required"`
 	// MinWaves is how many waves the FleetRollout must write at least, up to the first that
-	// takes all pools that are left.
+	// takes all pools that are left. Only waves that hold machines of a change count.
 	MinWaves int `yaml:"minWaves"`
 	// MaxMachines is the most that its maxMachines may be.
 	MaxMachines int `yaml:"maxMachines"`

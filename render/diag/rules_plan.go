@@ -101,6 +101,7 @@ var planRules = []rule{
 	{"unknown-target", "w", "resources belong to a target that the configuration no longer names", "Name the target again, or delete them by hand: weir does not."},
 	{"versions-kept", "w", "versions of a launch template are not pruned, because it cannot be read who uses them", "Allow weir the action that the message names, or delete them by hand."},
 	{"waits-for-control-plane", "i", "a pool wants a newer Kubernetes version than its API servers have", "Upgrade the control plane; the pool follows by itself."},
+	{"wave-without-pools", "w", "a wave of a FleetRollout can hold no pool of the source", "Mend its selector or put it before the wave that takes all pools, or delete it. It does not count for the minWaves of a target's configuration."},
 	{"warm-pool-deleting", "i", "a warm pool is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
 	{"would-be-refused", "w", "AWS would refuse something that a plan asks of it, or launch no machine with it", "Do what the message names before you merge; the plan is applied all the same, and AWS has the last word."},
 }

@@ -137,6 +137,8 @@ type Policy struct {
 	// Unmet are the pools ("namespace/name") of which no machine is replaced, as the
 	// configuration demands a FleetRollout that Git does not have: each with why.
 	Unmet map[string]string
+	// Waves is what the configuration demands of waves; nil for nothing.
+	Waves *Waves
 	// Held is the earlier revision that the target is held to, where the followed one cannot
 	// be rendered; nil where it is followed.
 	Held *Held

@@ -2,6 +2,7 @@ package basis
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +14,23 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
+
+// Waves is what the configuration of a target demands of the FleetRollouts of its source,
+// and all that there are of these, by name.
+type Waves struct {
+	rollout.Demand
+	Specs map[string]rollout.Spec
+}
+
+// Demand adds to the policy what waves lack into which a change was put.
+func (p *Policy) Demand(unmet map[string]string) {
+	if len(unmet) == 0 {
+		return
+	}
+	all := maps.Clone(unmet)
+	maps.Copy(all, p.Unmet) // what Git writes too few of comes first
+	p.Unmet = all
+}
 
 // Way is how far a pool may be rolled to what Git wants. A pool that no FleetRollout
 // governs may be rolled whole. One that is governed starts nothing beyond its permit, which

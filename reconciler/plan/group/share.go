@@ -114,7 +114,8 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 		}
 	}
 	p := g.Report(c.In, pool, have.Instances, fresh)
-	p.Machines, p.Whole, p.Pending = have.DesiredInstances(), pool.Group.Refresh.Disable, left > 0 && !pool.Group.Refresh.Disable || !set
+	p.Machines, p.Whole, p.Keeps = have.DesiredInstances(), pool.Group.Refresh.Disable, pool.Group.Refresh.Disable
+	p.Pending = left > 0 && !pool.Group.Refresh.Disable || !set
 	if p.Pending {
 		if before := c.earlier(pool, have, version, set); len(before) > 0 {
 			p.Earlier, p.Others = &before[0], before[1:]

@@ -129,6 +129,9 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 		d.Policy.Gates.Rollouts = p.permits(d, governors)
 		if g := governors[d.Source]; g != nil && len(d.Policy.Gates.Rollouts) > 0 {
 			d.Policy.Gates.Activities = g.Activities()
+			if d.Policy.Waves != nil {
+				d.Policy.Demand(g.Unmet(d.Policy.Waves.Demand, d.Policy.Target, d.Policy.Gates.Rollouts))
+			}
 			if since := g.Gathers(d.Policy.Target); since.After(b.Fresh) {
 				b.Fresh = since
 			}

@@ -12,7 +12,9 @@ import (
 const (
 	demanded  = "  rollout: {required: true, minWaves: 2}\n"
 	oneWave   = "  waves:\n  - name: canary\n    pools: 1\n"
-	twoWaves  = oneWave + "  - {name: half, percent: 50}\n"
+	twoWaves  = "  waves:\n  - {name: canary, pools: 1, shares: [50, 100]}\n  - {name: half, percent: 50}\n" // of one pool the shares count
+	twoEmpty  = oneWave + "  - {name: half, percent: 50}\n"
+	lacksPool = "the FleetRollout default/nodes has 1 wave with machines of this change (canary), and 2 are the least; no machine that counts is in half"
 	lacksIt   = "no FleetRollout of the source selects the pool; a commit with such a FleetRollout ends that, or a change of the configuration"
 	lacksWave = "the FleetRollout default/nodes has 1 wave, and 2 are the least"
 )
@@ -61,14 +63,19 @@ func TestATargetThatDemandsWaves(t *testing.T) {
 	if got := seen.list(); len(got) > 0 {
 		t.Fatalf("machines were replaced of %q", got)
 	}
+	empty := commit("m6i.large", 5, twoEmpty, "two waves, of which one holds no machine")
+	heldBy(t, a, "prod", empty, step.HeldPolicy, lacksPool)
+	if got := seen.list(); len(got) > 0 {
+		t.Fatalf("machines were replaced of %q", got)
+	}
 	fifth := commit("m6i.large", 5, twoWaves, "waves")
 	targetConverged(t, a, "prod", fifth)
-	if got := seen.list(); !slices.Equal(got, []string{"prod-web"}) {
+	if got := seen.list(); !slices.Equal(got, []string{"prod-web", "prod-web"}) {
 		t.Errorf("machines were replaced of %q", got)
 	}
 	sixth := commit("m5.large", 5, "", "a change that takes the waves away")
 	heldBy(t, a, "prod", sixth, step.HeldPolicy, lacksIt)
-	if got := seen.list(); len(got) != 1 {
+	if got := seen.list(); len(got) != 2 {
 		t.Errorf("machines were replaced of %q", got)
 	}
 }
@@ -88,6 +95,7 @@ func TestAPullRequestWithoutTheWavesItNeeds(t *testing.T) {
 		1: {"", "held: policy", ""},
 		2: {oneWave, lacksWave, ""},
 		3: {twoWaves, "m6i.large", "policy"},
+		4: {twoEmpty, lacksPool, ""},
 	} {
 		head := w.propose(number, demandedFiles("m6i.large", 3, c.spec))
 		eventually(t, fmt.Sprint("the plan of ", number), func() string {

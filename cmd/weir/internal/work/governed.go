@@ -31,7 +31,11 @@ func (w *Work) governed(d *reconciler.Desired) map[string]rollout.Permit {
 			}
 		}
 	}
-	out := rollout.NewGovernor(record, specs).Permits(d.Policy.Target, d.Set.Pools)
+	g := rollout.NewGovernor(record, specs)
+	out := g.Permits(d.Policy.Target, d.Set.Pools)
+	if d.Policy.Waves != nil {
+		d.Policy.Demand(g.Unmet(d.Policy.Waves.Demand, d.Policy.Target, out))
+	}
 	for pool, permit := range out {
 		if permit.Hash == "" {
 			permit.Wait, permit.Gate = "waits for a daemon (weir run), which conducts the waves of "+strings.Join(permit.Rollouts, " and "), false
