@@ -49,19 +49,19 @@ func (g *Guard) caller(p *Policy, r *http.Request) (Caller, time.Duration, error
 	return c, 0, nil
 }
 
-// byToken finds whose token it is. An address that was wrong too often has to wait,
-// whatever it shows then.
+// byToken finds whose token it is. An address that was wrong too often has to wait before
+// it gets an answer to another wrong token. A right one always counts: others may use the
+// same address, and a token is too long to be guessed.
 func (g *Guard) byToken(p *Policy, r *http.Request, token string) (Caller, time.Duration, error) {
-	from := network(p.origin(r))
-	if wait := g.failed.left(from); wait > 0 {
-		return Caller{}, wait, errTooMany
-	}
 	t, ok, faulty := p.find([]byte(token))
 	for _, err := range faulty {
 		g.log.Error("a token cannot be used", "error", err)
 	}
 	if !ok {
-		g.failed.count(from)
+		from := network(p.origin(r))
+		if wait := g.failed.try(from); wait > 0 {
+			return Caller{}, wait, errTooMany
+		}
 		g.log.Warn("a token was refused", "address", from)
 		return Caller{}, 0, errBadToken
 	}

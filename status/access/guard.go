@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-gitops/weir/status/live"
 	"github.com/weir-gitops/weir/status/page"
 )
 
@@ -182,10 +183,19 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	if r.URL.Path == "/live" {
 		ctx, cancel := context.WithTimeout(r.Context(), streamFor)
 		defer cancel()
-		r = r.WithContext(ctx)
+		r = r.WithContext(live.By(ctx, streamer(p, c, r)))
 	}
 	r = g.forBrowser(p, c, rw, r)
 	next.ServeHTTP(rw, r)
+}
+
+// streamer tells callers apart whose streams are counted: by name, and those without one
+// by address.
+func streamer(p *Policy, c Caller, r *http.Request) string {
+	if c.Means == Nobody {
+		return "address\x00" + network(p.origin(r))
+	}
+	return "name\x00" + c.Name
 }
 
 // mayAct keeps actions to those who meant them, and to as many as people do.

@@ -152,9 +152,12 @@ func TestTooManyTries(t *testing.T) {
 			t.Fatalf("%d", rec.Code)
 		}
 	}
-	rec := s.ask("GET", "/", "192.0.2.7", "", "Authorization: Bearer "+opsToken)
+	rec := s.ask("GET", "/", "192.0.2.7", "", bad)
 	if rec.Code != 429 || rec.Header().Get("Retry-After") != "6" {
 		t.Errorf("%d, after %q", rec.Code, rec.Header().Get("Retry-After"))
+	}
+	if rec := s.ask("GET", "/", "192.0.2.7", "", "Authorization: Bearer "+opsToken); rec.Code != 200 {
+		t.Errorf("wrong tokens lock out a right one from the same address: %d", rec.Code)
 	}
 	if rec := s.ask("GET", "/", "192.0.2.8", "", "Authorization: Bearer "+opsToken); rec.Code != 200 {
 		t.Errorf("another address: %d", rec.Code)

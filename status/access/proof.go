@@ -163,15 +163,11 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 }
 
 // keyOf finds the key that fits: that of the state directory, which cannot be
-// guessed, or a token. An address that was wrong too often has to wait before
-// tokens are looked at.
+// guessed, or a token. An address that was wrong too often has to wait before it gets an
+// answer to another wrong proof; a right one always counts.
 func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []byte, wait time.Duration) {
 	if fits(g.seals) {
 		return g.seals.key, 0
-	}
-	from := network(p.origin(r))
-	if wait := g.failed.left(from); wait > 0 {
-		return nil, wait
 	}
 	all, faulty := p.all()
 	for _, err := range faulty {
@@ -183,7 +179,10 @@ func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []
 		}
 	}
 	if key == nil {
-		g.failed.count(from)
+		from := network(p.origin(r))
+		if wait := g.failed.try(from); wait > 0 {
+			return nil, wait
+		}
 		g.log.Warn("a token was refused", "address", from)
 	}
 	return key, 0

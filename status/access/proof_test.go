@@ -134,8 +134,11 @@ func TestHelloGuessesNothing(t *testing.T) {
 			t.Fatalf("a wrong token: %v", err)
 		}
 	}
-	if _, err := s.sign(TokenProof(opsToken), "192.0.2.7"); err == nil || !strings.Contains(err.Error(), "too many requests") {
-		t.Errorf("too many wrong hellos before a right one: %v", err)
+	if _, err := s.sign(TokenProof(strings.Repeat("x", leastToken)), "192.0.2.7"); err == nil || !strings.Contains(err.Error(), "too many requests") {
+		t.Errorf("too many wrong hellos: %v", err)
+	}
+	if _, err := s.sign(TokenProof(opsToken), "192.0.2.7"); err != nil {
+		t.Errorf("wrong hellos lock out a right one from the same address: %v", err)
 	}
 	if _, err := s.sign(TokenProof(opsToken), "192.0.2.8"); err != nil {
 		t.Errorf("another address: %v", err)

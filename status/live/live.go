@@ -9,6 +9,18 @@ import (
 // pace is the rhythm of a stream.
 type pace struct{ gap, beat time.Duration }
 
+type byKey struct{}
+
+// By returns a context for a request of a caller, whose streams are counted together.
+func By(ctx context.Context, caller string) context.Context {
+	return context.WithValue(ctx, byKey{}, caller)
+}
+
+func byOf(ctx context.Context) string {
+	caller, _ := ctx.Value(byKey{}).(string)
+	return caller
+}
+
 // ServeHTTP sends changes to an open page, as server-sent events: "hello" at once, then
 // "change" with a Change, and comments as signs of life.
 func (w *Watchers) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -16,7 +28,7 @@ func (w *Watchers) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 func (w *Watchers) serve(rw http.ResponseWriter, r *http.Request, p pace) {
-	one := w.add()
+	one := w.add(byOf(r.Context()))
 	if one == nil {
 		rw.Header().Set("Retry-After", "30")
 		http.Error(rw, "too many open pages, or weir stops: ask again later", http.StatusServiceUnavailable)

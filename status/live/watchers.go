@@ -14,6 +14,8 @@ const (
 	// maxWatchers bounds the pages that weir sends changes to; one more asks by
 	// itself now and then.
 	maxWatchers = 128
+	// maxOfCaller bounds those of one caller. The others are kept for other callers.
+	maxOfCaller = 96
 	// maxNamed bounds the targets that a message names; more are "all".
 	maxNamed = 50
 	// gap is the least time between two messages to a page: a pass over a
@@ -36,6 +38,7 @@ type Watchers struct {
 
 // Watcher gathers for one page what changed since it was last sent changes.
 type Watcher struct {
+	by   string        // the caller
 	wake chan struct{} // holds one: something is there
 	gone chan struct{} // closed when no more is sent
 
@@ -44,19 +47,41 @@ type Watcher struct {
 	all   bool
 }
 
-// add makes a watcher, nil where there are too many or none is wanted any more.
-func (w *Watchers) add() *Watcher {
+// add makes a watcher for a caller. It returns nil if there are too many or none is wanted
+// any more. Where all are taken, the caller who has most of them gives one up to a caller
+// who has at least two less: so nobody keeps others from having one.
+func (w *Watchers) add(by string) *Watcher {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed || len(w.list) >= maxWatchers {
+	of := map[string]int{}
+	for one := range w.list {
+		of[one.by]++
+	}
+	if w.closed || of[by] >= maxOfCaller || len(w.list) >= maxWatchers && !w.giveUp(of, of[by]+2) {
 		return nil
 	}
 	if w.list == nil {
 		w.list = map[*Watcher]struct{}{}
 	}
-	one := &Watcher{wake: make(chan struct{}, 1), gone: make(chan struct{}), named: map[string]struct{}{}}
+	one := &Watcher{by: by, wake: make(chan struct{}, 1), gone: make(chan struct{}), named: map[string]struct{}{}}
 	w.list[one] = struct{}{}
 	return one
+}
+
+// giveUp ends a watcher of the caller who has most, if these are at least so many.
+func (w *Watchers) giveUp(of map[string]int, least int) bool {
+	var from *Watcher
+	for one := range w.list {
+		if of[one.by] >= least && (from == nil || of[one.by] > of[from.by]) {
+			from = one
+		}
+	}
+	if from == nil {
+		return false
+	}
+	close(from.gone)
+	delete(w.list, from)
+	return true
 }
 
 func (w *Watchers) remove(one *Watcher) {

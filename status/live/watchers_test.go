@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -37,9 +38,9 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 	var w Watchers
 	url := streaming(t, &w, pace{gap: time.Millisecond, beat: time.Hour}, nil)
 	l := statustest.Listen(t, url)
-	for range maxWatchers - 1 {
-		if w.add() == nil {
-			t.Fatal("there is no room though there should be")
+	for i := range maxWatchers - 1 {
+		if w.add(strconv.Itoa(i)) == nil {
+			t.Fatal("no stream for a new caller, although some are free")
 		}
 	}
 	refused := func() {
@@ -63,10 +64,50 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 	w.Changed("prod")
 }
 
+// One caller cannot take all streams, and several together cannot keep a newcomer from
+// having one.
+func TestStreamsAreShared(t *testing.T) {
+	var w Watchers
+	for i := range maxWatchers {
+		if got := w.add("greedy") != nil; got != (i < maxOfCaller) {
+			t.Fatalf("stream %d of one caller: %t", i, got)
+		}
+	}
+	for len(w.list) < maxWatchers {
+		if w.add("second") == nil {
+			t.Fatal("the streams that are left are not for another caller")
+		}
+	}
+	of := func(by string) (n int) {
+		for one := range w.list {
+			if one.by == by {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range 10 {
+		by := strconv.Itoa(i)
+		if w.add(by) == nil || of(by) != 1 || len(w.list) != maxWatchers || of("greedy") != maxOfCaller-i-1 {
+			t.Fatalf("newcomer %d: %d streams, %d of the greedy one, %d in all", i, of(by), of("greedy"), len(w.list))
+		}
+	}
+	for range maxWatchers {
+		w.add("second") // it gets a fair share and no more
+	}
+	if a, b := of("greedy"), of("second"); a-b > 1 || b > a+1 || w.add("greedy") != nil && of("greedy") > of("second")+1 {
+		t.Errorf("%d and %d streams", a, b)
+	}
+	w.Close()
+	if w.add("late") != nil {
+		t.Error("a stream begins after the end")
+	}
+}
+
 // A message says something: what was told before is not told again as nothing.
 func TestNoMessageIsEmpty(t *testing.T) {
 	var w Watchers
-	one := w.add()
+	one := w.add("")
 	var sent sync.WaitGroup
 	for range 4 {
 		sent.Go(func() {
