@@ -281,6 +281,15 @@ func newOpenForge(t testing.TB) *openForge {
 		f.comments[n-1]["body"] = body["body"]
 		return f.comments[n-1]
 	})
+	answer("GET "+repo+"/activities/feeds", func(r *http.Request, _ map[string]any) any {
+		out := []any{}
+		for _, c := range slices.Backward(f.comments) {
+			if r.URL.Query().Get("page") <= "1" {
+				out = append(out, map[string]any{"op_type": "comment_pull", "comment_id": c["id"], "content": fmt.Sprint(c["number"], "|", c["body"]), "created": c["created_at"]})
+			}
+		}
+		return out
+	})
 	answer("POST "+repo+"/issues/comments/{id}/reactions", func(*http.Request, map[string]any) any { return map[string]any{} })
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

@@ -43,7 +43,7 @@ type Forge interface {
 	OpenPull(ctx context.Context, p forge.Proposal) (forge.PullRequest, error)
 	EditPull(ctx context.Context, number int64, title, body string) error
 	ClosePull(ctx context.Context, number int64) error
-	CreateComment(ctx context.Context, number int64, body string) (int64, error)
+	CreateComment(ctx context.Context, number int64, body string) (forge.Comment, error)
 }
 
 // Git is the source's mirror.

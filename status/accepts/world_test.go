@@ -227,9 +227,9 @@ func (w *world) ClosePull(_ context.Context, n int64) error {
 	return err
 }
 
-func (w *world) CreateComment(_ context.Context, _ int64, body string) (int64, error) {
+func (w *world) CreateComment(_ context.Context, _ int64, body string) (forge.Comment, error) {
 	w.said = append(w.said, body)
-	return 1, w.failing("comment")
+	return forge.Comment{ID: 1}, w.failing("comment")
 }
 
 // proposes checks the last pull request: what its branch has, and what was told so far.

@@ -57,7 +57,7 @@ func (b *Board) publish(list []events.Event, runs []history.Run, known map[strin
 		e.Level = cmp.Or(e.Level, kinds.LevelOf(e.Kind))
 		list[i] = e
 		b.events.add(e)
-		b.log.Log(context.Background(), logLevel(e.Level), "event", eventAttrs(e)...)
+		b.log.Log(context.Background(), lineLevel(e), "event", eventAttrs(e)...)
 	}
 	if b.notify != nil && len(list) > 0 {
 		b.notify(list)
@@ -154,6 +154,15 @@ func logLevel(l kinds.Level) slog.Level {
 	default:
 		return slog.LevelInfo
 	}
+}
+
+// lineLevel is the level of an event's line in the log. The loop that reads a source logs its
+// failure, which neither the event nor those of the source's targets repeat.
+func lineLevel(e events.Event) slog.Level {
+	if e.Kind == "source-failed" || e.Facts["cause"] == events.SourceCause {
+		return slog.LevelDebug
+	}
+	return logLevel(e.Level)
 }
 
 // eventAttrs are an event in the form of a line of the log.

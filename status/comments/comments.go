@@ -145,6 +145,7 @@ func (p *Comments) Rest(source string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		clear(w.pulls)
+		clear(w.records)
 	}
 }
 
@@ -211,8 +212,14 @@ func (p *Comments) Retry() {
 // statuses.
 func newWriter(p *Comments, source string, f PullForge, box *outbox.Outbox) *writer {
 	return &writer{
-		source: source, forge: f, box: box, pulls: map[int64]*pullComment{}, longest: Limit(f.Kind()),
-		speaks:   func() bool { return p.o.Held == nil || p.o.Held(source) != nil },
+		source: source, forge: f, box: box, pulls: map[int64]*pullComment{}, records: map[int64]written{}, longest: Limit(f.Kind()),
+		speaks: func() bool { return p.o.Held == nil || p.o.Held(source) != nil },
+		store: func() state.Store {
+			if p.o.Held != nil {
+				return p.o.Held(source)
+			}
+			return p.o.Store
+		},
 		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", string(f.Kind())), wrote: p.o.WroteComment, redact: p.o.Redact,
 	}
 }

@@ -63,14 +63,14 @@ func (f *memoryPulls) Comments(context.Context, int64, time.Time) (out []forge.C
 	return out, err
 }
 
-func (f *memoryPulls) CreateComment(_ context.Context, _ int64, body string) (id int64, err error) {
+func (f *memoryPulls) CreateComment(_ context.Context, _ int64, body string) (c forge.Comment, err error) {
 	err = f.do("create", body, func() error {
 		f.next++
-		f.comments = append(f.comments, forge.Comment{ID: f.next, Author: "weir", Body: body})
-		id = f.next
+		c = forge.Comment{ID: f.next, Number: 12, Author: "weir", Body: body, CreatedAt: time.Now(), UpdatedAt: time.Now()}
+		f.comments = append(f.comments, c)
 		return nil
 	})
-	return id, err
+	return c, err
 }
 
 func (f *memoryPulls) at(id int64, change func(i int)) error {
@@ -82,8 +82,14 @@ func (f *memoryPulls) at(id int64, change func(i int)) error {
 	return nil
 }
 
-func (f *memoryPulls) EditComment(_ context.Context, _, id int64, body string) error {
-	return f.do("edit", body, func() error { return f.at(id, func(i int) { f.comments[i].Body = body }) })
+func (f *memoryPulls) EditComment(_ context.Context, _, id int64, body string) (c forge.Comment, err error) {
+	err = f.do("edit", body, func() error {
+		return f.at(id, func(i int) {
+			f.comments[i].Body, f.comments[i].UpdatedAt = body, time.Now()
+			c = f.comments[i]
+		})
+	})
+	return c, err
 }
 
 func (f *memoryPulls) DeleteComment(_ context.Context, _, id int64) error {

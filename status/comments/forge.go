@@ -16,8 +16,8 @@ type Commenter interface {
 	Self(ctx context.Context) (string, error)
 	// Comments lists a pull request's comments since a time, the oldest first.
 	Comments(ctx context.Context, number int64, since time.Time) ([]forge.Comment, error)
-	CreateComment(ctx context.Context, number int64, body string) (id int64, err error)
-	EditComment(ctx context.Context, number, id int64, body string) error
+	CreateComment(ctx context.Context, number int64, body string) (forge.Comment, error)
+	EditComment(ctx context.Context, number, id int64, body string) (forge.Comment, error)
 	DeleteComment(ctx context.Context, number, id int64) error
 }
 

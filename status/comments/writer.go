@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
@@ -25,13 +26,17 @@ type writer struct {
 	log              *slog.Logger
 	wrote            func(forge, result string)
 	redact           report.Redact
-	// speaks says that no other weir speaks for the source.
+	// speaks says that no other weir speaks for the source, and store is where what was
+	// written is noted then.
 	speaks func() bool
+	store  func() state.Store
 	// login is the token's, once it was read. Only the worker uses it.
 	login string
 
 	mu    sync.Mutex
 	pulls map[int64]*pullComment
+	// records are what was written last, as far as they were read.
+	records map[int64]written
 	// longest is the longest comment that the forge takes, less than its usual one
 	// once it refused one.
 	longest int
@@ -46,11 +51,16 @@ type pullComment struct {
 	// open says that the comment may not be as it should be.
 	open  bool
 	entry outbox.Entry
+	// again makes the next write look at the comment, and write it though it has the text:
+	// somebody may have edited or deleted it.
+	again bool
 	// Only the worker uses these. read says that the comment was looked for; id is 0
-	// without a comment, and text is its content.
-	read bool
-	id   int64
-	text string
+	// without a comment, and text is its content. gone says that one was there, and foreign
+	// that somebody else edited the one that is.
+	read          bool
+	id            int64
+	text          string
+	gone, foreign bool
 }
 
 // mostEnded is how many pull requests that ended may wait for their last comment,
@@ -160,6 +170,9 @@ func (w *writer) next() (found draft, wait time.Duration, ok bool) {
 func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (result string, err error) {
 	w.mu.Lock()
 	longest := w.longest
+	if t.again {
+		t.again, t.read = false, false
+	}
 	w.mu.Unlock()
 	o := TextOptions{Instance: w.instance, Forge: w.forge.Kind(), Limit: longest}
 	text := Text(p, o)
@@ -168,15 +181,19 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 			return "", err
 		}
 	}
-	if t.id != 0 && (same(t.text, text) || p.Unkept && p.Ended() && strings.HasPrefix(plain(t.text), plain(opening(p, o)))) {
+	if t.id != 0 && !t.foreign && (same(t.text, text) || p.Unkept && p.Ended() && strings.HasPrefix(plain(t.text), plain(opening(p, o)))) {
 		return "unchanged", nil
 	}
 	if t.id != 0 {
-		err := w.call(ctx, func(ctx context.Context) error { return w.forge.EditComment(ctx, p.Number, t.id, text) })
+		var now forge.Comment
+		err := w.call(ctx, func(ctx context.Context) (err error) {
+			now, err = w.forge.EditComment(ctx, p.Number, t.id, text)
+			return err
+		})
 		switch {
 		case err == nil:
-			t.text = text
-			return "written", nil
+			t.text, t.foreign = text, false
+			return "written", w.note(p.Number, t.id, text, now)
 		case forge.TooLong(err) && w.shorten(longest):
 			return "", errTooLong
 		case !forge.Gone(err):
@@ -191,18 +208,19 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 			return "", err
 		}
 	}
-	if !getsComment(p) {
+	// Who merges reads the outcome where the plan was, so that comment comes back.
+	if !getsComment(p) && !(p.State == report.PullMerged && t.gone) {
 		return "unchanged", nil
 	}
-	var id int64
+	var now forge.Comment
 	err = w.call(ctx, func(ctx context.Context) (err error) {
-		id, err = w.forge.CreateComment(ctx, p.Number, text)
+		now, err = w.forge.CreateComment(ctx, p.Number, text)
 		return err
 	})
 	switch {
 	case err == nil:
-		t.id, t.text = id, text
-		return "written", nil
+		t.id, t.text, t.gone, t.foreign = now.ID, text, false, false
+		return "written", w.note(p.Number, t.id, text, now)
 	case forge.TooLong(err) && w.shorten(longest):
 		return "", errTooLong
 	case commits.Unclear(err):
@@ -242,15 +260,23 @@ func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error 
 	if err != nil {
 		return err
 	}
+	last, err := w.last(p.Number)
+	if err != nil {
+		return err
+	}
 	marker := report.PullMarker(w.instance, w.source)
 	list = slices.DeleteFunc(list, func(c forge.Comment) bool {
-		return !strings.EqualFold(c.Author, w.login) || !strings.HasPrefix(strings.TrimSpace(c.Body), marker)
+		marked := c.ID == last.ID || strings.HasPrefix(strings.TrimSpace(c.Body), marker) // whoever edits it may take the marker away
+		return !marked || !strings.EqualFold(c.Author, w.login)
 	})
 	slices.SortFunc(list, func(a, b forge.Comment) int { return int(min(max(a.ID-b.ID, -1), 1)) })
-	t.read, t.id, t.text = true, 0, ""
+	t.read, t.id, t.text, t.gone, t.foreign = true, 0, "", last.ID != 0, false
 	for i, c := range list {
 		if i == 0 {
-			t.id, t.text = c.ID, c.Body
+			t.id, t.text, t.gone = c.ID, c.Body, false
+			if err := w.recognize(t, p.Number, last, c); err != nil {
+				return err
+			}
 			continue
 		}
 		err := w.call(ctx, func(ctx context.Context) error { return w.forge.DeleteComment(ctx, p.Number, c.ID) })
@@ -301,6 +327,12 @@ func (w *writer) done(c draft, result string, err error) {
 	if w.wrote != nil {
 		w.wrote(string(w.forge.Kind()), result)
 	}
+	ended := false
+	defer func() {
+		if ended {
+			w.unnote(c.pull.Number) // which may wait, so not under the lock
+		}
+	}()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	log := w.log.With("pull", c.pull.Number)
@@ -308,6 +340,7 @@ func (w *writer) done(c draft, result string, err error) {
 	forget := func() {
 		if c.pull.Ended() && w.pulls[c.pull.Number] == c.pullComment { // else it was opened again
 			delete(w.pulls, c.pull.Number)
+			ended = true
 		}
 	}
 	if refusal == nil {

@@ -363,6 +363,17 @@ func (t *finder) done(o step.Outcome) {
 	t.next.Pools[s.Pool] = p
 }
 
+// SourceCause is the fact "cause" of events of targets that only report that their source
+// failed, or is back.
+const SourceCause = "source"
+
+func causeOf(source bool) map[string]string {
+	if !source {
+		return nil
+	}
+	return map[string]string{"cause": SourceCause}
+}
+
 // fault announces the fault of the target as a whole: everything that has no event
 // of its own. It is announced again when it becomes something else.
 func (t *finder) fault() {
@@ -377,12 +388,12 @@ func (t *finder) fault() {
 	switch {
 	case len(keys) > 0:
 		if !stood || t.next.Fault != t.old.Fault {
-			t.add(Event{Kind: "target-failed", Text: text})
+			t.add(Event{Kind: "target-failed", Text: text, Facts: causeOf(slices.Equal(keys, []string{SourceCause}))})
 		}
 		t.next.Standing = append(t.next.Standing, key)
 		slices.Sort(t.next.Standing)
 	case stood:
-		t.add(Event{Kind: "target-recovered", Text: "the fault is gone"})
+		t.add(Event{Kind: "target-recovered", Text: "the fault is gone", Facts: causeOf(t.old.Fault == ShortHash(SourceCause))})
 	}
 }
 

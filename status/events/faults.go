@@ -89,7 +89,7 @@ func errorKey(err error) string {
 	case errors.As(err, &call):
 		return call.Service + ":" + call.Operation + ":" + call.Code
 	case errors.Is(err, plan.ErrSource):
-		return "source"
+		return SourceCause
 	default:
 		return err.Error()
 	}

@@ -27,8 +27,9 @@ type Command struct {
 	// digits in lower case. "" approves what was shown last, and takes back all.
 	Digest string
 	// Text is what was written where Name is Unknown, at most 60 characters of it,
-	// without any that mean something in Markdown.
-	Text string
+	// without any that mean something in Markdown. Meant is the command that it becomes
+	// without the signs around it, such as that of "/weir approve"; "" for none.
+	Text, Meant string
 }
 
 const (
@@ -42,15 +43,38 @@ const (
 // has text: "weir plan", "weir approve", "weir unapprove", each of these with a
 // DIGEST or without, or "weir help", in any case. It passes over quotations, code and HTML comments, so that an answer below a
 // quotation works and the words of others do not. A line of two or three words that
-// begins with "weir" and names no command is Unknown; anything else is no command, and
-// false.
+// begins with "weir" and names no command is Unknown, and so is a command with signs around
+// its words; anything else is no command, and false.
 func ParseCommand(body string) (Command, bool) {
-	line := firstSaid(body)
-	words := strings.Fields(line)
-	if len(words) < 2 || len(words) > maxWords || lower(words[0]) != "weir" {
+	words := strings.Fields(firstSaid(body))
+	if len(words) < 2 || len(words) > maxWords {
 		return Command{}, false
 	}
-	verb, arguments := lower(words[1]), words[2:]
+	named := lower(words[0]) == "weir"
+	if named {
+		if c, ok := commandOf(words[1:]); ok {
+			return c, true
+		}
+	}
+	unknown := Command{Name: Unknown, Text: harmless(strings.Join(words[1:], " "))}
+	bare := make([]string, len(words))
+	for i, word := range words {
+		bare[i] = strings.Trim(word, "/@!`*_\"'.,:;")
+	}
+	if lower(bare[0]) == "weir" {
+		if c, ok := commandOf(bare[1:]); ok {
+			unknown.Meant = strings.TrimSpace("weir " + string(c.Name) + " " + c.Digest)
+		}
+	}
+	if !named && unknown.Meant == "" {
+		return Command{}, false
+	}
+	return unknown, true
+}
+
+// commandOf reads the words after "weir".
+func commandOf(words []string) (Command, bool) {
+	verb, arguments := lower(words[0]), words[1:]
 	switch {
 	case verb == string(Plan) && len(arguments) == 0:
 		return Command{Name: Plan}, true
@@ -62,7 +86,7 @@ func ParseCommand(body string) (Command, bool) {
 	case isDigest(lower(arguments[0])):
 		return Command{Name: Verb(verb), Digest: lower(arguments[0])}, true
 	}
-	return Command{Name: Unknown, Text: harmless(strings.Join(words[1:], " "))}, true
+	return Command{}, false
 }
 
 // lower changes ASCII only: no other letter may become one of a command.

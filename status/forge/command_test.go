@@ -12,6 +12,7 @@ const digest = "3f5a2c9e3f5a2c9e3f5a2c9e3f5a2c9e3f5a2c9e3f5a2c9e3f5a2c9e3f5a2c9e
 
 func TestParseCommand(t *testing.T) {
 	unknown := func(text string) Command { return Command{Name: Unknown, Text: text} }
+	meant := func(text, command string) Command { return Command{Name: Unknown, Text: text, Meant: command} }
 	for name, tt := range map[string]struct {
 		body string
 		want Command // zero for none
@@ -43,12 +44,16 @@ func TestParseCommand(t *testing.T) {
 		"longer prose":              {"weir is a program that …", Command{}},
 		"the second line":           {"Please\nweir plan", Command{}},
 		"within a line":             {"please weir plan", Command{}},
-		"as code in a line":         {"`weir plan`", Command{}},
-		"emphasised":                {"**weir plan**", Command{}},
+		"as code in a line":         {"`weir plan`", meant("plan", "weir plan")},
+		"emphasised":                {"**weir plan**", meant("plan", "weir plan")},
 		"as a list":                 {"- weir plan", Command{}},
-		"with a stop":               {"weir: plan", Command{}},
-		"mentioned":                 {"@weir plan", Command{}},
-		"a slash":                   {"/weir plan", Command{}},
+		"with a stop":               {"weir: plan", meant("plan", "weir plan")},
+		"with a full stop":          {"weir approve.", meant("approve", "weir approve")},
+		"mentioned":                 {"@weir plan", meant("plan", "weir plan")},
+		"a slash":                   {"/weir plan", meant("plan", "weir plan")},
+		"a slash and a digest":      {"/weir approve 3F5A2C9E", meant("approve 3F5A2C9E", "weir approve 3f5a2c9e")},
+		"a slash and a riddle":      {"/weir destroy", Command{}},
+		"another bot's":             {"/weird plan", Command{}},
 		"quoted":                    {"> weir plan", Command{}},
 		"quoted in a quotation":     {">> weir plan", Command{}},
 		"quoted without the sign":   {"> As was said:\nweir plan", Command{}},

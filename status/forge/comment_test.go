@@ -144,11 +144,12 @@ func TestCommentsOnForges(t *testing.T) {
 			for i := range 5 {
 				s.comments = append(s.comments, Comment{ID: int64(i + 1), Author: "someone", Body: "words"})
 			}
-			id, err := f.CreateComment(ctx, 12, "first")
+			made, err := f.CreateComment(ctx, 12, "first")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.EditComment(ctx, 12, id, "second"); err != nil {
+			id := made.ID
+			if _, err := f.EditComment(ctx, 12, id, "second"); err != nil {
 				t.Fatal(err)
 			}
 			list, err := f.Comments(ctx, 12, time.Time{})
@@ -164,7 +165,7 @@ func TestCommentsOnForges(t *testing.T) {
 			if err := f.DeleteComment(ctx, 12, id); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.EditComment(ctx, 12, id, "third"); !Gone(err) {
+			if _, err := f.EditComment(ctx, 12, id, "third"); !Gone(err) {
 				t.Errorf("a deleted one: %v", err)
 			}
 			if len(s.comments) != 5 {

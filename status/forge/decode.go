@@ -2,6 +2,8 @@ package forge
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,8 +43,26 @@ type Hint struct {
 	What What
 	// Number is the pull request's, where one changed or was commented on.
 	Number int64
-	// Sender is the login of who did it, empty where the delivery does not say.
+	// Sender is the login of who did it, empty where the delivery does not say. GitLab
+	// names the author of a comment, whoever edited it.
 	Sender string
+	// Comment is what it says of a comment, without an ID where it says nothing.
+	Comment Heard
+}
+
+// Heard is the text of a comment as a delivery has it. It can show that somebody edited the
+// comment before weir read it.
+type Heard struct {
+	ID int64 `json:"id"`
+	// Sum stands for the text, Edited says that the delivery reports an edit of it.
+	Sum    string `json:"sum"`
+	Edited bool   `json:"edited,omitempty"`
+}
+
+// SumOf stands for the text of a comment, of which a list may have the beginning only.
+func SumOf(body string) string {
+	sum := sha256.Sum256([]byte(Beginning(plainText(body))))
+	return hex.EncodeToString(sum[:16])
 }
 
 // The subjects of deliveries.
@@ -154,6 +174,10 @@ func (hint *Hint) github(body []byte) error {
 			Number      int64     `json:"number"`
 			PullRequest *struct{} `json:"pull_request"`
 		} `json:"issue"`
+		Comment struct {
+			ID   int64  `json:"id"`
+			Body string `json:"body"`
+		} `json:"comment"`
 		Sender struct {
 			Login string `json:"login"`
 		} `json:"sender"`
@@ -182,6 +206,7 @@ func (hint *Hint) github(body []byte) error {
 			return nil
 		}
 		hint.What, hint.Number = Commented, in.Issue.Number
+		hint.Comment = Heard{ID: in.Comment.ID, Sum: SumOf(in.Comment.Body), Edited: in.Action == "edited"}
 	}
 	hint.What = cmp.Or(hint.What, Pushed)
 	hint.Repository, hint.Sender = in.Repository.FullName, in.Sender.Login
@@ -215,6 +240,9 @@ func (hint *Hint) gitlab(body []byte) error {
 			Username string `json:"username"`
 		} `json:"user"`
 		Attributes struct {
+			ID         int64  `json:"id"`
+			Note       string `json:"note"`
+			Action     string `json:"action"`
 			IID        int64  `json:"iid"`
 			Of         string `json:"noteable_type"` //nolint:misspell // GitLab spells it so
 			LastCommit struct {
@@ -244,6 +272,7 @@ func (hint *Hint) gitlab(body []byte) error {
 			return nil
 		}
 		hint.What, hint.Number = Commented, in.MergeRequest.IID
+		hint.Comment = Heard{ID: in.Attributes.ID, Sum: SumOf(in.Attributes.Note), Edited: in.Attributes.Action == "update"}
 	default:
 		return nil
 	}

@@ -55,7 +55,7 @@ var deliveries = map[string]struct {
 	"github comment": {
 		GitHub, header("X-GitHub-Event", "issue_comment", "X-GitHub-Delivery", "d-2"),
 		`{"action":"created","issue":{"number":7,"title":"x","pull_request":{"url":"https://api.github.com/repos/platform/fleet/pulls/7","merged_at":null}},"comment":{"id":1,"body":"weir plan"},"repository":{"full_name":"platform/fleet"},"sender":{"login":"ada"}}`,
-		Hint{Event: "issue_comment", Delivery: "d-2", Repository: "platform/fleet", What: Commented, Number: 7, Sender: "ada"},
+		Hint{Event: "issue_comment", Delivery: "d-2", Repository: "platform/fleet", What: Commented, Number: 7, Sender: "ada", Comment: Heard{ID: 1, Sum: SumOf("weir plan")}},
 	},
 	"github comment on an issue": {
 		GitHub, header("X-GitHub-Event", "issue_comment"), `{"action":"created","issue":{"number":7},"repository":{"full_name":"platform/fleet"},"sender":{"login":"ada"}}`,
@@ -72,7 +72,7 @@ var deliveries = map[string]struct {
 	"gitea comment": {
 		Gitea, header("X-Gitea-Event", "issue_comment", "X-Gitea-Event-Type", "pull_request_comment"),
 		`{"action":"created","issue":{"id":4,"number":3,"pull_request":{"merged":false,"merged_at":null}},"comment":{"id":9,"body":"weir help"},"repository":{"full_name":"platform/fleet"},"sender":{"id":1,"login":"ada"},"is_pull":true}`,
-		Hint{Event: "issue_comment", Repository: "platform/fleet", What: Commented, Number: 3, Sender: "ada"},
+		Hint{Event: "issue_comment", Repository: "platform/fleet", What: Commented, Number: 3, Sender: "ada", Comment: Heard{ID: 9, Sum: SumOf("weir help")}},
 	},
 	"gitea comment on an issue": {
 		Gitea, header("X-Gitea-Event", "issue_comment"), `{"action":"created","issue":{"number":3,"pull_request":null},"repository":{"full_name":"platform/fleet"},"is_pull":false}`,
@@ -81,7 +81,17 @@ var deliveries = map[string]struct {
 	"gitlab note": {
 		GitLab, header("X-Gitlab-Event", "Note Hook"),
 		`{"object_kind":"note","event_type":"note","user":{"id":1,"username":"ada"},"project_id":5,"project":{"path_with_namespace":"platform/fleet"},"object_attributes":{"id":1244,"note":"weir plan","noteable_type":"MergeRequest","noteable_id":7,"system":false},"merge_request":{"id":7,"iid":9}}`, //nolint:misspell // GitLab spells it so
-		Hint{Event: "Note Hook", Repository: "platform/fleet", What: Commented, Number: 9, Sender: "ada"},
+		Hint{Event: "Note Hook", Repository: "platform/fleet", What: Commented, Number: 9, Sender: "ada", Comment: Heard{ID: 1244, Sum: SumOf("weir plan")}},
+	},
+	"gitlab note, edited": {
+		GitLab, header("X-Gitlab-Event", "Note Hook"),
+		`{"object_kind":"note","user":{"username":"ada"},"project":{"path_with_namespace":"platform/fleet"},"object_attributes":{"id":1244,"note":"weir approve","action":"update","noteable_type":"MergeRequest"},"merge_request":{"iid":9}}`, //nolint:misspell // GitLab spells it so
+		Hint{Event: "Note Hook", Repository: "platform/fleet", What: Commented, Number: 9, Sender: "ada", Comment: Heard{ID: 1244, Sum: SumOf("weir approve"), Edited: true}},
+	},
+	"gitea comment, edited": {
+		Gitea, header("X-Gitea-Event", "issue_comment", "X-Gitea-Event-Type", "pull_request_comment"),
+		`{"action":"edited","changes":{"body":{"from":"looks good"}},"issue":{"number":3,"pull_request":{}},"comment":{"id":9,"body":"weir approve"},"repository":{"full_name":"platform/fleet"},"sender":{"login":"mallory"}}`,
+		Hint{Event: "issue_comment", Repository: "platform/fleet", What: Commented, Number: 3, Sender: "mallory", Comment: Heard{ID: 9, Sum: SumOf("weir approve"), Edited: true}},
 	},
 	"gitlab note on a commit": {
 		GitLab, header("X-Gitlab-Event", "Note Hook"), `{"object_kind":"note","user":{"username":"ada"},"project":{"path_with_namespace":"platform/fleet"},"object_attributes":{"noteable_type":"Commit"}}`, //nolint:misspell // GitLab spells it so

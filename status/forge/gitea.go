@@ -150,7 +150,8 @@ func (t *giteaForge) withoutPulls(ctx context.Context, err error) error {
 		return &forgehttp.Error{Forge: string(t.kind), Fault: forgehttp.FaultDenied, Status: http.StatusNotFound,
 			Message: "pull requests are turned off in the settings of " + t.owner + "/" + t.repo + ": turn them on there, or write pullRequests: {plan: never}"}
 	default:
-		return err
+		return &forgehttp.Error{Forge: string(t.kind), Fault: forgehttp.FaultMissing, Status: http.StatusNotFound,
+			Message: "pull requests of " + t.owner + "/" + t.repo + " are not there yet, as for a moment after the first push"}
 	}
 }
 
@@ -171,7 +172,8 @@ func (t *giteaForge) MergedSince(ctx context.Context, from time.Time) ([]PullReq
 	return mergedSince(t.size, from, func(page int) ([]PullRequest, answer, error) { return t.list(ctx, gitea.StateClosed, page, "") })
 }
 
-// PullOf asks for it by its two branches, since Gitea 1.22.
+// PullOf asks for it by its two branches, since Gitea 1.22. Of several Gitea gives the
+// oldest: the list, which has the newest first, is read only where there is one.
 func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error) {
 	_, err = t.read(ctx, need{does: "read pull requests", grant: giteaRead, thing: "the pull request"}, "", t.call(func(c *gitea.Client) error {
 		in, _, err := c.GetPullRequestByBaseHead(t.owner, t.repo, base, head)
@@ -183,7 +185,36 @@ func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullReque
 	if refused(err, http.StatusNotFound) != nil {
 		return PullRequest{}, false, nil
 	}
-	return p, found, err
+	if err != nil || !found {
+		return p, found, err
+	}
+	oldest := p
+	err = eachPage(t.size, func(page int) (n int, a answer, err error) {
+		var list []*gitea.PullRequest
+		a, err = t.read(ctx, need{does: "list pull requests", grant: giteaRead}, "", t.call(func(c *gitea.Client) (err error) {
+			list, _, err = c.ListRepoPullRequests(t.owner, t.repo, gitea.ListPullRequestsOptions{ListOptions: t.page(page), State: gitea.StateAll})
+			return err
+		}))
+		for _, one := range list {
+			switch {
+			case one == nil:
+			case one.Index <= oldest.Number:
+				return 0, a, err // the others are older
+			case ofBranches(one, base, head):
+				p = t.pull(one)
+				return 0, a, err
+			}
+		}
+		return len(list), a, err
+	})
+	return p, true, err
+}
+
+// ofBranches reports whether a pull request is of two branches of the repository itself.
+// Once the head's branch is deleted, only the name has it.
+func ofBranches(p *gitea.PullRequest, base, head string) bool {
+	return p.Head != nil && p.Base != nil && p.Head.Name == head && p.Base.Ref == base &&
+		p.Head.Repository != nil && p.Base.Repository != nil && p.Head.Repository.ID == p.Base.Repository.ID
 }
 
 // OpenPull opens one.
@@ -234,13 +265,20 @@ func (t *giteaForge) talk(ctx context.Context, n need, number int64, from time.T
 			if on == 0 {
 				on = numberAtEnd(c.PRURL) // empty for an issue
 			}
-			list = append(list, Comment{
-				ID: c.ID, Number: on, Author: word(giteaLogin(c.Poster)), Body: c.Body, WebURL: word(c.HTMLURL), CreatedAt: c.Created.UTC(), UpdatedAt: c.Updated.UTC(),
-			})
+			list = append(list, giteaComment(c, on))
 		}
 		return err
 	}))
 	return list, a, err
+}
+
+func giteaComment(c *gitea.Comment, number int64) Comment {
+	if c == nil {
+		return Comment{Number: number}
+	}
+	return Comment{
+		ID: c.ID, Number: number, Author: word(giteaLogin(c.Poster)), Body: c.Body, WebURL: word(c.HTMLURL), CreatedAt: c.Created.UTC(), UpdatedAt: c.Updated.UTC(),
+	}
 }
 
 // Comments lists a conversation, which Gitea gives at once, or in pages where a server
@@ -291,23 +329,23 @@ func (t *giteaForge) React(ctx context.Context, number, comment int64, r Reactio
 var giteaComments = need{does: "write comments on pull requests", grant: giteaWrite}
 
 // CreateComment writes a comment.
-func (t *giteaForge) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
+func (t *giteaForge) CreateComment(ctx context.Context, number int64, body string) (out Comment, err error) {
 	err = t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
-		out, _, err := c.CreateIssueComment(t.owner, t.repo, number, gitea.CreateIssueCommentOption{Body: body})
-		if out != nil {
-			id = out.ID
-		}
+		in, _, err := c.CreateIssueComment(t.owner, t.repo, number, gitea.CreateIssueCommentOption{Body: body})
+		out = giteaComment(in, number)
 		return err
 	}))
-	return id, commentRefusal(err)
+	return out, commentRefusal(err)
 }
 
 // EditComment changes a comment's text.
-func (t *giteaForge) EditComment(ctx context.Context, _, id int64, body string) error {
-	return commentRefusal(t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
-		_, _, err := c.EditIssueComment(t.owner, t.repo, id, gitea.EditIssueCommentOption{Body: body})
+func (t *giteaForge) EditComment(ctx context.Context, number, id int64, body string) (out Comment, err error) {
+	err = t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
+		in, _, err := c.EditIssueComment(t.owner, t.repo, id, gitea.EditIssueCommentOption{Body: body})
+		out = giteaComment(in, number)
 		return err
-	})))
+	}))
+	return out, commentRefusal(err)
 }
 
 // DeleteComment deletes a comment.

@@ -185,14 +185,18 @@ func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time,
 			if on == 0 {
 				on = githubPullOf(c)
 			}
-			list = append(list, Comment{
-				ID: c.GetID(), Number: on, Author: word(c.GetUser().GetLogin()), Body: c.GetBody(), WebURL: word(c.GetHTMLURL()),
-				CreatedAt: c.GetCreatedAt().UTC(), UpdatedAt: c.GetUpdatedAt().UTC(),
-			})
+			list = append(list, githubComment(c, on))
 		}
 		return err
 	})
 	return list, a, err
+}
+
+func githubComment(c *github.IssueComment, number int64) Comment {
+	return Comment{
+		ID: c.GetID(), Number: number, Author: word(c.GetUser().GetLogin()), Body: c.GetBody(), WebURL: word(c.GetHTMLURL()),
+		CreatedAt: c.GetCreatedAt().UTC(), UpdatedAt: c.GetUpdatedAt().UTC(), Node: word(c.GetNodeID()),
+	}
 }
 
 // githubPullOf is the pull request that a comment is on, 0 if it is on an issue. GitHub
@@ -270,21 +274,23 @@ func (g *gitHub) React(ctx context.Context, number, comment int64, r Reaction) e
 }
 
 // CreateComment writes a comment.
-func (g *gitHub) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
+func (g *gitHub) CreateComment(ctx context.Context, number int64, body string) (out Comment, err error) {
 	err = g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
 		c, _, err := g.client.Issues.CreateComment(ctx, g.owner, g.repo, int(number), &github.IssueComment{Body: &body})
-		id = c.GetID()
+		out = githubComment(c, number)
 		return err
 	})
-	return id, commentRefusal(err)
+	return out, commentRefusal(err)
 }
 
 // EditComment changes a comment's text.
-func (g *gitHub) EditComment(ctx context.Context, _, id int64, body string) error {
-	return commentRefusal(g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
-		_, _, err := g.client.Issues.EditComment(ctx, g.owner, g.repo, id, &github.IssueComment{Body: &body})
+func (g *gitHub) EditComment(ctx context.Context, number, id int64, body string) (out Comment, err error) {
+	err = g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
+		c, _, err := g.client.Issues.EditComment(ctx, g.owner, g.repo, id, &github.IssueComment{Body: &body})
+		out = githubComment(c, number)
 		return err
-	}))
+	})
+	return out, commentRefusal(err)
 }
 
 // DeleteComment deletes a comment.
@@ -303,22 +309,28 @@ func (g *gitHub) Self(ctx context.Context) (string, error) {
 		if e := refused(err, http.StatusForbidden); e == nil || e.Fault != forgehttp.FaultDenied {
 			return user.GetLogin(), err
 		}
-		path := "../graphql" // of GitHub Enterprise Server, beside v3
-		if g.client.BaseURL.Path == "/" {
-			path = "graphql"
-		}
-		req, err := g.client.NewRequest(http.MethodPost, path, map[string]string{"query": "query{viewer{login}}"})
-		if err != nil {
-			return "", err
-		}
 		var in struct {
 			Data struct {
 				Viewer github.User `json:"viewer"`
 			} `json:"data"`
 		}
-		_, err = g.client.Do(ctx, req, &in)
+		err = g.query(ctx, map[string]any{"query": "query{viewer{login}}"}, &in)
 		return in.Data.Viewer.GetLogin(), err
 	})
+}
+
+// query sends a GraphQL query.
+func (g *gitHub) query(ctx context.Context, query map[string]any, into any) error {
+	path := "../graphql" // of GitHub Enterprise Server, beside v3
+	if g.client.BaseURL.Path == "/" {
+		path = "graphql"
+	}
+	req, err := g.client.NewRequest(http.MethodPost, path, query)
+	if err != nil {
+		return err
+	}
+	_, err = g.client.Do(ctx, req, into)
+	return err
 }
 
 // Limits are GitHub's: 140 characters of description, 255 of context, and

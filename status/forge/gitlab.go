@@ -199,10 +199,7 @@ func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]
 			case moment(c.UpdatedAt).Before(from.Truncate(time.Second)):
 				return 0, a, err // all others are older
 			case !c.System: // else GitLab itself says it
-				out = append(out, Comment{
-					ID: c.ID, Number: number, Author: word(c.Author.Username), Body: c.Body,
-					WebURL: fmt.Sprintf("%s/-/merge_requests/%d#note_%d", g.web, number, c.ID), CreatedAt: moment(c.CreatedAt), UpdatedAt: moment(c.UpdatedAt),
-				})
+				out = append(out, g.comment(c, number))
 			}
 		}
 		return len(in), a, err
@@ -211,6 +208,16 @@ func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]
 		return nil, err
 	}
 	return inOrder(out, from), nil
+}
+
+func (g *gitLab) comment(c *gitlab.Note, number int64) Comment {
+	if c == nil {
+		return Comment{Number: number}
+	}
+	return Comment{
+		ID: c.ID, Number: number, Author: word(c.Author.Username), Body: c.Body,
+		WebURL: fmt.Sprintf("%s/-/merge_requests/%d#note_%d", g.web, number, c.ID), CreatedAt: moment(c.CreatedAt), UpdatedAt: moment(c.UpdatedAt),
+	}
 }
 
 // CommentsSince lists the notes of the merge requests that changed since, which a
@@ -346,23 +353,23 @@ func (g *gitLab) React(ctx context.Context, number, comment int64, r Reaction) e
 }
 
 // CreateComment writes a note.
-func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (id int64, err error) {
+func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (out Comment, err error) {
 	err = g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		note, _, err := g.client.Notes.CreateMergeRequestNote(g.project, number, &gitlab.CreateMergeRequestNoteOptions{Body: &body}, with(ctx))
-		if note != nil {
-			id = note.ID
-		}
+		out = g.comment(note, number)
 		return err
 	})
-	return id, commentRefusal(err)
+	return out, commentRefusal(err)
 }
 
 // EditComment changes a note's text.
-func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string) error {
-	return commentRefusal(g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
-		_, _, err := g.client.Notes.UpdateMergeRequestNote(g.project, number, id, &gitlab.UpdateMergeRequestNoteOptions{Body: &body}, with(ctx))
+func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string) (out Comment, err error) {
+	err = g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
+		note, _, err := g.client.Notes.UpdateMergeRequestNote(g.project, number, id, &gitlab.UpdateMergeRequestNoteOptions{Body: &body}, with(ctx))
+		out = g.comment(note, number)
 		return err
-	}))
+	})
+	return out, commentRefusal(err)
 }
 
 // DeleteComment deletes a note.

@@ -85,9 +85,12 @@ func cut(s string, end int) string {
 
 // brief is the part of a comment that the list for all pull requests keeps.
 func brief(c Comment) Comment {
-	c.Body = cut(c.Body, maxComment)
+	c.Body = Beginning(c.Body)
 	return c
 }
+
+// Beginning is the part of a comment's text that CommentsSince keeps.
+func Beginning(body string) string { return cut(body, maxComment) }
 
 // inOrder sorts comments, the oldest first, and leaves out what came twice or was
 // not touched since. Forges count whole seconds.

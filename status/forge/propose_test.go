@@ -100,9 +100,9 @@ func TestAProposal(t *testing.T) {
 func TestWhichPullRequestABranchHas(t *testing.T) {
 	eachForge(t, func(t *testing.T, f *fakeForge, c Client) {
 		for state, want := range map[string]State{"opened": Open, "closed": Closed, "merged": Merged} {
-			f.answer = func(*http.Request) (int, http.Header, string) {
+			f.answer = func(r *http.Request) (int, http.Header, string) {
 				own := pullText(f.kind, 7, state, "weir/revert-1", false)
-				if f.kind == Gitea {
+				if f.kind == Gitea && !strings.HasSuffix(r.URL.Path, "/pulls") {
 					return 200, nil, own
 				}
 				return 200, nil, "[" + pullText(f.kind, 9, "opened", "weir/revert-1", true) + "," + pullText(f.kind, 8, "opened", "other", false) + "," + own + "]"

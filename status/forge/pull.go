@@ -83,9 +83,11 @@ type Comment struct {
 	// Number is the pull request's.
 	Number               int64
 	Author, Body, WebURL string
-	// UpdatedAt is later than CreatedAt where the comment was edited, which others
-	// than its author may do.
+	// UpdatedAt moves when the text is edited, and on some forges when something else
+	// happens to the comment. Client.Edits tells the two apart.
 	CreatedAt, UpdatedAt time.Time
+	// Node is GitHub's global id of the comment, "" elsewhere.
+	Node string
 }
 
 // Level is what a user may do in a repository.
@@ -151,9 +153,13 @@ type Client interface {
 	Permission(ctx context.Context, user string) (Level, error)
 	// React marks a comment. Where the forge lacks the mark, nothing happens.
 	React(ctx context.Context, number, comment int64, r Reaction) error
-	// CreateComment writes a comment.
-	CreateComment(ctx context.Context, number int64, body string) (id int64, err error)
-	EditComment(ctx context.Context, number, id int64, body string) error
+	// Edits reads what the forge records about edits of a comment's text. The text is
+	// that of c, which may be only the part that CommentsSince keeps.
+	Edits(ctx context.Context, c Comment) (Edits, error)
+	// CreateComment writes a comment, and returns it as the forge stored it.
+	CreateComment(ctx context.Context, number int64, body string) (Comment, error)
+	// EditComment replaces a comment's text, and returns it as the forge stored it.
+	EditComment(ctx context.Context, number, id int64, body string) (Comment, error)
 	DeleteComment(ctx context.Context, number, id int64) error
 	// PullOf finds the pull request of a branch of the repository itself into another
 	// one, the newest of several, whatever became of it.

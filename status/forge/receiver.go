@@ -32,6 +32,8 @@ type Source interface {
 // then at most once a second.
 type Pulls interface {
 	Changed(number int64)
+	// Heard takes the text of a comment, at once and for each delivery that has one.
+	Heard(number int64, comment Heard)
 }
 
 // Hook is how deliveries about one source come.
@@ -294,9 +296,10 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 }
 
 // own reports whether a delivery is about what weir itself wrote, which is comments
-// only. A person may share its login, so the rest is taken.
+// only. A person may share its login, so the rest is taken. So are edits on GitLab, which
+// does not say who made them.
 func own(hook Hook, hint Hint) bool {
-	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self)
+	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self) && !(hook.Kind == GitLab && hint.Comment.Edited)
 }
 
 // sameWithin is how long the same commit of the same ref is no news though the
@@ -358,6 +361,9 @@ func (r *Receiver) Run(ctx context.Context) error {
 			return nil
 		case a := <-r.queue:
 			if a.heard {
+				if p := r.hook(a.source).Pulls; p != nil && a.hint.Comment.ID != 0 {
+					p.Heard(a.hint.Number, a.hint.Comment)
+				}
 				pulls.add(a)
 			}
 			if !a.fetch {

@@ -15,6 +15,13 @@ import (
 type fakePulls struct {
 	mu    sync.Mutex
 	heard map[int64][]time.Time
+	texts []Heard
+}
+
+func (p *fakePulls) Heard(_ int64, c Heard) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.texts = append(p.texts, c)
 }
 
 func (p *fakePulls) Changed(number int64) {
@@ -53,6 +60,44 @@ func (b *bench) withPulls() *fakePulls {
 
 func said(number int, by string) string {
 	return fmt.Sprintf(`{"action":"created","issue":{"number":%d,"pull_request":{}},"repository":{"full_name":"platform/fleet"},"sender":{"login":%q}}`, number, by)
+}
+
+// TestTextsOfComments: each text is reported at once, however soon after the one before.
+func TestTextsOfComments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		p := b.withPulls()
+		running(t, b)
+		for i, body := range []string{"looks good", "weir approve", "weir approve"} {
+			action := "edited"
+			if i == 0 {
+				action = "created"
+			}
+			b.tell("issue_comment", fmt.Sprint("t", i), fmt.Sprintf(`{"action":%q,"issue":{"number":7,"pull_request":{}},"comment":{"id":5,"body":%q},"repository":{"full_name":"platform/fleet"},"sender":{"login":"ada"}}`, action, body))
+		}
+		synctest.Wait()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		want := []Heard{{5, SumOf("looks good"), false}, {5, SumOf("weir approve"), true}, {5, SumOf("weir approve"), true}}
+		if diff := cmp.Diff(want, p.texts); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestGitLabEditsAreNeverWeirsOwn: GitLab names the author of a note, whoever edited it.
+func TestGitLabEditsAreNeverWeirsOwn(t *testing.T) {
+	hook := Hook{Kind: GitLab, Self: "weir-bot"}
+	hint := Hint{What: Commented, Sender: "weir-bot", Comment: Heard{ID: 1}}
+	if !own(hook, hint) {
+		t.Error("a comment of weir's is news")
+	}
+	if hint.Comment.Edited = true; own(hook, hint) {
+		t.Error("an edit of weir's comment on GitLab is no news")
+	}
+	if hook.Kind = Gitea; !own(hook, hint) {
+		t.Error("weir's own edit on Gitea is news")
+	}
 }
 
 func changed(number int, by string) string {

@@ -298,9 +298,9 @@ func (w *world) ClosePull(_ context.Context, n int64) error {
 	return err
 }
 
-func (w *world) CreateComment(_ context.Context, _ int64, body string) (int64, error) {
+func (w *world) CreateComment(_ context.Context, _ int64, body string) (forge.Comment, error) {
 	w.said = append(w.said, body)
-	return 1, w.failing("comment")
+	return forge.Comment{ID: 1}, w.failing("comment")
 }
 
 // changes are the files that the last pull request would change, with their contents.

@@ -5,6 +5,7 @@ package proposal
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -19,8 +20,10 @@ import (
 const (
 	// denied is how long weir waits after it was told that it may not.
 	denied = 10 * time.Minute
-	// hurdle is how long it waits after what may pass by itself.
-	hurdle = 30 * time.Second
+	// hurdle is how long it waits after what may pass by itself, missing times the tries so
+	// far after what the forge does not know yet: it processes a push for a second or two.
+	hurdle  = 30 * time.Second
+	missing = 2 * time.Second
 	// patience is how often what a forge refuses is tried before it is said.
 	patience = 3
 )
@@ -35,6 +38,9 @@ func Wait(err error, tries int) (wait time.Duration, mayNot bool) {
 	if errors.As(err, &refusal) {
 		// A forge may not know a branch yet that was pushed a moment ago.
 		mayNot = refusal.Fault == forgehttp.FaultDenied || refusal.Fault == forgehttp.FaultRefused && tries >= patience
+		if refusal.Status == http.StatusNotFound && !mayNot && tries <= patience {
+			wait = missing * time.Duration(max(tries, 1))
+		}
 		wait = max(wait, refusal.After)
 	}
 	if mayNot {

@@ -288,7 +288,7 @@ func TestACommandIsObeyedOnce(t *testing.T) {
 	for name, tc := range map[string][]func(*bench){
 		"closed and opened again": {set(func(p *forge.PullRequest) { p.State = forge.Closed }), set(func(p *forge.PullRequest) { p.State = forge.Open })},
 		"sent elsewhere and back": {set(func(p *forge.PullRequest) { p.BaseRef = "other" }), set(func(p *forge.PullRequest) { p.BaseRef = "main" })},
-		"edited":                  {comment("weir  help "), comment("weir approve")},
+		"edited":                  {comment("weir  help "), comment("weir help\n\nplease")},
 		"deleted":                 {func(b *bench) { b.forge.comments[0].Number = 99 }},
 		"weir starts anew":        {func(b *bench) { b.restart() }},
 		"closed, weir starts anew": {

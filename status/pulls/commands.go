@@ -4,17 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
-	"github.com/weir-gitops/weir/status/report"
 )
 
 const (
@@ -71,17 +67,26 @@ func readComments(ctx context.Context, w *Watcher) error {
 			newest = c.UpdatedAt
 		}
 		k := w.open[c.Number]
-		// One from before is an old one that was edited.
-		if k == nil || k.merged() || c.ID <= k.Comment || c.Author == w.Self() || c.CreatedAt.Before(from) {
+		switch {
+		case k == nil || k.merged():
+			continue
+		case strings.EqualFold(c.Author, w.Self()):
+			l.guard(k, c)
 			continue
 		}
-		if err := l.obey(ctx, k, c); ctx.Err() != nil || passing(err) && w.o.Now().Before(c.CreatedAt.Add(holdUp)) {
+		handle := l.obey
+		if c.ID <= k.Comment || c.CreatedAt.Before(from) {
+			handle = l.answerEdited // it is listed because something happened to it since
+		}
+		if err := handle(ctx, k, c); ctx.Err() != nil || passing(err) && w.o.Now().Before(c.CreatedAt.Add(holdUp)) {
 			return err // it is read again, and those after it
 		} else if err != nil {
 			w.log.Error("comment is not acted on", "pull", c.Number, "by", c.Author, "error", err)
 		}
-		k.Comment = c.ID
-		w.records.save(k)
+		if c.ID > k.Comment {
+			k.Comment = c.ID
+			w.records.save(k)
+		}
 	}
 	if len(list) >= fullList {
 		// There are more. Where so many were made in a short time, reading them once
@@ -129,13 +134,9 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 	if !ok {
 		return nil
 	}
-	level, known := l.levels[c.Author]
-	if !known {
-		var err error
-		if level, err = l.o.Forge.Permission(ctx, c.Author); err != nil {
-			return err
-		}
-		l.levels[c.Author] = level
+	level, err := l.level(ctx, c.Author)
+	if err != nil {
+		return l.lacks(ctx, k, c, err)
 	}
 	log := l.log.With("command", command.Name, "by", c.Author, "pull", k.Number)
 	need := forge.Write
@@ -149,7 +150,22 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 		}
 		return l.answer(ctx, k, c, forge.Refused, "", false)
 	}
+	if need == forge.Write {
+		doubt, err := l.doubt(ctx, c)
+		if err != nil {
+			return l.lacks(ctx, k, c, err)
+		}
+		if doubt != "" {
+			log.Warn("comment is not acted on: its text may not be what its author wrote", "why", doubt)
+			return l.note(k, c, command, l.answer(ctx, k, c, forge.Refused, doubt, false))
+		}
+	}
 	log.Info("comment")
+	return l.note(k, c, command, l.do(ctx, k, c, command))
+}
+
+// do does what a command says.
+func (l *comments) do(ctx context.Context, k *work, c forge.Comment, command forge.Command) error {
 	switch command.Name {
 	case forge.Plan:
 		return l.obeyPlan(ctx, k, c)
@@ -158,7 +174,11 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 	case forge.Unapprove:
 		return l.obeyUnapprove(ctx, k, c, command.Digest)
 	case forge.Unknown:
-		return l.answer(ctx, k, c, forge.Refused, "weir has no such command.\n\n"+helpText, true)
+		said := "weir has no such command."
+		if command.Meant != "" {
+			said = "weir did nothing. Write `" + command.Meant + "` alone on the first line, without anything around its words."
+		}
+		return l.answer(ctx, k, c, forge.Refused, said+"\n\n"+helpText, true)
 	default:
 		return l.answer(ctx, k, c, forge.Eyes, helpText, true)
 	}
@@ -202,10 +222,13 @@ func (l *comments) obeyPlan(ctx context.Context, k *work, c forge.Comment) error
 	if err != nil {
 		return err
 	}
+	if k.Reported {
+		l.o.Display.Again(l.o.Source, k.Number) // the plan may be the same, and its comment gone
+	}
 	waits := k.wait(l.o.Policy) != ""
 	switch {
 	case waits && !k.allows(l.o.Policy):
-		return l.answer(ctx, k, c, forge.Refused, "Pull requests from forks are not planned for a comment here: the configuration does not allow it.", true)
+		return l.once(ctx, k, c, forksText(l.o.Policy))
 	case waits && !known:
 		return l.answer(ctx, k, c, forge.Refused, "The branch was pushed to at the same time. Look at it as it is now, and comment again.", false)
 	case waits:
@@ -214,159 +237,4 @@ func (l *comments) obeyPlan(ctx context.Context, k *work, c forge.Comment) error
 	}
 	k.asked = true
 	return l.answer(ctx, k, c, forge.Eyes, "", false)
-}
-
-// obeyApprove lets the plans run that the comment on the forge showed when its
-// reader approved them.
-func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
-	refuse := func(format string, args ...any) error {
-		return l.answer(ctx, k, c, forge.Refused, fmt.Sprintf(format, args...), false)
-	}
-	known, err := l.current(ctx, k, c)
-	if err != nil {
-		return err
-	}
-	p, all := k.shown, digestsOf(k.shown)
-	earlier := p.State == "" && k.Reported
-	if p.Unkept {
-		all = slices.Sorted(maps.Values(k.Digests))
-	}
-	if earlier { // what an earlier process showed stands on the forge
-		p = report.Pull{State: k.State, Stale: k.Stale, HeadSHA: k.Head, Digest: k.Digest}
-		all = slices.Sorted(maps.Values(k.Digests))
-	}
-	switch {
-	case p.State != report.PullPlanned || p.HeadSHA != k.pr.HeadSHA || !known:
-		return refuse("There is no plan of this commit to approve.")
-	case p.Digest == "":
-		return refuse("Something of the plan was made without secrets, so that it cannot be approved here.")
-	case p.Stale != "":
-		return refuse("The plan may no longer hold: %s. Wait for the next one.", p.Stale)
-	}
-	chosen := chosenBy(p.Digest, all, digest)
-	if len(chosen) == 0 {
-		return refuse("No plan of this pull request has the digest `%s`.", strings.Map(hexOnly, digest))
-	}
-	read, err := l.shownBefore(ctx, k, c, p.Digest)
-	if err != nil {
-		return err
-	}
-	if !read {
-		return refuse("The plan changed at the time of your comment. Read it as it is now, and approve again.")
-	}
-	who := c.Author + " on " + string(l.o.Forge.Kind())
-	plans := map[string]string{}
-	for _, of := range []map[string]string{k.Digests, p.Digests} {
-		for target, d := range of {
-			if slices.Contains(chosen, d) {
-				plans[d] = target
-			}
-		}
-	}
-	if err := l.o.Approver.ApproveFrom(l.from(k), plans, who); err != nil {
-		return fmt.Errorf("approve: %w", err)
-	}
-	l.o.Approved()
-	l.o.Event(events.Event{Kind: "plan-approved", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
-	if len(chosen) == len(all) {
-		k.Approved = c.Author
-		l.told(k)
-	}
-	return l.answer(ctx, k, c, forge.Done, "", false)
-}
-
-// from names a pull request in approvals.
-func (l *comments) from(k *work) string { return fmt.Sprintf("%s#%d", l.o.Source, k.Number) }
-
-// told keeps who approved the plan, and shows it.
-func (l *comments) told(k *work) {
-	switch p := k.shown; {
-	case p.State != report.PullPlanned:
-		l.records.save(k) // and it is shown with the plan
-	case p.Unkept:
-		l.records.save(k)
-		k.asked = true // to be shown
-	default:
-		l.show(k, p)
-	}
-}
-
-// obeyUnapprove takes back what comments on the pull request approved, of the commits before
-// this one too.
-func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
-	unused, begun, err := l.o.Approver.Withdraw(digest, l.from(k))
-	if err != nil {
-		return fmt.Errorf("take an approval back: %w", err)
-	}
-	if len(unused)+len(begun) == 0 {
-		return l.answer(ctx, k, c, forge.Refused, "Nothing that was approved here is in force: it is done, has ended, or was approved elsewhere.", false)
-	}
-	who := c.Author + " on " + string(l.o.Forge.Kind())
-	l.o.Event(events.Event{Kind: "approval-withdrawn", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its approval was taken back by %s", k.Number, who)})
-	var targets []string
-	for _, g := range begun {
-		targets = append(targets, g.Target)
-	}
-	l.o.Withdrawn(targets)
-	if k.Approved != "" {
-		k.Approved = ""
-		l.told(k)
-	}
-	text := ""
-	if len(targets) > 0 {
-		text = "Nothing more of the plan begins in " + strings.Join(targets, ", ") + ". What AWS has begun goes on there: `weir status` names it."
-	}
-	return l.answer(ctx, k, c, forge.Done, text, false)
-}
-
-// digestsOf are the digests of the targets' plans with something to do.
-func digestsOf(p report.Pull) []string {
-	var all []string
-	for _, r := range p.Reports {
-		if d := p.Digests[r.Target]; r.Plan != nil && !r.Plan.Empty() && d != "" {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
-// chosenBy are those of all digests that one, or its beginning, stands for: every
-// one if it is the combined one, or empty, and else the one that it begins.
-func chosenBy(combined string, all []string, digest string) []string {
-	var one []string
-	for _, d := range all {
-		if strings.HasPrefix(d, digest) {
-			one = append(one, d)
-		}
-	}
-	switch {
-	case strings.HasPrefix(combined, digest):
-		return all
-	case len(one) == 1:
-		return one
-	default:
-		return nil
-	}
-}
-
-// shownBefore reports whether weir's comment showed the digest before c was
-// written, by the forge's own clock.
-func (l *comments) shownBefore(ctx context.Context, k *work, c forge.Comment, digest string) (bool, error) {
-	list, err := l.o.Forge.Comments(ctx, k.Number, time.Time{})
-	if err != nil {
-		return false, err
-	}
-	for _, own := range list {
-		if own.Author == l.Self() && strings.Contains(own.Body, l.o.Marker) && strings.Contains(own.Body, report.DigestMarker(digest)) && !own.UpdatedAt.After(c.CreatedAt) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func hexOnly(r rune) rune {
-	if r >= '0' && r <= '9' || r >= 'a' && r <= 'f' {
-		return r
-	}
-	return -1
 }

@@ -33,19 +33,31 @@ func (r *work) wait(p Policy) string {
 	case r.pr.Fork:
 		switch {
 		case len(p.Forks.AllowBy) == 0:
-			return "needs a maintainer: pull requests from forks are not planned here"
+			return forksOff
 		case !slices.Contains(p.Forks.AllowBy, ByLabel):
-			return "needs a maintainer: who may write to the repository plans this commit with the comment weir plan"
+			return "who may write to the repository plans this commit with the comment weir plan"
 		case !slices.Contains(p.Forks.AllowBy, ByComment):
-			return "needs a maintainer: the label " + p.Forks.Label + ", set after this push, makes weir plan this commit"
+			return "the label " + p.Forks.Label + ", set after this push, makes weir plan this commit"
 		default:
-			return "needs a maintainer: the comment weir plan, or the label " + p.Forks.Label + " set after this push, makes weir plan this commit"
+			return "the comment weir plan, or the label " + p.Forks.Label + " set after this push, makes weir plan this commit"
 		}
 	case r.pr.Draft && p.Drafts == DraftsWait:
 		return "a draft: it is planned once it is ready for review, or with the comment weir plan"
 	default:
 		return ""
 	}
+}
+
+// forksOff is why a pull request from a fork is not planned where the configuration lets
+// nobody allow it.
+const forksOff = "pull requests from forks are not planned here: push its branch to this repository, or set pullRequests.forks.allowBy"
+
+// forksText answers the comment weir plan where comments do not allow a plan.
+func forksText(p Policy) string {
+	if len(p.Forks.AllowBy) == 0 {
+		return "P" + forksOff[1:] + "."
+	}
+	return "Pull requests from forks are not planned for a comment here: the configuration does not allow it. The label " + p.Forks.Label + ", set after this push, makes weir plan this commit."
 }
 
 // allows reports whether the comment weir plan lets the head of a pull request be

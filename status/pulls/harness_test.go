@@ -51,6 +51,10 @@ type memForge struct {
 	deaf    error
 	unknown map[string]bool
 	now     func() time.Time
+	// edits are what the forge says of edits, where it is not what a comment's times say.
+	edits map[int64]forge.Edits
+	// forbidden is why the forge does not say what users may do.
+	forbidden error
 	// cut says that its list of what was merged is not whole.
 	cut bool
 }
@@ -118,7 +122,20 @@ func (f *memForge) Permission(_ context.Context, user string) (forge.Level, erro
 	if f.unknown[user] {
 		return forge.None, &forgehttp.Error{Status: http.StatusInternalServerError, Fault: forgehttp.FaultBusy, Message: "away"}
 	}
+	if f.forbidden != nil {
+		return forge.None, f.forbidden
+	}
 	return f.levels[user], f.ask("permission")
+}
+
+func (f *memForge) Edits(_ context.Context, c forge.Comment) (forge.Edits, error) {
+	if e, ok := f.edits[c.ID]; ok {
+		return e, f.ask("edits")
+	}
+	if c.UpdatedAt.Equal(c.CreatedAt) {
+		return forge.Unedited, f.ask("edits")
+	}
+	return forge.Edited, f.ask("edits")
 }
 
 func (f *memForge) React(_ context.Context, _, comment int64, r forge.Reaction) error {
@@ -126,9 +143,14 @@ func (f *memForge) React(_ context.Context, _, comment int64, r forge.Reaction) 
 	return nil
 }
 
-func (f *memForge) CreateComment(_ context.Context, _ int64, body string) (int64, error) {
+func (f *memForge) CreateComment(_ context.Context, _ int64, body string) (forge.Comment, error) {
 	f.replies = append(f.replies, body)
-	return 0, nil
+	return forge.Comment{Body: body}, nil
+}
+
+// edit changes the text of a comment, as anybody may who may write to the repository.
+func (f *memForge) edit(id int64, body string) {
+	f.comments[id-1].Body, f.comments[id-1].UpdatedAt = body, f.now()
 }
 
 func (f *memForge) HeadRef(number int64) string { return fmt.Sprintf("refs/pull/%d/head", number) }
@@ -149,6 +171,10 @@ type memDisplay struct {
 	// delivered are last words, owes says that the forge has not got the newest.
 	delivered []report.Pull
 	owes      bool
+	// edited are weir's comments that somebody else edited, again counts how often they are to
+	// be written anew.
+	edited map[int64]bool
+	again  int
 }
 
 func (m *memDisplay) Begin(_ string, number int64, sha string) {
@@ -158,6 +184,12 @@ func (m *memDisplay) Show(p report.Pull) { m.shown = append(m.shown, p) }
 
 func (m *memDisplay) Deliver(p report.Pull)   { m.delivered = append(m.delivered, p) }
 func (m *memDisplay) Owes(string, int64) bool { return m.owes }
+
+func (m *memDisplay) Again(string, int64) { m.again++ }
+
+func (m *memDisplay) Written(_ string, c forge.Comment, _ bool) (intact, edited bool) {
+	return !m.edited[c.ID] && c.Author == "weir-bot", m.edited[c.ID]
+}
 
 func (m *memDisplay) last() report.Pull {
 	if len(m.shown) == 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
 // listing is how far the list of open pull requests was read.
@@ -16,6 +17,27 @@ type listing struct {
 	// read is when the list was asked for that was read last, revisit when it is to be
 	// asked for whenever that was.
 	read, revisit time.Time
+	// missing counts the answers in a row that the forge does not have the list.
+	missing int
+}
+
+// soon is how long after the forge said that it does not have something the list is read
+// again, and mostSoon how often: it processes the first push for a second or two.
+const (
+	soon     = 2 * time.Second
+	mostSoon = 5
+)
+
+// early notes whether the forge had the list, and asks for it again soon where it had not.
+func (l *listing) early(err error, now time.Time) {
+	var refusal *forgehttp.Error
+	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultMissing {
+		l.missing = 0
+		return
+	}
+	if l.missing++; l.missing <= mostSoon {
+		l.revisit = now.Add(soon)
+	}
 }
 
 // again makes the next poll read the whole list, though the forge reports no change.
@@ -53,6 +75,7 @@ func (w *Watcher) poll(ctx context.Context) error {
 func (w *Watcher) list(ctx context.Context) error {
 	asked := w.o.Now()
 	list, cursor, unchanged, err := w.o.Forge.Pulls(ctx, w.listing.cursor)
+	w.listing.early(err, w.o.Now())
 	if err != nil {
 		w.listing.again()
 		return err

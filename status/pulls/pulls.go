@@ -51,6 +51,12 @@ type Display interface {
 	Deliver(p report.Pull)
 	// Owes reports whether the forge is yet to get what it was shown last of a pull request.
 	Owes(source string, number int64) bool
+	// Written compares weir's comment on a pull request, as the forge has it, with what weir
+	// wrote last: intact if they are the same, edited if somebody else edited it since. whole
+	// says that c has its whole text.
+	Written(source string, c forge.Comment, whole bool) (intact, edited bool)
+	// Again makes the next Show look for the comment, and write it in any case.
+	Again(source string, number int64)
 }
 
 // Approver keeps approvals, and who gave them: a pull request, as SOURCE#NUMBER.
@@ -79,8 +85,9 @@ type Forge interface {
 	Comments(ctx context.Context, number int64, since time.Time) ([]forge.Comment, error)
 	CommentsSince(ctx context.Context, since time.Time) ([]forge.Comment, error)
 	Permission(ctx context.Context, user string) (forge.Level, error)
+	Edits(ctx context.Context, c forge.Comment) (forge.Edits, error)
 	React(ctx context.Context, number, comment int64, r forge.Reaction) error
-	CreateComment(ctx context.Context, number int64, body string) (id int64, err error)
+	CreateComment(ctx context.Context, number int64, body string) (forge.Comment, error)
 }
 
 // Options of a Watcher.
@@ -123,6 +130,9 @@ type Options struct {
 	// Turns are shared by watchers.
 	Turns *Turns
 	Event func(events.Event)
+	// Heard has the texts of comments that webhooks reported. It outlives the Watcher where
+	// several daemons take turns; nil for one of its own.
+	Heard *Heard
 	// Metrics may be nil.
 	Metrics Metrics
 	Logger  *slog.Logger
@@ -193,7 +203,7 @@ func New(o Options) (*Watcher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Within = cmp.Or(o.Within, foreseeing)
+	o.Within, o.Heard = cmp.Or(o.Within, foreseeing), cmp.Or(o.Heard, &Heard{})
 	mine := records{&o}
 	w := &Watcher{
 		o: &o, log: o.Logger.With("source", o.Source), wake: make(chan struct{}, 1), open: openPulls{}, left: map[int64]left{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
@@ -265,6 +275,9 @@ func (w *Watcher) Changed(int64) {
 	w.pollSoon()
 }
 
+// Heard takes the text of a comment as a webhook had it.
+func (w *Watcher) Heard(_ int64, comment forge.Heard) { w.o.Heard.add(comment) }
+
 // Moved informs the watcher that the source came to another commit. It is called
 // before anything of that commit is reported.
 func (w *Watcher) Moved() {
@@ -335,6 +348,9 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 		w.log.Warn("pull requests cannot be read", "error", err)
 	}
 	next := w.o.Interval
+	if wait := w.listing.revisit.Sub(w.o.Now()); wait > 0 {
+		next = min(next, wait)
+	}
 	if inquiry != nil {
 		if next = min(next, asking); due && err == nil {
 			w.inquire(ctx, inquiry)

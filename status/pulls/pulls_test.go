@@ -146,7 +146,7 @@ func TestWhatBecomesOfAPullRequest(t *testing.T) {
 		"broken":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: many")}, nil, report.PullFailing, "one: o/one/pool.yaml:"},
 		"not even YAML":  {map[string]string{"o/one/pool.yaml": "a: [\n"}, nil, report.PullFailing, "one: o/one/pool.yaml:"},
 		"a conflict":     {map[string]string{"shared": "theirs"}, nil, report.PullConflict, "update the branch: shared: added on both sides"},
-		"a fork":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, func(p *forge.PullRequest) { p.Fork = true }, report.PullWaiting, "needs a maintainer"},
+		"a fork":         {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, func(p *forge.PullRequest) { p.Fork = true }, report.PullWaiting, "pull requests from forks are not planned here"},
 		"another branch": {map[string]string{"o/one/pool.yaml": pool("one", "maxSize: 3", "maxSize: 5")}, func(p *forge.PullRequest) { p.BaseRef = "release" }, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,6 +42,10 @@ type record struct {
 	Comment int64        `json:"comment,omitempty"`
 	Left    bool         `json:"left,omitempty"`
 	Last    *report.Pull `json:"last,omitempty"`
+	// Acted are the commands that weir acted on or answered, the newest last. Refused is the
+	// answer that is not repeated.
+	Acted   []acted `json:"acted,omitempty"`
+	Refused string  `json:"refused,omitempty"`
 	// MergedAt is when it was seen to be merged, MergeSHA the commit that did, "" while
 	// the forge does not say.
 	MergeSHA string    `json:"mergeSHA,omitempty"`

@@ -31,6 +31,7 @@ type work struct {
 	// next one is made.
 	tries int
 	due   time.Time
-	// replied is when weir last wrote a reply.
-	replied time.Time
+	// replied is when weir last wrote a reply, restored when it wrote its comment anew because
+	// somebody had edited it.
+	replied, restored time.Time
 }

@@ -47,7 +47,7 @@ type Forge interface {
 	PullOf(ctx context.Context, base, head string) (p forge.PullRequest, found bool, err error)
 	OpenPull(ctx context.Context, p forge.Proposal) (forge.PullRequest, error)
 	ClosePull(ctx context.Context, number int64) error
-	CreateComment(ctx context.Context, number int64, body string) (int64, error)
+	CreateComment(ctx context.Context, number int64, body string) (forge.Comment, error)
 }
 
 // Statuses takes the status of a commit, with the token for statuses.

@@ -205,9 +205,9 @@ func (w *world) ClosePull(_ context.Context, n int64) error {
 	return err
 }
 
-func (w *world) CreateComment(_ context.Context, _ int64, body string) (int64, error) {
+func (w *world) CreateComment(_ context.Context, _ int64, body string) (forge.Comment, error) {
 	w.said = append(w.said, body)
-	return 1, nil
+	return forge.Comment{ID: 1}, nil
 }
 
 func (w *world) Limits() forge.Limits { return forge.Limits{Description: 140} }

@@ -112,7 +112,7 @@ var otherKinds = []string{
 	"target-failed", "target-recovered", "target-suspended", "target-resumed", "target-held", "target-only-observed", "target-hold-ended",
 	"source-failed", "source-recovered", "revision-seen", "configuration-reloaded", "configuration-refused", "weir-started", "command-given",
 	"drain-deadline", "machine-drained", "machine-not-drained",
-	"join-tokens-renewed", "plan-approved", "approval-ended", "approval-withdrawn", "plan-differs", "state-lost",
+	"join-tokens-renewed", "plan-approved", "approval-ended", "approval-withdrawn", "comment-edited", "plan-differs", "state-lost",
 	"fleet-rollout-began", "fleet-rollout-wave", "fleet-rollout-ended", "fleet-rollout-stopped",
 	"revert-opened", "revert-refused", "revert-closed",
 	"accept-opened", "accept-updated", "accept-closed", "accept-left", "accept-refused",
@@ -128,7 +128,7 @@ var levels = map[string]Level{
 	"nodegroup-update-failed": Error,
 	"refresh-cancelled":       Warning, "nodegroup-update-cancelled": Warning, "drift-found": Warning, "orphan-found": Warning,
 	"rollout-not-ready": Warning, "rollout-stopped": Error, "fleet-rollout-stopped": Error, "revert-opened": Warning, "revert-refused": Warning, "images-left": Warning, "images-refused": Warning, "accept-left": Warning, "accept-refused": Warning, "rollout-incomplete": Warning, "nodegroup-degraded": Warning, "versions-kept": Warning, "roles-differ": Warning,
-	"approval-wanted": Warning, "stray-found": Warning, "foreign-version-found": Warning, "plan-differs": Warning, "preflight-refused": Warning,
+	"approval-wanted": Warning, "stray-found": Warning, "foreign-version-found": Warning, "plan-differs": Warning, "comment-edited": Warning, "preflight-refused": Warning,
 	"drain-deadline": Warning, "machine-not-drained": Warning,
 	"member-lost": Warning, "owner-replaced": Warning, "owner-stuck": Warning, "owner-lost": Warning,
 }

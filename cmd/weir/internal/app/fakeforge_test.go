@@ -35,6 +35,7 @@ type fakeComment struct {
 	author, body     string
 	created, updated time.Time
 	edits            int
+	first            string // as it was written
 }
 
 // fakeForge answers as Gitea does and remembers what was written.
@@ -157,7 +158,7 @@ func (c *fakeComment) json(url string) map[string]any {
 	at := fmt.Sprintf("%s/platform/fleet/pulls/%d", url, c.number)
 	return map[string]any{
 		"id": c.id, "body": c.body, "user": map[string]any{"login": c.author}, "html_url": fmt.Sprintf("%s#issuecomment-%d", at, c.id),
-		"created_at": c.created.Format(time.RFC3339), "updated_at": c.updated.Format(time.RFC3339), "pull_request_url": at, "issue_url": "",
+		"created_at": c.created.Format(time.RFC3339Nano), "updated_at": c.updated.Format(time.RFC3339Nano), "pull_request_url": at, "issue_url": "",
 	}
 }
 
@@ -202,6 +203,18 @@ func (f *fakeForge) serveComments(mux *http.ServeMux) {
 		}
 		http.Error(w, `{"message":"not found"}`, http.StatusNotFound)
 	})
+	mux.HandleFunc("GET "+fakeRepo+"/activities/feeds", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		out := []any{}
+		for _, c := range f.comments {
+			if r.URL.Query().Get("page") <= "1" {
+				out = append(out, map[string]any{"op_type": "comment_pull", "comment_id": c.id, "content": fmt.Sprintf("%d|%s", c.number, c.first), "created": c.created.Format(time.RFC3339Nano)})
+			}
+		}
+		slices.Reverse(out)
+		_ = json.NewEncoder(w).Encode(out)
+	})
 	mux.HandleFunc("POST "+fakeRepo+"/issues/comments/{id}/reactions", func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Content string }
 		_ = json.NewDecoder(r.Body).Decode(&in) // what cannot be read has no content
@@ -219,7 +232,7 @@ func (f *fakeForge) say(number int, author, body string) *fakeComment {
 	defer f.mu.Unlock()
 	f.ids++
 	now := time.Now().UTC()
-	c := &fakeComment{id: f.ids, number: number, author: author, body: body, created: now, updated: now}
+	c := &fakeComment{id: f.ids, number: number, author: author, body: body, first: body, created: now, updated: now}
 	f.comments = append(f.comments, c)
 	return c
 }

@@ -30,6 +30,7 @@ func forgeOptions(f config.Forge, of *follower, metrics *metrics.Metrics) (forge
 	if err != nil {
 		return forge.ClientOptions{}, err
 	}
+	of.ways = append(of.ways, rt)
 	o := forge.ClientOptions{
 		Kind: kindOf(f.Type),
 		URL:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,

@@ -88,6 +88,8 @@ type follower struct {
 	crew *crew.Crew
 	// heard is closed once the source has said something, good or bad.
 	heard chan struct{}
+	// ways are the connections to the source's forge. They are made before it starts.
+	ways []interface{ CloseIdleConnections() }
 
 	mu   sync.Mutex
 	once sync.Once
@@ -241,7 +243,17 @@ func (g *generation) leave(ctx context.Context) error {
 		err = errors.Join(err, g.review.comments.Leave())
 	}
 	g.closeProviders()
+	g.closeConnections()
 	return err
+}
+
+// closeConnections closes the connections to forges. Nothing must use them any more.
+func (g *generation) closeConnections() {
+	for _, f := range g.followers {
+		for _, way := range f.ways {
+			way.CloseIdleConnections()
+		}
+	}
 }
 
 // closeStatuses posts what is wanted and leaves nothing pending.

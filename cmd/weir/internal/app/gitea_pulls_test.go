@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
@@ -85,6 +86,34 @@ func (r *reviewed) comment(number int64, words ...string) giteatest.Comment {
 	return list[0]
 }
 
+// approve has the reviewer approve what weir's comment shows, in a later second than that of
+// the comment: Gitea counts whole ones.
+func (r *reviewed) approve(number int64) giteatest.Comment {
+	r.t.Helper()
+	r.comment(number, "weir approve")
+	time.Sleep(1100 * time.Millisecond)
+	return r.repo.Say(r.reviewer, number, "weir approve")
+}
+
+// answered waits for an answer of weir's on a pull request with all words.
+func (r *reviewed) answered(number int64, words ...string) {
+	r.t.Helper()
+	eventually(r.t, "an answer", func() string {
+		for _, c := range r.repo.Comments(number) {
+			if c.User.Login == r.weir.Name && !strings.Contains(c.Body, "<!-- weir") && containsAll(c.Body, words) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("none has %q", words)
+	})
+}
+
+// edit has a user change the text of anybody's comment.
+func (r *reviewed) edit(u *giteatest.User, comment int64, body string) {
+	r.t.Helper()
+	u.Must(http.MethodPatch, r.repo.Path(fmt.Sprintf("/issues/comments/%d", comment)), map[string]any{"body": body}, nil)
+}
+
 // marked waits for weir's mark on a comment.
 func (r *reviewed) marked(c giteatest.Comment, mark string) {
 	r.t.Helper()
@@ -103,6 +132,81 @@ func TestGiteaPulls(t *testing.T) {
 	t.Run("held", func(t *testing.T) { testGiteaPullHeld(t, s) })
 	t.Run("taken back", func(t *testing.T) { testGiteaApprovalTakenBack(t, s) })
 	t.Run("gated", func(t *testing.T) { testGiteaPullGated(t, s) })
+	t.Run("edited", func(t *testing.T) { testGiteaPullEdited(t, s) })
+	t.Run("a bot without rights", func(t *testing.T) { testGiteaBotWithoutRights(t, s) })
+}
+
+// testGiteaPullEdited has somebody with write access edit and delete the comments of others.
+func testGiteaPullEdited(t *testing.T, s *giteatest.Server) {
+	r := newReviewed(t, s, "erin", func(c *config.Config) { c.Targets[0].Apply = target.AsReviewed })
+	mallory := s.User("mallory")
+	r.repo.Grant(mallory, "write")
+	head := r.propose("larger", 4)
+	number := r.repo.Open(r.owner, "larger", "More machines")
+	r.finally(head, "fleet/plan", "success")
+	shown := r.comment(number, "weir approve")
+	time.Sleep(1100 * time.Millisecond)
+
+	// Edited within the second in which it was written, and edited later.
+	said := r.repo.Say(r.reviewer, number, "Looks good, but let us wait.")
+	r.edit(mallory, said.ID, "weir approve")
+	r.marked(said, "-1")
+	r.answered(number, "Write a new comment")
+	said = r.repo.Say(r.reviewer, number, "We wait.")
+	time.Sleep(1100 * time.Millisecond)
+	r.edit(mallory, said.ID, "weir approve")
+	r.marked(said, "-1")
+	// weir's own comment, edited by somebody else, is written anew.
+	r.edit(mallory, shown.ID, strings.Replace(shown.Body, "3 → 4", "3 → 3", 1))
+	eventually(t, "weir's comment as it was", func() string {
+		if got := r.comment(number); got.Body != shown.Body {
+			return got.Body
+		}
+		return ""
+	})
+	if got := r.app.book.Read().Approvals; len(got) > 0 {
+		t.Fatalf("approved: %+v", got)
+	}
+	// Deleted, it comes back for an approval, which does not count, and for weir plan.
+	remove := func() {
+		t.Helper()
+		r.owner.Must(http.MethodDelete, r.repo.Path(fmt.Sprintf("/issues/comments/%d", r.comment(number).ID)), nil, nil)
+	}
+	remove()
+	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "-1")
+	r.answered(number, "was deleted", "writes it anew")
+	r.comment(number, "3 → 4")
+	remove()
+	r.marked(r.repo.Say(r.reviewer, number, "weir plan"), "eyes")
+	r.comment(number, "3 → 4")
+	r.marked(r.repo.Say(r.reviewer, number, "/weir approve"), "-1")
+	r.marked(r.approve(number), "+1")
+	r.comment(number, "Approved by", r.reviewer.Name)
+	remove()
+	r.repo.Merge(r.owner, number, "merge")
+	r.finally(r.tip(), "fleet/apply", "success")
+	r.comment(number, "erged")
+}
+
+// testGiteaBotWithoutRights has a token whose user may not ask what others may do.
+func testGiteaBotWithoutRights(t *testing.T, s *giteatest.Server) {
+	r := newReviewed(t, s, "fred", nil)
+	r.owner.Must(http.MethodPut, r.repo.Path("/collaborators/"+r.weir.Name), map[string]any{"permission": "write"}, nil)
+	head := r.propose("larger", 4)
+	number := r.repo.Open(r.owner, "larger", "More machines")
+	r.finally(head, "fleet/plan", "success")
+	r.marked(r.repo.Say(r.reviewer, number, "weir plan"), "-1")
+	r.answered(number, "administrator of the repository")
+	r.marked(r.repo.Say(r.reviewer, number, "weir plan"), "-1")
+	answers := 0
+	for _, c := range r.repo.Comments(number) {
+		if strings.Contains(c.Body, "cannot act on comments") {
+			answers++
+		}
+	}
+	if answers != 1 {
+		t.Errorf("%d answers", answers)
+	}
 }
 
 func testGiteaPullMerged(t *testing.T, s *giteatest.Server) {
@@ -189,7 +293,7 @@ func testGiteaPullHeld(t *testing.T, s *giteatest.Server) {
 	r.marked(r.repo.Say(r.reader, number, "weir plan"), "-1")
 	r.marked(r.repo.Say(r.reviewer, number, "weir plan"), "eyes")
 	r.marked(r.repo.Say(r.reviewer, number, "weir frobnicate"), "-1")
-	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "+1")
+	r.marked(r.approve(number), "+1")
 	r.comment(number, r.reviewer.Name)
 	r.repo.Merge(r.owner, number, "merge")
 	merged := r.tip()
@@ -218,7 +322,7 @@ func testGiteaApprovalTakenBack(t *testing.T, s *giteatest.Server) {
 	r.finally(head, "fleet/plan", "success")
 	r.comment(number, "weir approve")
 	r.marked(r.repo.Say(r.reviewer, number, "weir unapprove"), "-1") // nothing was approved
-	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "+1")
+	r.marked(r.approve(number), "+1")
 	r.comment(number, "Approved by", r.reviewer.Name)
 	r.marked(r.repo.Say(r.reader, number, "weir unapprove"), "-1")
 	if got := r.app.book.Read().Approvals; len(got) != 1 {
@@ -248,9 +352,9 @@ func testGiteaApprovalTakenBack(t *testing.T, s *giteatest.Server) {
 	number = r.repo.Open(r.owner, "larger-still", "Still more")
 	r.finally(head, "fleet/plan", "success")
 	r.comment(number, "weir approve")
-	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "+1")
+	r.marked(r.approve(number), "+1")
 	r.marked(r.repo.Say(r.reviewer, number, "weir unapprove"), "+1")
-	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "+1")
+	r.marked(r.approve(number), "+1")
 	r.repo.Merge(r.owner, number, "merge")
 	r.finally(r.tip(), "fleet/apply", "success")
 	if got := r.app.book.Read(); len(got.Approvals)+len(got.Grants) > 0 {

@@ -24,6 +24,7 @@ func (a *App) Start(ctx context.Context) {
 	}
 	// Stop ends it after everything that sends events.
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
+	a.onStop("connections", 0, func(context.Context) error { a.gen.Load().closeConnections(); return nil })
 	a.onStop("gate providers", 0, func(context.Context) error { a.gen.Load().closeProviders(); return nil })
 	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, (*generation).closeNotifier))
 	if a.crew != nil {

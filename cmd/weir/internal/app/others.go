@@ -17,6 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -82,6 +83,9 @@ func (a peers) heedAsk(ask crew.Ask) {
 	if ask.Source != "" {
 		if ask.Pulls {
 			if w := g.watcher(ask.Source); w != nil {
+				if ask.Heard != nil {
+					w.Heard(ask.Pull, forge.Heard(*ask.Heard))
+				}
 				w.Changed(ask.Pull)
 			}
 		} else if f := g.followers[ask.Source]; f != nil && f.leads() {
@@ -361,6 +365,13 @@ func (h pullHints) Changed(number int64) {
 		return
 	}
 	h.g.app.crew.AskSoon(crew.Ask{Source: h.source, Pulls: true, Pull: number})
+}
+
+// Heard implements forge.Pulls. All members remember it: any of them may be the one that
+// reads the comment.
+func (h pullHints) Heard(number int64, comment forge.Heard) {
+	heard := crew.Heard(comment)
+	h.g.app.crew.AskSoon(crew.Ask{Source: h.source, Pulls: true, Pull: number, Heard: &heard})
 }
 
 // speaker plans the pull requests of a source while this daemon speaks for it, by a new watcher each time, which goes on with the records.

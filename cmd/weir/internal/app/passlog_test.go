@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -45,6 +46,9 @@ func TestPassLog(t *testing.T) {
 		{"a fault", plan.Report{Err: errors.New("refused")}, "ERROR", "target has problems", wrong},
 		{"the same fault", plan.Report{Err: errors.New("refused")}, "DEBUG", "pass changed nothing", quiet},
 		{"the fault is gone", plan.Report{}, "INFO", "target has no problems any more", []string{"duration", "level", "msg", "revision", "target", "time"}},
+		{"the source's fault, which has its own line", plan.Report{Err: fmt.Errorf("unreachable: %w", plan.ErrSource)}, "DEBUG", "pass changed nothing", quiet},
+		{"the source is back", plan.Report{}, "DEBUG", "pass changed nothing", quiet},
+		{"a step from the last commit", plan.Report{Err: plan.ErrSource, Outcomes: []step.Outcome{{Status: step.Done}}}, "INFO", "pass changed AWS", changed},
 		{"nothing again", plan.Report{}, "DEBUG", "pass changed nothing", quiet},
 	} {
 		if level, message, keys := pass(tc.report); level != tc.level || message != tc.message || !slices.Equal(keys, tc.keys) {

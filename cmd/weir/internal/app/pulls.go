@@ -21,6 +21,8 @@ type review struct {
 	comments *comments.Comments
 	clients  map[string]forge.Client // by source
 
+	heard map[string]*pulls.Heard // by source
+
 	mu       sync.Mutex
 	watchers map[string]*pulls.Watcher // by source
 	// known is how many watchers knew their own login at the last pass.
@@ -31,7 +33,7 @@ type review struct {
 // planned.
 func (g *generation) openPulls() error {
 	a := g.app
-	r := &review{watchers: map[string]*pulls.Watcher{}, clients: map[string]forge.Client{}}
+	r := &review{watchers: map[string]*pulls.Watcher{}, clients: map[string]forge.Client{}, heard: map[string]*pulls.Heard{}}
 	commenters := map[string]comments.PullForge{}
 	for _, f := range g.config.Forges {
 		if !g.config.PlansPulls(f) {
@@ -42,7 +44,7 @@ func (g *generation) openPulls() error {
 		if err != nil {
 			return err
 		}
-		r.clients[f.Source], commenters[f.Source] = client, client
+		r.clients[f.Source], commenters[f.Source], r.heard[f.Source] = client, client, &pulls.Heard{}
 	}
 	if len(r.clients) == 0 {
 		return nil
@@ -73,7 +75,7 @@ func (g *generation) newWatcher(f config.Forge, r *review, passive bool) (*pulls
 	return pulls.New(pulls.Options{
 		Source: f.Source, Forge: r.clients[f.Source], Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
 		Policy: f.PullRequests, Display: display{r.comments, a.board, g.tellPull}, Redact: a.o.Secrets.Redact, Approver: a.book, Approved: a.passAll, Withdrawn: daemon{a}.Pass, DB: a.store, Passive: passive,
-		PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns,
+		PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns, Heard: r.heard[f.Source],
 		Assume: simulate.Assumptions{Share: g.config.AWS.Share()}, Within: a.o.Foreseeing,
 		Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
 	})
@@ -126,6 +128,14 @@ func (t display) Deliver(p report.Pull) {
 	}
 	t.forge.Show(p)
 }
+
+// Written compares a comment of weir's with what weir wrote.
+func (t display) Written(source string, c forge.Comment, whole bool) (intact, edited bool) {
+	return t.forge.Written(source, c, whole)
+}
+
+// Again makes the next Show write the comment anew.
+func (t display) Again(source string, number int64) { t.forge.Again(source, number) }
 
 // Owes reports whether the forge is yet to get the newest of a pull request.
 func (t display) Owes(source string, number int64) bool { return t.forge.Owes(source, number) }

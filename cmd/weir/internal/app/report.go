@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -74,10 +75,14 @@ func (p *passLog) report(r *plan.Report) {
 			done++
 		}
 	}
+	// The source has a line of its own, which all its targets would repeat.
+	source := errors.Is(r.Err, plan.ErrSource)
 	wrong := problems(r)
 	p.mu.Lock()
-	repeated := p.said[r.Target] == wrong
-	p.said[r.Target] = wrong
+	repeated := source || p.said[r.Target] == wrong
+	if !source {
+		p.said[r.Target] = wrong
+	}
 	p.mu.Unlock()
 	switch {
 	case done+failed > 0:

@@ -14,11 +14,20 @@ import (
 // Ask is a hint: something that any member that can should do soon. A lost one costs only time.
 type Ask struct {
 	// Source is one to look at, and Pull the number of a pull request with news, if any; or a pass over Targets is due.
-	Source  string    `json:"source,omitempty"`
-	Pulls   bool      `json:"pulls,omitempty"`
-	Pull    int64     `json:"pull,omitempty"`
-	Targets []string  `json:"targets,omitempty"`
-	At      time.Time `json:"at"`
+	Source  string   `json:"source,omitempty"`
+	Pulls   bool     `json:"pulls,omitempty"`
+	Pull    int64    `json:"pull,omitempty"`
+	Targets []string `json:"targets,omitempty"`
+	// Heard is the text of a comment on the pull request as a webhook had it, if any.
+	Heard *Heard    `json:"heard,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// Heard stands for the text of a comment, as forge.Heard does.
+type Heard struct {
+	ID     int64  `json:"id"`
+	Sum    string `json:"sum"`
+	Edited bool   `json:"edited,omitempty"`
 }
 
 // askFor is how long the engine keeps an ask: each member has read it by then.

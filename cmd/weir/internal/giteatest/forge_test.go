@@ -212,6 +212,24 @@ func testComments(t *testing.T, client forge.Client, r *giteatest.Repository, nu
 	if got, err := client.CommentsSince(t.Context(), time.Now().Add(time.Hour)); len(got) > 0 || err != nil {
 		t.Errorf("of the future: %v, %v", got, err)
 	}
+	// What Gitea noted when a comment was written shows an edit within the same second, too.
+	quick := r.Say(writer, number, "looks good")
+	writer.Must(http.MethodPatch, r.Path(fmt.Sprintf("/issues/comments/%d", quick.ID)), map[string]any{"body": "weir approve"}, nil)
+	whole := r.Say(writer, number, "weir approve\n\n"+strings.Repeat("because it is so ", 30))
+	list, err := client.Comments(t.Context(), number, began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int64]forge.Edits{first.ID: forge.Unedited, quick.ID: forge.Edited, whole.ID: forge.Unedited}
+	for _, c := range list {
+		edits, known := want[c.ID]
+		if got, err := client.Edits(t.Context(), c); known && (got != edits || err != nil) {
+			t.Errorf("edits of %.20q: %d, %v, want %d", c.Body, got, err, edits)
+		}
+	}
+	for _, c := range []giteatest.Comment{quick, whole} {
+		writer.Must(http.MethodDelete, r.Path(fmt.Sprintf("/issues/comments/%d", c.ID)), nil, nil)
+	}
 	for _, mark := range []forge.Reaction{forge.Eyes, forge.Done, forge.Refused} {
 		if err := client.React(t.Context(), number, second.ID, mark); err != nil {
 			t.Errorf("%s: %v", mark, err)
@@ -223,10 +241,19 @@ func testComments(t *testing.T, client forge.Client, r *giteatest.Repository, nu
 	if got := r.Reactions(second.ID); len(got) != 3 {
 		t.Errorf("marks: %v", got)
 	}
-	if _, err := client.CreateComment(t.Context(), number, "It is so."); err != nil {
+	made, err := client.CreateComment(t.Context(), number, "It is so.")
+	if err != nil {
 		t.Error(err)
 	}
-	if got := r.Comments(number); len(got) != 3 || got[2].Body != "It is so." {
+	time.Sleep(1100 * time.Millisecond)
+	edited, err := client.EditComment(t.Context(), number, made.ID, "It is so.\n")
+	if err != nil || !edited.UpdatedAt.After(made.UpdatedAt) {
+		t.Errorf("made %+v, edited %+v, %v", made, edited, err)
+	}
+	if list, err := client.Comments(t.Context(), number, began); err != nil || !list[len(list)-1].UpdatedAt.Equal(edited.UpdatedAt) || list[len(list)-1].Body != edited.Body {
+		t.Errorf("read back %+v, %v, the answer was %+v", list, err, edited)
+	}
+	if got := r.Comments(number); len(got) != 3 || strings.TrimSpace(got[2].Body) != "It is so." {
 		t.Errorf("%+v", got)
 	}
 }

@@ -86,11 +86,12 @@ func TestGiteaTeller(t *testing.T) {
 		}
 		marker := report.PullMarker("fleet", "pools")
 		texts := []string{marker + "\nfirst", marker + "\n" + strings.Repeat("é", comments.Limit(forge.Gitea)-len(marker)-1)}
-		id, err := g.CreateComment(t.Context(), number, texts[0])
+		made, err := g.CreateComment(t.Context(), number, texts[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := g.EditComment(t.Context(), number, id, texts[1]); err != nil {
+		id := made.ID
+		if _, err := g.EditComment(t.Context(), number, id, texts[1]); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 55 { // more than a page, if there were pages
@@ -104,7 +105,7 @@ func TestGiteaTeller(t *testing.T) {
 			t.Error(err)
 		}
 		var refusal *forgehttp.Error
-		if err := g.EditComment(t.Context(), number, id, "gone"); !errors.As(err, &refusal) || refusal.Status != http.StatusNotFound {
+		if _, err := g.EditComment(t.Context(), number, id, "gone"); !errors.As(err, &refusal) || refusal.Status != http.StatusNotFound {
 			t.Errorf("an edit of what was deleted: %v", err)
 		}
 	})

@@ -40,6 +40,7 @@ type comment struct {
 	id, number       int
 	author, body     string
 	created, updated time.Time
+	first            string // as it was written
 }
 
 const (
@@ -188,6 +189,17 @@ func (f *forge) serveComments(w *World, mux *http.ServeMux) {
 			rw.WriteHeader(http.StatusNoContent)
 		})
 	})
+	mux.HandleFunc("GET "+repoPath+"/activities/feeds", func(rw http.ResponseWriter, r *http.Request) {
+		all := slices.Clone(f.comments)
+		slices.Reverse(all)
+		out := []map[string]any{}
+		for _, c := range page(r, all) {
+			out = append(out, map[string]any{
+				"op_type": "comment_pull", "comment_id": c.id, "content": strconv.Itoa(c.number) + "|" + c.first, "created": c.created.UTC().Format(time.RFC3339),
+			})
+		}
+		say(rw, http.StatusOK, out)
+	})
 	mux.HandleFunc("POST "+repoPath+"/issues/comments/{id}/reactions", func(rw http.ResponseWriter, _ *http.Request) {
 		say(rw, http.StatusCreated, struct{}{})
 	})
@@ -202,7 +214,7 @@ func body(r *http.Request) string {
 // write adds a comment.
 func (f *forge) write(number int, author, text string) *comment {
 	f.ids++
-	c := &comment{id: f.ids, number: number, author: author, body: text, created: time.Now(), updated: time.Now()}
+	c := &comment{id: f.ids, number: number, author: author, body: text, first: text, created: time.Now(), updated: time.Now()}
 	f.comments = append(f.comments, c)
 	for _, p := range f.pulls {
 		if p.number == number {

@@ -1,0 +1,144 @@
+package comments
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/status/forge"
+)
+
+// written is a comment as the forge stored it when weir last wrote it. Whoever may write to
+// a repository can edit the comments of others on most forges: what is not as it is noted
+// here, somebody else wrote.
+type written struct {
+	ID int64 `json:"id"`
+	// At is the forge's own time of the write, Sum stands for the whole text and Begins for
+	// the part of it that a list of all comments has.
+	At     time.Time `json:"at"`
+	Sum    string    `json:"sum"`
+	Begins string    `json:"begins"`
+}
+
+// writtenComments has a record for each pull request whose comment weir wrote.
+var writtenComments = state.Bucket[written]{Name: "pull-comments-written"}
+
+func (w *writer) key(number int64) string { return fmt.Sprintf("%s\x00%019d", w.source, number) }
+
+func sumOf(text string) string {
+	sum := sha256.Sum256([]byte(plain(text)))
+	return hex.EncodeToString(sum[:])
+}
+
+// writtenAs is the record of a comment as the forge has it, which answers a write with what
+// it stored. text is what was written, for a forge that answers without a text.
+func writtenAs(id int64, text string, now forge.Comment) written {
+	if now.Body != "" {
+		text = now.Body
+	}
+	return written{ID: id, At: now.UpdatedAt, Sum: sumOf(text), Begins: sumOf(forge.Beginning(text))}
+}
+
+// note keeps what the forge stored. Without the record weir writes the comment once more.
+func (w *writer) note(number, id int64, text string, now forge.Comment) error {
+	r := writtenAs(id, text, now)
+	w.mu.Lock()
+	w.records[number] = r
+	w.mu.Unlock()
+	store := w.store()
+	if store == nil {
+		return errNotOurs
+	}
+	if err := store.Update(func(tx *state.Tx) error { return writtenComments.Put(tx, w.key(number), r) }); err != nil {
+		w.log.Error("state cannot be written", "error", err)
+	}
+	return nil
+}
+
+// unnote lets go of the record of a pull request that ended.
+func (w *writer) unnote(number int64) {
+	w.mu.Lock()
+	delete(w.records, number)
+	w.mu.Unlock()
+	store := w.store()
+	if store == nil {
+		return
+	}
+	if err := store.Update(func(tx *state.Tx) error { return writtenComments.Delete(tx, w.key(number)) }); err != nil {
+		w.log.Error("state cannot be written", "error", err)
+	}
+}
+
+// last is what weir wrote last on a pull request, without an ID if it wrote nothing.
+func (w *writer) last(number int64) (r written, err error) {
+	w.mu.Lock()
+	r, known := w.records[number]
+	w.mu.Unlock()
+	store := w.store()
+	if known || store == nil {
+		return r, nil
+	}
+	err = store.View(func(tx *state.Tx) error {
+		r, _, err = writtenComments.Get(tx, w.key(number))
+		return err
+	})
+	if err == nil && r.ID != 0 {
+		w.mu.Lock()
+		w.records[number] = r
+		w.mu.Unlock()
+	}
+	return r, err
+}
+
+// recognize compares weir's comment with what weir wrote last. One of which nothing is noted,
+// of an earlier release, is taken as it is.
+func (w *writer) recognize(t *pullComment, number int64, last written, c forge.Comment) error {
+	switch now := writtenAs(c.ID, c.Body, c); {
+	case last.ID != c.ID:
+		return w.note(number, c.ID, c.Body, c)
+	case !now.At.Equal(last.At) || now.Sum != last.Sum:
+		t.foreign = true
+		w.log.Warn("somebody edited weir's comment on a pull request: weir writes it anew", "pull", number, "comment", c.WebURL)
+	}
+	return nil
+}
+
+// Written compares a comment, read from the forge, with what weir wrote last on its pull
+// request. intact means that they are the same. edited means that somebody else edited it
+// since; without either, the comment was read before weir wrote it, or weir is writing it.
+// whole says that the comment has its whole text.
+func (p *Comments) Written(source string, c forge.Comment, whole bool) (intact, edited bool) {
+	w := p.writers[source]
+	if w == nil {
+		return false, false
+	}
+	w.mu.Lock()
+	t := w.pulls[c.Number]
+	writing := t != nil && t.open
+	w.mu.Unlock()
+	last, err := w.last(c.Number)
+	if err != nil || last.ID != c.ID || c.UpdatedAt.Before(last.At) {
+		return false, false
+	}
+	now := writtenAs(c.ID, c.Body, c)
+	if c.UpdatedAt.Equal(last.At) && now.Begins == last.Begins && (!whole || now.Sum == last.Sum) {
+		return true, false
+	}
+	return false, !writing
+}
+
+// Again makes the next Show of a pull request look for its comment, and write it in any
+// case: anew where it was deleted, and over what somebody else made of it.
+func (p *Comments) Again(source string, number int64) {
+	w := p.writers[source]
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.pulls[number]; t != nil {
+		t.again = true
+	}
+}

@@ -1,0 +1,194 @@
+package pulls
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// obeyApprove lets the plans run that the comment on the forge showed when its
+// reader approved them.
+func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
+	refuse := func(format string, args ...any) error {
+		return l.answer(ctx, k, c, forge.Refused, fmt.Sprintf(format, args...), false)
+	}
+	known, err := l.current(ctx, k, c)
+	if err != nil {
+		return err
+	}
+	p, all := k.shown, digestsOf(k.shown)
+	earlier := p.State == "" && k.Reported
+	if p.Unkept {
+		all = slices.Sorted(maps.Values(k.Digests))
+	}
+	if earlier { // what an earlier process showed stands on the forge
+		p = report.Pull{State: k.State, Stale: k.Stale, HeadSHA: k.Head, Digest: k.Digest}
+		all = slices.Sorted(maps.Values(k.Digests))
+	}
+	switch {
+	case p.State != report.PullPlanned || p.HeadSHA != k.pr.HeadSHA || !known:
+		return refuse("There is no plan of this commit to approve.")
+	case p.Digest == "":
+		return refuse("Something of the plan was made without secrets, so that it cannot be approved here.")
+	case p.Stale != "":
+		return refuse("The plan may no longer hold: %s. Wait for the next one.", p.Stale)
+	}
+	chosen := chosenBy(p.Digest, all, digest)
+	if len(chosen) == 0 {
+		return refuse("No plan of this pull request has the digest `%s`.", strings.Map(hexOnly, digest))
+	}
+	unread, err := l.unread(ctx, k, c, p.Digest)
+	if err != nil {
+		return err
+	}
+	if unread != "" {
+		return refuse("%s", unread)
+	}
+	who := c.Author + " on " + string(l.o.Forge.Kind())
+	plans := map[string]string{}
+	for _, of := range []map[string]string{k.Digests, p.Digests} {
+		for target, d := range of {
+			if slices.Contains(chosen, d) {
+				plans[d] = target
+			}
+		}
+	}
+	if err := l.o.Approver.ApproveFrom(l.from(k), plans, who); err != nil {
+		return fmt.Errorf("approve: %w", err)
+	}
+	l.o.Approved()
+	l.o.Event(events.Event{Kind: "plan-approved", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
+	if len(chosen) == len(all) {
+		k.Approved = c.Author
+		l.told(k)
+	}
+	return l.answer(ctx, k, c, forge.Done, "", false)
+}
+
+// from names a pull request in approvals.
+func (l *comments) from(k *work) string { return fmt.Sprintf("%s#%d", l.o.Source, k.Number) }
+
+// told keeps who approved the plan, and shows it.
+func (l *comments) told(k *work) {
+	switch p := k.shown; {
+	case p.State != report.PullPlanned:
+		l.records.save(k) // and it is shown with the plan
+	case p.Unkept:
+		l.records.save(k)
+		k.asked = true // to be shown
+	default:
+		l.show(k, p)
+	}
+}
+
+// obeyUnapprove takes back what comments on the pull request approved, of the commits before
+// this one too.
+func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
+	unused, begun, err := l.o.Approver.Withdraw(digest, l.from(k))
+	if err != nil {
+		return fmt.Errorf("take an approval back: %w", err)
+	}
+	if len(unused)+len(begun) == 0 {
+		return l.answer(ctx, k, c, forge.Refused, "Nothing that was approved here is in force: it is done, has ended, or was approved elsewhere.", false)
+	}
+	who := c.Author + " on " + string(l.o.Forge.Kind())
+	l.o.Event(events.Event{Kind: "approval-withdrawn", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its approval was taken back by %s", k.Number, who)})
+	var targets []string
+	for _, g := range begun {
+		targets = append(targets, g.Target)
+	}
+	l.o.Withdrawn(targets)
+	if k.Approved != "" {
+		k.Approved = ""
+		l.told(k)
+	}
+	text := ""
+	if len(targets) > 0 {
+		text = "Nothing more of the plan begins in " + strings.Join(targets, ", ") + ". What AWS has begun goes on there: `weir status` names it."
+	}
+	return l.answer(ctx, k, c, forge.Done, text, false)
+}
+
+// digestsOf are the digests of the targets' plans with something to do.
+func digestsOf(p report.Pull) []string {
+	var all []string
+	for _, r := range p.Reports {
+		if d := p.Digests[r.Target]; r.Plan != nil && !r.Plan.Empty() && d != "" {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// chosenBy are those of all digests that one, or its beginning, stands for: every
+// one if it is the combined one, or empty, and else the one that it begins.
+func chosenBy(combined string, all []string, digest string) []string {
+	var one []string
+	for _, d := range all {
+		if strings.HasPrefix(d, digest) {
+			one = append(one, d)
+		}
+	}
+	switch {
+	case strings.HasPrefix(combined, digest):
+		return all
+	case len(one) == 1:
+		return one
+	default:
+		return nil
+	}
+}
+
+// unread says why the author of c cannot have read the plan with a digest in weir's comment,
+// by the forge's own clock and by what weir wrote; "" if they can. A comment that is gone, or
+// that somebody else edited, is written anew.
+func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest string) (string, error) {
+	list, err := l.o.Forge.Comments(ctx, k.Number, time.Time{})
+	if err != nil {
+		return "", err
+	}
+	found := false
+	for _, own := range list {
+		if !strings.EqualFold(own.Author, l.Self()) {
+			continue
+		}
+		intact, edited := l.o.Display.Written(l.o.Source, own, true)
+		if edited {
+			l.restore(k)
+			l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; it is written anew, and an approval does not count until then", k.Number)})
+			return "Somebody edited the comment with the plan. weir writes it anew: read it then, and approve again.", nil
+		}
+		if !strings.Contains(own.Body, l.o.Marker) {
+			continue
+		}
+		found = true
+		// Forges count whole seconds: of what was written within the same one, nobody can tell
+		// the order.
+		if intact && strings.Contains(own.Body, report.DigestMarker(digest)) && own.UpdatedAt.Before(c.CreatedAt) {
+			return "", nil
+		}
+	}
+	switch {
+	case found:
+		return "The plan changed at the time of your comment. Read it as it is now, and approve again.", nil
+	case l.o.Display.Owes(l.o.Source, k.Number):
+		return "The plan is not shown on this pull request yet. Read it once it is, and approve again.", nil
+	default:
+		l.restore(k)
+		return "The comment with the plan was deleted. weir writes it anew: read it then, and approve again.", nil
+	}
+}
+
+func hexOnly(r rune) rune {
+	if r >= '0' && r <= '9' || r >= 'a' && r <= 'f' {
+		return r
+	}
+	return -1
+}

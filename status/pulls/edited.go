@@ -1,0 +1,143 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/forge/forgehttp"
+)
+
+const (
+	// mostActed bounds the commands of a pull request that are remembered.
+	mostActed = 64
+	// guarded is the least time between two times that weir writes its comment anew because
+	// somebody edited it, unless a command needs it.
+	guarded = time.Minute
+)
+
+const editedText = "This comment was edited after it was written, so weir does not act on it: others than its author can edit it. Write a new comment."
+
+// acted is a command that weir acted on, or answered.
+type acted struct {
+	Comment int64  `json:"comment"`
+	Command string `json:"command"`
+}
+
+func commandText(c forge.Command) string { return strings.TrimSpace(string(c.Name) + " " + c.Digest) }
+
+// note remembers a command that was acted on, unless the forge must be asked again.
+func (l *comments) note(k *work, c forge.Comment, command forge.Command, err error) error {
+	if passing(err) {
+		return err
+	}
+	k.Acted = slices.DeleteFunc(k.Acted, func(a acted) bool { return a.Comment == c.ID })
+	if k.Acted = append(k.Acted, acted{c.ID, commandText(command)}); len(k.Acted) > mostActed {
+		k.Acted = k.Acted[len(k.Acted)-mostActed:]
+	}
+	l.records.save(k)
+	return err
+}
+
+// level is what a user may do, which is read once for all comments of a poll.
+func (l *comments) level(ctx context.Context, user string) (forge.Level, error) {
+	if level, known := l.levels[user]; known {
+		return level, nil
+	}
+	level, err := l.o.Forge.Permission(ctx, user)
+	if err == nil {
+		l.levels[user] = level
+	}
+	return level, err
+}
+
+// doubt says why a comment's text may not be the one that its author first wrote, "" if it
+// is that: the forge says so or, where the forge does not show it, a webhook brought the same
+// text when the comment was written.
+func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
+	heardEdited, heardSame := l.o.Heard.of(c)
+	if heardEdited {
+		return editedText, nil
+	}
+	edits, err := l.o.Forge.Edits(ctx, c)
+	switch {
+	case err != nil:
+		return "", err
+	case edits == forge.Edited:
+		return editedText, nil
+	case edits == forge.EditsUnknown && !heardSame:
+		return "weir cannot tell whether this comment still says what you wrote, so it does not act on it: the forge does not show that for it, and no webhook reported the comment. " +
+			"Set up the webhook of this source and write a new comment, or run the command `weir approve`.", nil
+	}
+	return "", nil
+}
+
+// answerEdited answers a comment that became a command, or another one, by an edit. weir read
+// it before, or it is older than what weir reads.
+func (l *comments) answerEdited(ctx context.Context, k *work, c forge.Comment) error {
+	command, ok := forge.ParseCommand(c.Body)
+	before := slices.IndexFunc(k.Acted, func(a acted) bool { return a.Comment == c.ID })
+	heard, _ := l.o.Heard.of(c)
+	if !ok || command.Name == forge.Unknown || c.UpdatedAt.Equal(c.CreatedAt) && !heard || before >= 0 && k.Acted[before].Command == commandText(command) {
+		return nil
+	}
+	level, err := l.level(ctx, c.Author)
+	if err != nil {
+		return err
+	}
+	if edits, err := l.o.Forge.Edits(ctx, c); err != nil || edits != forge.Edited && !heard {
+		return err // without one, something else happened to it
+	}
+	text := editedText
+	if level < forge.Write {
+		text = ""
+	}
+	return l.note(k, c, command, l.answer(ctx, k, c, forge.Refused, text, false))
+}
+
+// lacks answers a command that weir cannot act on because its token may not read what that
+// needs, on each pull request once for each reason. Any other error is returned.
+func (l *comments) lacks(ctx context.Context, k *work, c forge.Comment, err error) error {
+	var refusal *forgehttp.Error
+	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultDenied {
+		return err
+	}
+	l.log.Error("comment is not acted on", "pull", c.Number, "by", c.Author, "error", err)
+	return l.once(ctx, k, c, "weir cannot act on comments here: "+refusal.Message+".")
+}
+
+// once refuses a comment, with an answer that is not written twice in a row on a pull request.
+func (l *comments) once(ctx context.Context, k *work, c forge.Comment, text string) error {
+	said := text
+	if k.Refused == text {
+		said = ""
+	}
+	k.Refused = text
+	l.records.save(k)
+	return l.answer(ctx, k, c, forge.Refused, said, false)
+}
+
+// guard looks at a comment of weir's own, and writes it anew where somebody edited it.
+func (l *comments) guard(k *work, c forge.Comment) {
+	if _, edited := l.o.Display.Written(l.o.Source, c, false); !edited || l.o.Now().Before(k.restored.Add(guarded)) {
+		return
+	}
+	k.restored = l.o.Now()
+	l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; it is written anew", k.Number)})
+	l.restore(k)
+}
+
+// restore writes weir's comment on a pull request anew.
+func (l *comments) restore(k *work) {
+	l.o.Display.Again(l.o.Source, k.Number)
+	if k.shown.State == "" || k.shown.Unkept {
+		k.asked = true // it is shown once it is planned
+		return
+	}
+	l.show(k, k.shown)
+}

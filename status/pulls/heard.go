@@ -1,0 +1,51 @@
+package pulls
+
+import (
+	"sync"
+
+	"github.com/weir-gitops/weir/status/forge"
+)
+
+// mostHeard bounds the comments whose texts are remembered.
+const mostHeard = 1024
+
+// Heard remembers the texts of comments that webhooks reported, the newest ones. A webhook
+// brings a comment as its author wrote it, a moment later the forge may have another text.
+// What it remembers is compared with what is read, and never obeyed. The zero value is ready.
+type Heard struct {
+	mu    sync.Mutex
+	texts map[int64]forge.Heard
+	order []int64
+}
+
+// add remembers a text. An edit stays remembered, whatever is reported later.
+func (h *Heard) add(c forge.Heard) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, known := h.texts[c.ID]
+	switch {
+	case known:
+		was.Edited = was.Edited || c.Edited || c.Sum != was.Sum
+		h.texts[c.ID] = was
+		return
+	case h.texts == nil:
+		h.texts = map[int64]forge.Heard{}
+	case len(h.order) >= mostHeard:
+		delete(h.texts, h.order[0])
+		h.order = h.order[1:]
+	}
+	h.texts[c.ID], h.order = c, append(h.order, c.ID)
+}
+
+// of is what was reported of a comment: that it was edited before it was read, or that it
+// was written as it was read. Both are false where nothing was reported.
+func (h *Heard) of(c forge.Comment) (edited, same bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, known := h.texts[c.ID]
+	if !known {
+		return false, false
+	}
+	edited = was.Edited || was.Sum != forge.SumOf(c.Body)
+	return edited, !edited
+}
