@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/visible"
+	"github.com/weir-gitops/weir/status/forecast"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -20,11 +20,11 @@ func (c *comment) table() {
 	if len(c.Reports) == 0 {
 		return
 	}
-	names := []string{"Target", "Account, region", "Create", "Update", "Roll", "Replace", "Delete", "Held", "Problems"}
+	names := []string{"Target", "Account, region", "Create", "Update", "Roll", "Replace", "Delete", "Machines", "Batches", "Wave", "Held", "Problems"}
 	used := make([]bool, len(names))
 	rows := make([][]string, len(c.Reports))
 	for i, r := range c.Reports {
-		rows[i] = cells(r)
+		rows[i] = c.cells(r)
 		for k, text := range rows[i] {
 			used[k] = used[k] || text != ""
 		}
@@ -38,7 +38,7 @@ func (c *comment) table() {
 		c.b.WriteString("|\n")
 	}
 	row(names)
-	row([]string{"---", "---", "--:", "--:", "--:", "--:", "--:", "--:", "---"})
+	row([]string{"---", "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "---", "--:", "---"})
 	for _, cells := range rows[:c.rows] {
 		row(cells)
 	}
@@ -51,73 +51,82 @@ func (c *comment) table() {
 }
 
 // cells are a target's row. A zero is left out, so that what happens stands out.
-func cells(r *plan.Report) []string {
+func (c *comment) cells(r *plan.Report) []string {
 	var s plan.Summary
 	held := 0
 	if r.Plan != nil {
 		s = r.Plan.Summary
 		held = len(r.Plan.Steps) - r.Plan.Runnable()
 	}
+	machines, batches := ends(r)
+	number := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprint(n)
+	}
 	out := []string{escaped(r.Target, longestName), escaped(report.AccountRegion(r), longestName)}
-	for _, n := range []int{s.Create, s.Update, s.Rollout, s.Replace, s.Delete, held} {
-		text := ""
-		if n > 0 {
-			text = fmt.Sprint(n)
-		}
-		out = append(out, text)
+	for _, n := range []int{s.Create, s.Update, s.Rollout, s.Replace, s.Delete, machines} {
+		out = append(out, number(n))
 	}
-	return append(out, report.Problems(r))
+	return append(out, batches, escaped(c.waveOf(r), longestName), number(held), c.problems(r))
 }
 
-// fold writes the steps and diagnostics of a target, if there are any. It is open
-// where there is one target.
-func (c *comment) fold(r *plan.Report) {
-	list := c.shown(report.Diagnostics(r))
-	empty := r.Plan == nil || r.Plan.Empty()
-	if empty && (len(list) == 0 || c.level >= withoutUnchanged && !list.HasErrors()) {
-		return
+// mostCells bounds what one cell lists.
+const mostCells = 3
+
+// ends is how many machines a target's plan ends, and in how many batches each pool that it
+// rolls, as far as AWS documents that.
+func ends(r *plan.Report) (machines int, batches string) {
+	if r.Plan == nil {
+		return 0, ""
 	}
-	open := ""
-	if len(c.Reports) == 1 {
-		open = " open"
-	}
-	fmt.Fprintf(&c.b, "<details%s>\n<summary><b>%s</b>: %s</summary>\n\n", open, wording.HTML(visible.Clip(visible.Line(r.Target), longestName)), report.SummaryWords(r))
-	if !empty && c.level < withoutSteps {
-		for _, s := range r.Plan.Steps {
-			c.step(r, s)
+	var list []string
+	for _, s := range r.Plan.Steps {
+		if !s.Disruptive {
+			continue
 		}
-		c.b.WriteString("\n")
-		c.waits(r)
-	}
-	if len(list) > 0 {
-		c.paragraph("**Found while planning**") // which also separates the lists
-	}
-	for _, f := range list.Fold() {
-		c.diagnostic(f.Diagnostic)
-		if also := f.Also(); also != "" {
-			c.b.WriteString("  - " + escaped(also, longestText) + "\n")
+		machines += s.Instances
+		if n := report.RollOf(r, s).Batches(); n > 0 {
+			list = append(list, fmt.Sprint(n))
 		}
 	}
-	if len(list) > 0 {
-		c.b.WriteString("\n")
+	if len(list) > mostCells {
+		list = append(list[:mostCells], "…")
 	}
-	if d := c.digestOf(r); d != "" && !empty && len(c.Reports) > 1 {
-		c.paragraph("Digest " + quoted(d))
-	}
-	c.paragraph("</details>")
+	return machines, strings.Join(list, ", ")
 }
 
-// waits say what held steps wait for, a line for each wait.
-func (c *comment) waits(r *plan.Report) {
-	waits := wording.WaitsOf(r.Target, r.Plan.Steps)
-	if len(waits) == 0 {
-		return
+// waveOf is in which waves a target's machines roll: as foreseen, else that they wait for an
+// earlier one.
+func (c *comment) waveOf(r *plan.Report) string {
+	if c.Forecast != nil && c.Forecast.Timeline != nil {
+		return strings.Join(forecast.WavesOf(c.Forecast.Timeline, r.Target), ", ")
 	}
-	c.paragraph("**What waits**") // which also separates the lists
-	for _, w := range waits {
-		c.b.WriteString("- " + escaped(w.Text(), longestText) + "\n")
+	if r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(s step.Step) bool { return s.Held == step.HeldWave }) {
+		return "a later one"
 	}
-	c.b.WriteString("\n")
+	return ""
+}
+
+// problems counts a target's errors, and the warnings that the base does not have too.
+func (c *comment) problems(r *plan.Report) string {
+	list := report.Diagnostics(r)
+	var out []string
+	for _, s := range []diag.Severity{diag.Error, diag.Warning} {
+		if n := c.fresh(r, list).Count(s); n > 0 {
+			out = append(out, wording.Count(n, s.String()))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// fresh are the findings of a target that the base does not have too. Errors always are.
+func (c *comment) fresh(r *plan.Report, list diag.List) diag.List {
+	before := c.Before[r.Target]
+	return slices.DeleteFunc(slices.Clone(list), func(d diag.Diagnostic) bool {
+		return d.Severity != diag.Error && slices.Contains(before, report.FindingKey(d))
+	})
 }
 
 // digestOf is a target's digest. Steps may have been redacted since it was made.
@@ -126,38 +135,6 @@ func (c *comment) digestOf(r *plan.Report) string {
 		return c.Digests[r.Target]
 	}
 	return r.Plan.Digest()
-}
-
-// step is a step with its fields.
-func (c *comment) step(r *plan.Report, s step.Step) {
-	fmt.Fprintf(&c.b, "- `%s` **%s** %s %s", wording.Mark(s.Verb), escaped(string(s.Verb), longestName), escaped(string(s.Resource), longestName), quoted(s.Name))
-	if s.Reason != "" {
-		c.b.WriteString(": " + escaped(s.Reason, longestText))
-	}
-	if len(s.Pools) > 0 {
-		c.b.WriteString(", for " + escaped(strings.Join(s.Pools, ", "), longestText))
-	}
-	if s.Held != "" {
-		c.b.WriteString(" **(held: " + escaped(wording.Held(s), longestText) + ")**")
-	} else if s.Later {
-		c.b.WriteString(" (in a later pass)")
-	}
-	c.b.WriteString("\n")
-	if s.Drift != nil {
-		text := "  - puts right what changed outside Git"
-		if s.Drift.Cause != "" {
-			text += ": " + escaped(s.Drift.Cause, longestText)
-		}
-		c.b.WriteString(text + "\n")
-	}
-	if s.Disruptive && s.Instances > 0 {
-		if wording.Replaces(s) {
-			fmt.Fprintf(&c.b, "  - **replaces %s**\n", report.RollOf(r, s).Words(true))
-		} else {
-			fmt.Fprintf(&c.b, "  - **%s**\n", wording.Ends(s))
-		}
-	}
-	c.fields(s)
 }
 
 func (c *comment) fields(s step.Step) {

@@ -162,9 +162,11 @@ func (c *comment) text() string {
 	c.differences()
 	c.table()
 	if c.level < tableAlone {
-		for _, r := range c.Reports {
-			c.fold(r)
+		groups := c.groups()
+		for _, g := range groups {
+			c.fold(g, len(groups) == 1)
 		}
+		c.standing()
 	}
 	c.foreseen()
 	c.gone()

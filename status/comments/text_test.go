@@ -36,20 +36,26 @@ func TestPullComment(t *testing.T) {
 				o.Limit = 20_000
 			}
 			got := Text(p, o)
-			file := filepath.Join("testdata", "comment", name+"."+string(dialect)+".md")
-			if *updateGoldens {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s for %s (-want +got):\n%s", name, dialect, diff)
-			}
+			golden(t, name+"."+string(dialect)+".md", got)
 		}
+	}
+}
+
+// golden compares a comment with the one in a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "comment", name)
+	if *updateGoldens {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 

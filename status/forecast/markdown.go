@@ -20,6 +20,34 @@ func Elsewhere(command string) string {
 	return "What this would do over time takes longer to be found out than a plan waits: run " + wording.Code(wording.Clean(command)) + ".\n"
 }
 
+// writeSteps writes what pools do as a table, and below it what goes wrong or waits.
+func writeSteps(b *strings.Builder, t *timeline.Timeline) {
+	list := actions(t)
+	if len(list) > 0 {
+		b.WriteString("| From | To | What | Machines |\n| ---: | ---: | --- | --- |\n")
+	}
+	for _, a := range list[:min(len(list), mostFolded)] {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", clock(a.begins), a.until(), wording.Escape(wording.Shorten(a.text(), 300)), a.counted())
+	}
+	if left := len(list) - mostFolded; left > 0 {
+		fmt.Fprintf(b, "| | | and %d more | |\n", left)
+	}
+	if len(list) > 0 {
+		b.WriteString("\n")
+	}
+	told := 0
+	for _, m := range t.Milestones {
+		if m.Kind != "pool-fails" && m.Kind != "rollout" || told == mostFolded {
+			continue
+		}
+		told++
+		fmt.Fprintf(b, "- after %s: %s\n", clock(m.At), wording.Escape(wording.Shorten(milestone(m), 160)))
+	}
+	if told > 0 {
+		b.WriteString("\n")
+	}
+}
+
 // Fold is a timeline as a fold of a comment, in Markdown.
 func Fold(t *timeline.Timeline) string {
 	var b strings.Builder
@@ -30,21 +58,10 @@ func Fold(t *timeline.Timeline) string {
 	if len(t.Doubts) > 0 {
 		b.WriteString("\n")
 	}
-	if len(t.Milestones) > 0 {
-		b.WriteString("| After | What |\n| ---: | --- |\n")
-		for _, m := range t.Milestones[:min(len(t.Milestones), mostFolded)] {
-			fmt.Fprintf(&b, "| %s | %s |\n", clock(m.At), wording.Escape(wording.Shorten(milestone(m), 160)))
-		}
-		if left := len(t.Milestones) - mostFolded + t.MilestonesLeft; left > 0 {
-			fmt.Fprintf(&b, "| | and %d more |\n", left)
-		}
-	}
+	writeSteps(&b, t)
 	calls, throttled := 0, 0
 	for _, c := range t.Calls {
 		calls, throttled = calls+c.Calls, throttled+c.Throttled
-	}
-	if len(t.Milestones) > 0 {
-		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "Calls to AWS: %d, throttled: %d.\n", calls, throttled)
 	if len(t.Waiting) > 0 {

@@ -149,6 +149,7 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 		return // as it was
 	}
 	k.review = p.review
+	shown.Before = w.standings.before(shown.Reports)
 	if broken(shown.Reports) {
 		w.again(k)
 	} else {

@@ -207,7 +207,7 @@ func New(o Options) (*Watcher, error) {
 	mine := records{&o}
 	w := &Watcher{
 		o: &o, log: o.Logger.With("source", o.Source), wake: make(chan struct{}, 1), open: openPulls{}, left: map[int64]left{}, beside: beside, kept: report.KeptPlans, finished: make(chan *planning, beside),
-		records: mine, standings: standings{live: map[string]string{}, moved: map[string]time.Time{}},
+		records: mine, standings: standings{live: map[string]string{}, moved: map[string]time.Time{}, found: map[string][]string{}},
 		commits: commits{records: mine}, trailers: trailers{records: mine}, images: images{records: mine},
 	}
 	w.trailers.listen = func() { w.Changed(0) }

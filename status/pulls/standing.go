@@ -2,12 +2,14 @@ package pulls
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/status/report"
 )
 
 // standings are how targets stood when they were seen last, and when that changed.
@@ -15,6 +17,8 @@ type standings struct {
 	mu    sync.Mutex // guards what follows
 	live  map[string]string
 	moved map[string]time.Time
+	// found are the findings of targets at the followed commit.
+	found map[string][]string
 }
 
 // take takes in what a pass found.
@@ -25,7 +29,25 @@ func (s *standings) take(r *plan.Report, now time.Time) {
 	if last, known := s.live[r.Target]; known && last != seen {
 		s.moved[r.Target] = now
 	}
-	s.live[r.Target] = seen
+	s.live[r.Target], s.found[r.Target] = seen, report.FindingKeys(r)
+}
+
+// before are the findings of a pull request's plans that the followed commit has too.
+func (s *standings) before(reports []*plan.Report) map[string][]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string][]string{}
+	for _, r := range reports {
+		had := s.found[r.Target]
+		both := slices.DeleteFunc(report.FindingKeys(r), func(key string) bool { return !slices.Contains(had, key) })
+		if len(both) > 0 {
+			out[r.Target] = both
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
 // forget lets go of a target that has gone.
@@ -34,6 +56,7 @@ func (s *standings) forget(target string) {
 	defer s.mu.Unlock()
 	delete(s.live, target)
 	delete(s.moved, target)
+	delete(s.found, target)
 }
 
 // dirty counts the targets that moved since a pull request was planned.

@@ -48,6 +48,9 @@ type Pull struct {
 	Reason string
 	// Reports are the affected targets' alone, with origins.
 	Reports []*plan.Report
+	// Before are the findings of each target that the followed commit has too, by their
+	// FindingKey.
+	Before map[string][]string `json:"-"`
 	// Gone are the targets that the pull request takes away.
 	Gone []string
 	// Unaffected is how many targets stay as they are.
@@ -129,7 +132,7 @@ const mostLast = 20
 // Last is the last word on a pull request that has ended, short enough to be kept until everybody has it.
 func (p Pull) Last() Pull {
 	p.Unkept = p.Unkept || len(p.Reports) > 0
-	p.Reports, p.Digests, p.Forecast = nil, nil, nil
+	p.Reports, p.Digests, p.Forecast, p.Before = nil, nil, nil, nil
 	p.Differs, p.Uncompared = firstOf(p.Differs), firstOf(p.Uncompared)
 	return p
 }

@@ -91,6 +91,9 @@ func RollOf(r *plan.Report, s step.Step) Roll {
 	return out
 }
 
+// Batches is in how many batches the instances are replaced, 0 where that is not known.
+func (r Roll) Batches() int { return r.batches }
+
 // Words says it in a phrase: "6 instances in 3 batches". A number that rests on a
 // default of AWS appears only in the long text, which says so.
 func (r Roll) Words(long bool) string {

@@ -2,7 +2,10 @@ package report
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -23,6 +26,23 @@ func Problems(r *plan.Report) string {
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// FindingKey stands for a finding wherever it is: a line more in a file makes it no other one.
+func FindingKey(d diag.Diagnostic) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s\x00%s", d.Severity, d.Code, d.Object, d.Field, d.Summary))
+	return hex.EncodeToString(sum[:12])
+}
+
+// FindingKeys are those of the warnings and notes of a report.
+func FindingKeys(r *plan.Report) (out []string) {
+	for _, d := range Diagnostics(r) {
+		if d.Severity != diag.Error {
+			out = append(out, FindingKey(d))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Diagnostics are a report's, with its error before them.

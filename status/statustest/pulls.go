@@ -123,6 +123,7 @@ func Pulls() map[string]report.Pull {
 	for i := range 200 {
 		r := Report("cluster-" + strings.Repeat("x", i%30) + "-" + string(rune('a'+i%26)))
 		r.Plan.Steps, r.Plan.Summary = Planned().Reports[0].Plan.Steps, Planned().Reports[0].Plan.Summary
+		r.Plan.Steps[0].Changes = append(r.Plan.Steps[0].Changes, step.Change{Field: "maxSize", From: i, To: i + 1}) // no two do the same
 		long.Reports = append(long.Reports, r)
 	}
 	nothing := bare(report.PullPlanned, "")

@@ -17,7 +17,7 @@ func (t *Timeline) Brief() *Timeline {
 	b.Began = time.Time{}
 	b.Pools = make([]Pool, 0, min(len(t.Pools), briefPools))
 	for _, p := range t.Pools[:min(len(t.Pools), briefPools)] {
-		p.Points = []PoolPoint{}
+		p.Replaced, p.Points = p.Replacements(), []PoolPoint{}
 		b.Pools = append(b.Pools, p)
 	}
 	if left := len(t.Milestones) - briefMilestones; left > 0 {
@@ -32,6 +32,18 @@ func (t *Timeline) Brief() *Timeline {
 		b.Calls = append(append([]Bucket{}, t.Calls[:briefLists-1]...), rest)
 	}
 	return &b
+}
+
+// Replacements is how many machines came instead of others: those that the pool grew by are
+// none.
+func (p Pool) Replacements() (n int32) {
+	if len(p.Points) == 0 {
+		return p.Replaced
+	}
+	for _, point := range p.Points {
+		n = max(n, point.Replaced)
+	}
+	return max(0, n-max(0, p.Points[len(p.Points)-1].Desired-p.Points[0].Desired))
 }
 
 func first[T any](list []T) []T { return list[:min(len(list), briefLists)] }

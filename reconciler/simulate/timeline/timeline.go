@@ -101,6 +101,9 @@ type Pool struct {
 	// Version is the one of its launch template that its machines come to.
 	Version string      `json:"version,omitempty"`
 	Points  []PoolPoint `json:"points"`
+	// Replaced is how many machines came instead of others. Only a Brief, which has no
+	// Points, says so.
+	Replaced int32 `json:"replaced,omitempty"`
 }
 
 // PoolPoint is how many machines a pool has from a moment on.

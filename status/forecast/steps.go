@@ -1,0 +1,116 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// action is what happens to several pools in one wave, from the first that begins to the
+// last that ends.
+type action struct {
+	wave string
+	// rolls says that machines are replaced.
+	rolls        bool
+	pools        []string
+	begins, ends float64
+	// endless says that one of them does not end.
+	endless bool
+	// machines are replaced, and above is how many more than desired one pool has at most.
+	machines, above int32
+}
+
+// mostNamed bounds the pools that an action names.
+const mostNamed = 3
+
+// actions are what a timeline's pools do, those of one kind and wave together, in the order
+// in which they begin.
+func actions(t *timeline.Timeline) []action {
+	type kind struct {
+		wave  string
+		rolls bool
+	}
+	at := map[kind]int{}
+	var out []action
+	for _, p := range t.Pools {
+		replaced := p.Replacements()
+		k := kind{waveAt(t, p), replaced > 0}
+		n, known := at[k]
+		if !known {
+			n, at[k] = len(out), len(out)
+			out = append(out, action{wave: k.wave, rolls: k.rolls, begins: p.Begins})
+		}
+		a := &out[n]
+		a.pools = append(a.pools, strings.TrimSpace(p.Target+" "+p.Name))
+		a.begins, a.ends = min(a.begins, p.Begins), max(a.ends, p.Ends)
+		a.endless = a.endless || p.Ends == 0 && p.Begins > 0
+		a.machines += replaced
+		a.above = max(a.above, p.MostAbove)
+	}
+	slices.SortStableFunc(out, func(a, b action) int { return cmp.Compare(a.begins, b.begins) })
+	return out
+}
+
+// waveAt is the wave in which a pool begins, "" without waves.
+func waveAt(t *timeline.Timeline, p timeline.Pool) (name string) {
+	for _, w := range t.Waves {
+		if w.At <= p.Begins {
+			name = w.Name
+		}
+	}
+	return name
+}
+
+// WavesOf are the waves in which the pools of a target begin, in their order.
+func WavesOf(t *timeline.Timeline, target string) (out []string) {
+	for _, w := range t.Waves {
+		if slices.ContainsFunc(t.Pools, func(p timeline.Pool) bool { return p.Target == target && waveAt(t, p) == w.Name }) && !slices.Contains(out, w.Name) {
+			out = append(out, w.Name)
+		}
+	}
+	return out
+}
+
+// text says what an action does.
+func (a action) text() string {
+	does := "change"
+	if a.rolls {
+		does = "roll"
+	}
+	text := strings.Join(a.pools[:min(len(a.pools), mostNamed)], ", ")
+	if n := len(a.pools) - mostNamed; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	if len(a.pools) == 1 {
+		text += " " + does + "s"
+	} else {
+		text += " " + does
+	}
+	if a.wave != "" {
+		text = wording.Clean(a.wave) + ": " + text
+	}
+	return text
+}
+
+// counted are the machines of an action.
+func (a action) counted() string {
+	if a.machines == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d replaced", a.machines)
+	if a.above > 0 {
+		text += fmt.Sprintf(", up to %d more in a pool", a.above)
+	}
+	return text
+}
+
+func (a action) until() string {
+	if a.endless {
+		return "–"
+	}
+	return clock(a.ends)
+}
