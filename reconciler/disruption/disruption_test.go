@@ -24,7 +24,7 @@ import (
 // rolling is a plan that rolls the pool web, whose machine i-1 is the node n-1.
 func rolling(change func(p *intent.Pool, s *step.Step)) (*plan.Plan, basis.Input) {
 	pool := intent.Pool{Key: intent.Key{Namespace: "default", Name: "web"}, MachinePool: intent.ObjectRef{Kind: "MachinePool", Namespace: "default", Name: "web"}, Group: &intent.Group{Name: "web"}}
-	s := step.Step{Verb: step.Rollout, Pool: "default/web", Do: step.StartRefresh{Group: "web"}}
+	s := step.Step{Verb: step.Rollout, Pool: "default/web", Disruptive: true, Do: step.StartRefresh{Group: "web"}}
 	if change != nil {
 		change(&pool, &s)
 	}
@@ -103,6 +103,7 @@ func TestFindings(t *testing.T) {
 		"was stopped":            {held(step.HeldStopped), here, nil},
 		"takes a rollout back":   {func(_ *intent.Pool, s *step.Step) { s.Stops = true }, here, nil},
 		"no rollout":             {func(_ *intent.Pool, s *step.Step) { s.Do = step.UpdateGroup{} }, here, nil},
+		"replaces no machine":    {func(_ *intent.Pool, s *step.Step) { s.Disruptive = false }, here, nil},
 		"not asked":              {nil, nil, []string{unasked + "this plan does not read the workload cluster", bare}},
 		"a nodegroup, not asked": {asNodegroup(false), nil, []string{unasked + "this plan does not read the workload cluster"}},
 		"no rollout, not asked":  {func(_ *intent.Pool, s *step.Step) { s.Do = step.UpdateGroup{} }, nil, nil},
@@ -193,7 +194,7 @@ func TestNothingDrainsIsOneLine(t *testing.T) {
 		id := fmt.Sprintf("i-%d", i)
 		in.State.Groups[name] = observed.Group{Name: name, Instances: []observed.Instance{{ID: id}}}
 		in.Nodes.ByInstance[id] = basis.Node{Name: "n-" + id}
-		p.Steps = append(p.Steps, step.Step{Verb: step.Rollout, Pool: "default/" + name, Do: step.StartRefresh{Group: name}})
+		p.Steps = append(p.Steps, step.Step{Verb: step.Rollout, Pool: "default/" + name, Disruptive: true, Do: step.StartRefresh{Group: name}})
 	}
 	in.Set.Sort()
 	const bare = "nothing-drains : nothing that Git declares drains the machines of 7 pools that roll: default/a, default/b, default/c, default/d, default/e and 2 more: without a hook of another tool their pods end with them"

@@ -37,7 +37,8 @@ type rollout struct {
 	force bool
 }
 
-// rollouts are those of a plan that are about to begin, or wait for time, people or others.
+// rollouts returns the rollouts of a plan that replace machines and are about to start, or
+// wait for time, people or other rollouts.
 func rollouts(p *plan.Plan, in basis.Input) (out []rollout) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -49,7 +50,7 @@ func rollouts(p *plan.Plan, in basis.Input) (out []rollout) {
 		default:
 			continue
 		}
-		if r.pool = in.Set.Pool(s.Pool); r.pool == nil || s.Stops || s.Held.Stays() {
+		if r.pool = in.Set.Pool(s.Pool); r.pool == nil || !s.Disruptive || s.Stops || s.Held.Stays() {
 			continue
 		}
 		if !slices.ContainsFunc(out, func(o rollout) bool { return o.pool == r.pool }) {

@@ -167,3 +167,44 @@ func TestAGroupIsSetBackBeforeItGrows(t *testing.T) {
 		t.Errorf("a machine was replaced: %+v", r)
 	}
 }
+
+// A refresh for another policy replaces no machine if all of them match it, and the plan says
+// so; without skip matching it replaces all of them.
+func TestARefreshSaysHowManyMachinesItReplaces(t *testing.T) {
+	policy := func(change func(*intent.Pool)) intent.Pool {
+		pool := mixed("m5.large", "m5.xlarge")
+		if change != nil {
+			change(&pool)
+		}
+		return pool
+	}
+	spot := func(p *intent.Pool) { p.Group.MixedInstancesPolicy.SpotAllocationStrategy = "price-capacity-optimized" }
+	for name, tt := range map[string]struct {
+		change    func(*intent.Pool)
+		instances int
+		disrupts  bool
+		reason    string
+	}{
+		"another strategy":      {spot, 0, false, "the mixed instances policy differs; no instance is replaced, as all of them match it"},
+		"without skip matching": {func(p *intent.Pool) { spot(p); p.Group.Refresh.SkipMatching = new(false) }, 3, true, "the mixed instances policy differs; skipMatching is false, so all 3 instances are replaced"},
+		"types by requirements": {func(p *intent.Pool) {
+			p.Group.MixedInstancesPolicy.Overrides = []intent.Override{{InstanceRequirements: &intent.InstanceRequirements{}}}
+		}, 0, true, "the mixed instances policy differs; AWS replaces the instances that do not match it"},
+		"a type less": {func(p *intent.Pool) {
+			p.Group.MixedInstancesPolicy.Overrides = p.Group.MixedInstancesPolicy.Overrides[1:]
+		}, 3, true, "3 of 3 instances have an instance type that is no longer wanted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			converge(t, m, testInput(policy(nil)))
+			p, _ := m.pass(t, testInput(policy(tt.change)))
+			i := slices.IndexFunc(p.Steps, func(s step.Step) bool { return s.Verb == step.Rollout })
+			if i < 0 {
+				t.Fatalf("no rollout: %v", verbs(p))
+			}
+			if s := p.Steps[i]; s.Instances != tt.instances || s.Disruptive != tt.disrupts || s.Reason != tt.reason || !s.Disrupts() {
+				t.Errorf("%d instances, disruptive %t: %s", s.Instances, s.Disruptive, s.Reason)
+			}
+		})
+	}
+}

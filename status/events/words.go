@@ -59,7 +59,7 @@ func standsWhole(v any) bool {
 
 // movingWords is what a step sets in motion where that replaces no instance.
 func movingWords(s step.Step) string {
-	if s.Verb == step.Rollout {
+	if s.Verb == step.Rollout && !wording.ReplacesNone(s) {
 		return ""
 	}
 	var fields []string

@@ -137,9 +137,12 @@ func (c poolChange) words(r *plan.Report) string {
 	text := name + " in " + r.Target
 	switch c.verb {
 	case step.Rollout:
-		if c.step.Instances == 0 {
+		switch {
+		case wording.ReplacesNone(c.step):
+			text += " is set to another configuration, which replaces no instance"
+		case c.step.Instances == 0:
 			text += " rolls out"
-		} else {
+		default:
 			text += " rolls " + RollOf(r, c.step).Words(false)
 		}
 	case step.Delete, step.Replace:

@@ -62,6 +62,11 @@ func Replaces(s step.Step) bool {
 	return s.Verb == step.Rollout || s.Verb == step.Replace || s.Verb == step.Update && s.Instances == 0
 }
 
+// ReplacesNone reports whether a rollout is known to replace no instance.
+func ReplacesNone(s step.Step) bool {
+	return s.Verb == step.Rollout && !s.Disruptive && s.Instances == 0 && !s.Stops && !s.About().EndsRefresh()
+}
+
 // Ends says what becomes of the instances that a step is disruptive to, empty where
 // it is to none.
 func Ends(s step.Step) string {

@@ -141,17 +141,10 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		c.Steps = slices.Concat(c.Steps[last:], c.Steps[:last])
 		return
 	}
-	why := strconv.Itoa(left) + " of " + strconv.Itoa(len(have.Instances)) + " instances do not run version " + version.Version()
-	switch {
-	case left == 0:
-		why = "the mixed instances policy differs"
-	case versions == 0:
-		why = strconv.Itoa(types) + " of " + strconv.Itoa(len(have.Instances)) + " instances have an instance type that is no longer wanted"
-	case types > 0:
-		why += ", or have an instance type that is no longer wanted"
-	}
+	replaced, ends, how := c.replaces(pool, have, g, left)
+	why := whyRoll(have, version, versions, types) + how
 	preferences := pool.Group.Refresh
-	if preferences.Strategy == replaceRootVolume {
+	if preferences.Strategy == replaceRootVolume && ends {
 		if not := c.launchesAnew(pool, have, version, g); not != "" {
 			preferences.Strategy = usualStrategy
 			why += "; machines are launched anew, as " + not
@@ -160,7 +153,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 		}
 	}
 	c.Step(pool, c.shared(pool, step.Step{
-		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: left,
+		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: ends, Instances: replaced,
 		Reason:  why,
 		Changes: append(changes, preferenceChanges(pool, preferences)...), Rollout: toward(pool, version), Toward: toward(pool, version),
 		Seen: c.seenToRoll(pool, have),

@@ -218,7 +218,7 @@ func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	}
 	for i := range steps {
 		steps[i].Later = i > 0 && steps[i].Held == ""
-		if steps[i].Disruptive {
+		if steps[i].Disrupts() {
 			steps[i].Seen = step.SeenNodegroup(have).ToRoll(put, remove)
 		}
 		c.Step(pool, steps[i])

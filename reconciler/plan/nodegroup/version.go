@@ -65,7 +65,7 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 	if u.Force {
 		changes = append(changes, optionsChange(pool, "force", nil, true))
 	}
-	return append([]step.Step{{Verb: step.Rollout, Resource: step.ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: true,
+	return append([]step.Step{{Verb: step.Rollout, Resource: step.ManagedNodegroup, Name: have.Name, Reason: why, Disruptive: have.DesiredSize > 0,
 		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint(), Rollout: w.updated(u), Toward: w.toward()}}, waiting...)
 }
 
@@ -75,7 +75,7 @@ func (c Planner) awaitVersion(w wantNodegroup, have observed.Nodegroup, next str
 	why := "the control plane is on Kubernetes " + w.cluster.Version
 	c.Note(diag.Info, w.pool, nil, "waits-for-control-plane",
 		"the nodegroup "+have.Name+" stays on Kubernetes "+have.Version+" until the control plane, which is on "+w.cluster.Version+", has reached "+next, "")
-	return step.Step{Verb: step.Rollout, Resource: step.ManagedNodegroup, Name: have.Name, Reason: "version differs", Disruptive: true, Instances: int(have.DesiredSize),
+	return step.Step{Verb: step.Rollout, Resource: step.ManagedNodegroup, Name: have.Name, Reason: "version differs", Disruptive: have.DesiredSize > 0, Instances: int(have.DesiredSize),
 		Changes: []step.Change{versionChange(w.pool, have.Version, next)}, Held: step.HeldControlPlane, HeldReason: why,
 		Do: step.UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: w.pool.Nodegroup.Force, Version: next}, Fingerprint: w.fingerprint(), Toward: w.toward()}
 }
