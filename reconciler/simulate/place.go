@@ -17,6 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // place is one account and region, with the loop that passes over it.
@@ -59,6 +60,11 @@ func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*pl
 		d.Tokens, d.Drains, d.Origins, d.Begin, d.Proposed = nil, nil, nil, nil, false
 		if a.Approved {
 			d.Policy.Gates.AsReviewed = false
+		}
+		if d.Set != nil && len(r.leftPools) > 0 {
+			set := *d.Set
+			set.Pools = slices.DeleteFunc(slices.Clone(set.Pools), func(pool intent.Pool) bool { return r.leftPools[pool.Key.String()] })
+			d.Set = &set
 		}
 	}
 	return p, nil

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +37,10 @@ type replica struct {
 	mu              sync.Mutex
 	// waited is told of each wait for AWS's rates; nil while the replica is made.
 	waited func(time.Duration)
+	// left says what could not be copied, and leftPools are the pools of that, by
+	// "namespace/name".
+	left      []string
+	leftPools map[string]bool
 }
 
 // before is how long before the look at AWS the replica's machines were made.
@@ -57,12 +60,13 @@ func newReplica(ctx context.Context, s observed.State, answers []observed.Answer
 		return nil, err
 	}
 	srv.Faults().Hooks.Add(asg.HookListener{})
-	r := &replica{account: s.Account, region: s.Region, srv: srv, clock: clock}
+	r := &replica{account: s.Account, region: s.Region, srv: srv, clock: clock, leftPools: map[string]bool{}}
 	cloud, err := r.open(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer cloud.Close()
+	s.Groups, s.Nodegroups, s.Templates = maps.Clone(s.Groups), maps.Clone(s.Nodegroups), maps.Clone(s.Templates)
 	m := &maker{replica: r, cloud: cloud, seen: s, now: now}
 	if err := m.make(ctx, answers); err != nil {
 		return nil, fmt.Errorf("copy account %s, region %s: %w", s.Account, s.Region, err)
@@ -145,6 +149,19 @@ func (m *maker) do(ctx context.Context, what string, a step.Action) (step.Result
 	return res, nil
 }
 
+// leave notes that a resource could not be copied, so that it is missing in the copy with
+// the pool that its tag names. It returns an error only if ctx ended.
+func (m *maker) leave(ctx context.Context, pool string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	m.left = append(m.left, "not in the simulation: "+err.Error())
+	if pool != "" {
+		m.leftPools[pool] = true
+	}
+	return nil
+}
+
 func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 	clusters := map[string]string{}
 	for name, exists := range m.seen.Clusters {
@@ -169,14 +186,16 @@ func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 	if err := m.graft(awsemu.Graft{Subnets: m.subnets(answers), Clusters: grafts}); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.seen.Templates)) {
-		if err := m.template(ctx, m.seen.Templates[name]); err != nil {
-			return err
-		}
+	if err := m.templates(ctx, answers); err != nil {
+		return err
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(m.seen.Nodegroups), func(a, b observed.NodegroupName) int { return strings.Compare(a.String(), b.String()) }) {
-		if err := m.nodegroup(ctx, m.seen.Nodegroups[name]); err != nil {
-			return err
+		n := m.seen.Nodegroups[name]
+		if err := m.nodegroup(ctx, n); err != nil {
+			if err := m.leave(ctx, n.Tags[observed.TagPool], err); err != nil {
+				return err
+			}
+			delete(m.seen.Nodegroups, name)
 		}
 	}
 	if err := m.settle(ctx); err != nil {
@@ -189,7 +208,11 @@ func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 			continue
 		}
 		if err := m.group(ctx, g); err != nil {
-			return err
+			if err := m.leave(ctx, g.Tags[observed.TagPool].Value, err); err != nil {
+				return err
+			}
+			delete(m.seen.Groups, name)
+			continue
 		}
 		groups = append(groups, m.groupGraft(g))
 	}
@@ -235,56 +258,6 @@ func (m *maker) subnets(answers []observed.Answer) (out []ec2.SubnetGraft) {
 		out = append(out, ec2.SubnetGraft{ID: id, Zone: zones[id]})
 	}
 	return out
-}
-
-// template makes a launch template with the versions that were read, and those of which
-// something runs: these hold what a neighbour holds, as nobody launches of them.
-func (m *maker) template(ctx context.Context, t observed.Template) error {
-	numbers := map[int64]bool{t.DefaultVersion: true, t.LatestVersion: true}
-	for n := range t.Versions {
-		numbers[n] = true
-	}
-	for _, n := range t.Numbers {
-		numbers[n] = true
-	}
-	use := func(ref observed.TemplateRef) {
-		if n, err := strconv.ParseInt(ref.Version, 10, 64); err == nil && (ref.ID == t.ID || ref.ID == "" && ref.Name == t.Name) && n <= t.LatestVersion {
-			numbers[n] = true
-		}
-	}
-	for _, g := range m.seen.Groups {
-		use(g.Template)
-		for _, i := range g.Instances {
-			use(i.Template)
-		}
-	}
-	for _, n := range m.seen.Nodegroups {
-		use(n.Template)
-	}
-	var some observed.TemplateVersion
-	for _, n := range slices.Sorted(maps.Keys(t.Versions)) {
-		some = t.Versions[n]
-	}
-	graft := ec2.TemplateGraft{Name: t.Name, ID: t.ID, Created: m.now.Add(-before), Default: t.DefaultVersion, Latest: t.LatestVersion, Numbers: slices.Sorted(maps.Keys(numbers))}
-	var made observed.TemplateRef
-	for i, n := range graft.Numbers {
-		v, read := t.Versions[n]
-		if !read {
-			v = observed.TemplateVersion{Data: some.Data}
-		}
-		if i == 0 {
-			res, err := m.do(ctx, "launch template "+t.Name, step.CreateLaunchTemplate{Name: t.Name, Description: v.Description, Data: v.Data, Tags: own(t.Tags)})
-			if err != nil {
-				return err
-			}
-			made = observed.TemplateRef{ID: res.Template.ID, Name: t.Name}
-			continue
-		}
-		if _, err := m.do(ctx, "launch template "+t.Name, step.CreateLaunchTemplateVersion{Template: made, Description: v.Description, Data: v.Data}); err != nil {
-			return err
-		}
-	}
-	return m.graft(awsemu.Graft{Templates: []ec2.TemplateGraft{graft}})
 }
 
 // own are the tags that are not AWS's.

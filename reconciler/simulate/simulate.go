@@ -214,7 +214,7 @@ func newStaging(ctx context.Context, s Scene, a Assumptions) (w *staging, err er
 	}
 	w.scene.Conditions = among(s.Conditions, simulated)
 	for _, p := range w.places {
-		w.doubts = append(w.doubts, p.compare(ctx, w)...)
+		w.doubts = append(append(w.doubts, p.left...), p.compare(ctx, w)...)
 	}
 	w.findSources()
 	return w, nil

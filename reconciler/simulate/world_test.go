@@ -34,6 +34,7 @@ type fleet struct {
 	t       testing.TB
 	srv     *awsemu.Server
 	clock   *awsemu.ManualClock
+	url     string
 	cloud   *awscloud.Cloud
 	scope   *reconciler.Scope
 	rhythm  reconciler.Rhythm
@@ -67,6 +68,7 @@ func newFleet(t testing.TB, seed int) *fleet {
 	f.srv = srv
 	web := httptest.NewServer(srv)
 	t.Cleanup(web.Close)
+	f.url = web.URL
 	f.cloud, err = awscloud.Open(context.Background(), sdk.Options{Region: region, EndpointURL: web.URL, Embedded: true, Now: f.clock.Now,
 		Limits: sdk.NewLimits(sdk.LimitOptions{Now: f.clock.Now, Sleep: func(_ context.Context, d time.Duration) error { f.clock.Advance(d); return nil }})})
 	if err != nil {

@@ -233,7 +233,7 @@ func (c *comment) foreseen() {
 	case f.Timeline != nil:
 		c.paragraph(strings.TrimRight(forecast.Fold(f.Timeline), "\n"))
 	default:
-		c.paragraph(strings.TrimRight(forecast.Elsewhere(f.Command), "\n"))
+		c.paragraph(strings.TrimRight(forecast.Elsewhere(f.Command, f.Failed), "\n"))
 	}
 }
 

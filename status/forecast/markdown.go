@@ -14,9 +14,12 @@ const (
 	mostWaits  = 6
 )
 
-// Elsewhere says where it can be found out what a change would do over time, as a line of
-// Markdown.
-func Elsewhere(command string) string {
+// Elsewhere is a line of Markdown in the place of a timeline: why there is none, where failed
+// says so, and which command makes one.
+func Elsewhere(command, failed string) string {
+	if failed != "" {
+		return ":warning: **Over time**: unknown, as the simulation failed: " + wording.Escape(wording.Shorten(wording.Clean(failed), 300)) + ". Run " + wording.Code(wording.Clean(command)) + " to try it again.\n"
+	}
 	return "What this would do over time takes longer to be found out than a plan waits: run " + wording.Code(wording.Clean(command)) + ".\n"
 }
 

@@ -52,6 +52,8 @@ type pullPage struct {
 	Picture  template.HTML
 	Foreseen foreseen
 	Simulate string
+	// Unforeseen says why the simulation failed.
+	Unforeseen string
 }
 
 // foreseen is what a pull request would do over time, in words.
@@ -136,7 +138,7 @@ func (w *views) pullPage(p report.Pull) pullPage {
 		v.Foreseen.Milestones, v.Foreseen.More = forecast.Milestones(f.Timeline)
 		v.Foreseen.Waits, v.Foreseen.Doubts, v.Foreseen.Assumed = forecast.Waits(f.Timeline), f.Timeline.Doubts, forecast.Assumed(f.Timeline)
 	} else if f != nil {
-		v.Simulate = f.Command
+		v.Simulate, v.Unforeseen = f.Command, f.Failed
 	}
 	left := pullSteps
 	for i, r := range p.Reports {

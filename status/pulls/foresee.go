@@ -74,14 +74,14 @@ func (s *scene) size() (n int) {
 
 // foresee finds out what a plan would do over time, on a copy of what it stood on in this
 // process: AWS is not asked, and no account waits for it. A plan that is the same as the one
-// that is shown does the same. Where it fails there is nothing to tell; where it takes too
-// long, there is what to run. It never keeps a plan from being shown.
+// that is shown does the same. If the simulation fails, the forecast says why; if it takes
+// too long, it says what to run. It never keeps a plan from being shown.
 func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *report.Forecast) {
 	does := slices.ContainsFunc(of.Reports, func(r *plan.Report) bool { return r.Plan != nil && !r.Plan.Empty() })
 	if p.Policy.Forecast == Never || of.State != report.PullPlanned || !does {
 		return nil
 	}
-	if was := p.was.shown; was.Forecast != nil && was.Digest == of.Digest && of.Digest != "" && !p.was.asked {
+	if was := p.was.shown; was.Forecast != nil && was.Forecast.Failed == "" && was.Digest == of.Digest && of.Digest != "" && !p.was.asked {
 		return was.Forecast
 	}
 	large := &report.Forecast{Command: fmt.Sprintf("weir simulate --config weir.yaml --pull-request %s#%d", p.Source, p.was.Number)}
@@ -97,7 +97,7 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 	defer func() {
 		if fault := recover(); fault != nil {
 			p.Logger.Error("what a pull request would do over time is not known: its simulation has a fault", "source", p.Source, "pull", p.was.Number, "fault", fmt.Sprint(fault))
-			out = nil
+			out = &report.Forecast{Command: large.Command, Failed: "the simulation has a fault, which is in weir's log"}
 		}
 	}()
 	bound, cancel := context.WithTimeout(ctx, p.Within)
@@ -108,13 +108,15 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 	assume.Free, assume.Approved = true, of.AsReviewed
 	t, err := simulate.Run(bound, s.Scene, assume, nil)
 	switch {
-	case ctx.Err() != nil, errors.Is(err, simulate.ErrNothing):
+	case ctx.Err() != nil:
 		return nil
 	case bound.Err() != nil:
 		return large
 	case err != nil:
-		p.Logger.Warn("what a pull request would do over time is not known", "source", p.Source, "pull", p.was.Number, "error", err)
-		return nil
+		if !errors.Is(err, simulate.ErrNothing) { // the plan says why AWS was not read
+			p.Logger.Warn("what a pull request would do over time is not known", "source", p.Source, "pull", p.was.Number, "error", err)
+		}
+		return &report.Forecast{Command: large.Command, Failed: err.Error()}
 	}
 	return &report.Forecast{Timeline: t.Brief()}
 }

@@ -120,24 +120,32 @@ func TestAPlanThatIsNotForeseen(t *testing.T) {
 	}
 }
 
-// A plan is told without what it would do where that cannot be found out.
+// If a simulation fails, the plan is shown, and says so where the forecast would be.
 func TestAFaultOfTheForesightIsNoFaultOfThePlan(t *testing.T) {
 	b := newBench(t, "", "")
 	p := &planning{records: b.w.records, was: work{record: record{Number: 1}}}
 	of := report.Pull{State: report.PullPlanned, Reports: []*plan.Report{{Target: "one", Plan: &plan.Plan{Target: "one", Steps: []step.Step{{Verb: step.Update}}}}}}
 	b.w.o.Within = time.Minute
 	copied := observed.State{Account: "000000000000", Region: "eu-west-1"}
-	wrong := copied
-	wrong.Templates = map[string]observed.Template{"": {ID: "lt-1", DefaultVersion: 1, LatestVersion: 1}}
-	for name, stage := range map[string]simulate.Stage{
-		"AWS was not read": {Sight: &reconciler.Sight{}},
-		"no copy":          {Sight: &reconciler.Sight{State: wrong}},
-		"a fault":          {Sight: &reconciler.Sight{State: copied}, Reports: []*plan.Report{nil}},
+	for name, tt := range map[string]struct {
+		stage simulate.Stage
+		want  string
+	}{
+		"AWS was not read": {simulate.Stage{Sight: &reconciler.Sight{}}, "AWS could not be read"},
+		"a fault":          {simulate.Stage{Sight: &reconciler.Sight{State: copied}, Reports: []*plan.Report{nil}}, "the simulation has a fault"},
 	} {
-		s := &scene{Scene: simulate.Scene{Stages: []simulate.Stage{stage}}}
-		if f := p.foresee(t.Context(), s, of); f != nil {
+		s := &scene{Scene: simulate.Scene{Stages: []simulate.Stage{tt.stage}}}
+		f := p.foresee(t.Context(), s, of)
+		if f == nil || f.Timeline != nil || !strings.Contains(f.Failed, tt.want) {
 			t.Errorf("%s: %+v", name, f)
+			continue
 		}
+		p.was.shown = report.Pull{Digest: "d", Forecast: f}
+		again := of
+		if again.Digest = "d"; p.foresee(t.Context(), s, again) == f {
+			t.Errorf("%s: the failure is kept for a later plan", name)
+		}
+		p.was.shown = report.Pull{}
 		if len(b.w.o.Turns.foresees) > 0 {
 			t.Errorf("%s: the turn is still held", name)
 		}

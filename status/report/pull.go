@@ -84,10 +84,11 @@ type Pull struct {
 
 // Forecast is what the change of a pull request would do over time.
 type Forecast struct {
-	// Timeline is nil where it takes longer to be found out than a plan may wait: then
-	// Command says how to find out.
+	// Timeline is nil if the simulation failed, for the reason in Failed, or would take
+	// longer than a plan may wait. Command then runs it by hand.
 	Timeline *timeline.Timeline `json:"timeline,omitempty"`
 	Command  string             `json:"command,omitempty"`
+	Failed   string             `json:"failed,omitempty"`
 }
 
 // Lean is the part of a pull request that is shown: its reports also hold what their

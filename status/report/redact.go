@@ -112,8 +112,11 @@ func (f Redact) Pull(p Pull) Pull {
 // forecast copies what a pull request would do over time, with the texts that are AWS's or
 // of a plan redacted.
 func (f Redact) forecast(c *Forecast) *Forecast {
-	if c == nil || c.Timeline == nil {
-		return c
+	if c == nil {
+		return nil
+	}
+	if c.Timeline == nil {
+		return &Forecast{Command: c.Command, Failed: f.Text(c.Failed)}
 	}
 	t := *c.Timeline
 	t.Why = f.Text(t.Why)

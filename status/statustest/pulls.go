@@ -134,8 +134,11 @@ func Pulls() map[string]report.Pull {
 	foreseen.Forecast = &report.Forecast{Timeline: Foreseen()}
 	unforeseen := Planned()
 	unforeseen.Forecast = &report.Forecast{Command: "weir simulate --config weir.yaml --pull-request fleet#12"}
+	failed := Planned()
+	failed.Forecast = &report.Forecast{Command: unforeseen.Forecast.Command, Failed: "copy account 123456789012, region eu-west-1: group prod-eu-web: ValidationError: the subnet ID does not exist"}
 	return map[string]report.Pull{
-		"foreseen": foreseen, "unforeseen": unforeseen,
+		"forecast-failed": failed,
+		"foreseen":        foreseen, "unforeseen": unforeseen,
 		"planned": Planned(), "nothing": nothing, "unaffected": bare(report.PullUnaffected, ""), "failing": failing, "long": long,
 		"conflict": bare(report.PullConflict, "update the branch: overlays/prod-eu/web.yaml was changed on both sides"),
 		"fork":     bare(report.PullWaiting, "it comes from a fork: a maintainer may write the comment weir plan"),
