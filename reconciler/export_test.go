@@ -22,3 +22,6 @@ func (s *Scope) Remembered() map[string]int {
 func (s *Scope) PassBatch(ctx context.Context, b Batch) ([]*plan.Report, error) {
 	return s.pass(ctx, b, Apply)
 }
+
+// AttachOrigins is for the test of origins.
+var AttachOrigins = attachOrigins

@@ -2,11 +2,14 @@ package reconciler
 
 import (
 	"context"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -37,6 +40,7 @@ func attachOrigins(ctx context.Context, p *plan.Plan, own diag.List, t Desired) 
 	}
 	var asked []intent.Question
 	var set []func(diag.Position)
+	overridden := map[*step.Change]bool{} // by a file that sets a member of the value
 	for i := range p.Steps {
 		for j := range p.Steps[i].Changes {
 			ch := &p.Steps[i].Changes[j]
@@ -49,6 +53,14 @@ func attachOrigins(ctx context.Context, p *plan.Plan, own diag.List, t Desired) 
 					ch.Origin = &at
 				}
 			})
+			for _, path := range changedMembers(ch) {
+				asked = append(asked, intent.Question{Object: ch.Object, Paths: []intent.Path{path}})
+				set = append(set, func(at diag.Position) {
+					if at.Known() && ch.Origin != nil && at.File != ch.Origin.File && !overridden[ch] {
+						ch.Origin, overridden[ch] = &at, true
+					}
+				})
+			}
 		}
 	}
 	for _, list := range []diag.List{p.Diagnostics, own} {
@@ -58,6 +70,19 @@ func attachOrigins(ctx context.Context, p *plan.Plan, own diag.List, t Desired) 
 	for i, at := range t.Origins(ctx, asked) {
 		set[i](at)
 	}
+}
+
+// changedMembers returns the paths of the members of a value that change. A mapping stands
+// where the object itself has it, and a patch that sets one of its members decides more.
+func changedMembers(ch *step.Change) (out []intent.Path) {
+	to, _ := ch.To.(map[string]any)
+	from, _ := ch.From.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		if before, had := from[name]; !had || !reflect.DeepEqual(before, to[name]) {
+			out = append(out, ch.Path.Join(name))
+		}
+	}
+	return out
 }
 
 // attachPositions asks the render where what diagnostics are about stands.

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -58,6 +60,7 @@ func holdNewer(c *basis.Work, pool *intent.Pool, steps []step.Step) {
 	server, kubelet := basis.MinorOf(has), basis.MinorOf(wanted)
 	if has == "" && kubelet >= 0 {
 		noteUnread(c, pool, wanted)
+		noteUnknown(c, pool, wanted, steps)
 	}
 	if server < 0 || kubelet < 0 {
 		return
@@ -92,4 +95,31 @@ func noteUnread(c *basis.Work, pool *intent.Pool, wanted string) {
 	}
 	c.Note(diag.Warning, pool, nil, "control-plane-unread", "weir cannot read the EKS cluster "+pool.ControlPlane.Name+", so nothing holds the pool's machines on Kubernetes "+wanted+
 		" back while its API servers are older or still being made: "+a.Problem, "")
+}
+
+// noteUnknown says of an upgrade that nothing tells weir which version the API servers
+// have, so that it cannot wait for them: no EKS cluster is named, and no kubeconfig answers.
+func noteUnknown(c *basis.Work, pool *intent.Pool, wanted string, steps []step.Step) {
+	if pool.ControlPlane.Kind != "" || pool.Nodegroup != nil || !c.In.Exists(pool) || !slices.ContainsFunc(steps, func(s step.Step) bool { return changesImage(s, pool, c.Levels) }) {
+		return
+	}
+	why := "the target has no kubeconfigFile"
+	switch {
+	case c.In.Policy.OwnTargetOnly:
+		why = "a plan of a directory reads no cluster"
+	case c.In.Nodes != nil && c.In.Nodes.Err != nil:
+		why = "its cluster could not be read: " + c.In.Nodes.Err.Error()
+	case c.In.Nodes != nil:
+		why = "its cluster did not answer with a version"
+	}
+	c.Note(diag.Info, pool, nil, "control-plane-unknown", "weir cannot wait for the control plane before it starts machines of Kubernetes "+wanted+", as it does not know the version of the API servers: "+why, diag.Hint("control-plane-unknown"))
+}
+
+// changesImage reports whether a step brings machines of another image or bootstrap data,
+// as an upgrade of Kubernetes does.
+func changesImage(s step.Step, pool *intent.Pool, decides bool) bool {
+	return s.Pool == pool.Key.String() && s.LaunchesNewer(decides) && slices.ContainsFunc(s.Changes, func(ch step.Change) bool {
+		field := strings.ToLower(ch.Field)
+		return strings.Contains(field, "ami") || strings.Contains(field, "image") || strings.Contains(field, "userdata")
+	})
 }

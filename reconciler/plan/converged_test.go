@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -287,6 +288,42 @@ func TestWhatWasNeverMadeIsNoDrift(t *testing.T) {
 			if c.Type == "Drifted" {
 				t.Errorf("%s: %+v", pool.Key, c)
 			}
+		}
+	}
+}
+
+// Without a kubeconfig nothing tells which version a self-managed control plane has: an
+// upgrade of a running pool says that it does not wait for it, and other changes say nothing.
+func TestAnUpgradeThatCannotWaitSaysSo(t *testing.T) {
+	pool := func(version, boot string) intent.Pool {
+		p := groupPool("web", "m5.large", 2)
+		p.Version, p.LaunchTemplate.UserData = version, intent.UserData{Text: boot}
+		return p
+	}
+	for name, tt := range map[string]struct {
+		to    intent.Pool
+		nodes *basis.Nodes
+		path  bool
+		want  string
+	}{
+		"no kubeconfig":     {pool("v1.34.0", "boot two"), nil, false, "the target has no kubeconfigFile"},
+		"a directory":       {pool("v1.34.0", "boot two"), nil, true, "a plan of a directory reads no cluster"},
+		"an old cluster":    {pool("v1.34.0", "boot two"), &basis.Nodes{APIServer: "v1.33.0"}, false, ""},
+		"no answer":         {pool("v1.34.0", "boot two"), &basis.Nodes{}, false, "its cluster did not answer with a version"},
+		"an error":          {pool("v1.34.0", "boot two"), &basis.Nodes{Err: errors.New("slow")}, false, "its cluster could not be read: slow"},
+		"nothing of a node": {pool("v1.33.0", "boot one"), nil, false, ""},
+	} {
+		m := newModel()
+		converge(t, m, testInput(pool("v1.33.0", "boot one")))
+		in := testInput(tt.to)
+		in.Nodes, in.Policy.OwnTargetOnly = tt.nodes, tt.path
+		p, _ := m.pass(t, in)
+		i := slices.Index(codes(p), "control-plane-unknown")
+		switch {
+		case (i >= 0) != (tt.want != ""):
+			t.Errorf("%s: %v, %v", name, verbs(p), p.Diagnostics)
+		case i >= 0 && (!strings.HasSuffix(p.Diagnostics[i].Summary, tt.want) || !strings.Contains(p.Diagnostics[i].Summary, "v1.34.0") || p.Diagnostics[i].Detail == ""):
+			t.Errorf("%s: %s", name, p.Diagnostics[i].Summary)
 		}
 	}
 }

@@ -17,8 +17,27 @@ func InfraChange(pool *intent.Pool, field string, from, to any) step.Change {
 	return step.Change{Field: field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec"}.Join(FieldPath(field)...)}
 }
 
-func ReplicasChange(pool *intent.Pool, from, to any) step.Change {
-	return step.Change{Field: "replicas", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "replicas"}}
+// ReplicasChange is a change of the desired size. Its origin is the field that decides the
+// size: spec.replicas, or the bound within which it is kept.
+func ReplicasChange(pool *intent.Pool, from any, to int32) step.Change {
+	out := step.Change{Field: "replicas", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "replicas"}}
+	if pool.Replicas.Written && pool.Replicas.Value == to {
+		return out
+	}
+	low, high, at := int32(0), int32(0), intent.Path{"spec"}
+	switch {
+	case pool.Group != nil:
+		low, high = pool.Group.MinSize, pool.Group.MaxSize
+	case pool.Nodegroup != nil:
+		low, high, at = pool.Nodegroup.MinSize.Value, pool.Nodegroup.MaxSize.Value, intent.Path{"spec", "scaling"}
+	}
+	switch to {
+	case low:
+		out.Object, out.Path = pool.Infrastructure, at.Join("minSize")
+	case high:
+		out.Object, out.Path = pool.Infrastructure, at.Join("maxSize")
+	}
+	return out
 }
 
 // Reason says in a few words which fields a step changes.
