@@ -93,6 +93,9 @@ type Desired struct {
 	Source  string
 	Ref     string
 	Commit  content.Commit
+	// HideSubject keeps the commit's subject out of reports while other targets of its
+	// source are still being rendered.
+	HideSubject bool
 	// Seq counts the commits that the source came to: it goes up with each, also where one
 	// comes back. It is the same for all who follow the source.
 	Seq int64

@@ -348,10 +348,14 @@ func newReport(t Desired, started time.Time) *plan.Report {
 	case h != nil: // until AWS has said what it holds
 		holds = &plan.Holds{Revision: h.Revision, Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS has not answered"}}
 	}
+	subject := t.Commit.Subject
+	if t.HideSubject {
+		subject = ""
+	}
 	return &plan.Report{
 		Holds:  holds,
 		Target: t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
-		Revision: t.Commit.Revision, Subject: t.Commit.Subject, Ref: t.Ref, Seq: t.Seq, Touched: t.Touched,
+		Revision: t.Commit.Revision, Subject: subject, Ref: t.Ref, Seq: t.Seq, Touched: t.Touched,
 		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,
 		ReportOnly: t.Policy.ReportOnly, Wanted: t.Wanted,
 	}

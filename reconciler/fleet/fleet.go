@@ -247,11 +247,10 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 	sources := f.sourceIDs(in.views)
 	for _, it := range items {
 		f.sources[it.name] = it.target.Source
-		if behind[it.target.Source] {
-			// It may name a secret that the render will tell.
-			it.view.Snapshot.Subject = ""
-		}
 		it.desired = f.desired(in, it, sources)
+		// The subject may name a secret that the render of another target will reveal, so it
+		// is not shown yet. Versions of launch templates are described by it all the same.
+		it.desired.HideSubject = behind[it.target.Source]
 		f.hold(ctx, in, it)
 	}
 	f.findRemoved(in.views, items)

@@ -69,7 +69,7 @@ func TestASlowRenderHoldsUpItself(t *testing.T) {
 
 	const patience = 5 * time.Second // enough for what is quick
 	c, got := advance(t, h, ctx, View{Snapshot: second}, patience)
-	if q := got["quick"]; q.Commit.Revision != "r2" || !q.Touched || q.Set == before["quick"].Set || q.Policy.Gates.Waits != "" || q.Commit.Subject != "" {
+	if q := got["quick"]; q.Commit.Revision != "r2" || !q.Touched || q.Set == before["quick"].Set || q.Policy.Gates.Waits != "" || q.Commit.Subject != second.Subject || !q.HideSubject {
 		t.Errorf("the quick one: %+v", q)
 	}
 	if s := got["slow-3"]; s.Commit.Revision != "r1" || s.Set != before["slow-3"].Set || s.Whole || s.Err != nil || !strings.HasPrefix(s.Policy.Gates.Waits, "commit r2 is being rendered since") {

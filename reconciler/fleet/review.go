@@ -393,7 +393,24 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 			out.Batches = append(out.Batches, batch)
 		}
 	}
+	if p.Untrusted {
+		if err := b.asFollowed(ctx, accounts, p, f.renders, out.secretless()); err != nil {
+			return nil, err
+		}
+	}
 	out.openable = len(out.Batches)
 	out.Batches = append(out.Batches, shut...)
 	return out, nil
+}
+
+// secretless returns the touched targets that were rendered without their secrets.
+func (r *Review) secretless() (out []*reconciler.Desired) {
+	for i := range r.Batches {
+		for j := range r.Batches[i].Targets {
+			if d := &r.Batches[i].Targets[j]; slices.Contains(r.Withheld, d.Policy.Target) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/tree"
@@ -181,6 +183,47 @@ func TestUntrustedProposalsSeeNoSecret(t *testing.T) {
 	// weir does not render an untouched target again without its secrets.
 	if r = h.review(base, Proposal{Snapshot: snap("head", with(m, map[string]string{"o/two/pool.yaml": m["o/two/pool.yaml"] + "# x\n"})), Untrusted: true}); !slices.Equal(r.Touched, []string{"u"}) {
 		t.Errorf("touched: %v", r.Touched)
+	}
+}
+
+// What a proposal renders like the followed commit, both without secrets, is as it is
+// followed: a placeholder is no change. What it changes is changed, and a pool that it adds
+// has the placeholder.
+func TestPlaceholdersAreNoChange(t *testing.T) {
+	h := newHarness(t, "- {name: t, path: 'o/one', region: eu-west-1, varsFrom: [{file: secrets.yaml, secret: true}]}\n")
+	if err := os.WriteFile(filepath.Join(h.dir, "secrets.yaml"), []byte("TOKEN: s3cr3t-canary-value\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	boot := "---\napiVersion: v1\nkind: Secret\nmetadata: {name: boot}\nstringData: {value: \"#cloud-config ${TOKEN}\"}\n"
+	pool := func(name string) string { return fleettest.Pool(name, `dataSecretName: ""`, "dataSecretName: boot") }
+	m := with(pools("o/one"), map[string]string{"o/one/pool.yaml": pool("pool-one") + boot})
+	base := View{Snapshot: snap("base", m)}
+	h.compose(base)
+	followed := h.fleet.Base(map[string]View{"s": base}).fleet.renders["t"].result.Set.Pools[0]
+	if !strings.Contains(followed.LaunchTemplate.UserData.Text, "canary") {
+		t.Fatalf("the followed pool does not depend on secrets: %+v", followed.LaunchTemplate)
+	}
+	review := func(text string) *intent.Set {
+		t.Helper()
+		r := h.review(base, Proposal{Snapshot: snap("head", with(m, map[string]string{"o/one/pool.yaml": text})), Untrusted: true})
+		d := r.Batches[0].Targets[0]
+		if d.Set == nil || d.Diagnostics.HasErrors() || !d.Policy.Secretless {
+			t.Fatalf("set %v, diagnostics %v", d.Set, d.Diagnostics)
+		}
+		return d.Set
+	}
+	got := review(m["o/one/pool.yaml"] + "# said otherwise\n").Pools[0]
+	if diff := cmp.Diff(followed, got); diff != "" {
+		t.Errorf("nothing changes (-followed +proposed):\n%s", diff)
+	}
+	got = review(strings.Replace(m["o/one/pool.yaml"], "maxSize: ${MAX:=3}", "maxSize: 4", 1)).Pools[0]
+	if got.Group.MaxSize != followed.Group.MaxSize+1 || !reflect.DeepEqual(got.LaunchTemplate, followed.LaunchTemplate) {
+		t.Errorf("another size: %d, %+v", got.Group.MaxSize, got.LaunchTemplate)
+	}
+	// Its text is another one for sure; what stands in it for the secret is not the secret.
+	got = review(strings.Replace(m["o/one/pool.yaml"], "#cloud-config", "#cloud-config other", 1)).Pools[0]
+	if text := got.LaunchTemplate.UserData.Text; strings.Contains(text, "canary") || !strings.Contains(text, "other "+withheld) {
+		t.Errorf("other user data: %+v", got.LaunchTemplate)
 	}
 }
 

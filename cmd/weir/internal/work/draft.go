@@ -68,6 +68,8 @@ type Drafted struct {
 	gone       []string
 	unaffected int
 	withheld   []string
+	// asFollowed says that what depends on their secrets is planned as it is followed.
+	asFollowed bool
 }
 
 // PlanDraft plans a work tree or a ref as the daemon of a configuration would if its
@@ -285,7 +287,9 @@ func (r Drafted) Notes() (out []string) {
 	if r.behind {
 		say("note: it lacks commits that are followed, and the plan undoes what they changed: merge or rebase first")
 	}
-	if len(r.withheld) > 0 {
+	if len(r.withheld) > 0 && r.asFollowed {
+		say("note: the daemon plans this without secrets. What depends on them is taken to be as in the commit that it follows, and a change of a secret is not shown: %s", strings.Join(r.withheld, ", "))
+	} else if len(r.withheld) > 0 {
 		say("note: secrets are not decrypted for this plan, so what depends on them may show as changed: %s", strings.Join(r.withheld, ", "))
 	}
 	for _, t := range r.gone {

@@ -64,7 +64,7 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 		return out, d.NotWeir()
 	}
 	out = Drafted{
-		what: is.what, source: answer.Source, against: answer.Against, gone: answer.Gone, unaffected: answer.Unaffected, withheld: answer.Withheld,
+		what: is.what, source: answer.Source, against: answer.Against, gone: answer.Gone, unaffected: answer.Unaffected, withheld: answer.Withheld, asFollowed: true,
 	}
 	if n := len(archive.Left); n > 0 {
 		note(fmt.Sprintf("note: %s not sent, as no render reads what is so large or kept in Git LFS: %s and the like", wording.Count(n, "file"), archive.Left[0]))

@@ -1,0 +1,125 @@
+package fleet
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// An untrusted proposal is rendered without secrets: placeholders stand for encrypted values
+// and for secret variables. They differ from what AWS has, and would show as changes that
+// nobody made. So the followed commit is rendered without secrets as well, and whatever the
+// proposal renders equally is taken to be as it is followed. Only renders without secrets
+// are compared with each other: the result tells nothing about a secret.
+
+// asFollowed gives targets of an untrusted proposal the followed values of what they render
+// like the followed commit where both lack secrets.
+func (b *Base) asFollowed(ctx context.Context, accounts Accounts, p Proposal, proposed map[string]*rendered, targets []*reconciler.Desired) error {
+	names := map[string]bool{}
+	for _, d := range targets {
+		if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil && proposed[d.Policy.Target] != nil && proposed[d.Policy.Target].result != nil {
+			names[d.Policy.Target] = true
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	f := b.fleet.copied()
+	f.o.Accounts = accounts
+	for name := range names {
+		delete(f.renders, name) // it has the secrets
+	}
+	in := &inputs{views: b.views, variables: passing{p.Secrets, "proposals"}, readOnly: true}
+	items := slices.DeleteFunc(f.expand(in), func(it *item) bool { return !names[it.name] })
+	for _, it := range items {
+		it.proposed, it.light = true, p.Light
+		it.withhold()
+	}
+	defer f.Wait()
+	if _, err := f.compose(ctx, in, items, -1); err != nil {
+		return err
+	}
+	for _, d := range targets {
+		name := d.Policy.Target
+		if blind := f.renders[name]; names[name] && blind != nil && blind.result != nil {
+			restore(d, proposed[name].result, blind.result, b.fleet.renders[name].result)
+		}
+	}
+	return nil
+}
+
+// restore changes a target of a proposal that is rendered without secrets, as is blind, the
+// followed commit. followed is that commit with them.
+func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {
+	known := func(l diag.List, d diag.Diagnostic) bool {
+		return slices.ContainsFunc(l, func(o diag.Diagnostic) bool {
+			return o.Code == d.Code && o.Object == d.Object && o.Summary == d.Summary
+		})
+	}
+	// A placeholder is not always a value that its field takes.
+	d.Diagnostics = slices.DeleteFunc(slices.Clone(d.Diagnostics), func(one diag.Diagnostic) bool {
+		return known(blind.Diags, one) && !known(followed.Diags, one)
+	})
+	if d.Set == nil && d.Diagnostics.HasErrors() {
+		return
+	}
+	set := proposal.Set
+	set.Pools = slices.Clone(set.Pools)
+	for i := range set.Pools {
+		key := set.Pools[i].Key.String()
+		if before, real := blind.Set.Pool(key), followed.Set.Pool(key); before != nil && real != nil {
+			set.Pools[i] = merged(reflect.ValueOf(set.Pools[i]), reflect.ValueOf(*before), reflect.ValueOf(*real)).Interface().(intent.Pool)
+		}
+	}
+	for _, pool := range followed.Set.Pools {
+		if key := pool.Key.String(); proposal.Set.Pool(key) == nil && blind.Set.Pool(key) == nil {
+			set.Pools = append(set.Pools, pool)
+			d.Diagnostics = append(d.Diagnostics, diag.Diagnostic{Severity: diag.Info, Code: "planned-as-followed", Object: pool.MachinePool.String(), Detail: diag.Hint("planned-as-followed"),
+				Summary: "pool " + key + " cannot be rendered without secrets: it is planned as the followed commit has it, and what is changed of it here is unknown"})
+		}
+	}
+	set.Sort()
+	d.Set, d.Whole = &set, d.Err == nil && !d.Diagnostics.HasErrors()
+}
+
+// merged is the proposed value with that of real wherever proposed and blind are equal.
+// Lists are taken as a whole.
+func merged(proposed, blind, real reflect.Value) reflect.Value {
+	if reflect.DeepEqual(proposed.Interface(), blind.Interface()) {
+		return real
+	}
+	switch proposed.Kind() {
+	case reflect.Struct:
+		out := reflect.New(proposed.Type()).Elem()
+		out.Set(proposed)
+		for i := range proposed.NumField() {
+			if proposed.Type().Field(i).IsExported() {
+				out.Field(i).Set(merged(proposed.Field(i), blind.Field(i), real.Field(i)))
+			}
+		}
+		return out
+	case reflect.Pointer:
+		if proposed.IsNil() || blind.IsNil() || real.IsNil() {
+			return proposed
+		}
+		out := reflect.New(proposed.Type().Elem())
+		out.Elem().Set(merged(proposed.Elem(), blind.Elem(), real.Elem()))
+		return out
+	case reflect.Map:
+		out := reflect.MakeMap(proposed.Type())
+		for _, key := range proposed.MapKeys() {
+			value := proposed.MapIndex(key)
+			if before, is := blind.MapIndex(key), real.MapIndex(key); before.IsValid() && is.IsValid() {
+				value = merged(value, before, is)
+			}
+			out.SetMapIndex(key, value)
+		}
+		return out
+	}
+	return proposed
+}
