@@ -167,7 +167,7 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 			switch {
 			case st.Verb == step.Adopt || p == nil || p.State == importer.Refused || over[p]:
 			case st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned && !gives(p, st):
-				refuse(p, "the launch template that its manifests make would not hold what it launches now")
+				refuse(p, "the launch template that its manifests make would not hold what it launches now"+differing(p, r.Plan))
 			case st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned:
 				p.Conversions = append(p.Conversions, "what it launches from: the launch template "+st.Name+" is made with what it launches now, and machines stay; new ones get the pool's tags")
 			case st.Verb == step.Update && !st.Disruptive:
@@ -176,6 +176,8 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 						p.Conversions = append(p.Conversions, text)
 					}
 				}
+			case st.Verb == step.Rollout && differing(p, r.Plan) != "":
+				refuse(p, "its manifests would not say what it launches now"+differing(p, r.Plan))
 			case st.Verb == step.Rollout:
 				refuse(p, "weir would replace machines ("+st.Reason+"): have them run what it launches now, by an instance refresh, and import it then")
 			default:
@@ -192,6 +194,28 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 		return false, errors.New("what was imported could not be planned")
 	}
 	return false, nil
+}
+
+// differing names what a plan would launch otherwise than the pool does now, empty if that
+// is nothing, or if the pool's manifests do not say what it launches.
+func differing(p *importer.Pool, of *plan.Plan) string {
+	if !p.Owned {
+		return ""
+	}
+	for i := range of.Steps {
+		st := &of.Steps[i]
+		var fields []string
+		switch made := st.Do.(type) {
+		case step.CreateLaunchTemplate:
+			fields = p.Differs(made.Data)
+		case step.CreateLaunchTemplateVersion:
+			fields = p.Differs(made.Data)
+		}
+		if st.Pool == "default/"+p.Key && len(fields) > 0 {
+			return ": " + strings.Join(fields, ", ") + " would differ"
+		}
+	}
+	return ""
 }
 
 // gives reports whether the launch template that a step makes holds what the pool launches.

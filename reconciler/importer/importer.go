@@ -13,10 +13,13 @@
 package importer
 
 import (
+	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
@@ -68,6 +71,7 @@ type Pool struct {
 	groups  []string                 // security groups of the template that its manifests say
 	holds   observed.TemplateVersion // what it launches from, where its manifests say that
 	other   *Pool                    // what it is where this does not do: said in another way, or named
+	before  string                   // why it is not said in the way that was tried first
 }
 
 // Options say what cannot be observed.
@@ -190,6 +194,38 @@ func (p Pool) namedBecause(why string) Pool {
 // the pool has no machine that would have to be replaced.
 func (p Pool) Gives(made intent.TemplateData) bool { return template.SameButTags(p.holds, made) }
 
+// Differs names the members of a launch template, in AWS's words, in which one that is made
+// of the pool's manifests is not what the pool launches from. User data has one name for all
+// that it holds.
+func (p Pool) Differs(made intent.TemplateData) []string {
+	holds := p.holds.Data
+	holds.TagSpecifications, made.TagSpecifications = nil, nil
+	var have, want map[string]any
+	if json.Unmarshal(content.Canonical(holds), &have) != nil || json.Unmarshal(content.Canonical(made), &want) != nil {
+		return nil
+	}
+	return differing("", have, want)
+}
+
+// differing names the members in which two JSON values differ, to the depth of objects.
+func differing(at string, a, b any) []string {
+	x, of := a.(map[string]any)
+	y, with := b.(map[string]any)
+	if !of || !with {
+		if reflect.DeepEqual(a, b) {
+			return nil
+		}
+		return []string{at}
+	}
+	all := maps.Clone(x)
+	maps.Copy(all, y)
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, differing(strings.TrimPrefix(at+"."+name, "."), x[name], y[name])...)
+	}
+	return out
+}
+
 // Refuse is the pool as one that cannot be imported, with a reason. Where its manifests
 // say what its template holds, it is the pool that names the template instead.
 func (p Pool) Refuse(why string) Pool {
@@ -197,7 +233,13 @@ func (p Pool) Refuse(why string) Pool {
 	case p.other == nil || p.other.State == Refused:
 		return p.refused(why)
 	case p.other.Owned: // said in another way
-		return *p.other
+		out := *p.other
+		out.before = why
+		return out
+	}
+	// The other way may have failed for a reason of its own beside the first one.
+	if p.before != "" && len(p.before) < len(why) {
+		why = p.before
 	}
 	return p.other.namedBecause(why)
 }

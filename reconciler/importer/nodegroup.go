@@ -9,6 +9,15 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
+// usualDisk is the disk, in GiB, of nodegroups that say nothing of it.
+// Assumed of AWS: nodegroup-defaults.
+func usualDisk(amiType string) int32 {
+	if strings.HasPrefix(amiType, "WINDOWS") {
+		return 50
+	}
+	return 20
+}
+
 // nodegroup makes a pool of a nodegroup. Its name may be any; the manifest says it.
 func (m *maker) nodegroup(n observed.Nodegroup) Pool {
 	p := Pool{Kind: intent.NodegroupPool, Name: n.Name, Cluster: n.Cluster}
@@ -28,6 +37,9 @@ func (m *maker) nodegroup(n observed.Nodegroup) Pool {
 	spec := map[string]any{
 		"eksNodegroupName": n.Name, "roleName": path.Base(n.NodeRole), "subnetIDs": plain(n.SubnetIDs),
 		"scaling": map[string]any{"minSize": n.MinSize, "maxSize": n.MaxSize},
+	}
+	if n.DiskSize == usualDisk(n.AMIType) {
+		n.DiskSize = 0 // EKS gives it by itself, and spec.diskSize is the older way to write it
 	}
 	options := map[string]any{}
 	fields(field.Nodegroup, n.NodegroupSettings, spec, options)
