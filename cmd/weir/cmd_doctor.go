@@ -31,11 +31,14 @@ assumed, does something else, or could not be asked, with AWS's own words. It na
 account, so you can attach it to an issue (-o markdown).
 
 Without --apply it changes nothing. With it, it makes, rolls and deletes a launch template
-and an Auto Scaling group of one t3.micro, which takes some ten minutes and cents; with
---cluster and --node-role two nodegroups without machines, too. Their names begin with
-weir-doctor-, and they carry the tags weir.dev/doctor and weir.dev/owner, so the policy
-that weir policy prints for the instance weir-doctor is enough. Ctrl-C ends the checks and
-deletes these resources. --clean deletes those that earlier visits left, unless they are
+and an Auto Scaling group of one or two t3.micro, which takes some twenty minutes and cents;
+with --cluster and --node-role two nodegroups without machines, too. Their names begin with
+weir-doctor-, and they carry the tags weir.dev/doctor and weir.dev/owner, so this policy is
+enough (--pass-role only with --node-role, and with its ARN):
+
+  weir policy --account ID --region REGION --instance weir-doctor --apply --pass-role ARN
+
+Ctrl-C ends the checks and deletes these resources. --clean deletes those that earlier visits left, unless they are
 younger than three hours, as a visit may be under way: --visit NUMBER names it.
 `
 

@@ -25,6 +25,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
+	"github.com/weir-gitops/weir/reconciler/iampolicy/policytest"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/source/sourcetest"
 )
@@ -167,25 +168,25 @@ func (r *policyRun) of(access iampolicy.Access, instance string, more ...string)
 }
 
 // hold holds the calls since the last time against policies.
-func (r *policyRun) hold(apply, plan iampolicy.Document) []asked {
+func (r *policyRun) hold(apply, plan iampolicy.Document) []policytest.Asked {
 	r.t.Helper()
 	calls := r.aws.take()
 	for _, a := range calls {
-		r.covered[a.action] = true
-		if iampolicy.Needless()[a.action] != "" {
+		r.covered[a.Action] = true
+		if iampolicy.Needless()[a.Action] != "" {
 			continue
 		}
-		if a.action == "sts:AssumeRole" {
-			if !allows(r.t, r.daemon, a) {
-				r.t.Errorf("the daemon may not assume %s", a.resource)
+		if a.Action == "sts:AssumeRole" {
+			if !policytest.Allows(r.t, r.daemon, a) {
+				r.t.Errorf("the daemon may not assume %s", a.Resource)
 			}
 			continue
 		}
-		if !allows(r.t, apply, a) {
-			r.t.Errorf("to apply, IAM would refuse %s on %s with %v", a.action, a.resource, a.context)
+		if !policytest.Allows(r.t, apply, a) {
+			r.t.Errorf("to apply, IAM would refuse %s on %s with %v", a.Action, a.Resource, a.Context)
 		}
-		if !a.behalf && allows(r.t, plan, a) == a.write {
-			r.t.Errorf("to plan, IAM would be wrong about %s on %s (a write: %t)", a.action, a.resource, a.write)
+		if !a.Behalf && policytest.Allows(r.t, plan, a) == a.Write {
+			r.t.Errorf("to plan, IAM would be wrong about %s on %s (a write: %t)", a.Action, a.Resource, a.Write)
 		}
 	}
 	return calls
@@ -279,13 +280,13 @@ func TestPolicyFitsTheCalls(t *testing.T) {
 	taken := r.hold(other, otherPlan)
 	stranger, owned := r.of(iampolicy.Apply, "other"), map[string]bool{}
 	for _, a := range taken {
-		if a.takes() && a.context["aws:ResourceTag/weir.dev/owner"] == "" {
-			t.Errorf("%s on %s: the tags of the resource were not found", a.action, a.resource)
+		if a.Takes() && a.Context["aws:ResourceTag/weir.dev/owner"] == "" {
+			t.Errorf("%s on %s: the tags of the resource were not found", a.Action, a.Resource)
 		}
-		if a.takes() && !owned[a.resource] && allows(t, stranger, a) {
-			t.Errorf("%s on %s: the policy allows to take what another weir owns", a.action, a.resource)
+		if a.Takes() && !owned[a.Resource] && policytest.Allows(t, stranger, a) {
+			t.Errorf("%s on %s: the policy allows to take what another weir owns", a.Action, a.Resource)
 		}
-		owned[a.resource] = true
+		owned[a.Resource] = true
 	}
 	r.weir("other", "apply", "--yes", "--wait")
 	// With its own policy, without the right to take: the other one is a stranger.
@@ -321,8 +322,8 @@ func (r *policyRun) ofOthers() {
 	r.weir("weir", "adopt", "--yes")
 	plan := r.of(iampolicy.Plan, "weir")
 	for _, a := range r.hold(r.of(iampolicy.Apply, "weir", "--adopt"), plan) {
-		if a.takes() && allows(r.t, r.of(iampolicy.Apply, "weir"), a) {
-			r.t.Errorf("%s on %s: without --adopt the policy allows to take what nobody owns", a.action, a.resource)
+		if a.Takes() && policytest.Allows(r.t, r.of(iampolicy.Apply, "weir"), a) {
+			r.t.Errorf("%s on %s: without --adopt the policy allows to take what nobody owns", a.Action, a.Resource)
 		}
 	}
 	r.weir("weir", "apply", "--yes", "--wait")

@@ -68,6 +68,7 @@ const (
 	// Refreshes replace a policy by an instance refresh. AWS has left refreshes Pending that
 	// hold an empty list, so they hold none. Overrides that AWS then keeps are removed by the
 	// update of the group that follows.
+	// Assumed of AWS: empty-overrides-in-refresh.
 	Refreshes
 )
 

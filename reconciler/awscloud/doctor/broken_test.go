@@ -128,6 +128,25 @@ var brokenAssumptions = []broken{
 		f.Set("DesiredConfiguration.MixedInstancesPolicy.LaunchTemplate.Overrides.member.1.InstanceType", "t3.micro")
 	}},
 	{name: "empty-overrides", operation: regexp.MustCompile(`^UpdateAutoScalingGroup$`), form: func(f url.Values) { f.Del("MixedInstancesPolicy.LaunchTemplate.Overrides") }},
+	{name: "empty-overrides-in-refresh", operation: regexp.MustCompile(`^StartInstanceRefresh$`), refuse: func(body string) (int, string) {
+		if !strings.Contains(body, "Overrides") {
+			return 400, "ValidationError"
+		}
+		return 0, ""
+	}},
+	{name: "refresh-ends-at-its-last-checkpoint", operation: regexp.MustCompile(`^StartInstanceRefresh$`), refuse: func(body string) (int, string) {
+		if strings.Contains(body, "CheckpointPercentages") {
+			return 400, "ValidationError"
+		}
+		return 0, ""
+	}},
+	{name: "checkpoints-count-the-group", operation: regexp.MustCompile(`^StartInstanceRefresh$`), form: func(f url.Values) {
+		f.Del("Preferences.CheckpointPercentages.member.1")
+		f.Del("Preferences.CheckpointDelay")
+	}},
+	{name: "lifecycle-action-gone", operation: regexp.MustCompile(`^RecordLifecycleActionHeartbeat$`), refuse: always(404, "NoSuchAction")},
+	{name: "quota-families", operation: regexp.MustCompile(`^POST /$`), answer: replaced("Running On-Demand Inf", "Running On-Demand Mac")},
+	{name: "full-filters", operation: regexp.MustCompile(`^DescribeKeyPairs$`), refuse: always(400, "FilterLimitExceeded")},
 	{name: "warm-pool-metrics", operation: regexp.MustCompile(`^EnableMetricsCollection$`), refuse: always(400, "ValidationError")},
 	{name: "unit-of-capacity", operation: regexp.MustCompile(`^DescribeAutoScalingGroups$`), answer: replaced("<MinSize>", "<DesiredCapacityType>weights</DesiredCapacityType><MinSize>")},
 	{name: "retained-states", operation: regexp.MustCompile(`^DescribeAutoScalingGroups$`), answer: replaced("<LifecycleState>InService<", "<LifecycleState>Retained:Terminating<")},

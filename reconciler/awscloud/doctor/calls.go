@@ -6,8 +6,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/weir-gitops/weir/reconciler/awscloud/probe"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
@@ -40,6 +45,10 @@ type calls struct {
 	tagGroups       call[autoscaling.CreateOrUpdateTagsInput, autoscaling.CreateOrUpdateTagsOutput, autoscaling.Options]
 	enableMetrics   call[autoscaling.EnableMetricsCollectionInput, autoscaling.EnableMetricsCollectionOutput, autoscaling.Options]
 	startRefresh    call[autoscaling.StartInstanceRefreshInput, autoscaling.StartInstanceRefreshOutput, autoscaling.Options]
+	putHook         call[autoscaling.PutLifecycleHookInput, autoscaling.PutLifecycleHookOutput, autoscaling.Options]
+	deleteHook      call[autoscaling.DeleteLifecycleHookInput, autoscaling.DeleteLifecycleHookOutput, autoscaling.Options]
+	heartbeat       call[autoscaling.RecordLifecycleActionHeartbeatInput, autoscaling.RecordLifecycleActionHeartbeatOutput, autoscaling.Options]
+	completeAction  call[autoscaling.CompleteLifecycleActionInput, autoscaling.CompleteLifecycleActionOutput, autoscaling.Options]
 	rollbackRefresh call[autoscaling.RollbackInstanceRefreshInput, autoscaling.RollbackInstanceRefreshOutput, autoscaling.Options]
 	cancelRefresh   call[autoscaling.CancelInstanceRefreshInput, autoscaling.CancelInstanceRefreshOutput, autoscaling.Options]
 
@@ -53,6 +62,10 @@ type calls struct {
 	deleteNodegroup call[eks.DeleteNodegroupInput, eks.DeleteNodegroupOutput, eks.Options]
 
 	parameters call[ssm.GetParametersInput, ssm.GetParametersOutput, ssm.Options]
+
+	quota        call[servicequotas.GetServiceQuotaInput, servicequotas.GetServiceQuotaOutput, servicequotas.Options]
+	targetGroups call[elb.DescribeTargetGroupsInput, elb.DescribeTargetGroupsOutput, elb.Options]
+	prober       *probe.Prober
 }
 
 func callsOf(client *sdk.Client) calls {
@@ -60,6 +73,10 @@ func callsOf(client *sdk.Client) calls {
 	a := autoscaling.NewFromConfig(client.Config, func(o *autoscaling.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 	k := eks.NewFromConfig(client.Config, func(o *eks.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 	s := ssm.NewFromConfig(client.Config, func(o *ssm.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+	b := elb.NewFromConfig(client.Config, func(o *elb.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+	q := servicequotas.NewFromConfig(client.Config, func(o *servicequotas.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+	i := iam.NewFromConfig(client.Config, func(o *iam.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
+	m := kms.NewFromConfig(client.Config, func(o *kms.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 	return calls{
 		createTemplate: e.CreateLaunchTemplate, createVersion: e.CreateLaunchTemplateVersion, deleteTemplate: e.DeleteLaunchTemplate,
 		deleteVersions: e.DeleteLaunchTemplateVersions, describeVersions: e.DescribeLaunchTemplateVersions, templates: e.DescribeLaunchTemplates,
@@ -68,9 +85,11 @@ func callsOf(client *sdk.Client) calls {
 		groups: a.DescribeAutoScalingGroups, activities: a.DescribeScalingActivities, refreshes: a.DescribeInstanceRefreshes,
 		hooks: a.DescribeLifecycleHooks, createGroup: a.CreateAutoScalingGroup, updateGroup: a.UpdateAutoScalingGroup,
 		deleteGroup: a.DeleteAutoScalingGroup, tagGroups: a.CreateOrUpdateTags, enableMetrics: a.EnableMetricsCollection,
-		startRefresh: a.StartInstanceRefresh, rollbackRefresh: a.RollbackInstanceRefresh, cancelRefresh: a.CancelInstanceRefresh,
+		startRefresh: a.StartInstanceRefresh, putHook: a.PutLifecycleHook, deleteHook: a.DeleteLifecycleHook,
+		heartbeat: a.RecordLifecycleActionHeartbeat, completeAction: a.CompleteLifecycleAction, rollbackRefresh: a.RollbackInstanceRefresh, cancelRefresh: a.CancelInstanceRefresh,
 		clusters: k.ListClusters, nodegroups: k.ListNodegroups, cluster: k.DescribeCluster, nodegroup: k.DescribeNodegroup, createNodegroup: k.CreateNodegroup,
 		updateConfig: k.UpdateNodegroupConfig, updateVersion: k.UpdateNodegroupVersion, deleteNodegroup: k.DeleteNodegroup,
-		parameters: s.GetParameters,
+		parameters: s.GetParameters, quota: q.GetServiceQuota, targetGroups: b.DescribeTargetGroups,
+		prober: probe.New(probe.OfEC2(e), probe.OfIAM(i), probe.OfKMS(m), probe.OfElasticLoadBalancing(b), probe.OfServiceQuotas(q)),
 	}
 }

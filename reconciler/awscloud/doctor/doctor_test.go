@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/doctor"
+	"github.com/weir-gitops/weir/reconciler/awscloud/probe"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
@@ -68,7 +70,7 @@ func (p *patient) visit(ctx context.Context, change func(*doctor.Options)) *doct
 	p.t.Helper()
 	clock := &doctor.Clock{}
 	o := doctor.Options{
-		Number: "n1", Apply: true, Cluster: "demo", NodeRole: "arn:aws:iam::000000000000:role/nodes.cluster-api-provider-aws.sigs.k8s.io",
+		Number: "n1", Apply: true, Cluster: "demo", NodeRole: nodeRole,
 		Now:  p.clock.Now,
 		Wait: func(ctx context.Context, d time.Duration) error { p.clock.Advance(d); return ctx.Err() },
 	}
@@ -124,7 +126,7 @@ func TestAVisitSaysSomethingOfEachAssumption(t *testing.T) {
 	if len(r.Left) > 0 {
 		t.Errorf("left: %v", r.Left)
 	}
-	if n := r.Count(doctor.AsAssumed); n < 19 {
+	if n := r.Count(doctor.AsAssumed); n < 25 {
 		t.Errorf("%d assumptions were seen", n)
 	}
 	p.empty()
@@ -171,4 +173,27 @@ func (p *patient) made() (names []string) {
 		p.t.Fatal(err)
 	}
 	return slices.DeleteFunc(append(names, nodegroups.Nodegroups...), func(n string) bool { return !strings.HasPrefix(n, doctor.Prefix) })
+}
+
+// TestAVisitTriesEveryRead of package probe, so that no filter or page size is first tried in
+// somebody's account.
+func TestAVisitTriesEveryRead(t *testing.T) {
+	r := newPatient(t, nil).visit(t.Context(), nil)
+	tried := map[string]bool{}
+	for name := range r.Calls {
+		_, operation, _ := strings.Cut(name, ":")
+		tried[operation] = true
+	}
+	for _, calls := range []any{probe.EC2Calls{}, probe.IAMCalls{}, probe.KMSCalls{}, probe.ElasticLoadBalancingCalls{}, probe.ServiceQuotasCalls{}} {
+		for f := range reflect.TypeOf(calls).Fields() {
+			if !tried[f.Name] {
+				t.Errorf("%s is not tried", f.Name)
+			}
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Name == "full-filters" && len(f.Evidence) != 11 {
+			t.Errorf("%d reads: %v", len(f.Evidence), f.Evidence)
+		}
+	}
 }

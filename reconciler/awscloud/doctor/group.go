@@ -38,9 +38,7 @@ func (v groupChecks) run(ctx context.Context, template, subnet string) {
 		return
 	}
 	v.kind("autoscaling", "CreateAutoScalingGroup", v.create(ctx, name, subnet, template), observed.AlreadyThere)
-	missing := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(v.name("missing")), MinSize: aws.Int32(0)}
-	_, err := v.calls.updateGroup(ctx, missing)
-	v.kind("autoscaling", "UpdateAutoScalingGroup", err, observed.NotFound)
+	v.missing(ctx)
 
 	var g types.AutoScalingGroup
 	if !v.until(ctx, starting, func() bool { g = v.see(ctx, name); return inService(g) == 1 }) {
@@ -50,7 +48,10 @@ func (v groupChecks) run(ctx context.Context, template, subnet string) {
 	unit := aws.ToString(g.DesiredCapacityType)
 	v.judge("unit-of-capacity", unit == "" || unit == "units", "DesiredCapacityType of a new group is %q", unit)
 	v.metrics(ctx, name)
+	v.lateAnswers(ctx, name, g)
 	v.refresh(ctx, name, template)
+	v.checkpoints(ctx, name, template)
+	v.refreshOverrides(ctx, name, template)
 	v.overrides(ctx, name, template)
 	v.brokenVersions(ctx, name, template)
 }
@@ -156,10 +157,10 @@ func (v groupChecks) metrics(ctx context.Context, group string) {
 func (v groupChecks) refresh(ctx context.Context, group, template string) {
 	v.Progress("rolling the group, and back, and ending that")
 	want := policy(template, 2, v.InstanceType)
-	if _, err := v.start(ctx, group, want); v.refused("desired-configuration-comes-back", "autoscaling", "StartInstanceRefresh", err) {
+	if err := v.start(ctx, group, want); v.refused("desired-configuration-comes-back", "autoscaling", "StartInstanceRefresh", err) {
 		return
 	}
-	_, err := v.start(ctx, group, want)
+	err := v.start(ctx, group, want)
 	v.kind("autoscaling", "StartInstanceRefresh", err, observed.Busy)
 	v.desired(ctx, group, want)
 	v.cancelRollback(ctx, group)
@@ -172,15 +173,17 @@ func (v groupChecks) refresh(ctx context.Context, group, template string) {
 	v.orderOfRefreshes(ctx, group)
 }
 
-func (v groupChecks) start(ctx context.Context, group string, want *types.MixedInstancesPolicy) (string, error) {
-	out, err := v.calls.startRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
+// start starts a refresh, which ends at checkpoints where some are given.
+func (v groupChecks) start(ctx context.Context, group string, want *types.MixedInstancesPolicy, checkpoints ...int32) error {
+	in := &autoscaling.StartInstanceRefreshInput{
 		AutoScalingGroupName: aws.String(group), DesiredConfiguration: &types.DesiredConfiguration{MixedInstancesPolicy: want},
 		Preferences: &types.RefreshPreferences{SkipMatching: aws.Bool(true), MinHealthyPercentage: aws.Int32(0), InstanceWarmup: aws.Int32(0)},
-	})
-	if err != nil {
-		return "", err
 	}
-	return aws.ToString(out.InstanceRefreshId), nil
+	if len(checkpoints) > 0 {
+		in.Preferences.CheckpointPercentages, in.Preferences.CheckpointDelay = checkpoints, aws.Int32(0)
+	}
+	_, err := v.calls.startRefresh(ctx, in)
+	return err
 }
 
 // newest reads the refresh that began last, whatever the order of the answer is.
@@ -248,8 +251,7 @@ func (v groupChecks) ended(ctx context.Context, group string) bool {
 // otherType rolls the group to another type in the same version.
 func (v groupChecks) otherType(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
 	const name = "skip-matching-types"
-	_, err := v.start(ctx, group, want)
-	if v.refused(name, "autoscaling", "StartInstanceRefresh", err) {
+	if err := v.start(ctx, group, want); v.refused(name, "autoscaling", "StartInstanceRefresh", err) {
 		return
 	}
 	if !v.ended(ctx, group) {

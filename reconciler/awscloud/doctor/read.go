@@ -37,6 +37,8 @@ func (v *visit) read(ctx context.Context) {
 		{"nodegroups", v.existingNodegroups},
 		{"refusals", v.refusals},
 		{"names of EKS's images", v.imageNames},
+		{"names of quotas", v.quotaNames},
+		{"full filters", v.fullFilters},
 	} {
 		if ctx.Err() != nil {
 			return
@@ -244,7 +246,9 @@ func (v *visit) kind(service, operation string, err error, want observed.ErrorKi
 		v.note(name, Differs, "%s is accepted, a refusal of the kind %s was expected", operation, want)
 	case e.Code == "Unknown" || e.Code == "UnreadableAnswer": // no refusal in AWS's form
 		v.note(name, NotSeen, "%s", e.Error())
-	case e.Kind == observed.Denied || e.Kind == observed.Transient || e.Kind == observed.Throttled:
+	case e.Kind == observed.Denied: // it says nothing of how AWS would refuse it otherwise
+		v.note(name, NotSeen, "%s", e.Error())
+	case e.Kind == observed.Transient || e.Kind == observed.Throttled:
 		v.judge(name, e.Kind == want, "%s", e.Error())
 	default:
 		v.judge(name, e.Kind == want, "%s: %s: %s (taken for %s)", operation, e.Code, e.Message, e.Kind)

@@ -18,7 +18,8 @@
 //   - A rollback is asked for once. Whether a refused or unanswered request was taken, the
 //     refresh itself says.
 //   - Deleting what is gone, cancelling what has ended and detaching what is not attached
-//     are done.
+//     are done. A policy that limits writes by tags makes AWS deny a write to what is gone,
+//     so a denied write is read back (gone).
 //   - An empty list is never sent where AWS takes it for everything: tags to delete,
 //     processes to suspend, metrics to disable.
 //
@@ -64,6 +65,12 @@ func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, err
 		return res, nil
 	}
 	e := sdk.Classify("", "", err)
+	if e.Kind == observed.Denied && x.gone(ctx, a.About()) {
+		if a.About().Ends {
+			return step.Result{}, nil
+		}
+		e = missing(e)
+	}
 	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
 		// Versions are remembered because they never change, but one may have been
 		// deleted: weir plans what was refused anew from what exists.

@@ -1,0 +1,161 @@
+package doctor
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// missing updates a group that does not exist. Under a policy that limits writes by tags,
+// AWS may deny that instead of saying that there is no such group.
+func (v groupChecks) missing(ctx context.Context) {
+	const about = "denied-where-missing"
+	_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(v.name("missing")), MinSize: aws.Int32(0)})
+	v.kind("autoscaling", "UpdateAutoScalingGroup", err, observed.NotFound)
+	switch e := sdk.Classify("autoscaling", "UpdateAutoScalingGroup", err); {
+	case e == nil: // kind says so
+	case e.Kind == observed.Denied:
+		v.note(about, AsAssumed, "an update of a group that does not exist: %s", e.Error())
+	default:
+		v.note(about, NotSeen, "an update of a group that does not exist is answered with %s; a role with the printed policy alone may get another answer", e.Code)
+	}
+}
+
+// lateAnswers sends a heartbeat and an answer for a machine that waits for no action of a
+// hook. The hook goes again at once, as a machine that ends would wait for it.
+func (v groupChecks) lateAnswers(ctx context.Context, group string, g types.AutoScalingGroup) {
+	const about = "lifecycle-action-gone"
+	v.Progress("answering a lifecycle hook that nothing waits for")
+	hook, machine := aws.String("weir-doctor"), g.Instances[0].InstanceId
+	_, err := v.calls.putHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook,
+		LifecycleTransition: aws.String(intent.Terminating), HeartbeatTimeout: aws.Int32(30), DefaultResult: aws.String("CONTINUE")})
+	if v.refused(about, "autoscaling", "PutLifecycleHook", err) {
+		return
+	}
+	defer func() {
+		// The group is deleted by force, which no hook delays.
+		_, _ = v.calls.deleteHook(context.WithoutCancel(ctx), &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook})
+	}()
+	_, err = v.calls.heartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook, InstanceId: machine})
+	v.late(about, "RecordLifecycleActionHeartbeat", err)
+	_, err = v.calls.completeAction(ctx, &autoscaling.CompleteLifecycleActionInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook, InstanceId: machine, LifecycleActionResult: aws.String("CONTINUE")})
+	v.late(about, "CompleteLifecycleAction", err)
+}
+
+// late judges how AWS refuses what comes too late.
+func (v groupChecks) late(about, operation string, err error) {
+	e := sdk.Classify("autoscaling", operation, err)
+	switch {
+	case e == nil:
+		v.note(about, Differs, "%s for a machine that waits for nothing is accepted", operation)
+	case e.Kind == observed.Denied || e.Kind == observed.Transient || e.Kind == observed.Throttled:
+		v.note(about, NotSeen, "%s", e.Error())
+	default:
+		v.judge(about, e.Code == "ValidationError", "%s: %s: %s", operation, e.Code, e.Message)
+	}
+}
+
+// checkpoints rolls half of a group of two machines, and then half of it again.
+func (v groupChecks) checkpoints(ctx context.Context, group, template string) {
+	const ends, counts = "refresh-ends-at-its-last-checkpoint", "checkpoints-count-the-group"
+	v.Progress("rolling one of two machines")
+	size := func(n int32) error {
+		_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(group), DesiredCapacity: aws.Int32(n)})
+		return err
+	}
+	if err := size(2); v.refused(ends, "autoscaling", "UpdateAutoScalingGroup", err) {
+		return
+	}
+	defer func() { _ = size(1) }() // one machine more costs little, and goes with the group
+	if !v.until(ctx, starting, func() bool { return inService(v.see(ctx, group)) == 2 }) {
+		v.note(ends, NotSeen, "no second machine came into service in %s", starting)
+		return
+	}
+	want := policy(template, 1, v.OtherType)
+	r, ok := v.roll(ctx, ends, group, want, 50)
+	if !ok {
+		return
+	}
+	g := v.see(ctx, group)
+	set := g.MixedInstancesPolicy != nil && g.MixedInstancesPolicy.LaunchTemplate != nil && aws.ToString(g.MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.Version) == "1"
+	v.judge(ends, r.Status == types.InstanceRefreshStatusSuccessful && ofVersion(g, "1") == 1 && set,
+		"a refresh with the checkpoint 50 ended as %s; %d of %d machines run the new version, and the group is set to it: %t", r.Status, ofVersion(g, "1"), len(g.Instances), set)
+	if r, ok = v.roll(ctx, counts, group, want, 50); !ok {
+		return
+	}
+	g = v.see(ctx, group)
+	v.judge(counts, ofVersion(g, "1") == 1, "the same again ended as %s; %d of %d machines run the new version", r.Status, ofVersion(g, "1"), len(g.Instances))
+}
+
+// roll starts a refresh and waits for its end.
+func (v groupChecks) roll(ctx context.Context, about, group string, want *types.MixedInstancesPolicy, checkpoints ...int32) (r types.InstanceRefresh, ok bool) {
+	if e := sdk.Classify("autoscaling", "StartInstanceRefresh", v.start(ctx, group, want, checkpoints...)); e != nil {
+		if e.Kind == observed.Invalid {
+			v.note(about, Differs, "%s", e.Error())
+		} else {
+			v.note(about, NotSeen, "%s", e.Error())
+		}
+		return r, false
+	}
+	if !v.ended(ctx, group) {
+		v.note(about, NotSeen, "the refresh had not ended after %s", replacing)
+		return r, false
+	}
+	return v.newest(ctx, group), true
+}
+
+// ofVersion counts the machines in service of a version of the launch template.
+func ofVersion(g types.AutoScalingGroup, version string) (n int) {
+	for _, m := range g.Instances {
+		if m.LifecycleState == types.LifecycleStateInService && m.LaunchTemplate != nil && aws.ToString(m.LaunchTemplate.Version) == version {
+			n++
+		}
+	}
+	return n
+}
+
+// refreshOverrides rolls the group to a policy without a list of overrides, as weir sends it,
+// and then to one with an empty list, which AWS may leave Pending.
+func (v groupChecks) refreshOverrides(ctx context.Context, group, template string) {
+	const about = "empty-overrides-in-refresh"
+	v.Progress("rolling the group to a policy without overrides")
+	if r, ok := v.roll(ctx, about, group, policy(template, 2)); ok {
+		v.judge(about, r.Status == types.InstanceRefreshStatusSuccessful, "a refresh without the list ended as %s and leaves %v", r.Status, v.overridesOf(ctx, group))
+	}
+	if err := v.setOverrides(ctx, group, template); v.refused(about, "autoscaling", "UpdateAutoScalingGroup", err) {
+		return
+	}
+	empty := policy(template, 2)
+	empty.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{}
+	switch e := sdk.Classify("autoscaling", "StartInstanceRefresh", v.start(ctx, group, empty)); {
+	case e != nil:
+		v.note(about, NotSeen, "a refresh with an empty list: %s", e.Error())
+	case v.ended(ctx, group):
+		v.note(about, NotSeen, "a refresh with an empty list ended as %s and leaves %v", v.newest(ctx, group).Status, v.overridesOf(ctx, group))
+	default:
+		v.note(about, NotSeen, "a refresh with an empty list is %s after %s", v.newest(ctx, group).Status, replacing)
+		_, _ = v.calls.cancelRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(group)})
+		v.ended(ctx, group)
+	}
+	_ = v.setOverrides(ctx, group, template) // what is tried next says if it failed
+}
+
+// setOverrides gives the group overrides again.
+func (v groupChecks) setOverrides(ctx context.Context, group, template string) error {
+	_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(group), MixedInstancesPolicy: policy(template, 2, v.OtherType)})
+	return err
+}
+
+func (v groupChecks) overridesOf(ctx context.Context, group string) []string {
+	p := v.see(ctx, group).MixedInstancesPolicy
+	if p == nil {
+		return nil
+	}
+	return typesOf(p)
+}

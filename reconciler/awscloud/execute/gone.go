@@ -1,0 +1,38 @@
+package execute
+
+import (
+	"context"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// gone reports whether what an action changes or ends does not exist any more. AWS asks
+// IAM before it looks the resource up, and a resource that is not there has no tags: so a
+// policy that allows writes only where the owner's tag is turns "not found" into a refusal
+// for want of a permission. Only a read tells the two apart.
+// Assumed of AWS: denied-where-missing.
+func (x *Executor) gone(ctx context.Context, a step.About) bool {
+	switch {
+	case a.Group != "":
+		found, err := x.reader.Groups(ctx, a.Group)
+		_, there := found[a.Group]
+		return err == nil && !there
+	case a.Nodegroup != (observed.NodegroupName{}):
+		n, err := x.reader.Nodegroup(ctx, a.Nodegroup)
+		return err == nil && n == nil
+	case a.Template.ID != "":
+		found, err := x.reader.TemplatesByID(ctx, a.Template.ID)
+		return err == nil && len(found) == 0
+	}
+	return false
+}
+
+// missing is a denied write to something that does not exist, as AWS would say it if the
+// policy did not ask for a tag.
+func missing(denied *observed.Error) *observed.Error {
+	out := *denied
+	out.Kind, out.Err = observed.NotFound, denied
+	out.Message = "it does not exist any more; AWS denies writes by tag to what has none"
+	return &out
+}
