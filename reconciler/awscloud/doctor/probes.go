@@ -79,7 +79,7 @@ func (v *visit) fullFilters(ctx context.Context) {
 		switch {
 		case e == nil:
 			v.note(name, AsAssumed, "%s", read.what)
-		case e.Kind == observed.Invalid:
+		case e.Kind == observed.Invalid || e.Kind == observed.Quota: // such as FilterLimitExceeded
 			v.note(name, Differs, "%s: %s", read.what, e.Error())
 		default:
 			v.note(name, NotSeen, "%s: %s", read.what, e.Error())
