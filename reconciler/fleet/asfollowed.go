@@ -73,7 +73,7 @@ func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {
 	for i := range set.Pools {
 		key := set.Pools[i].Key.String()
 		if before, real := blind.Set.Pool(key), followed.Set.Pool(key); before != nil && real != nil {
-			set.Pools[i] = merged(reflect.ValueOf(set.Pools[i]), reflect.ValueOf(*before), reflect.ValueOf(*real)).Interface().(intent.Pool)
+			set.Pools[i] = mergedValue(reflect.ValueOf(set.Pools[i]), reflect.ValueOf(*before), reflect.ValueOf(*real)).Interface().(intent.Pool)
 		}
 	}
 	for _, pool := range followed.Set.Pools {
@@ -87,9 +87,9 @@ func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {
 	d.Set, d.Whole = &set, d.Err == nil && !d.Diagnostics.HasErrors()
 }
 
-// merged is the proposed value with that of real wherever proposed and blind are equal.
+// mergedValue is the proposed value with that of real wherever proposed and blind are equal.
 // Lists are taken as a whole.
-func merged(proposed, blind, real reflect.Value) reflect.Value {
+func mergedValue(proposed, blind, real reflect.Value) reflect.Value {
 	if reflect.DeepEqual(proposed.Interface(), blind.Interface()) {
 		return real
 	}
@@ -99,7 +99,7 @@ func merged(proposed, blind, real reflect.Value) reflect.Value {
 		out.Set(proposed)
 		for i := range proposed.NumField() {
 			if proposed.Type().Field(i).IsExported() {
-				out.Field(i).Set(merged(proposed.Field(i), blind.Field(i), real.Field(i)))
+				out.Field(i).Set(mergedValue(proposed.Field(i), blind.Field(i), real.Field(i)))
 			}
 		}
 		return out
@@ -108,14 +108,14 @@ func merged(proposed, blind, real reflect.Value) reflect.Value {
 			return proposed
 		}
 		out := reflect.New(proposed.Type().Elem())
-		out.Elem().Set(merged(proposed.Elem(), blind.Elem(), real.Elem()))
+		out.Elem().Set(mergedValue(proposed.Elem(), blind.Elem(), real.Elem()))
 		return out
 	case reflect.Map:
 		out := reflect.MakeMap(proposed.Type())
 		for _, key := range proposed.MapKeys() {
 			value := proposed.MapIndex(key)
 			if before, is := blind.MapIndex(key), real.MapIndex(key); before.IsValid() && is.IsValid() {
-				value = merged(value, before, is)
+				value = mergedValue(value, before, is)
 			}
 			out.SetMapIndex(key, value)
 		}
