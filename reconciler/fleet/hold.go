@@ -258,7 +258,7 @@ func (f *Fleet) seek(ctx context.Context, s *search) *candidateJob {
 // candidate is the next revision of a job, nil where it is none, which the job's why says.
 // One that reads the same as a tried one is no other.
 func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.Kept) (*candidate, []*render.Kept) {
-	c, why := it.earlier(ctx, j.order[j.next], tried)
+	c, why := it.renderEarlier(ctx, j.order[j.next], tried)
 	if c != nil {
 		tried = append(tried, c.kept)
 		if c.kept.Diags.HasErrors() {
@@ -271,9 +271,9 @@ func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.
 	return c, tried
 }
 
-// earlier renders an earlier revision, or says why it cannot. It gives nothing for one that
+// renderEarlier renders an earlier revision, or says why it cannot. It gives nothing for one that
 // reads the same as one that was tried.
-func (it *item) earlier(ctx context.Context, revision string, tried []*render.Kept) (c *candidate, why string) {
+func (it *item) renderEarlier(ctx context.Context, revision string, tried []*render.Kept) (c *candidate, why string) {
 	no := func(format string, args ...any) (*candidate, string) {
 		return nil, short(revision) + ": " + fmt.Sprintf(format, args...)
 	}
