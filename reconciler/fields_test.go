@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
 )
@@ -59,6 +60,7 @@ func TestEveryTemplateFieldMakesOneVersionAndThenSilence(t *testing.T) {
 			w := newWorld(t)
 			w.seed(`{"capacityReservations": [{"id": "cr-0123456789abcdef0", "type": "m5.large", "zone": "` + testRegion + `a", "count": 9}]}`)
 			image, group := w.someImage(), w.someGroup()
+			w.makeKey("alias/ebs")
 			field, wanted := tt.field, tt.want
 			for i, v := range []string{image, group} {
 				field, wanted = strings.ReplaceAll(field, fmt.Sprintf("%%[%d]s", i+1), v), strings.ReplaceAll(wanted, fmt.Sprintf("%%[%d]s", i+1), v)
@@ -79,6 +81,19 @@ func TestEveryTemplateFieldMakesOneVersionAndThenSilence(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// makeKey makes a KMS key with an alias.
+func (w *world) makeKey(alias string) {
+	w.t.Helper()
+	keys := kms.NewFromConfig(w.sdk)
+	made, err := keys.CreateKey(w.t.Context(), &kms.CreateKeyInput{})
+	if err == nil {
+		_, err = keys.CreateAlias(w.t.Context(), &kms.CreateAliasInput{AliasName: aws.String(alias), TargetKeyId: made.KeyMetadata.KeyId})
+	}
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 

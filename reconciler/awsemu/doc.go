@@ -30,7 +30,7 @@
 //   - quotas (the region's), elb (target groups), dynamodb; below it attr, for values,
 //     and expression
 //   - iam, kms, ssm (names keys of kms), sts (leads into accounts of iam)
-//   - ec2: asks iam for instance profiles and ssm for images by parameter
+//   - ec2: asks iam for instance profiles, ssm for images by parameter and kms for keys of volumes
 //   - cloudwatch (alarms)
 //   - asg: launches instances of ec2, ends refreshes by alarms; below it policy and schedule, for what moves groups
 //   - eks: makes its nodes with ec2, asg and iam

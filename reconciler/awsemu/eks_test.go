@@ -62,6 +62,36 @@ func mimeData(text string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: text/x-shellscript\n\n" + text + "\n--b--\n")))
 }
 
+// rootOf maps the root device of Amazon Linux to a volume of some GiB.
+func rootOf(gib int32) []ec2types.LaunchTemplateBlockDeviceMappingRequest {
+	return []ec2types.LaunchTemplateBlockDeviceMappingRequest{{DeviceName: aws.String("/dev/xvda"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(gib)}}}
+}
+
+// TestDisksOfNodegroups has disks that EKS takes: each image has a size of its own, and on
+// Bottlerocket the disk is the volume that holds containers.
+func TestDisksOfNodegroups(t *testing.T) {
+	e := start(t, awsemu.Options{})
+	for name, change := range map[string]func(*eks.CreateNodegroupInput){
+		"al2023": func(in *eks.CreateNodegroupInput) { in.DiskSize = aws.Int32(20) },
+		"rocket": func(in *eks.CreateNodegroupInput) { in.AmiType, in.DiskSize = "BOTTLEROCKET_x86_64", aws.Int32(10) },
+	} {
+		in := e.nodegroupInput(name)
+		change(in)
+		if _, err := e.eks().CreateNodegroup(ctx, in); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in := e.nodegroupInput("grown")
+	id := e.template("grown", &ec2types.RequestLaunchTemplateData{BlockDeviceMappings: rootOf(30)})
+	in.LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: aws.String(id)}
+	e.createNodegroup(in)
+	e.untilNodegroup("grown", ekstypes.NodegroupStatusActive)
+	e.version(id, &ec2types.RequestLaunchTemplateData{BlockDeviceMappings: rootOf(10)})
+	_, err := e.eks().UpdateNodegroupVersion(ctx, &eks.UpdateNodegroupVersionInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("grown"),
+		LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Id: aws.String(id), Version: aws.String("2")}})
+	wantError(t, err, "InvalidRequestException", "smaller than snapshot")
+}
+
 func TestNodegroupLives(t *testing.T) {
 	e := start(t, awsemu.Options{})
 	in := e.nodegroupInput("workers")
@@ -284,6 +314,21 @@ func TestCreateNodegroupRefuses(t *testing.T) {
 				d.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\n")))
 			})
 		}, "InvalidRequestException", "MIME"},
+		"small disk": {func(in *eks.CreateNodegroupInput) { in.DiskSize = aws.Int32(10) }, "InvalidRequestException", "Volume of size 10GB is smaller than snapshot"},
+		"small root volume": {func(in *eks.CreateNodegroupInput) {
+			in.LaunchTemplate = lt(func(d *ec2types.RequestLaunchTemplateData) { d.BlockDeviceMappings = rootOf(10) })
+		}, "InvalidRequestException", "expect size>= 20GB"},
+		"broken MIME": {func(in *eks.CreateNodegroupInput) {
+			in.LaunchTemplate = lt(func(d *ec2types.RequestLaunchTemplateData) {
+				d.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=a\n--a\n")))
+			})
+		}, "InvalidRequestException", "MIME"},
+		"no TOML": {func(in *eks.CreateNodegroupInput) {
+			in.AmiType = "BOTTLEROCKET_x86_64"
+			in.LaunchTemplate = lt(func(d *ec2types.RequestLaunchTemplateData) {
+				d.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\n")))
+			})
+		}, "InvalidRequestException", "TOML"},
 		"no template": {func(in *eks.CreateNodegroupInput) {
 			in.LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Name: aws.String("none")}
 		}, "InvalidParameterException", "does not exist"},

@@ -62,7 +62,7 @@ func (s *Server) join(r *region) {
 	r.ELB.Join(base)
 	r.DynamoDB.Join(base, s.throttle)
 	r.SSM.Join(base, &r.KMS)
-	r.EC2.Join(base, &r.iam, &r.SSM, &faults.Launches, r.AutoScaling.InstanceChanged)
+	r.EC2.Join(base, &r.iam, &r.SSM, &r.KMS, &faults.Launches, r.AutoScaling.InstanceChanged)
 	r.CloudWatch.Join(base, r.AutoScaling.AlarmChanged)
 	r.AutoScaling.Join(base, &r.EC2, &r.CloudWatch, &faults.Hooks)
 	r.EKS.Join(base, &r.iam, &r.SSM, &r.EC2, &r.AutoScaling, &faults.Nodegroups)

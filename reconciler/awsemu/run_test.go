@@ -91,6 +91,9 @@ func TestRunInstancesRefused(t *testing.T) {
 		"burstable together": {func(in *ec2.RunInstancesInput) {
 			in.InstanceType, in.Placement = "t3.large", &types.Placement{GroupName: aws.String("close")}
 		}, "InvalidParameterCombination", "InvalidParameterCombination"},
+		"small root volume": {func(in *ec2.RunInstancesInput) {
+			in.BlockDeviceMappings = []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/xvda"), Ebs: &types.EbsBlockDevice{VolumeSize: aws.Int32(4)}}}
+		}, "InvalidBlockDeviceMapping", "InvalidBlockDeviceMapping"},
 		"unknown zone": {func(in *ec2.RunInstancesInput) {
 			in.SubnetId, in.Placement = nil, &types.Placement{AvailabilityZone: aws.String("eu-west-1z")}
 		}, "InvalidParameterValue", "InvalidParameterValue"},

@@ -290,6 +290,9 @@ func checkPolicy(r *ec2.Region, m *MixedPolicy) *wire.Error {
 		if o.Template != nil {
 			templates[o.Template.ID+o.Template.Name] = true
 		}
+		if _, known := ec2.InstanceTypes()[o.InstanceType]; o.InstanceType != "" && !known && !r.Trusting {
+			return invalid("The specified instance type %s is not valid.", o.InstanceType)
+		}
 		if o.InstanceType != "" && types[o.InstanceType] {
 			return invalid("The instance type %s is specified in more than one override.", o.InstanceType)
 		}

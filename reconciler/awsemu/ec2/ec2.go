@@ -9,6 +9,7 @@ package ec2
 
 import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/iam"
+	"github.com/weir-gitops/weir/reconciler/awsemu/kms"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ssm"
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
@@ -19,6 +20,7 @@ type Region struct {
 	*world.Region `json:"-"`
 	iam           *iam.Region
 	ssm           *ssm.Region
+	kms           *kms.Region
 	launches      *world.Script[LaunchFault]
 	changed       func(in *Instance, from string)
 	zoneIDs       map[string]string // by zone
@@ -95,8 +97,8 @@ func Service() *wire.Service {
 
 // Join connects the region, which is new or was read from JSON, with the services
 // that EC2 asks. changed runs after every change of an instance's state.
-func (r *Region) Join(base *world.Region, accounts *iam.Region, parameters *ssm.Region, launches *world.Script[LaunchFault], changed func(in *Instance, from string)) {
-	r.Region, r.iam, r.ssm, r.launches, r.changed = base, accounts, parameters, launches, changed
+func (r *Region) Join(base *world.Region, accounts *iam.Region, parameters *ssm.Region, keys *kms.Region, launches *world.Script[LaunchFault], changed func(in *Instance, from string)) {
+	r.Region, r.iam, r.ssm, r.kms, r.launches, r.changed = base, accounts, parameters, keys, launches, changed
 	if r.TemplateNames == nil {
 		r.TemplateNames = map[string]string{}
 	}

@@ -23,6 +23,7 @@ type Image struct {
 	RootDevice   string
 	SnapshotID   string
 	VolumeGiB    int64
+	SnapshotGiB  int64  `json:",omitempty"` // of SnapshotID, 0: VolumeGiB
 	DataDevice   string // a second volume, "" for none
 	DataGiB      int64
 	Platform     string // PlatformDetails

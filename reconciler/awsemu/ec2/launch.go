@@ -152,6 +152,10 @@ func (r launcher) configure(in *Instance, spec LaunchSpec) *wire.Error {
 	if err := r.checkOffered(in); err != nil {
 		return err
 	}
+	if err := r.CheckVolumeSizes(in.ImageID, spec.Data); err != nil {
+		return err
+	}
+	r.checkKeys(in, spec.Data)
 	placement := spec.Data.Sub("Placement")
 	if spec.Placement != "" {
 		placement = wire.Data{"GroupName": spec.Placement}

@@ -126,7 +126,7 @@ func seedAL2(r *Region, arch string, minor int) {
 				day := imageDate(batch).Format("20060102")
 				return fmt.Sprintf("%s-1.%d-v%s", variants[variant], minor, day), fmt.Sprintf("1.%d.%d-%s", minor, patches(minor), day)
 			},
-			Image{Owner: ownerEKS, OwnerAlias: "amazon", Architecture: arch, RootDevice: "/dev/xvda", VolumeGiB: 20,
+			Image{Owner: ownerEKS, OwnerAlias: "amazon", Architecture: arch, RootDevice: "/dev/xvda", VolumeGiB: 20, SnapshotGiB: 4,
 				Description: fmt.Sprintf("EKS Kubernetes Worker AMI with AmazonLinux2 image, Kubernetes 1.%d", minor)})
 	}
 }

@@ -77,6 +77,35 @@ func (r *Region) volumesOf(in *Instance) []*Volume {
 	return out
 }
 
+// CheckVolumeSizes refuses a root volume that is smaller than its image's snapshot.
+func (r *Region) CheckVolumeSizes(imageID string, data wire.Data) *wire.Error {
+	im := r.Images.Get(imageID)
+	if im == nil {
+		return nil
+	}
+	least := cmp.Or(im.SnapshotGiB, im.VolumeGiB)
+	for _, m := range data.List("BlockDeviceMappings") {
+		if size := m.Sub("Ebs").Integer("VolumeSize"); m.Text("DeviceName") == im.RootDevice && m.Sub("Ebs").Has("VolumeSize") && size < least {
+			return wire.Fail("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB", size, im.SnapshotID, least)
+		}
+	}
+	return nil
+}
+
+// checkKeys lets an instance die whose volume names a KMS key that is missing or disabled:
+// EC2 starts it, and cannot attach the volume. Keys of other accounts count as usable.
+func (r launcher) checkKeys(in *Instance, data wire.Data) {
+	for _, m := range data.List("BlockDeviceMappings") {
+		name := m.Sub("Ebs").Text("KmsKeyId")
+		if name == "" || r.kms.OfAnother(name) {
+			continue
+		}
+		if k, err := r.kms.FindKey(name); err != nil || k.Disabled {
+			in.Dies = "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
+		}
+	}
+}
+
 // writeDevices writes what an instance's volumes are attached as.
 func (r *Region) writeDevices(w *wire.XML, in *Instance) {
 	wire.List(w, "blockDeviceMapping", "item", r.volumesOf(in), func(v *Volume) {

@@ -209,6 +209,9 @@ func (in *createNodegroupInput) checkMachine(r *Region, c *Cluster) *wire.Error 
 	if in.DiskGiB != nil && (*in.DiskGiB < 1 || *in.DiskGiB > 16384) {
 		return invalid("diskSize must be from 1 to 16384 GiB")
 	}
+	if err := r.checkDisks(in.AMIType, in.imageID, in.DiskGiB, in.data); err != nil {
+		return err
+	}
 	if len(in.InstanceTypes) == 0 && !in.data.Has("InstanceType") {
 		in.InstanceTypes = []string{"t3.medium"}
 	}

@@ -50,17 +50,38 @@ func (r *Region) hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID s
 
 // plainData adds the data that EKS sets where the user gives no launch template.
 func (r *Region) plainData(ng *nodegroup, data wire.Data) {
-	device := "/dev/xvda"
-	if strings.HasPrefix(ng.AMIType, "BOTTLEROCKET") {
-		device = "/dev/xvdb"
-	}
-	data["BlockDeviceMappings"] = []any{map[string]any{"DeviceName": device, "Ebs": map[string]any{
-		"DeleteOnTermination": "true", "VolumeSize": wire.Decimal(*ng.DiskGiB), "VolumeType": "gp3",
-	}}}
+	data["BlockDeviceMappings"] = plainDisk(ng.AMIType, *ng.DiskGiB)
 	data["MetadataOptions"] = map[string]any{"HttpPutResponseHopLimit": "2"}
 	if ng.RemoteAccess != nil && ng.RemoteAccess.Key != "" {
 		data["KeyName"] = ng.RemoteAccess.Key
 	}
+}
+
+// plainDisk is the volume that a nodegroup's diskSize is about: the one that holds
+// containers.
+func plainDisk(amiType string, gib int64) []any {
+	device := "/dev/xvda"
+	if strings.HasPrefix(amiType, "BOTTLEROCKET") {
+		device = "/dev/xvdb"
+	}
+	return []any{map[string]any{"DeviceName": device, "Ebs": map[string]any{
+		"DeleteOnTermination": "true", "VolumeSize": wire.Decimal(gib), "VolumeType": "gp3",
+	}}}
+}
+
+// checkDisks refuses a root volume that is smaller than its image's snapshot, whether the
+// request or the launch template sizes it.
+func (r *Region) checkDisks(amiType, imageID string, diskGiB *int64, user wire.Data) *wire.Error {
+	if r.Trusting {
+		return nil
+	}
+	if diskGiB != nil {
+		user = wire.Data{"BlockDeviceMappings": plainDisk(amiType, *diskGiB)}
+	}
+	if err := r.ec2.CheckVolumeSizes(imageID, user); err != nil {
+		return refused("%s", err.Message)
+	}
+	return nil
 }
 
 // instanceTags are the tag specifications of the user with EKS's tags on instances.

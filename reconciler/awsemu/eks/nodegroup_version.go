@@ -75,6 +75,9 @@ func (r *Region) targetOf(c *Cluster, ng *nodegroup, in *updateVersionInput) (*T
 			return nil, err
 		}
 	}
+	if err := r.checkDisks(ng.AMIType, imageID, ng.DiskGiB, data); err != nil {
+		return nil, err
+	}
 	types := ng.InstanceTypes
 	if t := data.Text("InstanceType"); t != "" {
 		if len(ng.InstanceTypes) > 0 {

@@ -139,6 +139,13 @@ func (r *Region) FindKey(name string) (*Key, error) {
 	return k, nil
 }
 
+// OfAnother reports whether a name is the ARN of another account's key, which the emulator
+// cannot look into.
+func (r *Region) OfAnother(name string) bool {
+	parts := strings.SplitN(name, ":", 6)
+	return len(parts) == 6 && parts[0] == "arn" && parts[4] != r.Account
+}
+
 // usableKey is findKey for a key that is enabled.
 func (r *Region) usableKey(name string) (*Key, error) {
 	k, err := r.FindKey(name)
