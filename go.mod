@@ -3,6 +3,7 @@ module github.com/weir-gitops/weir
 go 1.26.0
 
 require (
+	github.com/BurntSushi/toml v1.6.0
 	code.gitea.io/sdk/gitea v0.25.1
 	filippo.io/age v1.3.1
 	github.com/Masterminds/semver/v3 v3.5.0

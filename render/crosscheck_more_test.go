@@ -29,8 +29,8 @@ func TestNodegroupChecks(t *testing.T) {
 		want []string
 	}{
 		"fine":                     {managed(arm + "labels: {team: a, node.kubernetes.io/x: b}\ntaints: [{key: a, value: \"\", effect: no-execute}]"), nil},
-		"a reserved label":         {managed(arm + "labels: {a: b, topology.kubernetes.io/zone: c}"), []string{"pool.yaml:6:18 warning reserved-label"}},
-		"a label of EKS":           {managed(arm + "labels: {eks.amazonaws.com/x: c}"), []string{"pool.yaml:6:12 warning reserved-label"}},
+		"a reserved label":         {managed(arm + "labels: {a: b, topology.kubernetes.io/zone: c}"), []string{"pool.yaml:6:18 error reserved-label"}},
+		"a label of EKS":           {managed(arm + "labels: {eks.amazonaws.com/x: c}"), []string{"pool.yaml:6:12 error reserved-label"}},
 		"an empty label":           {managed(arm + "labels: {a: \"\"}"), []string{"pool.yaml:6:15 error bad-value"}},
 		"a label's value":          {managed(arm + "labels: {a: \"b c\"}"), []string{"pool.yaml:6:15 error bad-value"}},
 		"a label's key":            {managed(arm + "labels: {\"a b\": c}"), []string{"pool.yaml:6:12 error bad-name"}},
@@ -38,14 +38,14 @@ func TestNodegroupChecks(t *testing.T) {
 		"a key of 63":              {managed(arm + "labels: {example.org/" + strings.Repeat("a", 51) + ": c}"), nil},
 		"a taint's key":            {managed(arm + "taints:\n- {key: a b, value: c, effect: no-execute}"), []string{"pool.yaml:7:11 error bad-name"}},
 		"a taint's value":          {managed(arm + "taints:\n- {key: a, value: c d, effect: no-execute}"), []string{"pool.yaml:7:21 error bad-value"}},
-		"a reserved taint":         {managed(arm + "taints:\n- {key: k8s.io/a, value: c, effect: no-execute}"), []string{"pool.yaml:7:11 warning reserved-label"}},
+		"a taint with a prefix":    {managed(arm + "taints:\n- {key: k8s.io/a, value: c, effect: no-execute}"), nil},
 		"a taint twice":            {managed(arm + "taints:\n- {key: a, value: c, effect: no-execute}\n- {key: a, value: d, effect: no-execute}"), []string{"pool.yaml:8:5 error duplicate"}},
 		"a taint with two effects": {managed(arm + "taints:\n- {key: a, value: c, effect: no-execute}\n- {key: a, value: d, effect: no-schedule}"), nil},
 		"50 taints":                {managed(arm + "taints:\n" + many(50, "- {key: t%, value: c, effect: no-execute}")), nil},
 		"51 taints":                {managed(arm + "taints:\n" + many(51, "- {key: t%, value: c, effect: no-execute}")), []string{"pool.yaml:6:3 error too-many-taints"}},
 		"a role's ARN":             {managed(arm + "roleName: arn:aws:iam::123456789012:role/nodes"), []string{"pool.yaml:6:13 error bad-name"}},
 		"a long role":              {managed(arm + "roleName: " + strings.Repeat("r", 65)), []string{"pool.yaml:6:13 error bad-name"}},
-		"a capacity block": {managed(arm + "awsLaunchTemplate:\n  instanceType: p5.48xlarge\n  marketType: CapacityBlock\n  capacityReservationId: cr-1"), []string{
+		"a capacity block": {managed(arm + "awsLaunchTemplate:\n  instanceType: p5.48xlarge\n  marketType: CapacityBlock\n  capacityReservationId: cr-00000001"), []string{
 			"pool.yaml:8:17 warning capacity-block-nodegroup"}},
 		"a hook's name":     {group(strings.Replace(hook("heartbeatTimeout: 30m"), "name: a", "name: a b", 1)), []string{"pool.yaml:7:12 error bad-name"}},
 		"a long heartbeat":  {group(hook("heartbeatTimeout: 3h")), []string{"pool.yaml:7:92 warning out-of-range"}},

@@ -30,10 +30,10 @@ spec:
   version: v1.31.0
   eksClusterName: demo
   network:
-    vpc: {id: vpc-1}
+    vpc: {id: vpc-00000001}
     subnets:
-    - {id: subnet-1, availabilityZone: eu-west-1a, isPublic: true}
-    - {id: subnet-2, availabilityZone: eu-west-1b}
+    - {id: subnet-00000001, availabilityZone: eu-west-1a, isPublic: true}
+    - {id: subnet-00000002, availabilityZone: eu-west-1b}
 `
 	crossMachinePool = `apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachinePool
@@ -54,7 +54,7 @@ metadata: {name: web}
 spec:
 `
 	noData = `dataSecretName: ""`
-	byID   = "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"
+	byID   = "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"
 )
 
 // crossTree is a target with one pool.
@@ -119,7 +119,7 @@ func TestInstanceTypeChecks(t *testing.T) {
 		want []string
 	}{
 		"fine":            {group(byID), nil},
-		"unknown type":    {group("awsLaunchTemplate:\n  instanceType: m5.largee\n  ami: {id: ami-1}"), []string{"pool.yaml:6:19 warning unknown-instance-type"}},
+		"unknown type":    {group("awsLaunchTemplate:\n  instanceType: m5.largee\n  ami: {id: ami-00000001}"), []string{"pool.yaml:6:19 warning unknown-instance-type"}},
 		"unknown managed": {managed("amiType: AL2023_x86_64_STANDARD\ninstanceType: z9.large"), []string{"pool.yaml:6:17 warning unknown-instance-type"}},
 		"unknown override": {group(byID + "\nmixedInstancesPolicy:\n  overrides:\n  - instanceType: m5.large\n  - instanceType: m5"), []string{
 			"pool.yaml:9:21 warning unknown-instance-type"}},
@@ -140,7 +140,7 @@ func TestInstanceTypeChecks(t *testing.T) {
 		"amiType by default":        {managed("instanceType: m6g.large"), []string{"pool.yaml:5:17 error architecture-mismatch"}},
 		"amiType for the template":  {managed("amiType: BOTTLEROCKET_ARM_64\nawsLaunchTemplate:\n  instanceType: c5.large"), []string{"pool.yaml:7:19 error architecture-mismatch"}},
 		"amiType that fits":         {managed("amiType: AL2023_ARM_64_NVIDIA\ninstanceType: g5g.xlarge"), nil},
-		"amiType beside an image":   {managed("amiType: AL2_x86_64\nawsLaunchTemplate:\n  instanceType: m6g.large\n  ami: {id: ami-1}"), []string{"pool.yaml:5:12 warning beside-launch-template"}},
+		"amiType beside an image":   {managed("amiType: AL2_x86_64\nawsLaunchTemplate:\n  instanceType: m6g.large\n  ami: {id: ami-00000001}"), []string{"pool.yaml:5:12 warning beside-launch-template"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestLikelyTypes(t *testing.T) {
 		"m5.largee": `did you mean "m5.large"?`, "M5.large": `did you mean "m5.large"`, "m5": "a family and a size", "c5n.24xlarge": "c5n comes as large, xlarge,",
 		"m6g.2xlage": `did you mean "m6g.2xlarge"?`, "zz99.large": "AWS may also have added it",
 	} {
-		_, r := found(t, group("awsLaunchTemplate: {instanceType: "+name+", ami: {id: ami-1}}"))
+		_, r := found(t, group("awsLaunchTemplate: {instanceType: "+name+", ami: {id: ami-00000001}}"))
 		if len(r.Diags) != 1 || !strings.Contains(r.Diags[0].Detail, want) {
 			t.Errorf("%s: %v, want %q", name, r.Diags, want)
 		}
@@ -173,11 +173,11 @@ func TestPolicyChecks(t *testing.T) {
 	}{
 		"40 overrides": {group(policy("  overrides:\n" + overrides(40))), nil},
 		"41 overrides": {group(policy("  overrides:\n" + overrides(40) + "  - instanceType: m4.large")), []string{"pool.yaml:7:5 error too-many-overrides"}},
-		"nothing said": {group("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}\nmixedInstancesPolicy:\n  overrides: []"), []string{"pool.yaml:4:1 warning empty-policy"}},
-		"spot beside a policy": {group("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, marketType: Spot}\nmixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: 1}}"), []string{
-			"pool.yaml:5:77 error exclusive"}},
-		"a capacity block beside a policy": {group("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, marketType: CapacityBlock, capacityReservationId: cr-1}\nmixedInstancesPolicy: {instancesDistribution: {}}"), []string{
-			"pool.yaml:5:77 warning exclusive"}},
+		"nothing said": {group("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}\nmixedInstancesPolicy:\n  overrides: []"), []string{"pool.yaml:4:1 warning empty-policy"}},
+		"spot beside a policy": {group("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}, marketType: Spot}\nmixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: 1}}"), []string{
+			"pool.yaml:5:84 error exclusive"}},
+		"a capacity block beside a policy": {group("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}, marketType: CapacityBlock, capacityReservationId: cr-00000001}\nmixedInstancesPolicy: {instancesDistribution: {}}"), []string{
+			"pool.yaml:5:84 warning exclusive"}},
 		"more on demand than there can be": {group(byID + "\nmaxSize: 3\nmixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: 4}}"), []string{"pool.yaml:7:72 warning out-of-range"}},
 	}
 	for name, tt := range tests {
@@ -209,16 +209,16 @@ func TestPlacementChecks(t *testing.T) {
 		"failure domains":            {crossTree("AWSMachinePool", "failureDomains: [us-east-1a]", "", byID), []string{"mp.yaml:6:20 error zone-of-another-region"}},
 		"failure domains' form":      {crossTree("AWSMachinePool", `failureDomains: ["1"]`, "", byID), []string{"mp.yaml:6:20 error bad-zone"}},
 		"zones beat failure domains": {crossTree("AWSMachinePool", "failureDomains: [eu-west-1c]", "", zones("eu-west-1b")), nil},
-		"subnets beat zones":         {group(zones("eu-west-1c") + "\nsubnets: [{id: subnet-9}]"), []string{"pool.yaml:6:3 info zones-not-used"}},
+		"subnets beat zones":         {group(zones("eu-west-1c") + "\nsubnets: [{id: subnet-00000009}]"), []string{"pool.yaml:6:3 info zones-not-used"}},
 		"a known filter":             {group(filter(`{name: "tag:role", values: [a]}`)), nil},
 		"a filter with a dot":        {group(filter(`{name: ipv6-cidr-block-association.state, values: [a]}`)), nil},
 		"an unknown filter":          {group(filter(`{name: availability-zones, values: [eu-west-1a]}`)), []string{"pool.yaml:8:14 warning unknown-filter"}},
 		"a filter without values":    {group(filter(`{name: "tag:role", values: []}`)), []string{"pool.yaml:8:7 warning empty-filter"}},
 		"a filter by another region": {group(filter(`{name: availability-zone, values: [eu-west-1a, us-east-1a]}`)), []string{"pool.yaml:8:54 error zone-of-another-region"}},
 		"a filter with a wildcard":   {group(filter(`{name: availability-zone, values: ["eu-west-1?"]}`)), nil},
-		"a filter by another VPC":    {group(filter(`{name: vpc-id, values: [vpc-2]}`)), []string{"pool.yaml:8:22 warning another-vpc"}},
-		"a filter by the VPC":        {group(filter(`{name: vpc-id, values: [vpc-1]}`)), nil},
-		"an unknown group filter": {group("awsLaunchTemplate:\n  instanceType: m5.large\n  ami: {id: ami-1}\n  additionalSecurityGroups:\n  - filters:\n    - {name: Name, values: [a]}"), []string{
+		"a filter by another VPC":    {group(filter(`{name: vpc-id, values: [vpc-00000002]}`)), []string{"pool.yaml:8:22 warning another-vpc"}},
+		"a filter by the VPC":        {group(filter(`{name: vpc-id, values: [vpc-00000001]}`)), nil},
+		"an unknown group filter": {group("awsLaunchTemplate:\n  instanceType: m5.large\n  ami: {id: ami-00000001}\n  additionalSecurityGroups:\n  - filters:\n    - {name: Name, values: [a]}"), []string{
 			"pool.yaml:10:16 warning unknown-filter"}},
 	}
 	for name, tt := range tests {
@@ -238,7 +238,7 @@ func TestPositionsAreAllKnown(t *testing.T) {
 			t.Errorf("%s: no place or code", d)
 		}
 	}
-	if n := r.Diags.Count(diag.Error); n != 4 {
-		t.Errorf("%d errors, want 4: %v", n, r.Diags)
+	if n := r.Diags.Count(diag.Error); n != 5 {
+		t.Errorf("%d errors, want 5: %v", n, r.Diags)
 	}
 }

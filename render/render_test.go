@@ -30,7 +30,7 @@ kind: AWSMachinePool
 metadata: {name: web}
 spec:
   maxSize: 3
-  awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, sshKeyName: "${KEY}"}
+  awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}, sshKeyName: "${KEY}"}
 ---
 apiVersion: v1
 kind: Secret

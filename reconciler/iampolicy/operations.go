@@ -77,6 +77,9 @@ var operations = []operation{
 
 	{"iam:GetInstanceProfile", are(readRoles)},
 	{"iam:GetRole", are(readRoles)},
+	// Assumed of AWS: node-role-policies. EKS looks for the policies that a node role must
+	// have with the permissions of who makes a nodegroup.
+	{"iam:ListAttachedRolePolicies", are(readRoles)},
 	{"kms:Decrypt", are(decrypt, shareKeys)},
 	{"kms:DescribeKey", are(readAll)},
 	{"kms:Encrypt", are(shareKeys)},
@@ -104,8 +107,6 @@ var behalf = []struct {
 }{
 	{"ec2:CreateTags", newTags, "a launch template that tags what it launches may be used by who may tag at launch"},
 	{"iam:PassRole", passRoles, "of instance profiles, node roles and lifecycle hooks"},
-	// Assumed of AWS: node-role-policies.
-	{"iam:ListAttachedRolePolicies", readRoles, "EKS looks for the policies that a node role must have with the permissions of who makes a nodegroup"},
 	{"iam:CreateServiceLinkedRole", serviceRoles, "the first group, nodegroup and spot instance of an account make the service's role"},
 }
 

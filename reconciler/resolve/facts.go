@@ -112,7 +112,8 @@ type facts struct {
 	groupsOf      *cache[string, []SecurityGroup]
 	groupsWith    *cache[string, []SecurityGroup]
 	clusters      *cache[string, observed.EKSCluster]
-	roles         *cache[string, string]
+	roles         *cache[string, Role]
+	rolePolicies  *cache[string, []string] // by role
 	templates     *templateCache
 }
 
@@ -132,7 +133,8 @@ func newFacts() *facts {
 		groupsOf:      newCache[string, []SecurityGroup](networkTTL),
 		groupsWith:    newCache[string, []SecurityGroup](networkTTL),
 		clusters:      newCache[string, observed.EKSCluster](clusterTTL),
-		roles:         newCache[string, string](roleTTL),
+		roles:         newCache[string, Role](roleTTL),
+		rolePolicies:  newCache[string, []string](rolePolicyTTL),
 		templates:     newTemplateCache(),
 	}
 	f.clusters.passing = func(c observed.EKSCluster) bool { return c.Status != "ACTIVE" }
@@ -155,6 +157,7 @@ func (f *facts) expire(now time.Time) {
 	f.groupsWith.expire(now)
 	f.clusters.expire(now)
 	f.roles.expire(now)
+	f.rolePolicies.expire(now)
 	f.templates.expire(now)
 }
 

@@ -25,7 +25,8 @@ type fakeCloud struct {
 	subnets       []resolve.Subnet
 	groups        []resolve.SecurityGroup
 	clusters      map[string]observed.EKSCluster
-	roles         map[string]string
+	roles         map[string]resolve.Role
+	policies      map[string][]string // by role
 	templates     []resolve.Template
 	versions      map[string]resolve.TemplateVersion // by "id number"
 	common        int64                              // the number that is the newest or default one
@@ -118,9 +119,14 @@ func (f *fakeCloud) Cluster(_ context.Context, name string) (observed.EKSCluster
 	return c, ok, f.call("Cluster")
 }
 
-func (f *fakeCloud) Role(_ context.Context, name string) (string, bool, error) {
-	arn, ok := f.roles[name]
-	return arn, ok, f.call("Role")
+func (f *fakeCloud) Role(_ context.Context, name string) (resolve.Role, bool, error) {
+	r, ok := f.roles[name]
+	return r, ok, f.call("Role")
+}
+
+func (f *fakeCloud) RolePolicies(_ context.Context, name string) ([]string, bool, error) {
+	arns, ok := f.policies[name]
+	return arns, ok, f.call("RolePolicies")
 }
 
 // take returns the calls since the last time.

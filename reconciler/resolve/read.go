@@ -21,7 +21,7 @@ func (r *Resolver) read(ctx context.Context) error {
 	for _, f := range []func(context.Context, time.Time) error{
 		r.readParameters, r.readImages, r.readReviewed, r.readNamedImages, r.readArchitectures, r.readVPCs,
 		r.readSubnets, r.readSubnetsIn, r.readSubnetsOf, r.readSubnetsWith, r.readGroups, r.readGroupsOf, r.readGroupsWith,
-		r.readClusters, r.readRoles, r.readTemplatesByName, r.readTemplatesByID, r.readTemplateVersions,
+		r.readClusters, r.readRoles, r.readRolePolicies, r.readTemplatesByName, r.readTemplatesByID, r.readTemplateVersions,
 	} {
 		if err := f(ctx, r.now()); err != nil {
 			return err
@@ -266,6 +266,10 @@ func (r *Resolver) readClusters(ctx context.Context, now time.Time) error {
 
 func (r *Resolver) readRoles(ctx context.Context, now time.Time) error {
 	return readEach(ctx, r.facts.roles, now, r.cloud.Role)
+}
+
+func (r *Resolver) readRolePolicies(ctx context.Context, now time.Time) error {
+	return readEach(ctx, r.facts.rolePolicies, now, r.cloud.RolePolicies)
 }
 
 // clusterTags are the tag keys that mark what belongs to clusters.

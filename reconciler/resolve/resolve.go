@@ -99,6 +99,13 @@ type TemplateVersion struct {
 	Requirements bool
 }
 
+// Role is an IAM role.
+type Role struct {
+	ARN, Path string
+	// Boundary is the ARN of its permissions boundary, empty for none.
+	Boundary string
+}
+
 // Cloud reads facts of one account and region. The result leaves out what does not
 // exist; that is no error. An error is a *observed.Error.
 type Cloud interface {
@@ -122,8 +129,9 @@ type Cloud interface {
 	SecurityGroups(ctx context.Context, filters []intent.Filter) ([]SecurityGroup, error)
 	// Cluster describes an EKS cluster; found is false for none.
 	Cluster(ctx context.Context, name string) (c observed.EKSCluster, found bool, err error)
-	// Role returns the ARN of an IAM role.
-	Role(ctx context.Context, name string) (arn string, found bool, err error)
+	Role(ctx context.Context, name string) (r Role, found bool, err error)
+	// RolePolicies returns the ARNs of the policies that are attached to an IAM role.
+	RolePolicies(ctx context.Context, name string) (arns []string, found bool, err error)
 }
 
 // How long facts are kept. A fact that something does not exist, or that weir
@@ -138,6 +146,7 @@ const (
 	clusterTTL      = time.Minute
 	passingTTL      = 5 * time.Second // what is being made is read again soon
 	roleTTL         = time.Hour
-	templateTTL     = time.Minute // another makes its versions
-	versionTTL      = time.Hour   // a version never changes, but may be deleted
+	rolePolicyTTL   = 10 * time.Minute // people attach what a warning names, and look again
+	templateTTL     = time.Minute      // another makes its versions
+	versionTTL      = time.Hour        // a version never changes, but may be deleted
 )

@@ -77,7 +77,7 @@ func world() *fakeCloud {
 				SubnetIDs: []string{"subnet-d1", "subnet-d2"}, ClusterSecurityGroupID: "sg-eks", SecurityGroupIDs: []string{"sg-extra"}},
 			"young": {Name: "young", Status: "CREATING"},
 		},
-		roles: map[string]string{"nodes": "arn:aws:iam::1:role/nodes"},
+		roles: map[string]resolve.Role{"nodes": {ARN: "arn:aws:iam::1:role/nodes", Path: "/"}},
 	}
 }
 
@@ -320,6 +320,45 @@ func short(a observed.Answer) string {
 	return strings.Join(out, " ")
 }
 
+// TestRolesAsDeclared compares roles with what manifests declare of them. A difference is a
+// warning with the command that ends it, and what cannot be read blocks nothing.
+func TestRolesAsDeclared(t *testing.T) {
+	const a, b = "arn:aws:iam::aws:policy/A", "arn:aws:iam::aws:policy/B"
+	f := world()
+	f.roles["nodes"] = resolve.Role{ARN: "arn:aws:iam::1:role/x/nodes", Path: "/x/", Boundary: b}
+	f.policies = map[string][]string{"nodes": {a}}
+	for name, tt := range map[string]struct {
+		kind           intent.LookupKind
+		role, declared string
+		code, says     string
+	}{
+		"policy":             {intent.RolePolicies, "nodes", a, "", ""},
+		"policy to attach":   {intent.RolePolicies, "nodes", intent.JoinList([]string{a, b}), "role-differs", "aws iam attach-role-policy --role-name nodes --policy-arn " + b},
+		"policy of nobody":   {intent.RolePolicies, "gone", a, "", ""},
+		"path":               {intent.RolePath, "nodes", "/x/", "", ""},
+		"another path":       {intent.RolePath, "nodes", "/y/", "role-differs", "has the path /x/"},
+		"path of nobody":     {intent.RolePath, "gone", "/y/", "", ""},
+		"boundary":           {intent.RoleBoundary, "nodes", b, "", ""},
+		"another boundary":   {intent.RoleBoundary, "nodes", a, "role-differs", "aws iam put-role-permissions-boundary --role-name nodes --permissions-boundary " + a},
+		"boundary of nobody": {intent.RoleBoundary, "gone", a, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := resolve.New(f, newClock().now).Answer(t.Context(), []resolve.Request{{Lookup: intent.Lookup{Kind: tt.kind, Name: tt.role, IDs: tt.declared}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got[0].Problem != "" || got[0].Code != tt.code || !strings.Contains(got[0].Warning, tt.says) || (got[0].Warning == "") != (tt.says == "") {
+				t.Errorf("got %+v", got[0])
+			}
+		})
+	}
+	f.fail = map[string]error{"RolePolicies": &observed.Error{Kind: observed.Denied, Service: "iam", Operation: "ListAttachedRolePolicies", Code: "AccessDenied", Message: "not authorized to perform: iam:ListAttachedRolePolicies"}}
+	got, err := resolve.New(f, newClock().now).Answer(t.Context(), []resolve.Request{{Lookup: intent.Lookup{Kind: intent.RolePolicies, Name: "nodes", IDs: a}}})
+	if err != nil || got[0].Problem != "" || got[0].Code != "role-unchecked" || !strings.Contains(got[0].Warning, "iam:ListAttachedRolePolicies") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestAbsenceIsForgottenSoon(t *testing.T) {
 	f := world()
 	c := newClock()
@@ -336,7 +375,7 @@ func TestAbsenceIsForgottenSoon(t *testing.T) {
 	if a := ask(); a.Code != "role-not-found" {
 		t.Fatalf("got %+v", a)
 	}
-	f.roles["new"] = "arn:new"
+	f.roles["new"] = resolve.Role{ARN: "arn:new"}
 	c.t = c.t.Add(29 * time.Second)
 	if a := ask(); a.Code != "role-not-found" {
 		t.Errorf("asked again too soon: %+v", a)
@@ -474,10 +513,10 @@ type blocking struct {
 	entered chan struct{}
 }
 
-func (b *blocking) Role(ctx context.Context, _ string) (string, bool, error) {
+func (b *blocking) Role(ctx context.Context, _ string) (resolve.Role, bool, error) {
 	close(b.entered)
 	<-ctx.Done()
-	return "", false, ctx.Err()
+	return resolve.Role{}, false, ctx.Err()
 }
 
 // Renew has the resolver ask again for answers that can change, if they are older than the given time.

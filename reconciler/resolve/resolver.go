@@ -124,7 +124,7 @@ func (q *question) answer() observed.Answer {
 		return q.givenGroups(q.Lookup.Name)
 	case intent.EKSCluster:
 		return q.cluster()
-	case intent.Role:
+	case intent.Role, intent.RolePolicies, intent.RolePath, intent.RoleBoundary:
 		return q.role()
 	case intent.TemplateByName, intent.TemplateByID:
 		return q.template()
@@ -183,12 +183,4 @@ func (q *question) cluster() observed.Answer {
 
 func noCluster(name string) observed.Answer {
 	return problem("cluster-not-found", "there is no EKS cluster "+name+" in this account and region")
-}
-
-func (q *question) role() observed.Answer {
-	arn, a, ok := know(q, q.facts.roles.get(q.Lookup.Name), problem("role-not-found", "there is no IAM role "+q.Lookup.Name+" in this account"))
-	if !ok {
-		return a
-	}
-	return observed.Answer{RoleARN: arn}
 }

@@ -58,7 +58,7 @@ var variableRules = []rule{
 var fieldRules = []rule{
 	{"annotation-not-read", "w", "an annotation of weir stands on an object where it has no effect", "Write it on the infrastructure pool or on the MachinePool."},
 	{"bad-enum", "e", "a field has a value that is not one of those allowed", "Write one of the values that the message names."},
-	{"bad-id", "e", "the id of an AWS resource does not begin as such ids do", "Write the id as AWS shows it, such as subnet-0123456789abcdef0."},
+	{"bad-id", "e", "the id of an AWS resource does not have the form of such ids", "Write the id as AWS shows it, such as subnet-0123456789abcdef0."},
 	{"bad-name", "e", "a name, or a key of a label, is not one that Kubernetes or AWS takes", "Use lower-case letters, digits and -, beginning and ending with a letter or digit, no longer than the message says."},
 	{"bad-tag", "e", "a tag is not one that AWS takes, or is weir's own", "Keep keys to 128 and values to 256 letters, digits, spaces and _ . : = + - @ /, without the prefixes aws: and weir.dev/."},
 	{"bad-template", "e", "an image lookup names a variable that it does not have", "Use {{.BaseOS}} and {{.K8sVersion}}."},
@@ -67,7 +67,6 @@ var fieldRules = []rule{
 	{"deprecated-version", "w", "an object has an API version that its project has given up", "Write the newer version; the fields are the same unless another message says so."},
 	{"duplicate", "ew", "a list has two entries where each may stand once", "Remove one of them, or give them different names."},
 	{"exclusive", "ew", "two fields exclude each other", "Keep the one that is meant, and remove the other."},
-	{"iam-from-git", "e", "a field would have IAM roles made or changed", "Make the role by other means and write its name; weir makes and changes no roles."},
 	{"incomplete", "e", "a field needs another one beside it", "Write the other field as well, or remove this one."},
 	{"key-of-another-tool", "w", "a label or an annotation of another tool says what weir reads from a key of its own", "Write the key that the message names, or remove it."},
 	{"mismatch", "e", "two fields that must say the same say different things", "Write the same in both."},
@@ -119,7 +118,7 @@ var bootstrapRules = []rule{
 	{"topology-not-expanded", "w", "a Cluster uses a ClusterClass, which weir does not expand", "Commit the expanded objects; until then nothing of the cluster is deleted."},
 	{"user-data-boundary", "e", "a part of the user data holds the boundary that parts are divided by", "Change the text that the message names."},
 	{"user-data-jinja", "w", "user data holds a jinja expression that nothing expands", "Fill the value in by a command on the instance."},
-	{"user-data-mime", "w", "a MIME document in a Secret is broken", "Write it as the message says; cloud-init devel make-mime writes sound ones."},
+	{"user-data-mime", "ew", "a MIME document in a Secret is broken", "Write it as the message says; cloud-init devel make-mime writes sound ones."},
 	{"user-data-not-mime", "e", "EKS cannot merge its own user data into the pool's", "Use a NodeadmConfig with an AL2023 amiType, or bring an image with amiType CUSTOM or ami.id."},
 	{"user-data-too-large", "e", "the user data has more bytes than EC2 takes", "Move files out of it, to where the nodes fetch them."},
 }

@@ -23,7 +23,10 @@ var lookupRules = []rule{
 	{"observed-only", "w", "the followed commit leaves nothing of the target to apply, and no earlier one can take its place: nothing is changed", "Push a commit that mends or reverts what the message names, or mend weir's configuration where that has changed."},
 	{"parameter-no-image", "e", "an SSM parameter that a pool names for its image holds something else", "Name a parameter whose value is an image's id, such as ami-0123456789abcdef0."},
 	{"parameter-not-found", "e", "an SSM parameter that holds an image's id is not there", "Correct its name, or choose a version that EKS publishes images for."},
+	{"release-unknown", "e", "AWS has no such release of the images that a nodegroup is pinned to", "Write a release that EKS lists for the Kubernetes version, or leave amiVersion out for the newest one."},
+	{"role-differs", "w", "the IAM role of a nodegroup is not as the manifest declares it", "Run the command that the message names, or change the manifest; weir makes and changes no roles."},
 	{"role-not-found", "e", "there is no such IAM role", "Make the role, or correct its name."},
+	{"role-unchecked", "w", "weir cannot compare the IAM role of a nodegroup with the manifest", "Allow the action that the message names; weir iam-policy prints the least policy."},
 	{"security-groups-not-found", "e", "no security group matches", "Correct the filters, or make and tag the group."},
 	{"security-groups-unknown", "e", "it cannot be said which security groups the nodes need", "Name them in the pool's additionalSecurityGroups or in the target's configuration."},
 	{"subnets-not-found", "e", "no subnet matches", "Correct the ids, filters or zones, or make and tag the subnets."},
@@ -105,7 +108,7 @@ var planRules = []rule{
 	{"waits-for-control-plane", "i", "a pool wants a newer Kubernetes version than its API servers have", "Upgrade the control plane; the pool follows by itself."},
 	{"wave-without-pools", "w", "a wave of a FleetRollout can hold no pool of the source", "Mend its selector or put it before the wave that takes all pools, or delete it. It does not count for the minWaves of a target's configuration."},
 	{"warm-pool-deleting", "i", "a warm pool is being deleted and is made anew afterwards", "Nothing is to be done: weir looks again at the next pass."},
-	{"would-be-refused", "w", "AWS would refuse something that a plan asks of it, or launch no machine with it", "Do what the message names before you merge; the plan is applied all the same, and AWS has the last word."},
+	{"would-be-refused", "ew", "AWS would refuse something that a plan asks of it, or launch no machine with it", "Do what the message names before you merge; the plan is applied all the same, and AWS has the last word."},
 }
 
 var configRules = []rule{

@@ -8,7 +8,10 @@ type Group struct {
 	Subnets Lookup `json:"subnets"`
 	GroupSettings
 	MixedInstancesPolicy *MixedInstances `json:"mixedInstancesPolicy,omitempty"`
-	Refresh              Refresh         `json:"refresh"`
+	// TypesOfOptions says that PoolOptions name the instance types of the policy, and not the
+	// pool's own object.
+	TypesOfOptions bool    `json:"-"`
+	Refresh        Refresh `json:"refresh"`
 	// SuspendedProcesses is what the manifest declares, sorted by process; a
 	// process that is not in it is left as it is found.
 	SuspendedProcesses []Process `json:"suspendedProcesses,omitempty"`

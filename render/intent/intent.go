@@ -219,6 +219,30 @@ type Pool struct {
 	Blocked diag.List `json:"blocked,omitempty"`
 }
 
+// TypeField is the object and the field that name an instance type of the pool, which its
+// image is looked up for.
+func (p *Pool) TypeField(name string) (ObjectRef, Path) {
+	if g := p.Group; g != nil && g.MixedInstancesPolicy != nil && (p.LaunchTemplate == nil || p.LaunchTemplate.Data.InstanceType != name) {
+		for i, o := range g.MixedInstancesPolicy.Overrides {
+			at := Path{"mixedInstancesPolicy", "overrides", Index(i), "instanceType"}
+			switch {
+			case o.InstanceType != name:
+			case g.TypesOfOptions:
+				return p.Options, Path{"spec", "autoScalingGroup"}.Join(at...)
+			default:
+				return p.Infrastructure, Path{"spec"}.Join(at...)
+			}
+		}
+	}
+	at := Path{"spec", "awsLaunchTemplate", "instanceType"}
+	if c := p.LaunchConfig; c != nil {
+		if field, ok := c.Field(at); ok {
+			return c.Source, field
+		}
+	}
+	return p.Infrastructure, at
+}
+
 // Lookups are all questions about the pool that only AWS can answer, in a fixed order. One
 // that is asked for two reasons comes twice.
 func (p *Pool) Lookups() iter.Seq[Lookup] {
@@ -261,6 +285,7 @@ func (p *Pool) Lookups() iter.Seq[Lookup] {
 		if n := p.Nodegroup; n != nil {
 			ask(&n.Cluster)
 			ask(&n.Role)
+			all(n.RoleChecks)
 			ask(&n.Subnets)
 			all(n.RemoteAccessGroups)
 		}

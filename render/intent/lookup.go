@@ -40,6 +40,12 @@ const (
 	EKSCluster LookupKind = "eks-cluster"
 	// Role asks for the ARN of the IAM role Name.
 	Role LookupKind = "role"
+	// RolePolicies, RolePath and RoleBoundary ask whether the IAM role Name has the policies
+	// IDs attached, the path IDs, and the permissions boundary IDs. A difference is no fault
+	// of the pool: the answer has a warning.
+	RolePolicies LookupKind = "role-policies"
+	RolePath     LookupKind = "role-path"
+	RoleBoundary LookupKind = "role-boundary"
 	// TemplateByName and TemplateByID ask for the launch template Name, whoever
 	// owns it, and for its Version: a number, $Latest or $Default. Its image must
 	// boot all of the instance types that InstanceType lists, or else its own.
@@ -93,6 +99,12 @@ func (l Lookup) String() string {
 		return "EKS cluster " + l.Name
 	case Role:
 		return "IAM role " + l.Name
+	case RolePolicies:
+		return "policies of IAM role " + l.Name
+	case RolePath:
+		return "path of IAM role " + l.Name
+	case RoleBoundary:
+		return "permissions boundary of IAM role " + l.Name
 	case TemplateByName, TemplateByID:
 		return fmt.Sprintf("version %s of the launch template %s for instance types %s", l.Version, l.Name, orNone(l.InstanceType))
 	}

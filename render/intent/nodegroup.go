@@ -8,8 +8,10 @@ type Nodegroup struct {
 	ClusterName string `json:"clusterName"`
 	Cluster     Lookup `json:"cluster"`
 	// Role asks for the node role's ARN.
-	Role    Lookup `json:"role"`
-	Subnets Lookup `json:"subnets"`
+	Role Lookup `json:"role"`
+	// RoleChecks ask whether the role is as the manifest declares it. weir changes no roles.
+	RoleChecks []Lookup `json:"roleChecks,omitempty"`
+	Subnets    Lookup   `json:"subnets"`
 
 	// MinSize and MaxSize are held only where written.
 	MinSize Number `json:"minSize"`

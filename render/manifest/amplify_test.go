@@ -18,7 +18,7 @@ func manyPools(n int, boot func(i int) string) string {
 	var docs []string
 	for i := range n {
 		name := fmt.Sprintf("web%d", i)
-		pool := stream(machinePool("AWSMachinePool", "", boot(i)), groupPool("minSize: 1\nmaxSize: 2\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"))
+		pool := stream(machinePool("AWSMachinePool", "", boot(i)), groupPool("minSize: 1\nmaxSize: 2\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"))
 		docs = append(docs, strings.ReplaceAll(pool, "name: web", "name: "+name))
 	}
 	return stream(docs...)

@@ -44,11 +44,11 @@ func TestBootstrapNotUsedIsSaidWhereItIsSo(t *testing.T) {
 		"exported empty": {ref("NodeadmConfig") + ", dataSecretName: web-x", config("NodeadmConfig", "v1beta2", "{}"), true},
 	}
 	pools := map[string]struct{ kind, pool, options string }{
-		"group":             {"AWSMachinePool", groupPool("minSize: 1\nmaxSize: 1\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), ""},
+		"group":             {"AWSMachinePool", groupPool("minSize: 1\nmaxSize: 1\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"), ""},
 		"group, own":        {"AWSMachinePool", keyed(groupPool("minSize: 1\nmaxSize: 1\nmixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}"), ownKey), ""},
 		"managed, own":      {"AWSManagedMachinePool", keyed(managedPool("amiType: CUSTOM\ninstanceType: m5.large"), ownKey), ""},
-		"managed, an image": {"AWSManagedMachinePool", managedPool("awsLaunchTemplate: {ami: {id: ami-1}}"), ""},
-		"managed, CUSTOM":   {"AWSManagedMachinePool", managedPool("amiType: CUSTOM\nawsLaunchTemplate: {ami: {id: ami-1}}"), ""},
+		"managed, an image": {"AWSManagedMachinePool", managedPool("awsLaunchTemplate: {ami: {id: ami-00000001}}"), ""},
+		"managed, CUSTOM":   {"AWSManagedMachinePool", managedPool("amiType: CUSTOM\nawsLaunchTemplate: {ami: {id: ami-00000001}}"), ""},
 	}
 	for _, amiType := range []string{"AL2_x86_64", "AL2023_x86_64_STANDARD", "BOTTLEROCKET_x86_64", "WINDOWS_CORE_2022_x86_64"} {
 		for name, spec := range map[string]string{"bare": "", "template": "\nawsLaunchTemplate: {}"} {
@@ -98,7 +98,7 @@ func TestBootstrapNotUsedIsSaidWhereItIsSo(t *testing.T) {
 			case strings.Contains(detail, "awsLaunchTemplate: {}"):
 				advised = strings.Replace(p.pool, "\nspec:\n", "\nspec:\n  awsLaunchTemplate: {}\n", 1)
 			case strings.Contains(detail, "amiType: CUSTOM"):
-				advised = managedPool("amiType: CUSTOM\nawsLaunchTemplate: {ami: {id: ami-1}}")
+				advised = managedPool("amiType: CUSTOM\nawsLaunchTemplate: {ami: {id: ami-00000001}}")
 			default:
 				continue
 			}

@@ -35,12 +35,12 @@ func TestEveryFieldCounts(t *testing.T) {
 	}{
 		"MachinePool": {"cluster.x-k8s.io/v1beta2", map[string]any{"clusterName": "c", "template": map[string]any{"spec": map[string]any{"clusterName": "c",
 			"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AWSMachinePool", "name": "web"}, "bootstrap": map[string]any{"dataSecretName": ""}}}},
-			groupPool("maxSize: 9\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}")},
-		"AWSMachinePool": {infra, map[string]any{"awsLaunchTemplate": map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-1"}}}, machinePool("AWSMachinePool", "", noBootstrap)},
+			groupPool("maxSize: 9\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")},
+		"AWSMachinePool": {infra, map[string]any{"awsLaunchTemplate": map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-00000001"}}}, machinePool("AWSMachinePool", "", noBootstrap)},
 		"PoolOptions": {"weir.dev/v1alpha1", map[string]any{"poolRef": map[string]any{"kind": "AWSMachinePool", "name": "web"}},
-			stream(machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"))},
-		"AWSLaunchConfig": {infra, map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-1"}}, user("pool", "AWSMachinePool", "AWSLaunchConfig", "")},
-		"AWSLaunchConfigTemplate": {infra, map[string]any{"template": map[string]any{"spec": map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-1"}}}},
+			stream(machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"))},
+		"AWSLaunchConfig": {infra, map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-00000001"}}, user("pool", "AWSMachinePool", "AWSLaunchConfig", "")},
+		"AWSLaunchConfigTemplate": {infra, map[string]any{"template": map[string]any{"spec": map[string]any{"instanceType": "m5.large", "ami": map[string]any{"id": "ami-00000001"}}}},
 			user("pool", "AWSMachinePool", "AWSLaunchConfigTemplate", "")},
 		"AWSManagedMachinePool": {infra, map[string]any{"awsLaunchTemplate": map[string]any{"instanceType": "m5.large"}}, machinePool("AWSManagedMachinePool", "", noBootstrap)},
 	}

@@ -36,7 +36,7 @@ func TestDrainerRules(t *testing.T) {
 		"of a nodegroup":        {kind: "AWSManagedMachinePool", options: "drainer: {}", want: []string{"not-allowed spec.drainer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pool := groupPool("minSize: 1\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}\n" + tt.pool)
+			pool := groupPool("minSize: 1\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}\n" + tt.pool)
 			if tt.kind == "" {
 				tt.kind = "AWSMachinePool"
 			} else {

@@ -88,7 +88,7 @@ func TestReplicas(t *testing.T) {
 	annotations := func(low, high string) string {
 		return fmt.Sprintf(", annotations: {cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size: %q, cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: %q}", low, high)
 	}
-	group := "minSize: 2\nmaxSize: 5\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"
+	group := "minSize: 2\nmaxSize: 5\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"
 	tests := map[string]struct {
 		meta, spec string
 		want       intent.Number
@@ -151,7 +151,7 @@ func TestImages(t *testing.T) {
 	}{
 		"by parameter":   {eksCluster, "", "ami: {id: 'resolve:ssm:/team/image:7'}", intent.Lookup{Kind: intent.ImageByParameter, Name: "/team/image:7", InstanceType: "m5.large"}, ""},
 		"no parameter":   {eksCluster, "", "ami: {id: 'resolve:ssm:'}", intent.Lookup{}, "bad-id spec.awsLaunchTemplate.ami.id"},
-		"by id":          {eksCluster, "", "ami: {id: ami-1}", intent.Lookup{Kind: intent.ImageByID, Name: "ami-1", InstanceType: "m5.large"}, ""},
+		"by id":          {eksCluster, "", "ami: {id: ami-00000001}", intent.Lookup{Kind: intent.ImageByID, Name: "ami-00000001", InstanceType: "m5.large"}, ""},
 		"no version":     {eksCluster, "", "", intent.Lookup{}, "image-unknown spec.template.spec.version"},
 		"EKS, AL2":       {eksCluster, "v1.32.0", "", intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux", Version: "1.32", InstanceType: "m5.large"}, ""},
 		"EKS without it": {eksCluster, "v1.33.0", "", intent.Lookup{}, "no-al2-image spec.awsLaunchTemplate.ami.eksLookupType"},
@@ -184,7 +184,7 @@ func TestImages(t *testing.T) {
 }
 
 func TestPoolErrors(t *testing.T) {
-	group, managed := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), "AWSManagedMachinePool"
+	group, managed := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"), "AWSManagedMachinePool"
 	nodeadm := "bootstrap: {configRef: {kind: %s, name: b}}\nversion: v1.31.0"
 	selfManaged := "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: c}\nspec: {controlPlaneRef: {kind: KubeadmControlPlane, name: c}}"
 	config := func(kind, spec string) string {
@@ -231,8 +231,8 @@ func TestPoolErrors(t *testing.T) {
 // TestOneFaultLeavesOtherPools checks that an error drops its own pool only.
 func TestOneFaultLeavesOtherPools(t *testing.T) {
 	rename := func(s string) string { return strings.ReplaceAll(s, "name: web}", "name: api}") }
-	good := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}")
-	bad := rename(groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}\nmaxSize: 0"))
+	good := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")
+	bad := rename(groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}\nmaxSize: 0"))
 	set, _ := manifest.Intents(objects(t, stream(machinePool("AWSMachinePool", "", noBootstrap), good, rename(machinePool("AWSMachinePool", "", noBootstrap)), bad)), manifest.Options{})
 	if len(set.Pools) != 1 || set.Pools[0].Key.Name != "web" {
 		t.Errorf("pools %v, want web alone", set.Pools)
@@ -244,14 +244,15 @@ func TestVolumesSurvive(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := intent.Ebs{
 			VolumeSize: rapid.Int32Range(8, 65536).Draw(rt, "size"), VolumeType: "gp3",
-			Iops: rapid.Int32Range(0, 16000).Draw(rt, "iops"), Throughput: rapid.Int32Range(125, 2000).Draw(rt, "throughput"),
 		}
+		want.Iops = rapid.Int32Range(3000, min(want.VolumeSize*500, 80000)).Draw(rt, "iops")
+		want.Throughput = rapid.Int32Range(125, min(want.Iops/4, 2000)).Draw(rt, "throughput")
 		yes := true
 		want.DeleteOnTermination = &yes
 		if rapid.Bool().Draw(rt, "key") {
-			want.KmsKeyID, want.Encrypted = rapid.StringMatching(`[a-z/-]{1,20}`).Draw(rt, "name"), &yes
+			want.KmsKeyID, want.Encrypted = rapid.StringMatching(`alias/[a-z/-]{1,20}`).Draw(rt, "name"), &yes
 		}
-		spec := fmt.Sprintf("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, rootVolume: {type: gp3, size: %d, iops: %d, throughput: %d, encryptionKey: %q}}",
+		spec := fmt.Sprintf("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}, rootVolume: {type: gp3, size: %d, iops: %d, throughput: %d, encryptionKey: %q}}",
 			want.VolumeSize, want.Iops, want.Throughput, want.KmsKeyID)
 		p := one(t, machinePool("AWSMachinePool", "", noBootstrap), groupPool(spec))
 		if d := cmp.Diff(want, p.LaunchTemplate.Data.BlockDeviceMappings[0].Ebs); d != "" {

@@ -18,7 +18,7 @@ func kubeadmPool(version, spec string) string {
 		spec = join + "\n" + spec
 	}
 	return stream(machinePool("AWSMachinePool", "", "bootstrap: {configRef: {kind: KubeadmConfig, name: b}}\nversion: v1.31.0"),
-		groupPool("minSize: 1\nmaxSize: 1\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"),
+		groupPool("minSize: 1\nmaxSize: 1\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"),
 		"apiVersion: bootstrap.cluster.x-k8s.io/"+version+"\nkind: KubeadmConfig\nmetadata: {name: b}\nspec:\n  "+indent(2, spec))
 }
 
@@ -97,14 +97,14 @@ func TestReaderOfUserData(t *testing.T) {
 	}{
 		"PowerShell for Windows":     {[]string{bySecret("AWSManagedMachinePool"), managed("WINDOWS_CORE_2022_x86_64"), eksCluster, secret("<powershell>")}, nil},
 		"MIME for Windows":           {[]string{bySecret("AWSManagedMachinePool"), managed("WINDOWS_CORE_2022_x86_64"), eksCluster, secret(mime)}, []string{"bootstrap-image-mismatch spec.template.spec.bootstrap"}},
-		"broken MIME":                {[]string{bySecret("AWSManagedMachinePool"), managed("AL2023_x86_64_STANDARD"), eksCluster, secret("MIME-Version: 1.0\n\n\nx")}, []string{"user-data-mime spec.template.spec.bootstrap.dataSecretName"}},
+		"broken MIME":                {[]string{bySecret("AWSMachinePool"), lookup("capa-ubuntu-24"), secret("MIME-Version: 1.0\n\n\nx")}, []string{"user-data-mime spec.template.spec.bootstrap.dataSecretName"}},
 		"MIME for Amazon Linux":      {[]string{bySecret("AWSManagedMachinePool"), managed("AL2023_x86_64_STANDARD"), eksCluster, secret(mime)}, nil},
 		"cloud-config for Ubuntu":    {[]string{kubeadm[0], lookup("capa-ubuntu-24"), kubeadm[2]}, nil},
 		"cloud-config for Flatcar":   {[]string{kubeadm[0], lookup("capa-flatcar-stable"), kubeadm[2]}, []string{"bootstrap-image-mismatch spec.template.spec.bootstrap"}},
 		"Ignition for Flatcar":       {[]string{ignition[0], lookup("capa-flatcar-stable"), ignition[2]}, nil},
 		"Ignition for Ubuntu":        {[]string{ignition[0], lookup("capa-ubuntu-24"), ignition[2]}, []string{"bootstrap-image-mismatch spec.template.spec.bootstrap"}},
 		"cloud-config, Bottlerocket": {[]string{kubeadm[0], lookup("bottlerocket-x"), kubeadm[2]}, []string{"bootstrap-image-mismatch spec.template.spec.bootstrap"}},
-		"an argument with a space":   {[]string{machinePool("AWSMachinePool", "", "bootstrap: {configRef: {kind: EKSConfig, name: b}}"), groupPool("minSize: 1\nmaxSize: 1\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), eksCluster, "apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: EKSConfig\nmetadata: {name: b}\nspec: {kubeletExtraArgs: {a: b c, d: e}}"}, []string{"kubelet-argument spec.kubeletExtraArgs.a"}},
+		"an argument with a space":   {[]string{machinePool("AWSMachinePool", "", "bootstrap: {configRef: {kind: EKSConfig, name: b}}"), groupPool("minSize: 1\nmaxSize: 1\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"), eksCluster, "apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: EKSConfig\nmetadata: {name: b}\nspec: {kubeletExtraArgs: {a: b c, d: e}}"}, []string{"kubelet-argument spec.kubeletExtraArgs.a"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

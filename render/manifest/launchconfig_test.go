@@ -30,7 +30,7 @@ func user(name, kind, configKind, spec string) string {
 
 func TestLaunchConfigFaults(t *testing.T) {
 	const template, config = "AWSLaunchConfigTemplate", "AWSLaunchConfig"
-	const fine = "instanceType: m5.large, ami: {id: ami-1}"
+	const fine = "instanceType: m5.large, ami: {id: ami-00000001}"
 	tests := map[string]struct {
 		text []string
 		want []string
@@ -47,8 +47,8 @@ func TestLaunchConfigFaults(t *testing.T) {
 		"a bad field":      {[]string{configOf(config, "instanceTyp: m5.large"), user("web", "AWSMachinePool", config, "")}, []string{"unknown-field spec.instanceTyp"}},
 		"a bad volume":     {[]string{configOf(template, fine+", nonRootVolumes: [{size: 8}]"), user("web", "AWSMachinePool", template, "")}, []string{"missing-required spec.template.spec.nonRootVolumes[0].deviceName"}},
 		"unused and wrong": {[]string{configOf(config, "marketType: CapacityBlock")}, []string{"incomplete spec.marketType"}},
-		"no instance type": {[]string{configOf(template, "ami: {id: ami-1}"), user("web", "AWSMachinePool", template, "")}, []string{"missing-required spec.template.spec.instanceType"}},
-		"said once for all": {[]string{configOf(template, "ami: {id: ami-1}"), user("web", "AWSMachinePool", template, ""), user("api", "AWSMachinePool", template, "")},
+		"no instance type": {[]string{configOf(template, "ami: {id: ami-00000001}"), user("web", "AWSMachinePool", template, "")}, []string{"missing-required spec.template.spec.instanceType"}},
+		"said once for all": {[]string{configOf(template, "ami: {id: ami-00000001}"), user("web", "AWSMachinePool", template, ""), user("api", "AWSMachinePool", template, "")},
 			[]string{"missing-required spec.template.spec.instanceType"}},
 		"forbidden by EKS": {[]string{configOf(template, fine+", iamInstanceProfile: nodes, spotMarketOptions: {}"), user("web", "AWSManagedMachinePool", template, ", amiType: CUSTOM")}, nil},
 		"one for two kinds": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""), user("nodes", "AWSManagedMachinePool", config, ", amiType: CUSTOM")},
@@ -61,7 +61,7 @@ func TestLaunchConfigFaults(t *testing.T) {
 			user("web", "AWSMachinePool", template, ""), strings.ReplaceAll(user("api", "AWSMachinePool", config, ""), "name: shared", "name: c-shared-group")},
 			[]string{"name-taken spec.launchConfigRef"}},
 		"a name that a pool has": {[]string{configOf(config, fine), user("web", "AWSMachinePool", config, ""),
-			strings.ReplaceAll(groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), "name: web", "name: shared"), strings.ReplaceAll(machinePool("AWSMachinePool", "", noBootstrap), "web", "shared")},
+			strings.ReplaceAll(groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"), "name: web", "name: shared"), strings.ReplaceAll(machinePool("AWSMachinePool", "", noBootstrap), "web", "shared")},
 			[]string{"name-taken metadata.name"}},
 	}
 	for name, tt := range tests {
@@ -87,7 +87,7 @@ func TestALaunchConfigThatABuildRenamedGetsAHint(t *testing.T) {
 
 // Only a managed pool's template lacks the members that EKS forbids.
 func TestAManagedPoolGetsWhatEKSTakes(t *testing.T) {
-	set, faults := manifest.Intents(objects(t, stream(configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-1}, iamInstanceProfile: nodes, marketType: Spot"),
+	set, faults := manifest.Intents(objects(t, stream(configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-00000001}, iamInstanceProfile: nodes, marketType: Spot"),
 		user("web", "AWSMachinePool", "AWSLaunchConfigTemplate", ""), user("nodes", "AWSManagedMachinePool", "AWSLaunchConfigTemplate", ", amiType: CUSTOM"), eksCluster)), manifest.Options{})
 	if len(set.Pools) != 2 {
 		t.Fatalf("%v", faults)
@@ -145,7 +145,7 @@ func TestPoolOptionsOfWhatPoolsShare(t *testing.T) {
 			pools = append(pools, user("nodes", "AWSManagedMachinePool", kind, ", amiType: CUSTOM"))
 		}
 		own := strings.ReplaceAll(options("own", "AWSMachinePool", "autoScalingGroup: {healthCheckType: ELB}"), "name: web", "name: api")
-		set, faults := manifest.Intents(objects(t, stream(append(pools, own, configOf(kind, "instanceType: m5.large, ami: {id: ami-1}"), eksCluster,
+		set, faults := manifest.Intents(objects(t, stream(append(pools, own, configOf(kind, "instanceType: m5.large, ami: {id: ami-00000001}"), eksCluster,
 			sharedOptions(kind, "launchTemplate: {ebsOptimized: true, hibernationOptions: {configured: true}}"))...)), manifest.Options{})
 		if len(set.Pools) != len(pools) || len(briefly(faults, diag.Error)) != 0 {
 			t.Fatalf("%s: %v", kind, faults)
@@ -179,7 +179,7 @@ func TestPoolOptionsOfWhatPoolsShareFaults(t *testing.T) {
 		"of the pool itself": {"", options("own", "AWSMachinePool", good), []string{"exclusive spec.launchTemplate - AWSMachinePool spec.launchConfigRef"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, faults := manifest.Intents(objects(t, stream(configOf(kind, "instanceType: m5.large, ami: {id: ami-1}, sshKeyName: ops"+tt.config), tt.more,
+			set, faults := manifest.Intents(objects(t, stream(configOf(kind, "instanceType: m5.large, ami: {id: ami-00000001}, sshKeyName: ops"+tt.config), tt.more,
 				user("web", "AWSMachinePool", kind, ""), user("api", "AWSMachinePool", kind, ""), eksCluster)), manifest.Options{})
 			if d := cmp.Diff(tt.want, pairs(faults)); d != "" || len(set.Pools) != tt.pools {
 				t.Errorf("%d pools (-want +got):\n%s\n%v", len(set.Pools), d, faults)
@@ -203,11 +203,11 @@ func TestDerivedNames(t *testing.T) {
 			rt.Fatalf("no pool: %v", faults)
 			return ""
 		}
-		first := name("instanceType: m5.large, ami: {id: ami-1}")
+		first := name("instanceType: m5.large, ami: {id: ami-00000001}")
 		if len(first) > 125 || !strings.HasPrefix(first, "c-a") {
 			rt.Fatalf("%d characters: %s", len(first), first)
 		}
-		second := name("instanceType: m5.xlarge, ami: {id: ami-2}", user("nodes", "AWSManagedMachinePool", "AWSLaunchConfigTemplate", ", amiType: CUSTOM"))
+		second := name("instanceType: m5.xlarge, ami: {id: ami-00000002}", user("nodes", "AWSManagedMachinePool", "AWSLaunchConfigTemplate", ", amiType: CUSTOM"))
 		if first != second {
 			rt.Fatalf("%s became %s", first, second)
 		}

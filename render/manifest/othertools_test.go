@@ -17,12 +17,12 @@ import (
 // TestKeysOfOtherTools: what other tools mean by a launch template or a capacity type
 // is not passed over in silence.
 func TestKeysOfOtherTools(t *testing.T) {
-	const pool = "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"
+	const pool = "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"
 	for name, tt := range map[string]struct {
 		meta string
 		want []string
 	}{
-		"labels":        {"labels: {kubernetes.amazonaws.com/launchTemplateId: lt-1, kubernetes.amazonaws.com/capacityType: spot}", []string{"write node.k8s.aws/capacity-type, or remove it", "write node.k8s.aws/launch-template-id, or remove it"}},
+		"labels":        {"labels: {kubernetes.amazonaws.com/launchTemplateId: lt-00000001, kubernetes.amazonaws.com/capacityType: spot}", []string{"write node.k8s.aws/capacity-type, or remove it", "write node.k8s.aws/launch-template-id, or remove it"}},
 		"an annotation": {"annotations: {eks.amazonaws.com/capacityType: SPOT}", []string{"write node.k8s.aws/capacity-type, or remove it"}},
 		"beside weir's": {"labels: {kubernetes.amazonaws.com/capacityType: spot, node.k8s.aws/capacity-type: spot}", nil},
 		"of others":     {"labels: {kubernetes.amazonaws.com/team: a, example.com/capacityType: b, capacityType: c}", nil},
@@ -48,7 +48,7 @@ func TestExportedBootstrap(t *testing.T) {
 	const both = "bootstrap: {configRef: {kind: NodeadmConfig, name: nodes}, dataSecretName: made}"
 	const config = "apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: NodeadmConfig\nmetadata: {name: nodes}\nspec: {kubelet: {config: {maxPods: 20}}}"
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: made}\nstringData: {value: \"#!/bin/sh\"}"
-	pool := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}")
+	pool := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")
 	for name, tt := range map[string]struct {
 		docs []string
 		kind string
@@ -77,7 +77,7 @@ func TestExportedBootstrap(t *testing.T) {
 // EKS takes it.
 func TestCustomImages(t *testing.T) {
 	for amiType, want := range map[string]bool{"CUSTOM": false, "AL2023_x86_64_STANDARD": true} {
-		_, faults := manifest.Intents(objects(t, stream(machinePool("AWSManagedMachinePool", "", noBootstrap), managedPool("amiType: "+amiType+"\nawsLaunchTemplate: {ami: {id: ami-1}}"), eksCluster)), manifest.Options{})
+		_, faults := manifest.Intents(objects(t, stream(machinePool("AWSManagedMachinePool", "", noBootstrap), managedPool("amiType: "+amiType+"\nawsLaunchTemplate: {ami: {id: ami-00000001}}"), eksCluster)), manifest.Options{})
 		advised := slices.ContainsFunc(faults, func(f kinds.Fault) bool { return f.Path.String() == "spec.amiType" && f.Severity != diag.Error })
 		if advised != want {
 			t.Errorf("%s: %v", amiType, faults)
@@ -90,11 +90,11 @@ func TestAnOldKubernetesVersionIsFoundAtOnce(t *testing.T) {
 	const config = "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: KubeadmConfig\nmetadata: {name: nodes}\nspec: {%s}"
 	const sound = "joinConfiguration: {discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: \"a:6443\", unsafeSkipCAVerification: true}}}"
 	for name, tt := range map[string]struct{ config, pool, extra string }{
-		"nothing else":      {sound, "{instanceType: m5.large, ami: {id: ami-1}}", ""},
-		"the configuration": {"verbosity: x", "{instanceType: m5.large, ami: {id: ami-1}}", ""},
-		"its content":       {sound + ", clusterConfiguration: {}, files: [{path: /a, permissions: \"9\", content: a}]", "{instanceType: m5.large, ami: {id: ami-1}}", ""},
+		"nothing else":      {sound, "{instanceType: m5.large, ami: {id: ami-00000001}}", ""},
+		"the configuration": {"verbosity: x", "{instanceType: m5.large, ami: {id: ami-00000001}}", ""},
+		"its content":       {sound + ", clusterConfiguration: {}, files: [{path: /a, permissions: \"9\", content: a}]", "{instanceType: m5.large, ami: {id: ami-00000001}}", ""},
 		"the pool":          {sound, "{instanceType: m5.large, ami: {id: nothing}}", ""},
-		"the MachinePool":   {sound, "{instanceType: m5.large, ami: {id: ami-1}}", "labels: {\"-\": a}"},
+		"the MachinePool":   {sound, "{instanceType: m5.large, ami: {id: ami-00000001}}", "labels: {\"-\": a}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mp := machinePool("AWSMachinePool", "", "version: v1.21.3\nbootstrap: {configRef: {kind: KubeadmConfig, name: nodes}}")

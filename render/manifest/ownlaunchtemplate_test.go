@@ -48,8 +48,8 @@ func TestOwnLaunchTemplateRules(t *testing.T) {
 		"as a label":                 {meta: "labels: {" + key + "name: golden, " + key + "version: Latest}", pool: "minSize: 1"},
 		"twice the same":             {meta: annotated(key+"name: golden") + ", labels: {" + key + "name: golden}", pool: "minSize: 1"},
 		"twice and different":        {meta: annotated(key+"name: golden") + ", labels: {" + key + "name: other}", pool: "minSize: 1", want: []string{`mismatch metadata.labels["launch-template-name"] - metadata.annotations["launch-template-name"]`}},
-		"name and id":                {meta: annotated(key + "name: golden, " + key + "id: lt-1"), pool: "minSize: 1", want: []string{`exclusive metadata.annotations["launch-template-id"] - metadata.annotations["launch-template-name"]`}},
-		"version alone": {meta: annotated(key + `version: "3"`), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}",
+		"name and id":                {meta: annotated(key + "name: golden, " + key + "id: lt-00000001"), pool: "minSize: 1", want: []string{`exclusive metadata.annotations["launch-template-id"] - metadata.annotations["launch-template-name"]`}},
+		"version alone": {meta: annotated(key + `version: "3"`), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}",
 			want: []string{`incomplete metadata.annotations["launch-template-version"]`}},
 		"every way to write a version": {meta: annotated(key + "name: golden, " + key + "version: $default"), pool: "minSize: 1"},
 		"no version":                   {meta: annotated(key + "name: golden, " + key + "version: newest"), pool: "minSize: 1", want: []string{`bad-value metadata.annotations["launch-template-version"]`}},
@@ -60,16 +60,16 @@ func TestOwnLaunchTemplateRules(t *testing.T) {
 		"no id":                        {meta: annotated(key + "id: golden"), pool: "minSize: 1", want: []string{`bad-id metadata.annotations["launch-template-id"]`}},
 		"beside one of its own": {meta: annotated(key + "name: golden"), pool: "awsLaunchTemplate: {instanceType: m5.large}",
 			want: []string{`exclusive metadata.annotations["launch-template-name"] - spec.awsLaunchTemplate`}},
-		"beside a shared one": {meta: annotated(key + "id: lt-1"), pool: "launchConfigRef: {kind: AWSLaunchConfig, name: x}",
+		"beside a shared one": {meta: annotated(key + "id: lt-00000001"), pool: "launchConfigRef: {kind: AWSLaunchConfig, name: x}",
 			want: []string{`exclusive metadata.annotations["launch-template-id"] - spec.launchConfigRef`, "reference-not-found spec.launchConfigRef.name"}},
 		"beside an architecture": {meta: annotated(key + "name: golden, weir.dev/architecture: arm64"), pool: "minSize: 1",
 			want: []string{`exclusive metadata.annotations["launch-template-name"] - metadata.annotations["weir.dev/architecture"]`}},
-		"misspelt":          {meta: annotated("node.k8s.aws/launch-templat-name: golden"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}", want: []string{`unknown-annotation metadata.annotations["launch-templat-name"]`}},
-		"another's key":     {meta: annotated("node.k8s.aws/zone-group: x"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"},
+		"misspelt":          {meta: annotated("node.k8s.aws/launch-templat-name: golden"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}", want: []string{`unknown-annotation metadata.annotations["launch-templat-name"]`}},
+		"another's key":     {meta: annotated("node.k8s.aws/zone-group: x"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"},
 		"two architectures": {meta: annotated(key + "name: golden"), pool: mixed, want: []string{"mixed-architectures spec.mixedInstancesPolicy.overrides[1].instanceType - spec.mixedInstancesPolicy.overrides[0].instanceType"}},
 
 		"one for each architecture":         {meta: annotated(key + "name.arm64: a, " + key + "name.x86_64: bcd"), pool: mixed, want: []string{`bad-name metadata.annotations["launch-template-name.arm64"]`}},
-		"one for each and good":             {meta: annotated(key + "name.arm64: arm, " + key + "id.x86_64: lt-1, " + key + `version.arm64: "7"`), pool: mixed},
+		"one for each and good":             {meta: annotated(key + "name.arm64: arm, " + key + "id.x86_64: lt-00000001, " + key + `version.arm64: "7"`), pool: mixed},
 		"one for an architecture and a one": {meta: annotated(key + "name: golden, " + key + "name.arm64: arm"), pool: mixed},
 		"none for an architecture":          {meta: annotated(key + "name.arm64: arm"), pool: mixed, want: []string{`template-for-architecture spec.mixedInstancesPolicy.overrides[0].instanceType - metadata.annotations["launch-template-name.arm64"]`}},
 		"no types to choose by":             {meta: annotated(key + "name.arm64: arm"), pool: "minSize: 1", want: []string{`incomplete metadata.annotations["launch-template-name.arm64"]`}},
@@ -79,16 +79,16 @@ func TestOwnLaunchTemplateRules(t *testing.T) {
 
 		"managed":              {meta: annotated(key + "name: golden"), pool: "{awsLaunchTemplate: {}, instanceType: m6g.large}", managed: true},
 		"managed, custom":      {meta: annotated(key + "name: golden"), pool: "{amiType: CUSTOM}", managed: true},
-		"managed and its own":  {meta: annotated(key + "name: golden"), pool: "{awsLaunchTemplate: {ami: {id: ami-1}}}", managed: true, want: []string{`exclusive metadata.annotations["launch-template-name"] - spec.awsLaunchTemplate`}},
+		"managed and its own":  {meta: annotated(key + "name: golden"), pool: "{awsLaunchTemplate: {ami: {id: ami-00000001}}}", managed: true, want: []string{`exclusive metadata.annotations["launch-template-name"] - spec.awsLaunchTemplate`}},
 		"managed and its disk": {meta: annotated(key + "name: golden"), pool: "{diskSize: 30}", managed: true, want: []string{`exclusive metadata.annotations["launch-template-name"] - spec.diskSize`}},
 		"managed and SSH":      {meta: annotated(key + "name: golden"), pool: "{remoteAccess: {sshKeyName: k}}", managed: true, want: []string{`exclusive metadata.annotations["launch-template-name"] - spec.remoteAccess`}},
 
-		"a capacity type":           {meta: annotated("node.k8s.aws/capacity-type: spot"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"},
-		"no capacity type":          {meta: annotated("node.k8s.aws/capacity-type: SPOT"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}", want: []string{`bad-enum metadata.annotations["capacity-type"]`}},
+		"a capacity type":           {meta: annotated("node.k8s.aws/capacity-type: spot"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"},
+		"no capacity type":          {meta: annotated("node.k8s.aws/capacity-type: SPOT"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}", want: []string{`bad-enum metadata.annotations["capacity-type"]`}},
 		"managed, the same twice":   {meta: annotated("node.k8s.aws/capacity-type: on-demand"), pool: "{capacityType: onDemand}", managed: true},
 		"managed and another":       {meta: annotated("node.k8s.aws/capacity-type: on-demand"), pool: "{capacityType: spot}", managed: true, want: []string{`mismatch metadata.annotations["capacity-type"] - spec.capacityType`}},
-		"a capacity type and spot":  {meta: annotated("node.k8s.aws/capacity-type: spot"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, spotMarketOptions: {}}", want: []string{`exclusive metadata.annotations["capacity-type"] - spec.awsLaunchTemplate.spotMarketOptions`}},
-		"a capacity type and share": {meta: annotated("node.k8s.aws/capacity-type: spot"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}\nmixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: 1}}", want: []string{`exclusive metadata.annotations["capacity-type"] - spec.mixedInstancesPolicy.instancesDistribution.onDemandBaseCapacity`}},
+		"a capacity type and spot":  {meta: annotated("node.k8s.aws/capacity-type: spot"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}, spotMarketOptions: {}}", want: []string{`exclusive metadata.annotations["capacity-type"] - spec.awsLaunchTemplate.spotMarketOptions`}},
+		"a capacity type and share": {meta: annotated("node.k8s.aws/capacity-type: spot"), pool: "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}\nmixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: 1}}", want: []string{`exclusive metadata.annotations["capacity-type"] - spec.mixedInstancesPolicy.instancesDistribution.onDemandBaseCapacity`}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,10 +111,10 @@ func TestOwnLaunchTemplateRules(t *testing.T) {
 func TestOwnLaunchTemplates(t *testing.T) {
 	const key = "node.k8s.aws/launch-template-"
 	p := one(t, machinePool("AWSMachinePool", "", noBootstrap), eksCluster, keyed(groupPool("mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large}, {instanceType: c6g.large}]}"),
-		"annotations: {"+key+"id.x86_64: lt-1, "+key+"version: Default, "+key+"name.arm64: arm, "+key+`version.arm64: "7", node.k8s.aws/capacity-type: spot}`))
+		"annotations: {"+key+"id.x86_64: lt-00000001, "+key+"version: Default, "+key+"name.arm64: arm, "+key+`version.arm64: "7", node.k8s.aws/capacity-type: spot}`))
 	at := func(name string) intent.Path { return intent.Path{"metadata", "annotations", key + name} }
 	want := &intent.ForeignTemplate{NameField: at("id.x86_64"), VersionField: at("version"),
-		Lookup: intent.Lookup{Kind: intent.TemplateByID, Name: "lt-1", Version: "$Default", InstanceType: "m5.large"}}
+		Lookup: intent.Lookup{Kind: intent.TemplateByID, Name: "lt-00000001", Version: "$Default", InstanceType: "m5.large"}}
 	if d := cmp.Diff(want, p.ForeignTemplate); d != "" {
 		t.Errorf("the group's template (-want +got):\n%s", d)
 	}
@@ -169,7 +169,7 @@ func TestCapacityType(t *testing.T) {
 		{"on-demand", "", 100, "lowest-price"},
 		{"spot", "mixedInstancesPolicy: {instancesDistribution: {spotAllocationStrategy: capacity-optimized}}", 0, "capacity-optimized"},
 	} {
-		pool := keyed(groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}\n"+tt.policy), "annotations: {node.k8s.aws/capacity-type: "+tt.value+"}")
+		pool := keyed(groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}\n"+tt.policy), "annotations: {node.k8s.aws/capacity-type: "+tt.value+"}")
 		m := one(t, machinePool("AWSMachinePool", "", noBootstrap), eksCluster, pool).Group.MixedInstancesPolicy
 		if m == nil || m.OnDemandPercentageAboveBaseCapacity != tt.percent || m.SpotAllocationStrategy != tt.strategy {
 			t.Errorf("%s, %q: policy %+v", tt.value, tt.policy, m)
@@ -194,7 +194,7 @@ func TestOwnLaunchTemplateNotes(t *testing.T) {
 		t.Errorf("notes (-want +got):\n%s", d)
 	}
 	elsewhere := keyed(machinePool("AWSMachinePool", "", noBootstrap), "labels: {"+key+"name: golden}")
-	got = notes(elsewhere, groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), eksCluster)
+	got = notes(elsewhere, groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"), eksCluster)
 	if d := cmp.Diff([]string{`annotation-not-read metadata.labels["node.k8s.aws/launch-template-name"]`}, got); d != "" {
 		t.Errorf("on a MachinePool (-want +got):\n%s", d)
 	}

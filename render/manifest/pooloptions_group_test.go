@@ -52,8 +52,8 @@ func TestGroupOptionsRules(t *testing.T) {
 		"heavy":             {mixedPool, "mixedInstancesPolicy: {overrides: [{instanceType: m5.large, weightedCapacity: '1000'}, {instanceType: m5.large}, {weightedCapacity: x}]}", []string{"bad-value mixedInstancesPolicy.overrides[0].weightedCapacity", "duplicate mixedInstancesPolicy.overrides[1].instanceType", "exclusive mixedInstancesPolicy.overrides[2] - AWSMachinePool spec.mixedInstancesPolicy.overrides", "missing-required mixedInstancesPolicy.overrides[2]", "bad-value mixedInstancesPolicy.overrides[2].weightedCapacity"}},
 		"another type":      {mixedPool, "mixedInstancesPolicy: {overrides: [{instanceType: m5.2xlarge}]}", []string{"exclusive mixedInstancesPolicy.overrides[0] - AWSMachinePool spec.mixedInstancesPolicy.overrides"}},
 		"another arch":      {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large}]}", []string{"mixed-architectures mixedInstancesPolicy.overrides[1].instanceType"}},
-		"with its image":    {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large, imageId: ami-2}]}", nil},
-		"which template":    {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large, launchTemplateSpecification: {launchTemplateId: x, launchTemplateName: z, version: v1}}]}", []string{"exclusive mixedInstancesPolicy.overrides[0].launchTemplateSpecification.launchTemplateName", "bad-value mixedInstancesPolicy.overrides[0].launchTemplateSpecification.version"}},
+		"with its image":    {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large, imageId: ami-00000002}]}", nil},
+		"which template":    {"", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large, launchTemplateSpecification: {launchTemplateId: lt-00000001, launchTemplateName: z, version: v1}}]}", []string{"exclusive mixedInstancesPolicy.overrides[0].launchTemplateSpecification.launchTemplateName", "bad-value mixedInstancesPolicy.overrides[0].launchTemplateSpecification.version"}},
 		"pools":             {"mixedInstancesPolicy: {instancesDistribution: {spotAllocationStrategy: capacity-optimized}}", "mixedInstancesPolicy: {instancesDistribution: {spotInstancePools: 3, spotMaxPrice: free}}", []string{"exclusive mixedInstancesPolicy.instancesDistribution.spotInstancePools - AWSMachinePool spec.mixedInstancesPolicy.instancesDistribution.spotAllocationStrategy", "bad-value mixedInstancesPolicy.instancesDistribution.spotMaxPrice"}},
 		"spot and a policy": {"marketType: Spot", "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}", []string{"exclusive mixedInstancesPolicy - AWSMachinePool spec.awsLaunchTemplate.marketType"}},
 		"required":          {"", "mixedInstancesPolicy: {overrides: [{instanceRequirements: {memoryMiB: {max: 4}}}]}", []string{"missing-required mixedInstancesPolicy.overrides[0].instanceRequirements.memoryMiB.min", "missing-required mixedInstancesPolicy.overrides[0].instanceRequirements.vCpuCount"}},
@@ -68,9 +68,9 @@ func TestGroupOptionsRules(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			template := "{instanceType: m5.large, ami: {id: ami-1}}"
+			template := "{instanceType: m5.large, ami: {id: ami-00000001}}"
 			if strings.HasPrefix(tt.pool, "marketType") {
-				template, tt.pool = "{instanceType: m5.large, ami: {id: ami-1}, "+tt.pool+"}", ""
+				template, tt.pool = "{instanceType: m5.large, ami: {id: ami-00000001}, "+tt.pool+"}", ""
 			}
 			text := "autoScalingGroup:\n  " + strings.ReplaceAll(tt.options, "\n", "\n  ")
 			set, faults := manifest.Intents(objects(t, stream(machinePool("AWSMachinePool", "", noBootstrap), groupPool("minSize: 1\nawsLaunchTemplate: "+template+"\n"+tt.pool), options("extra", "AWSMachinePool", text), eksCluster)), manifest.Options{})
@@ -103,7 +103,7 @@ func TestRetentionNeedsATerminationHook(t *testing.T) {
 		"where nothing is retained": {"terminate", "", false},
 	} {
 		_, faults := manifest.Intents(objects(t, stream(machinePool("AWSMachinePool", "", noBootstrap),
-			groupPool(tt.hooks+"awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"), options("extra", "AWSMachinePool", fmt.Sprintf(text, tt.trigger)), eksCluster)), manifest.Options{})
+			groupPool(tt.hooks+"awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"), options("extra", "AWSMachinePool", fmt.Sprintf(text, tt.trigger)), eksCluster)), manifest.Options{})
 		got := slices.Contains(briefly(faults, diag.Warning), "retains-nothing spec.autoScalingGroup.instanceLifecyclePolicy.retentionTriggers.terminateHookAbandon")
 		if got != tt.warned {
 			t.Errorf("%s: %v", name, faults)

@@ -41,7 +41,7 @@ func TestPoolOptionsOfANodegroupRules(t *testing.T) {
 		pool, options string
 		want          []string
 	}{
-		"what the pool has": {linux, "labels: {a: b}\nsubnets: [subnet-1]\nversion: '1.33'\nupdateConfig: {maxUnavailable: 1}\nnodeRepairConfig: {enabled: true}",
+		"what the pool has": {linux, "labels: {a: b}\nsubnets: [subnet-00000001]\nversion: '1.33'\nupdateConfig: {maxUnavailable: 1}\nnodeRepairConfig: {enabled: true}",
 			[]string{"unknown-field spec.nodegroup.labels", "unknown-field spec.nodegroup.nodeRepairConfig.enabled", "unknown-field spec.nodegroup.subnets",
 				"unknown-field spec.nodegroup.updateConfig.maxUnavailable", "missing-required spec.nodegroup.updateConfig.updateStrategy", "unknown-field spec.nodegroup.version"}},
 		"one type and many": {linux + "instanceType: m5.large", "instanceTypes: [m5a.large]", []string{"exclusive spec.nodegroup.instanceTypes - AWSManagedMachinePool spec.instanceType"}},
@@ -51,7 +51,7 @@ func TestPoolOptionsOfANodegroupRules(t *testing.T) {
 		"two architectures":   {linux, "instanceTypes: [m5.large, m6g.large]", []string{"architecture-mismatch spec.nodegroup.instanceTypes[1] - AWSManagedMachinePool spec.amiType", "mixed-architectures spec.nodegroup.instanceTypes[1] - PoolOptions spec.nodegroup.instanceTypes[0]"}},
 		"counts and shares":   {linux, "nodeRepairConfig: {maxParallelNodesRepairedCount: 1, maxParallelNodesRepairedPercentage: 1}", []string{"exclusive spec.nodegroup.nodeRepairConfig.maxParallelNodesRepairedPercentage"}},
 		"no such strategy":    {linux, "updateConfig: {updateStrategy: minimal}", []string{"bad-enum spec.nodegroup.updateConfig.updateStrategy"}},
-		"warm with an image":  {"amiType: CUSTOM\nawsLaunchTemplate: {ami: {id: ami-1}}", "warmPoolConfig: {enabled: true}", []string{"exclusive spec.nodegroup.warmPoolConfig"}},
+		"warm with an image":  {"amiType: CUSTOM\nawsLaunchTemplate: {ami: {id: ami-00000001}}", "warmPoolConfig: {enabled: true}", []string{"exclusive spec.nodegroup.warmPoolConfig"}},
 		"hibernated rockets":  {"amiType: BOTTLEROCKET_x86_64", "warmPoolConfig: {enabled: true, poolState: HIBERNATED}", []string{"exclusive spec.nodegroup.warmPoolConfig.poolState"}},
 		"reused rockets":      {"amiType: BOTTLEROCKET_x86_64", "warmPoolConfig: {enabled: true, reuseOnScaleIn: true}", []string{"exclusive spec.nodegroup.warmPoolConfig.reuseOnScaleIn"}},
 		"more than there are": {linux, "warmPoolConfig: {enabled: true, minSize: 3, maxGroupPreparedCapacity: 2}", []string{"out-of-range spec.nodegroup.warmPoolConfig.minSize"}},

@@ -39,11 +39,11 @@ func TestPoolOptionsRules(t *testing.T) {
 		want                []string
 	}{
 		"set by the pool as well": {group, "keyName: k", "launchTemplate: {keyName: k}", []string{"unknown-field keyName"}},
-		"set in both": {group, "sshKeyName: k", "launchTemplate: {keyName: k, imageId: ami-2}",
+		"set in both": {group, "sshKeyName: k", "launchTemplate: {keyName: k, imageId: ami-00000002}",
 			[]string{"unknown-field imageId - AWSMachinePool spec.awsLaunchTemplate.ami.id", "unknown-field keyName - AWSMachinePool spec.awsLaunchTemplate.sshKeyName"}},
-		"groups in both": {group, "additionalSecurityGroups: [{id: sg-1}]", "launchTemplate: {networkInterfaces: [{deviceIndex: 0, groups: [sg-2]}]}",
+		"groups in both": {group, "additionalSecurityGroups: [{id: sg-00000001}]", "launchTemplate: {networkInterfaces: [{deviceIndex: 0, groups: [sg-00000002]}]}",
 			[]string{"exclusive networkInterfaces[0].groups - AWSMachinePool spec.awsLaunchTemplate.additionalSecurityGroups"}},
-		"reservation in both": {group, "capacityReservationId: cr-1", "launchTemplate: {capacityReservationSpecification: {capacityReservationTarget: {capacityReservationResourceGroupArn: 'arn:x'}}}",
+		"reservation in both": {group, "capacityReservationId: cr-00000001", "launchTemplate: {capacityReservationSpecification: {capacityReservationTarget: {capacityReservationResourceGroupArn: 'arn:x'}}}",
 			[]string{"exclusive capacityReservationSpecification.capacityReservationTarget.capacityReservationResourceGroupArn - AWSMachinePool spec.awsLaunchTemplate.capacityReservationId"}},
 		"hibernating enclaves": {group, "enclaveOptions: {enabled: true}", "launchTemplate: {hibernationOptions: {configured: true}}",
 			[]string{"exclusive hibernationOptions.configured - AWSMachinePool spec.awsLaunchTemplate.enclaveOptions.enabled"}},
@@ -60,12 +60,12 @@ func TestPoolOptionsRules(t *testing.T) {
 			[]string{"incomplete networkInterfaces[0].enaSrdSpecification.enaSrdUdpSpecification.enaSrdUdpEnabled"}},
 		"ids": {group, "", "launchTemplate: {kernelId: k, ramDiskId: r, networkInterfaces: [{deviceIndex: 0, subnetId: s, groups: [g]}], licenseSpecifications: [{licenseConfigurationArn: x}]}",
 			[]string{"bad-id kernelId", "bad-value licenseSpecifications[0].licenseConfigurationArn", "bad-id networkInterfaces[0].groups[0]", "bad-id networkInterfaces[0].subnetId", "bad-id ramDiskId"}},
-		"places that exclude each other": {group, "", "launchTemplate: {placement: {groupId: pg-1, groupName: a, hostId: h-1, hostResourceGroupArn: 'arn:x', tenancy: dedicated}}",
+		"places that exclude each other": {group, "", "launchTemplate: {placement: {groupId: pg-00000001, groupName: a, hostId: h-00000001, hostResourceGroupArn: 'arn:x', tenancy: dedicated}}",
 			[]string{"exclusive placement.groupId", "exclusive placement.hostId", "exclusive placement.tenancy"}},
 		"a partition of nothing": {group, "", "launchTemplate: {placement: {partitionNumber: 1}}", []string{"incomplete placement.partitionNumber"}},
 		"words and numbers": {group, "", "launchTemplate: {cpuOptions: {coreCount: 0, threadsPerCore: 3}, creditSpecification: {cpuCredits: many}}",
 			[]string{"out-of-range cpuOptions.coreCount", "out-of-range cpuOptions.threadsPerCore", "bad-enum creditSpecification.cpuCredits"}},
-		"what EKS refuses": {managed, "awsLaunchTemplate: {instanceType: m5.large}", "launchTemplate: {hibernationOptions: {configured: false}, instanceInitiatedShutdownBehavior: stop, networkInterfaces: [{deviceIndex: 0, subnetId: subnet-1}]}",
+		"what EKS refuses": {managed, "awsLaunchTemplate: {instanceType: m5.large}", "launchTemplate: {hibernationOptions: {configured: false}, instanceInitiatedShutdownBehavior: stop, networkInterfaces: [{deviceIndex: 0, subnetId: subnet-00000001}]}",
 			[]string{"not-allowed hibernationOptions", "not-allowed instanceInitiatedShutdownBehavior", "not-allowed networkInterfaces[0].subnetId"}},
 		"what EKS takes without a template alone": {managed, "diskSize: 50\nremoteAccess: {sshKeyName: k}", "launchTemplate: {monitoring: {enabled: true}}",
 			[]string{"exclusive spec.launchTemplate - AWSManagedMachinePool spec.diskSize", "exclusive spec.launchTemplate - AWSManagedMachinePool spec.remoteAccess"}},
@@ -74,10 +74,10 @@ func TestPoolOptionsRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := managedPool("amiType: AL2023_x86_64_STANDARD\n" + tt.pool)
 			if tt.kind == group {
-				pool = groupPool("awsLaunchTemplate:\n  instanceType: m5.large\n  ami: {id: ami-1}\n  " + indent(2, tt.pool))
+				pool = groupPool("awsLaunchTemplate:\n  instanceType: m5.large\n  ami: {id: ami-00000001}\n  " + indent(2, tt.pool))
 			}
 			if name == "set by the pool as well" {
-				pool = groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}")
+				pool = groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")
 			}
 			set, faults := manifest.Intents(objects(t, stream(machinePool(tt.kind, "", noBootstrap), pool, options("extra", tt.kind, tt.options), eksCluster)), manifest.Options{})
 			if d := cmp.Diff(tt.want, pairs(faults)); d != "" {
@@ -92,7 +92,7 @@ func TestPoolOptionsRules(t *testing.T) {
 
 // A wrong reference leaves out every pool that it may mean: weir would roll such a pool without its options.
 func TestPoolOptionsFindTheirPool(t *testing.T) {
-	pool := stream(machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"))
+	pool := stream(machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"))
 	good := options("extra", "AWSMachinePool", "launchTemplate: {ebsOptimized: true}")
 	tests := map[string]struct {
 		options string

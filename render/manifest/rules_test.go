@@ -62,7 +62,7 @@ func TestABrokenClusterTakesItsPools(t *testing.T) {
 }
 
 func TestNamesAndLabels(t *testing.T) {
-	group := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}")
+	group := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")
 	many := make([]string, 0, 50)
 	for i := range 50 {
 		many = append(many, fmt.Sprintf("t%d: x", i))
@@ -79,11 +79,11 @@ func TestNamesAndLabels(t *testing.T) {
 		"upper case": {[]string{"apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: NodeadmConfig\nmetadata: {name: Nodes}"}, []string{"bad-name metadata.name"}},
 		"a bad label": {[]string{strings.Replace(machinePool("AWSMachinePool", "", noBootstrap), "template:\n", "template:\n    metadata: {labels: {a b: x, ok: \"no good\", x.io/y: z}, annotations: {a: \"any thing\"}}\n", 1), group},
 			[]string{"bad-name spec.template.metadata.labels.a b", "bad-value spec.template.metadata.labels.ok"}},
-		"too many tags with weir's": {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("additionalTags: {" + strings.Join(many[:42], ", ") + "}\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}")},
+		"too many tags with weir's": {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("additionalTags: {" + strings.Join(many[:42], ", ") + "}\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")},
 			[]string{"too-many-tags spec.additionalTags"}},
-		"as many tags as fit":              {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("additionalTags: {" + strings.Join(many[:41], ", ") + "}\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}")}, nil},
-		"no instance type":                 {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {ami: {id: ami-1}}")}, []string{"missing-required spec.awsLaunchTemplate.instanceType"}},
-		"instance types of a mixed policy": {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {ami: {id: ami-1}}\nmixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}")}, nil},
+		"as many tags as fit":              {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("additionalTags: {" + strings.Join(many[:41], ", ") + "}\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")}, nil},
+		"no instance type":                 {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {ami: {id: ami-00000001}}")}, []string{"missing-required spec.awsLaunchTemplate.instanceType"}},
+		"instance types of a mixed policy": {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {ami: {id: ami-00000001}}\nmixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}")}, nil},
 		"a strategy of a later version": {[]string{strings.Replace(groupPool("awsLaunchTemplate: {}\nmixedInstancesPolicy: {instancesDistribution: {spotAllocationStrategy: price-capacity-optimized, onDemandAllocationStrategy: lowest-price}}"), "v1beta2", "v1beta1", 1)},
 			[]string{"bad-enum spec.mixedInstancesPolicy.instancesDistribution.onDemandAllocationStrategy", "bad-enum spec.mixedInstancesPolicy.instancesDistribution.spotAllocationStrategy"}},
 	}
@@ -101,20 +101,20 @@ func TestNamesAndLabels(t *testing.T) {
 // a v1beta1 control plane has the fields of v1beta2.
 func TestControlPlanesShareOneNetworkShape(t *testing.T) {
 	old := strings.Replace(eksCluster, "controlplane.cluster.x-k8s.io/v1beta2", "controlplane.cluster.x-k8s.io/v1beta1", 1)
-	old = strings.Replace(old, "spec: {version: v1.31.0}", "spec: {version: v1.31.0, network: {subnets: [{id: a, resourceID: subnet-1}, {id: b, zoneType: local-zone, resourceID: subnet-2}]}}", 1)
+	old = strings.Replace(old, "spec: {version: v1.31.0}", "spec: {version: v1.31.0, network: {subnets: [{id: a, resourceID: subnet-00000001}, {id: b, zoneType: local-zone, resourceID: subnet-00000002}]}}", 1)
 	set, faults := manifest.Intents(objects(t, old), manifest.Options{})
 	if len(set.Clusters) != 1 {
 		t.Fatalf("faults %v", faults)
 	}
-	if s := set.Clusters[0].Network.Subnets; len(s) != 1 || s[0].ID != "subnet-1" {
-		t.Errorf("subnets %v, want subnet-1 alone: edge zones take no pools", s)
+	if s := set.Clusters[0].Network.Subnets; len(s) != 1 || s[0].ID != "subnet-00000001" {
+		t.Errorf("subnets %v, want subnet-00000001 alone: edge zones take no pools", s)
 	}
 }
 
 func TestImagesThatEKSChooses(t *testing.T) {
-	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {value: '%s'}"
+	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {value: %q}"
 	tests := map[string]struct{ amiType, data, device, format string }{
-		"Amazon Linux": {"AL2023_ARM_64_STANDARD", "MIME-Version: 1.0", "/dev/xvda", "mime"},
+		"Amazon Linux": {"AL2023_ARM_64_STANDARD", "Content-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n--x--\n", "/dev/xvda", "mime"},
 		"Bottlerocket": {"BOTTLEROCKET_x86_64", "[settings]", "/dev/xvda", "toml"},
 		"Windows":      {"WINDOWS_CORE_2022_x86_64", "<powershell>", "/dev/sda1", "powershell"},
 	}
@@ -137,7 +137,7 @@ func TestImagesThatEKSChooses(t *testing.T) {
 // it is written, whichever kind of pool it is of and wherever the template stands.
 func TestMetadataCannotShowTheTagsOfACluster(t *testing.T) {
 	shows := func(state string) string {
-		return "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, instanceMetadataOptions: {instanceMetadataTags: " + state + "}}"
+		return "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}, instanceMetadataOptions: {instanceMetadataTags: " + state + "}}"
 	}
 	at := "metadata-tags spec.awsLaunchTemplate.instanceMetadataOptions.instanceMetadataTags"
 	for name, tt := range map[string]struct {
@@ -146,9 +146,9 @@ func TestMetadataCannotShowTheTagsOfACluster(t *testing.T) {
 	}{
 		"shown":                {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool(shows("enabled")), eksCluster}, []string{at}},
 		"not shown":            {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool(shows("disabled")), eksCluster}, nil},
-		"not said":             {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}, instanceMetadataOptions: {httpTokens: required}}"), eksCluster}, nil},
+		"not said":             {[]string{machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}, instanceMetadataOptions: {httpTokens: required}}"), eksCluster}, nil},
 		"shown in a nodegroup": {[]string{machinePool("AWSManagedMachinePool", "", noBootstrap), managedPool("amiType: CUSTOM\n" + shows("enabled")), eksCluster}, []string{at}},
-		"shown by a template of several pools": {[]string{configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-1}, instanceMetadataOptions: {instanceMetadataTags: enabled}"),
+		"shown by a template of several pools": {[]string{configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-00000001}, instanceMetadataOptions: {instanceMetadataTags: enabled}"),
 			user("web", "AWSMachinePool", "AWSLaunchConfigTemplate", ""), eksCluster}, []string{"metadata-tags spec.template.spec.instanceMetadataOptions.instanceMetadataTags"}},
 	} {
 		t.Run(name, func(t *testing.T) {

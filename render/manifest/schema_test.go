@@ -79,7 +79,7 @@ func TestLimits(t *testing.T) {
 		"reported once":         {pool + "/v1beta2", "AWSManagedMachinePool", "amiVersion: x", []string{"out-of-range spec.amiVersion"}},
 		"a word of a list":      {pool + "/v1beta2", "AWSCluster", "network: {additionalNodeIngressRules: [{description: d, protocol: tcp, fromPort: 1, toPort: 2, sourceSecurityGroupRoles: [nodes]}]}", []string{"bad-enum spec.network.additionalNodeIngressRules[0].sourceSecurityGroupRoles[0]"}},
 		"a pattern":             {"cluster.x-k8s.io/v1beta2", "Cluster", "infrastructureRef: {apiGroup: A_B, kind: AWSCluster, name: x}", []string{"bad-value spec.infrastructureRef.apiGroup"}},
-		"filters beside the id": {pool + "/v1beta2", "AWSMachinePool", "awsLaunchTemplate: {}\nsubnets: [{id: subnet-1, filters: []}]", []string{"exclusive spec.subnets[0]"}},
+		"filters beside the id": {pool + "/v1beta2", "AWSMachinePool", "awsLaunchTemplate: {}\nsubnets: [{id: subnet-00000001, filters: []}]", []string{"exclusive spec.subnets[0]"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestSchemasSayWhatDecodingTakes(t *testing.T) {
 func TestOldMachinePools(t *testing.T) {
 	for _, version := range []string{"v1alpha3", "v1alpha4"} {
 		mp := strings.Replace(machinePool("AWSMachinePool", "", noBootstrap), "cluster.x-k8s.io/v1beta1", "exp.cluster.x-k8s.io/"+version, 1)
-		set, faults := manifest.Intents(objects(t, stream(mp, groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}"))), manifest.Options{})
+		set, faults := manifest.Intents(objects(t, stream(mp, groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"))), manifest.Options{})
 		if len(set.Pools) != 1 || cmp.Diff([]string{"deprecated-version apiVersion"}, briefly(faults, diag.Warning)) != "" {
 			t.Errorf("%s: %d pools, faults %v", version, len(set.Pools), faults)
 		}

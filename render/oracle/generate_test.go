@@ -145,7 +145,7 @@ func candidates(s *spec.Schema) []any {
 	out := []any{nil, "x", int64(5), true, []any{}, map[string]any{}}
 	switch {
 	case s.Type.Contains("string"):
-		out = append(out, "", "xx1", "0s", "-5s", "500ms", "29s", "30s", "48h", "48h1s", "subnet-1", "sg-1", "ami-1", "1.5", "v1.31", "v1.31.2", "arn:aws:iam::1:role/r",
+		out = append(out, "", "xx1", "0s", "-5s", "500ms", "29s", "30s", "48h", "48h1s", "subnet-00000001", "sg-00000001", "ami-00000001", "1.5", "v1.31", "v1.31.2", "arn:aws:iam::1:role/r",
 			strings.Repeat("a", 64), strings.Repeat("a", 300))
 		for _, n := range []*int64{s.MinLength, s.MaxLength} {
 			if n != nil && *n < 20000 {
@@ -252,11 +252,11 @@ func (r generator) text(s *spec.Schema, path []string) any {
 	case strings.HasSuffix(last, "imeout") || strings.HasPrefix(last, "default"):
 		choices = []string{"0s", "1s", "999ms", "30s", "5m", "1h"}
 	case last == "id" && slices.Contains(path, "subnets"), last == "subnetIDs":
-		choices = []string{"subnet-1", "subnet-2"}
+		choices = []string{"subnet-00000001", "subnet-00000002"}
 	case last == "id" && slices.Contains(path, "additionalSecurityGroups"):
-		choices = []string{"sg-1", "sg-2"}
+		choices = []string{"sg-00000001", "sg-00000002"}
 	case last == "id":
-		choices = []string{"ami-1"}
+		choices = []string{"ami-00000001"}
 	case last == "maxPrice":
 		choices = []string{"", "0.5", "1"}
 	case last == "strategy":

@@ -198,7 +198,7 @@ spec:
   availabilityZoneSubnetType: private
   defaultCoolDown: 5m
   capacityRebalance: true
-  subnets: [{id: subnet-1}]
+  subnets: [{id: subnet-00000001}]
   awsLaunchTemplate: {instanceType: m5.large}
   mixedInstancesPolicy: {overrides: [{instanceType: m5a.large}]}
 `
@@ -221,7 +221,7 @@ func TestFaultsAreSeen(t *testing.T) {
 		"text for a boolean":             {from: "Rebalance: true", to: "Rebalance: 'true'"},
 		"a number for a text":            {from: "m5.large", to: "5"},
 		"no duration":                    {from: "5m", to: "5"},
-		"a bare subnet":                  {from: "{id: subnet-1}", to: "subnet-1"},
+		"a bare subnet":                  {from: "{id: subnet-00000001}", to: "subnet-00000001"},
 		"a list for a mapping":           {from: "{instanceType: m5.large}", to: "[]"},
 		"a required field":               {from: "{instanceType: m5a.large}", to: "{}", partly: true},
 		"a required field that is null":  {from: "{instanceType: m5a.large}", to: "{instanceType: null}", partly: true},

@@ -9,6 +9,8 @@ import (
 	"mime/multipart"
 	"net/mail"
 	"strings"
+
+	"github.com/BurntSushi/toml"
 )
 
 // Detect tells the format of user data that weir did not make by its beginning, as
@@ -60,6 +62,28 @@ func CheckMIME(text string) error {
 			return fmt.Errorf("part %d does not end in a line of the boundary", n)
 		}
 	}
+}
+
+// maxTOML bounds the text that CheckTOML reads. EC2 takes no more, which is reported by
+// itself.
+const maxTOML = 16 << 10
+
+// CheckTOML reads a TOML document as Bottlerocket and EKS do, and says what is wrong with
+// it, without quoting it.
+func CheckTOML(text string) error {
+	if len(text) > maxTOML {
+		return nil
+	}
+	var settings map[string]any
+	_, err := toml.Decode(text, &settings)
+	var at toml.ParseError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &at):
+		return fmt.Errorf("line %d cannot be read", at.Position.Line)
+	}
+	return errors.New("it cannot be read")
 }
 
 // IgnitionVersion is the version that an Ignition document names, empty for any

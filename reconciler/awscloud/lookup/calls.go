@@ -48,13 +48,15 @@ func OfEKS(c *eks.Client) EKSCalls {
 
 // IAMCalls are those of IAM.
 type IAMCalls struct {
-	GetRole func(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
+	GetRole                  func(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
+	ListAttachedRolePolicies func(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
 }
 
 // OfIAM takes them from a client.
 func OfIAM(c *iam.Client) IAMCalls {
 	return IAMCalls{
-		GetRole: c.GetRole,
+		GetRole:                  c.GetRole,
+		ListAttachedRolePolicies: c.ListAttachedRolePolicies,
 	}
 }
 

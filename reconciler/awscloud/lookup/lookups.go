@@ -6,6 +6,7 @@ package lookup
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -241,19 +242,47 @@ func (l *Lookups) Cluster(ctx context.Context, name string) (observed.EKSCluster
 	return found, true, nil
 }
 
-// Role returns the ARN of an IAM role.
-func (l *Lookups) Role(ctx context.Context, name string) (string, bool, error) {
+// Role reads an IAM role.
+func (l *Lookups) Role(ctx context.Context, name string) (resolve.Role, bool, error) {
 	out, err := l.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
 	if e := sdk.Classify("iam", "GetRole", err); e != nil {
 		if e.Kind == observed.NotFound {
-			return "", false, nil
+			return resolve.Role{}, false, nil
 		}
-		return "", false, e
+		return resolve.Role{}, false, e
 	}
 	if out.Role == nil || out.Role.Arn == nil {
-		return "", false, sdk.Incomplete("iam", "GetRole", "role")
+		return resolve.Role{}, false, sdk.Incomplete("iam", "GetRole", "role")
 	}
-	return *out.Role.Arn, true, nil
+	r := resolve.Role{ARN: *out.Role.Arn, Path: aws.ToString(out.Role.Path)}
+	if b := out.Role.PermissionsBoundary; b != nil {
+		r.Boundary = aws.ToString(b.PermissionsBoundaryArn)
+	}
+	return r, true, nil
+}
+
+// RolePolicies reads which policies are attached to an IAM role.
+func (l *Lookups) RolePolicies(ctx context.Context, name string) ([]string, bool, error) {
+	in, arns := &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(name)}, []string{}
+	err := sdk.EachPage(ctx, "iam", "ListAttachedRolePolicies", func(ctx context.Context, marker *string) (*string, error) {
+		in.Marker = marker
+		out, err := l.iam.ListAttachedRolePolicies(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range out.AttachedPolicies {
+			arns = append(arns, aws.ToString(p.PolicyArn))
+		}
+		return out.Marker, nil
+	})
+	var e *observed.Error
+	switch {
+	case err == nil:
+		return arns, true, nil
+	case errors.As(err, &e) && e.Kind == observed.NotFound:
+		return nil, false, nil
+	}
+	return nil, false, err
 }
 
 func filter(name string, values ...string) types.Filter {

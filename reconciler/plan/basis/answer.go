@@ -111,6 +111,8 @@ func givenGroupPath(pool *intent.Pool, id string) intent.Path {
 // asksFor is the object and the field that ask a lookup, which code says more about.
 func asksFor(pool *intent.Pool, l intent.Lookup, code string) (intent.ObjectRef, intent.Path) {
 	switch {
+	case code == "instance-type-unknown" && pool.ForeignTemplate == nil:
+		return pool.TypeField(l.InstanceType)
 	case code == "launch-template-version-not-found":
 		f := foreignTemplate(pool, l)
 		return pool.Infrastructure, f.Field()
@@ -143,6 +145,12 @@ func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 		return givenGroupPath(pool, l.Name)
 	case intent.Role:
 		return intent.Path{"spec", "roleName"}
+	case intent.RolePolicies:
+		return intent.Path{"spec", "roleAdditionalPolicies"}
+	case intent.RolePath:
+		return intent.Path{"spec", "rolePath"}
+	case intent.RoleBoundary:
+		return intent.Path{"spec", "rolePermissionsBoundary"}
 	case intent.TemplateByName, intent.TemplateByID:
 		return foreignTemplate(pool, l).NameField
 	}

@@ -36,6 +36,9 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	if !ok1 || !ok2 {
 		return
 	}
+	for _, l := range n.RoleChecks {
+		c.Answer(pool, l) // which notes what differs
+	}
 	if c.OneVPC(pool, subnets); c.Blocked {
 		return
 	}

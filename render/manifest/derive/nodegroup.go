@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/userdata"
 )
 
 // nodegroupName is what EKS takes for a nodegroup's name.
@@ -34,6 +35,7 @@ func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 		LifecycleHooks: hooks(s.LifecycleHooks), InstanceType: intent.Value(s.InstanceType),
 		NodegroupSettings: intent.NodegroupSettings{CapacityType: capacityTypes()[s.CapacityType], Taints: taints(s.Taints), Version: d.version.Short()},
 	}
+	n.RoleChecks = roleChecks(n.Role, s)
 	field.FromPool(field.Nodegroup, s, &n.NodegroupSettings)
 	d.Nodegroup = n
 	d.ownCapacity(o.Metadata)
@@ -48,11 +50,27 @@ func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 	if !kinds.ManagedImage(s) {
 		d.checkAL2(o)
 	}
+	d.CheckNodegroupVolumes(s)
+	d.CheckAMIVersion(s, d.imageVersion().Short())
 	if brings := d.ownTemplate(o.Metadata, kinds.NodegroupTypes(s)); brings || s.AWSLaunchTemplate == nil {
 		b.unusedBootstrap(d, brings)
 		return
 	}
 	b.managedTemplate(d, o, tags)
+}
+
+// roleChecks asks whether the node role is as the manifest declares it. Cluster API Provider
+// AWS makes such a role; weir makes and changes none.
+func roleChecks(role intent.Lookup, s *kinds.AWSManagedMachinePoolSpec) (out []intent.Lookup) {
+	check := func(kind intent.LookupKind, declared string) {
+		if declared != "" {
+			out = append(out, intent.Lookup{Kind: kind, Name: role.Name, IDs: declared})
+		}
+	}
+	check(intent.RolePolicies, intent.JoinList(s.RoleAdditionalPolicies))
+	check(intent.RolePath, s.RolePath)
+	check(intent.RoleBoundary, s.RolePermissionsBoundary)
+	return out
 }
 
 // capacityTypes are EKS's words for those of spec.capacityType.
@@ -174,7 +192,8 @@ func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMac
 		// EKS takes neither with an image in the template.
 		d.Nodegroup.AMIType, d.Nodegroup.Version = "", ""
 	} else if t.RootDevice {
-		t.Data.BlockDeviceMappings[0].DeviceName = s.AMIType.RootDevice()
+		disks, _ := s.AMIType.Disks()
+		t.Data.BlockDeviceMappings[0].DeviceName = cmp.Or(disks.Root, "/dev/xvda")
 	}
 	b.writer.userData(d)
 	if !kinds.ManagedImage(s) {
@@ -185,15 +204,26 @@ func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMac
 // checkMerge reports user data into which EKS could not merge its own, as it
 // does where it chooses the image: it wants MIME, and for Bottlerocket TOML.
 func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec) {
-	data := &d.LaunchTemplate.UserData
+	data, family := &d.LaunchTemplate.UserData, s.AMIType.Family()
+	at := kinds.BootstrapPath.Join("dataSecretName")
 	switch {
-	case data.Text == "" || data.Format == "mime" || strings.HasPrefix(string(s.AMIType), "WINDOWS_"):
-	case strings.HasPrefix(string(s.AMIType), "BOTTLEROCKET_") && d.Bootstrap.Kind == "Secret":
+	case data.Text == "" || family == kinds.FamilyWindows:
+	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "NodeadmConfig": // CheckBootstrapFitsImage reports it
+	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "Secret":
+		if err := userdata.CheckTOML(data.Text); err != nil {
+			d.AtMachinePool.Error(at, "user-data-not-toml", fmt.Sprintf("Bottlerocket reads TOML, and the value of %s is none: %v", d.Bootstrap, err), "write Bottlerocket's settings, such as [settings.kubernetes]; EKS refuses anything else")
+		}
 		data.Format = "toml"
-	default:
+	case family == kinds.FamilyBottlerocket:
+		d.AtMachinePool.Error(kinds.BootstrapPath.Join("configRef"), "user-data-not-toml", "Bottlerocket reads TOML, and "+d.Bootstrap.String()+" gives none", "give the TOML in a Secret that bootstrap.dataSecretName names")
+	case data.Format != "mime":
 		d.AtPool.Error(path("spec", "awsLaunchTemplate"), "user-data-not-mime",
 			"EKS merges its own user data into the pool's, which must then be a MIME document, and that of "+d.Bootstrap.String()+" is none",
 			"use a NodeadmConfig with an AL2023 amiType, or bring an image: amiType: CUSTOM or awsLaunchTemplate.ami.id")
+	case d.Bootstrap.Kind == "Secret":
+		if err := userdata.CheckMIME(data.Text); err != nil {
+			d.AtMachinePool.Error(at, "user-data-mime", fmt.Sprintf("the MIME document in %s is broken: %v", d.Bootstrap, err), "correct it: EKS merges its own part into it, and refuses what it cannot read")
+		}
 	}
 }
 

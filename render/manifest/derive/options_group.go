@@ -56,6 +56,7 @@ func (b *Builder) mixOptions(d *draft, pool *kinds.Decoded[kinds.AWSMachinePoolS
 		}
 	}
 	given := len(policy.Overrides) > 0
+	d.Group.TypesOfOptions = !given && len(m.Overrides) > 0
 	for i, o := range m.Overrides {
 		at := at.Join("overrides", intent.Index(i))
 		same := slices.IndexFunc(policy.Overrides, func(v intent.Override) bool { return v.InstanceType == o.InstanceType && o.InstanceType != "" })

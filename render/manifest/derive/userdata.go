@@ -37,7 +37,7 @@ func (w *writer) userData(d *draft) {
 	case boot.ConfigRef != nil:
 		data = w.configData(d, boot.ConfigRef)
 	}
-	data.Merged = data.Text != "" && d.Nodegroup != nil && d.Nodegroup.AMIType != ""
+	data.Merged = data.Text != "" && d.merged()
 	one := w.oneOf(data)
 	if one.tooLarge != "" {
 		w.userDataTooLarge(d, one.tooLarge)
@@ -45,6 +45,10 @@ func (w *writer) userData(d *draft) {
 	d.CheckReader(one.UserData)
 	d.LaunchTemplate.UserData = one.UserData
 }
+
+// merged reports whether EKS merges its own user data into the pool's: it does where it
+// chooses the image.
+func (d *draft) merged() bool { return d.Nodegroup != nil && d.Nodegroup.AMIType != "" }
 
 // userData is user data with what keeps EC2 from taking it, if anything does.
 type userData struct {
@@ -162,9 +166,9 @@ func (w *writer) secretData(d *draft, name string) intent.UserData {
 	default:
 		format = userdata.Detect(value)
 	}
-	if format == "mime" {
+	if format == "mime" && !d.merged() {
 		if err := userdata.CheckMIME(value); err != nil {
-			d.AtMachinePool.Warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; what cannot be read of it has no effect, and EKS refuses it")
+			d.AtMachinePool.Warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; what cannot be read of it has no effect")
 		}
 	}
 	return intent.UserData{Text: value, Format: format, Secret: true}

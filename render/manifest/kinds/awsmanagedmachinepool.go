@@ -67,13 +67,32 @@ func (t AMIType) IsAL2() bool {
 	return slices.Contains([]AMIType{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64"}, t)
 }
 
-// RootDevice is the device name of the root volume of EKS's own images: nobody
-// asks for the image where EKS chooses it.
-func (t AMIType) RootDevice() string {
-	if strings.HasPrefix(string(t), "WINDOWS_") {
-		return "/dev/sda1"
+// Disks are the volumes of an image: their device names, and the GiB that each must have
+// at least.
+type Disks struct {
+	Root    string
+	RootGiB int64
+	// Data is the device that holds containers and images where that is not Root.
+	Data    string
+	DataGiB int64
+}
+
+// Disks returns those of EKS's own images, since nobody asks for the image where EKS
+// chooses it; ok is false for CUSTOM. Sources: the device mappings of the images that EKS
+// publishes, "Bottlerocket" in its user guide, and EKS's answer to a smaller volume. The
+// snapshot of Amazon Linux 2 has fewer GiB than the volume that its image asks for.
+func (t AMIType) Disks() (d Disks, ok bool) {
+	switch t.Family() {
+	case FamilyAL2:
+		return Disks{Root: "/dev/xvda", RootGiB: 4}, true
+	case FamilyAL2023:
+		return Disks{Root: "/dev/xvda", RootGiB: 20}, true
+	case FamilyBottlerocket:
+		return Disks{Root: "/dev/xvda", RootGiB: 2, Data: "/dev/xvdb", DataGiB: 20}, true
+	case FamilyWindows:
+		return Disks{Root: "/dev/sda1", RootGiB: 50}, true
 	}
-	return "/dev/xvda"
+	return Disks{}, false
 }
 
 // Taint is a taint of a nodegroup.

@@ -10,6 +10,10 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
+// idDigits is what follows the prefix in the id of an EC2 resource: 17 hexadecimal digits,
+// or 8 for resources made before 2018 ("Resource IDs" in the user guide of EC2).
+var idDigits = regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`)
+
 // CheckID reports an id that cannot be one of its kind.
 func CheckID(r Reporter, p intent.Path, id, prefix string) {
 	if f, bad := noID(p, id, prefix); bad {
@@ -18,7 +22,8 @@ func CheckID(r Reporter, p intent.Path, id, prefix string) {
 }
 
 func noID(p intent.Path, id, prefix string) (strict.Fault, bool) {
-	return strict.Fault{Code: "bad-id", Summary: fmt.Sprintf("%s is %q, but such an id begins with %q", p, id, prefix)}, !strings.HasPrefix(id, prefix) || len(id) == len(prefix)
+	digits, begins := strings.CutPrefix(id, prefix)
+	return strict.Fault{Code: "bad-id", Summary: fmt.Sprintf("%s is %q, which is no id of its kind", p, id), Detail: fmt.Sprintf("such an id is %s and 8 or 17 hexadecimal digits", prefix)}, !begins || !idDigits.MatchString(digits)
 }
 
 // MaxTemplateName is the length of a launch template's name. EC2's API reference

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,8 +74,8 @@ func CheckTags(r kinds.Reporter, p intent.Path, tags map[string]string) {
 	}
 }
 
-// checkReferences applies the rules for lists of ids and filters.
-func checkReferences(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceReference, prefix string) {
+// checkReferences applies the rules for lists of ids and filters. checkIDs checks the ids.
+func checkReferences(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceReference) {
 	for i, ref := range refs {
 		at := p.Join(intent.Index(i))
 		switch {
@@ -84,8 +85,6 @@ func checkReferences(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceRe
 			r.Error(at.Join("arn"), "not-carried", at.String()+" names an ARN, which nothing reads", "write its id instead")
 		case ref.ID == nil && len(ref.Filters) == 0:
 			r.Error(at, "missing-required", at.String()+" names nothing", "write id or filters")
-		case ref.ID != nil:
-			kinds.CheckID(r, at.Join("id"), *ref.ID, prefix)
 		}
 	}
 }
@@ -109,51 +108,30 @@ func checkHooks(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 	}
 }
 
-// checkVolumes applies CAPA's rules for the volumes of a group pool; EKS and EC2
-// check those of a managed pool by the same rules.
-func checkVolumes(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
-	if lt.RootVolume != nil {
-		checkVolume(r, p.Join("rootVolume"), lt.RootVolume, 125)
-	}
-	seen := map[string]bool{}
-	for i := range lt.NonRootVolumes {
-		at, v := p.Join("nonRootVolumes", intent.Index(i)), &lt.NonRootVolumes[i]
-		checkVolume(r, at, v, 0)
-		if v.DeviceName == "" {
-			r.Error(at.Join("deviceName"), "missing-required", at.Join("deviceName").String()+" is required", "name the device, such as /dev/sdb")
-		} else if seen[v.DeviceName] {
-			r.Error(at.Join("deviceName"), "duplicate", fmt.Sprintf("device %q is written twice", v.DeviceName), "")
-		}
-		seen[v.DeviceName] = true
-	}
-}
-
-func checkVolume(r kinds.Reporter, p intent.Path, v *kinds.Volume, minThroughput int64) {
-	if (v.Type == "io1" || v.Type == "io2") && v.IOPS == 0 {
-		r.Error(p.Join("iops"), "missing-required", fmt.Sprintf("%s is required for volume type %s", p.Join("iops"), v.Type), "")
-	}
-	if v.Throughput == nil {
-		return
-	}
-	at := p.Join("throughput")
-	switch {
-	case v.Type != "gp3":
-		r.Error(at, "exclusive", at.String()+" is for volume type gp3 only", "")
-	case *v.Throughput < minThroughput || *v.Throughput > 2000:
-		r.Error(at, "out-of-range", fmt.Sprintf("%s is %d, must be %d to 2000", at, *v.Throughput, minThroughput), "")
-	}
-}
-
 // spotPrice is CAPA's pattern for maxPrice, which its schema does not enforce
 // because of a slip; EC2 refuses what does not match.
 var spotPrice = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
+// minSpotPrice is the lowest price that EC2 takes, in US dollars an hour: MaxPrice of
+// LaunchTemplateSpotMarketOptionsRequest in its API reference, and SpotMaxPrice of
+// InstancesDistribution in that of Auto Scaling.
+const minSpotPrice = 0.001
+
+// checkSpotPrice checks the highest price for spot machines, which may be left out.
+func checkSpotPrice(r kinds.Reporter, at intent.Path, price string) {
+	if price == "" {
+		return
+	}
+	if n, err := strconv.ParseFloat(price, 64); err != nil || !spotPrice.MatchString(price) || n < minSpotPrice {
+		r.Error(at, "bad-value", fmt.Sprintf("%s is %q; it must be a price of at least %v", at, price, minSpotPrice), `write US dollars an hour, such as "0.05", or leave it out: the on-demand price is then the limit`)
+	}
+}
+
 // checkMarket applies CAPA's rules for spot instances and capacity reservations.
 func checkMarket(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
 	spot, reservation := lt.SpotMarketOptions, lt.CapacityReservationID
-	if spot != nil && spot.MaxPrice != nil && *spot.MaxPrice != "" && !spotPrice.MatchString(*spot.MaxPrice) {
-		at := p.Join("spotMarketOptions", "maxPrice")
-		r.Error(at, "bad-value", fmt.Sprintf("%s is no price: %q", at, *spot.MaxPrice), `write US dollars an hour, such as "0.05"`)
+	if spot != nil {
+		checkSpotPrice(r, p.Join("spotMarketOptions", "maxPrice"), intent.Value(spot.MaxPrice))
 	}
 	switch at := p.Join("marketType"); {
 	case (lt.MarketType == "OnDemand" || lt.MarketType == "CapacityBlock") && spot != nil:

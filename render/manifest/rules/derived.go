@@ -47,6 +47,7 @@ func (d *Derived) Check(x *kinds.Index) {
 		d.checkPlacement(o.Spec.AvailabilityZones, o.Spec.AvailabilityZoneSubnetType, len(o.Spec.Subnets) > 0, "spec.subnets")
 		d.checkFilterVPC(path("spec", "subnets"), o.Spec.Subnets)
 		if d.LaunchTemplate != nil {
+			d.checkLookedUpVolumes(&o.Spec.AWSLaunchTemplate)
 			d.checkImageArchitecture(&o.Spec.AWSLaunchTemplate, kinds.GroupTypes(&o.Spec))
 			d.checkBootstrapFitsImage(kinds.EKSFamily(d.LaunchTemplate.Image))
 		}
@@ -61,6 +62,7 @@ func (d *Derived) Check(x *kinds.Index) {
 				d.CheckTagCount(d.LaunchTemplate.Tags)
 			}
 			if kinds.ManagedImage(&o.Spec) {
+				d.checkLookedUpVolumes(o.Spec.AWSLaunchTemplate)
 				d.checkImageArchitecture(o.Spec.AWSLaunchTemplate, kinds.NodegroupTypes(&o.Spec))
 				d.checkBootstrapFitsImage(kinds.EKSFamily(d.LaunchTemplate.Image))
 			} else {

@@ -18,7 +18,7 @@ func checkLaunchConfigTemplate(o *kinds.Decoded[kinds.AWSLaunchConfigTemplateSpe
 // checkSharedTemplate applies the rules of launch templates that hold whatever
 // pools use it. Those that need the pool are applied with each pool.
 func checkSharedTemplate(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
-	checkReferences(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups, "sg-")
+	checkReferences(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups)
 	checkVolumes(r, p, lt)
 	checkMarket(r, p, lt)
 	checkImage(r, p, lt)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
@@ -19,9 +18,9 @@ const (
 	maxTaints    = 50
 )
 
-// reservedLabel says whether EKS keeps a label or taint for itself. It answers a
-// request with "cannot contain reserved prefixes [kubernetes.io/, k8s.io/,
-// eks.amazonaws.com/]", but takes those that a kubelet may set on itself.
+// reservedLabel reports whether EKS keeps a label for itself. It answers a request with
+// "cannot contain reserved prefixes [kubernetes.io/, k8s.io/, eks.amazonaws.com/]", but
+// takes those that a kubelet may set on itself. It takes taints with any prefix.
 func reservedLabel(key string) bool {
 	prefix, _, prefixed := strings.Cut(key, "/")
 	if !prefixed || strings.HasSuffix(prefix, "node.kubernetes.io") || strings.HasSuffix(prefix, "kubelet.kubernetes.io") || prefix == "node.k8s.io" {
@@ -42,7 +41,7 @@ func checkNodegroupLabels(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 		case len(key) > maxLabelText:
 			r.To.Add(kinds.Fault{Code: "bad-name", Summary: fmt.Sprintf("label key %q has %d characters; EKS takes %d, the prefix included", key, len(key), maxLabelText), Ref: r.Ref, Path: at, Key: true})
 		case reservedLabel(key):
-			r.To.Add(kinds.Fault{Severity: diag.Warning, Code: "reserved-label", Summary: fmt.Sprintf("EKS refuses label %s: it keeps the prefix for itself", key),
+			r.To.Add(kinds.Fault{Code: "reserved-label", Summary: fmt.Sprintf("EKS refuses label %s: it keeps the prefix for itself", key),
 				Detail: "set it with the kubelet's --node-labels in the bootstrap configuration, or choose another key", Ref: r.Ref, Path: at, Key: true})
 		}
 		if s.Labels[key] == "" {
@@ -69,8 +68,6 @@ func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 			r.Error(at.Join("key"), "bad-name", at.Join("key").String()+" is empty", "")
 		case len(t.Key) > maxLabelText || !labelName.MatchString(name) || prefixed && !dnsName.MatchString(prefix):
 			r.Error(at.Join("key"), "bad-name", fmt.Sprintf("%q is no key for a taint", t.Key), "EKS takes up to 63 characters: letters, digits, - _ and ., with an optional DNS name and / before them")
-		case reservedLabel(t.Key):
-			r.Warn(at.Join("key"), "reserved-label", fmt.Sprintf("EKS refuses taint %s: it keeps the prefix for itself", t.Key), "choose another key")
 		}
 		if t.Value != "" && (len(t.Value) > maxLabelText || !labelName.MatchString(t.Value)) {
 			r.Error(at.Join("value"), "bad-value", fmt.Sprintf("%s cannot be %q", at.Join("value"), t.Value), "EKS takes up to 63 letters, digits, - _ and .")
@@ -86,6 +83,32 @@ func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 
 // roleName is what IAM takes for a role's name: CreateRole in its API reference.
 var roleName = regexp.MustCompile(`^[\w+=,.@-]{1,64}$`)
+
+// policyARN and rolePath are the forms of ARNs of policies, and of paths: PolicyArn of
+// AttachRolePolicy and Path of CreateRole in the API reference of IAM.
+var (
+	policyARN = regexp.MustCompile(`^arn:[^:]+:iam::(aws|[0-9]{12}):policy/.+$`)
+	rolePath  = regexp.MustCompile(`^/([!-~]+/)?$`)
+)
+
+// checkRole checks the fields about the node role. Planning compares them with the role.
+func checkRole(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) {
+	checkRoleName(r, s.RoleName)
+	policy := func(at intent.Path, arn string) {
+		if !policyARN.MatchString(arn) {
+			r.Error(at, "bad-value", fmt.Sprintf("%s is %q, which is no ARN of a policy", at, arn), "write it as IAM shows it, such as arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
+		}
+	}
+	for i, arn := range s.RoleAdditionalPolicies {
+		policy(path("spec", "roleAdditionalPolicies", intent.Index(i)), arn)
+	}
+	if s.RolePermissionsBoundary != "" {
+		policy(path("spec", "rolePermissionsBoundary"), s.RolePermissionsBoundary)
+	}
+	if at := path("spec", "rolePath"); s.RolePath != "" && !rolePath.MatchString(s.RolePath) {
+		r.Error(at, "bad-value", fmt.Sprintf("%s is %q, which is no path of a role", at, s.RolePath), "a path begins and ends with /, such as /nodes/")
+	}
+}
 
 func checkRoleName(r kinds.Reporter, name string) {
 	switch at := path("spec", "roleName"); {

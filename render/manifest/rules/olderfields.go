@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
@@ -22,10 +23,19 @@ func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.
 	}
 	for _, f := range []struct{ field, instead string }{
 		{"instanceType", "spec.awsLaunchTemplate.instanceType"},
-		{"diskSize", "spec.awsLaunchTemplate.rootVolume.size"},
+		{"diskSize", diskField(s)},
 	} {
 		if at := path("spec", f.field); o.Source.Has(at...) {
 			r.Info(at, "older-field", at.String()+" is the older way to say it", "a launch template says it for all kinds of pools: write "+f.instead)
 		}
 	}
+}
+
+// diskField is what a launch template has in place of spec.diskSize: EKS gives the size to
+// the volume that holds containers.
+func diskField(s *kinds.AWSManagedMachinePoolSpec) string {
+	if disks, _ := s.AMIType.Disks(); disks.Data != "" {
+		return fmt.Sprintf("spec.awsLaunchTemplate.nonRootVolumes: [{deviceName: %s, size: %d}], the volume that holds containers on Bottlerocket", disks.Data, intent.Value(s.DiskSize))
+	}
+	return "spec.awsLaunchTemplate.rootVolume.size"
 }

@@ -153,9 +153,6 @@ func checkReservation(r kinds.Reporter, p intent.Path, c *intent.GroupReservatio
 	if len(t.CapacityReservationIDs)+len(t.CapacityReservationResourceGroupARNs) == 0 {
 		r.Error(at, "incomplete", at.String()+" names no reservation", "write capacityReservationIds or capacityReservationResourceGroupArns")
 	}
-	for i, id := range t.CapacityReservationIDs {
-		kinds.CheckID(r, at.Join("capacityReservationIds", intent.Index(i)), id, "cr-")
-	}
 	for i, arn := range t.CapacityReservationResourceGroupARNs {
 		kinds.CheckARN(r, at.Join("capacityReservationResourceGroupArns", intent.Index(i)), arn)
 	}
@@ -196,11 +193,8 @@ func checkMixedOptions(r kinds.Reporter, p intent.Path, m *kinds.MixedOptions) {
 	if m == nil {
 		return
 	}
-	if d := m.InstancesDistribution; d != nil && d.SpotMaxPrice != "" {
-		at := p.Join("instancesDistribution", "spotMaxPrice")
-		if n, err := strconv.ParseFloat(d.SpotMaxPrice, 64); err != nil || n < 0.001 || n > 1e6 {
-			r.Error(at, "bad-value", fmt.Sprintf("%s is %q; it is a price in USD an hour, 0.001 at least", at, d.SpotMaxPrice), "leave it out: the price is then the on-demand price at most")
-		}
+	if d := m.InstancesDistribution; d != nil {
+		checkSpotPrice(r, p.Join("instancesDistribution", "spotMaxPrice"), d.SpotMaxPrice)
 	}
 	seen := map[string]bool{}
 	for i := range m.Overrides {
@@ -220,9 +214,6 @@ func checkOverrideOptions(r kinds.Reporter, at intent.Path, o *intent.Override) 
 	case o.InstanceType != "" && o.InstanceRequirements != nil:
 		r.Error(at.Join("instanceRequirements"), "exclusive", at.Join("instanceRequirements").String()+" excludes instanceType", "allowedInstanceTypes narrows requirements to types")
 	}
-	if o.ImageID != "" {
-		kinds.CheckID(r, at.Join("imageId"), o.ImageID, "ami-")
-	}
 	if n, err := strconv.Atoi(o.WeightedCapacity); o.WeightedCapacity != "" && (err != nil || n < 1 || n > 999) {
 		r.Error(at.Join("weightedCapacity"), "bad-value", fmt.Sprintf("%s is %q; it is a number from 1 to 999 in quotes", at.Join("weightedCapacity"), o.WeightedCapacity), "")
 	}
@@ -233,8 +224,6 @@ func checkOverrideOptions(r kinds.Reporter, at intent.Path, o *intent.Override) 
 			r.Error(at, "missing-required", at.String()+" needs launchTemplateId or launchTemplateName", "")
 		case t.ID != "" && t.Name != "":
 			r.Error(at.Join("launchTemplateName"), "exclusive", at.Join("launchTemplateName").String()+" excludes launchTemplateId", "")
-		case t.ID != "":
-			kinds.CheckID(r, at.Join("launchTemplateId"), t.ID, "lt-")
 		}
 		if t.Version != "" && !versionOrAlias.MatchString(t.Version) {
 			r.Error(at.Join("version"), "bad-value", fmt.Sprintf("%s is %q; it is a number in quotes, $Latest or $Default", at.Join("version"), t.Version), "")

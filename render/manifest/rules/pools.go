@@ -64,8 +64,8 @@ func checkAWSMachinePool(o *kinds.Decoded[kinds.AWSMachinePoolSpec], r kinds.Rep
 		r.Error(path("spec", "defaultInstanceWarmup"), "out-of-range", "spec.defaultInstanceWarmup is negative", "")
 	}
 	CheckTags(r, path("spec", "additionalTags"), s.AdditionalTags)
-	checkReferences(r, path("spec", "subnets"), s.Subnets, "subnet-")
-	checkReferences(r, lt.Join("additionalSecurityGroups"), s.AWSLaunchTemplate.AdditionalSecurityGroups, "sg-")
+	checkReferences(r, path("spec", "subnets"), s.Subnets)
+	checkReferences(r, lt.Join("additionalSecurityGroups"), s.AWSLaunchTemplate.AdditionalSecurityGroups)
 	checkHooks(r, s.LifecycleHooks)
 	checkVolumes(r, lt, &s.AWSLaunchTemplate)
 	checkMarket(r, lt, &s.AWSLaunchTemplate)
@@ -105,10 +105,7 @@ func checkRefresh(r kinds.Reporter, p *kinds.RefreshPreferences) {
 // checkImage checks what a launch template says about its image.
 func checkImage(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
 	if lt.AMI.ID != nil {
-		switch name, parameter := strings.CutPrefix(*lt.AMI.ID, kinds.SSMPrefix); {
-		case !parameter:
-			kinds.CheckID(r, p.Join("ami", "id"), name, "ami-")
-		case name == "":
+		if name, parameter := strings.CutPrefix(*lt.AMI.ID, kinds.SSMPrefix); parameter && name == "" {
 			r.Error(p.Join("ami", "id"), "bad-id", p.Join("ami", "id").String()+" names no parameter", "write resolve:ssm:NAME, or an image's id")
 		}
 	}
@@ -145,32 +142,16 @@ func checkManagedPool(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds
 			r.Error(path("spec", "updateConfig"), "exclusive", "spec.updateConfig needs exactly one of maxUnavailable and its percentage", "")
 		}
 	}
-	for i, id := range s.SubnetIDs {
-		kinds.CheckID(r, path("spec", "subnetIDs", intent.Index(i)), id, "subnet-")
-	}
 	CheckTags(r, path("spec", "additionalTags"), s.AdditionalTags)
 	checkHooks(r, s.LifecycleHooks)
 	checkHookQuotas(r, s.LifecycleHooks)
 	checkNodegroupHooks(r, s.LifecycleHooks)
-	checkPermissions(r, s)
+	checkRole(r, s)
 	checkManagedTemplate(r, s, brings)
 	if !brings {
 		noteOlderFields(o, r)
 	}
 	crossCheckNodegroup(r, s, o.Source.Has("spec", "amiType"))
-}
-
-// checkPermissions refuses the fields by which a file in Git would make or widen
-// an IAM role.
-func checkPermissions(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) {
-	for field, written := range map[string]bool{
-		"roleAdditionalPolicies": len(s.RoleAdditionalPolicies) > 0, "rolePath": s.RolePath != "", "rolePermissionsBoundary": s.RolePermissionsBoundary != "",
-	} {
-		if written {
-			r.Error(path("spec", field), "iam-from-git", "spec."+field+" is refused: weir does not make or change IAM roles",
-				"make the role elsewhere and name it in spec.roleName")
-		}
-	}
 }
 
 func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, brings bool) {
@@ -187,7 +168,7 @@ func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, 
 		}
 	}
 	excluded(path("spec", "instanceType"), s.InstanceType != nil, "write spec.awsLaunchTemplate.instanceType")
-	excluded(path("spec", "diskSize"), s.DiskSize != nil, "write spec.awsLaunchTemplate.rootVolume.size")
+	excluded(path("spec", "diskSize"), s.DiskSize != nil, "write "+diskField(s))
 	excluded(path("spec", "remoteAccess"), s.RemoteAccess != nil, "write spec.awsLaunchTemplate.sshKeyName and additionalSecurityGroups")
 	if lt.IamInstanceProfile != "" {
 		r.Error(p.Join("iamInstanceProfile"), "exclusive", "spec.awsLaunchTemplate.iamInstanceProfile is not allowed for a managed pool", "write spec.roleName")
@@ -202,7 +183,7 @@ func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, 
 	if s.AMIVersion != nil && kinds.ManagedImage(s) {
 		r.Error(path("spec", "amiVersion"), "exclusive", "spec.amiVersion excludes an image of one's own in spec.awsLaunchTemplate", "")
 	}
-	checkReferences(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups, "sg-")
+	checkReferences(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups)
 	checkVolumes(r, p, lt)
 	checkMarket(r, p, lt)
 	checkImage(r, p, lt)
@@ -239,7 +220,6 @@ func crossCheckGroup(r kinds.Reporter, s *kinds.AWSMachinePoolSpec, byArchitectu
 func crossCheckNodegroup(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, amiTypeWritten bool) {
 	checkNodegroupLabels(r, s)
 	checkNodegroupTaints(r, s)
-	checkRoleName(r, s.RoleName)
 	checkZones(r, path("spec", "availabilityZones"), s.AvailabilityZones)
 	if lt := s.AWSLaunchTemplate; lt != nil {
 		checkGroupFilters(r, path("spec", "awsLaunchTemplate", "additionalSecurityGroups"), lt.AdditionalSecurityGroups)

@@ -52,6 +52,7 @@ func checkObject[S any](to *kinds.Faults, o *kinds.Decoded[S], pool bool, rules 
 	r := o.Reporter(&found)
 	checkName(r)
 	checkAnnotations(kinds.Annotated{Reporter: r, Meta: o.Metadata}, pool)
+	checkIDs(r, o.Source)
 	switch o.Kind {
 	case "AWSMachinePool", "AWSManagedMachinePool":
 		checkOwnKeys(r, o.Metadata, o.Source)

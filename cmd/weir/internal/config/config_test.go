@@ -54,7 +54,7 @@ targets:
   roleARN: arn:aws:iam::000000000000:role/weir
   allowedRoleARNs: [arn:aws:iam::000000000000:role/other]
   endpointURL: http://127.0.0.1:1
-  network: {vpcID: vpc-1, subnetIDs: [subnet-1], securityGroupIDs: [sg-1]}
+  network: {vpcID: vpc-00000001, subnetIDs: [subnet-00000001], securityGroupIDs: [sg-00000001]}
   vars: {N: 3, ON: yes, EMPTY: ~}
   varsFrom: [{file: vars.yaml}]
   mode: report
@@ -83,7 +83,7 @@ func TestParseWhole(t *testing.T) {
 			Name: "{1}", Source: "pools", Path: "overlays/*", Region: "eu-west-1", AccountID: "000000000000",
 			RoleARN:         "arn:aws:iam::000000000000:role/weir",
 			AllowedRoleARNs: []string{"arn:aws:iam::000000000000:role/other"}, EndpointURL: "http://127.0.0.1:1",
-			Network: target.Network{VPCID: "vpc-1", SubnetIDs: []string{"subnet-1"}, SecurityGroupIDs: []string{"sg-1"}},
+			Network: target.Network{VPCID: "vpc-00000001", SubnetIDs: []string{"subnet-00000001"}, SecurityGroupIDs: []string{"sg-00000001"}},
 			Vars:    map[string]string{"N": "3", "ON": "yes", "EMPTY": ""}, VarsFrom: []target.VarsFrom{{File: "/etc/weir/vars.yaml"}},
 			Mode: target.Report, Prune: target.Prune{Enabled: true, Limit: target.Limit{Percent: 30}}, AllowAdopt: true, Apply: target.Always, Suspend: true,
 		}},

@@ -52,9 +52,9 @@ func header(initial string) rule {
 	return rule{form: headerPattern, wrong: "%q is no name of a header for this", help: "it begins with X- or Remote-", initial: initial}
 }
 
-// id is an identifier of AWS, of which only the beginning is known.
+// id is an identifier of EC2: a prefix and 8 or 17 hexadecimal digits.
 func id(prefix, of string) rule {
-	return rule{form: pattern("^" + prefix), wrong: "%q is not the id of a " + of}
+	return rule{form: pattern("^" + prefix + "([0-9a-f]{8}|[0-9a-f]{17})$"), wrong: "%q is not the id of a " + of}
 }
 
 // rules are the keys of which something is known, by path; [] stands for an entry of a

@@ -93,7 +93,7 @@ targets:
   planRoleARN: arn:aws:iam::123456789012:role/weir-plan
   allowedRoleARNs: ["arn:aws:iam::123456789012:role/fleet"]
   endpointURL: http://127.0.0.1:8345
-  network: {vpcID: vpc-1, subnetIDs: [subnet-1], securityGroupIDs: [sg-1]}
+  network: {vpcID: vpc-00000001, subnetIDs: [subnet-00000001], securityGroupIDs: [sg-00000001]}
   vars: {REGION: eu-west-1, COUNT: 3, ON: true}
   varsFrom: [{file: values.yaml}]
   mode: correct
@@ -111,7 +111,7 @@ targets:
   varsFrom: [{file: "values/{2}.env"}, {path: values.env}, {path: "../{2}.yaml"}]
   table:
     dev/eu: {region: eu-central-1, accountID: "111111111111", roleARN: "arn:aws:iam::111111111111:role/weir", planRoleARN: "arn:aws:iam::111111111111:role/plan", vars: {SIZE: small, NAME: "{2}"}}
-    prod/eu: {region: eu-central-2, allowedRoleARNs: ["arn:aws:iam::222222222222:role/x"], endpointURL: "http://127.0.0.1:1", network: {vpcID: vpc-2}, kmsKeyARNs: ["arn:aws:kms:eu-central-2:222222222222:key/k"], kubeconfigFile: prod}
+    prod/eu: {region: eu-central-2, allowedRoleARNs: ["arn:aws:iam::222222222222:role/x"], endpointURL: "http://127.0.0.1:1", network: {vpcID: vpc-00000002}, kmsKeyARNs: ["arn:aws:kms:eu-central-2:222222222222:key/k"], kubeconfigFile: prod}
     prod/us: {region: us-east-1}
 `
 

@@ -29,7 +29,7 @@ const tabled = `
 - name: '{1}'
   path: overlays/*
   region: eu-west-1
-  network: {vpcID: vpc-all}
+  network: {vpcID: vpc-0000000a}
   vars: {CLUSTER: 'c-{1}', TIER: dev, SIZE: small}
   varsFrom: [{file: 'values/{1}.env'}, {file: common.env}]
   kubeconfigFile: kube/{1}/config
@@ -42,7 +42,7 @@ const tabled = `
       planRoleARN: arn:aws:iam::222222222222:role/plan
       allowedRoleARNs: [arn:aws:iam::222222222222:role/x]
       kmsKeyARNs: [arn:aws:kms:eu-central-1:222222222222:key/k]
-      network: {vpcID: vpc-prod}
+      network: {vpcID: vpc-0000000d}
       vars: {TIER: prod, SELF: '{1}!'}
       kubeconfigFile: prod.kubeconfig
     bare:
@@ -60,7 +60,7 @@ func TestARowTakesThePlaceOfTheTargetsKeys(t *testing.T) {
 	want.Region, want.AccountID = "eu-central-1", "222222222222"
 	want.RoleARN, want.PlanRoleARN = "arn:aws:iam::222222222222:role/weir", "arn:aws:iam::222222222222:role/plan"
 	want.AllowedRoleARNs, want.KMSKeyARNs = []string{"arn:aws:iam::222222222222:role/x"}, []string{"arn:aws:kms:eu-central-1:222222222222:key/k"}
-	want.Network = target.Network{VPCID: "vpc-prod"}
+	want.Network = target.Network{VPCID: "vpc-0000000d"}
 	want.Vars = map[string]string{"CLUSTER": "c-prod", "TIER": "prod", "SIZE": "small", "SELF": "prod!"}
 	want.VarsFrom = []target.VarsFrom{{File: "/etc/weir/values/prod.env"}, {File: "/etc/weir/common.env"}}
 	want.KubeconfigFile = "/etc/weir/prod.kubeconfig"
@@ -68,7 +68,7 @@ func TestARowTakesThePlaceOfTheTargetsKeys(t *testing.T) {
 		t.Errorf("prod (-want +got):\n%s", diff)
 	}
 	bare := base.For(target.Match{Path: "overlays/bare", Texts: []string{"bare"}})
-	if bare.Region != "eu-west-1" || bare.RoleARN != "" || bare.Network.VPCID != "vpc-all" || bare.Vars["CLUSTER"] != "c-bare" || bare.KubeconfigFile != "/etc/weir/kube/bare/config" {
+	if bare.Region != "eu-west-1" || bare.RoleARN != "" || bare.Network.VPCID != "vpc-0000000a" || bare.Vars["CLUSTER"] != "c-bare" || bare.KubeconfigFile != "/etc/weir/kube/bare/config" {
 		t.Errorf("an empty row: %+v", bare)
 	}
 	if base.Vars["CLUSTER"] != "c-{1}" || base.VarsFrom[0].File != "/etc/weir/values/{1}.env" {

@@ -1,0 +1,67 @@
+package resolve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Codes of warnings about roles.
+const (
+	codeRoleDiffers   = "role-differs"
+	codeRoleUnchecked = "role-unchecked"
+)
+
+// role answers the questions about an IAM role.
+func (q *question) role() observed.Answer {
+	name, declared := q.Lookup.Name, q.Lookup.IDs
+	if q.Lookup.Kind == intent.RolePolicies {
+		return q.rolePolicies(name, intent.SplitList(declared))
+	}
+	r, a, ok := know(q, q.facts.roles.get(name), problem("role-not-found", "there is no IAM role "+name+" in this account"))
+	switch {
+	case q.Lookup.Kind == intent.Role && !ok:
+		return a
+	case q.Lookup.Kind == intent.Role:
+		return observed.Answer{RoleARN: r.ARN}
+	case !ok: // the question for the role itself says why
+		return observed.Answer{}
+	case q.Lookup.Kind == intent.RolePath && r.Path != declared:
+		return warning(codeRoleDiffers, "the IAM role "+name+" has the path "+r.Path+", and the manifest declares "+declared+
+			"; a role keeps its path: write "+r.Path+", or make another role: aws iam create-role --role-name NAME --path "+declared+" --assume-role-policy-document file://trust.json")
+	case q.Lookup.Kind == intent.RoleBoundary && r.Boundary != declared:
+		has := "no permissions boundary"
+		if r.Boundary != "" {
+			has = "the permissions boundary " + r.Boundary
+		}
+		return warning(codeRoleDiffers, "the IAM role "+name+" has "+has+", and the manifest declares "+declared+
+			"; run: aws iam put-role-permissions-boundary --role-name "+name+" --permissions-boundary "+declared)
+	}
+	return observed.Answer{}
+}
+
+// rolePolicies warns of policies that the manifest declares and that the role does not have.
+func (q *question) rolePolicies(name string, declared []string) observed.Answer {
+	attached, unknown, ok := know(q, q.facts.rolePolicies.get(name), observed.Answer{})
+	if !ok {
+		if unknown.Problem != "" {
+			return warning(codeRoleUnchecked, "weir cannot tell whether the IAM role "+name+" has the policies that the manifest declares: "+unknown.Problem)
+		}
+		return observed.Answer{} // no such role: the question for the role itself says so
+	}
+	var commands, missing []string
+	for _, arn := range declared {
+		if !slices.Contains(attached, arn) {
+			missing = append(missing, arn)
+			commands = append(commands, "aws iam attach-role-policy --role-name "+name+" --policy-arn "+arn)
+		}
+	}
+	if len(missing) == 0 {
+		return observed.Answer{}
+	}
+	return warning(codeRoleDiffers, "the IAM role "+name+" does not have "+strings.Join(missing, " and ")+" attached, and weir attaches no policies; run: "+strings.Join(commands, " && "))
+}
+
+func warning(code, text string) observed.Answer { return observed.Answer{Code: code, Warning: text} }
