@@ -126,6 +126,7 @@ func (a *Asker) read(ctx context.Context) {
 		func() { readEach(r, f.keys, "kms", "DescribeKey", a.cloud.Key) },
 		func() { readBatch(r, f.types, "ec2", "DescribeInstanceTypes", a.cloud.InstanceTypes) },
 		func() { readBatch(r, f.offerings, "ec2", "DescribeInstanceTypeOfferings", a.cloud.Offerings) },
+		func() { readBatch(r, f.images, "ec2", "DescribeImages", a.cloud.ImagesNamed) },
 		func() { readEach(r, f.quotas, "servicequotas", "GetServiceQuota", a.cloud.Quota) },
 		func() {
 			readEach(r, f.running, "ec2", "DescribeInstances", func(ctx context.Context, _ string) ([]Instance, bool, error) {

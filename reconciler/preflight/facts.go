@@ -22,6 +22,7 @@ const (
 	typeTTL     = 24 * time.Hour
 	offeringTTL = time.Hour
 	quotaTTL    = time.Hour
+	imageTTL    = time.Hour
 	dryRunTTL   = 5 * time.Minute
 	// badTTL is how long a problem that AWS named stands while AWS does not answer any more:
 	// a step that it holds must not start because one call was throttled.
@@ -143,6 +144,7 @@ type facts struct {
 	quotas     *shelf[float64]       // by code
 	running    *shelf[[]Instance]    // by ""
 	reserved   *shelf[[]Reservation] // by ""
+	images     *shelf[bool]          // public images of AWS, by name
 	dryRuns    *shelf[*observed.Error]
 }
 
@@ -151,7 +153,7 @@ func newFacts() *facts {
 		profiles: newShelf[Profile](nameTTL), keyPairs: newShelf[bool](nameTTL), groups: newShelf[bool](groupTTL), subnets: newShelf[Subnet](roomTTL),
 		targets: newShelf[TargetGroup](nameTTL), placements: newShelf[PlacementGroup](nameTTL), keys: newShelf[Key](nameTTL),
 		types: newShelf[InstanceType](typeTTL), offerings: newShelf[[]string](offeringTTL), quotas: newShelf[float64](quotaTTL),
-		running: newShelf[[]Instance](roomTTL), reserved: newShelf[[]Reservation](roomTTL), dryRuns: newShelf[*observed.Error](dryRunTTL),
+		running: newShelf[[]Instance](roomTTL), reserved: newShelf[[]Reservation](roomTTL), images: newShelf[bool](imageTTL), dryRuns: newShelf[*observed.Error](dryRunTTL),
 	}
 }
 
@@ -168,5 +170,6 @@ func (f *facts) expire(now time.Time) {
 	f.quotas.expire(now)
 	f.running.expire(now)
 	f.reserved.expire(now)
+	f.images.expire(now)
 	f.dryRuns.expire(now)
 }

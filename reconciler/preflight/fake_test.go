@@ -32,6 +32,7 @@ type fake struct {
 	keys       map[string]Key
 	types      map[string]InstanceType
 	offerings  map[string][]string
+	images     map[string]bool
 	quotas     map[string]float64
 	running    []Instance
 	reserved   []Reservation
@@ -56,6 +57,7 @@ func newFake() *fake {
 			"p5.48xlarge": {VCPUs: 192, Architectures: []string{"x86_64"}, EFA: new(true), MaxEFAs: 2, NetworkCards: 32, MaxInterfaces: 64},
 		},
 		offerings: map[string][]string{"m5.large": all, "m7g.large": all, "t3.micro": all, "p5.48xlarge": {"eu-west-1b"}},
+		images:    map[string]bool{"amazon-eks-node-al2023-x86_64-standard-1.34-v20251112": true, "bottlerocket-aws-k8s-1.34-arm64-v1.50.0-4f3d1c2b": true},
 		quotas:    map[string]float64{"L-1216C47A": 100, "L-34B43A08": 10, "L-417A185B": 0},
 	}
 }
@@ -107,6 +109,10 @@ func (f *fake) Profile(ctx context.Context, name string) (Profile, bool, error) 
 
 func (f *fake) KeyPairs(ctx context.Context, names []string) (map[string]bool, error) {
 	return some(ctx, f, "ec2:DescribeKeyPairs", f.keyPairs, names)
+}
+
+func (f *fake) ImagesNamed(ctx context.Context, names []string) (map[string]bool, error) {
+	return some(ctx, f, "ec2:DescribeImages", f.images, names)
 }
 
 func (f *fake) GroupsThatExist(ctx context.Context, ids []string) (map[string]bool, error) {

@@ -19,6 +19,8 @@ const (
 	codeShort   = "capacity-short"
 	codeDryRun  = "dry-run-refused"
 	codeUnasked = "preflight-unasked"
+	codeNoType  = "instance-type-unknown"
+	codeRelease = "release-unknown"
 )
 
 // verdict is the work on the launches of one target: a pure function of them and of the
@@ -48,6 +50,7 @@ func judge(launches []*launch, f *facts, dryRuns bool) (answer Answer, lacks boo
 			v.image(l)
 			v.placement(l)
 			v.types(l)
+			v.release(l)
 		}
 		if l.places {
 			v.offerings(l)
@@ -57,7 +60,7 @@ func judge(launches []*launch, f *facts, dryRuns bool) (answer Answer, lacks boo
 	v.quotas(launches)
 	v.reservations(launches)
 	v.addresses(launches)
-	if dryRuns && !v.lacks && v.found.Count(diag.Warning) == 0 {
+	if dryRuns && !v.lacks && len(v.found) == 0 {
 		v.launch(launches)
 	}
 	v.sayUnasked()
@@ -80,8 +83,17 @@ func know[V any](v *verdict, s *shelf[V], key string) (value V, ok, absent bool)
 
 // warn records a finding at a field.
 func (v *verdict) warn(code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
+	v.say(diag.Warning, code, object, path, summary, detail)
+}
+
+// fail records a finding about what AWS is sure to refuse, whatever happens until then.
+func (v *verdict) fail(code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
+	v.say(diag.Error, code, object, path, summary, detail)
+}
+
+func (v *verdict) say(severity diag.Severity, code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
 	d := diag.Diagnostic{
-		Severity: diag.Warning, Code: code, Summary: summary, Detail: cmp.Or(detail, diag.Hint(code)), Object: object.String(), Field: path.String(),
+		Severity: severity, Code: code, Summary: summary, Detail: cmp.Or(detail, diag.Hint(code)), Object: object.String(), Field: path.String(),
 	}
 	if key := [3]string{d.Object, d.Field, d.Summary}; !v.said[key] {
 		v.said[key] = true

@@ -74,7 +74,7 @@ func TestFindings(t *testing.T) {
 		"key that is good": {pool: data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/good" })},
 		"volume on the root device": {data(func(d *intent.TemplateData) {
 			d.BlockDeviceMappings = append(d.BlockDeviceMappings, intent.BlockDeviceMapping{DeviceName: "/dev/xvda"})
-		}), nil, nil, []string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.nonRootVolumes[0].deviceName: two volumes have the device name /dev/xvda, the root device of the image ami-1"}},
+		}), nil, nil, []string{"error would-be-refused " + group + " spec.awsLaunchTemplate.nonRootVolumes[0].deviceName: two volumes have the device name /dev/xvda, the root device of the image ami-1"}},
 		"image of another architecture": {overrides("m5.large", "m7g.large"), nil, nil,
 			[]string{"warning would-be-refused " + group + " spec.mixedInstancesPolicy.overrides[1].instanceType: the image ami-1 is x86_64, and m7g.large is arm64"}},
 		"enclaves": {data(func(d *intent.TemplateData) { d.EnclaveOptions = &intent.EnclaveOptions{Enabled: new(true)} }), nil, nil,
@@ -104,7 +104,31 @@ func TestFindings(t *testing.T) {
 		"zone that has no type": {overrides("p5.48xlarge"), []string{"subnet-a", "subnet-b"}, func(f *fake) { f.quotas["L-417A185B"] = 10000 },
 			[]string{"warning not-offered " + group + " spec.subnets: in eu-west-1a AWS offers none of the pool's instance types, so no machine starts in the subnets there"}},
 		"type that the region does not have": {data(func(d *intent.TemplateData) { d.InstanceType = "x9.large" }), nil, nil,
-			[]string{"warning not-offered " + group + " spec.awsLaunchTemplate.instanceType: AWS offers no x9.large in eu-west-1a, eu-west-1b, where the pool's subnets are: the region does not offer it"}},
+			[]string{"error instance-type-unknown " + group + " spec.awsLaunchTemplate.instanceType: EC2 offers no instance type x9.large in this region"}},
+		"override that the region does not have": {overrides("m5.large", "x9.large"), nil, nil,
+			[]string{"error instance-type-unknown " + group + " spec.mixedInstancesPolicy.overrides[1].instanceType: EC2 offers no instance type x9.large in this region"}},
+		"override of the options": {func(p *intent.Pool) { overrides("x9.large", "m5.large")(p); p.Group.TypesOfOptions = true }, nil, nil,
+			[]string{"error instance-type-unknown " + options + " spec.autoScalingGroup.mixedInstancesPolicy.overrides[0].instanceType: EC2 offers no instance type x9.large in this region"}},
+		"nodegroup's type": {func(p *intent.Pool) {
+			asNodegroup(p)
+			p.LaunchTemplate, p.Nodegroup.InstanceType = nil, "x9.large"
+		}, nil, nil, []string{"error instance-type-unknown " + managed + " spec.instanceType: EC2 offers no instance type x9.large in this region"}},
+		"nodegroup's types": {func(p *intent.Pool) {
+			asNodegroup(p)
+			p.LaunchTemplate, p.Nodegroup.InstanceTypes = nil, []string{"m5.large", "x9.large"}
+		}, nil, nil, []string{"error instance-type-unknown " + options + " spec.nodegroup.instanceTypes[1]: EC2 offers no instance type x9.large in this region"}},
+		"release": {pool: func(p *intent.Pool) {
+			asNodegroup(p)
+			p.Nodegroup.AMIType, p.Nodegroup.Version, p.Nodegroup.ReleaseVersion = "AL2023_x86_64_STANDARD", "1.34", "1.34.1-20251112"
+		}},
+		"release of Bottlerocket": {pool: func(p *intent.Pool) {
+			asNodegroup(p)
+			p.Nodegroup.AMIType, p.Nodegroup.Version, p.Nodegroup.ReleaseVersion = "BOTTLEROCKET_ARM_64", "1.34", "1.50.0-4f3d1c2b"
+		}},
+		"release that is missing": {func(p *intent.Pool) {
+			asNodegroup(p)
+			p.Nodegroup.AMIType, p.Nodegroup.Version, p.Nodegroup.ReleaseVersion = "AL2023_x86_64_STANDARD", "1.34", "1.34.1-20991112"
+		}, nil, nil, []string{"error release-unknown " + managed + " spec.amiVersion: AWS has no release 1.34.1-20991112 of AL2023_x86_64_STANDARD in the region: no image is named amazon-eks-node-al2023-x86_64-standard-1.34-v20991112"}},
 		"nodegroup in a wavelength zone": {asNodegroup, []string{"subnet-w"}, func(f *fake) { f.offerings["m5.large"] = []string{"eu-west-1-wl1-dub-wlz-1"} },
 			[]string{"warning not-offered " + managed + " spec.subnetIDs: EKS makes no managed nodegroup in a wavelength zone: eu-west-1-wl1-dub-wlz-1"}},
 		"carrier addresses": {data(func(d *intent.TemplateData) {

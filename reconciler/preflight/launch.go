@@ -237,9 +237,13 @@ func (l *launch) divide() {
 // written.
 func typesOf(pool *intent.Pool, data intent.TemplateData) (out []place) {
 	if g := pool.Group; g != nil && g.MixedInstancesPolicy != nil && len(g.MixedInstancesPolicy.Overrides) > 0 {
+		object, section := pool.Infrastructure, intent.Path{"spec"}
+		if g.TypesOfOptions {
+			object, section = pool.Options, section.Join("autoScalingGroup")
+		}
 		for i, o := range g.MixedInstancesPolicy.Overrides {
 			if o.InstanceType != "" {
-				out = append(out, place{o.InstanceType, pool.Infrastructure, intent.Path{"spec", "mixedInstancesPolicy", "overrides", intent.Index(i), "instanceType"}})
+				out = append(out, place{o.InstanceType, object, section.Join("mixedInstancesPolicy", "overrides", intent.Index(i), "instanceType")})
 			}
 		}
 		return out

@@ -119,7 +119,8 @@ func (v *verdict) image(l *launch) {
 			if l.image != nil && l.image.RootDevice == m.DeviceName {
 				what = ", the root device of the image " + l.image.ID
 			}
-			v.refused(l, member, "two volumes have the device name "+m.DeviceName+what, "give the volume another device name")
+			object, path := fieldOf(l.pool, member)
+			v.fail(codeRefused, object, path, "two volumes have the device name "+m.DeviceName+what, "give the volume another device name")
 		}
 		seen[m.DeviceName] = true
 	}

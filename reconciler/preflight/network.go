@@ -27,6 +27,7 @@ func subnetsField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 func (v *verdict) offerings(l *launch) {
 	zones := v.zones(l)
 	v.edges(l, zones)
+	v.unknownTypes(l)
 	if len(zones) == 0 {
 		return
 	}
@@ -39,17 +40,23 @@ func (v *verdict) offerings(l *launch) {
 			continue
 		}
 		bare = slices.DeleteFunc(bare, func(z string) bool { return slices.Contains(offered, z) })
-		if !slices.ContainsFunc(zones, func(z string) bool { return slices.Contains(offered, z) }) {
-			where := "it is offered in " + strings.Join(offered, ", ")
-			if len(offered) == 0 {
-				where = "the region does not offer it"
-			}
-			v.warn(codeOffered, t.object, t.path, "AWS offers no "+t.value+" in "+strings.Join(zones, ", ")+", where the pool's subnets are: "+where, "")
+		if len(offered) > 0 && !slices.ContainsFunc(zones, func(z string) bool { return slices.Contains(offered, z) }) {
+			v.warn(codeOffered, t.object, t.path, "AWS offers no "+t.value+" in "+strings.Join(zones, ", ")+", where the pool's subnets are: it is offered in "+strings.Join(offered, ", "), "")
 		}
 	}
 	if known && len(bare) > 0 && len(bare) < len(zones) {
 		object, path := subnetsField(l.pool)
 		v.warn(codeOffered, object, path, "in "+strings.Join(bare, ", ")+" AWS offers none of the pool's instance types, so no machine starts in the subnets there", "leave the subnets of the zone out, or name a further type")
+	}
+}
+
+// unknownTypes reports instance types that the region does not offer in any zone: AWS
+// refuses a group or a nodegroup that names one.
+func (v *verdict) unknownTypes(l *launch) {
+	for _, t := range l.types {
+		if offered, ok, absent := know(v, v.facts.offerings, t.value); absent || ok && len(offered) == 0 {
+			v.fail(codeNoType, t.object, t.path, "EC2 offers no instance type "+t.value+" in this region", "")
+		}
 	}
 }
 

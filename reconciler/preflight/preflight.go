@@ -15,7 +15,8 @@
 // A finding is a warning at the field that names the thing. By itself it holds no step: AWS may
 // know better than weir, and then the write succeeds; else it fails with AWS's own words,
 // and the pool waits for a change as ever. So a wrong finding costs a line of text, and a
-// question that fails costs a finding.
+// question that fails costs a finding. What AWS is sure to refuse is an error: an instance
+// type that the region does not offer, a release that does not exist, a device named twice.
 //
 // A refusal (Answer.Refused) is more: AWS said that a named resource does not exist or cannot
 // be used, so no new machine of the pool can start. The planner holds what ends machines of
@@ -110,6 +111,8 @@ type Cloud interface {
 	InstanceTypes(ctx context.Context, names []string) (map[string]InstanceType, error)
 	// Offerings returns in which zones instance types are offered.
 	Offerings(ctx context.Context, types []string) (map[string][]string, error)
+	// ImagesNamed returns which names public images of AWS have.
+	ImagesNamed(ctx context.Context, names []string) (map[string]bool, error)
 	// Quota returns the value of a quota of EC2 by its code.
 	Quota(ctx context.Context, code string) (value float64, found bool, err error)
 	// Reservations returns the capacity reservations that are active.

@@ -15,6 +15,7 @@ import (
 // EC2Calls are the calls of EC2.
 type EC2Calls struct {
 	DescribeCapacityReservations  func(context.Context, *ec2.DescribeCapacityReservationsInput, ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error)
+	DescribeImages                func(context.Context, *ec2.DescribeImagesInput, ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
 	DescribeInstanceTypeOfferings func(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
 	DescribeInstanceTypes         func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 	DescribeInstances             func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
@@ -29,6 +30,7 @@ type EC2Calls struct {
 func OfEC2(c *ec2.Client) EC2Calls {
 	return EC2Calls{
 		DescribeCapacityReservations:  c.DescribeCapacityReservations,
+		DescribeImages:                c.DescribeImages,
 		DescribeInstanceTypeOfferings: c.DescribeInstanceTypeOfferings,
 		DescribeInstanceTypes:         c.DescribeInstanceTypes,
 		DescribeInstances:             c.DescribeInstances,

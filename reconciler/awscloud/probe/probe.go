@@ -101,6 +101,30 @@ func (p *Prober) KeyPairs(ctx context.Context, names []string) (map[string]bool,
 	return found, nil
 }
 
+// ImagesNamed reads which names public images of AWS have, deprecated ones included: EKS
+// takes a release until its image is gone.
+func (p *Prober) ImagesNamed(ctx context.Context, names []string) (map[string]bool, error) {
+	found := map[string]bool{}
+	for batch := range slices.Chunk(names, filterValues) {
+		in := &ec2.DescribeImagesInput{Owners: []string{"amazon"}, Filters: []types.Filter{filter("name", batch...)}, IncludeDeprecated: aws.Bool(true), MaxResults: aws.Int32(page)}
+		err := sdk.EachPage(ctx, "ec2", "DescribeImages", func(ctx context.Context, token *string) (*string, error) {
+			in.NextToken = token
+			out, err := p.ec2.DescribeImages(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			for _, im := range out.Images {
+				found[aws.ToString(im.Name)] = true
+			}
+			return out.NextToken, nil
+		})
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
 // GroupsThatExist reads which security groups exist.
 func (p *Prober) GroupsThatExist(ctx context.Context, ids []string) (map[string]bool, error) {
 	found := map[string]bool{}
