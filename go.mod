@@ -3,9 +3,9 @@ module github.com/weir-gitops/weir
 go 1.26.0
 
 require (
-	github.com/BurntSushi/toml v1.6.0
 	code.gitea.io/sdk/gitea v0.25.1
 	filippo.io/age v1.3.1
+	github.com/BurntSushi/toml v1.6.0
 	github.com/Masterminds/semver/v3 v3.5.0
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/anishathalye/porcupine v1.3.1
