@@ -41,7 +41,7 @@ var poolOptions = []struct{ options, want string }{
 	{"monitoring: {enabled: false}", `{"Monitoring": {"Enabled": false}}`},
 	{"networkPerformanceOptions: {bandwidthWeighting: vpc-1}", `{"NetworkPerformanceOptions": {"BandwidthWeighting": "vpc-1"}}`},
 	{"placement: {groupName: close, partitionNumber: 2, tenancy: dedicated}", `{"Placement": {"GroupName": "close", "PartitionNumber": 2, "Tenancy": "dedicated"}}`},
-	{"placement: {groupId: pg-0123456789abcdef0, affinity: host, hostId: h-1, tenancy: host}", `{"Placement": {"GroupId": "pg-0123456789abcdef0", "Affinity": "host", "HostId": "h-1", "Tenancy": "host"}}`},
+	{"placement: {groupId: pg-0123456789abcdef0, affinity: host, hostId: h-01234567, tenancy: host}", `{"Placement": {"GroupId": "pg-0123456789abcdef0", "Affinity": "host", "HostId": "h-01234567", "Tenancy": "host"}}`},
 	{"placement: {hostResourceGroupArn: 'arn:aws:resource-groups:eu-west-1:000000000000:group/hosts'}",
 		`{"Placement": {"HostResourceGroupArn": "arn:aws:resource-groups:eu-west-1:000000000000:group/hosts"}}`},
 	{"secondaryInterfaces: [{deviceIndex: 1, networkCardIndex: 1, interfaceType: secondary, secondarySubnetId: subnet-1, privateIpAddressCount: 1, deleteOnTermination: true}]",

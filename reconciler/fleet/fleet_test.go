@@ -278,7 +278,7 @@ func TestWhatATargetWants(t *testing.T) {
 	for name, other := range map[string]string{
 		"variables": wants(one+"}\n", "r1", "MAX=8\n", plain),
 		"region":    wants(strings.Replace(one, "eu-west-1", "eu-west-2", 1)+"}\n", "r1", "MAX=7\n", plain),
-		"network":   wants(one+", network: {subnetIDs: [subnet-1]}}\n", "r1", "MAX=7\n", plain),
+		"network":   wants(one+", network: {subnetIDs: [subnet-0123456789abcdef0]}}\n", "r1", "MAX=7\n", plain),
 	} {
 		if other == "" || other == base {
 			t.Errorf("another %s is not told apart", name)
