@@ -51,14 +51,21 @@ func (v *verdict) offerings(l *launch) {
 }
 
 // unknownTypes reports instance types that the region does not offer in any zone: AWS
-// refuses a group or a nodegroup that names one.
+// refuses a group or a nodegroup that names one. A pool without another type gets no machine.
 func (v *verdict) unknownTypes(l *launch) {
+	unknown := 0
 	for _, t := range l.types {
 		if offered, ok, absent := know(v, v.facts.offerings, t.value); absent || ok && len(offered) == 0 {
-			v.fail(codeNoType, t.object, t.path, "EC2 offers no instance type "+t.value+" in this region", "")
+			unknown++
+			v.fail(codeNoType, t.object, t.path, noType(t.value), "")
 		}
 	}
+	if unknown > 0 && unknown == len(l.types) {
+		v.noMachine(l, noType(l.types[0].value))
+	}
 }
+
+func noType(name string) string { return "EC2 offers no instance type " + name + " in this region" }
 
 // edges looks for features that local and wavelength zones lack.
 // Assumed of AWS: wavelength-nodegroups.
