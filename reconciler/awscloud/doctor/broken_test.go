@@ -160,7 +160,7 @@ var brokenAssumptions = []broken{
 		return 0, ""
 	}},
 	{name: "nodegroup-defaults", operation: regexp.MustCompile(`^GET .*/node-groups/.*-plain$`), answer: replaced(`"diskSize":20`, `"diskSize":30`)},
-	{name: "nodegroup-launch-hook", operation: regexp.MustCompile(`^DescribeLifecycleHooks$`)},
+	{name: "nodegroup-launch-hook", operation: regexp.MustCompile(`^DescribeLifecycleHooks$`), answer: replaced("Launch-LC-Hook", "Launch-Hook")},
 	{name: "answers-tell-the-time", operation: regexp.MustCompile(`^Describe`), header: func(h http.Header) { h.Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)) }},
 	{name: "eks-image-names", operation: regexp.MustCompile(`^DescribeImages$`), answer: replaced("amazon-eks-node-al2023", "eks-al2023-node")},
 }
