@@ -177,7 +177,7 @@ func (j *poolJob) seek(ctx context.Context, it *item, broken []intent.Unplanned,
 		}) {
 			continue
 		}
-		c, _ := it.earlier(ctx, j.order[i], tried)
+		c, _ := it.renderEarlier(ctx, j.order[i], tried)
 		if ctx.Err() != nil {
 			return
 		}
@@ -188,7 +188,7 @@ func (j *poolJob) seek(ctx context.Context, it *item, broken []intent.Unplanned,
 			}
 			p.next = i + 1
 			if c != nil {
-				p.take(c, poolIn(&c.kept.Set, &broken[k]))
+				p.take(c, poolOf(&c.kept.Set, &broken[k]))
 			}
 		}
 		if c != nil {
@@ -208,8 +208,8 @@ func (p *poolSearch) take(c *candidate, pool *intent.Pool) {
 	}
 }
 
-// poolIn is the pool of a set that a broken one was.
-func poolIn(set *intent.Set, u *intent.Unplanned) *intent.Pool {
+// poolOf returns the pool of an earlier set that is broken in the followed one, or nil.
+func poolOf(set *intent.Set, u *intent.Unplanned) *intent.Pool {
 	for _, key := range u.Pools {
 		if p := set.Pool(key); p != nil {
 			return p
