@@ -8,6 +8,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -84,5 +86,56 @@ func TestDemandedWavesOfAnotherTarget(t *testing.T) {
 	broken := tree.Map{"a/pool.yaml": files["a/pool.yaml"], "b/pool.yaml": "kind: [", "b/rollout.yaml": waves}
 	if _, got := h.compose(View{Snapshot: snap("3", broken)}); !strings.Contains(unmet(got), "; what the target b may have of it cannot be read; ") {
 		t.Errorf("%q", unmet(got))
+	}
+}
+
+// TestWavesThatSeparateNothing are said where they are written, and do not count.
+func TestWavesThatSeparateNothing(t *testing.T) {
+	const waves = "apiVersion: weir.dev/v1alpha1\nkind: FleetRollout\nmetadata: {name: nodes}\nspec:\n  waves:\n  - {name: one, selector: {targets: [nowhere]}}\n  - {name: two, selector: {targets: [b]}}\n  - {name: three, percent: 100}\n"
+	h := newHarness(t, "- {name: a, path: a, region: eu-west-1, rollout: {required: true, minWaves: 2}}\n- {name: b, path: b, region: eu-west-1}\n")
+	files := tree.Map{"a/pool.yaml": fleettest.Pool("web-a") + "---\n" + fleettest.Pool("web-c"), "a/rollout.yaml": waves, "b/pool.yaml": fleettest.Pool("web-b")}
+	_, got := h.compose(View{Snapshot: snap("1", files)})
+	said := ""
+	for _, d := range got["a"].Diagnostics {
+		if d.Code == "wave-without-pools" {
+			said += d.Field + ": " + d.Summary
+		}
+	}
+	if want := "spec.waves[0]: one of the FleetRollout default/nodes can hold no pool: it is skipped, and does not count as a wave"; said != want {
+		t.Errorf("%q, want %q", said, want)
+	}
+	// The pool of b makes none count either: nobody demands waves of it.
+	if unmet := got["a"].Policy.Unmet["default/web-a"]; !strings.Contains(unmet, "has 1 wave, and 2 are the least; no pool that counts can be in one, two") {
+		t.Errorf("%q", unmet)
+	}
+}
+
+// TestAProposalForeseesItsWaves from the machines that its plans replace.
+func TestAProposalForeseesItsWaves(t *testing.T) {
+	const waves = "apiVersion: weir.dev/v1alpha1\nkind: FleetRollout\nmetadata: {name: nodes}\nspec:\n  waves:\n  - {percent: 1}\n  - {percent: 2}\n  - {percent: 100}\n"
+	h := newHarness(t, "- {name: a, path: a, region: eu-west-1, rollout: {required: true, minWaves: 2}}\n")
+	pools := func(kinds ...string) string {
+		return fleettest.Pool("web-a", kinds...) + "---\n" + fleettest.Pool("web-b", kinds...)
+	}
+	files := tree.Map{"a/pool.yaml": pools(), "a/rollout.yaml": waves}
+	change := func(waves string) string {
+		r := h.review(View{Snapshot: snap("1", files)}, Proposal{Source: "s", Snapshot: snap("2", tree.Map{"a/pool.yaml": pools("m5.large", "m6i.large"), "a/rollout.yaml": waves})})
+		roll := func(pool string) step.Step {
+			return step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Pool: "default/" + pool, Instances: 5, Do: step.StartRefresh{Group: pool}}
+		}
+		reports := r.Plan(func(reconciler.Batch) []*plan.Report {
+			return []*plan.Report{{Target: "a", Plan: &plan.Plan{Target: "a", Steps: []step.Step{roll("web-a"), roll("web-b")}}}}
+		})
+		if len(reports) != 1 {
+			t.Fatalf("%d reports", len(reports))
+		}
+		s := reports[0].Plan.Steps[0]
+		return string(s.Held) + s.HeldReason
+	}
+	if got := change(waves); !strings.HasPrefix(got, "policy") || !strings.Contains(got, "has 1 wave with machines of this change (wave 3), and 2 are the least; no machine that counts is in wave 1, wave 2") {
+		t.Errorf("held %q", got)
+	}
+	if got := change(strings.Replace(waves, "percent: 2", "percent: 50", 1)); got != "" {
+		t.Errorf("held %q", got)
 	}
 }
