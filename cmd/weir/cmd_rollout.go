@@ -209,6 +209,9 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 		line("ended", at(r.Ended))
 	}
 	line("wave", r.At())
+	if len(r.Empty) > 0 {
+		line("empty", strings.Join(r.Empty, ", ")+": no pool of the change is in it, so it separates nothing")
+	}
 	word("paused", r.Paused)
 	word("stopped", r.Stopped)
 	if r.Paused == nil && r.Stopped == nil {
@@ -256,9 +259,9 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 		}
 	}
 	if len(r.Bad) > 0 {
-		fmt.Fprintln(w, "\nSTOPPED\tPOOL\tHASH\tWHY")
+		fmt.Fprintln(w, "\nSTOPPED\tPOOL\tHASH\tSET\tWHY")
 		for _, b := range r.Bad {
-			fmt.Fprintln(w, cells(b.Target, b.Pool, b.Hash, b.Why))
+			fmt.Fprintln(w, cells(b.Target, b.Pool, b.Hash, b.Fields, b.Why))
 		}
 	}
 	return w.Flush()

@@ -1,8 +1,8 @@
 package rollout
 
 // newMember is a pool in its wave.
-func (n *next) newMember(p Pool, wave int) Member {
-	return Member{ID: p.ID, Wave: wave, Hash: p.Hash, Machines: p.Machines, Whole: p.Whole, Idle: p.idle(), Earlier: n.before(p)}
+func (n *next) newMember(r *Run, p Pool, wave int) Member {
+	return Member{ID: p.ID, Wave: wave, Hash: p.Hash, Machines: p.Machines, Whole: p.Whole, Idle: p.idle(), Earlier: n.before(p), Change: n.changeOf(r, p)}
 }
 
 // recall has members that were allowed nothing yet go back to what they have by now: what an
@@ -16,7 +16,7 @@ func (n *next) recall(r *Run) {
 		}
 		m.Whole = p.Whole
 		if p.Earlier != nil {
-			m.Earlier = n.before(*p)
+			m.Earlier, m.Change = n.before(*p), n.changeOf(r, *p)
 		}
 	}
 }

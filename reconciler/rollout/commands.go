@@ -84,10 +84,8 @@ func (r Record) Abort(name string, w Word) (Record, error) {
 		for i := range out.Permits {
 			p := &out.Permits[i]
 			if bad := out.BadOf(p.ID, p.Hash); bad != nil {
-				p.Share, p.Stopped, p.Wait, p.Gate, p.Ends, p.Seq = 0, true, bad.text(), false, stoppedEnds(p.Target), out.Seq
-				if bad.Rollback {
-					p.Back = bad.Earlier
-				}
+				p.Stop(bad, false)
+				p.Seq = out.Seq
 			}
 		}
 		return nil

@@ -140,10 +140,26 @@ func (r *Run) ends(p Pool) string {
 }
 
 func (b *Bad) text() string {
-	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; what ends it: " + stoppedEnds(b.Target)
+	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; what ends it: " + b.ends()
 }
 
-// stoppedEnds says who ends that what was found bad is rolled out no more.
-func stoppedEnds(target string) string {
-	return "a commit that changes what its machines are, or weir reconcile " + target + " --retry"
+// ends says who ends that what was found bad is rolled out no more.
+func (b *Bad) ends() string {
+	what := "what its machines are"
+	if len(b.Fields) > 0 {
+		what = "what was stopped (" + b.Names() + ")"
+	}
+	return "a commit that changes " + what + ", or weir reconcile " + b.Target + " --retry"
+}
+
+// Stop makes the permit that of a pool whose change was stopped. Still says that an earlier
+// change was, and that it is still in what the pool wants.
+func (p *Permit) Stop(b *Bad, still bool) {
+	p.Share, p.Stopped, p.Wait, p.Gate, p.Ends, p.Back = 0, true, b.text(), false, b.ends(), nil
+	if still {
+		p.Wait = b.StillText()
+	}
+	if b.Rollback {
+		p.Back = b.Earlier
+	}
 }

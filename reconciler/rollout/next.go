@@ -183,7 +183,13 @@ func (n *next) moves(r *Run) bool {
 // due reports whether a pool has machines to replace by ones that are not bad, and that
 // nothing is known to be wrong with.
 func (n *next) due(p Pool) bool {
-	return p.Pending && p.Failed == "" && p.Hash != "" && n.out.Record.BadOf(p.ID, p.Hash) == nil
+	return p.Pending && p.Failed == "" && p.Hash != "" && !n.stopped(p)
+}
+
+// stopped reports whether what a pool wants was stopped, or has all in it that was.
+func (n *next) stopped(p Pool) bool {
+	b, _ := n.out.Record.bad(p)
+	return b != nil
 }
 
 // permits gives each governed pool what all of its runs allow.
@@ -213,12 +219,8 @@ func (n *next) permits() {
 		}
 		slices.Sort(permit.Alarms)
 		permit.Alarms = slices.Compact(permit.Alarms)
-		bad := n.out.Record.BadOf(p.ID, p.Hash)
-		if bad != nil {
-			permit.Share, permit.Stopped, permit.Wait, permit.Gate, permit.Ends = 0, true, bad.text(), false, stoppedEnds(p.Target)
-			if bad.Rollback {
-				permit.Back = bad.Earlier
-			}
+		if bad, still := n.out.Record.bad(p); bad != nil {
+			permit.Stop(bad, still)
 		}
 		if permit.Rollouts = all; len(all) > 0 || n.out.Record.everBad(p.ID) {
 			n.keep(permit)
@@ -246,19 +248,19 @@ func samePermit(a, b Permit) bool { b.Seq = a.Seq; return reflect.DeepEqual(a, b
 type Governor struct {
 	record *Record
 	specs  map[string]Spec
-	bad    map[ID]bool
+	bad    map[ID][]Bad
 }
 
 // NewGovernor is of a record and the FleetRollouts of all renders of the source.
 func NewGovernor(r *Record, specs []Spec) *Governor {
-	g := &Governor{record: r, specs: Names(specs), bad: map[ID]bool{}}
+	g := &Governor{record: r, specs: Names(specs), bad: map[ID][]Bad{}}
 	for _, run := range r.Runs {
 		if _, there := g.specs[run.Name]; !there {
 			g.specs[run.Name] = run.Spec
 		}
 	}
 	for _, b := range r.Bad {
-		g.bad[b.ID] = true
+		g.bad[b.ID] = append(g.bad[b.ID], b)
 	}
 	return g
 }
@@ -281,6 +283,7 @@ func (g *Governor) Idle() bool { return len(g.specs)+len(g.record.Permits)+len(g
 // governed.
 func (g *Governor) Of(p Pool) (Permit, bool) {
 	if permit, known := g.record.PermitOf(p.ID); known {
+		permit.Stops = g.bad[p.ID]
 		return permit, true
 	}
 	var all []string
@@ -289,11 +292,11 @@ func (g *Governor) Of(p Pool) (Permit, bool) {
 			all = append(all, name)
 		}
 	}
-	if len(all) == 0 && !g.bad[p.ID] {
+	if len(all) == 0 && len(g.bad[p.ID]) == 0 {
 		return Permit{}, false
 	}
 	slices.Sort(all)
-	return Permit{ID: p.ID, Rollouts: all, Wait: "waits until its place in the waves of " + cmp.Or(strings.Join(all, " and "), "its FleetRollout") + " is known, which takes a pass"}, true
+	return Permit{ID: p.ID, Rollouts: all, Stops: g.bad[p.ID], Wait: "waits until its place in the waves of " + cmp.Or(strings.Join(all, " and "), "its FleetRollout") + " is known, which takes a pass"}, true
 }
 
 // Permits are those of the pools of a target that are governed; nil for none.

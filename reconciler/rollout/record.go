@@ -40,6 +40,8 @@ type Run struct {
 	// Left are pools that an earlier change may still move, whose owners have been silent
 	// since.
 	Left []Member `json:"left,omitempty"`
+	// Unproven are changes before this one that pools began and that no run has ended.
+	Unproven []Unproven `json:"unproven,omitempty"`
 	// Wave is the wave that runs, Share which of its shares; Since is when that began.
 	Wave  int       `json:"wave"`
 	Share int       `json:"share"`
@@ -50,6 +52,9 @@ type Run struct {
 	Wait string `json:"wait,omitempty"`
 	// Gated says that it is a gate.
 	Gated bool `json:"gated,omitempty"`
+	// Unheard are the targets that had not reported what Revision makes of their pools when
+	// the run ended, each with the revision that they had reported last.
+	Unheard map[string]string `json:"unheard,omitempty"`
 	// Failed are the members whose rollout failed.
 	Failed []ID   `json:"failed,omitempty"`
 	Gates  []Gate `json:"gates,omitempty"`
@@ -70,6 +75,8 @@ type Member struct {
 	Whole   bool     `json:"whole,omitempty"`
 	Idle    bool     `json:"idle,omitempty"`
 	Earlier *Version `json:"earlier,omitempty"`
+	// Change is what the change sets, as Bad keeps it.
+	Change []Field `json:"change,omitempty"`
 	// Granted is the share that it was last allowed, Reserved how many machines that
 	// still replaces.
 	Granted  int32 `json:"granted,omitempty"`

@@ -72,6 +72,10 @@ type Pool struct {
 	Earlier *Version  `json:"earlier,omitempty"`
 	Others  []Version `json:"others,omitempty"`
 	Moving  *Move     `json:"moving,omitempty"`
+	// Change is what differs between Earlier and what the machines are to be, where some are
+	// to be replaced. Still is the hash of a stopped change that is still in Hash.
+	Change []Field `json:"change,omitempty"`
+	Still  string  `json:"still,omitempty"`
 	// Failed says why the last rollout to Hash failed; empty if it did not.
 	Failed string `json:"failed,omitempty"`
 	// Facts are what gates are judged by.
@@ -188,6 +192,8 @@ type Permit struct {
 	Alarms []string `json:"alarms,omitempty"`
 	// Seq is that of the record in which the permit was last another one.
 	Seq int64 `json:"seq"`
+	// Stops are the changes of the pool that were stopped. The record has them once, for all permits.
+	Stops []Bad `json:"-"`
 }
 
 // Bad is a hash that is rolled out no more to a pool until somebody asks for it.
@@ -201,6 +207,9 @@ type Bad struct {
 	// Earlier is what the pool ran before, Rollback that it goes back there.
 	Earlier  *Version `json:"earlier,omitempty"`
 	Rollback bool     `json:"rollback,omitempty"`
+	// Fields are what the stopped change set, tags last. Without any the hash alone counts:
+	// records of earlier releases have none.
+	Fields []Field `json:"fields,omitempty"`
 }
 
 // Verdict is the answer to a gate.

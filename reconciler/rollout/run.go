@@ -23,6 +23,7 @@ func (n *next) conduct(r *Run) bool {
 	if r.Gathers {
 		n.gather(r, due)
 	}
+	n.drop(r)
 	n.join(r, due)
 	n.recall(r)
 	if r.Active() && !r.Gathers {
@@ -42,7 +43,7 @@ func (r *Run) idle() Run {
 			left = append(left, m)
 		}
 	}
-	return Run{Name: r.Name, Spec: r.Spec, Next: r.Next, Gone: r.Gone, Paused: r.Paused, Left: left}
+	return Run{Name: r.Name, Spec: r.Spec, Next: r.Next, Gone: r.Gone, Paused: r.Paused, Left: left, Unproven: r.unproven()}
 }
 
 // begins reports whether there is another change than the run's. A commit begins one, or
@@ -81,7 +82,7 @@ func (n *next) gather(r *Run, due []Pool) {
 		r.Wait = "waits for " + names[0]
 		return
 	}
-	r.Gathers, r.Since, r.Members = false, n.in.Now, n.members(r.Spec, due)
+	r.Gathers, r.Since, r.Members = false, n.in.Now, n.members(r, due)
 	r.Wave, r.Share = -1, 0
 	n.nextWave(r)
 	machines := int32(0)
@@ -118,12 +119,27 @@ func (n *next) join(r *Run, due []Pool) {
 		for _, m := range r.Members {
 			last = max(last, m.Wave)
 		}
-		m := n.newMember(p, last)
+		m := n.newMember(r, p, last)
 		r.Members = append(r.Members, m)
 		slices.SortFunc(r.Members, func(a, b Member) int { return compare(a.ID, b.ID) })
 		if r.Stopped != nil {
 			n.out.Record.mark(r, m)
 		}
+	}
+}
+
+// drop takes out members of which nothing was allowed yet and whose change turns out to
+// hold what was stopped before: their owner had not compared it when the run began.
+func (n *next) drop(r *Run) {
+	if !r.Active() || r.Gathers {
+		return
+	}
+	r.Members = slices.DeleteFunc(r.Members, func(m Member) bool {
+		p := n.pools[m.ID]
+		return m.Granted == 0 && p != nil && p.Hash == m.Hash && p.Still != "" && n.stopped(*p)
+	})
+	if len(r.Members) == 0 {
+		*r = r.idle()
 	}
 }
 
@@ -224,7 +240,7 @@ func (r *Record) mark(run *Run, m Member) {
 	if r.BadOf(m.ID, m.Hash) != nil {
 		return
 	}
-	r.Bad = append(r.Bad, Bad{ID: m.ID, Hash: m.Hash, Rollout: run.Name, Why: run.Stopped.Why, At: run.Stopped.At, Earlier: m.Earlier, Rollback: run.Spec.Rollback})
+	r.Bad = append(r.Bad, Bad{ID: m.ID, Hash: m.Hash, Rollout: run.Name, Why: run.Stopped.Why, At: run.Stopped.At, Earlier: m.Earlier, Rollback: run.Spec.Rollback, Fields: m.Change})
 	of := 0
 	for _, b := range r.Bad {
 		if b.ID == m.ID {
@@ -249,7 +265,7 @@ func (n *next) done(m Member, share int32) (done, unknown bool) {
 		return true, false // Git wants it no more
 	case p.Moving != nil, p.Hash == "":
 		return false, false
-	case p.Failed != "", n.out.Record.BadOf(p.ID, p.Hash) != nil:
+	case p.Failed != "", n.stopped(*p):
 		return true, false
 	case p.Facts.NodesFrom == FromNodes && p.Facts.NodesUnknown == "" && p.Facts.Ready < p.New:
 		return false, false // replaced, and not at work
@@ -342,7 +358,18 @@ func (n *next) nextWave(r *Run) {
 			return
 		}
 	}
-	r.Ended, r.Wait = n.in.Now, ""
+	r.Ended, r.Wait, r.Unproven = n.in.Now, "", nil
+	for target := range n.in.Missing {
+		if r.Unheard == nil {
+			r.Unheard = map[string]string{}
+		}
+		r.Unheard[target] = ""
+	}
+	for _, p := range n.in.Pools {
+		if _, unheard := r.Unheard[p.Target]; unheard {
+			r.Unheard[p.Target] = p.Revision
+		}
+	}
 	if len(r.Failed) > 0 {
 		n.tell(Finished, r, "has ended: "+count(len(r.Failed), "pool")+" of "+itoa(len(r.Members))+" failed")
 		return

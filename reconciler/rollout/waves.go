@@ -109,10 +109,10 @@ func (s Spec) place(pools []Pool) []int {
 }
 
 // members puts pools into their waves.
-func (n *next) members(s Spec, pools []Pool) []Member {
+func (n *next) members(r *Run, pools []Pool) []Member {
 	out := make([]Member, 0, len(pools))
-	for i, wave := range s.place(pools) {
-		out = append(out, n.newMember(pools[i], wave))
+	for i, wave := range r.Spec.place(pools) {
+		out = append(out, n.newMember(r, pools[i], wave))
 	}
 	slices.SortFunc(out, func(a, b Member) int { return compare(a.ID, b.ID) })
 	return out

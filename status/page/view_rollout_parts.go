@@ -71,9 +71,12 @@ func headlineOf(r waves.Rollout) string {
 		return "Gathers its pools."
 	case waves.Baking:
 		return "Bakes " + r.At() + ", " + left + "."
-	case waves.Done:
+	case waves.Done, waves.Incomplete:
 		if r.Failed > 0 {
 			return fmt.Sprintf("Ended: %d of %s failed.", r.Failed, plural(len(r.Pools), "pool"))
+		}
+		if r.Phase == waves.Incomplete {
+			return "Ended: not all pools have received it."
 		}
 		return "All " + plural(len(r.Pools), "pool") + " rolled."
 	}

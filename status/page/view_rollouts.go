@@ -81,6 +81,7 @@ type gateView struct {
 // badView is what is rolled out no more, with the pools that it was for.
 type badView struct {
 	Hash, Why string
+	Fields    string
 	Found     moment
 	Pools     []linked
 	More      int
@@ -155,7 +156,7 @@ func barOf(m waves.Machines, shares []int32) machineBar {
 // phaseMarks are how phases of FleetRollouts are drawn.
 var phaseMarks = map[string]report.Phase{
 	waves.Idle: report.Waiting, waves.Gathering: report.Moving, waves.Running: report.Moving, waves.Baking: report.Moving,
-	waves.Paused: report.Held, waves.Stopped: report.Failing, waves.Done: report.Converged,
+	waves.Paused: report.Held, waves.Stopped: report.Failing, waves.Done: report.Converged, waves.Incomplete: report.Held,
 }
 
 var waveMarks = map[string]report.Phase{
@@ -304,10 +305,10 @@ func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 // badViews puts together what was stopped for one reason.
 func (w *views) badViews(list []waves.BadHash) (out []badView) {
 	for _, b := range list {
-		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why })
+		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why && v.Fields == b.Fields })
 		if i < 0 {
 			i = len(out)
-			out = append(out, badView{Hash: b.Hash, Why: b.Why, Found: w.moment(b.At)})
+			out = append(out, badView{Hash: b.Hash, Why: b.Why, Fields: b.Fields, Found: w.moment(b.At)})
 		}
 		if v := &out[i]; len(v.Pools) < shownBad {
 			v.Pools = append(v.Pools, linked{b.Target + " " + b.Pool, keyLink(b.Target, b.Pool)})

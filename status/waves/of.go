@@ -1,6 +1,7 @@
 package waves
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollo
 	}}
 	o.pools(record, pools)
 	o.stands()
+	o.misses(record, pools)
 	for i, g := range run.Gates {
 		a := GateAnswer{Name: g.Name, Verdict: string(g.Verdict), What: g.What, At: g.At}
 		if i < len(run.Spec.Gates) {
@@ -29,7 +31,7 @@ func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollo
 	}
 	for _, b := range record.Bad {
 		if b.Rollout == run.Name {
-			o.Bad = append(o.Bad, BadHash{b.Target, b.Pool, b.Hash, b.Why, b.At})
+			o.Bad = append(o.Bad, BadHash{b.Target, b.Pool, b.Hash, b.Why, b.At, b.Names()})
 		}
 	}
 	o.Do = o.advice()
@@ -74,6 +76,11 @@ func (o *of) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 	for _, n := range numbers {
 		o.Waves = append(o.Waves, Wave{Name: run.Spec.WaveName(n), State: o.state(n), Shares: run.Spec.Shares(n)})
 		o.whole = append(o.whole, true)
+	}
+	for n := range run.Spec.Waves {
+		if len(numbers) > 0 && !slices.Contains(numbers, n) {
+			o.Empty = append(o.Empty, run.Spec.WaveName(n))
+		}
 	}
 	for _, m := range run.Members {
 		n, _ := slices.BinarySearch(numbers, m.Wave)
@@ -133,6 +140,55 @@ func (o *of) state(wave int) string {
 		return WaveStopped
 	}
 	return WaveNow
+}
+
+// misses says that pools have not received what a run has ended with, or were left out of it: their rollout failed,
+// was stopped before, or is not known, as their target cannot be rendered or planned.
+func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
+	if o.Phase != Done && o.Phase != Idle {
+		return
+	}
+	var all []string
+	for _, permit := range record.Permits {
+		p := pools[permit.ID]
+		why := ""
+		switch {
+		case !slices.Contains(permit.Rollouts, o.Name):
+		case permit.Stopped:
+			why = permit.Wait
+		case o.Phase == Idle:
+		case slices.Contains(o.run.Failed, permit.ID):
+			why = "failed: " + p.Failed
+		case o.unheard(p, permit.Target):
+			why = "its target had not said what the revision makes of it"
+		case p.Revision != o.Revision: // another one has come since
+		case p.Hash == "":
+			why = cmp.Or(p.Fault, "it cannot be planned")
+		case p.Pending && p.Moving == nil:
+			why = cmp.Or(permit.Wait, p.Held, "some of its machines run something else")
+		}
+		if why != "" {
+			all = append(all, permit.ID.String()+" ("+why+")")
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	o.Phase = Incomplete
+	o.Waits = itoa(len(all)) + " pools have not received it: "
+	if len(all) == 1 {
+		o.Waits = "1 pool has not received it: "
+	}
+	o.Waits += strings.Join(all[:min(mostNamed, len(all))], "; ")
+	if more := len(all) - mostNamed; more > 0 {
+		o.Waits += "; and " + itoa(more) + " more"
+	}
+}
+
+// unheard reports whether the target of a pool has still not reported what the run's revision makes of it.
+func (o *of) unheard(p rollout.Pool, target string) bool {
+	last, is := o.run.Unheard[target]
+	return is && (p.Revision == "" || p.Revision == last) && p.Revision != o.Revision
 }
 
 // stands says in which phase the run is, and how much of it bakes.
@@ -225,7 +281,19 @@ func (o *of) advice() (out []string) {
 	if len(targets) > 3 {
 		retry = "weir reconcile TARGET --retry, for each of its " + itoa(len(targets)) + " targets,"
 	}
-	return append(out, "A commit that changes what the machines of its pools are begins anew, at the first wave.", retry+" tries the same once more.")
+	return append(out, "A commit that changes what was stopped"+o.stoppedFields()+" starts again at the first wave; what it changes beside that does not.", retry+" tries the same once more.")
+}
+
+// stoppedFields names what the stopped change set, where all of its pools have that in common.
+func (o *of) stoppedFields() string {
+	fields := ""
+	for _, b := range o.Bad {
+		if b.Fields == "" || fields != "" && b.Fields != fields {
+			return ""
+		}
+		fields = b.Fields
+	}
+	return " (" + fields + ")"
 }
 
 // mostNamed bounds the pools that an advice names.

@@ -28,13 +28,15 @@ const (
 	Paused    = "Paused"
 	Stopped   = "Stopped"
 	Done      = "Done"
+	// Incomplete is a change that has ended and that some pools have not received.
+	Incomplete = "Incomplete"
 )
 
 // Rollout is a FleetRollout with the change that it rolls out, or rolled out last.
 type Rollout struct {
 	Source string `json:"source"`
 	Name   string `json:"name"`
-	// Phase is Idle, Gathering, Running, Baking, Paused, Stopped or Done.
+	// Phase is Idle, Gathering, Running, Baking, Paused, Stopped, Done or Incomplete.
 	Phase    string    `json:"phase"`
 	Revision string    `json:"revision,omitempty"`
 	Began    time.Time `json:"began,omitzero"`
@@ -60,8 +62,9 @@ type Rollout struct {
 	Moves         int32 `json:"moves"`
 	Failed        int   `json:"failedPools"`
 	FailureBudget int32 `json:"failureBudget"`
-	// Waves are those that have pools, in their order.
+	// Waves are those that have pools, in their order, Empty the names of those that have none.
 	Waves []Wave       `json:"waves"`
+	Empty []string     `json:"emptyWaves,omitempty"`
 	Pools []Pool       `json:"pools"`
 	Gates []GateAnswer `json:"gates"`
 	Bad   []BadHash    `json:"bad"`
@@ -198,6 +201,9 @@ type BadHash struct {
 	Hash   string    `json:"hash"`
 	Why    string    `json:"why"`
 	At     time.Time `json:"at,omitzero"`
+	// Fields are those that the stopped change set: one of them has to change before
+	// anything is rolled out to the pool again. Without any it is the hash.
+	Fields string `json:"fields,omitempty"`
 }
 
 // Nearest says what is likely meant by a name that no FleetRollout has.

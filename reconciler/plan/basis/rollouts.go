@@ -40,15 +40,23 @@ type Way struct {
 	Governed bool
 	Hash     string
 	Permit   rollout.Permit
+	// Still is the hash of an earlier change that was stopped and that is still in what Git
+	// wants.
+	Still string
 }
 
-// WayTo is the way of a pool to what hash stands for.
-func (in Input) WayTo(pool *intent.Pool, hash func() string) Way {
+// WayTo is the way of a pool to what hash stands for, which has values.
+func (in Input) WayTo(pool *intent.Pool, hash func() string, values func() []rollout.Field) Way {
 	permit, governed := in.Policy.Gates.Rollouts[pool.Key.String()]
 	if !governed {
 		return Way{}
 	}
-	return Way{Governed: true, Hash: hash(), Permit: permit}
+	w := Way{Governed: true, Hash: hash(), Permit: permit}
+	if b := rollout.Still(permit.Stops, w.Hash, values); b != nil {
+		w.Permit.Hash, w.Still = w.Hash, b.Hash
+		w.Permit.Stop(b, true)
+	}
+	return w
 }
 
 // Share is the percentage of the pool's machines that may run what Git wants.
@@ -104,7 +112,7 @@ func (w Way) unrecorded() bool {
 // are those of the group, or of the groups behind the nodegroup.
 func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fresh func(observed.Instance) bool) rollout.Pool {
 	p := NewGoverned(in, pool)
-	p.Hash = w.Hash
+	p.Hash, p.Still = w.Hash, w.Still
 	for _, i := range members {
 		if !slices.Contains(p.Zones, i.Zone) {
 			p.Zones = append(p.Zones, i.Zone)

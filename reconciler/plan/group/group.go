@@ -209,7 +209,7 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 		changes = append(changes, basis.InfraChange(pool, "subnets", have.SubnetIDs, subnets))
 	}
 	direct := c.updatesDirectly(pool, have, version) && !c.runsWanted(pool, have, version)
-	way := wayOf(c.In, pool, version)
+	way := c.wayOf(pool, version)
 	mends := !way.Stopped() && len(have.Instances) > 0 && !pool.Group.Refresh.Disable // what it is set to exists no more
 	if direct && way.Share() < 100 && !mends {
 		held := c.launchChanges(pool, have, version)

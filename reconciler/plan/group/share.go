@@ -28,8 +28,8 @@ import (
 
 // wayOf is how far a pool may be rolled. The hash is that of the launch body and of the
 // mixed instances policy: another policy replaces machines as well.
-func wayOf(in basis.Input, pool *intent.Pool, version template.Version) basis.Way {
-	return in.WayTo(pool, func() string { return hashOf(version.Body(), pool.Group.MixedInstancesPolicy) })
+func (c Planner) wayOf(pool *intent.Pool, version template.Version) basis.Way {
+	return c.In.WayTo(pool, func() string { return hashOf(version.Body(), pool.Group.MixedInstancesPolicy) }, func() []rollout.Field { return c.values(pool, version) })
 }
 
 func hashOf(body string, policy *intent.MixedInstances) string {
@@ -100,7 +100,7 @@ type governed struct {
 
 // govern sees how a group stands in its waves.
 func (c Planner) govern(pool *intent.Pool, have observed.Group, version template.Version, left int, set, same bool) (g governed) {
-	g.Way = wayOf(c.In, pool, version)
+	g.Way = c.wayOf(pool, version)
 	if !g.Governed {
 		return g
 	}
@@ -118,7 +118,7 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 	p.Pending = left > 0 && !pool.Group.Refresh.Disable || !set
 	if p.Pending {
 		if before := c.earlier(pool, have, version, set); len(before) > 0 {
-			p.Earlier, p.Others = &before[0], before[1:]
+			p.Earlier, p.Others, p.Change = &before[0], before[1:], c.change(pool, have, version, before[0])
 		}
 	}
 	if r := c.In.State.Refreshes[have.Name]; r.Active() {
@@ -215,10 +215,13 @@ func (c Planner) stop(pool *intent.Pool, have observed.Group, version template.V
 	latest := c.In.State.Refreshes[have.Name]
 	bad, wanted := 0, wantedTypes(pool)
 	for _, i := range have.Instances {
-		if i.Counts() && runs(pool.Group.MixedInstancesPolicy, version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type)) {
+		wants := runs(pool.Group.MixedInstancesPolicy, version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
+		if i.Counts() && (wants || c.stoppedBefore(pool, have, version, g, i.Template)) {
 			bad++
 		}
 	}
+	same = same || c.stoppedBefore(pool, have, version, g, latest.Template)
+	set = set || c.stoppedBefore(pool, have, version, g, have.Template)
 	back, returns := c.back(pool, have, version, g.Permit.Back)
 	s := step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Stops: true, Seen: c.seenToRoll(pool, have)}
 	toBack := returns && sameRef(latest.Template, back.Template) && latest.Brings(back.MixedInstancesPolicy)

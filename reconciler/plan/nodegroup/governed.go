@@ -26,7 +26,73 @@ func (c Planner) wayOf(w wantNodegroup) basis.Way {
 			body = w.version.Body()
 		}
 		return w.hashOf(body)
+	}, func() []rollout.Field { return append(c.fields(w), c.Whole(w.version)...) })
+}
+
+// fields are what the nodegroup's machines are to be.
+func (c Planner) fields(w wantNodegroup) (out []rollout.Field) {
+	if w.hasTemplate {
+		out = c.WantedFields(w.pool, w.version)
+	}
+	n := w.pool.Nodegroup
+	version := ""
+	if n.Version != "" {
+		version = strconv.Itoa(basis.MinorOf(n.Version))
+	}
+	return append(out, c.ownFields(nodegroupValues{version, n.ReleaseVersion, w.role, n.CapacityType, n.AMIType, accessText(w.access), n.DiskSize, w.writtenSubnets(), w.instanceTypes()})...)
+}
+
+// nodegroupValues are what a nodegroup has beside its launch template.
+type nodegroupValues struct {
+	version, release, role, capacity, ami, access string
+	disk                                          int32
+	subnets, types                                []string
+}
+
+func (c Planner) ownFields(v nodegroupValues) (out []rollout.Field) {
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, c.Field("nodegroup."+name, name, value))
+		}
+	}
+	add("version", v.version)
+	add("amiVersion", v.release)
+	add("roleName", v.role)
+	add("capacityType", v.capacity)
+	add("amiType", v.ami)
+	add("remoteAccess", v.access)
+	if v.disk != 0 {
+		add("diskSize", strconv.Itoa(int(v.disk)))
+	}
+	for _, s := range v.subnets {
+		out = append(out, c.Field("nodegroup.subnetIDs"+rollout.List, "subnetIDs", s))
+	}
+	for _, t := range v.types {
+		out = append(out, c.Field("nodegroup.instanceType"+rollout.List, "instanceType", t))
+	}
+	return out
+}
+
+// change is what differs between a nodegroup and what Git wants of it. A member that Git
+// leaves to EKS never differs.
+func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Field {
+	wanted := c.fields(w)
+	from := c.ownFields(nodegroupValues{strconv.Itoa(basis.MinorOf(have.Version)), have.ReleaseVersion, have.NodeRole, have.CapacityType, have.AMIType, accessText(have.RemoteAccess), have.DiskSize, have.SubnetIDs, have.InstanceTypes})
+	from = slices.DeleteFunc(from, func(f rollout.Field) bool {
+		return !slices.ContainsFunc(wanted, func(o rollout.Field) bool { return o.Key == f.Key })
 	})
+	t := c.In.State.Templates[have.Template.Name]
+	if have.Template.ID != "" {
+		if w.version.Found && w.version.Template.ID == have.Template.ID {
+			t = w.version.Template
+		}
+		t.Name = have.Template.Name
+		from = append(from, c.FieldsOf(w.pool, t, basis.VersionOf(t, have.Template))...)
+	}
+	if out := rollout.Difference(from, wanted); len(out) > 0 {
+		return out
+	}
+	return c.Reordered(w.version, t, basis.VersionOf(t, have.Template))
 }
 
 // hashOf is the hash of what Git wants with the launch template's content as given.
@@ -61,6 +127,9 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	p.Whole, p.Pending, p.Moving = true, pending || moving != nil, moving
 	if len(standing) > 0 {
 		p.Machines = standing[0].DesiredSize
+		if p.Pending {
+			p.Change = c.change(w, standing[0])
+		}
 		if before := c.earlier(w, standing[0]); len(before) > 0 {
 			p.Earlier, p.Others = &before[0], before[1:]
 		}

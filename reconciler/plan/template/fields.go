@@ -1,0 +1,132 @@
+package template
+
+import (
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// The fields of a launch template, as a stop keeps those that the stopped change set. Their keys do not depend on the
+// order of a list, and white space of user data counts for nothing: an entry in front of a bad boot command, or one
+// more blank in it, must not make it another one.
+
+// FieldsOf are the fields of a version that a pool had: its number alone where weir has not read it, as that of a
+// template which the pool brings along.
+func (c Planner) FieldsOf(pool *intent.Pool, t observed.Template, number int64) []rollout.Field {
+	if v, read := t.Versions[number]; read {
+		return c.fields(pool, v.Data)
+	}
+	return []rollout.Field{c.Field("launchTemplate", "launchTemplate", t.Name+" "+strconv.FormatInt(number, 10))}
+}
+
+// WantedFields are those of the wanted version.
+func (c Planner) WantedFields(pool *intent.Pool, w Version) []rollout.Field {
+	if w.want == nil {
+		return []rollout.Field{c.Field("launchTemplate", "launchTemplate", w.Ref.Name+" "+w.Version())}
+	}
+	return c.fields(pool, w.Content(w.want))
+}
+
+// Whole stands for the wanted user data to the letter; nil where weir does not write it.
+func (c Planner) Whole(w Version) []rollout.Field {
+	if w.want == nil {
+		return nil
+	}
+	return []rollout.Field{c.Field("whole", "userData", content.Decoded(w.Content(w.want).UserData))}
+}
+
+// Reordered is what a change set that changed nothing of the user data of a version but white space or an order; nil
+// for any other change.
+func (c Planner) Reordered(w Version, t observed.Template, number int64) []rollout.Field {
+	v, read := t.Versions[number]
+	if w.want == nil || !read || content.Decoded(v.Data.UserData) == content.Decoded(w.Content(w.want).UserData) {
+		return nil
+	}
+	return c.Whole(w)
+}
+
+// Field is one with a value that its mark stands for.
+func (c Planner) Field(key, name string, value any) rollout.Field {
+	mark, _ := mask(c.In.Policy.DigestKey, key+"\x00"+string(content.Canonical(value))).(string)
+	return rollout.Field{Key: key, Name: name, Mark: mark}
+}
+
+func (c Planner) fields(pool *intent.Pool, data intent.TemplateData) (out []rollout.Field) {
+	root := pool.LaunchTemplate != nil && pool.LaunchTemplate.RootDevice
+	for key, value := range flatten(data) {
+		if key == "UserData" {
+			out = append(out, c.userDataFields(content.Decoded(data.UserData))...)
+			continue
+		}
+		if value == nil || value == "" || value == false || value == float64(0) || value == true && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
+			continue // AWS keeps none of these, or fills them in
+		}
+		path, _ := templatePath(key, root)
+		name, at := path.String(), fieldKey(key, data)
+		if list := reflect.ValueOf(value); list.Kind() == reflect.Slice {
+			for i := range list.Len() {
+				out = append(out, c.Field(at+rollout.List, name, list.Index(i).Interface()))
+			}
+			continue
+		}
+		f := c.Field(at, name, value)
+		f.Tag = strings.HasPrefix(key, "TagSpecifications/")
+		out = append(out, f)
+	}
+	return out
+}
+
+var position = regexp.MustCompile(`\[(\d+)\]`)
+
+// fieldKey is a member's path with what identifies an element in place of its position.
+func fieldKey(key string, data intent.TemplateData) string {
+	if strings.HasPrefix(key, "TagSpecifications/") {
+		return key // keys of tags may hold brackets
+	}
+	at := position.FindStringSubmatchIndex(key)
+	if at == nil {
+		return key
+	}
+	i, err := strconv.Atoi(key[at[2]:at[3]])
+	id := ""
+	switch list := key[:at[0]]; {
+	case err != nil:
+	case list == "BlockDeviceMappings" && i < len(data.BlockDeviceMappings):
+		id = data.BlockDeviceMappings[i].DeviceName
+	case list == "NetworkInterfaces" && i < len(data.NetworkInterfaces):
+		id = string(content.Canonical(data.NetworkInterfaces[i].DeviceIndex))
+	}
+	return key[:at[0]] + "[" + id + "]" + position.ReplaceAllString(key[at[1]:], rollout.List)
+}
+
+// userDataFields are the lines of user data, each in its part.
+func (c Planner) userDataFields(text string) (out []rollout.Field) {
+	for _, p := range userDataParts(text) {
+		name := p.name
+		if i := strings.LastIndex(name, ": "); i >= 0 {
+			name = name[i+2:] // of a MIME document
+		}
+		section, entry, _ := strings.Cut(name, "[")
+		if !plainSection.MatchString(section) {
+			section = "text"
+		}
+		if position.MatchString("[" + entry) {
+			entry = "" // commands are known by what they are, wherever they stand
+		}
+		for line := range strings.Lines(p.text) {
+			if words := strings.Join(strings.Fields(line), " "); words != "" {
+				out = append(out, c.Field("userData/"+section+rollout.List, "userData."+section, entry+"\n"+words))
+			}
+		}
+	}
+	return out
+}
+
+// plainSection are names of sections that may stand in a record: any other may be secret.
+var plainSection = regexp.MustCompile(`^[a-z][a-z0-9_./-]{0,40}$`)
