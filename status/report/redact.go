@@ -143,6 +143,10 @@ func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
 		p := &out[i]
 		f.change(&p.Fault, &p.Held, &p.Failed, &p.Facts.NodesUnknown, &p.Facts.AlarmsUnknown)
 		p.Facts.Waiting, p.Facts.Activities = slices.Clone(p.Facts.Waiting), slices.Clone(p.Facts.Activities)
+		p.Change = slices.Clone(p.Change)
+		for k := range p.Change {
+			f.change(&p.Change[k].Key, &p.Change[k].Name) // marks stand for the values
+		}
 		for k := range p.Facts.Waiting {
 			p.Facts.Waiting[k].Why = f.Text(p.Facts.Waiting[k].Why)
 		}
