@@ -21,11 +21,11 @@ const (
 
 func (e *env) role() string {
 	e.t.Helper()
-	arn, found, err := e.cloud.Role(context.Background(), nodeRole)
+	role, found, err := e.cloud.Role(context.Background(), nodeRole)
 	if err != nil || !found {
 		e.t.Fatalf("role: %v %v", found, err)
 	}
-	return arn
+	return role.ARN
 }
 
 func createNodegroup(e *env, name string) step.CreateNodegroup {

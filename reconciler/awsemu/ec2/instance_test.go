@@ -30,9 +30,9 @@ func newTestRegion() *testRegion {
 	r := &testRegion{Region: &Region{}, world: world.World{Quotas: quotas, Timings: world.Fast(), State: &world.State{}, Now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}}
 	base := &world.Region{Account: iam.DefaultAccount, Name: "eu-west-1"}
 	base.Join(&r.world)
-	parameters := &ssm.Region{}
-	parameters.Join(base, &kms.Region{})
-	r.Join(base, &iam.Region{Region: base, Entities: iam.NewAccount(base.Account)}, parameters, &r.launches, func(in *Instance, from string) {
+	parameters, keys := &ssm.Region{}, &kms.Region{}
+	parameters.Join(base, keys)
+	r.Join(base, &iam.Region{Region: base, Entities: iam.NewAccount(base.Account)}, parameters, keys, &r.launches, func(in *Instance, from string) {
 		if r.changed != nil {
 			r.changed(in, from)
 		}
