@@ -113,7 +113,7 @@ func TestNoAnswerAtAll(t *testing.T) {
 		f.fails[op] = &observed.Error{Kind: observed.Denied, Service: service, Operation: operation}
 	}
 	got := ask(f, creation([]string{"subnet-a"}, full()))
-	if len(got) != 1 || !strings.Contains(got[0], "the role may not call ec2:DescribeInstanceTypes, ec2:DescribeKeyPairs") {
+	if len(got) != 1 || !strings.Contains(got[0], "the role may not call ec2:DescribeInstanceTypeOfferings, ec2:DescribeInstanceTypes, ec2:DescribeKeyPairs") {
 		t.Error(got)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

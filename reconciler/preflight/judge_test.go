@@ -251,8 +251,9 @@ func TestRefusalsAreDefiniteAnswersAboutNamedResources(t *testing.T) {
 			bound("cr-1")(f, p)
 			f.reserved = []Reservation{{ID: "cr-1", Type: "m5.large", Zone: "eu-west-1a"}}
 		}, ""},
-		"not offered": {func(f *fake, _ *intent.Pool) { f.offerings["m5.large"] = nil }, ""},
-		"quota":       {func(f *fake, _ *intent.Pool) { f.quotas["L-1216C47A"] = 0 }, ""},
+		"not offered in the zones":  {func(f *fake, _ *intent.Pool) { f.offerings["m5.large"] = []string{"eu-west-1b"} }, ""},
+		"not offered in the region": {func(f *fake, _ *intent.Pool) { f.offerings["m5.large"] = nil }, "EC2 offers no instance type m5.large in this region"},
+		"quota":                     {func(f *fake, _ *intent.Pool) { f.quotas["L-1216C47A"] = 0 }, ""},
 		"a dry run": {func(f *fake, _ *intent.Pool) {
 			f.refuses = &observed.Error{Kind: observed.Invalid, Code: "InvalidParameterValue", Message: "no"}
 		}, ""},

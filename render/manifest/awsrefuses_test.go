@@ -91,38 +91,38 @@ func TestIDsThatEC2CallsMalformed(t *testing.T) {
 	const fleet = "autoScalingGroup: "
 	tests := map[string]struct {
 		docs func(string) []string
-		spec string // with ID in place of the id
+		spec string // with @ in place of the id
 		good string
 		at   string
 	}{
-		"image":               {group, "awsLaunchTemplate: {instanceType: m5.large, ami: {id: ID}}", "ami-", "spec.awsLaunchTemplate.ami.id"},
-		"subnets":             {group, "subnets: [{id: ID}]\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}", "subnet-", "spec.subnets[0].id"},
-		"security groups":     {launch, "additionalSecurityGroups: [{id: ID}]", "sg-", "spec.awsLaunchTemplate.additionalSecurityGroups[0].id"},
-		"reservation":         {launch, "capacityReservationId: ID", "cr-", "spec.awsLaunchTemplate.capacityReservationId"},
-		"nodegroup's subnets": {nodes, "subnetIDs: [ID]", "subnet-", "spec.subnetIDs[0]"},
-		"remote access":       {nodes, "remoteAccess: {sourceSecurityGroups: [ID]}", "sg-", "spec.remoteAccess.sourceSecurityGroups[0]"},
-		"nodegroup's groups":  {nodes, "awsLaunchTemplate: {additionalSecurityGroups: [{id: ID}]}", "sg-", "spec.awsLaunchTemplate.additionalSecurityGroups[0].id"},
-		"VPC":                 {network, "vpc: {id: ID}", "vpc-", "spec.network.vpc.id"},
-		"cluster's subnets":   {network, "subnets: [{id: a, resourceID: ID}]", "subnet-", "spec.network.subnets[0].resourceID"},
-		"overrides":           {network, "securityGroupOverrides: {node: ID}", "sg-", "spec.network.securityGroupOverrides.node"},
-		"reservations":        {with, fleet + "{capacityReservationSpecification: {capacityReservationPreference: capacity-reservations-only, capacityReservationTarget: {capacityReservationIds: [ID]}}}", "cr-", "spec.autoScalingGroup.capacityReservationSpecification.capacityReservationTarget.capacityReservationIds[0]"},
-		"override's image":    {with, fleet + "{mixedInstancesPolicy: {overrides: [{instanceType: m5.large, imageId: ID}]}}", "ami-", "spec.autoScalingGroup.mixedInstancesPolicy.overrides[0].imageId"},
-		"override's template": {with, fleet + "{mixedInstancesPolicy: {overrides: [{instanceType: m5.large, launchTemplateSpecification: {launchTemplateId: ID}}]}}", "lt-", "spec.autoScalingGroup.mixedInstancesPolicy.overrides[0].launchTemplateSpecification.launchTemplateId"},
-		"placement group":     {with, "launchTemplate: {placement: {groupId: ID}}", "pg-", "spec.launchTemplate.placement.groupId"},
-		"host":                {with, "launchTemplate: {placement: {hostId: ID, tenancy: host}}", "h-", "spec.launchTemplate.placement.hostId"},
-		"interface's subnet":  {with, "launchTemplate: {networkInterfaces: [{deviceIndex: 0, subnetId: ID}]}", "subnet-", "spec.launchTemplate.networkInterfaces[0].subnetId"},
-		"interface's groups":  {with, "launchTemplate: {networkInterfaces: [{deviceIndex: 0, groups: [ID]}]}", "sg-", "spec.launchTemplate.networkInterfaces[0].groups[0]"},
+		"image":               {group, "awsLaunchTemplate: {instanceType: m5.large, ami: {id: '@'}}", "ami-", "spec.awsLaunchTemplate.ami.id"},
+		"subnets":             {group, "subnets: [{id: '@'}]\nawsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}", "subnet-", "spec.subnets[0].id"},
+		"security groups":     {launch, "additionalSecurityGroups: [{id: '@'}]", "sg-", "spec.awsLaunchTemplate.additionalSecurityGroups[0].id"},
+		"reservation":         {launch, "capacityReservationId: '@'", "cr-", "spec.awsLaunchTemplate.capacityReservationId"},
+		"nodegroup's subnets": {nodes, "subnetIDs: ['@']", "subnet-", "spec.subnetIDs[0]"},
+		"remote access":       {nodes, "remoteAccess: {sourceSecurityGroups: ['@']}", "sg-", "spec.remoteAccess.sourceSecurityGroups[0]"},
+		"nodegroup's groups":  {nodes, "awsLaunchTemplate: {additionalSecurityGroups: [{id: '@'}]}", "sg-", "spec.awsLaunchTemplate.additionalSecurityGroups[0].id"},
+		"VPC":                 {network, "vpc: {id: '@'}", "vpc-", "spec.network.vpc.id"},
+		"cluster's subnets":   {network, "subnets: [{id: a, resourceID: '@'}]", "subnet-", "spec.network.subnets[0].resourceID"},
+		"overrides":           {network, "securityGroupOverrides: {node: '@'}", "sg-", "spec.network.securityGroupOverrides.node"},
+		"reservations":        {with, fleet + "{capacityReservationSpecification: {capacityReservationPreference: capacity-reservations-only, capacityReservationTarget: {capacityReservationIds: ['@']}}}", "cr-", "spec.autoScalingGroup.capacityReservationSpecification.capacityReservationTarget.capacityReservationIds[0]"},
+		"override's image":    {with, fleet + "{mixedInstancesPolicy: {overrides: [{instanceType: m5.large, imageId: '@'}]}}", "ami-", "spec.autoScalingGroup.mixedInstancesPolicy.overrides[0].imageId"},
+		"override's template": {with, fleet + "{mixedInstancesPolicy: {overrides: [{instanceType: m5.large, launchTemplateSpecification: {launchTemplateId: '@', version: '1'}}]}}", "lt-", "spec.autoScalingGroup.mixedInstancesPolicy.overrides[0].launchTemplateSpecification.launchTemplateId"},
+		"placement group":     {with, "launchTemplate: {placement: {groupId: '@'}}", "pg-", "spec.launchTemplate.placement.groupId"},
+		"host":                {with, "launchTemplate: {placement: {hostId: '@', tenancy: host}}", "h-", "spec.launchTemplate.placement.hostId"},
+		"interface's subnet":  {with, "launchTemplate: {networkInterfaces: [{deviceIndex: 0, subnetId: '@'}]}", "subnet-", "spec.launchTemplate.networkInterfaces[0].subnetId"},
+		"interface's groups":  {with, "launchTemplate: {networkInterfaces: [{deviceIndex: 0, groups: ['@']}]}", "sg-", "spec.launchTemplate.networkInterfaces[0].groups[0]"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, bad := range []string{"x", "1", "0123456g", "0123456789ABCDEF0", "0123456789abcdef01"} {
-				_, faults := manifest.Intents(objects(t, stream(tt.docs(strings.ReplaceAll(tt.spec, "ID", tt.good+bad))...)), manifest.Options{})
+				_, faults := manifest.Intents(objects(t, stream(tt.docs(strings.ReplaceAll(tt.spec, "@", tt.good+bad))...)), manifest.Options{})
 				if d := cmp.Diff([]string{"bad-id " + tt.at}, briefly(faults, diag.Error)); d != "" {
 					t.Errorf("%s%s (-want +got):\n%s", tt.good, bad, d)
 				}
 			}
 			for _, good := range []string{"01234567", "0123456789abcdef0"} {
-				_, faults := manifest.Intents(objects(t, stream(tt.docs(strings.ReplaceAll(tt.spec, "ID", tt.good+good))...)), manifest.Options{})
+				_, faults := manifest.Intents(objects(t, stream(tt.docs(strings.ReplaceAll(tt.spec, "@", tt.good+good))...)), manifest.Options{})
 				if got := briefly(faults, diag.Error); got != nil {
 					t.Errorf("%s%s: errors %v", tt.good, good, got)
 				}
@@ -160,7 +160,7 @@ func TestNodegroupsThatEKSRefuses(t *testing.T) {
 		"a release that is none":           {spec: al2023 + "amiVersion: latest", want: []string{"bad-release spec.amiVersion"}},
 		"a release of no day":              {spec: al2023 + "amiVersion: 1.31.2-20251312", want: []string{"bad-release spec.amiVersion"}},
 		"a release of Bottlerocket":        {spec: rocket + "amiVersion: 1.50.0-4f3d1c2b"},
-		"Amazon Linux's for Bottlerocket":  {spec: rocket + "amiVersion: 1.31.2-20251112", want: []string{"bad-release spec.amiVersion"}},
+		"Windows's for Bottlerocket":       {spec: rocket + "amiVersion: 1.31-2025.11.12", want: []string{"bad-release spec.amiVersion"}},
 		"a release of Windows":             {spec: "amiType: WINDOWS_CORE_2022_x86_64\namiVersion: 1.31-2025.11.12"},
 		"a label that EKS keeps":           {spec: al2023 + "labels: {node-role.kubernetes.io/worker: x}", want: []string{"reserved-label spec.labels[\"node-role.kubernetes.io/worker\"]"}},
 		"a label that the kubelet may set": {spec: al2023 + "labels: {node.kubernetes.io/role: x}"},

@@ -75,7 +75,7 @@ func TestAPoolWithoutItsOtherHalfIsUnplanned(t *testing.T) {
 
 // A base may hold one half of its pools; a mistake in a whole pair is none of that.
 func TestABaseMayHoldHalfAPair(t *testing.T) {
-	mp, pool := machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-1}}")
+	mp, pool := machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")
 	for name, tt := range map[string]struct {
 		docs  []string
 		valid bool
@@ -96,7 +96,7 @@ func TestABaseMayHoldHalfAPair(t *testing.T) {
 
 // What derives from a launch configuration stays while that is in the render.
 func TestAnUnusedLaunchConfigurationIsUnplanned(t *testing.T) {
-	set, _ := manifest.Intents(objects(t, configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-1}")), manifest.Options{})
+	set, _ := manifest.Intents(objects(t, configOf("AWSLaunchConfigTemplate", "instanceType: m5.large, ami: {id: ami-00000001}")), manifest.Options{})
 	if len(set.Unplanned) != 1 || !set.Unplanned[0].Foreign || set.Unplanned[0].IsPool() || !slices.ContainsFunc(set.Unplanned[0].LaunchConfigs, func(r intent.ObjectRef) bool { return r.Kind == "AWSLaunchConfigTemplate" }) {
 		t.Errorf("got %+v", set.Unplanned)
 	}
