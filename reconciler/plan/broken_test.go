@@ -60,7 +60,7 @@ spec:
     spec:
       instanceType: m5.large
       ami:
-        id: ami-1
+        id: ami-00000001
 ---
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachinePool
