@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/work"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
+	"github.com/weir-gitops/weir/reconciler/partition"
 	"github.com/weir-gitops/weir/status/terminal"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -224,7 +225,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 // ofFlags makes the policies of an account without looking at Git.
 func (f *policyFlags) ofFlags() (out []iampolicy.RolePolicy) {
 	scope := iampolicy.Scope{
-		Partition: iampolicy.PartitionOf(f.regions[0]), Account: f.account, Regions: f.regions, Instance: f.instance,
+		Partition: partition.Of(f.regions[0]).ID, Account: f.account, Regions: f.regions, Instance: f.instance,
 		KMSKeys: f.kmsKeys, SSMPrefixes: f.ssmPrefixes, Alarms: true, Drains: true, Adopt: f.adopt, From: f.from,
 	}
 	for _, arn := range f.passRoles {

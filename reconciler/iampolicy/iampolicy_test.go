@@ -92,11 +92,6 @@ func TestStatementsFollowTheScope(t *testing.T) {
 }
 
 func TestPartitions(t *testing.T) {
-	for region, want := range map[string]string{"eu-west-1": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "us-iso-east-1": "aws-iso", "eusc-de-east-1": "aws-eusc"} {
-		if got := PartitionOf(region); got != want {
-			t.Errorf("%s: want %s, got %s", region, want, got)
-		}
-	}
 	s := Scope{Partition: "aws-cn", Account: "123456789012", Regions: []string{"cn-north-1"}, Instance: "prod"}
 	s.Pass("arn:aws-cn:iam::123456789012:role/nodes")
 	if got := statement(t, Make(Apply, s), "PassRolesToEc2Eks"); !strings.Contains(got, "ec2.amazonaws.com.cn") {

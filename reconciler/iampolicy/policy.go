@@ -125,9 +125,6 @@ type PassRole struct {
 	Services []string `json:"services"`
 }
 
-// PartitionOf is the partition of a region.
-func PartitionOf(region string) string { return partition.Of(region).ID }
-
 // The services that are given roles.
 const (
 	EC2         = "ec2.amazonaws.com"

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/partition"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -105,7 +106,7 @@ func (r *Roles) serve(a Access, role string, n Need) {
 	i := slices.IndexFunc(r.list, func(of *roleNeeds) bool { return of.access == a && of.role == role && of.scope.Account == n.Account })
 	if i < 0 {
 		i = len(r.list)
-		r.list = append(r.list, &roleNeeds{access: a, role: role, scope: Scope{Partition: PartitionOf(n.Region), Account: n.Account, Instance: n.Instance}})
+		r.list = append(r.list, &roleNeeds{access: a, role: role, scope: Scope{Partition: partition.Of(n.Region).ID, Account: n.Account, Instance: n.Instance}})
 	}
 	r.list[i].add(n)
 	if role != "" {
@@ -163,7 +164,7 @@ func (r *Roles) table() (arn string, notes []string) {
 	if r.Table == "" {
 		return "", nil
 	}
-	in := Scope{Partition: PartitionOf(r.TableRegion), Account: "*"}
+	in := Scope{Partition: partition.Of(r.TableRegion).ID, Account: "*"}
 	if i := slices.IndexFunc(r.list, func(of *roleNeeds) bool { return of.access == Apply && of.role == "" }); i >= 0 {
 		in.Account = r.list[i].scope.Account
 	} else {

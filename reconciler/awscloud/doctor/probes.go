@@ -10,8 +10,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/probe"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
-	"github.com/weir-gitops/weir/reconciler/iampolicy"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/partition"
 	"github.com/weir-gitops/weir/reconciler/preflight"
 )
 
@@ -48,7 +48,7 @@ func (v *visit) fullFilters(ctx context.Context) {
 		return out
 	}
 	const ids = "%017x"
-	arns := named("arn:"+iampolicy.PartitionOf(v.client.Region())+":elasticloadbalancing:"+v.client.Region()+":"+v.client.Account()+":targetgroup/weir-doctor/%016x", probe.TargetGroupsAtOnce)
+	arns := named("arn:"+partition.Of(v.client.Region()).ID+":elasticloadbalancing:"+v.client.Region()+":"+v.client.Account()+":targetgroup/weir-doctor/%016x", probe.TargetGroupsAtOnce)
 	for _, read := range []struct {
 		what string
 		run  func() error

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/coord"
-	"github.com/weir-gitops/weir/reconciler/iampolicy"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/partition"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source/fault"
 )
@@ -156,7 +156,7 @@ func (p *passes) place(key reconciler.ScopeKey) (string, bool) {
 	if account == "" || key.Region == "" {
 		return "", false
 	}
-	return crew.ScopeKey(iampolicy.PartitionOf(key.Region), account, key.Region, key.Endpoint), true
+	return crew.ScopeKey(partition.Of(key.Region).ID, account, key.Region, key.Endpoint), true
 }
 
 // weigh counts the work of each account and region. The caller holds mu.
@@ -188,7 +188,7 @@ func (p *passes) weigh() {
 // credentials that were configured in place of a role into the same one. The caller holds mu.
 func (p *passes) keep(places []string, key reconciler.ScopeKey) {
 	for _, place := range places {
-		if words := strings.Split(place, "/"); len(words) > 2 && crew.ScopeKey(iampolicy.PartitionOf(key.Region), words[2], key.Region, key.Endpoint) == place {
+		if words := strings.Split(place, "/"); len(words) > 2 && crew.ScopeKey(partition.Of(key.Region).ID, words[2], key.Region, key.Endpoint) == place {
 			p.kept[place] = key
 		}
 	}

@@ -43,7 +43,7 @@ func TestPushToFinalStatus(t *testing.T) {
 	eventually(t, "the second status", status(second))
 	t.Logf("push to final status: %s", time.Since(began).Round(time.Millisecond))
 	want := map[string]int{
-		"autoscaling:DescribeAutoScalingGroups": 2 + 1, "autoscaling:UpdateAutoScalingGroup": 1, "ec2:DescribeLaunchTemplates": 1 + 1,
+		"autoscaling:DescribeAutoScalingGroups": 2 + 1, "autoscaling:CreateOrUpdateTags": 1, "autoscaling:UpdateAutoScalingGroup": 1, "ec2:DescribeLaunchTemplates": 1 + 1,
 	}
 	if diff := cmp.Diff(want, w.aws.CallCounts()); diff != "" {
 		t.Errorf("calls of a push (-want +got):\n%s", diff)
