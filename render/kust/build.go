@@ -294,6 +294,10 @@ func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d bytes; at most %d are allowed", bytes, p.limits.TotalBytes)))
 		return
 	}
+	if keys := crowdedIn(nodes); keys > 0 {
+		w.report(crowded(diag.Position{File: p.origin}, keys))
+		return
+	}
 	r.raw = nodes
 	r.substitute(o, w) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
 }

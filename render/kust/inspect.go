@@ -57,6 +57,10 @@ func (w *walker) generatorSources(k *kust, entry *yaml.Node, p location, field s
 		w.add("kustomization-invalid", at, fmt.Sprintf(format, args...), "Write key=value.")
 	}
 	literals := entries(entry, "literals")
+	if w.crowd.adds(len(literals)) {
+		w.report(crowded(p.node(entry), len(literals)))
+		return
+	}
 	first := map[string]*yaml.Node{}
 	for i, n := range literals {
 		n = deref(n)

@@ -262,6 +262,11 @@ func (s *vetting) stop(code string, n *yaml.Node, summary, detail string) {
 // keys refuses keys that are given twice, which kustomize would accept and of
 // which it would keep one, and keys that are no scalars.
 func (s *vetting) keys(m *yaml.Node) {
+	if keys := len(m.Content) / 2; s.r.crowd.adds(keys) {
+		s.stopped = true
+		s.r.report(crowded(s.p.node(m), keys))
+		return
+	}
 	first := make(map[string]*yaml.Node, len(m.Content)/2)
 	for i := 0; i+1 < len(m.Content) && s.faults <= maxFaultsPerFile; i += 2 {
 		k := m.Content[i]

@@ -36,6 +36,7 @@ type reader struct {
 	files map[string]*file // by physical path
 	nodes int              // YAML nodes that were parsed
 	bytes int              // of the files
+	crowd crowd            // of their mappings with many keys
 	// altered says that a kustomization does more than name resources.
 	altered bool
 	// stuffed says that there are too many nodes: nothing more is parsed.

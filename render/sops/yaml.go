@@ -40,6 +40,9 @@ type cut struct{ from, to int }
 const (
 	maxDepth = 100
 	maxNodes = 200_000
+	// maxMetadata bounds the nodes of the metadata, which the YAML library decodes in a
+	// time that grows with the square of the keys of a mapping.
+	maxMetadata = 5_000
 )
 
 func loadYAML(text []byte) (*yamlDocument, error) {
@@ -84,7 +87,7 @@ func loadYAML(text []byte) (*yamlDocument, error) {
 func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
 	key, value := root.Content[i], root.Content[i+1]
 	if d.meta == nil {
-		if n, depth := size(value, 0); n > maxNodes || depth > maxDepth {
+		if n, depth := size(value, 0); n > maxMetadata || depth > maxDepth {
 			return &lineError{key.Line, "the metadata is too large"}
 		}
 		var raw map[string]any

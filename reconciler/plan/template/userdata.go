@@ -31,19 +31,20 @@ type part struct{ name, text string }
 // their content: user data holds join tokens and other secrets.
 func partChanges(pool *intent.Pool, from, to string) []step.Change {
 	before, after := userDataParts(from), userDataParts(to)
-	find := func(list []part, name string) (part, bool) {
-		i := slices.IndexFunc(list, func(p part) bool { return p.name == name })
-		if i < 0 {
-			return part{}, false
+	byName := func(list []part) map[string]part {
+		out := make(map[string]part, len(list))
+		for _, p := range list {
+			out[p.name] = p
 		}
-		return list[i], true
+		return out
 	}
+	was, is := byName(before), byName(after)
 	var out []step.Change
 	add := func(name string, from, to any) {
 		out = append(out, step.Change{Field: basis.UserDataField + "." + name, From: from, To: to, Object: pool.Bootstrap, Path: intent.Path{"spec"}})
 	}
 	for _, b := range before {
-		a, stays := find(after, b.name)
+		a, stays := is[b.name]
 		switch {
 		case !stays:
 			add(b.name, lineCount(b.text), nil)
@@ -53,7 +54,7 @@ func partChanges(pool *intent.Pool, from, to string) []step.Change {
 		}
 	}
 	for _, a := range after {
-		if _, was := find(before, a.name); !was {
+		if _, old := was[a.name]; !old {
 			add(a.name, nil, lineCount(a.text))
 		}
 	}
