@@ -37,9 +37,13 @@
 //
 // # Rules
 //
-//   - weir believes nothing that a webhook says. A delivery proves that it knows a
-//     secret and says what to read again, no more; Git then reads a source, and a
-//     Client a pull request.
+//   - weir obeys nothing that a webhook says. A delivery proves that its sender knows a
+//     secret, and names what to read again: Git then reads a source, and a Client reads a
+//     pull request. The text of a comment in a delivery is used for one comparison with
+//     the text that the Client reads. If the two differ, weir refuses the command. If they
+//     are equal, that confirms the command where the forge shows no edits of the comment.
+//     So whoever knows the secret can get commands refused. The command itself, its
+//     author and the author's permission always come from the forge.
 //   - A list is read in pages, at most a thousand items of it. Reading it again costs
 //     the fewest requests that can show that nothing changed: a conditional one for
 //     each page, or one where the forge says how many items there are.
