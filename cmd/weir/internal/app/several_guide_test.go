@@ -353,7 +353,7 @@ func TestATableIsRestored(t *testing.T) {
 		}
 		return ""
 	})
-	if wrote := s.awsWrites(); !slices.Equal(wrote, []string{"UpdateAutoScalingGroup"}) {
+	if wrote := s.awsWrites(); !slices.Equal(wrote, []string{"CreateOrUpdateTags", "UpdateAutoScalingGroup"}) {
 		t.Errorf("written: %v", wrote)
 	}
 }

@@ -67,7 +67,7 @@ func TestAMemberThatStartsKnowsOnlyWhatIsRecordedNow(t *testing.T) {
 	}
 	command(t, b.App, commands.ResumePath, gates.Request{Target: "prod"})
 	converged(t, b.App, third, 1)
-	if did := s.writes(); strings.Join(did, " ") != "UpdateAutoScalingGroup" {
+	if did := s.writes(); strings.Join(did, " ") != "CreateOrUpdateTags UpdateAutoScalingGroup" {
 		t.Errorf("it wrote %v", did)
 	}
 }
