@@ -19,9 +19,10 @@ const (
 	lacksWave = "the FleetRollout default/nodes has 1 wave, and 2 are the least"
 )
 
-// demandedFiles are prod's overlay with a pool, and a FleetRollout where spec says one.
+// demandedFiles are prod's overlay with a pool of two machines, and a FleetRollout where spec says one.
 func demandedFiles(instanceType string, size int, spec string) map[string]string {
-	files := map[string]string{"overlays/prod/kustomization.yaml": "resources: [pool.yaml]\n", "overlays/prod/pool.yaml": pool("prod-web", instanceType, size)}
+	two := strings.Replace(pool("prod-web", instanceType, size), "replicas: 1", "replicas: 2", 1)
+	files := map[string]string{"overlays/prod/kustomization.yaml": "resources: [pool.yaml]\n", "overlays/prod/pool.yaml": two}
 	if spec != "" {
 		files["overlays/prod/kustomization.yaml"] = "resources: [pool.yaml, rollout.yaml]\n"
 		files["overlays/prod/rollout.yaml"] = inWaves(instanceType, spec)["overlays/prod/rollout.yaml"]
