@@ -219,7 +219,7 @@ func TestSymptoms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{"missing-ref": true, "launch-failed": true, plan.FailureRefused: true} // of sources and pools, and no diagnostics
+	known := map[string]bool{"missing-ref": true, "launch-failed": true, plan.FailureRefused: true, plan.FailureChanged: true} // of sources and pools, and no diagnostics
 	for _, r := range diag.Rules() {
 		known[r.Code] = true
 	}

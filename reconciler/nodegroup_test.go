@@ -68,9 +68,10 @@ var nodegroupWishes = map[string]struct {
 	"Name":           {nil, ""}, // another name is another nodegroup
 	"Cluster":        {nil, ""},
 	"ClusterName":    {nil, ""},
-	// RemoteAccessGroups fill RemoteAccess, and hooks are the group's.
+	// RemoteAccessGroups fill RemoteAccess, hooks are the group's, and RoleChecks compare a role that weir never changes.
 	"RemoteAccessGroups": {nil, ""},
 	"LifecycleHooks":     {nil, ""},
+	"RoleChecks":         {nil, ""},
 }
 
 // Every field is asked for at creation, seen to be there, and changed in the way

@@ -53,7 +53,7 @@ var unwritten = map[string][]string{
 		"nodegroup.tags[kubernetes.io/cluster/*] derived", "nodegroup.updateConfig.maxUnavailable default",
 	},
 	"fleet/web AWSManagedMachinePool": {
-		"nodegroup.cluster.kind derived", "nodegroup.remoteAccessGroups.filters derived", "nodegroup.remoteAccessGroups.kind derived", "nodegroup.role.kind derived",
+		"nodegroup.cluster.kind derived", "nodegroup.remoteAccessGroups.kind derived", "nodegroup.remoteAccessGroups.name derived", "nodegroup.role.kind derived",
 		"nodegroup.subnets.kind derived", "nodegroup.tags[kubernetes.io/cluster/*] derived",
 	},
 }

@@ -1,8 +1,11 @@
 package accounts
 
 import (
+	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,7 +33,7 @@ func TestPlansOfPullRequestsHaveNoMeansToTryALaunch(t *testing.T) {
 	asked := preflight.Plan{Followed: true,
 		Plan: &plan.Plan{Steps: []step.Step{{Pool: pool.Key.String(), Do: step.CreateLaunchTemplate{Data: data}}}},
 		Input: basis.Input{Set: &intent.Set{Pools: []intent.Pool{pool}}, State: &observed.State{},
-			Answers: observed.Answers{pool.Group.Subnets: {Subnets: []string{"subnet-0123456789abcdef0"}}}},
+			Answers: observed.Answers{pool.Group.Subnets: {Subnets: []string{firstSubnet(t, server.URL)}}}},
 	}
 	for name, tt := range map[string]struct {
 		set  *Set
@@ -49,4 +52,29 @@ func TestPlansOfPullRequestsHaveNoMeansToTryALaunch(t *testing.T) {
 			t.Errorf("%s: %v", name, n)
 		}
 	}
+}
+
+// firstSubnet returns the id of a subnet of eu-west-1.
+func firstSubnet(t *testing.T, endpoint string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint, strings.NewReader("Action=DescribeSubnets&Version=2016-11-15"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=weir/20260101/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := regexp.MustCompile(`subnet-[0-9a-f]+`).Find(body)
+	if id == nil {
+		t.Fatalf("no subnet: %s", body)
+	}
+	return string(id)
 }

@@ -77,7 +77,8 @@ var operations = []operation{
 
 	{"iam:GetInstanceProfile", are(readRoles)},
 	{"iam:GetRole", are(readRoles)},
-	// Assumed of AWS: node-role-policies. EKS looks for the policies that a node role must
+	// Assumed of AWS: node-role-policies.
+	// EKS looks for the policies that a node role must
 	// have with the permissions of who makes a nodegroup.
 	{"iam:ListAttachedRolePolicies", are(readRoles)},
 	{"kms:Decrypt", are(decrypt, shareKeys)},
