@@ -28,7 +28,11 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 	for i := range inputs {
 		in := &inputs[i]
 		h := in.Policy.Held
-		if in.Set == nil || !(h != nil && h.Settled != "" && h.Settled == basis.NetworkOf(in.Set, in.Answers)) && !reachedAny(in.Policy.HeldPools) {
+		if in.Set == nil {
+			continue
+		}
+		reached := h != nil && h.Settled != "" && h.Settled == basis.NetworkOf(in.Set, in.Answers)
+		if !reached && !reachedAny(in.Policy.HeldPools) {
 			continue
 		}
 		if !cloned {

@@ -209,7 +209,8 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 		}
 	}
 	// Who merges reads the outcome where the plan was, so that comment comes back.
-	if !getsComment(p) && !(p.State == report.PullMerged && t.gone) {
+	returns := p.State == report.PullMerged && t.gone
+	if !returns && !getsComment(p) {
 		return "unchanged", nil
 	}
 	var now forge.Comment

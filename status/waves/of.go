@@ -168,7 +168,7 @@ func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 			why = cmp.Or(permit.Wait, p.Held, "some of its machines run something else")
 		}
 		if why != "" {
-			all = append(all, permit.ID.String()+" ("+why+")")
+			all = append(all, permit.String()+" ("+why+")")
 		}
 	}
 	if len(all) == 0 {
