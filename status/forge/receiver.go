@@ -299,7 +299,7 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 // only. A person may share its login, so the rest is taken. So are edits on GitLab, which
 // does not say who made them.
 func own(hook Hook, hint Hint) bool {
-	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self) && !(hook.Kind == GitLab && hint.Comment.Edited)
+	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self) && (hook.Kind != GitLab || !hint.Comment.Edited)
 }
 
 // sameWithin is how long the same commit of the same ref is no news though the
