@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -197,13 +198,11 @@ func (w *world) nodegroupElsewhere(template, version string) {
 	w.check(client.CreateCluster(ctx, &eks.CreateClusterInput{Name: aws.String("elsewhere"), RoleArn: demo.Cluster.RoleArn,
 		ResourcesVpcConfig: &ekstypes.VpcConfigRequest{SubnetIds: subnets}}))
 	w.clock.Advance(1e12)
-	role, found, err := w.scope.Cloud.(interface {
-		Role(ctx context.Context, name string) (string, bool, error)
-	}).Role(ctx, "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io")
-	if err != nil || !found {
-		w.t.Fatal(found, err)
+	role, err := iam.NewFromConfig(w.sdk).GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String("eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io")})
+	if err != nil {
+		w.t.Fatal(err)
 	}
-	w.check(client.CreateNodegroup(ctx, &eks.CreateNodegroupInput{ClusterName: aws.String("elsewhere"), NodegroupName: aws.String("ng"), NodeRole: aws.String(role), Subnets: subnets,
+	w.check(client.CreateNodegroup(ctx, &eks.CreateNodegroupInput{ClusterName: aws.String("elsewhere"), NodegroupName: aws.String("ng"), NodeRole: role.Role.Arn, Subnets: subnets,
 		LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Name: aws.String(template), Version: aws.String(version)}}))
 }
 
