@@ -114,7 +114,7 @@ func TestNodesAreLimited(t *testing.T) {
 // A build that is large and slow succeeds: only its own limits end it.
 func TestLargeIsNoFault(t *testing.T) {
 	for name, m := range map[string]tree.Map{
-		"many keys":          {"kustomization.yaml": "configMapGenerator:\n- name: a\n  literals:\n" + numbered(6000, "  - a%d=b\n")},
+		"many keys":          {"kustomization.yaml": "configMapGenerator:\n- name: a\n  literals:\n" + numbered(4500, "  - a%d=b\n")},
 		"many bases":         chain(60, "namePrefix: abcdefgh-\n", configMaps(3)),
 		"a text in many":     overlayOf("replacements:\n- source: {kind: ConfigMap, name: big, fieldPath: data.a}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [data.b], options: {create: true}}]\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata: {a: "+strings.Repeat("x", 40_000)+"}\n"+configMaps(100)),
 		"fields that double": overlayOf("replacements:\n"+strings.Repeat("- {source: {kind: ConfigMap, fieldPath: data.a}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.a], options: {delimiter: x, index: 99}}]}\n", 10), configMap+"data: {a: b}\n"),

@@ -264,6 +264,7 @@ func (s *vetting) stop(code string, n *yaml.Node, summary, detail string) {
 func (s *vetting) keys(m *yaml.Node) {
 	if keys := len(m.Content) / 2; s.r.crowd.adds(keys) {
 		s.stopped = true
+		s.plain += len(m.Content) // parsing took its time for them all
 		s.r.report(crowded(s.p.node(m), keys))
 		return
 	}
