@@ -169,6 +169,7 @@ func (w *World) kill(d *daemon, r *rand.Rand) {
 	close(d.dead)
 	d.cancel()
 	d.process = nil
+	w.died = true
 	w.trace("%s killed", d.id)
 	w.at(time.Duration(31+r.IntN(600))*time.Second, func() {
 		select {

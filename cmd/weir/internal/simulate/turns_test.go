@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 )
@@ -148,6 +149,16 @@ func (d *daemon) ended(ctx context.Context) error {
 	}
 }
 
+// reseed restarts the source of random numbers after a process was killed. Go picks at
+// random whether a goroutine of that process notices first that it is cancelled or that its
+// call ended, and so how many numbers it takes.
+func (w *World) reseed() {
+	if w.died {
+		w.died = false
+		cryptotest.SetGlobalRandom(w.t, w.o.Seed+uint64(w.step)<<32)
+	}
+}
+
 // run makes steps until a moment.
 func (w *World) run(until time.Time) {
 	for {
@@ -160,6 +171,7 @@ func (w *World) run(until time.Time) {
 		if w.queue.waits() {
 			w.step++
 			w.collect()
+			w.reseed()
 			r := w.dice(w.step)
 			c := w.queue.take(r)
 			w.decide(c, r)

@@ -85,6 +85,8 @@ type World struct {
 	// that garbage was collected.
 	allocated [1]metrics.Sample
 	collected uint64
+	// died says that a process was killed since the last step.
+	died bool
 	// killAfter is done once the call that had its turn has had its effect.
 	killAfter func()
 
