@@ -144,12 +144,11 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	replaced, ends, how := c.replaces(pool, have, g, left)
 	why := whyRoll(have, version, versions, types) + how
 	preferences := pool.Group.Refresh
-	if preferences.Strategy == replaceRootVolume && ends {
-		if not := c.launchesAnew(pool, have, version, g); not != "" {
-			preferences.Strategy = usualStrategy
-			why += "; machines are launched anew, as " + not
-		} else {
-			why += "; they get new root volumes in place"
+	if preferences.Strategy == replaceRootVolume {
+		strategy, note := c.strategy(pool, have, version, g)
+		preferences.Strategy = strategy
+		if ends {
+			why += note
 		}
 	}
 	c.Step(pool, c.shared(pool, step.Step{

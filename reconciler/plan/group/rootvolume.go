@@ -31,6 +31,15 @@ func withImages(pool *intent.Pool, image string) *intent.Pool {
 	return &p
 }
 
+// strategy returns the strategy of a refresh for a pool that asks for new root volumes, and
+// what the plan says of it where the refresh replaces machines.
+func (c Planner) strategy(pool *intent.Pool, have observed.Group, version template.Version, g *governed) (name, note string) {
+	if why := c.launchesAnew(pool, have, version, g); why != "" {
+		return usualStrategy, "; machines are launched anew, as " + why
+	}
+	return replaceRootVolume, "; they get new root volumes in place"
+}
+
 // launchesAnew says why AWS would not replace root volumes for a change, "" where it would:
 // the image alone may change, and all machines must run what the group is set to.
 // Assumed of AWS: root-volume-versions.
