@@ -81,7 +81,17 @@ func TestGiteaClient(t *testing.T) {
 		}
 	})
 
-	list, cursor, _, err := client.Pulls(t.Context(), "")
+	var list []forge.PullRequest
+	var cursor forge.Cursor
+	var err error
+	eventually(t, "the list after the first push", func() string {
+		list, cursor, _, err = client.Pulls(t.Context(), "")
+		var refusal *forgehttp.Error
+		if errors.As(err, &refusal) && refusal.Fault == forgehttp.FaultMissing {
+			return err.Error() // Gitea processes the push, and weir tries again
+		}
+		return ""
+	})
 	if len(list) > 0 || err != nil {
 		t.Fatalf("no pull request yet: %v, %v", list, err)
 	}
