@@ -140,6 +140,7 @@ func TestWhatAnotherTargetHasStaysWhileThatOneCannotBeRead(t *testing.T) {
 func TestAPoolUnderANewNameKeepsItsMachinesUntilTheNewOnesAreUp(t *testing.T) {
 	renamed := groupPool("web", "m5.large", 2)
 	renamed.Group.Name, renamed.LaunchTemplate.Name = "web2", "web2"
+	renamed.AllowReplace = true
 
 	t.Run("in order", func(t *testing.T) {
 		w := newWorld(t)

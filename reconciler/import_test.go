@@ -128,6 +128,9 @@ func saysAll(rt *rapid.T, g observed.Group, hooks observed.GroupHooks, said *int
 
 // handmadeFleet has one launch template, which may be on any alias, up to three groups and
 // up to two nodegroups.
+// handmadeNames begin the names of groups, which Kubernetes need not accept.
+var handmadeNames = []string{"group-", "Group_", "team/web.", "${VAR}", "it's-\"quoted\"$(x)", "-", "a..", strings.Repeat("x", 70), strings.Repeat("Y", 254)}
+
 func handmadeFleet(rt *rapid.T, w *world) {
 	ctx := context.Background()
 	images, err := w.ec2().DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"amazon"}, Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}})
@@ -138,7 +141,7 @@ func handmadeFleet(rt *rapid.T, w *world) {
 		ImageId: images.Images[0].ImageId, InstanceType: "m5.large", UserData: aws.String("IyEvYmluL3NoCg==")}}))
 	subnets := w.subnets()
 	for i := range rapid.IntRange(1, 3).Draw(rt, "groups") {
-		name := fmt.Sprint("group-", i)
+		name := fmt.Sprint(rapid.SampledFrom(handmadeNames).Draw(rt, "name"), i)
 		in := handmadeGroup(rt, name)
 		in.VPCZoneIdentifier = aws.String(strings.Join(subnets[:rapid.IntRange(1, len(subnets)).Draw(rt, "subnets")], ","))
 		w.check(w.groups().CreateAutoScalingGroup(ctx, in))

@@ -19,7 +19,7 @@ func TestAWeightedPoolIsRenamed(t *testing.T) {
 	renamed := pool
 	group := *pool.Group
 	group.Name = "web-2"
-	renamed.Group = &group
+	renamed.Group, renamed.AllowReplace = &group, true
 	blue := target("blue", renamed)
 	for range 15 {
 		w.must(reconciler.Apply, blue)

@@ -126,6 +126,7 @@ launchTemplate.userData.fetchesToken      boot    spec
 launchTemplate.userData.cluster.cluster.name      machine spec.clusterName
 launchTemplate.userData.cluster.cluster.namespace machine metadata.namespace
 launchTemplate.userData.cluster.name      control spec.eksClusterName
+group.name                                options spec.autoScalingGroup.name
 group.name                                pool    metadata.name
 group.minSize                             pool    spec.minSize
 group.maxSize                             pool    spec.maxSize
@@ -144,6 +145,7 @@ group.refresh.strategy                    pool    spec.refreshPreferences.strate
 group.tags.*                              pool    spec.additionalTags.*
 group.tags.*                              control spec.additionalTags.*
 group.tags.*                              infra   spec.additionalTags.*
+group.tags.Name                           options spec.autoScalingGroup.name
 group.tags.Name                           pool    metadata.name
 nodegroup.name                            pool    spec.eksNodegroupName
 nodegroup.name                            pool    metadata.name

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// group makes a pool of a group, which has the name of its AWSMachinePool.
+// group makes a pool of a group, which has the name of its AWSMachinePool, or the name that
+// its PoolOptions say.
 func (m *maker) group(g observed.Group) Pool {
 	p := Pool{Kind: intent.GroupPool, Name: g.Name}
 	tags := observed.GroupTagValues(g.Tags)
@@ -22,7 +23,8 @@ func (m *maker) group(g observed.Group) Pool {
 	if p.Cluster, why = m.clusterOf(tags); why != "" {
 		return p.refused(why)
 	}
-	m.taken[g.Name] = true
+	key := m.groupKey(g.Name)
+	m.taken[key] = true
 	spec := map[string]any{"minSize": g.MinSize, "maxSize": g.MaxSize, "subnets": subnets(g.SubnetIDs), "awsLaunchTemplate": map[string]any{}}
 	options := map[string]any{}
 	g.Options.DeleteWarmPool = false
@@ -37,6 +39,9 @@ func (m *maker) group(g observed.Group) Pool {
 	}
 	fields(field.Group, g.GroupSettings, spec, options)
 	mixed(g.MixedInstancesPolicy, spec, options)
+	if key != g.Name {
+		put(options, []string{"autoScalingGroup", "name"}, nil, g.Name)
+	}
 	if hooks := m.state.Hooks[g.Name].Hooks; len(hooks) > 0 {
 		spec["lifecycleHooks"] = lifecycleHooks(hooks)
 	}
@@ -57,7 +62,7 @@ func (m *maker) group(g observed.Group) Pool {
 	if len(own) > 0 {
 		spec["additionalTags"] = own
 	}
-	return m.finish(p, finish{key: g.Name, spec: spec, options: options, source: source{g.Template, configuration(&g)}, ownName: g.Name})
+	return m.finish(p, finish{key: key, spec: spec, options: options, source: source{g.Template, configuration(&g)}, ownName: key})
 }
 
 // refuseGroup says why a group cannot be imported, "" if it can.
@@ -71,8 +76,6 @@ func (m *maker) refuseGroup(g *observed.Group, tags map[string]string) string {
 	switch {
 	case g.Deleting:
 		return "AWS is deleting it"
-	case objectName(g.Name) != g.Name:
-		return "a pool's group has the name of its manifest, and this one is none that Kubernetes takes: at most 63 lower-case letters, digits, dots and dashes"
 	case g.Template == observed.TemplateRef{} && g.LaunchConfiguration == "":
 		return "AWS does not say what it launches from"
 	case g.UnknownPolicy:

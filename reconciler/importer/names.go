@@ -2,9 +2,11 @@ package importer
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
@@ -60,6 +62,36 @@ func (m *maker) key(n observed.Nodegroup) string {
 	m.taken[k] = true
 	return k
 }
+
+// groupKey is the name for the MachinePool of a group: the group's own, where Kubernetes
+// accepts it, else the nearest one that it accepts, with a hash. It depends on the group's
+// name alone, so that an import of other groups gives the same.
+func (m *maker) groupKey(name string) string {
+	if isObjectName(name) {
+		return name
+	}
+	end := "-" + content.ShortHash([]byte(name))[:6]
+	base := strings.Trim(strings.ReplaceAll(objectName(name), ".", "-"), "-")
+	k := strings.TrimRight(base[:min(len(base), 63-len(end))], "-") + end
+	for salt := 1; m.taken[k] || m.called[k] > 0 || m.hasGroup(k); salt++ {
+		k = strings.TrimSuffix(k, end)
+		end = "-" + content.ShortHash([]byte(name), []byte(strconv.Itoa(salt)))[:6]
+		k += end
+	}
+	return k
+}
+
+func (m *maker) hasGroup(name string) bool {
+	_, ok := m.state.Groups[name]
+	return ok
+}
+
+// isObjectName reports whether Kubernetes accepts a name for a MachinePool and for the
+// label that other objects refer to it by.
+func isObjectName(name string) bool { return len(name) <= 63 && dnsName.MatchString(name) }
+
+// dnsName is a DNS subdomain as RFC 1123 has it.
+var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // objectName is a name as Kubernetes takes it that is most like the given one.
 func objectName(name string) string {

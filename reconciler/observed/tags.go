@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Tag keys that weir puts on what it owns. They stand on templates, groups and
@@ -70,6 +71,17 @@ func Quote(s string) string {
 		return "(none)"
 	}
 	return `"` + s + `"`
+}
+
+// ShellWord is a name of AWS as one word of a command that people copy into a shell. Names
+// of groups may hold any printable character but a colon.
+func ShellWord(name string) string {
+	if name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./@%+=,", c)
+	}) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
 // A tag's value holds at most 256 characters, fewer than the keys of fifty tags,

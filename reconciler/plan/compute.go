@@ -252,6 +252,12 @@ func wantedTwice(c *basis.Work, pool *intent.Pool, claim basis.Claim, targets []
 		what += ", which has its name from " + from.String() + ","
 		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
 	}
+	if claim.Resource == step.AutoScalingGroup {
+		object, at := basis.NameField(pool)
+		c.Blocked = true
+		c.NoteAt(diag.Error, object, at, "contested-name", what+" is wanted by more than one target: "+strings.Join(targets, ", "), detail)
+		return
+	}
 	c.Blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+strings.Join(targets, ", "), detail)
 }
 

@@ -689,7 +689,7 @@ func TestBeingReplacedIsNotBeingPruned(t *testing.T) {
 		for i := range 5 {
 			name := fmt.Sprintf("p%d", i)
 			p := groupPool(name, "m5.large", 1)
-			p.Group.Name, p.LaunchTemplate.Name = name+suffix, name+suffix
+			p.Group.Name, p.LaunchTemplate.Name, p.AllowReplace = name+suffix, name+suffix, true
 			pools = append(pools, p)
 		}
 		return testInput(pools...)

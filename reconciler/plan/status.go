@@ -86,6 +86,7 @@ func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 		}
 	}
 	failure := s.failure(f, pool)
+	pool = asInAWS(in, pool, s.FailureReason)
 	nodegroups := f.nodegroupsFor(in, pool)
 	moving := false
 	switch {
@@ -111,6 +112,25 @@ func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 		ready.Severity, ready.Reason, ready.Message = "Warning", group.CodeProcessSuspended, strings.Join(stopped, "; ")
 	}
 	return s
+}
+
+// asInAWS is a pool with the name that its group or nodegroup has, where Git gives it
+// another one that weir refuses: the status says what AWS has.
+func asInAWS(in basis.Input, pool *intent.Pool, failure string) *intent.Pool {
+	if failure != basis.CodeRenamed {
+		return pool
+	}
+	was, out := in.Renamed(pool), *pool
+	switch {
+	case len(was) == 0:
+	case out.Group != nil:
+		g := *out.Group
+		g.Name, out.Group = was[0], &g
+	case out.Nodegroup != nil:
+		n := *out.Nodegroup
+		n.Name, out.Nodegroup = was[0], &n
+	}
+	return &out
 }
 
 // failure is the error that concerns the pool, if there is one.

@@ -22,6 +22,14 @@ func TestGroupOptionsRules(t *testing.T) {
 		want          []string // without spec.autoScalingGroup.
 	}{
 		"set by the pool":   {"", "minSize: 1\ndefaultCooldown: 3\nmixedInstancesPolicy: {instancesDistribution: {spotAllocationStrategy: lowest-price}}\nrefreshPreferences: {disable: true}", []string{"unknown-field defaultCooldown", "unknown-field minSize - AWSMachinePool spec.minSize", "unknown-field mixedInstancesPolicy.instancesDistribution.spotAllocationStrategy", "unknown-field refreshPreferences.disable"}},
+		"a name":            {"", "name: Team/Web_Workers.(1)~", nil},
+		"no name":           {"", "name: ''", []string{"out-of-range name"}},
+		"a name with :":     {"", "name: 'a:b'", []string{"bad-value name"}},
+		"a name with a gap": {"", "name: a b", []string{"bad-value name"}},
+		"no ASCII":          {"", "name: wörk", []string{"bad-value name"}},
+		"the longest name":  {"", "name: " + strings.Repeat("x", 255), nil},
+		"a longer name":     {"", "name: " + strings.Repeat("x", 256), []string{"out-of-range name"}},
+		"AWS's word for it": {"", "autoScalingGroupName: web", []string{"unknown-field autoScalingGroupName"}},
 		"reserved by AWS":   {"", "context: x", []string{"unknown-field context"}},
 		"health checks":     {"", "healthCheckType: ELB, EC2\nhealthCheckGracePeriod: -1", []string{"out-of-range healthCheckGracePeriod", "bad-enum healthCheckType"}},
 		"no health check":   {"", "healthCheckType: EC3", []string{"bad-enum healthCheckType"}},
@@ -107,6 +115,55 @@ func TestRetentionNeedsATerminationHook(t *testing.T) {
 		got := slices.Contains(briefly(faults, diag.Warning), "retains-nothing spec.autoScalingGroup.instanceLifecyclePolicy.retentionTriggers.terminateHookAbandon")
 		if got != tt.warned {
 			t.Errorf("%s: %v", name, faults)
+		}
+	}
+}
+
+// The group has the name that PoolOptions say, and the launch template the pool's.
+func TestTheNameOfAGroup(t *testing.T) {
+	p := one(t, machinePool("AWSMachinePool", "", noBootstrap), groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}"),
+		options("extra", "AWSMachinePool", "autoScalingGroup: {name: Team/Web}"), eksCluster)
+	if p.Group.Name != "Team/Web" || p.Group.Tags["Name"] != "Team/Web" || p.LaunchTemplate.Name != "web" {
+		t.Errorf("group %q, tag %q, launch template %q", p.Group.Name, p.Group.Tags["Name"], p.LaunchTemplate.Name)
+	}
+}
+
+// Two pools that want one group are an error with the lines of both names, wherever these
+// are written. A broken pool keeps the group of its name.
+func TestTwoPoolsWithOneGroup(t *testing.T) {
+	api := func(text string) string {
+		return strings.NewReplacer("name: web}", "name: api}", "name: extra}", "name: more}").Replace(text)
+	}
+	group := groupPool("awsLaunchTemplate: {instanceType: m5.large, ami: {id: ami-00000001}}")
+	for name, tt := range map[string]struct{ api, web, want string }{
+		"both in options":    {"Team/Web", "Team/Web", "name-taken spec.autoScalingGroup.name - PoolOptions spec.autoScalingGroup.name"},
+		"one is the pool's":  {"api", "api", "name-taken spec.autoScalingGroup.name - PoolOptions spec.autoScalingGroup.name"},
+		"one is the default": {"", "api", "name-taken spec.autoScalingGroup.name - AWSMachinePool metadata.name"},
+	} {
+		docs := []string{api(machinePool("AWSMachinePool", "", noBootstrap)), api(group), machinePool("AWSMachinePool", "", noBootstrap), group, options("extra", "AWSMachinePool", "autoScalingGroup: {name: "+tt.web+"}"), eksCluster}
+		if tt.api != "" {
+			docs = append(docs, api(options("extra", "AWSMachinePool", "autoScalingGroup: {name: "+tt.api+"}")))
+		}
+		set, faults := manifest.Intents(objects(t, stream(docs...)), manifest.Options{})
+		if d := cmp.Diff([]string{tt.want}, pairs(faults)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+		broken := set.Broken()
+		if len(set.Pools) != 1 || len(broken) != 1 || !slices.Contains(broken[0].Names, tt.web) {
+			t.Errorf("%s: %d pools, broken %+v", name, len(set.Pools), broken)
+		}
+	}
+	for name, docs := range map[string][]string{
+		"a broken pool":        {machinePool("AWSMachinePool", "", noBootstrap), groupPool("minSize: x"), options("extra", "AWSMachinePool", "autoScalingGroup: {name: Team/Web}")},
+		"a misspelled pool":    {machinePool("AWSMachinePool", "", noBootstrap), strings.Replace(group, "kind: AWSMachinePool", "kind: AWSMachinePol", 1), options("extra", "AWSMachinePool", "autoScalingGroup: {name: Team/Web}")},
+		"broken options":       {machinePool("AWSMachinePool", "", noBootstrap), group, options("extra", "AWSMachinePool", "autoScalingGroup: {name: Team/Web, maxInstanceLifetime: x}")},
+		"options for no pool":  {machinePool("AWSMachinePool", "", noBootstrap), group, options("extra", "AWSManagedMachinePool", "autoScalingGroup: {name: Team/Web}")},
+		"without MachinePool":  {group, options("extra", "AWSMachinePool", "autoScalingGroup: {name: Team/Web}")},
+		"without its own half": {machinePool("AWSMachinePool", "", noBootstrap), options("extra", "AWSMachinePool", "autoScalingGroup: {name: Team/Web}")},
+	} {
+		set, _ := manifest.Intents(objects(t, stream(append(docs, eksCluster)...)), manifest.Options{})
+		if broken := set.Broken(); len(set.Pools) != 0 || len(broken) != 1 || !slices.Contains(broken[0].Names, "Team/Web") {
+			t.Errorf("%s: %d pools, broken %+v", name, len(set.Pools), broken)
 		}
 	}
 }

@@ -43,8 +43,8 @@ func (in *createGroupInput) Check() error {
 			return err
 		}
 	}
-	if strings.Contains(in.AutoScalingGroupName, ":") {
-		return badValue("AutoScalingGroupName", in.AutoScalingGroupName, "Member must satisfy regular expression pattern: [^:]+")
+	if strings.ContainsFunc(in.AutoScalingGroupName, func(c rune) bool { return c < '!' || c > '~' || c == ':' }) {
+		return badValue("AutoScalingGroupName", in.AutoScalingGroupName, "Member must satisfy regular expression pattern: [!-9;-~]+")
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ type Index struct {
 	// Replacements holds nodegroups by what comes before the suffix of their names.
 	Replacements map[observed.NodegroupName][]observed.NodegroupName
 	Behind       map[string][]string
+	// groupsOf holds the other groups by the pool in their tags.
+	groupsOf map[string][]string
 }
 
 // ownerKey joins the values of three of weir's tags.
@@ -33,7 +35,7 @@ type Owned struct {
 
 // NewIndex arranges s.
 func NewIndex(s *observed.State) *Index {
-	x := &Index{owned: map[ownerKey]Owned{}, InUse: map[string]bool{}, ofPool: map[string][]observed.NodegroupName{}, Replacements: map[observed.NodegroupName][]observed.NodegroupName{}, Behind: map[string][]string{}}
+	x := &Index{owned: map[ownerKey]Owned{}, InUse: map[string]bool{}, ofPool: map[string][]observed.NodegroupName{}, Replacements: map[observed.NodegroupName][]observed.NodegroupName{}, Behind: map[string][]string{}, groupsOf: map[string][]string{}}
 	note := func(tags map[string]string, put func(*Owned)) {
 		if tags[observed.TagOwner] == "" {
 			return
@@ -52,8 +54,12 @@ func NewIndex(s *observed.State) *Index {
 		}
 		own := map[string]string{observed.TagOwner: g.Tags[observed.TagOwner].Value, observed.TagSource: g.Tags[observed.TagSource].Value,
 			observed.TagTarget: g.Tags[observed.TagTarget].Value, observed.TagPool: g.Tags[observed.TagPool].Value}
-		if pool := own[observed.TagPool]; pool != "" && g.Tags[observed.TagNodegroup].Value != "" {
-			x.Behind[pool] = append(x.Behind[pool], name)
+		if pool := own[observed.TagPool]; pool != "" {
+			of := x.groupsOf
+			if g.Tags[observed.TagNodegroup].Value != "" {
+				of = x.Behind
+			}
+			of[pool] = append(of[pool], name)
 		}
 		note(own, func(o *Owned) { o.Groups = append(o.Groups, name) })
 	}

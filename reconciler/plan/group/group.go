@@ -37,7 +37,9 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	observed, found := c.In.State.Groups[g.Name]
 	if !found && !c.In.State.Absent.Groups[g.Name] {
 		c.Needs.GroupNames = append(c.Needs.GroupNames, g.Name)
-	} else if found {
+	} else if !found {
+		c.RefuseRenamed(pool)
+	} else {
 		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: g.Name}
 		if o := c.In.GroupOwnership(observed, c.In.Fleet.Wanted[claim]); !o.Ours && !c.adoptGroup(pool, &observed, &o) {
 			c.Conflict(pool, step.AutoScalingGroup, g.Name, o)
@@ -104,7 +106,7 @@ func (c Planner) noteBeside(pool *intent.Pool, have observed.Group) {
 	if len(standby) > 0 {
 		c.Note(diag.Warning, pool, nil, "machines-on-standby", "the machines "+strings.Join(standby, ", ")+" of "+have.Name+
 			" are on standby, where somebody put them: they run beside the pool, and rollouts treat them as refreshPreferences.standbyInstances says",
-			"take them back with aws autoscaling exit-standby --auto-scaling-group-name "+have.Name+" --instance-ids "+strings.Join(standby, " "))
+			"take them back with aws autoscaling exit-standby --auto-scaling-group-name "+observed.ShellWord(have.Name)+" --instance-ids "+strings.Join(standby, " "))
 	}
 }
 

@@ -32,6 +32,6 @@ func (c Planner) noteProtected(pool *intent.Pool, have observed.Group, version t
 		return
 	}
 	c.Note(diag.Warning, pool, nil, "machines-protected", "the machines "+strings.Join(ids, ", ")+" of "+have.Name+" are protected from scale-in: "+follows,
-		"end the protection: aws autoscaling set-instance-protection --auto-scaling-group-name "+have.Name+" --instance-ids "+strings.Join(ids, " ")+
+		"end the protection: aws autoscaling set-instance-protection --auto-scaling-group-name "+observed.ShellWord(have.Name)+" --instance-ids "+strings.Join(ids, " ")+
 			" --no-protected-from-scale-in; or write spec.autoScalingGroup.refreshPreferences.scaleInProtectedInstances: Refresh in the pool's PoolOptions")
 }

@@ -66,6 +66,9 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		}
 		version = v
 	}
+	if len(standing) == 0 {
+		c.RefuseRenamed(pool)
+	}
 	if c.Blocked || made.Blocked || len(standing) == 0 && !absent {
 		c.Take(made.Result)
 		return

@@ -52,13 +52,13 @@ func (c *orphans) protected(o orphan) bool {
 	const drained = "put the tag " + observed.TagDelete + "=" + basis.DeleteDrain + " on the group and weir drains it first"
 	switch {
 	case g.Options.DeletionProtection == "prevent-all-deletion":
-		c.report(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-all-deletion, so it stays",
+		c.report(diag.Error, o, "deletion-protected", o.unwanted()+", and its deletion protection is prevent-all-deletion, so it stays",
 			"set the protection to none, or to prevent-force-deletion where the group is to be drained"+lower)
 	case byForce(g) && g.Options.DeletionProtection == "prevent-force-deletion":
-		c.report(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its deletion protection is prevent-force-deletion, so it stays as long as it has machines",
+		c.report(diag.Error, o, "deletion-protected", o.unwanted()+", and its deletion protection is prevent-force-deletion, so it stays as long as it has machines",
 			drained+", or set the protection to none"+lower)
 	case byForce(g) && retains(g):
-		c.report(diag.Error, o, "deletion-protected", "nothing in Git wants it any more, and its instance lifecycle policy retains machines, so AWS does not delete it as long as it has some",
+		c.report(diag.Error, o, "deletion-protected", o.unwanted()+", and its instance lifecycle policy retains machines, so AWS does not delete it as long as it has some",
 			drained+", or set the policy's terminateHookAbandon to terminate"+lower)
 	default:
 		return false
@@ -104,7 +104,7 @@ func (c *orphans) drain(o orphan, s *step.Step) bool {
 		return true
 	}
 	if why := drainWaits(g); why != "" {
-		c.report(diag.Warning, o, "drain-waits", "nothing in Git wants it any more and it is drained, but "+why, "")
+		c.report(diag.Warning, o, "drain-waits", o.unwanted()+" and it is drained, but "+why, "")
 		return false
 	}
 	s.Reason += "; " + strconv.Itoa(len(g.Instances)) + " of its machines are still being drained"

@@ -26,8 +26,10 @@ type orphan struct {
 	pool  string
 	// config is the AWSLaunchConfig of a template that pools shared.
 	config string
-	tags   map[string]string
-	step   step.Step
+	// now is the name that the pool's group or nodegroup has in Git instead.
+	now  string
+	tags map[string]string
+	step step.Step
 }
 
 // orphans is the planning of what nothing in Git wants.
@@ -80,7 +82,7 @@ func (c *orphans) stands(claim basis.Claim, tags map[string]string) bool {
 func (c *orphans) plan(found []orphan) {
 	if !c.in.Policy.Prune.Enabled {
 		for _, o := range found {
-			c.report(diag.Warning, o, "orphan", "nothing in Git wants it any more; pruning is off, so it stays",
+			c.report(diag.Warning, o, "orphan", o.unwanted()+"; pruning is off, so it stays",
 				"turn pruning on for the target, or delete it by hand")
 		}
 		return
@@ -99,7 +101,7 @@ func (c *orphans) plan(found []orphan) {
 	}
 	if kept != "" {
 		for _, o := range found {
-			c.report(diag.Warning, o, "orphan-kept", "nothing in Git seems to want it, but "+kept+", so nothing is deleted", "")
+			c.report(diag.Warning, o, "orphan-kept", o.unwanted()+", but "+kept+", so nothing is deleted", "")
 		}
 		return
 	}
@@ -143,33 +145,6 @@ func (c *orphans) plan(found []orphan) {
 	}
 }
 
-// stillServing reports whether the orphan still does the work of a pool that Git
-// wants under another name: it goes once what replaces it is up.
-func (c *orphans) stillServing(o orphan) bool {
-	pool := c.in.Pool(o.pool)
-	if pool == nil {
-		return false
-	}
-	if c.stuck[o.pool] {
-		return true
-	}
-	if pool.Nodegroup != nil {
-		have, ok := c.in.State.Nodegroups[c.matching[o.pool]]
-		return !ok || have.Status != "ACTIVE"
-	}
-	have, ok := c.in.State.Groups[pool.Group.Name]
-	if !ok || have.Deleting {
-		return true
-	}
-	ready := int32(0)
-	for _, i := range have.Instances {
-		if i.LifecycleState == "InService" && i.Health == "Healthy" {
-			ready++
-		}
-	}
-	return ready < have.DesiredInstances()
-}
-
 // confirmed reports whether everything that a delete must know was read in this
 // pass, and asks for it otherwise: whose a nodegroup is now, and which groups of
 // other owners launch from a template.
@@ -178,7 +153,7 @@ func (c *orphans) confirmed(o orphan) bool {
 	case step.ManagedNodegroup:
 		name := observed.NodegroupName{Cluster: o.claim.Cluster, Name: o.claim.Name}
 		if err := c.in.State.Unread.Nodegroup(name); err != nil {
-			c.report(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but AWS does not let weir read it, so it stays: "+err.Message, "")
+			c.report(diag.Warning, o, "orphan-kept", o.unwanted()+", but AWS does not let weir read it, so it stays: "+err.Message, "")
 			return false
 		}
 		if !c.in.State.Nodegroups[name].DescribedAtPass {
@@ -192,7 +167,7 @@ func (c *orphans) confirmed(o orphan) bool {
 		}
 		t := c.in.State.Templates[o.claim.Name]
 		if users := append(slices.Clone(c.in.State.TemplateUsers[t.ID]), c.in.State.TemplateUsers[t.Name]...); len(users) > 0 {
-			c.report(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more, but the group "+strings.Join(slices.Compact(slices.Sorted(slices.Values(users))), ", ")+" launches from it, so it stays", "")
+			c.report(diag.Warning, o, "orphan-kept", o.unwanted()+", but the group "+strings.Join(slices.Compact(slices.Sorted(slices.Values(users))), ", ")+" launches from it, so it stays", "")
 			return false
 		}
 	}
@@ -252,7 +227,8 @@ func (c *orphans) keepProtected(found []orphan) []orphan {
 	return slices.DeleteFunc(found, func(o orphan) bool {
 		switch {
 		case o.tags[observed.TagPrune] == "disabled":
-			c.report(diag.Warning, o, "orphan-kept", "nothing in Git wants it any more; it is tagged weir.dev/prune: disabled, so it stays", "")
+			c.report(diag.Warning, o, "orphan-kept", o.unwanted()+"; it is tagged weir.dev/prune: disabled, so it stays", "")
+		case c.keepsRenamed(o):
 		case c.protected(o):
 		case c.maybeTopology(o):
 			c.report(diag.Warning, o, "orphan-kept", "its cluster uses spec.topology, which weir does not expand, so nothing of it is deleted", "")
@@ -288,7 +264,11 @@ func (c *orphans) findOrphans() []orphan {
 		if s.LaunchConfig = tags[observed.TagLaunchConfig]; s.LaunchConfig != "" {
 			s.Pool = ""
 		}
-		out = append(out, orphan{claim: claim, pool: s.Pool, config: s.LaunchConfig, tags: tags, step: s})
+		o := orphan{claim: claim, pool: s.Pool, config: s.LaunchConfig, tags: tags, step: s, now: c.renamedTo(claim.Resource, s.Pool)}
+		if o.now != "" {
+			o.step.Reason = o.unwanted() + ", which takes its place"
+		}
+		out = append(out, o)
 	}
 	for _, name := range mine.Groups {
 		g := c.in.State.Groups[name]
@@ -390,33 +370,6 @@ func brought(in basis.Input, t observed.Template) bool {
 	}
 	return slices.ContainsFunc(in.Set.Pools, func(p intent.Pool) bool {
 		return slices.ContainsFunc(basis.ForeignTemplates(&p), func(f intent.ForeignTemplate) bool { return f.Lookup.Name == t.Name || f.Lookup.Name == t.ID })
-	})
-}
-
-// replaceable reports whether the orphan is a nodegroup of a pool that some target
-// wants: planning that pool decides what becomes of it.
-func replaceable(in basis.Input, name observed.NodegroupName) bool {
-	for i := range in.Set.Pools {
-		p := &in.Set.Pools[i]
-		n := p.Nodegroup
-		if n == nil || n.ClusterName != name.Cluster || !basis.StandsFor(name.Name, n.Name) {
-			continue
-		}
-		if slices.ContainsFunc(in.NodegroupsOf(p), func(have observed.Nodegroup) bool { return have.NodegroupName == name }) {
-			return true
-		}
-	}
-	base, _, cut := basis.CutSuffix(name.Name)
-	wanted := observed.NodegroupName{Cluster: name.Cluster, Name: base}
-	target := in.Fleet.Wanted[basis.Claim{Resource: step.ManagedNodegroup, Name: base, Cluster: name.Cluster}]
-	if !cut || target == "" || target == in.Policy.Target {
-		return false
-	}
-	// A pool of that target takes no other pool's nodegroup where it has one of its
-	// own.
-	return !slices.ContainsFunc(append([]observed.NodegroupName{wanted}, in.Index.Replacements[wanted]...), func(own observed.NodegroupName) bool {
-		tags := in.State.Nodegroups[own].Tags
-		return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagTarget] == target && tags[observed.TagPool] != in.State.Nodegroups[name].Tags[observed.TagPool]
 	})
 }
 

@@ -17,7 +17,7 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	bootstrap := d.Source.Spec.Template.Spec.Bootstrap.ConfigRef
 	needsEKS := bootstrap != nil && (bootstrap.Kind == "NodeadmConfig" || bootstrap.Kind == "EKSConfig")
 	b.identify(d, o.Ref(), o.Metadata, intent.GroupPool, needsEKS)
-	b.claimName(d, "Auto Scaling group", o.Ref().Name, path("metadata", "name"))
+	groupName := b.groupName(d, o.Ref())
 	d.bound(s.MinSize, s.MaxSize)
 
 	tags := additionalTags(d.cluster, s.AdditionalTags)
@@ -32,9 +32,9 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 			"spec.awsLaunchTemplate.instanceType is required for a group without instance types in mixedInstancesPolicy.overrides", "")
 	}
 	d.Group = &intent.Group{
-		Name: name, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s),
+		Name: groupName, MinSize: s.MinSize, MaxSize: s.MaxSize, Subnets: d.groupSubnets(s),
 		MixedInstancesPolicy: mixed(s.MixedInstancesPolicy), Refresh: refresh(s, intent.Refresh{}),
-		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(name, d.cluster.tagName(), tags),
+		SuspendedProcesses: processes(s.SuspendProcesses), LifecycleHooks: hooks(s.LifecycleHooks), Tags: capaTags(groupName, d.cluster.tagName(), tags),
 	}
 	field.FromPool(field.Group, s, &d.Group.GroupSettings)
 	if d.cluster.eks {

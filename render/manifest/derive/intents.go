@@ -85,10 +85,10 @@ type Builder struct {
 	set     intent.Set
 }
 
-// claim is the field that gives an AWS resource its name.
+// claim is the field that gives an AWS resource of a pool its name.
 type claim struct {
-	ref  intent.ObjectRef
-	path intent.Path
+	pool, ref intent.ObjectRef
+	path      intent.Path
 }
 
 // pool derives one pool from its MachinePool.
@@ -292,15 +292,15 @@ func (d *draft) bound(low, high int32) {
 }
 
 // claimName reports two pools that want one AWS resource.
-func (b *Builder) claimName(d *draft, kind, name string, at intent.Path) {
+func (b *Builder) claimName(d *draft, kind, name string, c claim) {
 	id := kind + " " + name
-	if first, taken := b.awsNames[id]; taken && first.ref != d.Infrastructure {
-		d.Faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the %s %q", first.ref, d.Infrastructure, kind, name),
-			Detail: "AWS knows one of that name in an account and region", Ref: d.Infrastructure, Path: at,
+	if first, taken := b.awsNames[id]; taken && first.pool != c.pool {
+		d.Faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the %s %q", first.pool, c.pool, kind, name),
+			Detail: "AWS knows one of that name in an account and region", Ref: c.ref, Path: c.path,
 			Related: []kinds.RelatedField{{Ref: first.ref, Path: first.path, Message: "the other one"}}})
 		return
 	}
-	b.awsNames[id] = claim{d.Infrastructure, at}
+	b.awsNames[id] = c
 }
 
 // zones are those that the pool's own object names, else the failure domains of

@@ -50,12 +50,12 @@ func (l *launchConfigs) name(d *draft) string {
 	at := path("spec", "launchConfigRef")
 	id := "launch template " + name
 	if other, taken := l.claims.awsNames[id]; taken && other.ref != c.Source {
-		d.Faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the launch template %q", other.ref, c.Source, name),
+		d.Faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the launch template %q", other.pool, c.Source, name),
 			Detail: "AWS knows one of that name in an account and region", Ref: d.Infrastructure, Path: at,
 			Related: []kinds.RelatedField{{Ref: other.ref, Path: other.path, Message: "the other one"}}})
 		return name
 	}
-	l.claims.awsNames[id] = claim{c.Source, path("metadata", "name")}
+	l.claims.awsNames[id] = claim{c.Source, c.Source, path("metadata", "name")}
 	switch first := l.derived[name]; {
 	case first == nil:
 		l.derived[name] = &derivedConfig{key: key, first: d.Infrastructure}

@@ -8,6 +8,19 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
+// groupName returns the name of a pool's group, which no other pool may want: the one in
+// its PoolOptions, else its own.
+func (b *Builder) groupName(d *draft, pool intent.ObjectRef) string {
+	if o := b.poolOptions[poolID{pool.Namespace, pool.Kind, pool.Name}]; o != nil {
+		if g := o.Spec.AutoScalingGroup; g != nil && g.Name != "" {
+			b.claimName(d, "Auto Scaling group", g.Name, claim{d.Infrastructure, o.Ref(), kinds.OptionsGroup.Join("name")})
+			return g.Name
+		}
+	}
+	b.claimName(d, "Auto Scaling group", pool.Name, claim{d.Infrastructure, pool, path("metadata", "name")})
+	return pool.Name
+}
+
 // applyGroupOptions adds to a pool what its PoolOptions says of its group.
 func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
 	g := o.Spec.AutoScalingGroup

@@ -15,7 +15,7 @@ func (b *Builder) launchTemplate(d *draft, lt *kinds.LaunchTemplate, name string
 	if b.launchConfigs.shares(d) {
 		name = b.launchConfigs.name(d)
 	} else {
-		b.claimName(d, "launch template", name, path("metadata", "name"))
+		b.claimName(d, "launch template", name, claim{d.Infrastructure, d.Infrastructure, path("metadata", "name")})
 	}
 	if !kinds.TemplateName.MatchString(name) || len(name) > kinds.MaxTemplateName {
 		d.AtPool.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), fmt.Sprintf("EC2 takes 3 to %d characters", kinds.MaxTemplateName))

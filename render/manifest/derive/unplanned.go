@@ -134,6 +134,11 @@ func (u *unplanned) machinePool(o kinds.Object, cluster, kind, name string, boot
 // names adds what AWS's resources of an infrastructure pool may be called.
 func (u *unplanned) names(out *intent.Unplanned, infra intent.Key) {
 	out.Names = append(out.Names, infra.Name)
+	for _, o := range u.b.index.PoolOptions { // however broken they are, and whatever kind they name
+		if name := o.Source.Text(kinds.OptionsGroup.Join("name")...); name != "" && o.Key().Namespace == infra.Namespace && o.Source.Text("spec", "poolRef", "name") == infra.Name {
+			out.Names = append(out.Names, name)
+		}
+	}
 	controlPlane := out.ClusterKey.Name
 	if c := u.b.clusters[out.ClusterKey]; c != nil && c.controlPlaneName != "" {
 		controlPlane = c.controlPlaneName

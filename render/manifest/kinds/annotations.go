@@ -76,12 +76,8 @@ func ReadAnnotations(objects []Annotated, p *intent.Pool) {
 	}
 	if v, in, ok := annotation(objects, AnnotationReplace); ok {
 		p.AllowReplace = v == "allowed"
-		switch {
-		case v != "allowed":
+		if v != "allowed" {
 			in.Error(AnnotationPath(AnnotationReplace), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", AnnotationReplace, v), `it must be "allowed"`)
-		case p.Kind == intent.GroupPool:
-			in.Info(AnnotationPath(AnnotationReplace), "not-carried", "annotation "+AnnotationReplace+" has no effect on an AWSMachinePool", "an Auto Scaling group can be changed in place")
-			p.AllowReplace = false
 		}
 	}
 	if v, in, ok := annotation(objects, AnnotationImageFamily); ok {

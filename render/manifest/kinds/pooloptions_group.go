@@ -13,6 +13,9 @@ import (
 // EnableMetricsCollection below a name each. A member that is not written is not
 // weir's: it stays as it is found, also after it was taken out of Git again.
 type GroupOptions struct {
+	// Name is the group's name in AWS. Default: the name of the AWSMachinePool. It is for
+	// groups whose names Kubernetes does not accept.
+	Name string `json:"name" check:"minlen=1"`
 	intent.GroupOptions
 	MixedInstancesPolicy *MixedOptions   `json:"mixedInstancesPolicy"`
 	RefreshPreferences   *RefreshOptions `json:"refreshPreferences"`
@@ -32,7 +35,7 @@ func (GroupOptions) unknownHint(name string) string {
 	case "operator":
 		return "it names an AWS service that manages the group, and weir is none"
 	case "autoScalingGroupName":
-		return "the group has the pool's name"
+		return "write name; without it the group has the pool's name"
 	case "availabilityZoneIds":
 		return "write spec.availabilityZones in the pool, or its subnets"
 	}

@@ -22,6 +22,25 @@ var (
 	versionOrAlias = regexp.MustCompile(`^([1-9][0-9]*|\$Latest|\$Default)$`)
 )
 
+// longestGroupName is the limit of Auto Scaling for the name of a group, in characters.
+const longestGroupName = 255
+
+// checkGroupName applies the rules of AutoScalingGroupName in the API reference of
+// CreateAutoScalingGroup: ASCII characters from 33 to 126, and no colon.
+func checkGroupName(r kinds.Reporter, at intent.Path, name string) {
+	if len(name) > longestGroupName {
+		r.Error(at, "out-of-range", fmt.Sprintf("%s has %d characters; Auto Scaling accepts %d", at, len(name), longestGroupName), "")
+		return
+	}
+	for _, c := range name {
+		if c < '!' || c > '~' || c == ':' {
+			r.Error(at, "bad-value", fmt.Sprintf("%s contains %q, which Auto Scaling does not accept in the name of a group", at, c),
+				"write printable ASCII characters, without spaces and colons")
+			return
+		}
+	}
+}
+
 // checkGroupOptions applies the rules of Auto Scaling that the options show by
 // themselves: CreateAutoScalingGroup, PutWarmPool and the types that they take in its
 // API reference.
@@ -30,6 +49,7 @@ func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 		return
 	}
 	at := kinds.OptionsGroup
+	checkGroupName(r, at.Join("name"), g.Name)
 	if g.HealthCheckType != "" {
 		for _, kind := range strings.Split(g.HealthCheckType, ",") {
 			if !slices.Contains(healthChecks, kind) {

@@ -1,0 +1,75 @@
+package basis
+
+import (
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// CodeRenamed is the diagnostic of a pool whose group or nodegroup has another name in AWS
+// than in Git. AWS renames neither.
+const CodeRenamed = "pool-renamed"
+
+// Renamed returns the target's groups or nodegroups that carry the pool's tag under a name
+// other than the pool's, in order. A resource that some target wants, or that AWS is
+// deleting, is none.
+func (in Input) Renamed(pool *intent.Pool) (out []string) {
+	mine := func(tag func(string) string) bool {
+		return tag(observed.TagOwner) == in.Policy.Instance && tag(observed.TagSource) == in.Policy.Source && tag(observed.TagTarget) == in.Policy.Target
+	}
+	wanted := func(c Claim) bool { _, ok := in.Fleet.Wanted[c]; return ok }
+	index := in.Index
+	if index == nil {
+		index = NewIndex(in.State)
+	}
+	switch key := pool.Key.String(); {
+	case pool.Group != nil:
+		for _, name := range index.groupsOf[key] {
+			g := in.State.Groups[name]
+			if name != pool.Group.Name && !g.Deleting && mine(func(key string) string { return g.Tags[key].Value }) && !wanted(Claim{Resource: step.AutoScalingGroup, Name: name}) {
+				out = append(out, name)
+			}
+		}
+	case pool.Nodegroup != nil:
+		for _, name := range index.ofPool[key] {
+			n := in.State.Nodegroups[name]
+			if name.Cluster == pool.Nodegroup.ClusterName && !StandsFor(name.Name, pool.Nodegroup.Name) && n.Status != "DELETING" && mine(func(key string) string { return n.Tags[key] }) &&
+				!wanted(Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}) {
+				out = append(out, name.Name)
+			}
+		}
+	}
+	return out
+}
+
+// NameField is the field that names the group or nodegroup of a pool, and its object.
+func NameField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
+	switch {
+	case pool.Nodegroup != nil:
+		return pool.Infrastructure, intent.Path{"spec", "eksNodegroupName"}
+	case pool.Options.Kind != "" && pool.Group.Name != pool.Infrastructure.Name:
+		return pool.Options, intent.Path{"spec", "autoScalingGroup", "name"}
+	}
+	return pool.Infrastructure, intent.Path{"metadata", "name"}
+}
+
+// RefuseRenamed blocks a pool that has nothing under its name, and something under another
+// one: making the pool anew and deleting what it has needs weir.dev/replace: allowed.
+func (c *Work) RefuseRenamed(pool *intent.Pool) {
+	old := c.In.Renamed(pool)
+	if len(old) == 0 || pool.AllowReplace {
+		return
+	}
+	what, now, field := string(step.AutoScalingGroup), "", "spec.autoScalingGroup.name in its PoolOptions"
+	if pool.Nodegroup != nil {
+		what, now, field = string(step.ManagedNodegroup), pool.Nodegroup.Name, "spec.eksNodegroupName"
+	} else {
+		now = pool.Group.Name
+	}
+	object, at := NameField(pool)
+	c.Blocked = true
+	c.NoteAt(diag.Error, object, at, CodeRenamed,
+		"the pool has the "+what+" "+old[0]+" in AWS, which cannot be renamed to "+now+", so nothing of the pool is changed",
+		"keep the name with "+field+": "+old[0]+"; or write the annotation weir.dev/replace: allowed in the pool, which makes weir create "+now+", and delete "+old[0]+" once the machines of "+now+" are in service")
+}

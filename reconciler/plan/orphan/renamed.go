@@ -1,0 +1,96 @@
+package orphan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+)
+
+// renamedTo is the name that Git gives the group or nodegroup of a pool, empty where the
+// pool is not in Git or has none of the kind.
+func (c *orphans) renamedTo(r step.Resource, pool string) string {
+	switch p := c.in.Pool(pool); {
+	case p == nil:
+	case r == step.AutoScalingGroup && p.Group != nil:
+		return p.Group.Name
+	case r == step.ManagedNodegroup && p.Nodegroup != nil:
+		return p.Nodegroup.Name
+	}
+	return ""
+}
+
+// unwanted says why Git does not want the orphan.
+func (o *orphan) unwanted() string {
+	if o.now != "" {
+		return "the pool has the " + string(o.claim.Resource) + " " + o.now + " in Git"
+	}
+	return "nothing in Git wants it any more"
+}
+
+// keepsRenamed reports whether the orphan is what its pool had under an earlier name, and
+// the pool does not allow weir to replace it.
+func (c *orphans) keepsRenamed(o orphan) bool {
+	if o.now == "" || c.in.Pool(o.pool).AllowReplace {
+		return false
+	}
+	c.report(diag.Warning, o, "orphan-kept", o.unwanted()+", and nothing allows weir to replace it, so it stays",
+		"delete it by hand, or write the annotation weir.dev/replace: allowed in the pool, which makes weir delete it")
+	return true
+}
+
+// stillServing reports whether the orphan still does the work of a pool that Git
+// wants under another name: it goes once what replaces it is up.
+func (c *orphans) stillServing(o orphan) bool {
+	pool := c.in.Pool(o.pool)
+	if pool == nil {
+		return false
+	}
+	if c.stuck[o.pool] {
+		return true
+	}
+	if pool.Nodegroup != nil {
+		have, ok := c.in.State.Nodegroups[c.matching[o.pool]]
+		return !ok || have.Status != "ACTIVE"
+	}
+	have, ok := c.in.State.Groups[pool.Group.Name]
+	if !ok || have.Deleting {
+		return true
+	}
+	ready := int32(0)
+	for _, i := range have.Instances {
+		if i.LifecycleState == "InService" && i.Health == "Healthy" {
+			ready++
+		}
+	}
+	return ready < have.DesiredInstances()
+}
+
+// replaceable reports whether the orphan is a nodegroup of a pool that some target
+// wants: planning that pool decides what becomes of it.
+func replaceable(in basis.Input, name observed.NodegroupName) bool {
+	for i := range in.Set.Pools {
+		p := &in.Set.Pools[i]
+		n := p.Nodegroup
+		if n == nil || n.ClusterName != name.Cluster || !basis.StandsFor(name.Name, n.Name) {
+			continue
+		}
+		if slices.ContainsFunc(in.NodegroupsOf(p), func(have observed.Nodegroup) bool { return have.NodegroupName == name }) {
+			return true
+		}
+	}
+	base, _, cut := basis.CutSuffix(name.Name)
+	wanted := observed.NodegroupName{Cluster: name.Cluster, Name: base}
+	target := in.Fleet.Wanted[basis.Claim{Resource: step.ManagedNodegroup, Name: base, Cluster: name.Cluster}]
+	if !cut || target == "" || target == in.Policy.Target {
+		return false
+	}
+	// A pool of that target takes no other pool's nodegroup where it has one of its
+	// own.
+	return !slices.ContainsFunc(append([]observed.NodegroupName{wanted}, in.Index.Replacements[wanted]...), func(own observed.NodegroupName) bool {
+		tags := in.State.Nodegroups[own].Tags
+		return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagTarget] == target && tags[observed.TagPool] != in.State.Nodegroups[name].Tags[observed.TagPool]
+	})
+}
