@@ -66,6 +66,8 @@ type calls struct {
 	quota        call[servicequotas.GetServiceQuotaInput, servicequotas.GetServiceQuotaOutput, servicequotas.Options]
 	targetGroups call[elb.DescribeTargetGroupsInput, elb.DescribeTargetGroupsOutput, elb.Options]
 	prober       *probe.Prober
+
+	placementGroups call[ec2.DescribePlacementGroupsInput, ec2.DescribePlacementGroupsOutput, ec2.Options]
 }
 
 func callsOf(client *sdk.Client) calls {
@@ -81,7 +83,7 @@ func callsOf(client *sdk.Client) calls {
 		createTemplate: e.CreateLaunchTemplate, createVersion: e.CreateLaunchTemplateVersion, deleteTemplate: e.DeleteLaunchTemplate,
 		deleteVersions: e.DeleteLaunchTemplateVersions, describeVersions: e.DescribeLaunchTemplateVersions, templates: e.DescribeLaunchTemplates,
 		images: e.DescribeImages, subnets: e.DescribeSubnets, securityGroups: e.DescribeSecurityGroups, vpcs: e.DescribeVpcs,
-		run: e.RunInstances, instanceTypes: e.DescribeInstanceTypes,
+		run: e.RunInstances, placementGroups: e.DescribePlacementGroups, instanceTypes: e.DescribeInstanceTypes,
 		groups: a.DescribeAutoScalingGroups, activities: a.DescribeScalingActivities, refreshes: a.DescribeInstanceRefreshes,
 		hooks: a.DescribeLifecycleHooks, createGroup: a.CreateAutoScalingGroup, updateGroup: a.UpdateAutoScalingGroup,
 		deleteGroup: a.DeleteAutoScalingGroup, tagGroups: a.CreateOrUpdateTags, enableMetrics: a.EnableMetricsCollection,

@@ -115,8 +115,7 @@ func TestAVisitSaysSomethingOfEachAssumption(t *testing.T) {
 		if len(f.Evidence) == 0 || slices.Contains(f.Evidence, "") {
 			t.Errorf("%s says nothing", f.Name)
 		}
-		// The emulator's groups behind nodegroups have no hooks of EKS.
-		if f.Verdict == doctor.Differs && f.Name != "nodegroup-launch-hook" {
+		if f.Verdict == doctor.Differs {
 			t.Errorf("%s differs on the emulator", f.Name)
 		}
 	}
@@ -192,7 +191,7 @@ func TestAVisitTriesEveryRead(t *testing.T) {
 		}
 	}
 	for _, f := range r.Findings {
-		if f.Name == "full-filters" && len(f.Evidence) != 11 {
+		if f.Name == "full-filters" && len(f.Evidence) != 12 {
 			t.Errorf("%d reads: %v", len(f.Evidence), f.Evidence)
 		}
 	}

@@ -61,7 +61,7 @@ func TestAVisitWithoutTheNodeRole(t *testing.T) {
 	r := p.visit(t.Context(), nil)
 	for _, f := range r.Findings {
 		said := strings.Join(f.Evidence, "; ")
-		if f.Verdict == doctor.Differs && f.Name != "nodegroup-launch-hook" {
+		if f.Verdict == doctor.Differs {
 			t.Errorf("%s differs: %s", f.Name, said)
 		}
 		if f.Name == "nodegroup-defaults" && (f.Verdict != doctor.NotSeen || !strings.Contains(said, "iam:PassRole")) {

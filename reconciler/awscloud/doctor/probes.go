@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
@@ -63,12 +64,13 @@ func (v *visit) fullFilters(ctx context.Context) {
 		{"DescribeInstances by instance-state-name", func() error { _, err := p.Running(ctx); return err }},
 		{"GetInstanceProfile", func() error { _, _, err := p.Profile(ctx, Prefix+v.Number); return err }},
 		{"DescribeKey", func() error { _, _, err := p.Key(ctx, "00000000-0000-0000-0000-000000000000"); return err }},
+		{"DescribePlacementGroups by GroupIds", func() error {
+			_, err := v.calls.placementGroups(ctx, &ec2.DescribePlacementGroupsInput{GroupIds: named("pg-"+ids, probe.NamesAtOnce)})
+			return unlessMissing("ec2", "DescribePlacementGroups", err)
+		}},
 		{"DescribeTargetGroups", func() error {
 			_, err := v.calls.targetGroups(ctx, &elb.DescribeTargetGroupsInput{TargetGroupArns: arns})
-			if e := sdk.Classify("elasticloadbalancing", "DescribeTargetGroups", err); e != nil && e.Kind != observed.NotFound {
-				return e
-			}
-			return nil
+			return unlessMissing("elasticloadbalancing", "DescribeTargetGroups", err)
 		}},
 	} {
 		const name = "full-filters"
@@ -85,4 +87,13 @@ func (v *visit) fullFilters(ctx context.Context) {
 			v.note(name, NotSeen, "%s: %s", read.what, e.Error())
 		}
 	}
+}
+
+// unlessMissing is the refusal of a read whose names AWS refuses as a whole where one of
+// them does not exist; nil where it is that.
+func unlessMissing(service, operation string, err error) error {
+	if e := sdk.Classify(service, operation, err); e != nil && e.Kind != observed.NotFound && e.Code != "InvalidPlacementGroup.Unknown" {
+		return e
+	}
+	return nil
 }
