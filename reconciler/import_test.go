@@ -65,7 +65,7 @@ func TestImportedFleetsStayAsTheyAre(t *testing.T) {
 			}
 		}
 		d := target("imported", r.Set.Pools...)
-		d.Set = &r.Set
+		d.Set, d.Diagnostics = &r.Set, r.Diags
 		w.restart()
 		report := w.must(reconciler.Apply, adopting(d, ""))[0]
 		for _, call := range w.wrote() {
@@ -79,6 +79,9 @@ func TestImportedFleetsStayAsTheyAre(t *testing.T) {
 		report = w.must(reconciler.PlanOnly, d)[0]
 		if report.Plan == nil || report.Diagnostics.HasErrors() {
 			rt.Fatalf("no plan: %v\n%s", report.Diagnostics, text.String())
+		}
+		if len(report.Diagnostics) > 0 {
+			rt.Fatalf("the plan finds %v\n%s", report.Diagnostics, text.String())
 		}
 		for _, st := range report.Plan.Steps {
 			for _, ch := range st.Changes {

@@ -201,7 +201,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		reports[i].Governed = p.Governed()
 		reports[i].Levels = plan.Levels(targets[i].Set, s.levels)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
-		own := slices.Clone(targets[i].Diagnostics)
+		own := plan.Apt(inputs[i], slices.Clone(targets[i].Diagnostics))
 		attachOrigins(asking, p, own, targets[i])
 		p.Diagnostics = append(own, p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics

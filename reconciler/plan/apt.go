@@ -1,0 +1,30 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// codeOlderField is the code of manifests that use a field for which a launch template has
+// one too.
+const codeOlderField = "older-field"
+
+// Apt returns the findings about manifests without the advice that does not fit what AWS
+// has: EKS gives no launch template to a nodegroup that has none, so writing a field in one
+// would replace the nodegroup.
+func Apt(in basis.Input, found diag.List) diag.List {
+	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Code == codeOlderField }) {
+		return found
+	}
+	bare := map[string]bool{}
+	for i := range in.Set.Pools {
+		if p := &in.Set.Pools[i]; p.Kind == intent.NodegroupPool && p.LaunchTemplate == nil && p.ForeignTemplate == nil {
+			bare[p.Infrastructure.String()] = slices.ContainsFunc(in.NodegroupsOf(p), func(n observed.Nodegroup) bool { return n.Template == observed.TemplateRef{} })
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(d diag.Diagnostic) bool { return d.Code == codeOlderField && bare[d.Object] })
+}
