@@ -62,7 +62,7 @@ soak: ## the tests that take minutes: a daemon that lives for DAYS=2000 (RESTART
 	WEIR_SOAK=1 WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_RESTART='$(RESTART)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 3h -run TestSoak ./cmd/weir/internal/simulate/
 	WEIR_SEVERAL=10m $(GO) test -count=1 -v -timeout 60m -run TestSeveralProcesses ./cmd/weir/
 	WEIR_SEVERAL=10m WEIR_SEVERAL_ENGINE=dynamodb $(GO) test -count=1 -v -timeout 60m -run TestSeveralProcesses ./cmd/weir/
-	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|UnderThrottling|ReadsOfAPass|Soak|TwoThousandPools|ALargeFleet' ./reconciler/ ./reconciler/simulate/ ./render/kust/
+	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|StoppedAtAnyCall|UnderThrottling|ReadsOfAPass|Soak|TwoThousandPools|ALargeFleet' ./reconciler/ ./reconciler/simulate/ ./render/kust/
 
 simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAYS=2, EVENTS=48, FAULTS=1, DAEMONS=1, MEMBERS=3 of one instance for HOURS=2, LEAVE=steps, LOG=file; REPLAYS=20 compares runs of a seed; PLANT=. for planted faults, by name
 	WEIR_SIMULATE_PLANT='$(PLANT)' WEIR_SIMULATE_REPLAYS='$(REPLAYS)' WEIR_SIMULATE_SEEDS='$(SEEDS)' WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_FAULTS='$(FAULTS)' WEIR_SIMULATE_EVENTS='$(EVENTS)' WEIR_SIMULATE_DAEMONS='$(DAEMONS)' WEIR_SIMULATE_MEMBERS='$(MEMBERS)' WEIR_SIMULATE_HOURS='$(HOURS)' WEIR_SIMULATE_LEAVE='$(LEAVE)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 24h -run '$(if $(PLANT),TestPlantedFaultsAreFound/$(PLANT),$(if $(REPLAYS),TestASeedReplays,TestSimulate))' ./cmd/weir/internal/simulate/

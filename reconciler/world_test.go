@@ -253,10 +253,13 @@ func (w *world) inventory(targets ...reconciler.Desired) string {
 	return text
 }
 
+// soaking reports whether make soak runs, which has the time for every case.
+func soaking() bool { return os.Getenv("WEIR_SOAK") != "" }
+
 // soaks skips what takes minutes, unless it was asked for: make soak.
 func soaks(t *testing.T, why string) {
 	t.Helper()
-	if os.Getenv("WEIR_SOAK") == "" {
+	if !soaking() {
 		t.Skip(why + ": runs with make soak (WEIR_SOAK=1)")
 	}
 }
