@@ -86,6 +86,7 @@ var unused = map[string]string{
 	"kms:DescribeKey":                            "only where a volume names a key",
 	"ec2:DescribeCapacityReservations":           "only where a pool runs in reserved capacity alone",
 	"ec2:DescribeKeyPairs":                       "only where a pool names one",
+	"ec2:DescribeSnapshots":                      "only where a root volume is smaller than its image says",
 	"ec2:DescribePlacementGroups":                "only where a pool names one",
 	"autoscaling:RollbackInstanceRefresh":        "only where a rollout that moves is stopped and goes back",
 	"autoscaling:RecordLifecycleActionHeartbeat": "only where a drainer has machines that wait, and a cluster to ask",

@@ -52,6 +52,7 @@ var operations = []operation{
 	{"ec2:DescribeLaunchTemplateVersions", are(readAll)},
 	{"ec2:DescribeLaunchTemplates", are(readAll)},
 	{"ec2:DescribePlacementGroups", are(readAll)},
+	{"ec2:DescribeSnapshots", are(readAll)},
 	{"ec2:DescribeSecurityGroups", are(readAll)},
 	{"ec2:DescribeSubnets", are(readAll)},
 	{"ec2:DescribeVpcs", are(readAll)},

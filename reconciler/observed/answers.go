@@ -41,9 +41,11 @@ type Image struct {
 	ID           string
 	Name         string
 	Architecture string // x86_64 or arm64
-	// RootDevice is the device name of the root volume, RootSize its size in GiB.
-	RootDevice string
-	RootSize   int32
+	// RootDevice is the device name of the root volume. RootSize is its size in GiB where a
+	// launch says none, and RootSnapshot the id of its snapshot, which may be smaller.
+	RootDevice   string
+	RootSize     int32
+	RootSnapshot string
 	// CreatedAt is AWS's CreationDate, ISO 8601.
 	CreatedAt string
 }

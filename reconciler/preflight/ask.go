@@ -127,6 +127,7 @@ func (a *Asker) read(ctx context.Context) {
 		func() { readBatch(r, f.types, "ec2", "DescribeInstanceTypes", a.cloud.InstanceTypes) },
 		func() { readBatch(r, f.offerings, "ec2", "DescribeInstanceTypeOfferings", a.cloud.Offerings) },
 		func() { readBatch(r, f.images, "ec2", "DescribeImages", a.cloud.ImagesNamed) },
+		func() { readBatch(r, f.snapshots, "ec2", "DescribeSnapshots", a.cloud.Snapshots) },
 		func() { readEach(r, f.quotas, "servicequotas", "GetServiceQuota", a.cloud.Quota) },
 		func() {
 			readEach(r, f.running, "ec2", "DescribeInstances", func(ctx context.Context, _ string) ([]Instance, bool, error) {

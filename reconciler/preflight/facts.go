@@ -145,6 +145,7 @@ type facts struct {
 	running    *shelf[[]Instance]    // by ""
 	reserved   *shelf[[]Reservation] // by ""
 	images     *shelf[bool]          // public images of AWS, by name
+	snapshots  *shelf[int32]         // GiB, by id
 	dryRuns    *shelf[*observed.Error]
 }
 
@@ -153,7 +154,7 @@ func newFacts() *facts {
 		profiles: newShelf[Profile](nameTTL), keyPairs: newShelf[bool](nameTTL), groups: newShelf[bool](groupTTL), subnets: newShelf[Subnet](roomTTL),
 		targets: newShelf[TargetGroup](nameTTL), placements: newShelf[PlacementGroup](nameTTL), keys: newShelf[Key](nameTTL),
 		types: newShelf[InstanceType](typeTTL), offerings: newShelf[[]string](offeringTTL), quotas: newShelf[float64](quotaTTL),
-		running: newShelf[[]Instance](roomTTL), reserved: newShelf[[]Reservation](roomTTL), images: newShelf[bool](imageTTL), dryRuns: newShelf[*observed.Error](dryRunTTL),
+		running: newShelf[[]Instance](roomTTL), reserved: newShelf[[]Reservation](roomTTL), images: newShelf[bool](imageTTL), snapshots: newShelf[int32](imageTTL), dryRuns: newShelf[*observed.Error](dryRunTTL),
 	}
 }
 
@@ -171,5 +172,6 @@ func (f *facts) expire(now time.Time) {
 	f.running.expire(now)
 	f.reserved.expire(now)
 	f.images.expire(now)
+	f.snapshots.expire(now)
 	f.dryRuns.expire(now)
 }

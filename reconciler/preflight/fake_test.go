@@ -34,6 +34,7 @@ type fake struct {
 	offerings  map[string][]string
 	images     map[string]bool
 	quotas     map[string]float64
+	snapshots  map[string]int32
 	running    []Instance
 	reserved   []Reservation
 	refuses    *observed.Error
@@ -58,6 +59,7 @@ func newFake() *fake {
 		},
 		offerings: map[string][]string{"m5.large": all, "m7g.large": all, "t3.micro": all, "p5.48xlarge": {"eu-west-1b"}},
 		images:    map[string]bool{"amazon-eks-node-al2023-x86_64-standard-1.34-v20251112": true, "bottlerocket-aws-k8s-1.34-arm64-v1.50.0-4f3d1c2b": true},
+		snapshots: map[string]int32{"snap-1": 5},
 		quotas:    map[string]float64{"L-1216C47A": 100, "L-34B43A08": 10, "L-417A185B": 0},
 	}
 }
@@ -105,6 +107,10 @@ func some[V any](ctx context.Context, f *fake, op string, all map[string]V, keys
 func (f *fake) Profile(ctx context.Context, name string) (Profile, bool, error) {
 	p, ok := f.profiles[name]
 	return p, ok, f.call(ctx, "iam:GetInstanceProfile")
+}
+
+func (f *fake) Snapshots(ctx context.Context, ids []string) (map[string]int32, error) {
+	return some(ctx, f, "ec2:DescribeSnapshots", f.snapshots, ids)
 }
 
 func (f *fake) KeyPairs(ctx context.Context, names []string) (map[string]bool, error) {
@@ -203,7 +209,7 @@ func creation(subnets []string, pools ...intent.Pool) Plan {
 	p := &plan.Plan{Target: "blue"}
 	in := basis.Input{Set: &intent.Set{Pools: pools}, State: &observed.State{}, Answers: observed.Answers{
 		{Kind: intent.Subnets}: {Subnets: subnets, VPCs: []string{"vpc-1"}},
-		{Kind: intent.ImageByID, Name: "ami-1", InstanceType: "m5.large"}: {Image: &observed.Image{ID: "ami-1", Architecture: "x86_64", RootDevice: "/dev/xvda", RootSize: 8}},
+		{Kind: intent.ImageByID, Name: "ami-1", InstanceType: "m5.large"}: {Image: &observed.Image{ID: "ami-1", Architecture: "x86_64", RootDevice: "/dev/xvda", RootSize: 8, RootSnapshot: "snap-1"}},
 	}}
 	for i := range pools {
 		pool := &in.Set.Pools[i]

@@ -21,6 +21,9 @@ const (
 	codeUnasked = "preflight-unasked"
 	codeNoType  = "instance-type-unknown"
 	codeRelease = "release-unknown"
+
+	codeSmall        = "root-volume-too-small"
+	codeSmallUnknown = "root-volume-maybe-too-small"
 )
 
 // verdict is the work on the launches of one target: a pure function of them and of the

@@ -75,6 +75,13 @@ func TestFindings(t *testing.T) {
 		"volume on the root device": {data(func(d *intent.TemplateData) {
 			d.BlockDeviceMappings = append(d.BlockDeviceMappings, intent.BlockDeviceMapping{DeviceName: "/dev/xvda"})
 		}), nil, nil, []string{"error would-be-refused " + group + " spec.awsLaunchTemplate.nonRootVolumes[0].deviceName: two volumes have the device name /dev/xvda, the root device of the image ami-1"}},
+		"root volume as large as the snapshot":  {pool: data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.VolumeSize = 5 })},
+		"root volume as large as in the image":  {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.VolumeSize = 8 }), nil, func(f *fake) { f.snapshots = nil }, nil},
+		"root volume that is left to the image": {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.VolumeSize = 0 }), nil, func(f *fake) { f.snapshots = nil }, nil},
+		"root volume below the snapshot": {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.VolumeSize = 4 }), nil, nil,
+			[]string{"error root-volume-too-small " + group + " spec.awsLaunchTemplate.rootVolume.size: the root volume of 4 GiB is smaller than the image's snapshot of 5 GiB"}},
+		"root volume beside a snapshot that is not seen": {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.VolumeSize = 4 }), nil, func(f *fake) { f.snapshots = nil },
+			[]string{"warning root-volume-maybe-too-small " + group + " spec.awsLaunchTemplate.rootVolume.size: the root volume of 4 GiB is smaller than the 8 GiB that the image ami-1 has by default; the account may not see the size of its snapshot"}},
 		"image of another architecture": {overrides("m5.large", "m7g.large"), nil, nil,
 			[]string{"warning would-be-refused " + group + " spec.mixedInstancesPolicy.overrides[1].instanceType: the image ami-1 is x86_64, and m7g.large is arm64"}},
 		"enclaves": {data(func(d *intent.TemplateData) { d.EnclaveOptions = &intent.EnclaveOptions{Enabled: new(true)} }), nil, nil,

@@ -106,8 +106,9 @@ func (v *verdict) keys(l *launch) {
 }
 
 // image looks at the image together with what else is written: planning has compared it
-// with the first instance type and the size of the root volume.
+// with the first instance type.
 func (v *verdict) image(l *launch) {
+	v.rootVolume(l)
 	seen := map[string]bool{}
 	for i, m := range l.data.BlockDeviceMappings {
 		if m.DeviceName == "" {
@@ -123,6 +124,33 @@ func (v *verdict) image(l *launch) {
 			v.fail(codeRefused, object, path, "two volumes have the device name "+m.DeviceName+what, "give the volume another device name")
 		}
 		seen[m.DeviceName] = true
+	}
+}
+
+// rootVolume compares the size of the root volume with the image's snapshot, as EC2 does.
+// The size in the image is only a default: images of Amazon Linux 2 for EKS say 20 GiB, with
+// a snapshot of 4. An account need not see the snapshot of an image that it may launch, and
+// then nobody knows.
+func (v *verdict) rootVolume(l *launch) {
+	im := l.image
+	if im == nil || im.RootDevice == "" || im.RootSnapshot == "" {
+		return
+	}
+	for i, m := range l.data.BlockDeviceMappings {
+		size := m.Ebs.VolumeSize
+		if m.DeviceName != im.RootDevice || size == 0 || size >= im.RootSize {
+			continue
+		}
+		object, path := fieldOf(l.pool, fmt.Sprintf("BlockDeviceMappings[%d].Ebs.VolumeSize", i))
+		least, ok, absent := know(v, v.facts.snapshots, im.RootSnapshot)
+		switch {
+		case absent:
+			v.warn(codeSmallUnknown, object, path, fmt.Sprintf("the root volume of %d GiB is smaller than the %d GiB that the image %s has by default; the account may not see the size of its snapshot", size, im.RootSize, im.ID), "")
+		case ok && size < least:
+			why := fmt.Sprintf("the root volume of %d GiB is smaller than the image's snapshot of %d GiB", size, least)
+			v.fail(codeSmall, object, path, why, fmt.Sprintf("write a size of at least %d", least))
+			v.noMachine(l, why)
+		}
 	}
 }
 

@@ -113,6 +113,9 @@ type Cloud interface {
 	Offerings(ctx context.Context, types []string) (map[string][]string, error)
 	// ImagesNamed returns which names public images of AWS have.
 	ImagesNamed(ctx context.Context, names []string) (map[string]bool, error)
+	// Snapshots returns the sizes in GiB of the snapshots that the account may see. It need
+	// not see that of an image that it may launch.
+	Snapshots(ctx context.Context, ids []string) (map[string]int32, error)
 	// Quota returns the value of a quota of EC2 by its code.
 	Quota(ctx context.Context, code string) (value float64, found bool, err error)
 	// Reservations returns the capacity reservations that are active.

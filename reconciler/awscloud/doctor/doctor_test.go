@@ -191,7 +191,7 @@ func TestAVisitTriesEveryRead(t *testing.T) {
 		}
 	}
 	for _, f := range r.Findings {
-		if f.Name == "full-filters" && len(f.Evidence) != 12 {
+		if f.Name == "full-filters" && len(f.Evidence) != 13 {
 			t.Errorf("%d reads: %v", len(f.Evidence), f.Evidence)
 		}
 	}

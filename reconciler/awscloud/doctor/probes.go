@@ -64,6 +64,7 @@ func (v *visit) fullFilters(ctx context.Context) {
 		{"DescribeInstances by instance-state-name", func() error { _, err := p.Running(ctx); return err }},
 		{"GetInstanceProfile", func() error { _, _, err := p.Profile(ctx, Prefix+v.Number); return err }},
 		{"DescribeKey", func() error { _, _, err := p.Key(ctx, "00000000-0000-0000-0000-000000000000"); return err }},
+		{"DescribeSnapshots by snapshot-id", func() error { _, err := p.Snapshots(ctx, named("snap-"+ids, probe.NamesAtOnce)); return err }},
 		{"DescribePlacementGroups by GroupIds", func() error {
 			_, err := v.calls.placementGroups(ctx, &ec2.DescribePlacementGroupsInput{GroupIds: named("pg-"+ids, probe.NamesAtOnce)})
 			return unlessMissing("ec2", "DescribePlacementGroups", err)

@@ -116,7 +116,7 @@ func image(im *types.Image) resolve.Image {
 	}
 	for _, m := range im.BlockDeviceMappings {
 		if aws.ToString(m.DeviceName) == out.RootDevice && m.Ebs != nil {
-			out.RootSize = aws.ToInt32(m.Ebs.VolumeSize)
+			out.RootSize, out.RootSnapshot = aws.ToInt32(m.Ebs.VolumeSize), aws.ToString(m.Ebs.SnapshotId)
 		}
 	}
 	return out

@@ -20,6 +20,7 @@ type EC2Calls struct {
 	DescribeInstanceTypes         func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 	DescribeInstances             func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	DescribeKeyPairs              func(context.Context, *ec2.DescribeKeyPairsInput, ...func(*ec2.Options)) (*ec2.DescribeKeyPairsOutput, error)
+	DescribeSnapshots             func(context.Context, *ec2.DescribeSnapshotsInput, ...func(*ec2.Options)) (*ec2.DescribeSnapshotsOutput, error)
 	DescribePlacementGroups       func(context.Context, *ec2.DescribePlacementGroupsInput, ...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error)
 	DescribeSecurityGroups        func(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
 	DescribeSubnets               func(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
@@ -35,6 +36,7 @@ func OfEC2(c *ec2.Client) EC2Calls {
 		DescribeInstanceTypes:         c.DescribeInstanceTypes,
 		DescribeInstances:             c.DescribeInstances,
 		DescribeKeyPairs:              c.DescribeKeyPairs,
+		DescribeSnapshots:             c.DescribeSnapshots,
 		DescribePlacementGroups:       c.DescribePlacementGroups,
 		DescribeSecurityGroups:        c.DescribeSecurityGroups,
 		DescribeSubnets:               c.DescribeSubnets,

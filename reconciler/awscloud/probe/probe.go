@@ -101,6 +101,30 @@ func (p *Prober) KeyPairs(ctx context.Context, names []string) (map[string]bool,
 	return found, nil
 }
 
+// Snapshots reads the sizes of the snapshots that the account may see. A filter leaves the
+// others out, where a list of ids would be refused.
+func (p *Prober) Snapshots(ctx context.Context, ids []string) (map[string]int32, error) {
+	found := map[string]int32{}
+	for batch := range slices.Chunk(ids, filterValues) {
+		in := &ec2.DescribeSnapshotsInput{Filters: []types.Filter{filter("snapshot-id", batch...)}, MaxResults: aws.Int32(page)}
+		err := sdk.EachPage(ctx, "ec2", "DescribeSnapshots", func(ctx context.Context, token *string) (*string, error) {
+			in.NextToken = token
+			out, err := p.ec2.DescribeSnapshots(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range out.Snapshots {
+				found[aws.ToString(s.SnapshotId)] = aws.ToInt32(s.VolumeSize)
+			}
+			return out.NextToken, nil
+		})
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
 // ImagesNamed reads which names public images of AWS have, deprecated ones included: EKS
 // takes a release until its image is gone.
 func (p *Prober) ImagesNamed(ctx context.Context, names []string) (map[string]bool, error) {

@@ -63,6 +63,7 @@ func Service() *wire.Service {
 		wire.FormOp("GetLaunchTemplateData", wire.Reads, getLaunchTemplateData),
 		wire.FormOp("GetConsoleOutput", wire.Reads, getConsoleOutput),
 		wire.FormOp("GetInstanceTypesFromInstanceRequirements", wire.Reads, typesFromRequirements),
+		wire.FormOp("DescribeSnapshots", wire.Reads, describeSnapshots),
 		wire.FormOp("DescribeVolumes", wire.Reads, describeVolumes),
 		wire.FormOp("DescribeSpotPriceHistory", wire.Reads, describeSpotPriceHistory),
 		wire.FormOp("DescribeRegions", wire.Reads, describeRegions),

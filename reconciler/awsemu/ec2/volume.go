@@ -83,7 +83,7 @@ func (r *Region) CheckVolumeSizes(imageID string, data wire.Data) *wire.Error {
 	if im == nil {
 		return nil
 	}
-	least := cmp.Or(im.SnapshotGiB, im.VolumeGiB)
+	least := im.snapshotGiB()
 	for _, m := range data.List("BlockDeviceMappings") {
 		if size := m.Sub("Ebs").Integer("VolumeSize"); m.Text("DeviceName") == im.RootDevice && m.Sub("Ebs").Has("VolumeSize") && size < least {
 			return wire.Fail("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB", size, im.SnapshotID, least)

@@ -181,12 +181,6 @@ func (c Planner) makeShared(s *Shared, missing []*SharedContent, t observed.Temp
 		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(there), func(v observed.TemplateVersion) bool {
 			return !slices.ContainsFunc(refs, func(r observed.TemplateRef) bool { return basis.VersionOf(t, r) == v.Number })
 		}), refs)
-		if part.tooSmall(pool, x.want) {
-			// Its pools wait, and not the others.
-			x.problem, missing = firstError(part.Diags), missing[1:]
-			c.Diags = append(c.Diags, part.Diags...)
-			continue
-		}
 		var version Version
 		if number++; number == 1 {
 			version = part.createTemplate(pool, x.want)

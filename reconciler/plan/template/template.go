@@ -97,9 +97,6 @@ func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.Templat
 			return w, false
 		}
 		want.keeps = false // there is nothing to keep
-		if c.tooSmall(pool, want) {
-			return w, false
-		}
 		return c.createTemplate(pool, want), true
 	}
 	claim := basis.Claim{Resource: step.LaunchTemplate, Name: want.name}
@@ -124,9 +121,6 @@ func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.Templat
 		return want.have(t, v), true
 	}
 	want.keepPresent(t, candidates, inUse)
-	if c.tooSmall(pool, want) {
-		return w, false
-	}
 	// Pruned first: at EC2's quota of versions no further one could be made.
 	c.prune(pool, want, t, pruning{makes: true, inUse: inUse})
 	c.tagTemplate(pool, want, t)
@@ -246,18 +240,6 @@ func (c Planner) candidates(t observed.Template, inUse []observed.TemplateRef) (
 		}
 	}
 	return out, read
-}
-
-// tooSmall refuses a root volume that cannot hold the image's snapshot. It is
-// asked only where a version is made: one that exists keeps its own image.
-func (c Planner) tooSmall(pool *intent.Pool, want *Want) bool {
-	if want.needs == 0 || want.Data.BlockDeviceMappings[0].Ebs.VolumeSize >= want.needs {
-		return false
-	}
-	c.Blockf(pool, intent.Path{"spec", "awsLaunchTemplate", "rootVolume", "size"}, "root-volume-too-small",
-		"the root volume of "+strconv.Itoa(int(want.Data.BlockDeviceMappings[0].Ebs.VolumeSize))+" GiB is smaller than the image's snapshot of "+strconv.Itoa(int(want.needs))+" GiB",
-		"write a size of at least "+strconv.Itoa(int(want.needs)))
-	return true
 }
 
 // description is the version description of the wanted content, with a

@@ -21,7 +21,6 @@ type Want struct {
 	source string // SourceHash; empty until needed where the image is fixed
 	lookup intent.Lookup
 	root   bool
-	needs  int32 // GiB that the image's snapshot asks of the root volume
 	tags   map[string]string
 	keep   int32 // earlier versions that stay
 	// follow says that a newly published image is wanted; otherwise a version
@@ -113,7 +112,6 @@ func (w *Want) take(im *observed.Image) {
 	w.Data.ImageID, w.hash = im.ID, ""
 	if w.root && len(w.Data.BlockDeviceMappings) > 0 {
 		w.Data.BlockDeviceMappings[0].DeviceName = im.RootDevice
-		w.needs = im.RootSize
 	}
 }
 
