@@ -40,7 +40,7 @@ func (c *computation) noteHolds(pool string, r *basis.Result) {
 // unlike are the codes of diagnostics by which AWS holds something else than a revision
 // says: what EKS cannot change in place stands in the nodegroup's name as a hash, and from
 // what AWS does not have nothing was launched.
-var unlike = []string{basis.CodeImmutable, "image-not-found", "parameter-not-found", "parameter-no-image", "launch-template-not-found", "launch-template-version-not-found"}
+var unlike = []string{basis.CodeImmutable, basis.CodeRenamed, "image-not-found", "parameter-not-found", "parameter-no-image", "launch-template-not-found", "launch-template-version-not-found"}
 
 // hold takes out of the plan of a target that is held what does not put something back,
 // and returns how its revision stands to AWS; nil where nothing is held.

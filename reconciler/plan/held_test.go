@@ -117,3 +117,29 @@ func TestWhatAHoldSays(t *testing.T) {
 		}
 	}
 }
+
+// Pools of a target that is held, because its followed commit cannot be rendered, are Failed
+// with the place of the fault, to whatever they are held, and keep what AWS has.
+func TestPoolsOfAHeldTargetAreFailed(t *testing.T) {
+	m, list := newModel(), []intent.Pool{groupPool("a", "m5.large", 2), groupPool("b", "m5.large", 2)}
+	converge(t, m, testInput(list...))
+	const fault = "overlays/prod/web.yaml:3:1: the file is no YAML"
+	revision := fmt.Sprintf("%040d", 1)
+	in := testInput(list...)
+	in.Policy.Held, in.Policy.Fault = &basis.Held{Revision: revision, Why: fault, Recorded: true}, fault
+	settle(&in)
+	p, full := m.pass(t, in)
+	for says, h := range map[string]*Holds{
+		"the pool is held to 0000000: drift is corrected":   {Revision: revision, Why: fault, Verdict: p.Verdict()},
+		"weir changes nothing of the pool until a commit m": {Why: fault, Verdict: lastgood.Verdict{Answer: lastgood.Differs}},
+	} {
+		for _, s := range WithFaults(full, Statuses(full, p), nil, h) {
+			if s.Phase != PhaseFailed || s.Converged || s.FailureReason != "build-failed" || s.FailureMessage != fault || s.ReadyReplicas != 2 {
+				t.Errorf("%s: %s %s %q, %d ready", s.Name, s.Phase, s.FailureReason, s.FailureMessage, s.ReadyReplicas)
+			}
+			if text := s.Ready().Message; !strings.HasPrefix(text, fault+"; "+says) {
+				t.Errorf("%s: %s", s.Name, text)
+			}
+		}
+	}
+}

@@ -53,6 +53,7 @@ func WithFaults(in basis.Input, statuses []PoolStatus, held map[string]*Holds, t
 		}
 	}
 	if in.Policy.Fault != "" {
+		v.heldAsWhole()
 		v.kept()
 	}
 	slices.SortStableFunc(v.out, func(a, b PoolStatus) int {
@@ -101,6 +102,50 @@ func (v *faulty) broken(u *intent.Unplanned) {
 	v.add(s)
 }
 
+// heldAsWhole shows the pools of a target that is held to an earlier revision because the
+// followed commit cannot be rendered: nobody knows what it wants of them.
+func (v *faulty) heldAsWhole() {
+	if v.in.Policy.Held == nil {
+		return
+	}
+	for i := range v.out {
+		s := &v.out[i]
+		key, was := s.Namespace+"/"+s.Name, s.FailureMessage
+		if slices.ContainsFunc(v.in.Unplanned, func(u intent.Unplanned) bool { return slices.Contains(u.Pools, key) }) {
+			continue // its own fault is said
+		}
+		fault := v.in.Policy.Fault
+		if was != "" { // what else is wrong with its machines
+			fault += "; " + was
+		}
+		does := v.doesOf(key)
+		if ready := s.Ready(); ready.Reason == ReasonHeld && strings.HasPrefix(ready.Message, doesHold) {
+			does = ready.Message // and what it lacks of that
+		}
+		v.fail(s, diag.Diagnostic{Summary: fault}, does)
+	}
+}
+
+// Stays says what weir does meanwhile with a pool that stays because of a fault in Git;
+// empty for every other pool.
+func (s *PoolStatus) Stays() string {
+	ready := s.Ready()
+	if ready.Reason == ReasonKept {
+		return ready.Message
+	}
+	does, ok := strings.CutPrefix(ready.Message, s.FailureMessage+"; ")
+	if !ok || !strings.HasPrefix(does, doesNothing) && !strings.HasPrefix(does, doesHold) {
+		return ""
+	}
+	return does
+}
+
+// What doesOf begins with.
+const (
+	doesNothing = "weir changes nothing of the pool"
+	doesHold    = "the pool is held to "
+)
+
 // doesOf says what weir does about a broken pool meanwhile.
 func (v *faulty) doesOf(pool string) string {
 	h := v.held[pool]
@@ -109,13 +154,13 @@ func (v *faulty) doesOf(pool string) string {
 	}
 	switch {
 	case h == nil || h.Revision == "":
-		return "weir changes nothing of the pool until a commit mends it"
+		return doesNothing + " until a commit mends it"
 	case h.Verdict.Answer == lastgood.Fits:
-		return "the pool is held to " + short(h.Revision) + ": drift is corrected, and nothing else is done until a commit mends it"
+		return doesHold + short(h.Revision) + ": drift is corrected, and nothing else is done until a commit mends it"
 	case h.Verdict.Answer == lastgood.Unclear:
-		return "weir changes nothing of the pool; whether it can be held to " + short(h.Revision) + " is unknown: " + h.Verdict.Why
+		return doesNothing + "; whether it can be held to " + short(h.Revision) + " is unknown: " + h.Verdict.Why
 	}
-	return "weir changes nothing of the pool until a commit mends it; it is not held to " + short(h.Revision) + ": " + h.Verdict.Why
+	return doesNothing + " until a commit mends it; it is not held to " + short(h.Revision) + ": " + h.Verdict.Why
 }
 
 // fail shows a fault of the manifests in a status. A status keeps what AWS has.

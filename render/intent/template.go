@@ -1,5 +1,10 @@
 package intent
 
+// MaxTemplateName is the length of a launch template's name in characters. EC2's API
+// reference says 128, and EC2 itself has answered that it "must be between 3 and 125
+// characters".
+const MaxTemplateName = 125
+
 // LaunchTemplate is the launch template of a pool. Data holds all that the
 // manifests say; the lookups beside it fill the rest at plan time.
 type LaunchTemplate struct {

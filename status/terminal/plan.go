@@ -33,7 +33,34 @@ func (p Printer) Plan(r *plan.Report) {
 	}
 	p.waits(pl)
 	p.remarks(pl)
+	p.stays(r)
 	p.summary(pl)
+}
+
+// stays names the pools that stay because of a fault in Git, with what AWS has of them.
+func (p Printer) stays(r *plan.Report) {
+	const most = 8
+	var said []string
+	pools := map[string][]string{}
+	for i := range r.Pools {
+		s := &r.Pools[i]
+		does := s.Stays()
+		if does == "" {
+			continue
+		}
+		if pools[does] == nil {
+			said = append(said, does)
+		}
+		pools[does] = append(pools[does], wording.Clean(s.Namespace+"/"+s.Name)+" ("+wording.Count(int(s.Replicas), "machine")+")")
+	}
+	for _, does := range said {
+		names := pools[does]
+		text := wording.Count(len(names), "pool") + " kept: " + strings.Join(names[:min(len(names), most)], ", ")
+		if more := len(names) - most; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		p.line("  ", p.paint(yellow, text), ": ", wording.Clean(does))
+	}
 }
 
 // waits says what held steps wait for, a line for each wait.

@@ -1,6 +1,7 @@
 package basis
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,8 +36,27 @@ func Keeps(u *intent.Unplanned, c Claim, tags map[string]string) bool {
 func derives(u *intent.Unplanned, tag string) bool {
 	namespace, name, ok := strings.Cut(tag, "/")
 	return ok && slices.ContainsFunc(u.LaunchConfigs, func(ref intent.ObjectRef) bool {
-		return ref.Namespace == namespace && (name == ref.Name || strings.HasSuffix(name, "-"+ref.Name+"-group") || strings.HasSuffix(name, "-"+ref.Name+"-nodegroup"))
+		return ref.Namespace == namespace && (name == ref.Name || strings.HasSuffix(name, "-"+ref.Name+"-group") || strings.HasSuffix(name, "-"+ref.Name+"-nodegroup") || derivesCut(ref.Name, name))
 	})
+}
+
+// cutName is a derived name that was too long: a hash of the whole stands for its end.
+var cutName = regexp.MustCompile(`^(.+)-[0-9a-f]{8}$`)
+
+// derivesCut reports whether a derived name that was cut may be that of a launch
+// configuration: after a cluster's name, it goes on as the launch configuration does, as far
+// as it goes. It may say so of another one, whose template then stays as well.
+func derivesCut(config, name string) bool {
+	m := cutName.FindStringSubmatch(name)
+	if m == nil || len(name) != intent.MaxTemplateName {
+		return false
+	}
+	for i, c := range m[1] {
+		if rest := m[1][i+1:]; c == '-' && (strings.HasPrefix(config+"-", rest) || strings.HasPrefix(rest, config+"-")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Standing returns what stands in the manifests of the target and keeps one of its

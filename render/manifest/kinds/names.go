@@ -26,10 +26,8 @@ func noID(p intent.Path, id, prefix string) (strict.Fault, bool) {
 	return strict.Fault{Code: "bad-id", Summary: fmt.Sprintf("%s is %q, which is no id of its kind", p, id), Detail: fmt.Sprintf("such an id is %s and 8 or 17 hexadecimal digits", prefix)}, !begins || !idDigits.MatchString(digits)
 }
 
-// MaxTemplateName is the length of a launch template's name. EC2's API reference
-// says 128, and EC2 itself has answered that it "must be between 3 and 125
-// characters".
-const MaxTemplateName = 125
+// MaxTemplateName is the length of a launch template's name.
+const MaxTemplateName = intent.MaxTemplateName
 
 // Longest names that CAPA generates, one more than the last that fits.
 const (
