@@ -123,6 +123,34 @@ func TestAnEditAfterTheReadIsAnsweredOnce(t *testing.T) {
 	b.wantReplies("Write a new comment", "Write a new comment")
 }
 
+// A comment that weir has read is edited in the second in which it was written, so that its
+// times are equal. The webhook shows the edit; without it nothing does, and weir does nothing.
+func TestAnEditInTheSameSecondAfterTheRead(t *testing.T) {
+	b := shownPlan(t)
+	id, other := b.forge.say(1, "writer", "What does this do?"), b.forge.say(1, "reader", "Nothing good.")
+	b.look()
+	for _, of := range []int64{id, other} {
+		c := &b.forge.comments[of-1]
+		if c.Body = "weir approve"; !c.UpdatedAt.Equal(c.CreatedAt) {
+			t.Fatal("the times of the comment differ")
+		}
+	}
+	b.look()
+	b.wantReplies()
+	for _, of := range []int64{id, other} {
+		b.w.Heard(1, forge.Heard{ID: of, Sum: forge.SumOf("weir approve"), Edited: true})
+	}
+	for range 3 {
+		b.look()
+	}
+	b.restart()
+	b.look()
+	b.wantReplies("Write a new comment") // whoever may not write gets no answer
+	if len(b.approved()) != 0 {
+		t.Errorf("approved: %v", b.approved())
+	}
+}
+
 // What somebody else made of weir's comment may have been read for the plan.
 func TestAPlanThatSomebodyEditedIsNotApproved(t *testing.T) {
 	b := shownPlan(t)
