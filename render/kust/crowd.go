@@ -60,3 +60,50 @@ func crowdedIn(nodes []*yaml.Node) int {
 	}
 	return 0
 }
+
+// For each generated object, and each patch, kustomize looks at every object that there is,
+// and it appends to an annotation of a patched object. The time therefore grows with the
+// square of the number of patches or generators in one kustomization. weir bounds the sum of
+// these squares. A patch of one object counts with those of the same name only: weir gives
+// kustomize each object with the patches that name it.
+const (
+	maxMany = 2_000
+	fewMany = 300
+	// mostMany is the largest sum of squares.
+	mostMany = 2 * maxMany * maxMany
+)
+
+// many counts patches and generators.
+type many int
+
+// manyIn reports a kustomization that has too many patches or generators.
+func (w *walker) manyIn(k *kust) {
+	generators := len(entries(k.doc, "configMapGenerator")) + len(entries(k.doc, "secretGenerator"))
+	all, named := len(k.loose), map[string]int{}
+	most := 0
+	for _, p := range k.patches {
+		name := text(p.target, "name")
+		if p.target == nil && len(p.docs) == 1 {
+			name = text(p.docs[0], "metadata", "name")
+		}
+		if len(p.docs) == 1 && literal.MatchString(name) {
+			named[name]++
+			most = max(most, named[name])
+			continue
+		}
+		all += len(p.docs)
+	}
+	for _, of := range []struct {
+		n    int
+		what string
+	}{{generators, "generators"}, {all + most, "patches that may be for the same object"}} {
+		if of.n <= fewMany {
+			continue
+		}
+		if w.many += many(of.n * of.n); of.n > maxMany || w.many > mostMany {
+			w.report(faultAt("too-large", k.at(k.doc), fmt.Sprintf("the kustomization has %d %s; at most %d are allowed, and in kustomizations with more than %d fewer together", of.n, of.what, maxMany, fewMany),
+				"Split the target, or write what they set into the objects."))
+			return
+		}
+	}
+}

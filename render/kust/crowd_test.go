@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -37,6 +38,32 @@ func crowds() map[string]func(n int) tree.Map {
 		"unset": func(n int) tree.Map {
 			return object("data:\n  v: \"" + strings.TrimSpace(lines(n, "${V%d} ")) + "\"\n")
 		},
+		"open variables": func(n int) tree.Map { return object("data:\n  v: \"" + strings.Repeat("${V:-", n) + "\"\n") },
+		"merges":         func(n int) tree.Map { return object("a: &a {k: v}\nlist:\n" + lines(n/3, "- {<<: *a, n: %d}\n")) },
+		"merged": func(n int) tree.Map {
+			return object("list:\n" + lines(n/3, "- &a%d {k%[1]d: v}\n") + "all: {<<: [" + strings.TrimSuffix(lines(n/3, "*a%d,"), ",") + "]}\n")
+		},
+		"documents": func(n int) tree.Map {
+			m := object("")
+			m["o.yaml"] += lines(n, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n")
+			return m
+		},
+		"empty documents": func(n int) tree.Map {
+			m := object("")
+			m["o.yaml"] += strings.Repeat("---\n", n)
+			return m
+		},
+		"findings": func(n int) tree.Map {
+			return tree.Map{"kustomization.yaml": "resources:\n" + lines(n, "- absent%d.yaml\n")}
+		},
+		"patches": func(n int) tree.Map {
+			m := tree.Map{"kustomization.yaml": "resources: [o.yaml]\npatches:\n" + lines(n/10, "- {path: p%d.yaml}\n")}
+			for i := range n / 10 {
+				m["o.yaml"] += fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i)
+				m[fmt.Sprintf("p%d.yaml", i)] = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\ndata: {a: b}\n", i)
+			}
+			return m
+		},
 		"literals": func(n int) tree.Map {
 			return tree.Map{"kustomization.yaml": "configMapGenerator:\n- name: c\n  literals:\n" + lines(n, "  - k%d=v\n")}
 		},
@@ -58,7 +85,7 @@ func TestTimeGrowsWithSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			took := func(n int) time.Duration {
 				files, start := of(n), cpuTime(t)
-				if _, err := kust.Build(t.Context(), files, ".", kust.Options{}); err != nil {
+				if _, err := kust.Build(t.Context(), files, ".", kust.Options{Strict: func(intent.ObjectRef) bool { return true }}); err != nil {
 					t.Fatal(err)
 				}
 				return cpuTime(t) - start
@@ -106,6 +133,46 @@ func TestManyKeys(t *testing.T) {
 			}
 			if got := codesOf(r); got != tc.code {
 				t.Errorf("%v", r.Diags)
+			}
+		})
+	}
+}
+
+// TestManyPatchesAndGenerators refuses kustomizations that would take long.
+func TestManyPatchesAndGenerators(t *testing.T) {
+	const patch = "- target: {kind: ConfigMap}\n  patch: '- {op: add, path: /data/a, value: b}'\n"
+	config := func(i int) string {
+		return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\ndata: {a: b}\n", i)
+	}
+	several := func(n int) (s string) {
+		for i := range n {
+			s += config(i)
+		}
+		return s
+	}
+	object := config(0)
+	for name, tc := range map[string]struct {
+		files tree.Map
+		code  string
+	}{
+		"generators":             {tree.Map{"kustomization.yaml": "configMapGenerator:\n" + strings.Repeat("- {name: c, literals: [a=b]}\n", 2001)}, "too-large"},
+		"both kinds":             {tree.Map{"kustomization.yaml": "configMapGenerator:\n" + strings.Repeat("- {name: c, literals: [a=b]}\n", 1001) + "secretGenerator:\n" + strings.Repeat("- {name: c, literals: [a=b]}\n", 1000)}, "too-large"},
+		"patches of all objects": {tree.Map{"kustomization.yaml": "resources: [o.yaml]\npatches:\n" + strings.Repeat(patch, 2001), "o.yaml": object}, "too-large"},
+		"patches of one object":  {tree.Map{"kustomization.yaml": "resources: [o.yaml]\npatches:\n" + strings.Repeat("- path: p.yaml\n", 2001), "o.yaml": object, "p.yaml": object}, "too-large"},
+		"patches in one file":    {tree.Map{"kustomization.yaml": "resources: [o.yaml]\npatches: [{path: p.yaml}]\n", "o.yaml": object, "p.yaml": several(2001)}, "too-large"},
+		"three bases": {tree.Map{
+			"kustomization.yaml": "resources: [a]\npatches:\n" + strings.Repeat(patch, 1700), "a/kustomization.yaml": "resources: [../b]\npatches:\n" + strings.Repeat(patch, 1700),
+			"b/kustomization.yaml": "resources: [o.yaml]\npatches:\n" + strings.Repeat(patch, 1700), "b/o.yaml": object,
+		}, "too-large"},
+		"few": {tree.Map{"kustomization.yaml": "resources: [o.yaml]\npatches:\n" + strings.Repeat(patch, 300), "o.yaml": object}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := kust.Build(t.Context(), tc.files, ".", kust.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := codesOf(r); got != tc.code {
+				t.Errorf("got %.60q, want %q", got, tc.code)
 			}
 		})
 	}

@@ -179,7 +179,7 @@ func hostileSizes() []hostile {
 			return overlayOf("metadata:\n  annotations:\n"+numberedKeys(64_000), configMap)
 		}), ended, "kustomization.yaml"},
 		{"metadata in every batch", made(func() tree.Map {
-			return chain(8, "metadata:\n  annotations:\n"+numberedKeys(8000), configMaps(4000))
+			return chain(8, "metadata:\n  annotations:\n"+numberedKeys(1000), configMaps(4000))
 		}), ended, "kustomization.yaml"},
 		{"very many labels for very many objects", made(func() tree.Map {
 			return overlayOf("labels:\n- pairs:\n"+numbered(2000, "    l%d: x\n"), configMaps(1000))
@@ -199,7 +199,7 @@ func hostileSizes() []hostile {
 		}), ended, "kustomization.yaml"},
 		{"a generator in a transformer of very many literals", made(func() tree.Map {
 			return tree.Map{"kustomization.yaml": "generators: [g.yaml]\n", "g.yaml": "apiVersion: builtin\nkind: SecretGenerator\nmetadata: {name: a}\nliterals:\n" + numbered(50_000, "- a%d=b\n")}
-		}), ended, "kustomization.yaml"},
+		}), "too-large", "g.yaml:1:1"},
 		{"one file generated very often", made(func() tree.Map {
 			return tree.Map{"kustomization.yaml": "configMapGenerator:\n" + numbered(1000, "- {name: a%d, files: [f]}\n"), "f": strings.Repeat("x", 500_000)}
 		}), ended, "kustomization.yaml"},

@@ -18,6 +18,7 @@ import (
 // patches that kustomize would report one at a time, without a line, and with
 // the values in its message.
 func (w *walker) inspect(k *kust) {
+	w.manyIn(k)
 	for _, name := range []string{"configMapGenerator", "secretGenerator"} {
 		for _, entry := range entries(k.doc, name) {
 			w.generatorSources(k, deref(entry), location{file: k.file}, name)

@@ -23,7 +23,15 @@ func (r *Result) substitute(o Options, w *walker) {
 	}
 	r.Objects, r.objects = objects, objects
 	var unset diag.List
+	unsets, others := 0, 0
 	for _, f := range faults {
+		kind, most := &others, maxFaults+1
+		if f.name != "" {
+			kind, most = &unsets, maxUnset
+		}
+		if *kind++; *kind > most {
+			continue // it would be left out, and to find its place takes time
+		}
 		d := f.diagnostic(o.GiveValue)
 		switch {
 		case f.twice:
@@ -38,7 +46,7 @@ func (r *Result) substitute(o Options, w *walker) {
 		}
 		if d.Code != "unset-variable" {
 			w.report(d)
-		} else if len(unset) < maxUnset {
+		} else {
 			unset = append(unset, d)
 		}
 	}

@@ -28,6 +28,7 @@ func hasVariables(s string) bool { return strings.Contains(s, "${") }
 func substitute(s string, vars map[string]string) (string, []misuse) {
 	var b strings.Builder
 	var bad []misuse
+	closed := closings(s)
 	for i := 0; i < len(s); {
 		rest := s[i:]
 		switch {
@@ -35,15 +36,15 @@ func substitute(s string, vars map[string]string) (string, []misuse) {
 			b.WriteString("${")
 			i += len("$${")
 		case strings.HasPrefix(rest, "${"):
-			end := closing(rest)
-			if end < 0 {
+			end, is := closed[i]
+			if !is {
 				bad = append(bad, misuse{offset: i, form: firstLine(rest)})
 				b.WriteString("${")
 				i += len("${")
 				continue
 			}
-			whole := rest[:end+1]
-			value, fault := lookUp(rest[2:end], vars)
+			whole := s[i : end+1]
+			value, fault := lookUp(s[i+2:end], vars)
 			if fault != nil {
 				fault.offset = i
 				bad = append(bad, *fault)
@@ -63,21 +64,21 @@ func substitute(s string, vars map[string]string) (string, []misuse) {
 	return b.String(), bad
 }
 
-// closing is the offset of the brace that closes the one s starts with, so that
-// a nested variable is seen as a whole, and refused as a whole; -1 if none does.
-func closing(s string) int {
-	depth := 0
+// closings gives for the offset of each "${" that is closed that of its brace. A nested
+// variable is seen as a whole by that, and refused as a whole.
+func closings(s string) map[int]int {
+	out := map[int]int{}
+	var open []int
 	for i := 1; i < len(s); i++ {
 		switch {
 		case s[i] == '{' && s[i-1] == '$':
-			depth++
-		case s[i] == '}':
-			if depth--; depth == 0 {
-				return i
-			}
+			open = append(open, i-1)
+		case s[i] == '}' && len(open) > 0:
+			out[open[len(open)-1]] = i
+			open = open[:len(open)-1]
 		}
 	}
-	return -1
+	return out
 }
 
 func lookUp(inner string, vars map[string]string) (string, *misuse) {

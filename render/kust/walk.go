@@ -37,6 +37,7 @@ type reader struct {
 	nodes int              // YAML nodes that were parsed
 	bytes int              // of the files
 	crowd crowd            // of their mappings with many keys
+	many  many             // of kustomizations with many patches or generators
 	// altered says that a kustomization does more than name resources.
 	altered bool
 	// stuffed says that there are too many nodes: nothing more is parsed.
