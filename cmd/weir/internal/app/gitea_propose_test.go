@@ -44,7 +44,10 @@ type giteaPull struct {
 // pulls are all pull requests that there ever were, the newest first.
 func (g *giteaProposals) pulls() (list []giteaPull) {
 	g.t.Helper()
-	g.owner.Must(http.MethodGet, g.repo.Path("/pulls?state=all&sort=newest"), nil, &list)
+	code, text := g.owner.Do(http.MethodGet, g.repo.Path("/pulls?state=all&sort=newest"), nil, &list)
+	if code != http.StatusOK && code != http.StatusNotFound { // for a moment after the first push
+		g.t.Fatal(text)
+	}
 	return list
 }
 
