@@ -342,13 +342,10 @@ func fill(d *reconciler.Desired, r *render.Kept, key *reconciler.ScopeKey, allow
 // faultOf is the first error with its place, empty where there is none.
 func faultOf(list diag.List) string {
 	i := slices.IndexFunc(list, func(d diag.Diagnostic) bool { return d.Severity == diag.Error })
-	switch {
-	case i < 0:
+	if i < 0 {
 		return ""
-	case list[i].Known():
-		return list[i].Position.String() + ": " + list[i].Summary
 	}
-	return list[i].Summary
+	return list[i].Located()
 }
 
 // unblocked are a render's findings without those that block pools: the planner

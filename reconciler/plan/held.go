@@ -30,7 +30,7 @@ func (c *computation) noteHolds(pool string, r *basis.Result) {
 	}
 	c.foreign[pool] = len(r.Conflicts) > 0
 	if i := slices.IndexFunc(r.Diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }); i >= 0 && r.Blocked {
-		c.unclear[pool] = r.Diags[i].Summary
+		c.unclear[pool] = r.Diags[i].Located()
 	} else if r.Waits || r.Blocked {
 		c.unclear[pool] = "it cannot be planned now"
 	}

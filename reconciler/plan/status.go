@@ -140,7 +140,7 @@ func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
 	}
 	for _, ref := range []intent.ObjectRef{pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options} {
 		if d := f.errors[ref.String()]; d != nil && ref.Kind != "" {
-			s.FailureReason, s.FailureMessage = d.Code, d.Summary
+			s.FailureReason, s.FailureMessage = d.Code, d.Located()
 			return d
 		}
 	}

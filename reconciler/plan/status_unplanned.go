@@ -166,7 +166,7 @@ func (v *faulty) doesOf(pool string) string {
 // fail shows a fault of the manifests in a status. A status keeps what AWS has.
 func (v *faulty) fail(s *PoolStatus, d diag.Diagnostic, does string) {
 	s.Phase, s.Converged = PhaseFailed, false
-	s.FailureReason, s.FailureCause, s.FailureMessage = cmp.Or(d.Code, "build-failed"), "", located(d)
+	s.FailureReason, s.FailureCause, s.FailureMessage = cmp.Or(d.Code, "build-failed"), "", d.Located()
 	ready := Condition{Type: conditionReady, Status: "False", Severity: "Error", Reason: s.FailureReason, Message: s.FailureMessage + "; " + does}
 	i := slices.IndexFunc(s.Conditions, func(c Condition) bool { return c.Type == conditionReady })
 	if i < 0 {
@@ -175,14 +175,6 @@ func (v *faulty) fail(s *PoolStatus, d diag.Diagnostic, does string) {
 	}
 	s.Conditions = slices.Clone(s.Conditions)
 	s.Conditions[i] = ready
-}
-
-// located is a diagnostic's summary with its place before it.
-func located(d diag.Diagnostic) string {
-	if d.Known() {
-		return d.Position.String() + ": " + d.Summary
-	}
-	return d.Summary
 }
 
 // resourceOf finds what AWS has of a pool, as a pool of which only the names are known.

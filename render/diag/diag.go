@@ -111,6 +111,14 @@ type Diagnostic struct {
 	Field  string `json:"field,omitempty"`
 }
 
+// Located is the summary with its place before it, where that is known.
+func (d Diagnostic) Located() string {
+	if d.Known() {
+		return d.Position.String() + ": " + d.Summary
+	}
+	return d.Summary
+}
+
 // String prints the diagnostic on one line, as a compiler does.
 func (d Diagnostic) String() string {
 	var b strings.Builder
