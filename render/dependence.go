@@ -2,297 +2,193 @@ package render
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
-	"github.com/weir-gitops/weir/render/secret"
-	"go.yaml.in/yaml/v3"
+	"github.com/weir-gitops/weir/render/slot"
 )
 
-// dependence lists the parts of a build that depend on a secret. weir finds them by a
-// second build with other texts in the place of all secret ones: a part that differs
-// depends on a secret. Nil stands for a build without secrets, in which nothing does.
-type dependence struct {
-	// again are the objects of the other build; if it is nil there are no such objects,
-	// and nothing is known about what depends on a secret.
-	again []kinds.Object
-	// faults are about plain fields that depend on a secret.
-	faults []kinds.Fault
-	// pieces are the values of these fields, and what of them is a secret's.
-	pieces []string
-	// nodes are the keys and values that depend on a secret.
-	nodes map[*yaml.Node]bool
-	// refs are the objects whose kind, namespace or name does, as they may be shown,
-	// and keys the fields, by object and path, whose key does.
-	refs map[intent.ObjectRef]intent.ObjectRef
-	keys map[string]bool
-	// hashed are the names of objects that end in a hash over their content, without
-	// it.
-	hashed map[string]string
-	// at is where the other build fails, if that is known.
-	at diag.Position
+// The build sees stand-ins (package decoy), so nothing of it depends on a secret. What
+// weir makes of the objects afterwards needs the texts themselves, for user data. So the
+// objects are decoded twice, with the texts and with the stand-ins, and what is found in
+// both is reported. What is found with the texts alone would answer questions about them:
+// it is reported without saying what it is, and at most once.
+
+// intents makes intents of the objects, and returns what may be reported of them.
+func (r *Result) intents(make func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) []kinds.Fault {
+	o.AnySize = r.built.Secretive && r.class == slot.Proposed
+	set, faults := make(r.Objects, o)
+	r.Set = set
+	var public intent.Set
+	if r.built.Secretive {
+		var others []kinds.Fault
+		open := o
+		open.AnySize = false
+		public, others = make(r.built.Shaped(), open)
+		faults = append(r.answers(faults, others), r.outside(public)...)
+	}
+	faults = append(faults, r.guard()...)
+	if len(r.refused) > 0 { // so that it is said what stands in the files and is not planned
+		refused, all := r.refuses()
+		o.Refused = refused
+		if r.Set, _ = make(r.Objects, o); all {
+			r.Set.Clusters = nil
+		}
+	}
+	if r.built.Secretive {
+		r.conceal(public)
+	}
+	return faults
 }
 
-// maxDependent is how many fields of one render are named: a reader has no use for
-// more.
-const maxDependent = 100
-
-// compared finds what of a build's objects is another one in the build once more.
-func compared(objects, again []kinds.Object) *dependence {
-	d := &dependence{again: again, nodes: map[*yaml.Node]bool{}, refs: map[intent.ObjectRef]intent.ObjectRef{}, keys: map[string]bool{}, hashed: map[string]string{}}
-	if again == nil {
-		return d
+// conceal keeps out of the set what would tell of a secret.
+func (r *Result) conceal(public intent.Set) {
+	r.Set.Ignored = slices.Clone(r.Set.Ignored)
+	for i, k := range r.Set.Ignored {
+		r.Set.Ignored[i].APIVersion, r.Set.Ignored[i].Kind = r.built.Masked(k.APIVersion), r.built.Masked(k.Kind)
 	}
-	partner := counterparts(objects, again)
-	for i, o := range objects {
-		if partner[i] < 0 {
-			d.refs[o.Ref] = masked(o.Ref, intent.ObjectRef{})
-			continue
-		}
-		other := again[partner[i]].Ref
-		if o.Ref == other {
-			continue
-		}
-		d.refs[o.Ref] = masked(o.Ref, other)
-		if base, ok := hashAlone(o.Ref, other); ok {
-			d.hashed[o.Ref.Name] = base
-			d.refs[o.Ref] = intent.ObjectRef{APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: base + "-" + secret.Mask}
-		}
-	}
-	for i, o := range objects {
-		c := &comparison{dependence: d, ref: o.Ref, plain: kinds.Plain(o.Ref)}
-		if partner[i] < 0 {
-			c.below(o.Node)
-			c.fault(intent.Path{"metadata", "name"}, "whether %s exists depends on a secret value", o.Ref.Kind)
-			continue
-		}
-		c.node(o.Node, again[partner[i]].Node, nil)
-	}
-	for i, o := range again {
-		if kinds.Plain(o.Ref) && !slices.Contains(partner, i) {
-			d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField, Summary: "which objects there are depends on a secret value", Detail: outOfField})
-			break
-		}
-	}
-	return d
+	r.block(public)
+	r.mark()
 }
 
-// failed notes a build that does not go as the first one did.
-func (d *dependence) failed(again *kust.Again, first diag.List) {
-	known, why := map[string]bool{}, ""
-	for _, f := range first {
-		known[wording(f)] = true
-	}
-	for _, f := range again.Diags {
-		if f.Severity == diag.Error && !known[wording(f)] {
-			d.at, why = f.Position, " ("+f.Code+")"
-			break
-		}
-	}
-	if why == "" && again.Objects != nil {
-		return
-	}
-	d.faults = append(d.faults, kinds.Fault{Severity: diag.Error, Code: plainField,
-		Summary: "the build fails with other values in the place of its secrets" + why + ", so it cannot be told what depends on them",
-		Detail:  "Something takes a secret value apart in a way that not every value allows, or looks for a text in it: a replacement with a delimiter, or a patch with a test. Have it work on values that are not secret.",
-	})
-}
+const dataSize = "user-data-too-large"
 
-// counterparts are the objects of the other build by those of the first, or -1: those of
-// the same name or, where both builds have as many others of a kind, in their order.
-func counterparts(objects, again []kinds.Object) []int {
-	byRef := make(map[intent.ObjectRef]int, len(again))
-	for i, o := range again {
-		byRef[o.Ref] = i
+// answers are the findings that may be reported: those that are the same with stand-ins,
+// and of the others that there are some.
+func (r *Result) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
+	same, at := map[string]bool{}, map[string]bool{}
+	for _, f := range public {
+		same[wordingOf(f)] = true
+		at[f.Ref.String()+" "+f.Path.String()] = f.Severity == diag.Error && r.mixed(f.Ref, f.Path)
 	}
-	type kind struct{ apiVersion, kind string }
-	kindOf := func(ref intent.ObjectRef) kind { return kind{ref.APIVersion, ref.Kind} }
-	out := make([]int, len(objects))
-	taken := map[int]bool{}
-	left, others := map[kind][]int{}, map[kind][]int{}
-	for i, o := range objects {
-		if j, ok := byRef[o.Ref]; ok && !taken[j] {
-			out[i], taken[j] = j, true
-			continue
-		}
-		out[i] = -1
-		left[kindOf(o.Ref)] = append(left[kindOf(o.Ref)], i)
-	}
-	for j, o := range again {
-		if !taken[j] {
-			others[kindOf(o.Ref)] = append(others[kindOf(o.Ref)], j)
-		}
-	}
-	for k, list := range left {
-		if len(others[k]) == len(list) {
-			for n, i := range list {
-				out[i] = others[k][n]
+	known, told := map[string]bool{}, false
+	for _, f := range faults {
+		switch known[wordingOf(f)] = true; {
+		case same[wordingOf(f)]:
+			out = append(out, f)
+		case at[f.Ref.String()+" "+f.Path.String()]: // the one with stand-ins is reported
+		case f.Code == dataSize:
+			f.Summary, f.Detail, f.Related = "the user data is larger than EC2 takes", "Move files out of it, to where the nodes fetch them.", nil
+			out = append(out, f)
+		case f.Severity == diag.Error:
+			r.refused = append(r.refused, f.Ref)
+			if !told {
+				out = append(out, kinds.Fault{Severity: diag.Error, Code: "secret-value", Ref: f.Ref, Path: intent.Path{"spec"},
+					Summary: "a secret value does not fit where it is used", Detail: "weir does not say which one, or why: that would answer questions about it. Look at the values with sops, and at the fields that take them."})
 			}
+			told = true
+		case f.Severity == diag.Warning && !r.built.Mixes: // of a text that nobody but its owner has written
+			rule, _ := diag.RuleOf(f.Code)
+			f.Summary, f.Detail, f.Related = rule.Short, rule.Help, nil
+			out = append(out, f)
+		}
+	}
+	for _, f := range public {
+		// A text that is wholly secret is judged by itself, one with more in it without it.
+		if f.Severity == diag.Error && !known[wordingOf(f)] && (f.Code == dataSize && r.class == slot.Proposed || r.mixed(f.Ref, f.Path)) {
+			r.refused = append(r.refused, f.Ref)
+			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// masked is a reference to an object without what is not the same in another one.
-func masked(ref, other intent.ObjectRef) intent.ObjectRef {
-	if ref.Namespace != other.Namespace {
-		ref.Namespace = secret.Mask
-	}
-	if ref.Name != other.Name {
-		ref.Name = secret.Mask
-	}
-	return ref
-}
-
-// hashAlone reports whether the names of two objects differ by the hash alone that
-// kustomize has made of their content, and returns the name without it.
-func hashAlone(a, b intent.ObjectRef) (base string, ok bool) {
-	const hash = 10
-	cut := func(name string) string { return name[:max(0, len(name)-hash)] }
-	base, ok = strings.CutSuffix(cut(a.Name), "-")
-	return base, ok && base != "" && cut(a.Name) == cut(b.Name) && a.Namespace == b.Namespace && (a.Kind == "Secret" || a.Kind == "ConfigMap")
-}
-
-const (
-	plainField = "secret-in-plain-field"
-	outOfField = "Everybody who may read the account would see it. Take it out of the field, or do not mark it as secret."
-)
-
-// comparison of two objects.
-type comparison struct {
-	*dependence
-	ref   intent.ObjectRef
-	plain bool
-}
-
-func (c *comparison) fault(p intent.Path, format string, args ...any) *kinds.Fault {
-	if !c.plain || len(c.faults) > maxDependent {
-		return nil
-	}
-	f := kinds.Fault{Severity: diag.Error, Code: plainField, Ref: c.ref, Path: slices.Clone(p), Summary: fmt.Sprintf(format, args...), Detail: outOfField}
-	if len(c.faults) == maxDependent {
-		f = kinds.Fault{Severity: diag.Error, Code: plainField, Summary: fmt.Sprintf("more than %d fields depend on secret values; the others are left out", maxDependent), Detail: outOfField}
-	}
-	c.faults = append(c.faults, f)
-	return &c.faults[len(c.faults)-1]
-}
-
-func (c *comparison) node(a, b *yaml.Node, p intent.Path) {
-	a, b = resolved(a), resolved(b)
-	switch {
-	case a.Kind != b.Kind, a.Kind == yaml.SequenceNode && len(a.Content) != len(b.Content):
-		c.below(a)
-		c.fault(p, "%s depends on a secret value, and it is no part of the user data", c.shownPath(c.ref, p))
-	case a.Kind == yaml.ScalarNode:
-		if a.Value != b.Value {
-			c.scalar(a, b, p)
-		}
-	case a.Kind == yaml.SequenceNode:
-		for i := range a.Content {
-			c.node(a.Content[i], b.Content[i], p.Join(intent.Index(i)))
-		}
-	case a.Kind == yaml.MappingNode:
-		c.mapping(a, b, p)
-	}
-}
-
-func (c *comparison) scalar(a, b *yaml.Node, p intent.Path) {
-	c.nodes[a] = true
-	if base, ok := c.hashed[a.Value]; ok {
-		if f := c.fault(p, "%s refers to %q by a name that ends in a hash over a secret value", p, base); f != nil {
-			f.Detail = "The hash is shown wherever the field is, and tells who guesses the value that the guess is right. Write options: {disableNameSuffixHash: true} at the generator."
-		}
-	} else {
-		c.fault(p, "%s depends on a secret value, and it is no part of the user data", c.shownPath(c.ref, p))
-	}
-	c.piece(a.Value, b.Value)
-}
-
-func (c *comparison) mapping(a, b *yaml.Node, p intent.Path) {
-	values := make(map[string]*yaml.Node, len(b.Content)/2)
-	for i := 0; i+1 < len(b.Content); i += 2 {
-		values[b.Content[i].Value] = b.Content[i+1]
-	}
-	gone := false
-	for i := 0; i+1 < len(a.Content); i += 2 {
-		key, at := a.Content[i], p.Join(a.Content[i].Value)
-		other, ok := values[key.Value]
-		if ok {
-			delete(values, key.Value)
-			c.node(a.Content[i+1], other, at)
+// mixed reports whether a field holds a secret beside other text.
+func (r *Result) mixed(ref intent.ObjectRef, p intent.Path) bool {
+	for _, o := range r.built.Public {
+		if o.Ref != ref {
 			continue
 		}
-		gone = true
-		c.nodes[key], c.keys[fieldID(c.ref, at)] = true, true
-		c.below(a.Content[i+1])
-		if f := c.fault(at, "a key of %s depends on a secret value, and it is no part of the user data", c.shownPath(c.ref, p)); f != nil {
-			f.Key = true
+		n := o.Node
+		for _, e := range p {
+			if n = child(n, e); n == nil {
+				return false
+			}
 		}
-		c.piece(key.Value, "")
+		return r.built.Mixed(n.Value)
 	}
-	if len(values) > 0 && !gone {
-		c.fault(p, "the keys of %s depend on a secret value", c.shownPath(c.ref, p))
-	}
+	return false
 }
 
-// below notes all of a node as dependent.
-func (c *comparison) below(n *yaml.Node) {
-	n = resolved(n)
-	c.nodes[n] = true
-	for _, child := range n.Content {
-		c.below(child)
-	}
+// wordingOf is all that a finding says, without its place.
+func wordingOf(f kinds.Fault) string {
+	return fmt.Sprintf("%d %q %q %q %q %q %q", f.Severity, f.Code, f.Ref, f.Path, f.Summary, f.Detail, f.Related)
 }
 
-// piece notes a value of a plain field, and what of it is not in the other value.
-func (c *comparison) piece(value, other string) {
-	if !c.plain || len(c.pieces) > 2*maxDependent {
-		return
-	}
-	from, to := 0, 0
-	for from < min(len(value), len(other)) && value[from] == other[from] {
-		from++
-	}
-	for to < min(len(value), len(other))-from && value[len(value)-1-to] == other[len(other)-1-to] {
-		to++
-	}
-	c.pieces = append(c.pieces, value, value[from:len(value)-to])
-}
-
-func resolved(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
-func fieldID(ref intent.ObjectRef, p intent.Path) string {
-	return ref.APIVersion + " " + ref.String() + "\x00" + strings.Join(p, "\x00")
-}
-
-// shownRef is a reference to an object as it may be shown.
-func (d *dependence) shownRef(ref intent.ObjectRef) intent.ObjectRef {
-	if d != nil {
-		if shown, ok := d.refs[ref]; ok {
-			return shown
+// outside finds what weir itself has made of secrets outside of user data. None of today's
+// fields is made so, to which TestUserDataDecidesNothingElse holds them.
+func (r *Result) outside(public intent.Set) []kinds.Fault {
+	for _, p := range r.Set.Pools {
+		other := public.Pool(p.Key.String())
+		if other != nil && !reflect.DeepEqual(bare(p), bare(*other)) {
+			r.refused = append(r.refused, p.MachinePool)
+			return []kinds.Fault{{Severity: diag.Error, Code: "secret-in-plain-field", Ref: p.MachinePool, Path: intent.Path{"spec"}, Summary: "a field outside of the user data depends on a secret value", Detail: outOfField}}
 		}
 	}
-	return ref
+	return nil
 }
 
-// shownPath is a path as it may be shown: without the keys that depend on a secret.
-func (d *dependence) shownPath(ref intent.ObjectRef, p intent.Path) intent.Path {
-	if d == nil || len(d.keys) == 0 {
-		return p
-	}
-	for n := range p {
-		if d.keys[fieldID(ref, p[:n+1])] {
-			return p[:n].Join(secret.Mask)
-		}
+const outOfField = "Everybody who may read the account would see it. Take it out of the field, or do not mark it as secret. Other fields may hold one too."
+
+// bare is a pool without its user data.
+func bare(p intent.Pool) intent.Pool {
+	p.Blocked = nil
+	if p.LaunchTemplate != nil {
+		template := *p.LaunchTemplate
+		template.UserData = intent.UserData{}
+		p.LaunchTemplate = &template
 	}
 	return p
+}
+
+// block keeps what blocks pools, where that is the same with stand-ins.
+func (r *Result) block(public intent.Set) {
+	for i := range r.Set.Pools {
+		p := &r.Set.Pools[i]
+		if len(p.Blocked) == 0 {
+			continue
+		}
+		other := public.Pool(p.Key.String())
+		p.Blocked = slices.Clone(p.Blocked)
+		for j, b := range p.Blocked {
+			same := func(d diag.Diagnostic) bool { return reflect.DeepEqual(d, b) }
+			if other == nil || !slices.ContainsFunc(other.Blocked, same) {
+				rule, _ := diag.RuleOf(b.Code)
+				p.Blocked[j].Summary, p.Blocked[j].Detail, p.Blocked[j].Related = rule.Short, rule.Help, nil
+			}
+		}
+	}
+}
+
+// misused are the findings about secrets that are where none may be: one for each kind of
+// place, so that neither their number nor their fields say more than the files do.
+func (r *Result) misused() (out []kinds.Fault) {
+	told := map[kust.MisuseKind]bool{}
+	for _, m := range r.built.Misuses {
+		if r.refused = append(r.refused, m.Ref); told[m.Kind] {
+			continue
+		}
+		told[m.Kind] = true
+		f := misuses[m.Kind]
+		if f.Severity, f.Ref, f.Path, f.Key = diag.Error, m.Ref, m.Path, m.Key; m.Of != "" {
+			f.Summary = fmt.Sprintf(f.Summary, m.Of)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+var misuses = map[kust.MisuseKind]kinds.Fault{
+	kust.InPlainField: {Code: "secret-in-plain-field", Summary: "a field outside of the user data holds a secret value", Detail: outOfField},
+	kust.InName: {Code: "secret-in-name", Summary: "a name, namespace, label, annotation, reference or key is made from a secret value",
+		Detail: "It would tell the value, or a part of it. Take the value out, or do not mark it as secret. Others may be made so too."},
+	kust.InHash: {Code: "secret-in-plain-field", Summary: "a field refers to %q by a name that ends in a hash over a secret value",
+		Detail: "Write options: {disableNameSuffixHash: true} at the generator."},
+	kust.InPart: {Code: "secret-cut", Summary: "a value holds a piece of a secret value",
+		Detail: "Something takes the secret apart before it gets here. Encrypt the piece as a value of its own."},
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/secret"
 )
 
 // Source says where a field's value comes from.
@@ -56,7 +57,7 @@ func (f Field) Spec() intent.Path {
 }
 
 // Fields returns all fields of a pool, in the order in which intents are printed.
-// Of user data it tells the number of bytes.
+// Of user data it tells the number of bytes, unless that would tell how long a secret is.
 func (r *Result) Fields(p *intent.Pool) ([]Field, error) {
 	doc, err := nodeOf(*p)
 	if err != nil {
@@ -71,7 +72,9 @@ func (r *Result) Fields(p *intent.Pool) ([]Field, error) {
 	if t := p.LaunchTemplate; t != nil && t.UserData.Text != "" {
 		path := intent.Path{"launchTemplate", "userData", "text"}
 		f := r.field(p, path, "")
-		f.Value = bytesOf(t.UserData.Text)
+		if f.Value = bytesOf(t.UserData.Text); t.UserData.Mark != "" {
+			f.Value = secret.Mask
+		}
 		out = append(out, f)
 	}
 	return out, nil
@@ -172,8 +175,7 @@ func (r *Result) Chain(f Field) []kust.Step {
 	for i := range steps {
 		switch v := steps[i].Value; {
 		case v == nil:
-		case hidden, r.secretive && i < len(steps)-1 && !r.built.Written(*v):
-			// A value that a field held on the way may be part of a secret.
+		case hidden:
 			steps[i].Value = nil
 		default:
 			text := r.hide(*v)
@@ -185,8 +187,7 @@ func (r *Result) Chain(f Field) []kust.Step {
 
 // hide takes secrets out of a text.
 func (r *Result) hide(text string) string {
-	r.finding.Do(func() { r.finder = r.Hidden.Finder() })
-	return r.finder.Redact(text)
+	return r.masked.Redact(r.built.Masked(text))
 }
 
 // Names are the names that Select knows for fields: of manifests as plans name

@@ -20,7 +20,7 @@ func TestAPanicIsAFinding(t *testing.T) {
 		t.Fatalf("render: %v, %v", err, r.Diags)
 	}
 	r.guarded("pools", func() {
-		r.decode(func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault) { panic("hunter2") }, manifest.Options{}, nil)
+		r.decode(func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault) { panic("hunter2") }, manifest.Options{})
 	})
 	if !r.Diags.HasErrors() || len(r.Set.Pools) > 0 {
 		t.Errorf("the render counts as whole: %v", r.Diags)

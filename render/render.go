@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -24,7 +23,6 @@ import (
 	"github.com/weir-gitops/weir/render/slot"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
-	"go.yaml.in/yaml/v3"
 )
 
 // Options of a render. The zero value has no variables and the default limits.
@@ -81,16 +79,17 @@ type Result struct {
 
 	built *kust.Result
 	path  string
-	// dependent are the keys and values of Objects that depend on a secret; unsure
-	// says that it is unknown which do. secretive says that some might.
-	dependent         map[*yaml.Node]bool
-	unsure, secretive bool
+	class slot.Class
+	// refused are the objects whose pools are refused because of a secret.
+	refused []intent.ObjectRef
 	// open is Kept's.
 	open bool
 
 	objects lookup
-	finding sync.Once
-	finder  *secret.Finder
+	// masked finds what is masked in findings and fields: the values of Secrets that stand in
+	// the files. Secret texts are in neither. It does not look for them, as a mask would tell
+	// who writes a text that it is one.
+	masked *secret.Finder
 }
 
 // Render renders path, which is a kustomization directory, a directory of
@@ -118,49 +117,38 @@ func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (
 }
 
 func render(ctx context.Context, t tree.Tree, path string, o Options, small bool, grow func() bool) (*Result, error) {
-	how := o.build(small, grow)
-	how.Again = true
-	built, err := kust.Build(ctx, t, path, how)
+	built, err := kust.Build(ctx, t, path, o.build(small, grow))
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}
-	r := &Result{path: path, Diags: gathered(showable(built.Diags, built.Again)).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
+	r := &Result{path: path, class: o.For.Class, Diags: gathered(built.Diags).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
 	secrets := slices.Clone(built.Secrets)
 	for _, name := range o.SecretVars {
 		secrets = append(secrets, o.Vars[name])
 	}
 	r.Secrets = secret.New(secrets...)
 	r.Hidden = secret.Union(r.Secrets, secret.New(rules.SecretValues(built.Objects)...), secret.New(rules.SecretValues(built.Given)...))
-	r.secretive = built.Again != nil
-	r.unsure = r.secretive
-	defer r.redact()
+	r.masked = secret.Union(secret.New(rules.SecretValues(built.Public)...), secret.New(rules.SecretValues(built.Given)...)).Finder()
+	defer func() {
+		r.redact()
+		built.Given = nil
+	}()
 	switch {
 	case built.Unset:
 		r.Objects = nil
-		r.guarded(path, func() { r.checkUnset(built, r.compare()) })
+		r.guarded(path, func() { r.checkUnset(built) })
 	case built.Diags.HasErrors():
 	case o.BuildOnly:
-		r.guarded(path, func() { r.compare() })
+		r.guarded(path, func() {
+			r.find(r.misused())
+			r.Diags = r.Diags.Hinted().Sorted()
+		})
 	default:
-		r.guarded(path, func() { r.decode(manifest.Intents, manifest.Options{Partial: o.Partial}, r.compare()) })
+		r.guarded(path, func() { r.decode(manifest.Intents, manifest.Options{Partial: o.Partial}) })
 	}
 	isSecret := func(o kinds.Object) bool { return o.Ref.Kind == "Secret" }
-	r.open = !r.secretive && len(secrets) == 0 && r.Hidden.Len() == 0 && !r.Secretless && !r.Retry && !slices.ContainsFunc(built.Objects, isSecret) && !slices.ContainsFunc(built.Given, isSecret)
-	built.Again, built.Given = nil, nil
+	r.open = !built.Secretive && len(secrets) == 0 && r.Hidden.Len() == 0 && !r.Secretless && !r.Retry && !slices.ContainsFunc(built.Objects, isSecret) && !slices.ContainsFunc(built.Given, isSecret)
 	return r, nil
-}
-
-// compare finds what depends on a secret.
-func (r *Result) compare() *dependence {
-	again := r.built.Again
-	if again == nil {
-		return nil
-	}
-	d := compared(r.built.Objects, again.Objects)
-	r.dependent, r.unsure = d.nodes, again.Objects == nil
-	r.Hidden = secret.Union(r.Hidden, secret.New(d.pieces...))
-	d.failed(again, r.built.Diags)
-	return d
 }
 
 // guarded runs one stage. A panic is a finding and leaves no set: one target
@@ -178,19 +166,13 @@ func (r *Result) guarded(path string, stage func()) {
 }
 
 // decode fills the set and the findings with what intents makes of the objects.
-func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options, d *dependence) {
-	o.Renamed = d.renamed(r.built.Renamed)
-	set, faults := intents(r.Objects, o)
-	if d != nil && d.hasMessages(&set, faults) {
-		again, others := intents(d.again, o)
-		faults = d.generalizedFaults(faults, others)
-		d.compareSets(&set, again)
-	}
-	r.Set = set
-	r.find(append(faults, r.guard(d)...), d)
+func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) {
+	o.Renamed = r.built.Renamed
+	faults := r.intents(intents, o)
+	r.find(faults)
 	r.setBlockedPositions()
 	r.Diags = r.Diags.Hinted().Sorted()
-	r.setUnplannedFaults(d)
+	r.setUnplannedFaults()
 }
 
 // maxFindings is how many findings about objects a render may have: a reader has no
@@ -198,7 +180,7 @@ func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.S
 const maxFindings = 500
 
 // find adds faults to the findings, errors first where they are too many.
-func (r *Result) find(faults []kinds.Fault, d *dependence) {
+func (r *Result) find(faults []kinds.Fault) {
 	if more := len(faults) - maxFindings; more > 0 {
 		slices.SortStableFunc(faults, func(a, b kinds.Fault) int { return cmp.Compare(a.Severity, b.Severity) })
 		hidden := min(faults[maxFindings].Severity, diag.Warning)
@@ -206,20 +188,17 @@ func (r *Result) find(faults []kinds.Fault, d *dependence) {
 		r.Diags = append(r.Diags, diag.Diagnostic{Severity: hidden, Code: "too-large", Summary: fmt.Sprintf("there are %d findings more than the %d that are shown", more, maxFindings), Detail: "Mend those that are shown."})
 	}
 	for _, f := range faults {
-		r.Diags = append(r.Diags, r.position(f, d))
+		r.Diags = append(r.Diags, r.position(f))
 	}
 }
 
 // position turns a fault into a diagnostic that knows its place.
-func (r *Result) position(f kinds.Fault, dep *dependence) diag.Diagnostic {
+func (r *Result) position(f kinds.Fault) diag.Diagnostic {
 	d := f.Diagnostic()
 	if f.Ref == (intent.ObjectRef{}) { // about the build as a whole
-		if d.Object, d.Position = "", dep.at; !d.Known() {
-			d.File = r.path
-		}
+		d.Object, d.File = "", r.path
 		return d
 	}
-	d.Object, d.Field = dep.shownRef(f.Ref).String(), dep.shownPath(f.Ref, f.Path).String()
 	if f.Key {
 		if at, ok := r.built.KeyOrigin(f.Ref, f.Path); ok {
 			d.Position = at
@@ -227,6 +206,9 @@ func (r *Result) position(f kinds.Fault, dep *dependence) diag.Diagnostic {
 	}
 	if !d.Known() {
 		d.Position, _ = r.built.Near(f.Ref, f.Path)
+	}
+	if !d.Known() {
+		d.Position = r.secretIn(f.Ref, f.Path)
 	}
 	for _, rel := range f.Related {
 		if at, ok := r.built.Near(rel.Ref, rel.Path); ok {
@@ -252,8 +234,8 @@ func (r *Result) setBlockedPositions() {
 }
 
 // setUnplannedFaults gives each broken pool the first error about it, and takes out what
-// may not be shown of its names.
-func (r *Result) setUnplannedFaults(dep *dependence) {
+// is named by a secret.
+func (r *Result) setUnplannedFaults() {
 	first := map[string]diag.Diagnostic{}
 	var firstOfAll diag.Diagnostic
 	for _, d := range r.Diags {
@@ -268,7 +250,7 @@ func (r *Result) setUnplannedFaults(dep *dependence) {
 		}
 	}
 	r.Set.Unplanned = slices.DeleteFunc(r.Set.Unplanned, func(u intent.Unplanned) bool {
-		return slices.ContainsFunc(u.Objects, func(ref intent.ObjectRef) bool { return dep.shownRef(ref) != ref })
+		return slices.ContainsFunc(u.Objects, func(ref intent.ObjectRef) bool { return r.built.Masked(ref.String()) != ref.String() })
 	})
 	for i := range r.Set.Unplanned {
 		u := &r.Set.Unplanned[i]

@@ -1,89 +1,160 @@
 package render
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
 	"slices"
-	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/manifest/rules"
 	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/slot"
 	"go.yaml.in/yaml/v3"
 )
 
-// guard takes out the pools that would show a secret, or give encrypted text to
-// their nodes, and says why.
-func (r *Result) guard(d *dependence) []kinds.Fault {
-	plain, sealed := rules.PlainSecrets(r.Objects, r.Secrets.Finder()), rules.Ciphertext(&r.Set)
-	if d != nil {
-		for i, f := range plain {
-			plain[i].Summary = strings.Replace(f.Summary, f.Path.String(), d.shownPath(f.Ref, f.Path).String(), 1)
-		}
-		plain = append(plain, d.faultsBut(plain)...)
-	}
-	if len(plain)+len(sealed) == 0 {
-		return nil
-	}
-	bad := map[intent.ObjectRef]bool{}
-	all := false
-	for _, f := range plain {
-		bad[f.Ref] = true
-		// An object that is neither a pool nor its MachinePool reaches every pool.
-		all = all || f.Ref.Kind != "MachinePool" && f.Ref.Kind != "AWSMachinePool" && f.Ref.Kind != "AWSManagedMachinePool"
-	}
+// guard says of which objects the pools are left out: they would show a secret, or give
+// encrypted text to their nodes.
+func (r *Result) guard() []kinds.Fault {
+	sealed := rules.Ciphertext(&r.Set)
 	for _, f := range sealed {
-		bad[f.Ref] = true
+		r.refused = append(r.refused, f.Ref)
 	}
-	if all {
-		r.Set.Clusters = nil
-	}
-	r.Set.Pools = slices.DeleteFunc(slices.Clone(r.Set.Pools), func(p intent.Pool) bool {
-		return all || bad[p.MachinePool] || bad[p.Infrastructure] || bad[p.Bootstrap]
-	})
-	return append(plain, sealed...)
+	return append(r.misused(), sealed...)
 }
 
-// redact keeps secret values out of the findings: a bad value is named in many
-// of them, and it may come from a variable.
-func (r *Result) redact() {
-	pools := slices.ContainsFunc(r.Set.Pools, func(p intent.Pool) bool { return len(p.Blocked) > 0 })
-	if r.Hidden.Len() == 0 || len(r.Diags) == 0 && !pools {
-		return
+// refuses reports whether the pools of an object are left out, and whether all pools are.
+func (r *Result) refuses() (one func(intent.ObjectRef) bool, all bool) {
+	for _, ref := range r.refused {
+		// An object of another kind may reach every pool.
+		all = all || !slices.Contains([]string{"MachinePool", "AWSMachinePool", "AWSManagedMachinePool", "KubeadmConfig", "EKSConfig", "NodeadmConfig"}, ref.Kind)
 	}
-	hidden := r.Hidden.Finder()
+	return func(ref intent.ObjectRef) bool { return all || slices.Contains(r.refused, ref) }, all
+}
+
+// secretIn is where the secret stands that a field holds where none may be.
+func (r *Result) secretIn(ref intent.ObjectRef, p intent.Path) diag.Position {
+	for _, m := range r.built.Misuses {
+		if m.Ref == ref && slices.Equal(m.Path, p) {
+			return m.Secret
+		}
+	}
+	return diag.Position{}
+}
+
+// mark notes of user data that holds secrets how it was made of them: the objects that it
+// is made of, with the identity of each secret in the place of its text.
+func (r *Result) mark() {
+	for i := range r.Set.Pools {
+		p := &r.Set.Pools[i]
+		if p.LaunchTemplate == nil || p.LaunchTemplate.UserData.Text == "" {
+			continue
+		}
+		if mark := r.markOf(p.Bootstrap); mark != "" {
+			t := *p.LaunchTemplate
+			t.UserData.Mark, t.UserData.AnySize = mark, r.class == slot.Proposed
+			p.LaunchTemplate = &t
+		}
+	}
+}
+
+// markOf is the mark of what user data is made of; empty where that holds no secret.
+func (r *Result) markOf(bootstrap intent.ObjectRef) string {
+	sum, secretive := sha256.New(), false
+	var add func(ref intent.ObjectRef)
+	add = func(ref intent.ObjectRef) {
+		for _, o := range r.built.Public {
+			if o.Ref != ref {
+				continue
+			}
+			for i := 0; i+1 < len(o.Node.Content); i += 2 {
+				if key := o.Node.Content[i].Value; key != "metadata" { // what it is called is in no user data
+					fmt.Fprintf(sum, "%q\n", key)
+					secretive = r.marked(sum, o.Node.Content[i+1]) || secretive
+				}
+			}
+			for _, name := range secretNames(o.Node) {
+				if ref.Kind != "Secret" {
+					add(intent.ObjectRef{APIVersion: "v1", Kind: "Secret", Namespace: ref.Namespace, Name: name})
+				}
+			}
+		}
+	}
+	add(bootstrap)
+	if !secretive {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// marked writes a node with the identities of its secrets, and reports whether there are
+// any. Names that end in a hash over a secret are not written.
+func (r *Result) marked(to hash.Hash, n *yaml.Node) bool {
+	if n.Kind == yaml.AliasNode {
+		return r.marked(to, n.Alias)
+	}
+	text := n.Value
+	if base, ok := r.built.Hashed[text]; ok {
+		text = base
+	}
+	text, secretive := r.built.Marked(text)
+	fmt.Fprintf(to, "%d %d %q\n", n.Kind, len(n.Content), text)
+	for _, c := range n.Content {
+		secretive = r.marked(to, c) || secretive
+	}
+	return secretive
+}
+
+// secretNames are the names of the Secrets that a bootstrap configuration takes values of.
+func secretNames(n *yaml.Node) (out []string) {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "secret" {
+			if name := child(c, "name"); name != nil {
+				out = append(out, name.Value)
+			}
+		}
+		out = append(out, secretNames(c)...)
+	}
+	return out
+}
+
+// redact keeps the values of Secrets out of the findings, and stand-ins, which say nothing.
+func (r *Result) redact() {
+	shown := r.hide
 	for i := range r.Diags {
-		r.Diags[i] = redacted(r.Diags[i], hidden)
+		r.Diags[i] = redacted(r.Diags[i], shown)
 	}
 	for i := range r.Set.Pools {
 		p := &r.Set.Pools[i]
 		p.Blocked = slices.Clone(p.Blocked)
 		for j := range p.Blocked {
-			p.Blocked[j] = redacted(p.Blocked[j], hidden)
+			p.Blocked[j] = redacted(p.Blocked[j], shown)
 		}
+	}
+	for i := range r.Set.Unplanned {
+		r.Set.Unplanned[i].Fault = redacted(r.Set.Unplanned[i].Fault, shown)
 	}
 }
 
-func redacted(d diag.Diagnostic, s *secret.Finder) diag.Diagnostic {
-	d.Summary, d.Detail, d.Object, d.Field = s.Redact(d.Summary), s.Redact(d.Detail), s.Redact(d.Object), s.Redact(d.Field)
+func redacted(d diag.Diagnostic, shown func(string) string) diag.Diagnostic {
+	d.Summary, d.Detail, d.Object, d.Field = shown(d.Summary), shown(d.Detail), shown(d.Object), shown(d.Field)
 	d.Related = slices.Clone(d.Related)
 	for i := range d.Related {
-		d.Related[i].Message = s.Redact(d.Related[i].Message)
+		d.Related[i].Message = shown(d.Related[i].Message)
 	}
 	return d
 }
 
 // ShownYAML is YAML for readers: without the values of Secrets, and without all else
-// that is secret or depends on a secret. ok is false where weir cannot tell what does.
+// that is secret.
 func (r *Result) ShownYAML() (text []byte, ok bool) {
-	if r.unsure {
-		return nil, false
-	}
-	hidden := r.Hidden.Finder()
 	return r.built.Shown(func(ref intent.ObjectRef, p intent.Path, n *yaml.Node) string {
-		if r.dependent[n] || ref.Kind == "Secret" && len(p) == 2 && (p[0] == "data" || p[0] == "stringData") {
+		if ref.Kind == "Secret" && len(p) == 2 && (p[0] == "data" || p[0] == "stringData") {
 			return secret.Mask
 		}
-		return hidden.Redact(n.Value)
+		return r.hide(n.Value)
 	}), true
 }

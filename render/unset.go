@@ -60,13 +60,24 @@ var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-
 // checkUnset looks for such findings in objects some of whose variables have no
 // value. Fields that hold a variable are passed over, and nothing is made of
 // the objects.
-func (r *Result) checkUnset(built *kust.Result, d *dependence) {
-	faults := unsetFaults(built.Objects)
-	if d != nil {
-		faults = d.generalizedFaults(faults, unsetFaults(d.again))
-	}
-	r.find(faults, d)
+func (r *Result) checkUnset(built *kust.Result) {
+	r.find(slices.DeleteFunc(unsetFaults(built.Public), func(f kinds.Fault) bool { return r.built.Masked(f.Summary) != f.Summary || r.secretAt(f.Ref, f.Path) }))
 	r.Diags = r.Diags.Hinted().Sorted()
+}
+
+// secretAt reports whether a field holds a secret.
+func (r *Result) secretAt(ref intent.ObjectRef, p intent.Path) bool {
+	for _, o := range r.built.Public {
+		if n := o.Node; o.Ref == ref {
+			for _, e := range p {
+				if next := child(n, e); next != nil {
+					n = next
+				}
+			}
+			return r.built.Masked(n.Value) != n.Value
+		}
+	}
+	return false
 }
 
 func unsetFaults(objects []kinds.Object) []kinds.Fault {

@@ -290,7 +290,7 @@ func TestCanaryInCommands(t *testing.T) {
 		sing(t, "weir render", out, canaryFile)
 		if broken {
 			_, out = w.command(t, append([]string{"validate", path}, in...)...)
-			if !strings.Contains(out, "secret-in-plain-field") || !strings.Contains(out, "bad-enum") {
+			if !strings.Contains(out, "secret-in-plain-field") || !strings.Contains(out, "secret-value") {
 				t.Errorf("the canaries were not where they are looked for:\n%s", out)
 			}
 			continue

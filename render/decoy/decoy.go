@@ -1,170 +1,297 @@
-// Package decoy makes another plain text for a secret one: of the same length and
-// shape, and with another character in every place where a character says something.
-// A build with decoys in the place of all secrets shows what depends on a secret: all
-// that is not the same as in the build with the secrets themselves.
+// Package decoy makes random stand-ins for secret texts, from a key of the process.
 //
-// A decoy keeps all that decides which way a build goes. Digits stay digits and letters
-// letters, of their case; white space stays; JSON, YAML, lines of KEY=VALUE and base64
-// of any of them stay what they are, and are changed leaf by leaf; numbers and booleans
-// keep their type. The same text always has the same decoy, so that what is equal stays
-// equal, and a render is as pure as it was. Only those who know the text can compute
-// it, and weir never shows it.
+// A build sees stand-ins only. So nothing that it decides (which patch applies, what a
+// selector finds, which order objects have, what a hash is, whether it fails) depends on
+// a secret. Afterwards Put exchanges the stand-ins for the texts, where a text may be.
 //
-// The build decides which other texts are kept; see Maker.
+// All stand-ins have the same shape, whatever they stand for: Length lower-case letters
+// and digits, the first one a letter. That is a text for YAML, a name for Kubernetes, a
+// value for a file of variables, and base64. The same secret has the same stand-in for
+// as long as the process runs, and another one in the next process.
 package decoy
 
 import (
-	"regexp"
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
+	"sync"
+
+	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Maker makes the decoys of one build. The zero value is usable.
-type Maker struct {
-	// Delimiters are the texts at which the build splits others. They stay in a text,
-	// unless so much of it stayed that a piece could be the same.
-	Delimiters []string
-	// Named are the names that paths of the build lead through: members with these
-	// keep them. The author of the paths knows the names.
-	Named map[string]bool
-}
+// Length is that of a stand-in, in bytes: a multiple of 3 and of 4, so that neither it
+// nor its base64 needs padding.
+const Length = 48
 
-// deepest is how often a text is looked into: JSON in base64 in YAML, and so on.
-const deepest = 6
+// headLength is how many bytes all stand-ins of a process share.
+const headLength = 12
 
-// Text is the decoy of a text.
-func (m *Maker) Text(text string) string { return m.text(text, 0) }
+// process is the key of the process and how each of its stand-ins begins.
+var process = sync.OnceValue(func() (p struct {
+	key  []byte
+	head string
+}) {
+	p.key = make([]byte, 32)
+	_, _ = rand.Read(p.key) // never fails
+	p.head = "w" + letters(p.key, "head", headLength-1)
+	return p
+})
 
-func (m *Maker) text(text string, depth int) string {
-	if strings.TrimSpace(text) == "" {
-		return text
-	}
-	if flipped, ok := boolean(text); ok {
-		return flipped
-	}
-	if number.MatchString(text) {
-		return otherDigits(text)
-	}
-	if depth < deepest {
-		for _, structured := range []func(string, int) (string, bool){m.base64, m.json, m.yaml} {
-			if out, ok := structured(text, depth+1); ok {
-				return out
-			}
-		}
-	}
-	return m.lines(text, depth)
-}
-
-// boolean is the other one.
-func boolean(text string) (string, bool) {
-	words := []string{"true", "false", "True", "False", "TRUE", "FALSE"}
-	if i := slices.Index(words, text); i >= 0 {
-		return words[i^1], true
-	}
-	return "", false
-}
-
-// number matches what is a number in JSON and YAML, as far as a decoy has to be one.
-var number = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?$`)
-
-// otherDigits is the decoy of a number or a date: its digits are others, the rest stays.
-func otherDigits(text string) string {
-	s := newSource(text)
-	out := []byte(text)
-	for i, c := range out {
-		if isDigit(c) {
-			out[i] = s.other(c, "")
-		}
-	}
-	return string(out)
-}
-
-// assignment is a line that gives a name a value, as files of variables and many
-// others have them. A name is as kustomize takes it.
-var assignment = regexp.MustCompile(`^([ \t]*(?:export )?)([A-Za-z_.-][A-Za-z0-9_.-]*)(=|:[ \t]+)(.*)$`)
-
-var bareName = regexp.MustCompile(`^[A-Za-z_.-][A-Za-z0-9_.-]*$`)
-
-// lines is the decoy of a text of which every line stands for itself.
-func (m *Maker) lines(text string, depth int) string {
+// letters are n characters that a key and a text decide.
+func letters(key []byte, of string, n int) string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	var out strings.Builder
-	names := m.names()
-	for line := range strings.Lines(text) {
-		content := strings.TrimRight(line, "\r\n")
-		end := line[len(content):]
-		switch a := assignment.FindStringSubmatch(content); {
-		case a != nil:
-			out.WriteString(a[1] + names.of(a[2]) + a[3] + m.value(a[4], depth))
-		case end != "" && bareName.MatchString(content): // which has an empty value
-			out.WriteString(m.name(content, 0))
-		default:
-			rest := strings.TrimLeft(content, " \t")
-			out.WriteString(content[:len(content)-len(rest)])
-			if strings.HasPrefix(rest, "#") { // a comment stays one
-				out.WriteByte('#')
-				rest = rest[1:]
-			}
-			out.WriteString(m.opaque(rest))
+	for block := byte(0); out.Len() < n; block++ {
+		m := hmac.New(sha256.New, key)
+		m.Write([]byte{block})
+		m.Write([]byte(of))
+		for _, b := range m.Sum(nil)[:min(sha256.Size, n-out.Len())] {
+			out.WriteByte(alphabet[b%byte(len(alphabet))])
 		}
-		out.WriteString(end)
 	}
 	return out.String()
 }
 
-// value is the decoy of what a line gives a name, which may be in quotes.
-func (m *Maker) value(text string, depth int) string {
-	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] && depth < deepest {
-		return text[:1] + m.text(text[1:n-1], depth+1) + text[n-1:]
-	}
-	if depth >= deepest || strings.Contains(text, "=") {
-		return m.opaque(text)
-	}
-	return m.text(text, depth+1)
+// Text is a secret text.
+type Text struct {
+	// ID tells the secret from all others and stays the same in every process. It is
+	// made of what anybody may know, such as the encrypted text.
+	ID string
+	// Value is the text.
+	Value string
+	// Tag is its type in YAML, such as !!int; empty where its text decides, as that of a
+	// variable does.
+	Tag string
+	// Literal is the value as a YAML file holds it, where the text of the whole file
+	// becomes a value; else empty.
+	Literal string
 }
 
-// names gives the members of one mapping their names: other ones, but for those that
-// paths lead through, and none twice.
-type names struct {
-	m     *Maker
-	taken map[string]bool
+// StandIn is the stand-in of a secret with an ID.
+func StandIn(id string) string {
+	return process().head + letters(process().key, "id\x00"+id, Length-headLength)
 }
 
-// fewTries is how often a name is made anew before it is made longer.
-const fewTries = 10
+// Other is a text like the stand-in of a secret with an ID that shares nothing with it.
+func Other(id string) string { return "v" + letters(process().key, "other\x00"+id, Length-1) }
 
-func (m *Maker) names() *names { return &names{m, map[string]bool{}} }
+// Holds reports whether a text holds a stand-in of this process, whole or cut behind its
+// first characters.
+func Holds(text string) bool { return strings.Contains(text, process().head) }
 
-func (n *names) of(name string) string {
-	out := name
-	if !n.m.Named[name] {
-		out = n.m.name(name, 0)
-		for i := 1; n.taken[out] || n.m.Named[out]; i++ {
-			if out = n.m.name(name, i); i > fewTries {
-				out += strconv.Itoa(i) // to be another one is worth more than the length
-			}
+// Index is where the first stand-in of this process begins in a text; -1 if there is none.
+func Index(text []byte) int { return bytes.Index(text, []byte(process().head)) }
+
+// Set holds the secret texts of one build. The zero value and nil are empty. It is safe
+// for concurrent use once everything was added.
+type Set struct {
+	texts   map[string]Text // by stand-in
+	windows map[[window]byte]struct{}
+}
+
+// window is the length of the shortest piece of a stand-in that is recognized. A text
+// has such a piece by chance once in 10^12 times.
+const window = 8
+
+// Add adds a text, and returns its stand-in.
+func (s *Set) Add(t Text) string {
+	standIn := StandIn(t.ID)
+	if s.texts == nil {
+		s.texts, s.windows = map[string]Text{}, map[[window]byte]struct{}{}
+	}
+	if _, known := s.texts[standIn]; !known {
+		s.learn(standIn)
+	}
+	s.texts[standIn] = t
+	return standIn
+}
+
+// learn notes the pieces of a stand-in, as it is and in base64 at each place.
+func (s *Set) learn(standIn string) {
+	add := func(text string) {
+		for i := 0; i+window <= len(text); i++ {
+			s.windows[[window]byte([]byte(text[i:i+window]))] = struct{}{}
 		}
 	}
-	n.taken[out] = true
+	add(standIn)
+	for before := range 3 {
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), standIn...))
+		add(text[[]int{0, 2, 3}[before] : (before+len(standIn))*8/6])
+	}
+}
+
+// Len is the number of texts.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.texts)
+}
+
+// Each calls visit for each text, in an order that stays the same.
+func (s *Set) Each(visit func(standIn string, t Text)) {
+	if s == nil {
+		return
+	}
+	for _, standIn := range slices.SortedFunc(maps.Keys(s.texts), func(a, b string) int { return strings.Compare(s.texts[a].ID, s.texts[b].ID) }) {
+		visit(standIn, s.texts[standIn])
+	}
+}
+
+// Touches reports whether a text holds a stand-in or a piece of one, as it is or in
+// base64.
+func (s *Set) Touches(text string) bool {
+	at, _ := s.piece(text, 0)
+	return at >= 0
+}
+
+// piece is where the first piece of a stand-in is at or after a place, and how long it
+// is; -1 if there is none.
+func (s *Set) piece(text string, from int) (at, length int) {
+	if s.Len() == 0 {
+		return -1, 0
+	}
+	known := func(i int) bool {
+		_, ok := s.windows[[window]byte([]byte(text[i:i+window]))]
+		return ok
+	}
+	for i := from; i+window <= len(text); i++ {
+		if !known(i) {
+			continue
+		}
+		end := i + 1
+		for end+window <= len(text) && known(end) {
+			end++
+		}
+		return i, end - 1 + window - i
+	}
+	return -1, 0
+}
+
+// In are the texts whose stand-ins are in a text as they are, once each time.
+func (s *Set) In(text string) (out []Text) {
+	if s.Len() == 0 {
+		return nil
+	}
+	for {
+		_, t, after, ok := s.next(text)
+		if !ok {
+			return out
+		}
+		out = append(out, t)
+		text = after
+	}
+}
+
+// Mask is a text with secret.Mask in the place of each stand-in and each piece of one.
+func (s *Set) Mask(text string) string {
+	at, length := s.piece(text, 0)
+	if at < 0 {
+		return text
+	}
+	var out strings.Builder
+	from := 0
+	for ; at >= 0; at, length = s.piece(text, from) {
+		out.WriteString(text[from:at] + secret.Mask)
+		from = at + length
+	}
+	return out.String() + text[from:]
+}
+
+// Found says what Put found.
+type Found int
+
+// What a text may hold.
+const (
+	None  Found = iota // no stand-in
+	Whole              // it is one stand-in
+	Part               // it holds stand-ins beside other text
+	Cut                // it holds a piece of a stand-in: nothing was put in
+)
+
+// Put returns a text with the secret texts in the place of their stand-ins, also where
+// the text is base64 of one that holds stand-ins.
+func (s *Set) Put(text string) (string, Found) {
+	return s.exchange(text, func(t Text) (string, string) { return t.Value, t.Literal })
+}
+
+// Marked is Put with the ID of each secret in the place of its text: what anybody may know
+// of the text that Put gives. Texts with equal marks are equal where their secrets are.
+func (s *Set) Marked(text string) string {
+	mark := func(t Text) string { return "\x00" + hex.EncodeToString([]byte(t.ID)) + "\x00" }
+	out, _ := s.exchange(text, func(t Text) (string, string) { return mark(t), mark(t) })
 	return out
 }
 
-// name is the decoy of a member's name, of the characters that a name may have.
-func (m *Maker) name(text string, try int) string {
-	s := newSource(text + strings.Repeat("\x00", try))
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '_':
-			return '-'
-		case r == '-', r == '.':
-			return '_'
-		case r < utf8.RuneSelf && !isSpace(byte(r)):
-			return rune(s.other(byte(r), ""))
-		case r == utf8.RuneError:
-			return r
-		default:
-			return s.rune(r, utf8.RuneLen(r))
+func (s *Set) exchange(text string, with func(Text) (value, literal string)) (string, Found) {
+	if !s.Touches(text) {
+		return text, None
+	}
+	if t, ok := s.texts[text]; ok {
+		value, _ := with(t)
+		return value, Whole
+	}
+	if plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil && Holds(string(plain)) {
+		out, found := s.exchange(string(plain), with)
+		if found == Cut {
+			return text, Cut
 		}
-	}, text)
+		return Base64(out), found
+	}
+	var out strings.Builder
+	for rest := text; ; {
+		before, t, after, more := s.next(rest)
+		if !more {
+			if s.Touches(rest) {
+				return text, Cut
+			}
+			out.WriteString(rest)
+			return out.String(), Part
+		}
+		if s.Touches(before) {
+			return text, Cut
+		}
+		value, literal := with(t)
+		if literal != "" && strings.HasSuffix(before, `"`) && strings.HasPrefix(after, `"`) {
+			before, after, value = before[:len(before)-1], after[1:], literal
+		}
+		out.WriteString(before + value)
+		rest = after
+	}
+}
+
+// next is the first whole stand-in of a text with what stands around it.
+func (s *Set) next(text string) (before string, t Text, after string, ok bool) {
+	for from := 0; ; {
+		i := strings.Index(text[from:], process().head)
+		if i < 0 || from+i+Length > len(text) {
+			return "", Text{}, "", false
+		}
+		from += i
+		if t, ok = s.texts[text[from:from+Length]]; ok {
+			return text[:from], t, text[from+Length:], true
+		}
+		from++
+	}
+}
+
+// Base64 is base64 as kustomize writes it in Secrets: in lines, where it is long.
+func Base64(text string) string {
+	const line = 70
+	encoded := base64.StdEncoding.EncodeToString([]byte(text))
+	if len(encoded) < line {
+		return encoded
+	}
+	var out strings.Builder
+	for chunk := range slices.Chunk([]byte(encoded), line) {
+		out.Write(chunk)
+		out.WriteByte('\n')
+	}
+	return out.String()
 }

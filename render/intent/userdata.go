@@ -31,6 +31,16 @@ type UserData struct {
 	FetchesToken bool `json:"fetchesToken,omitempty"`
 	// Secret says that Text holds a secret, such as a join token.
 	Secret bool `json:"secret,omitempty"`
+	// Mark stands for how Text was made, where it holds decrypted values or secret
+	// variables: texts with equal marks are equal where their secrets are. Anybody may
+	// know it. It is empty where Text holds no such secret.
+	Mark string `json:"-"`
+	// Concealed says that a plan shows no parts of Text: it takes the place of a text that
+	// holds secrets, so the parts would tell who has guessed a line of them.
+	Concealed bool `json:"-"`
+	// AnySize says that nothing is refused because of the size of Text, which would tell
+	// how long its secrets are: the plan is of a pull request.
+	AnySize bool `json:"-"`
 }
 
 // Placeholders in UserData.Text. They start and end with a NUL byte, which YAML

@@ -81,7 +81,7 @@ func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) 
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}, files: map[string]*file{}, begun: map[string]bool{}}
 	plain := len(fed) == 0 && parts.plain()
 	for name, f := range p.files {
-		if plain && bytes.Equal(f.content, whole.Files[name]) { // decoys were not parsed
+		if plain && bytes.Equal(f.content, whole.Files[name]) { // what is fed in its place was not parsed
 			r.files[name] = f
 		}
 	}

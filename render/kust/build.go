@@ -47,8 +47,6 @@ type Options struct {
 	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
 	// is then an error.
 	Decrypter *sops.Decrypter
-	// Again says to find what depends on a secret.
-	Again bool
 	// Proof is that of an earlier build of the same files, of which only Known is asked.
 	// Then the marked build runs in the place of the plain one.
 	Proof Proof
@@ -166,9 +164,17 @@ type Result struct {
 	// nothing kills its process.
 	Secrets           []string
 	Secretless, Retry bool
-	// Again is the build with other texts in the place of all secret ones; nil if it
-	// holds none that are known, or was not asked for.
-	Again *Again
+	// Public are the objects with stand-ins in the place of secret texts; the same as
+	// Objects where they hold none. Misuses are
+	// the places where no secret may be.
+	Public  []kinds.Object
+	Misuses []Misuse
+	// Secretive says that the objects hold a secret anywhere, Mixes that they hold one
+	// beside other text.
+	Secretive, Mixes bool
+	// Hashed are the names of objects that end in a hash over a secret, with the names
+	// without it.
+	Hashed map[string]string
 	// Given are objects of the files that may hold secrets, as they are written there, and
 	// what generators make Secrets of, whether the build gives them or not.
 	Given []kinds.Object
@@ -194,6 +200,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 
 	v := newView(limited, t, lim)
 	v.decryption.by, v.small = o.Decrypter, o.Small
+	r.texts = &v.decryption.texts
 	w := newWalker(v)
 	w.small = o.Small
 	w.grow = func() bool {
@@ -205,9 +212,6 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 		return true
 	}
 	r.attempt(limited, w, &o)
-	if o.Again && !w.large && v.failure() == nil {
-		r.Again = r.again(ctx, w, o)
-	}
 	if o.Small && (w.large || ctx.Err() == nil && isTooSlow(v.failure())) {
 		return nil, ErrLarge
 	}
@@ -222,11 +226,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 		if r.plan != nil {
 			at.File = r.plan.origin
 		}
-		d := timeoutDiagnostic(at, lim.Duration)
-		w.report(d)
-		if o.Again {
-			r.Again = &Again{Diags: diag.List{d}}
-		}
+		w.report(timeoutDiagnostic(at, lim.Duration))
 	}
 	r.decrypted(v, w)
 	if ctx.Err() != nil {
@@ -235,7 +235,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	r.Diags = w.diags.Sorted()
 	r.Unset = r.onlyUnset()
 	if r.Diags.HasErrors() && !r.Unset {
-		r.Objects, r.objects, r.raw = nil, nil, nil
+		r.Objects, r.Public, r.objects, r.raw, r.Misuses = nil, nil, nil, nil, nil
 		r.plan, r.traced, r.tracing, r.direct = nil, nil, sync.Once{}, direct{}
 	}
 	r.Reads = v.readSet()
@@ -260,13 +260,12 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 			w.add("build-failed", diag.Position{File: r.path}, "weir itself failed at this build", "Report it, with the files if they may be shown.")
 		}
 	}()
+	o.Vars = w.view.decryption.sealed(o.Vars, o.SecretVars)
 	r.vars = maps.Clone(o.Vars) // where values cannot be read
 	o.Vars = w.values(o.ValueFiles, o.Vars)
 	r.vars = maps.Clone(o.Vars)
-	w.valued = w.diags[:len(w.diags):len(w.diags)]
 	p := w.walk(r.path)
 	r.Given = w.given()
-	w.walked = w.diags[:len(w.diags):len(w.diags)]
 	if p != nil && !w.diags.HasErrors() && !w.large {
 		r.plan = p
 		r.finish(ctx, p, w, *o)
@@ -292,6 +291,10 @@ func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 	}
 	if bytes := textBytes(nodes); bytes > p.limits.TotalBytes {
 		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d bytes; at most %d are allowed", bytes, p.limits.TotalBytes)))
+		return
+	}
+	if cut := p.secretCut(ctx, nodes); cut != nil {
+		w.report(*cut)
 		return
 	}
 	if keys := crowdedIn(nodes); keys > 0 {

@@ -188,30 +188,3 @@ func atNode(n *yaml.Node, p intent.Path) *yaml.Node {
 	}
 	return n
 }
-
-// Written reports whether a file that is not encrypted holds a text as a scalar: then
-// it is no secret that the text is in the build.
-func (o *Origins) Written(text string) bool {
-	o.trace()
-	if o.plan == nil {
-		return false
-	}
-	var holds func(n *yaml.Node) bool
-	holds = func(n *yaml.Node) bool {
-		return n.Kind == yaml.ScalarNode && n.Value == text || slices.ContainsFunc(n.Content, holds)
-	}
-	encrypted := o.plan.view.decryption.files
-	for p, f := range o.plan.files {
-		if _, sealed := encrypted[p]; !sealed && slices.ContainsFunc(f.docs, holds) {
-			return true
-		}
-	}
-	for _, k := range o.plan.kusts {
-		for _, p := range k.patches {
-			if _, sealed := encrypted[k.file]; !sealed && p.inline != nil && slices.ContainsFunc(p.docs, holds) {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -1,11 +1,16 @@
 package kust
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
@@ -21,10 +26,15 @@ type decryption struct {
 	secretless, retry bool
 	// files are those that were opened, by physical path.
 	files map[string]sops.File
+	// texts are the secret texts, of files and of variables, places where those of files
+	// stand, by their IDs.
+	texts  decoy.Set
+	places map[string]diag.Position
 }
 
-// open returns the plain text of a file. Files are opened where they are read, so that
-// patches, generators and resources all see plain text, and so does every check.
+// open returns the plain text of a file, with stand-ins in the place of what was
+// encrypted. Files are opened where they are read, so nothing of a build sees a secret
+// text: no patch, no generator, no check.
 func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	if !e.Mode.IsFile() {
 		return content
@@ -42,13 +52,72 @@ func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	d.secrets = append(d.secrets, f.Secrets...)
 	d.secretless = d.secretless || f.Placeholders
 	d.retry = d.retry || f.Retry
-	if !f.Placeholders {
-		if d.files == nil {
-			d.files = map[string]sops.File{}
-		}
-		d.files[p] = f
+	if f.Placeholders {
+		return f.Content
 	}
-	return f.Content
+	if d.files == nil {
+		d.files = map[string]sops.File{}
+	}
+	d.files[p] = f
+	return d.standIns(p, false)
+}
+
+// standIns is the content of a file that was opened, with stand-ins. In a file whose text
+// becomes a value, the stand-ins stand for what is written there, quotes included.
+func (d *decryption) standIns(p string, asText bool) []byte {
+	f := d.files[p]
+	content, err := f.StandIns(func(s sops.Sealed) string {
+		t := decoy.Text{ID: idOf(s), Value: s.Value, Tag: s.Tag}
+		if asText {
+			t.Literal = s.Literal
+		}
+		if d.places == nil {
+			d.places = map[string]diag.Position{}
+		}
+		d.places[t.ID] = diag.Position{File: p, Line: s.Line}
+		return d.texts.Add(t)
+	})
+	if err != nil { // Content could be written, and this is no longer
+		d.faults = append(d.faults, faultAt("sops-invalid", diag.Position{File: p}, "the decrypted file cannot be written", "Encrypt it again with sops."))
+		return nil
+	}
+	return content
+}
+
+// idOf tells an encrypted value from all others: everybody who reads the repository knows
+// it, and it is another one once the value was encrypted anew.
+func idOf(s sops.Sealed) string {
+	sum := sha256.Sum256([]byte("sops\x00" + s.Ciphertext))
+	return hex.EncodeToString(sum[:16])
+}
+
+// becomesText says that the text of a file becomes a value.
+func (v *view) becomesText(p string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, opened := v.decryption.files[p]; opened {
+		v.decryption.standIns(p, true)
+	}
+}
+
+// sealed are variables with stand-ins for those that are secret: the ones that are marked,
+// and the ones that hold the value of one that is. All of them come from the configuration.
+func (d *decryption) sealed(vars map[string]string, secretVars []string) map[string]string {
+	if len(secretVars) == 0 {
+		return vars
+	}
+	var values []string
+	for _, name := range secretVars {
+		values = append(values, vars[name])
+	}
+	holds := secret.New(values...).Finder()
+	out := maps.Clone(vars)
+	for name, value := range vars {
+		if value != "" && (slices.Contains(secretVars, name) || holds.In(value)) {
+			out[name] = d.texts.Add(decoy.Text{ID: "variable " + name, Value: value})
+		}
+	}
+	return out
 }
 
 // decrypted takes over what a view found out about encrypted files.
@@ -59,19 +128,37 @@ func (r *Result) decrypted(v *view, w *walker) {
 	for _, f := range d.faults {
 		w.report(f)
 	}
-	if r.Again != nil {
-		r.Again.Diags = append(r.Again.Diags, d.faults...)
-	}
 	slices.Sort(d.secrets)
 	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry || v.killed.Load()
 	r.decrypter = d.by
+	for i, f := range w.diags {
+		w.diags[i] = masked(f, r.texts)
+	}
 }
 
-// Shown is YAML with each key and value as show returns it: a scalar node at or, for a
-// key, below a path.
+// masked is a finding without stand-ins. They say nothing of a secret, and nothing to a
+// reader.
+func masked(d diag.Diagnostic, texts *decoy.Set) diag.Diagnostic {
+	if texts.Len() == 0 {
+		return d
+	}
+	d.Summary, d.Detail, d.Object, d.Field = texts.Mask(d.Summary), texts.Mask(d.Detail), texts.Mask(d.Object), texts.Mask(d.Field)
+	d.File = texts.Mask(d.File)
+	d.Related = slices.Clone(d.Related)
+	for i := range d.Related {
+		d.Related[i].Message, d.Related[i].File = texts.Mask(d.Related[i].Message), texts.Mask(d.Related[i].File)
+	}
+	return d
+}
+
+// Shown is YAML of the objects as the build saw them, with stand-ins, and with each key
+// and value as show returns it: a scalar node at or, for a key, below a path.
 func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, n *yaml.Node) string) []byte {
-	nodes := make([]*yaml.Node, len(r.Objects))
-	for i, o := range r.Objects {
+	if r.Objects == nil {
+		return nil
+	}
+	nodes := make([]*yaml.Node, len(r.objects))
+	for i, o := range r.objects {
 		nodes[i] = copyNode(o.Node)
 		change(o.Node, nodes[i], nil, func(p intent.Path, n *yaml.Node) string { return show(o.Ref, p, n) })
 	}

@@ -17,7 +17,7 @@ import (
 //	duplicate-key, duplicate-object, exec-plugin, helm, kustomization-cycle,
 //	kustomization-duplicate, kustomization-invalid, kustomization-missing,
 //	kustomization-unknown-field, lfs-pointer, missing-file, not-an-object, path-escape,
-//	remote-reference, symlink-escape, timeout, too-large, unset-variable,
+//	remote-reference, secret-cut, secret-in-name, symlink-escape, timeout, too-large, unset-variable,
 //	unsupported-field, yaml-alias, yaml-syntax
 func faultAt(code string, at diag.Position, summary, detail string) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Error, Code: code, Position: at, Summary: summary, Detail: detail}

@@ -36,13 +36,23 @@ func (p *plan) explain(err error) diag.Diagnostic {
 	if d := p.about(msg); d.Known() {
 		at = d
 	}
+	if p.view.decryption.texts.Touches(msg) {
+		if _, delimiter := p.delimiters(); delimiter.Known() {
+			at = delimiter
+		}
+		return cutDiagnostic(at)
+	}
 	msg = mountedPath.ReplaceAllString(msg, "")
 	msg = p.redacted(unwrapped(msg))
 	const longest = 600
 	if len(msg) > longest {
 		msg = strings.ToValidUTF8(msg[:longest], "") + "…"
 	}
-	return faultAt("build-failed", at, "kustomize: "+msg, "The same fault is shown by \"kubectl kustomize\".")
+	detail := "The same fault is shown by \"kubectl kustomize\"."
+	if p.view.decryption.texts.Len() > 0 {
+		detail = "kustomize sees a stand-in in the place of each secret: it cannot look into one. Else the same fault is shown by \"kubectl kustomize\"."
+	}
+	return faultAt("build-failed", at, "kustomize: "+msg, detail)
 }
 
 // unwrapped takes the layers off a message of kustomize: it tries each resource as

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
@@ -62,7 +63,7 @@ import (
 // Origins stay in this package: they walk, feed and run the same plan as the build, and
 // the diagnostics of the substitution need them while the build is still under way.
 type Origins struct {
-	objects []kinds.Object // with variables substituted
+	objects []kinds.Object // with variables substituted, and with stand-ins for secrets
 	raw     []*yaml.Node   // before substitution, parallel to objects
 	vars    map[string]string
 
@@ -72,6 +73,7 @@ type Origins struct {
 	limits    Limits
 	small     bool
 	decrypter *sops.Decrypter
+	texts     *decoy.Set
 	plan      *plan
 
 	indexing sync.Once

@@ -21,7 +21,11 @@ func (r *Result) substitute(o Options, w *walker) {
 		w.report(*large)
 		return
 	}
-	r.Objects, r.objects = objects, objects
+	r.Public, r.objects = objects, objects
+	if r.Objects, large = r.put(objects); large != nil {
+		w.report(*large)
+		return
+	}
 	var unset diag.List
 	unsets, others := 0, 0
 	for _, f := range faults {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/tree"
@@ -21,11 +22,9 @@ import (
 // kustomize does, and collects every fault.
 type walker struct {
 	reader
-	// walked are those of the files alone, valued those of the files with values.
-	walked, valued diag.List
-	dirs           map[string]*kust // by physical path; nil while its walk is under way
-	order          []*kust          // children before parents
-	chain          []string         // directories that led to where the walk is
+	dirs  map[string]*kust // by physical path; nil while its walk is under way
+	order []*kust          // children before parents
+	chain []string         // directories that led to where the walk is
 }
 
 // reader reads the files of a walk, each one once, refuses what is not safe to hand to
@@ -280,8 +279,12 @@ func (w *walker) load(dir, p string, at diag.Position) *kust {
 		return nil
 	}
 	k := &kust{dir: dir, file: p, content: f.content}
-	switch {
+	switch line := bytes.Count(f.content[:max(0, decoy.Index(f.content))], []byte("\n")) + 1; {
 	case f.broken:
+		return nil
+	case decoy.Index(f.content) >= 0:
+		w.add("secret-in-name", diag.Position{File: p, Line: line}, "the kustomization holds a value that is encrypted",
+			"What a kustomization says decides how everything is built. Encrypt the files that hold secrets alone.")
 		return nil
 	case len(f.docs) == 0:
 		w.add("kustomization-invalid", diag.Position{File: p}, "the kustomization is empty", "Give it at least one field, such as resources.")
@@ -339,6 +342,7 @@ func (r *reader) data(p string, at diag.Position) {
 		r.pathFault(p, at, fileTooLarge(p, r.view.lim.DocumentBytes))
 	default:
 		f.data = true
+		r.view.becomesText(p)
 	}
 }
 

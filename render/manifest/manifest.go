@@ -8,15 +8,7 @@ import (
 )
 
 // Options of Intents. The zero value is usable.
-type Options struct {
-	// Renamed tells whether the build gave an object of a kind another name than
-	// the files do, and which. It makes the hint for a reference that a name
-	// prefix left dangling. Nil knows of no renaming.
-	Renamed func(kind, oldName string) (newName string, ok bool)
-	// Partial accepts a base: a render that holds MachinePools alone, or infrastructure
-	// pools alone. Elsewhere a pool without its other half is an error.
-	Partial bool
-}
+type Options = derive.Options
 
 // Intents decodes and checks objects and derives what AWS should hold. A pool
 // with an error is left out of the set; the others are complete. The faults are
@@ -24,7 +16,7 @@ type Options struct {
 func Intents(objects []kinds.Object, o Options) (intent.Set, []kinds.Fault) {
 	found := &kinds.Faults{}
 	x := kinds.NewIndex(objects, found)
-	b := derive.New(x, o.Renamed, o.Partial)
+	b := derive.New(x, o)
 	rules.Check(x)
 	set := b.Intents()
 	kinds.SortFaults(found.List)

@@ -77,7 +77,7 @@ type dotenvLine struct {
 	comment string
 	line    int
 	gone    bool
-	sealed  bool // the value was encrypted
+	sealed  string // the encrypted value; empty if it was none
 }
 
 // prefix begins the names of metadata, whose path is flattened into the name.
@@ -202,7 +202,10 @@ func (d *dotenvDocument) walk(visit func(path []string, v *value) error) error {
 		if err := visit([]string{l.key}, v); err != nil {
 			return err
 		}
-		l.value, l.sealed = v.typed, l.sealed || v.typed != l.value
+		if was, ok := l.value.(string); ok && v.typed != l.value && l.sealed == "" {
+			l.sealed = was
+		}
+		l.value = v.typed
 	}
 	return nil
 }

@@ -110,16 +110,8 @@ type File struct {
 	// Retry says that a later try may succeed though nothing changes in the file.
 	Retry bool
 
-	doc document // of which Content was made
-}
-
-// Decoy is Content with other texts in the place of what was encrypted: what other
-// makes of each. It is nil if nothing was decrypted.
-func (f *File) Decoy(other func(text string) string) ([]byte, error) {
-	if f.doc == nil {
-		return nil, nil
-	}
-	return f.doc.decoy(other)
+	doc      document          // of which Content was made
+	comments map[string]string // plain texts, by encrypted ones
 }
 
 // marker is in every file that SOPS has encrypted.
@@ -173,8 +165,8 @@ type document interface {
 	walk(visit func(path []string, v *value) error) error
 	// plain writes the file without its metadata.
 	plain(comment func(text string) (string, bool)) ([]byte, error)
-	// decoy is plain with other texts in the place of secret ones.
-	decoy(other func(text string) string) ([]byte, error)
+	// standIns is plain with stand-ins in the place of secret texts.
+	standIns(standIn func(Sealed) string, comment func(text string) (string, bool)) ([]byte, error)
 }
 
 // value is a value of a document.
@@ -302,13 +294,20 @@ func decrypt(doc document, key []byte, at diag.Position) File {
 	}
 	slices.Sort(secrets)
 	f.Secrets = slices.Compact(secrets)
-	f.Content, err = doc.plain((&comments{doc: doc, key: key, tries: commentTries}).open)
+	opener, comment := &comments{doc: doc, key: key, tries: commentTries}, map[string]string{}
+	f.Content, err = doc.plain(func(sealed string) (string, bool) {
+		text, ok := opener.open(sealed)
+		if ok {
+			comment[sealed] = text
+		}
+		return text, ok
+	})
 	if err != nil {
 		f.Faults = diag.List{fault(at, "sops-invalid", "the decrypted file cannot be written: "+err.Error(), "")}
 		f.Content, f.Placeholders = nil, true
 		return f
 	}
-	f.doc = doc
+	f.doc, f.comments = doc, comment
 	return f
 }
 

@@ -457,8 +457,6 @@ func literalOf(v any) (string, error) {
 		return strconv.FormatBool(v), nil
 	case time.Time:
 		return v.Format(time.RFC3339Nano), nil
-	case literal:
-		return string(v), nil
 	case remark:
 		return "#" + strings.ReplaceAll(string(v), "\n", " "), nil
 	}

@@ -20,17 +20,27 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/rules"
 )
 
-// renamedFunc tells whether the build gave an object of a kind another name than the
-// files do, and which; nil knows of no renaming.
-type renamedFunc func(kind, oldName string) (newName string, ok bool)
+// Options of Intents. The zero value is usable.
+type Options struct {
+	// Renamed tells whether the build gave an object of a kind another name than
+	// the files do, and which. It makes the hint for a reference that a name
+	// prefix left dangling. Nil knows of no renaming.
+	Renamed func(kind, oldName string) (newName string, ok bool)
+	// Partial accepts a base: a render that holds MachinePools alone, or infrastructure
+	// pools alone. Elsewhere a pool without its other half is an error.
+	Partial bool
+	// AnySize accepts user data that is larger than EC2 takes.
+	AnySize bool
+	// Refused reports the objects whose pools are left out for a fault that is reported
+	// elsewhere; nil leaves none out.
+	Refused func(intent.ObjectRef) bool
+}
 
 // New puts the launch templates that pools share where one of their own would
 // be. No later stage changes the objects.
-//
-// partial accepts a base: a render that holds one half of its pools only.
-func New(x *kinds.Index, renamed renamedFunc, partial bool) *Builder {
-	all := objects{index: x, renamed: renamed}
-	b := &Builder{objects: all, partial: partial && halves(x), writer: writer{objects: all, known: map[intent.UserData]userData{}}, faults: x.Faults,
+func New(x *kinds.Index, o Options) *Builder {
+	all := objects{index: x, renamed: o.Renamed}
+	b := &Builder{objects: all, partial: o.Partial && halves(x), writer: writer{objects: all, anySize: o.AnySize, known: map[intent.UserData]userData{}}, faults: x.Faults, refused: o.Refused,
 		clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}}
 	b.launchConfigs = newLaunchConfigs(b)
 	return b
@@ -61,7 +71,7 @@ func (b *Builder) Intents() intent.Set {
 // objects are those of the render, and what the build gave other names.
 type objects struct {
 	index   *kinds.Index
-	renamed renamedFunc
+	renamed func(kind, oldName string) (newName string, ok bool)
 }
 
 // Builder derives intents from the index.
@@ -69,6 +79,7 @@ type Builder struct {
 	objects
 	faults   *kinds.Faults
 	clusters map[intent.Key]*cluster
+	refused  func(intent.ObjectRef) bool
 	// used maps infrastructure objects to the MachinePool that refers to them.
 	used map[intent.ObjectRef]intent.ObjectRef
 	// awsNames maps "kind name" of AWS resources to what wants them.
@@ -261,10 +272,15 @@ func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*dra
 	d.broken = d.broken || b.index.ClusterMisread(d.Key.Namespace) != nil
 	d.foreignTypes()
 	d.Check(b.index)
-	if !d.Faults.HasErrors() && !d.cluster.broken && !d.broken {
+	if !d.Faults.HasErrors() && !d.cluster.broken && !d.broken && !b.refuses(d) {
 		b.set.Pools = append(b.set.Pools, d.Pool)
 	}
 	b.faults.List = append(b.faults.List, d.Faults.List...)
+}
+
+// refuses reports a pool of which an object is refused.
+func (b *Builder) refuses(d *draft) bool {
+	return b.refused != nil && (b.refused(d.MachinePool) || b.refused(d.Infrastructure) || b.refused(d.Bootstrap))
 }
 
 // identify sets what both kinds take from their infrastructure object.

@@ -19,6 +19,8 @@ type writer struct {
 	// known are those of the pools, each once; their texts have as many bytes.
 	known map[intent.UserData]userData
 	bytes int
+	// anySize accepts user data that is larger than EC2 takes.
+	anySize bool
 }
 
 // userData fills the user data of a pool's launch template.
@@ -73,7 +75,9 @@ func (w *writer) oneOf(data intent.UserData) userData {
 		one.Text, one.tooLarge = "", fmt.Sprintf("the pools' user data has more than %d MiB together", maxTexts>>20)
 		return one
 	}
-	_, one.tooLarge = data.Encode(data.Text)
+	if !w.anySize {
+		_, one.tooLarge = data.Encode(data.Text)
+	}
 	w.known[data] = one
 	return one
 }

@@ -2,7 +2,7 @@
 // Check is for objects by themselves, with the rules of the webhooks of Cluster API and
 // CAPA, and those of AWS that the object alone can break. Derived is a pool with its
 // cluster, its image and its bootstrap configuration: Derived.Check and its other methods
-// are for what only shows there. PlainSecrets finds secret values outside user data.
+// are for what only shows there.
 //
 // A rule says in its comment where it comes from: the page of AWS's documentation or the
 // operation in its API reference. It changes nothing, save what CAPA's own defaults make

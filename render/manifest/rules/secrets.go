@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"regexp"
-	"slices"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -12,32 +11,6 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 	"go.yaml.in/yaml/v3"
 )
-
-// PlainSecrets reports every plain field that gives a secret away: tags, names,
-// labels and the like. The faults do not hold the values, but the path of a key
-// that is one does.
-func PlainSecrets(objects []kinds.Object, secrets *secret.Finder) []kinds.Fault {
-	if secrets.Len() == 0 {
-		return nil
-	}
-	var out []kinds.Fault
-	for _, o := range objects {
-		if !kinds.Plain(o.Ref) {
-			continue
-		}
-		eachScalar(o.Node, nil, func(p intent.Path, value string, key bool) {
-			if !secrets.In(value) {
-				return
-			}
-			out = append(out, kinds.Fault{
-				Severity: diag.Error, Code: "secret-in-plain-field", Ref: o.Ref, Path: slices.Clone(p), Key: key,
-				Summary: fmt.Sprintf("%s holds a secret value, and it is no part of the user data", p),
-				Detail:  "Everybody who may read the account would see it. Take the value out, or do not mark it as secret.",
-			})
-		})
-	}
-	return out
-}
 
 // eachScalar visits the keys and values below a node.
 func eachScalar(n *yaml.Node, p intent.Path, visit func(p intent.Path, value string, key bool)) {

@@ -2,30 +2,21 @@ package sops
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weir-gitops/weir/render/decoy"
 )
 
-// shifted is another text of the same length.
-func shifted(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= '1' && r < '9', r >= 'a' && r < 'z', r >= 'A' && r < 'Z':
-			return r + 1
-		case r == '9', r == '0':
-			return '1'
-		case r == 'z', r == 'Z':
-			return r - 1
-		}
-		return r
-	}, text)
-}
+// standIn is one for each value.
+func standIn(s Sealed) string { return "stand-in-" + strconv.Itoa(len(s.Ciphertext)) }
 
-// TestDecoys holds the decoy of each vector to its plain text: what was encrypted is
-// another one, of the same type, and all the rest is the same.
-func TestDecoys(t *testing.T) {
+// TestStandIns holds each vector with stand-ins to its plain text: what was encrypted is
+// a stand-in, and all the rest is the same.
+func TestStandIns(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.plain")
 	if err != nil || len(files) < 12 {
 		t.Fatalf("%d vectors, %v", len(files), err)
@@ -38,13 +29,13 @@ func TestDecoys(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			f, _ := d.Open(t.Context(), "dir/"+name, []byte(read(t, name)))
-			text, err := f.Decoy(shifted)
+			text, err := f.StandIns(standIn)
 			if err != nil || len(text) == 0 {
 				t.Fatalf("%v, %q", err, text)
 			}
 			for _, s := range f.Secrets {
 				if strings.Contains(s, "vector") && strings.Contains(string(text), s) {
-					t.Errorf("%q is in the decoy", s)
+					t.Errorf("%q is in the text with stand-ins", s)
 				}
 			}
 			if strings.Contains(string(text), "ENC[") {
@@ -64,18 +55,25 @@ func TestDecoys(t *testing.T) {
 					t.Error("nothing is another one")
 				}
 			default:
-				if strings.Count(string(text), "\n") != strings.Count(string(f.Content), "\n") {
+				if strings.HasPrefix(name, "binary") && strings.Trim(string(text), "0123456789") != "stand-in-" || strings.HasSuffix(name, ".env") && strings.Count(string(text), "\n") != strings.Count(string(f.Content), "\n") {
 					t.Errorf("%q of %q", text, f.Content)
 				}
 			}
-			if again, err := f.Decoy(shifted); err != nil || cmp.Diff(text, again) != "" {
+			var texts decoy.Set
+			sealed, err := f.StandIns(func(s Sealed) string {
+				return texts.Add(decoy.Text{ID: s.Ciphertext, Value: s.Value, Literal: s.Literal})
+			})
+			if back, _ := texts.Put(string(sealed)); err != nil || back != string(f.Content) {
+				t.Errorf("with the texts put in (-want +got): %s", cmp.Diff(string(f.Content), back))
+			}
+			if again, err := f.StandIns(standIn); err != nil || cmp.Diff(text, again) != "" {
 				t.Errorf("a second one differs: %v", err)
 			}
 		})
 	}
 	plain, ok := d.Open(t.Context(), "a.yaml", []byte("a: b\n"))
-	if text, err := plain.Decoy(shifted); ok || text != nil || err != nil {
-		t.Errorf("a plain file has the decoy %q, %v", text, err)
+	if text, err := plain.StandIns(standIn); ok || text != nil || err != nil {
+		t.Errorf("a plain file has stand-ins: %q, %v", text, err)
 	}
 }
 

@@ -1,0 +1,148 @@
+package kust
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/decoy"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/secret"
+	"github.com/weir-gitops/weir/render/sops"
+	"go.yaml.in/yaml/v3"
+)
+
+const mask = secret.Mask
+
+// A replacement with a delimiter takes a text apart. Of a stand-in it would take the whole,
+// or fail, where it would take a piece of the secret. So a build that has delimiters and
+// secrets runs once more with stand-ins that hold all these delimiters: what differs has
+// been taken apart. Neither run sees a secret.
+
+// secretCut is a finding about a replacement that takes a secret apart; nil if none does.
+func (p *plan) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnostic {
+	delimiters, at := p.delimiters()
+	d := &p.view.decryption
+	if len(delimiters) == 0 || len(d.files) == 0 || p.view.failure() != nil {
+		return nil
+	}
+	others := map[string]string{} // stand-ins, by those that they take the place of
+	fed := map[string][]byte{}
+	for name, f := range d.files {
+		if p.files[name] == nil {
+			continue
+		}
+		content, err := f.StandIns(func(s sops.Sealed) string {
+			id := idOf(s)
+			others[decoy.StandIn(id)] = divided(id, delimiters)
+			return others[decoy.StandIn(id)]
+		})
+		if err == nil {
+			fed[name] = content
+		}
+	}
+	c := cutDiagnostic(at)
+	cut, fault := p.run(ctx, fed)
+	if cut == nil && p.view.failure() != nil {
+		return nil
+	}
+	if fault != nil || len(cut) != len(nodes) {
+		return &c
+	}
+	var list []string
+	for standIn, other := range others {
+		escaped, _ := json.Marshal(other)
+		list = append(list, other, standIn, strings.ReplaceAll(other, "\n", `\n`), standIn, string(escaped[1:len(escaped)-1]), standIn)
+	}
+	same := comparison{strings.NewReplacer(list...)}
+	for i := range nodes {
+		if !same.node(nodes[i], cut[i]) {
+			return &c
+		}
+	}
+	return nil
+}
+
+// divided is another stand-in that holds all delimiters, in its base64 too where they are
+// single characters of it.
+func divided(id string, delimiters []string) (out string) {
+	for try := range 1000 {
+		out = decoy.Other(fmt.Sprint(id, " ", try))
+		for i, delimiter := range delimiters {
+			out += delimiter + decoy.Other(fmt.Sprint(id, " ", try, " ", i))
+		}
+		encoded := base64.StdEncoding.EncodeToString([]byte(out))
+		if !slices.ContainsFunc(delimiters, func(d string) bool { return len(d) == 1 && inBase64.MatchString(d) && !strings.Contains(encoded, d) }) {
+			break
+		}
+	}
+	return out
+}
+
+var inBase64 = regexp.MustCompile(`^[A-Za-z0-9]$`)
+
+func cutDiagnostic(at diag.Position) diag.Diagnostic {
+	return faultAt("secret-cut", at, "a replacement takes a secret apart, or looks into it",
+		"kustomize sees a stand-in in the place of each secret, so it cannot take a part of one. Encrypt the part as a value of its own, and replace by the whole value.")
+}
+
+// delimiters are those of all replacements, and where the first one stands.
+func (p *plan) delimiters() (out []string, at diag.Position) {
+	for _, k := range p.kusts {
+		if !bytes.Contains(bytes.ToLower(k.content), []byte("delimiter")) && len(k.growth) < 2 {
+			continue
+		}
+		for _, doc := range k.growth {
+			eachField(doc, func(key, value *yaml.Node) {
+				if strings.EqualFold(key.Value, "delimiter") && value.Kind == yaml.ScalarNode && value.Value != "" && !slices.Contains(out, value.Value) {
+					if out = append(out, value.Value); !at.Known() {
+						if at = (diag.Position{File: k.file}); doc == k.doc {
+							at = k.at(value)
+						}
+					}
+				}
+			})
+		}
+	}
+	return out, at
+}
+
+// eachField visits the fields below a node.
+func eachField(n *yaml.Node, visit func(key, value *yaml.Node)) {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			visit(deref(n.Content[i-1]), deref(c))
+		}
+		eachField(c, visit)
+	}
+}
+
+// comparison compares objects with stand-ins to those with others.
+type comparison struct{ back *strings.Replacer }
+
+func (c comparison) node(a, b *yaml.Node) bool {
+	a, b = deref(a), deref(b)
+	if a.Kind != b.Kind || len(a.Content) != len(b.Content) {
+		return false
+	}
+	if a.Kind == yaml.ScalarNode && a.Value != b.Value {
+		return c.text(a.Value, b.Value)
+	}
+	return slices.EqualFunc(a.Content, b.Content, c.node)
+}
+
+func (c comparison) text(a, b string) bool {
+	back := c.back.Replace(b)
+	if back == a || hash.MatchString(a) && hash.MatchString(back) && hash.ReplaceAllString(a, "") == hash.ReplaceAllString(back, "") {
+		return true
+	}
+	was, err := kinds.DecodeBase64(a)
+	is, fault := kinds.DecodeBase64(b)
+	return err == nil && fault == nil && c.back.Replace(is) == was
+}

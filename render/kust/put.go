@@ -1,0 +1,265 @@
+package kust
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/decoy"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"go.yaml.in/yaml/v3"
+)
+
+// Misuse is a place where no secret may be.
+type Misuse struct {
+	Kind MisuseKind
+	Ref  intent.ObjectRef
+	Path intent.Path
+	// Key says that it is the key of the field.
+	Key bool
+	// Of is the name without its hash, of a reference by a name that ends in one.
+	Of string
+	// Secret is where the secret stands, if that is known.
+	Secret diag.Position
+}
+
+// MisuseKind says what is wrong.
+type MisuseKind int
+
+// The kinds of misuse.
+const (
+	// InPlainField is a value that everybody may read who may read the account.
+	InPlainField MisuseKind = iota
+	// InName is what tells objects or their parts apart: a name, a namespace, a label, an
+	// annotation, a reference or a key.
+	InName
+	// InHash is a reference to an object by a name that ends in a hash over a secret.
+	InHash
+	// InPart is a value that holds a piece of a secret.
+	InPart
+)
+
+// put returns the objects with the secret texts in the place of their stand-ins, where they
+// may be: in the values of objects that user data is made of, and in those that weir does
+// not read. It notes all other places.
+func (r *Result) put(public []kinds.Object) ([]kinds.Object, *diag.Diagnostic) {
+	if r.texts.Len() == 0 {
+		return public, nil
+	}
+	p := &putting{texts: r.texts, hashed: r.hashed(public), places: r.plan.view.decryption.places}
+	r.Hashed = p.hashed
+	out := public
+	for i, o := range public {
+		if !p.concerns(o.Node) {
+			continue
+		}
+		if !r.Secretive {
+			r.Secretive, out = true, slices.Clone(public)
+		}
+		p.ref, p.style, p.plain = o.Ref, r.styleOf(i), kinds.Plain(o.Ref)
+		out[i].Node = copyNode(o.Node)
+		p.node(out[i].Node, nil)
+	}
+	if p.grown > substitutionLimit {
+		d := faultAt("too-large", diag.Position{File: r.path}, "the secrets would grow the objects by more than is allowed", "Use long values less often.")
+		return nil, &d
+	}
+	r.Misuses, r.Mixes = p.misuses, p.mixed
+	return out, nil
+}
+
+// putting puts secret texts into one object after the other.
+type putting struct {
+	texts   *decoy.Set
+	hashed  map[string]string
+	misuses []Misuse
+	grown   int64
+	places  map[string]diag.Position
+	mixed   bool
+
+	ref   intent.ObjectRef
+	plain bool
+	style func(n *yaml.Node, p intent.Path) yaml.Style
+}
+
+// concerns reports whether a node holds a stand-in, or a name that was made of one.
+func (p *putting) concerns(n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode {
+		_, hashed := p.hashed[n.Value]
+		return hashed || p.texts.Touches(n.Value)
+	}
+	return slices.ContainsFunc(n.Content, p.concerns)
+}
+
+func (p *putting) misuse(kind MisuseKind, at intent.Path, key bool, text string) {
+	m := Misuse{Kind: kind, Ref: p.ref, Path: slices.Clone(at), Key: key, Of: p.hashed[text]}
+	for _, t := range p.texts.In(text) {
+		m.Secret = p.places[t.ID]
+	}
+	p.misuses = append(p.misuses, m)
+}
+
+func (p *putting) node(n *yaml.Node, at intent.Path) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		p.scalar(n, at)
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			p.node(c, at.Join(intent.Index(i)))
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i].Value
+			if p.texts.Touches(key) {
+				p.misuse(InName, at.Join(key), true, key)
+			}
+			p.node(n.Content[i+1], at.Join(key))
+		}
+	}
+}
+
+func (p *putting) scalar(n *yaml.Node, at intent.Path) {
+	if _, hashed := p.hashed[n.Value]; hashed && p.plain {
+		p.misuse(InHash, at, false, n.Value)
+		return
+	}
+	real, found := p.texts.Put(n.Value)
+	switch {
+	case found == decoy.None:
+		return
+	case names(at):
+		p.misuse(InName, at, false, n.Value)
+		return
+	case p.plain:
+		p.misuse(InPlainField, at, false, n.Value)
+		return
+	case found == decoy.Cut:
+		p.misuse(InPart, at, false, n.Value)
+		return
+	}
+	p.mixed = p.mixed || found == decoy.Part
+	if p.grown += int64(len(real) - len(n.Value)); p.grown > substitutionLimit {
+		return
+	}
+	tag, plain := n.Tag, false
+	for _, t := range p.texts.In(n.Value) {
+		switch {
+		case t.Tag == "":
+			plain = true
+		case found == decoy.Whole:
+			tag = t.Tag
+		}
+	}
+	if plain {
+		if tag = plainTag(real); tag != "!!str" && p.style(n, at)&quotedOrBlock != 0 {
+			tag = "!!str"
+		}
+	}
+	switch n.Value, n.Tag = real, tag; {
+	case tag != "!!str":
+		n.Style = 0
+	case plainTag(real) != tag && n.Style&quotedOrBlock == 0:
+		n.Style = yaml.DoubleQuotedStyle
+	}
+}
+
+// names reports whether the value at a path tells objects apart, or refers to one.
+func names(p intent.Path) bool {
+	switch p[0] {
+	case "apiVersion", "kind", "metadata":
+		return true
+	}
+	last := len(p) - 1
+	return last > 0 && (p[last] == "name" || p[last] == "key") && (p[last-1] == "secret" || p[last-1] == "configMap")
+}
+
+// hash is how a name ends that kustomize has given a hash over the content.
+var hash = regexp.MustCompile(`-[2-9bcdfghkmt]{10}$`)
+
+// hashed are the names of objects that end in a hash over a stand-in, with the names
+// without it.
+func (r *Result) hashed(objects []kinds.Object) map[string]string {
+	generates := slices.ContainsFunc(r.plan.kusts, func(k *kust) bool {
+		return len(k.spec.SecretGenerator)+len(k.spec.ConfigMapGenerator)+len(k.spec.Generators) > 0
+	})
+	out := map[string]string{}
+	for _, o := range objects {
+		if at := hash.FindStringIndex(o.Ref.Name); generates && at != nil && (o.Ref.Kind == "Secret" || o.Ref.Kind == "ConfigMap") && (&putting{texts: r.texts}).concerns(o.Node) {
+			out[o.Ref.Name] = o.Ref.Name[:at[0]]
+		}
+	}
+	return out
+}
+
+// Masked is a text without stand-ins, and without the hashes of names over them.
+func (r *Result) Masked(text string) string {
+	for name, base := range r.Hashed {
+		text = strings.ReplaceAll(text, name, fmt.Sprintf("%s-%s", base, mask))
+	}
+	return r.texts.Mask(text)
+}
+
+// Mixed reports whether a text holds a secret beside other text.
+func (r *Result) Mixed(text string) bool {
+	_, found := r.texts.Put(text)
+	return found == decoy.Part || found == decoy.Cut
+}
+
+// Marked is a text with the identity of each secret in the place of its text, which anybody
+// may know. It reports whether there is a secret.
+func (r *Result) Marked(text string) (marked string, secretive bool) {
+	if !r.texts.Touches(text) {
+		return text, false
+	}
+	return r.texts.Marked(text), true
+}
+
+// Shaped are the objects with stand-ins, but for values that are wholly secret where only
+// some form is accepted: these are one that always is. So what is found out about the
+// objects is the same for each secret that is of use there.
+func (r *Result) Shaped() []kinds.Object {
+	out := slices.Clone(r.Public)
+	for i, o := range out {
+		if kinds.Plain(o.Ref) || o.Ref.Kind == "Secret" || !slices.ContainsFunc(o.Node.Content, (&putting{texts: r.texts}).concerns) {
+			continue
+		}
+		out[i].Node = copyNode(o.Node)
+		r.shape(out[i].Node, "")
+	}
+	return out
+}
+
+// shapes are accepted values, by the key that they stand at.
+var shapes = map[string]string{
+	"token": "abcdef.0123456789abcdef", "tlsBootstrapToken": "abcdef.0123456789abcdef", "apiServerEndpoint": "192.0.2.1:6443", "server": "https://192.0.2.1:6443",
+	"caCertHashes": "sha256:" + strings.Repeat("0", 64), "permissions": "0600", "format": "cloud-config", "encoding": "base64",
+}
+
+func (r *Result) shape(n *yaml.Node, key string) {
+	for i, c := range n.Content {
+		if n.Kind != yaml.MappingNode {
+			r.shape(c, key)
+		} else if i%2 == 1 {
+			r.shape(c, n.Content[i-1].Value)
+		}
+	}
+	texts := r.texts.In(n.Value)
+	if n.Kind != yaml.ScalarNode || len(texts) != 1 || len(n.Value) != decoy.Length {
+		return
+	}
+	switch tag := texts[0].Tag; tag {
+	case "!!int":
+		n.Value, n.Tag, n.Style = "1", tag, 0
+	case "!!float":
+		n.Value, n.Tag, n.Style = "0.5", tag, 0
+	case "!!bool":
+		n.Value, n.Tag, n.Style = "true", tag, 0
+	default:
+		if shape, ok := shapes[key]; ok {
+			n.Value = shape
+		}
+	}
+}
