@@ -53,6 +53,28 @@ func (b *Base) asFollowed(ctx context.Context, accounts Accounts, p Proposal, pr
 	return nil
 }
 
+// conceal keeps the parts of user data out of the plans of pools whose followed user data
+// holds secrets: what differs between the two, line by line, would tell whether the author of
+// a proposal has guessed a line.
+func conceal(d *reconciler.Desired) {
+	if d.Set == nil {
+		return
+	}
+	set := *d.Set
+	set.Pools = slices.Clone(set.Pools)
+	for i := range set.Pools {
+		p := &set.Pools[i]
+		before := d.Base.Pool(p.Key.String())
+		if before == nil || before.LaunchTemplate == nil || before.LaunchTemplate.UserData.Mark == "" || p.LaunchTemplate == nil || p.LaunchTemplate.UserData.Mark != "" {
+			continue
+		}
+		t := *p.LaunchTemplate
+		t.UserData.Concealed = true
+		p.LaunchTemplate = &t
+	}
+	d.Set = &set
+}
+
 // restore changes a target of a proposal that is rendered without secrets, as is blind, the
 // followed commit. followed is that commit with them.
 func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {

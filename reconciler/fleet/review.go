@@ -377,6 +377,7 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 			}
 			if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil {
 				d.Base = &before.result.Set
+				conceal(d)
 			}
 			if roleless[d.Policy.Target] {
 				out.Roleless = append(out.Roleless, d.Policy.Target)

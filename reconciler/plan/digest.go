@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"slices"
 	"sort"
+	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -37,6 +39,9 @@ func (p *Plan) Digest() string {
 	for _, s := range p.Steps {
 		d := entry{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.About().EksCluster()}
 		for _, c := range s.Changes {
+			if strings.HasPrefix(c.Field, basis.UserDataField+".") {
+				continue // user data as a whole stands for its parts, which not every plan shows
+			}
 			d.Changes = append(d.Changes, change{c.Field, c.From, c.To})
 		}
 		steps = append(steps, d)

@@ -18,7 +18,7 @@ func (c Planner) fields(pool *intent.Pool, version template.Version) []rollout.F
 
 // values are the fields among which a stopped change is looked for.
 func (c Planner) values(pool *intent.Pool, version template.Version) []rollout.Field {
-	return append(c.fields(pool, version), c.Whole(version)...)
+	return append(c.fields(pool, version), c.Values(version)...)
 }
 
 func (c Planner) policyFields(policy *intent.MixedInstances) (out []rollout.Field) {

@@ -26,7 +26,7 @@ func (c Planner) wayOf(w wantNodegroup) basis.Way {
 			body = w.version.Body()
 		}
 		return w.hashOf(body)
-	}, func() []rollout.Field { return append(c.fields(w), c.Whole(w.version)...) })
+	}, func() []rollout.Field { return append(c.fields(w), c.Values(w.version)...) })
 }
 
 // fields are what the nodegroup's machines are to be.

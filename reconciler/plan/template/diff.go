@@ -39,9 +39,10 @@ func (c Planner) templateChanges(pool *intent.Pool, version observed.TemplateVer
 			}
 			ch.Field, ch.Object, ch.Path = "userData", pool.Bootstrap, intent.Path{"spec"}
 			before, after := content.Decoded(from.UserData), content.Decoded(to.UserData)
-			ch.From, ch.To = mask(c.In.Policy.DigestKey, before), mask(c.In.Policy.DigestKey, after)
+			made := pool.LaunchTemplate.UserData.Mark
+			ch.From, ch.To = mask(c.In.Policy.DigestKey, before), mask(c.In.Policy.DigestKey, marked(made, after))
 			out = append(out, ch)
-			if before != "" {
+			if before != "" && made == "" && !pool.LaunchTemplate.UserData.Concealed { // else names and lines would answer questions about the secrets
 				out = append(out, partChanges(pool, before, after)...)
 			}
 			continue
@@ -150,6 +151,15 @@ func moveSecurityGroups(d *intent.TemplateData) {
 		n.Groups = slices.Compact(slices.Sorted(slices.Values(n.Groups)))
 	}
 	d.SecurityGroupIDs = nil
+}
+
+// marked is user data that holds secrets together with how it was made of them. So its
+// mask never equals that of a text in which somebody has guessed a secret.
+func marked(mark, text string) string {
+	if mark == "" {
+		return text
+	}
+	return mark + "\x00" + text
 }
 
 // mask stands for user data in changes: equal text gives equal marks, and without the

@@ -41,6 +41,16 @@ func (c Planner) Whole(w Version) []rollout.Field {
 	return []rollout.Field{c.Field("whole", "userData", content.Decoded(w.Content(w.want).UserData))}
 }
 
+// Values are Whole and each line: among them a stopped change is looked for. The lines are
+// there too where user data holds a secret, whose changes are recorded as a whole, so that
+// a secret beside a stopped line does not lift the stop.
+func (c Planner) Values(w Version) []rollout.Field {
+	if w.want == nil {
+		return nil
+	}
+	return append(c.Whole(w), c.userDataFields(content.Decoded(w.Content(w.want).UserData))...)
+}
+
 // Reordered is what a change set that changed nothing of the user data of a version but white space or an order; nil
 // for any other change.
 func (c Planner) Reordered(w Version, t observed.Template, number int64) []rollout.Field {
@@ -61,7 +71,12 @@ func (c Planner) fields(pool *intent.Pool, data intent.TemplateData) (out []roll
 	root := pool.LaunchTemplate != nil && pool.LaunchTemplate.RootDevice
 	for key, value := range flatten(data) {
 		if key == "UserData" {
-			out = append(out, c.userDataFields(content.Decoded(data.UserData))...)
+			text := content.Decoded(data.UserData)
+			if pool.LaunchTemplate != nil && pool.LaunchTemplate.UserData.Mark != "" {
+				out = append(out, c.Field(key, "userData", text)) // a mark for each line would answer guesses
+				continue
+			}
+			out = append(out, c.userDataFields(text)...)
 			continue
 		}
 		if value == nil || value == "" || value == false || value == float64(0) || value == true && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {

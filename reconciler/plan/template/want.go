@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -123,7 +124,13 @@ func (c Planner) userData(pool *intent.Pool, u intent.UserData) ([]byte, bool) {
 		return nil, false
 	}
 	raw, tooLarge := u.Encode(text)
-	if tooLarge != "" {
+	switch {
+	case tooLarge != "" && u.AnySize: // a plan that nobody applies
+		return []byte(text), true
+	case tooLarge != "" && u.Mark != "": // its size would tell that of its secrets
+		tooLarge = fmt.Sprintf("the user data is larger than EC2 takes, which is %d bytes", intent.UserDataLimit)
+		fallthrough
+	case tooLarge != "":
 		c.Blockf(pool, nil, "user-data-too-large", tooLarge, "shorten the files and commands of the bootstrap configuration, or fetch them at boot")
 	}
 	return raw, tooLarge == ""
