@@ -22,6 +22,8 @@ type action struct {
 	endless bool
 	// machines are replaced, and above is how many more than desired one pool has at most.
 	machines, above int32
+	// started and ended are the machines by which pools grow and shrink.
+	started, ended int32
 }
 
 // mostNamed bounds the pools that an action names.
@@ -49,6 +51,7 @@ func actions(t *timeline.Timeline) []action {
 		a.begins, a.ends = min(a.begins, p.Begins), max(a.ends, p.Ends)
 		a.endless = a.endless || p.Ends == 0 && p.Begins > 0
 		a.machines += replaced
+		a.started, a.ended = a.started+max(0, p.Growth()), a.ended+max(0, -p.Growth())
 		a.above = max(a.above, p.MostAbove)
 	}
 	slices.SortStableFunc(out, func(a, b action) int { return cmp.Compare(a.begins, b.begins) })
@@ -98,14 +101,22 @@ func (a action) text() string {
 
 // counted are the machines of an action.
 func (a action) counted() string {
-	if a.machines == 0 {
-		return ""
+	var parts []string
+	for _, c := range []struct {
+		n    int32
+		what string
+	}{{a.machines, "replaced"}, {a.started, "started"}, {a.ended, "ended"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
 	}
-	text := fmt.Sprintf("%d replaced", a.machines)
-	if a.above > 0 {
-		text += fmt.Sprintf(", up to %d more in a pool", a.above)
+	if a.machines > 0 && a.above > 0 {
+		parts = append(parts, fmt.Sprintf("up to %d more in a pool", a.above))
 	}
-	return text
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (a action) until() string {

@@ -17,7 +17,7 @@ func (t *Timeline) Brief() *Timeline {
 	b.Began = time.Time{}
 	b.Pools = make([]Pool, 0, min(len(t.Pools), briefPools))
 	for _, p := range t.Pools[:min(len(t.Pools), briefPools)] {
-		p.Replaced, p.Points = p.Replacements(), []PoolPoint{}
+		p.Replaced, p.Grows, p.Points = p.Replacements(), p.Growth(), []PoolPoint{}
 		b.Pools = append(b.Pools, p)
 	}
 	if left := len(t.Milestones) - briefMilestones; left > 0 {
@@ -43,7 +43,26 @@ func (p Pool) Replacements() (n int32) {
 	for _, point := range p.Points {
 		n = max(n, point.Replaced)
 	}
-	return max(0, n-max(0, p.Points[len(p.Points)-1].Desired-p.Points[0].Desired))
+	return max(0, n-max(0, p.Growth()))
+}
+
+// Growth is how many machines more the pool has in the end, negative for fewer. Those that it
+// has above its desired size for a while do not count.
+func (p Pool) Growth() int32 {
+	if len(p.Points) == 0 {
+		return p.Grows
+	}
+	last := p.Points[len(p.Points)-1]
+	return min(last.machines(), last.Desired) - p.Points[0].machines()
+}
+
+// machines are those that are there or come.
+func (p PoolPoint) machines() int32 {
+	n := p.Starting
+	for _, count := range p.Versions {
+		n += count
+	}
+	return n
 }
 
 func first[T any](list []T) []T { return list[:min(len(list), briefLists)] }

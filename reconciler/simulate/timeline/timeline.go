@@ -101,9 +101,10 @@ type Pool struct {
 	// Version is the one of its launch template that its machines come to.
 	Version string      `json:"version,omitempty"`
 	Points  []PoolPoint `json:"points"`
-	// Replaced is how many machines came instead of others. Only a Brief, which has no
-	// Points, says so.
+	// Replaced is how many machines came instead of others, and Grows how many more there
+	// are in the end, negative for fewer. Only a Brief, which has no Points, says so.
 	Replaced int32 `json:"replaced,omitempty"`
+	Grows    int32 `json:"grows,omitempty"`
 }
 
 // PoolPoint is how many machines a pool has from a moment on.
