@@ -136,21 +136,23 @@ func (v *verdict) rootVolume(l *launch) {
 	if im == nil || im.RootDevice == "" || im.RootSnapshot == "" {
 		return
 	}
-	for i, m := range l.data.BlockDeviceMappings {
-		size := m.Ebs.VolumeSize
-		if m.DeviceName != im.RootDevice || size == 0 || size >= im.RootSize {
-			continue
-		}
-		object, path := fieldOf(l.pool, fmt.Sprintf("BlockDeviceMappings[%d].Ebs.VolumeSize", i))
-		least, ok, absent := know(v, v.facts.snapshots, im.RootSnapshot)
-		switch {
-		case absent:
-			v.warn(codeSmallUnknown, object, path, fmt.Sprintf("the root volume of %d GiB is smaller than the %d GiB that the image %s has by default; the account may not see the size of its snapshot", size, im.RootSize, im.ID), "")
-		case ok && size < least:
-			why := fmt.Sprintf("the root volume of %d GiB is smaller than the image's snapshot of %d GiB", size, least)
-			v.fail(codeSmall, object, path, why, fmt.Sprintf("write a size of at least %d", least))
-			v.noMachine(l, why)
-		}
+	i := slices.IndexFunc(l.data.BlockDeviceMappings, func(m intent.BlockDeviceMapping) bool { return m.DeviceName == im.RootDevice })
+	if i < 0 {
+		return
+	}
+	size := l.data.BlockDeviceMappings[i].Ebs.VolumeSize
+	if size == 0 || size >= im.RootSize {
+		return
+	}
+	object, path := fieldOf(l.pool, fmt.Sprintf("BlockDeviceMappings[%d].Ebs.VolumeSize", i))
+	least, ok, absent := know(v, v.facts.snapshots, im.RootSnapshot)
+	switch {
+	case absent:
+		v.warn(codeSmallUnknown, object, path, fmt.Sprintf("the root volume of %d GiB is smaller than the %d GiB that the image %s has by default; the account may not see the size of its snapshot", size, im.RootSize, im.ID), "")
+	case ok && size < least:
+		why := fmt.Sprintf("the root volume of %d GiB is smaller than the image's snapshot of %d GiB", size, least)
+		v.fail(codeSmall, object, path, why, fmt.Sprintf("write a size of at least %d", least))
+		v.noMachine(l, why)
 	}
 }
 
