@@ -34,6 +34,9 @@ TESTFLAGS := -ldflags=-w -timeout 30m -p $(shell expr 2 '*' $(CPUS))
 # make test and make lint vet: under the race detector and the fuzzer all packages would be vetted anew.
 # What waits takes processors there as well, so fewer run beside each other.
 RACEFLAGS := -race -short -vet=off -ldflags=-w -timeout 30m -parallel $(CPUS)
+# The packages of the daemon that start goroutines, or share something between them. In the
+# others there is no race to find.
+CONCURRENT = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]+go [a-zA-Z]|\<sync\.[A-Z]|\<atomic\.|\<errgroup\.' cmd/weir/internal reconciler/accounts reconciler/coord reconciler/fleet reconciler/gates reconciler/resolve reconciler/state render/redact source status | xargs -n1 dirname | sort -u | sed 's,^,./,')
 # Everything in a release is of this time, so that it can be built again.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
@@ -70,11 +73,11 @@ simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAY
 race race-daemon race-passes: export CGO_ENABLED = 1
 
 race: ## the concurrent packages under the race detector
-	$(GO) build -race ./cmd/weir/internal/... ./reconciler/... ./source/... ./status/...
+	$(GO) build -race $(CONCURRENT) ./reconciler
 	@$(MAKE) --no-print-directory -j2 race-daemon race-passes
 
 race-daemon:
-	$(GO) test $(RACEFLAGS) -p $(shell expr 1 + $(CPUS)) -skip '$(ALONE)|$(CASES)' ./cmd/weir/internal/app ./status/pulls ./source ./reconciler/coord/dynamo ./cmd/weir/internal/... ./reconciler/accounts ./reconciler/coord/... ./reconciler/fleet/... ./reconciler/gates/... ./reconciler/resolve/... ./reconciler/state/... ./render/redact ./source/... ./status/...
+	$(GO) test $(RACEFLAGS) -p $(shell expr 1 + $(CPUS)) -skip '$(ALONE)|$(CASES)' ./cmd/weir/internal/app ./status/pulls ./source ./reconciler/coord/dynamo $(CONCURRENT)
 
 race-passes:
 	$(GO) test $(RACEFLAGS) -skip '$(LONGFAULTS)|$(ALIKE)' ./reconciler/
