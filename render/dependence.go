@@ -9,8 +9,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
+	"github.com/weir-gitops/weir/render/manifest/derive"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/slot"
+	"github.com/weir-gitops/weir/render/userdata"
 )
 
 // The build sees stand-ins (package decoy), so nothing of it depends on a secret. What
@@ -21,14 +23,16 @@ import (
 
 // intents makes intents of the objects, and returns what may be reported of them.
 func (r *Result) intents(make func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) []kinds.Fault {
-	o.AnySize = r.built.Secretive && r.class == slot.Proposed
+	if o.AnySize = r.built.Secretive && r.class == slot.Proposed; o.AnySize {
+		o.Judged = r.judged
+	}
 	set, faults := make(r.Objects, o)
 	r.Set = set
 	var public intent.Set
+	open := o
+	open.AnySize = false
 	if r.built.Secretive {
 		var others []kinds.Fault
-		open := o
-		open.AnySize = false
 		public, others = make(r.built.Shaped(), open)
 		faults = append(r.answers(faults, others), r.outside(public)...)
 	}
@@ -40,10 +44,60 @@ func (r *Result) intents(make func([]kinds.Object, manifest.Options) (intent.Set
 			r.Set.Clusters = nil
 		}
 	}
+	if r.unasked {
+		open.Refused = o.Refused
+		others, _ := make(r.built.Shaped(), open)
+		r.restore(others)
+	}
 	if r.built.Secretive {
 		r.conceal(public)
 	}
 	return faults
+}
+
+// judged says how the text of a Secret is judged in a proposal. Where it holds a secret
+// beside other text, whoever wrote that could ask whatever a format can say about the secret:
+// how it begins, how large a number it is. So it is judged once the proposal is merged.
+func (r *Result) judged(secret intent.ObjectRef) (j derive.Judgement) {
+	for _, o := range r.built.Public {
+		if o.Ref != secret {
+			continue
+		}
+		var data kinds.SecretData
+		kinds.Decode(o, &kinds.Faults{}, &data)
+		if text, ok := data.Value("value"); ok && r.built.Mixed(text) {
+			j = derive.Judgement{Format: userdata.Detect(text), AnyForm: true}
+		}
+	}
+	return j
+}
+
+// restore puts those pools into the set of a proposal that are left out for a fault that is
+// not reported, as it would answer a question. Their user data is not that of the secrets.
+func (r *Result) restore(public intent.Set) {
+	pools := slices.Clone(r.Set.Pools)
+	for _, p := range public.Pools {
+		key := p.Key.String()
+		if r.Set.Pool(key) != nil || !slices.ContainsFunc(r.Set.Unplanned, func(u intent.Unplanned) bool { return u.Key == p.Key }) {
+			continue
+		}
+		if p.LaunchTemplate != nil && p.LaunchTemplate.UserData.Text != "" {
+			t := *p.LaunchTemplate
+			t.UserData.Text = r.markOf(p.Bootstrap) // stand-ins are other ones in each process
+			p.LaunchTemplate = &t
+		}
+		pools = append(pools, p)
+	}
+	r.Set.Pools, r.Set.Unplanned = pools, public.Unplanned
+	r.Set.Sort()
+}
+
+// form reports whether a finding is about the form of a value that is wholly secret.
+func (r *Result) form(f kinds.Fault) bool {
+	if f.Path.String() == "spec.template.spec.bootstrap.dataSecretName" {
+		return true // a mixed text is not judged
+	}
+	return f.Code != "duplicate" && r.wholly(f.Ref, f.Path)
 }
 
 // conceal keeps out of the set what would tell of a secret.
@@ -75,6 +129,8 @@ func (r *Result) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 		case f.Code == dataSize:
 			f.Summary, f.Detail, f.Related = "the user data is larger than EC2 takes", "Move files out of it, to where the nodes fetch them.", nil
 			out = append(out, f)
+		case f.Severity == diag.Error && r.class == slot.Proposed && !r.form(f):
+			r.unasked = true // it says something of a secret together with what somebody wrote
 		case f.Severity == diag.Error:
 			r.refused = append(r.refused, f.Ref)
 			if !told {
@@ -100,6 +156,19 @@ func (r *Result) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 
 // mixed reports whether a field holds a secret beside other text.
 func (r *Result) mixed(ref intent.ObjectRef, p intent.Path) bool {
+	text, ok := r.public(ref, p)
+	return ok && r.built.Mixed(text)
+}
+
+// wholly reports whether a field is a secret.
+func (r *Result) wholly(ref intent.ObjectRef, p intent.Path) bool {
+	text, ok := r.public(ref, p)
+	_, secretive := r.built.Marked(text)
+	return ok && secretive && !r.built.Mixed(text)
+}
+
+// public is the text of a field, with stand-ins.
+func (r *Result) public(ref intent.ObjectRef, p intent.Path) (text string, ok bool) {
 	for _, o := range r.built.Public {
 		if o.Ref != ref {
 			continue
@@ -107,12 +176,12 @@ func (r *Result) mixed(ref intent.ObjectRef, p intent.Path) bool {
 		n := o.Node
 		for _, e := range p {
 			if n = child(n, e); n == nil {
-				return false
+				return "", false
 			}
 		}
-		return r.built.Mixed(n.Value)
+		return n.Value, true
 	}
-	return false
+	return "", false
 }
 
 // wordingOf is all that a finding says, without its place.

@@ -82,6 +82,8 @@ type Result struct {
 	class slot.Class
 	// refused are the objects whose pools are refused because of a secret.
 	refused []intent.ObjectRef
+	// unasked says that pools of a proposal are missing for faults that are not reported.
+	unasked bool
 	// open is Kept's.
 	open bool
 

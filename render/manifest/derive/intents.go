@@ -31,16 +31,27 @@ type Options struct {
 	Partial bool
 	// AnySize accepts user data that is larger than EC2 takes.
 	AnySize bool
+	// Judged says how the text of a Secret is judged that user data is taken from. Nil
+	// judges each by its text.
+	Judged func(secret intent.ObjectRef) Judgement
 	// Refused reports the objects whose pools are left out for a fault that is reported
 	// elsewhere; nil leaves none out.
 	Refused func(intent.ObjectRef) bool
+}
+
+// Judgement is how the text of user data is judged. The zero value judges it by its text.
+type Judgement struct {
+	// Format is the format that the text is said to have; empty detects it.
+	Format string
+	// AnyForm accepts a text whatever its format asks for.
+	AnyForm bool
 }
 
 // New puts the launch templates that pools share where one of their own would
 // be. No later stage changes the objects.
 func New(x *kinds.Index, o Options) *Builder {
 	all := objects{index: x, renamed: o.Renamed}
-	b := &Builder{objects: all, partial: o.Partial && halves(x), writer: writer{objects: all, anySize: o.AnySize, known: map[intent.UserData]userData{}}, faults: x.Faults, refused: o.Refused,
+	b := &Builder{objects: all, partial: o.Partial && halves(x), writer: writer{objects: all, anySize: o.AnySize, judged: o.Judged, known: map[intent.UserData]userData{}}, faults: x.Faults, refused: o.Refused,
 		clusters: map[intent.Key]*cluster{}, used: map[intent.ObjectRef]intent.ObjectRef{}, awsNames: map[string]claim{}}
 	b.launchConfigs = newLaunchConfigs(b)
 	return b

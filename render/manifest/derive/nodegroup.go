@@ -197,20 +197,21 @@ func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMac
 	}
 	b.writer.userData(d)
 	if !kinds.ManagedImage(s) {
-		d.checkMerge(s)
+		d.checkMerge(s, b.writer.judgement(d.Bootstrap).AnyForm)
 	}
 }
 
 // checkMerge reports user data into which EKS could not merge its own, as it
-// does where it chooses the image: it wants MIME, and for Bottlerocket TOML.
-func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec) {
+// does where it chooses the image: it wants MIME, and for Bottlerocket TOML. anyForm
+// accepts a broken one.
+func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec, anyForm bool) {
 	data, family := &d.LaunchTemplate.UserData, s.AMIType.Family()
 	at := kinds.BootstrapPath.Join("dataSecretName")
 	switch {
 	case data.Text == "" || family == kinds.FamilyWindows:
 	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "NodeadmConfig": // CheckBootstrapFitsImage reports it
 	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "Secret":
-		if err := userdata.CheckTOML(data.Text); err != nil {
+		if err := userdata.CheckTOML(data.Text); err != nil && !anyForm {
 			d.AtMachinePool.Error(at, "user-data-not-toml", fmt.Sprintf("Bottlerocket reads TOML, and the value of %s is none: %v", d.Bootstrap, err), "write Bottlerocket's settings, such as [settings.kubernetes]; EKS refuses anything else")
 		}
 		data.Format = "toml"
@@ -220,7 +221,7 @@ func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec) {
 		d.AtPool.Error(path("spec", "awsLaunchTemplate"), "user-data-not-mime",
 			"EKS merges its own user data into the pool's, which must then be a MIME document, and that of "+d.Bootstrap.String()+" is none",
 			"use a NodeadmConfig with an AL2023 amiType, or bring an image: amiType: CUSTOM or awsLaunchTemplate.ami.id")
-	case d.Bootstrap.Kind == "Secret":
+	case d.Bootstrap.Kind == "Secret" && !anyForm:
 		if err := userdata.CheckMIME(data.Text); err != nil {
 			d.AtMachinePool.Error(at, "user-data-mime", fmt.Sprintf("the MIME document in %s is broken: %v", d.Bootstrap, err), "correct it: EKS merges its own part into it, and refuses what it cannot read")
 		}

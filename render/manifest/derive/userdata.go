@@ -21,6 +21,16 @@ type writer struct {
 	bytes int
 	// anySize accepts user data that is larger than EC2 takes.
 	anySize bool
+	// judged is Options.Judged.
+	judged func(intent.ObjectRef) Judgement
+}
+
+// judgement is how the text of a Secret is judged.
+func (w *writer) judgement(secret intent.ObjectRef) (j Judgement) {
+	if w.judged != nil {
+		j = w.judged(secret)
+	}
+	return j
 }
 
 // userData fills the user data of a pool's launch template.
@@ -160,17 +170,20 @@ func (w *writer) secretData(d *draft, name string) intent.UserData {
 			format = f
 		}
 	}
+	judged := w.judgement(d.Bootstrap)
 	switch {
 	case format == "ignition":
-		if version := userdata.IgnitionVersion(value); version == "" {
+		if version := userdata.IgnitionVersion(value); version == "" && !judged.AnyForm {
 			d.AtMachinePool.Error(at, "bad-value", fmt.Sprintf("the value of Secret %q is no Ignition document", name), "it must be JSON with ignition.version")
 		}
 	case format != "cloud-config":
 		d.AtMachinePool.Error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is not known", name), `it must be "cloud-config" or "ignition"`)
 	default:
-		format = userdata.Detect(value)
+		if format = judged.Format; format == "" {
+			format = userdata.Detect(value)
+		}
 	}
-	if format == "mime" && !d.merged() {
+	if format == "mime" && !d.merged() && !judged.AnyForm {
 		if err := userdata.CheckMIME(value); err != nil {
 			d.AtMachinePool.Warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; what cannot be read of it has no effect")
 		}
