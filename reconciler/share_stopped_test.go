@@ -40,6 +40,14 @@ func TestAStopHoldsWhatWasStopped(t *testing.T) {
 		}
 		return p
 	}
+	types := func(overrides ...intent.Override) intent.Pool {
+		p := text(bootText)
+		p.Group.MixedInstancesPolicy = &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100, SpotAllocationStrategy: "lowest-price", Overrides: overrides}
+		return p
+	}
+	large, xlarge, other := intent.Override{InstanceType: "m5.large"}, intent.Override{InstanceType: "m5.xlarge"}, intent.Override{InstanceType: "m5.2xlarge"}
+	heavy := intent.Override{InstanceType: "m5.xlarge", WeightedCapacity: "2"}
+	light := intent.Override{InstanceType: "m5.large", WeightedCapacity: "1"}
 	for name, c := range map[string]struct {
 		before, stopped intent.Pool
 		fields          string // that the stopped change set
@@ -49,7 +57,15 @@ func TestAStopHoldsWhatWasStopped(t *testing.T) {
 			"a tag":                     tagged(kind("m5.xlarge"), "2"),
 			"a blank in a boot command": withText(kind("m5.xlarge"), strings.Replace(bootText, "echo one", "echo  one", 1)),
 			"another boot command":      withText(kind("m5.xlarge"), bootText+"- echo three\n"),
+			"the type as an override":   types(xlarge),
+			"the type beside the first": types(large, xlarge),
 		}, map[string]intent.Pool{"another type": kind("m5.2xlarge"), "the type before": tagged(kind("m5.large"), "2")}},
+		"an override": {types(light), types(light, heavy), "mixedInstancesPolicy.overrides", map[string]intent.Pool{
+			"another weight": types(light, intent.Override{InstanceType: "m5.xlarge", WeightedCapacity: "3"}),
+			"another order":  types(heavy, light),
+			"a type beside":  types(light, heavy, intent.Override{InstanceType: "m5.2xlarge", WeightedCapacity: "4"}),
+			"the type alone": kind("m5.xlarge"),
+		}, map[string]intent.Pool{"another type": types(large, other), "without it": tagged(types(light), "2")}},
 		"a type and a tag": {kind("m5.large"), tagged(kind("m5.xlarge"), "2"), "instanceType",
 			map[string]intent.Pool{"the tag": tagged(kind("m5.xlarge"), "3"), "the tag before": kind("m5.xlarge")}, map[string]intent.Pool{"the type before": tagged(kind("m5.large"), "2")}},
 		"a boot command": {text(bootText), text(bootText + "- reboot now\n"), "userData.runcmd", map[string]intent.Pool{

@@ -68,6 +68,15 @@ func bounded(list []Field) []Field {
 // List ends the keys of elements of lists.
 const List = "[]"
 
+// Choices ends the keys of elements of which each machine has one, such as an instance type. A change that adds some is
+// stopped for these alone: they are used again whatever stands beside them.
+const Choices = "{}"
+
+// beside reports whether a field is a choice that a change took away where it added others.
+func (f Field) beside(all []Field) bool {
+	return f.Gone && strings.HasSuffix(f.Key, Choices) && slices.ContainsFunc(all, func(o Field) bool { return o.Key == f.Key && !o.Gone })
+}
+
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -91,7 +100,7 @@ func (b *Bad) Decisive() []Field {
 // known by its hash alone.
 func (b *Bad) In(values []Field) bool {
 	fields := b.Decisive()
-	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f Field) bool { return slices.ContainsFunc(values, f.is) == f.Gone })
+	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f Field) bool { return !f.beside(fields) && slices.ContainsFunc(values, f.is) == f.Gone })
 }
 
 // Names are what the manifest calls the decisive fields, in few words.

@@ -2,6 +2,7 @@ package group
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
@@ -13,15 +14,45 @@ import (
 
 // fields are what the group's machines are to be launched of.
 func (c Planner) fields(pool *intent.Pool, version template.Version) []rollout.Field {
-	return append(c.WantedFields(pool, version), c.policyFields(pool.Group.MixedInstancesPolicy)...)
+	return c.withPolicy(c.WantedFields(pool, version), pool.Group.MixedInstancesPolicy)
 }
 
 // values are the fields among which a stopped change is looked for.
 func (c Planner) values(pool *intent.Pool, version template.Version) []rollout.Field {
-	return append(c.fields(pool, version), c.Values(version)...)
+	out := append(c.fields(pool, version), c.Values(version)...)
+	if policy := pool.Group.MixedInstancesPolicy; policy != nil { // records of earlier releases have overrides as a whole
+		for _, o := range policy.Overrides {
+			out = append(out, c.Field(overrides, "mixedInstancesPolicy.overrides", o))
+		}
+	}
+	return out
 }
 
-func (c Planner) policyFields(policy *intent.MixedInstances) (out []rollout.Field) {
+const overrides = "mixedInstancesPolicy.overrides" + rollout.List
+
+// withPolicy are the fields of a launch template and a policy. Where the policy names instance types, that of the
+// template is not used.
+func (c Planner) withPolicy(of []rollout.Field, policy *intent.MixedInstances) []rollout.Field {
+	if len(typesOf(policy)) > 0 {
+		of = slices.DeleteFunc(of, func(f rollout.Field) bool { return f.Key == template.InstanceTypes })
+	}
+	return append(of, c.policyFields(policy, nil)...)
+}
+
+// typesOf are the instance types that a policy names.
+func typesOf(policy *intent.MixedInstances) (out []string) {
+	if policy != nil {
+		for _, o := range policy.Overrides {
+			if o.InstanceType != "" {
+				out = append(out, o.InstanceType)
+			}
+		}
+	}
+	return out
+}
+
+// policyFields are those of a policy. What it says of a type is left out where the type is one of bare.
+func (c Planner) policyFields(policy *intent.MixedInstances, bare []string) (out []rollout.Field) {
 	if policy == nil {
 		return nil
 	}
@@ -33,20 +64,38 @@ func (c Planner) policyFields(policy *intent.MixedInstances) (out []rollout.Fiel
 		}
 	}
 	for _, o := range policy.Overrides {
-		out = append(out, c.Field(name+".overrides"+rollout.List, name+".overrides", o))
+		if o.InstanceType != "" {
+			out = append(out, c.InstanceType(name+".overrides", o.InstanceType))
+		}
+		if slices.Contains(bare, o.InstanceType) {
+			continue
+		}
+		v := reflect.ValueOf(o)
+		for i := range v.NumField() {
+			if key := field.JSONKey(v.Type().Field(i)); key != "instanceType" && !v.Field(i).IsZero() {
+				out = append(out, c.Field(overrides, name+".overrides", []any{o.InstanceType, key, v.Field(i).Interface()}))
+			}
+		}
 	}
 	return out
 }
 
-// change is what differs between a version that the group was at and what Git wants.
+// change is what differs between a version that the group was at and what Git wants. Of a type that is new, only the
+// type: another weight of it is no other change.
 func (c Planner) change(pool *intent.Pool, have observed.Group, version template.Version, from rollout.Version) []rollout.Field {
 	policy := from.Policy
 	if policy == nil && !from.Plain {
 		policy = have.MixedInstancesPolicy
 	}
 	t := c.templateOf(from.Template, version)
-	before := append(c.FieldsOf(pool, t, from.Number), c.policyFields(policy)...)
-	if out := rollout.Difference(before, c.fields(pool, version)); len(out) > 0 {
+	before, wanted := c.withPolicy(c.FieldsOf(pool, t, from.Number), policy), c.fields(pool, version)
+	if policy != nil && pool.Group.MixedInstancesPolicy != nil {
+		was := typesOf(policy)
+		added := slices.DeleteFunc(typesOf(pool.Group.MixedInstancesPolicy), func(kind string) bool { return slices.Contains(was, kind) })
+		said, bare := c.policyFields(pool.Group.MixedInstancesPolicy, nil), c.policyFields(pool.Group.MixedInstancesPolicy, added)
+		wanted = append(wanted[:len(wanted)-len(said)], bare...)
+	}
+	if out := rollout.Difference(before, wanted); len(out) > 0 {
 		return out
 	}
 	return c.Reordered(version, t, from.Number)

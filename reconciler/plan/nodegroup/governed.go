@@ -26,7 +26,13 @@ func (c Planner) wayOf(w wantNodegroup) basis.Way {
 			body = w.version.Body()
 		}
 		return w.hashOf(body)
-	}, func() []rollout.Field { return append(c.fields(w), c.Values(w.version)...) })
+	}, func() []rollout.Field {
+		out := append(c.fields(w), c.Values(w.version)...)
+		for _, t := range w.instanceTypes() {
+			out = append(out, c.Field("nodegroup.instanceType"+rollout.List, "instanceType", t)) // as records of earlier releases have it
+		}
+		return out
+	})
 }
 
 // fields are what the nodegroup's machines are to be.
@@ -68,7 +74,7 @@ func (c Planner) ownFields(v nodegroupValues) (out []rollout.Field) {
 		out = append(out, c.Field("nodegroup.subnetIDs"+rollout.List, "subnetIDs", s))
 	}
 	for _, t := range v.types {
-		out = append(out, c.Field("nodegroup.instanceType"+rollout.List, "instanceType", t))
+		out = append(out, c.InstanceType("instanceType", t))
 	}
 	return out
 }

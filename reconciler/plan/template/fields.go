@@ -48,7 +48,11 @@ func (c Planner) Values(w Version) []rollout.Field {
 	if w.want == nil {
 		return nil
 	}
-	return append(c.Whole(w), c.userDataFields(content.Decoded(w.Content(w.want).UserData))...)
+	out := append(c.Whole(w), c.userDataFields(content.Decoded(w.Content(w.want).UserData))...)
+	if kind := w.Content(w.want).InstanceType; kind != "" {
+		out = append(out, c.Field("InstanceType", "instanceType", kind)) // as records of earlier releases have it
+	}
+	return out
 }
 
 // Reordered is what a change set that changed nothing of the user data of a version but white space or an order; nil
@@ -59,6 +63,15 @@ func (c Planner) Reordered(w Version, t observed.Template, number int64) []rollo
 		return nil
 	}
 	return c.Whole(w)
+}
+
+// InstanceTypes is the key of the types of which the machines of a pool are, wherever the manifests say them: one that
+// moves from the template to an override is the same.
+const InstanceTypes = "instanceTypes" + rollout.Choices
+
+// InstanceType is the field of a type that a pool's machines may have, which the manifest says in name.
+func (c Planner) InstanceType(name, instanceType string) rollout.Field {
+	return c.Field(InstanceTypes, name, instanceType)
 }
 
 // Field is one with a value that its mark stands for.
@@ -84,6 +97,9 @@ func (c Planner) fields(pool *intent.Pool, data intent.TemplateData) (out []roll
 		}
 		path, _ := templatePath(key, root)
 		name, at := path.String(), fieldKey(key, data)
+		if key == "InstanceType" {
+			at = InstanceTypes
+		}
 		if list := reflect.ValueOf(value); list.Kind() == reflect.Slice {
 			for i := range list.Len() {
 				out = append(out, c.Field(at+rollout.List, name, list.Index(i).Interface()))
