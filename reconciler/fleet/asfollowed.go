@@ -55,17 +55,21 @@ func (b *Base) asFollowed(ctx context.Context, accounts Accounts, p Proposal, pr
 
 // conceal keeps the parts of user data out of the plans of pools whose followed user data
 // holds secrets: what differs between the two, line by line, would tell whether the author of
-// a proposal has guessed a line.
-func conceal(d *reconciler.Desired) {
+// a proposal has guessed a line. A pool that is new to the target may stand for another one
+// under another name, and is concealed as well where any followed pool has a secret.
+func (b *Base) conceal(d *reconciler.Desired) {
 	if d.Set == nil {
 		return
 	}
-	set := *d.Set
+	set, base := *d.Set, d.Base
+	if base == nil {
+		base = &intent.Set{}
+	}
 	set.Pools = slices.Clone(set.Pools)
 	for i := range set.Pools {
 		p := &set.Pools[i]
-		before := d.Base.Pool(p.Key.String())
-		if before == nil || before.LaunchTemplate == nil || before.LaunchTemplate.UserData.Mark == "" || p.LaunchTemplate == nil || p.LaunchTemplate.UserData.Mark != "" {
+		before := base.Pool(p.Key.String())
+		if p.LaunchTemplate == nil || p.LaunchTemplate.UserData.Mark != "" || before != nil && !secretive(*before) || before == nil && !b.secretive() {
 			continue
 		}
 		t := *p.LaunchTemplate
@@ -73,6 +77,20 @@ func conceal(d *reconciler.Desired) {
 		p.LaunchTemplate = &t
 	}
 	d.Set = &set
+}
+
+func secretive(p intent.Pool) bool {
+	return p.LaunchTemplate != nil && p.LaunchTemplate.UserData.Mark != ""
+}
+
+// secretive reports whether user data of any followed pool holds a secret.
+func (b *Base) secretive() bool {
+	for _, r := range b.fleet.renders {
+		if r.result != nil && slices.ContainsFunc(r.result.Set.Pools, secretive) {
+			return true
+		}
+	}
+	return false
 }
 
 // restore changes a target of a proposal that is rendered without secrets, as is blind, the

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -15,11 +16,19 @@ func TestUserDataInPlaceOfSecretsIsConcealed(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		base, proposed string
-		want           bool
-	}{"in place of a secret": {"m", "", true}, "with a secret": {"m", "n", false}, "without any": {"", "", false}} {
-		shared := set(tc.proposed)
-		d := &reconciler.Desired{Set: shared, Base: set(tc.base)}
-		conceal(d)
+		renamed, want  bool
+	}{"in place of a secret": {"m", "", false, true}, "with a secret": {"m", "n", false, false}, "without any": {"", "", false, false},
+		"in place of a secret, renamed": {"m", "", true, true}, "without any, renamed": {"", "", true, false}} {
+		shared, base := set(tc.proposed), set(tc.base)
+		if tc.renamed {
+			base.Pools[0].Key.Name = "earlier"
+		}
+		d := &reconciler.Desired{Set: shared, Base: base}
+		b := &Base{fleet: &Fleet{renders: map[string]*rendered{"other": {result: &render.Kept{Set: *base}}, "broken": {}}}}
+		b.conceal(d)
+		if d.Base = nil; tc.renamed {
+			b.conceal(d) // of a target that is new
+		}
 		if got := d.Set.Pools[0].LaunchTemplate.UserData.Concealed; got != tc.want || shared.Pools[0].LaunchTemplate.UserData.Concealed {
 			t.Errorf("%s: %v", name, got)
 		}

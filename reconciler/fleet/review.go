@@ -377,8 +377,8 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 			}
 			if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil {
 				d.Base = &before.result.Set
-				conceal(d)
 			}
+			b.conceal(d)
 			if roleless[d.Policy.Target] {
 				out.Roleless = append(out.Roleless, d.Policy.Target)
 			}
