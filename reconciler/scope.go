@@ -195,14 +195,14 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		inputs[i].State = &state
 		p := plans[i]
 		maps.Copy(inService, basis.InService(inputs[i]))
+		own := plan.Apt(inputs[i], slices.Clone(targets[i].Diagnostics))
+		attachOrigins(asking, p, own, targets[i])
 		reports[i].Pools = plan.Statuses(inputs[i], p)
 		plan.Settle(settled, inputs[i].Memory.Settled, inputs[i], p, reports[i].Pools)
 		reports[i].Pools = plan.WithFaults(inputs[i], reports[i].Pools, reports[i].HeldPools, reports[i].Holds)
 		reports[i].Governed = p.Governed()
 		reports[i].Levels = plan.Levels(targets[i].Set, s.levels)
 		reports[i].LaunchConfigs = plan.LaunchConfigStatuses(inputs[i], p)
-		own := plan.Apt(inputs[i], slices.Clone(targets[i].Diagnostics))
-		attachOrigins(asking, p, own, targets[i])
 		p.Diagnostics = append(own, p.Diagnostics...).Sorted()
 		reports[i].Plan, reports[i].Diagnostics = p, p.Diagnostics
 		inputs[i].NoteAlarms(reports[i].Governed)

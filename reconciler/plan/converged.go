@@ -23,7 +23,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 	unlaunched, cause := launch.Failure(in, pool)
 	switch {
 	case failure != nil:
-		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Summary
+		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Located()
 		return c
 	case f.waits[key] != "":
 		c.Reason, c.Message = reasonControlPlane, f.waits[key]

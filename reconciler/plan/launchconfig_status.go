@@ -75,7 +75,7 @@ func status(s *template.Shared, in basis.Input, p *Plan) LaunchConfigStatus {
 	}
 	switch {
 	case failure != nil:
-		ready.Severity, ready.Reason, ready.Message = "Error", failure.Code, failure.Summary
+		ready.Severity, ready.Reason, ready.Message = "Error", failure.Code, failure.Located()
 	case found && !making:
 		out.Ready = true
 		ready = Condition{Type: "Ready", Status: "True"}
