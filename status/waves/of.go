@@ -31,7 +31,7 @@ func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollo
 	}
 	for _, b := range record.Bad {
 		if b.Rollout == run.Name {
-			o.Bad = append(o.Bad, BadHash{b.Target, b.Pool, b.Hash, b.Why, b.At, b.Names()})
+			o.Bad = append(o.Bad, badHash(&b))
 		}
 	}
 	o.Do = o.advice()
@@ -367,3 +367,12 @@ func duration(d time.Duration) string {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// badHash shows a stopped change.
+func badHash(b *rollout.Bad) BadHash {
+	bad := BadHash{Target: b.Target, Pool: b.Pool, Why: b.Why, At: b.At, Fields: b.Names()}
+	if bad.Fields == "" {
+		bad.Hash = b.Hash
+	}
+	return bad
+}

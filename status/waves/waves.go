@@ -196,13 +196,15 @@ type GateAnswer struct {
 
 // BadHash is what is rolled out no more to a pool.
 type BadHash struct {
-	Target string    `json:"target"`
-	Pool   string    `json:"pool"`
-	Hash   string    `json:"hash"`
-	Why    string    `json:"why"`
-	At     time.Time `json:"at,omitzero"`
+	Target string `json:"target"`
+	Pool   string `json:"pool"`
+	// Hash stands for the stopped change where it has no Fields. It is not shown beside
+	// them: with a hash over user data, anybody could try which secret that holds.
+	Hash string    `json:"hash,omitempty"`
+	Why  string    `json:"why"`
+	At   time.Time `json:"at,omitzero"`
 	// Fields are those that the stopped change set: one of them has to change before
-	// anything is rolled out to the pool again. Without any it is the hash.
+	// anything is rolled out to the pool again.
 	Fields string `json:"fields,omitempty"`
 }
 

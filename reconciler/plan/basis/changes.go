@@ -124,6 +124,7 @@ func (in Input) UsualTags(pool *intent.Pool, name string, tags map[string]string
 	return out
 }
 
+// TagChanges are the changes of a resource's tags, sorted by key.
 func TagChanges(pool *intent.Pool, put map[string]string, remove []string, have map[string]string) []step.Change {
 	var out []step.Change
 	for _, k := range slices.Sorted(maps.Keys(put)) {
@@ -141,12 +142,21 @@ func TagChanges(pool *intent.Pool, put map[string]string, remove []string, have 
 		case observed.TagSuspended:
 			path = intent.Path{"spec", "suspendProcesses"}
 		}
-		out = append(out, step.Change{Field: intent.Path{"tags", k}.String(), From: from, To: put[k], Object: pool.Infrastructure, Path: path})
+		out = append(out, step.Change{Field: intent.Path{"tags", k}.String(), From: shownTag(k, from), To: shownTag(k, put[k]), Object: pool.Infrastructure, Path: path})
 	}
 	for _, k := range remove {
-		out = append(out, step.Change{Field: intent.Path{"tags", k}.String(), From: have[k]})
+		out = append(out, step.Change{Field: intent.Path{"tags", k}.String(), From: shownTag(k, have[k])})
 	}
 	return out
+}
+
+// shownTag is the value of a tag as a plan shows it. A hash over user data is not shown:
+// with it, anybody could try which secret the user data holds.
+func shownTag(key string, value any) any {
+	if key == observed.TagAdopted && value != nil {
+		return "a hash of what the pool wants"
+	}
+	return value
 }
 
 // Minus returns the members of a list that another lacks.
