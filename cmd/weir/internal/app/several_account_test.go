@@ -41,6 +41,7 @@ func TestAnOwnerKeepsWhatItsOwnCredentialsMayReach(t *testing.T) {
 	defer a.stop()
 	defer b.stop()
 	converged(t, b.App, first, 1)
+	s.owned(s.scope(), b)
 	lease := b.crew.Lease(s.scope())
 	armed.Store(true)
 	own := func(c *config.Config) { c.Targets[0].RoleARN = "" }

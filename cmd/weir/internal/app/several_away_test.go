@@ -201,6 +201,7 @@ func TestAnEngineThatIsAway(t *testing.T) {
 			defer b.stop()
 			converged(t, b.App, commit, 1)
 			s.owned(s.source(), a)
+			s.owned(s.scope(), b)
 			defer s.neverTwo(a, b)()
 			if _, err := a.book.Suspend(gates.Suspension{Target: "held", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
 				t.Fatal(err)

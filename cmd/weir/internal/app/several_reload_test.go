@@ -193,6 +193,7 @@ func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
 	a, b := s.member("a"), s.member("b")
 	defer a.stop()
 	defer b.stop()
+	s.owned(key, b)
 	targetConverged(t, b.App, "prod", first)
 	lease := b.crew.Lease(key)
 	s.repo.Write(fleetOf("m6i.large", "prod"))
