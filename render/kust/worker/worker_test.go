@@ -305,8 +305,9 @@ func TestLargeBuilds(t *testing.T) {
 		t.Skip("there are no such limits here")
 	}
 	p := enable(t, Limits{Memory: 1 << 30, Small: 216 << 20, CPU: time.Minute})
+	const objects = 40 // of a megabyte each, far beyond a small build
 	files, names := map[string]string{}, []string{}
-	for i := range 24 {
+	for i := range objects {
 		name := fmt.Sprintf("a%d.yaml", i)
 		names = append(names, name)
 		files[name] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a" + strconv.Itoa(i) + "}\ndata:\n  a: " + strings.Repeat("x", 1_000_000) + "\n"
@@ -334,7 +335,7 @@ func TestLargeBuilds(t *testing.T) {
 		}
 	}
 	large.Paths = j.Paths
-	if nodes, err := Run(t.Context(), &large, noPath); err != nil || len(nodes) != 24 {
+	if nodes, err := Run(t.Context(), &large, noPath); err != nil || len(nodes) != objects {
 		t.Errorf("as a large one: %d objects, %v", len(nodes), err)
 	}
 	if n := len(p.idleNow()); n != 1 || len(children(t)) != 1 {
