@@ -31,7 +31,6 @@ func questions() map[string]map[string]string {
 		return fmt.Sprintf("patches: [{target: %s, patch: %q}]\n", target, patch)
 	}
 	with := func(old, text string) string { return strings.Replace(attackPool, old, text, 1) }
-	const infra = "kind: AWSMachinePool\nmetadata: {name: web,"
 	kubeadm := strings.Replace(attackPool, `dataSecretName: ""`, "configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, kind: KubeadmConfig, name: k}", 1) + `---
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
 kind: KubeadmConfig

@@ -86,11 +86,6 @@ type Limits struct {
 	Duration time.Duration
 }
 
-// timed is a context that ends with the time of a build.
-func (l Limits) timed(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, l.Duration, errTooSlow)
-}
-
 // timer is a context that ends with the time of a build, which extend sets anew unless it
 // is over.
 func (l Limits) timer(ctx context.Context) (timed context.Context, extend func(Limits) bool, stop func()) {
