@@ -81,7 +81,7 @@ race-daemon:
 
 race-passes:
 	$(GO) test $(RACEFLAGS) -skip '$(LONGFAULTS)|$(ALIKE)' ./reconciler/
-	$(GO) test -race -vet=off -ldflags=-w -run 'Concurrent|Abandoned|TimeUp|Golden' ./render/...
+	$(GO) test -race -vet=off -ldflags=-w -run 'Concurrent|Abandoned|TimeUp|Golden' $$(grep -rlE --include='*_test.go' '^func Test[A-Za-z]*(Concurrent|Abandoned|TimeUp|Golden)' render | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
 lint: ## formatting and the linters of .golangci.yml, of which govet has all that go vet has
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
