@@ -69,7 +69,7 @@ func check(file io.ReaderAt, size int64) error {
 		return fmt.Errorf("it has %d bytes and lacks the end: %d pages of %d bytes were written", size, m.pages, m.pageSize)
 	}
 	w := &walk{file: file, meta: m, seen: map[uint64]bool{0: true, 1: true}}
-	if err := w.tree(m.root, 0); err != nil {
+	if err := w.tree(m.root, 0, true); err != nil {
 		return err
 	}
 	return w.freelist()
@@ -144,7 +144,9 @@ func (w *walk) page(id uint64) (flags uint16, count int, data []byte, err error)
 	return native.Uint16(header[8:]), int(native.Uint16(header[10:])), data, nil
 }
 
-func (w *walk) tree(id uint64, depth int) error {
+// tree checks a tree of pages. The top one holds buckets alone, as the library writes no
+// value beside them: it would refuse to write into such a bucket.
+func (w *walk) tree(id uint64, depth int, top bool) error {
 	if depth > maxDepth {
 		return errors.New("its pages nest too deep")
 	}
@@ -154,14 +156,14 @@ func (w *walk) tree(id uint64, depth int) error {
 	}
 	switch flags {
 	case flagLeaf:
-		return w.leaf(id, count, data, depth)
+		return w.leaf(id, count, data, depth, top)
 	case flagBranch:
-		return w.branch(id, count, data, depth)
+		return w.branch(id, count, data, depth, top)
 	}
 	return fmt.Errorf("page %d is of no known kind", id)
 }
 
-func (w *walk) branch(id uint64, count int, data []byte, depth int) error {
+func (w *walk) branch(id uint64, count int, data []byte, depth int, top bool) error {
 	if count == 0 {
 		return fmt.Errorf("page %d is damaged", id)
 	}
@@ -177,14 +179,14 @@ func (w *walk) branch(id uint64, count int, data []byte, depth int) error {
 			return fmt.Errorf("page %d is damaged", id)
 		}
 		last = key
-		if err := w.tree(native.Uint64(data[at+8:]), depth+1); err != nil {
+		if err := w.tree(native.Uint64(data[at+8:]), depth+1, top); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) leaf(id uint64, count int, data []byte, depth int) error {
+func (w *walk) leaf(id uint64, count int, data []byte, depth int, top bool) error {
 	var last []byte
 	for i := range count {
 		at := headerSize + i*leafItemSize
@@ -202,6 +204,9 @@ func (w *walk) leaf(id uint64, count int, data []byte, depth int) error {
 			return fmt.Errorf("page %d is damaged", id)
 		}
 		if native.Uint32(data[at:])&leafBucket == 0 {
+			if top {
+				return fmt.Errorf("page %d is damaged", id)
+			}
 			continue
 		}
 		if err := w.bucket(id, value, depth); err != nil {
@@ -218,13 +223,13 @@ func (w *walk) bucket(id uint64, value []byte, depth int) error {
 		return fmt.Errorf("page %d is damaged", id)
 	}
 	if root := native.Uint64(value); root != 0 {
-		return w.tree(root, depth+1)
+		return w.tree(root, depth+1, false)
 	}
 	inline := value[bucketSize:]
 	if depth > maxDepth || len(inline) < headerSize || native.Uint16(inline[8:]) != flagLeaf {
 		return fmt.Errorf("page %d is damaged", id)
 	}
-	return w.leaf(id, int(native.Uint16(inline[10:])), inline, depth+1)
+	return w.leaf(id, int(native.Uint16(inline[10:])), inline, depth+1, false)
 }
 
 // part is size bytes that begin offset bytes after at.

@@ -326,6 +326,20 @@ func TestDamageEndsInAnAnswer(t *testing.T) {
 	})
 }
 
+// TestTheTopHoldsBucketsAlone: the library opens a file where a bucket's name has become
+// that of a value, and refuses to write into it.
+func TestTheTopHoldsBucketsAlone(t *testing.T) {
+	data := whole(t)
+	m, err := newestMeta(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	native.PutUint32(data[m.root*m.pageSize+headerSize:], 0)
+	if err := check(bytes.NewReader(data), int64(len(data))); err == nil {
+		t.Error("it can be opened")
+	}
+}
+
 // TestABranchNamesItsPages: the library writes no branch without keys, and panics at one
 // as it writes.
 func TestABranchNamesItsPages(t *testing.T) {
