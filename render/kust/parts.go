@@ -15,7 +15,8 @@ import (
 //
 //   - Prefixes, namespaces, labels, annotations and images change each object by itself.
 //   - A reference follows an object only if it says one of the names that the object has
-//     on its way through the layers. Those are known: no patch here changes a name.
+//     on its way through the layers. Those are known: no patch here changes a name. From a
+//     new name it may go on to an object that had this name before.
 //   - A patch without a target goes with its object, which must be the only one.
 //     A patch with a target changes each object by itself.
 //   - A configuration holds more references, of fields below spec. It counts for the
@@ -323,7 +324,14 @@ func (c *cutter) mentions(most int) bool {
 		}
 	}
 	var common []int
-	said := func(n *yaml.Node, to *[]int) { eachValue(n, func(v string) { *to = append(*to, byName[v]...) }) }
+	chain := chains(len(members), byName)
+	said := func(n *yaml.Node, to *[]int) {
+		eachValue(n, func(v string) {
+			if of := byName[v]; len(of) > 0 {
+				*to = append(*to, chain[of[0]]...)
+			}
+		})
+	}
 	for _, l := range members {
 		said(l.node, &l.says)
 	}
