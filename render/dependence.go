@@ -37,7 +37,7 @@ func (r *Result) intents(make func([]kinds.Object, manifest.Options) (intent.Set
 		faults = append(r.answers(faults, others), r.outside(public)...)
 	}
 	faults = append(faults, r.guard()...)
-	if len(r.refused) > 0 { // so that it is said what stands in the files and is not planned
+	if len(r.refused) > 0 { // to list what is in the files and is not planned
 		refused, all := r.refuses()
 		o.Refused = refused
 		if r.Set, _ = make(r.Objects, o); all {
@@ -55,9 +55,10 @@ func (r *Result) intents(make func([]kinds.Object, manifest.Options) (intent.Set
 	return faults
 }
 
-// judged says how the text of a Secret is judged in a proposal. Where it holds a secret
-// beside other text, whoever wrote that could ask whatever a format can say about the secret:
-// how it begins, how large a number it is. So it is judged once the proposal is merged.
+// judged returns how weir checks the text of a Secret in a proposal. If the text mixes a
+// secret with other text, the author of the other text could learn about the secret from
+// format errors, such as its first character or whether a number is above a limit. weir
+// therefore checks the form only after the merge.
 func (r *Result) judged(secret intent.ObjectRef) (j derive.Judgement) {
 	for _, o := range r.built.Public {
 		if o.Ref != secret {
@@ -72,8 +73,9 @@ func (r *Result) judged(secret intent.ObjectRef) (j derive.Judgement) {
 	return j
 }
 
-// restore puts those pools into the set of a proposal that are left out for a fault that is
-// not reported, as it would answer a question. Their user data is not that of the secrets.
+// restore adds back the pools that only the render with secrets left out, and takes the
+// unplanned pools from public, the set that was made with stand-ins. Reporting why would
+// reveal something about a secret. A mark replaces the user data of these pools.
 func (r *Result) restore(public intent.Set) {
 	pools := slices.Clone(r.Set.Pools)
 	for _, p := range public.Pools {
@@ -83,7 +85,7 @@ func (r *Result) restore(public intent.Set) {
 		}
 		if p.LaunchTemplate != nil && p.LaunchTemplate.UserData.Text != "" {
 			t := *p.LaunchTemplate
-			t.UserData.Text = r.markOf(p.Bootstrap) // stand-ins are other ones in each process
+			t.UserData.Text = r.markOf(p.Bootstrap) // stand-ins differ between processes
 			p.LaunchTemplate = &t
 		}
 		pools = append(pools, p)
@@ -100,7 +102,7 @@ func (r *Result) form(f kinds.Fault) bool {
 	return f.Code != "duplicate" && r.wholly(f.Ref, f.Path)
 }
 
-// conceal keeps out of the set what would tell of a secret.
+// conceal removes from the set what would reveal a secret.
 func (r *Result) conceal(public intent.Set) {
 	r.Set.Ignored = slices.Clone(r.Set.Ignored)
 	for i, k := range r.Set.Ignored {
@@ -112,8 +114,8 @@ func (r *Result) conceal(public intent.Set) {
 
 const dataSize = "user-data-too-large"
 
-// answers are the findings that may be reported: those that are the same with stand-ins,
-// and of the others that there are some.
+// answers returns the findings that weir may report: those that are the same with stand-ins,
+// and one general finding for all others.
 func (r *Result) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 	same, at := map[string]bool{}, map[string]bool{}
 	for _, f := range public {
@@ -189,8 +191,8 @@ func wordingOf(f kinds.Fault) string {
 	return fmt.Sprintf("%d %q %q %q %q %q %q", f.Severity, f.Code, f.Ref, f.Path, f.Summary, f.Detail, f.Related)
 }
 
-// outside finds what weir itself has made of secrets outside of user data. None of today's
-// fields is made so, to which TestUserDataDecidesNothingElse holds them.
+// outside reports fields outside of user data that weir itself derived from a secret. No
+// current field is; TestUserDataDecidesNothingElse checks that.
 func (r *Result) outside(public intent.Set) []kinds.Fault {
 	for _, p := range r.Set.Pools {
 		other := public.Pool(p.Key.String())
@@ -215,7 +217,8 @@ func bare(p intent.Pool) intent.Pool {
 	return p
 }
 
-// block keeps what blocks pools, where that is the same with stand-ins.
+// block keeps the reasons for blocked pools that are the same with stand-ins, and makes all
+// others general.
 func (r *Result) block(public intent.Set) {
 	for i := range r.Set.Pools {
 		p := &r.Set.Pools[i]
@@ -234,8 +237,9 @@ func (r *Result) block(public intent.Set) {
 	}
 }
 
-// misused are the findings about secrets that are where none may be: one for each kind of
-// place, so that neither their number nor their fields say more than the files do.
+// misused returns the findings about secrets in places where secrets are not allowed. It
+// returns one finding for each kind of place, so that the number of findings and their fields
+// reveal no more than the files do.
 func (r *Result) misused() (out []kinds.Fault) {
 	told := map[kust.MisuseKind]bool{}
 	for _, m := range r.built.Misuses {

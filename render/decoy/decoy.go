@@ -29,10 +29,10 @@ import (
 // nor its base64 needs padding.
 const Length = 48
 
-// headLength is how many bytes all stand-ins of a process share.
+// headLength is the length in bytes of the prefix that all stand-ins of a process share.
 const headLength = 12
 
-// process is the key of the process and how each of its stand-ins begins.
+// process returns the key of the process and the prefix of its stand-ins.
 var process = sync.OnceValue(func() (p struct {
 	key  []byte
 	head string
@@ -43,7 +43,7 @@ var process = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// letters are n characters that a key and a text decide.
+// letters derives n characters from a key and a text.
 func letters(key []byte, of string, n int) string {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	var out strings.Builder
@@ -60,8 +60,8 @@ func letters(key []byte, of string, n int) string {
 
 // Text is a secret text.
 type Text struct {
-	// ID tells the secret from all others and stays the same in every process. It is
-	// made of what anybody may know, such as the encrypted text.
+	// ID identifies the secret, and is the same in every process. It is derived from
+	// public data, such as the encrypted text.
 	ID string
 	// Value is the text.
 	Value string
@@ -189,7 +189,7 @@ func (s *Set) In(text string) (out []Text) {
 	}
 }
 
-// Mask is a text with secret.Mask in the place of each stand-in and each piece of one.
+// Mask replaces each stand-in in a text, and each piece of one, with secret.Mask.
 func (s *Set) Mask(text string) string {
 	at, length := s.piece(text, 0)
 	if at < 0 {
@@ -215,14 +215,13 @@ const (
 	Cut                // it holds a piece of a stand-in: nothing was put in
 )
 
-// Put returns a text with the secret texts in the place of their stand-ins, also where
-// the text is base64 of one that holds stand-ins.
+// Put replaces stand-ins in a text with their secret texts. If the text is base64 of a text
+// with stand-ins, Put replaces them in the decoded text and encodes the result.
 func (s *Set) Put(text string) (string, Found) {
 	return s.exchange(text, func(t Text) (string, string) { return t.Value, t.Literal })
 }
 
-// Marked is Put with the ID of each secret in the place of its text: what anybody may know
-// of the text that Put gives. Texts with equal marks are equal where their secrets are.
+// Marked replaces stand-ins in a text with the public IDs of their secrets.
 func (s *Set) Marked(text string) string {
 	mark := func(t Text) string { return "\x00" + hex.EncodeToString([]byte(t.ID)) + "\x00" }
 	out, _ := s.exchange(text, func(t Text) (string, string) { return mark(t), mark(t) })

@@ -1,8 +1,9 @@
 package kust
 
-// chains returns for each of n members those that it shares a name with, directly or through
-// others. A reference takes the new name of its object, and may then follow another object
-// that had this name before.
+// chains groups n members that share a name, directly or through other members. Element i
+// is the group of member i, including i. When kustomize renames an object, references to it
+// get the new name. If another object had that name before, kustomize may rename these
+// references again, so a batch needs the whole group.
 func chains(n int, byName map[string][]int) [][]int {
 	parent := make([]int, n)
 	for i := range parent {

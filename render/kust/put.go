@@ -13,16 +13,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Misuse is a place where no secret may be.
+// Misuse is a secret in a place where secrets are not allowed.
 type Misuse struct {
 	Kind MisuseKind
 	Ref  intent.ObjectRef
 	Path intent.Path
-	// Key says that it is the key of the field.
+	// Key reports whether the secret is in the field's key, not in its value.
 	Key bool
-	// Of is the name without its hash, of a reference by a name that ends in one.
+	// Of is the referenced name without its hash suffix, for InHash.
 	Of string
-	// Secret is where the secret stands, if that is known.
+	// Secret is the secret's position in the source; zero if unknown.
 	Secret diag.Position
 }
 
@@ -31,10 +31,10 @@ type MisuseKind int
 
 // The kinds of misuse.
 const (
-	// InPlainField is a value that everybody may read who may read the account.
+	// InPlainField is a value that anyone with read access to the account can read.
 	InPlainField MisuseKind = iota
-	// InName is what tells objects or their parts apart: a name, a namespace, a label, an
-	// annotation, a reference or a key.
+	// InName is an identifier: a name, a namespace, a label, an annotation, a reference or
+	// a key.
 	InName
 	// InHash is a reference to an object by a name that ends in a hash over a secret.
 	InHash
@@ -42,9 +42,10 @@ const (
 	InPart
 )
 
-// put returns the objects with the secret texts in the place of their stand-ins, where they
-// may be: in the values of objects that user data is made of, and in those that weir does
-// not read. It notes all other places.
+// put replaces stand-ins with secret texts where secrets are allowed: in the values of
+// objects used to build user data, and of objects that weir does not read. It records every
+// other place as a Misuse. It returns the diagnostic too-large if the objects would grow by
+// more than substitutionLimit bytes.
 func (r *Result) put(public []kinds.Object) ([]kinds.Object, *diag.Diagnostic) {
 	if r.texts.Len() == 0 {
 		return public, nil
@@ -85,7 +86,7 @@ type putting struct {
 	style func(n *yaml.Node, p intent.Path) yaml.Style
 }
 
-// concerns reports whether a node holds a stand-in, or a name that was made of one.
+// concerns reports whether a node contains a stand-in, or a name derived from one.
 func (p *putting) concerns(n *yaml.Node) bool {
 	if n.Kind == yaml.ScalarNode {
 		_, hashed := p.hashed[n.Value]
@@ -166,7 +167,7 @@ func (p *putting) scalar(n *yaml.Node, at intent.Path) {
 	}
 }
 
-// names reports whether the value at a path tells objects apart, or refers to one.
+// names reports whether the value at a path identifies an object or refers to one.
 func names(p intent.Path) bool {
 	switch p[0] {
 	case "apiVersion", "kind", "metadata":
@@ -176,11 +177,11 @@ func names(p intent.Path) bool {
 	return last > 0 && (p[last] == "name" || p[last] == "key") && (p[last-1] == "secret" || p[last-1] == "configMap")
 }
 
-// hash is how a name ends that kustomize has given a hash over the content.
+// hash matches the suffix that kustomize's generators add to a name: a hash of the content.
 var hash = regexp.MustCompile(`-[2-9bcdfghkmt]{10}$`)
 
-// hashed are the names of objects that end in a hash over a stand-in, with the names
-// without it.
+// hashed returns the names of objects that end in a hash of a stand-in, each with the name
+// without that suffix.
 func (r *Result) hashed(objects []kinds.Object) map[string]string {
 	generates := slices.ContainsFunc(r.plan.kusts, func(k *kust) bool {
 		return len(k.spec.SecretGenerator)+len(k.spec.ConfigMapGenerator)+len(k.spec.Generators) > 0
@@ -194,7 +195,7 @@ func (r *Result) hashed(objects []kinds.Object) map[string]string {
 	return out
 }
 
-// Masked is a text without stand-ins, and without the hashes of names over them.
+// Masked returns a text with a mask in place of stand-ins and of hashes derived from them.
 func (r *Result) Masked(text string) string {
 	for name, base := range r.Hashed {
 		text = strings.ReplaceAll(text, name, fmt.Sprintf("%s-%s", base, mask))
@@ -202,14 +203,14 @@ func (r *Result) Masked(text string) string {
 	return r.texts.Mask(text)
 }
 
-// Mixed reports whether a text holds a secret beside other text.
+// Mixed reports whether a text contains a secret and other text.
 func (r *Result) Mixed(text string) bool {
 	_, found := r.texts.Put(text)
 	return found == decoy.Part || found == decoy.Cut
 }
 
-// Marked is a text with the identity of each secret in the place of its text, which anybody
-// may know. It reports whether there is a secret.
+// Marked returns a text with the ID of each secret in place of the secret itself, and whether
+// the text contains a secret. IDs are public.
 func (r *Result) Marked(text string) (marked string, secretive bool) {
 	if !r.texts.Touches(text) {
 		return text, false

@@ -110,7 +110,7 @@ type File struct {
 	// Retry says that a later try may succeed though nothing changes in the file.
 	Retry bool
 
-	doc      document          // of which Content was made
+	doc      document          // the document that Content was decrypted from
 	comments map[string]string // plain texts, by encrypted ones
 }
 
