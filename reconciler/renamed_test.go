@@ -109,26 +109,56 @@ func TestAnotherNameForAGroupIsAllowed(t *testing.T) {
 	w.settle(blue)
 }
 
-// A group that the pool had under an earlier name, beside the one that Git names, stays as
-// long as the pool does not allow weir to replace it.
-func TestAnEarlierGroupStays(t *testing.T) {
+// A pool takes no group of another pool by its name: not of one that Git drops in the same
+// commit, and not in a swap or a chain of names, whether it may replace its own group or not.
+func TestAPoolTakesNoGroupOfAnotherPool(t *testing.T) {
+	named := func(key, group string, machines int32, replace bool) intent.Pool {
+		p := groupPool(key, "m5.large", machines)
+		p.Options, p.Group.Name, p.AllowReplace = object("PoolOptions", key), group, replace
+		return p
+	}
+	for name, pools := range map[string][]intent.Pool{
+		"dropped":              {named("web", "second", 5, false)},
+		"dropped, may replace": {named("web", "second", 5, true)},
+		"swapped":              {named("web", "second", 5, false), named("api", "first", 1, false)},
+		"swapped, may replace": {named("web", "second", 5, true), named("api", "first", 1, true)},
+		"chain":                {named("web", "second", 5, false), named("api", "third", 1, false)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.settle(target("blue", named("web", "first", 5, false), named("api", "second", 1, false)))
+			w.srv.ResetCalls()
+			var last *plan.Report
+			for range 5 {
+				last = w.must(reconciler.Apply, target("blue", pools...))[0]
+				w.clock.Advance(time.Minute)
+			}
+			if n := w.srv.CallCounts(); n["autoscaling:DeleteAutoScalingGroup"]+n["autoscaling:StartInstanceRefresh"]+n["autoscaling:UpdateAutoScalingGroup"]+n["autoscaling:CreateOrUpdateTags"] != 0 {
+				t.Errorf("calls %v", n)
+			}
+			if found := said(last.Diagnostics, "pool-renamed"); len(found) == 0 {
+				t.Errorf("%v", last.Diagnostics)
+			}
+		})
+	}
+}
+
+// An earlier group is deleted once the new one has as many machines: Git may leave the size
+// to an autoscaler, which has made the earlier group larger than a new one starts.
+func TestAnEarlierGroupServesUntilTheNewOneIsAsLarge(t *testing.T) {
 	w := newWorld(t)
-	api := groupPool("api", "m5.large", 1)
-	w.settle(target("blue", called("Team/Web"), api))
-	// Git drops the pool of api and points web at its group.
-	taken := called("api")
-	taken.LaunchTemplate.Name = "web"
+	grown := called("Team/Web")
+	grown.Replicas.Value = 5
+	w.settle(target("blue", grown))
+	renamed := called("Team/Web2")
+	renamed.AllowReplace, renamed.ReplicasManagedExternally, renamed.Replicas.Written, renamed.Group.MinSize = true, true, false, 1
 	w.srv.ResetCalls()
-	var last *plan.Report
-	for range 5 {
-		last = w.must(reconciler.Apply, target("blue", taken))[0]
+	for range 10 {
+		w.must(reconciler.Apply, target("blue", renamed))
 		w.clock.Advance(time.Minute)
 	}
-	if n := w.srv.CallCounts(); n["autoscaling:DeleteAutoScalingGroup"] != 0 {
+	if n := w.srv.CallCounts(); n["autoscaling:DeleteAutoScalingGroup"] != 0 || n["autoscaling:CreateAutoScalingGroup"] != 1 {
 		t.Errorf("calls %v", n)
-	}
-	if found := said(last.Diagnostics, "orphan-kept"); len(found) != 1 || !strings.Contains(found[0].Summary, "the pool has the auto-scaling-group api in Git") {
-		t.Errorf("%v", last.Diagnostics)
 	}
 }
 

@@ -73,3 +73,20 @@ func (c *Work) RefuseRenamed(pool *intent.Pool) {
 		"the pool has the "+what+" "+old[0]+" in AWS, which cannot be renamed to "+now+", so nothing of the pool is changed",
 		"keep the name with "+field+": "+old[0]+"; or write the annotation weir.dev/replace: allowed in the pool, which makes weir create "+now+", and delete "+old[0]+" once the machines of "+now+" are in service")
 }
+
+// RefuseTaken blocks a pool that Git gives the name of another pool's group. weir would turn
+// the machines of one pool into those of the other, as where two pools swap their names. It
+// does so if the other pool is in Git, or if the pool still has a group of its own.
+func (c *Work) RefuseTaken(pool *intent.Pool, have observed.Group) {
+	of, tag := have.Tags[observed.TagPool].Value, func(key string) string { return have.Tags[key].Value }
+	if of == "" || of == pool.Key.String() || tag(observed.TagOwner) != c.In.Policy.Instance || tag(observed.TagSource) != c.In.Policy.Source || tag(observed.TagTarget) != c.In.Policy.Target {
+		return
+	}
+	if c.In.Pool(of) == nil && len(c.In.Renamed(pool)) == 0 {
+		return
+	}
+	object, at := NameField(pool)
+	c.Blocked = true
+	c.NoteAt(diag.Error, object, at, CodeRenamed, "the auto-scaling-group "+have.Name+" in AWS belongs to the pool "+of+", so nothing of the pool is changed",
+		"give the pool a name that no group has; or remove the pool "+of+" from Git, and let weir delete its group, before another pool takes the name")
+}

@@ -44,6 +44,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		if o := c.In.GroupOwnership(observed, c.In.Fleet.Wanted[claim]); !o.Ours && !c.adoptGroup(pool, &observed, &o) {
 			c.Conflict(pool, step.AutoScalingGroup, g.Name, o)
 		}
+		c.RefuseTaken(pool, observed)
 	}
 	made := c.Fork()
 	version, ok := made.Plan(pool, want, c.In.InUse(observed))

@@ -41,8 +41,10 @@ func (c *orphans) keepsRenamed(o orphan) bool {
 	return true
 }
 
-// stillServing reports whether the orphan still does the work of a pool that Git
-// wants under another name: it goes once what replaces it is up.
+// stillServing reports whether the orphan still does the work of a pool that Git wants
+// under another name. If Git does not write the size, an autoscaler may have made the old
+// group larger than the new one starts. The old group is then deleted once the new group has
+// as many machines in service, within its maximum.
 func (c *orphans) stillServing(o orphan) bool {
 	pool := c.in.Pool(o.pool)
 	if pool == nil {
@@ -65,7 +67,12 @@ func (c *orphans) stillServing(o orphan) bool {
 			ready++
 		}
 	}
-	return ready < have.DesiredInstances()
+	least := have.DesiredInstances()
+	written := pool.Replicas.Written && !pool.ReplicasManagedExternally
+	if old, ok := c.in.State.Groups[o.claim.Name]; ok && !written && o.claim.Resource == step.AutoScalingGroup && o.claim.Name != pool.Group.Name {
+		least = max(least, min(old.DesiredInstances(), have.MaxSize))
+	}
+	return ready < least
 }
 
 // replaceable reports whether the orphan is a nodegroup of a pool that some target
