@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu"
+	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
 // members are the ids of a group's instances, as AWS lists them.
@@ -385,6 +386,24 @@ func TestForcedDeletionDoesNotWaitForHooks(t *testing.T) {
 	wantStates(t, e.read("web"), map[string]int{"InService/1": 1, "Terminating:Wait/1": 1})
 	must(e.autoscaling().DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: web, ForceDelete: aws.Bool(true)}))(t)
 	e.wait(5 * time.Second)
+	if e.read("web") != nil {
+		t.Error("the group is still there")
+	}
+}
+
+// The hook of an instance whose group is deleted may still run out of time. The instance
+// ends all the same.
+func TestAHookThatEndsAfterAForcedDeletion(t *testing.T) {
+	timings := world.Fast()
+	timings.InstanceShutdown = time.Minute
+	e := start(t, awsemu.Options{Timings: timings})
+	e.group("web", 1)
+	web := aws.String("web")
+	must(e.autoscaling().PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: web, LifecycleHookName: aws.String("a"), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_TERMINATING"), HeartbeatTimeout: aws.Int32(30), DefaultResult: aws.String("CONTINUE")}))(t)
+	must(e.autoscaling().SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: web, DesiredCapacity: aws.Int32(0)}))(t)
+	e.wait(time.Second)
+	must(e.autoscaling().DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: web, ForceDelete: aws.Bool(true)}))(t)
+	e.wait(2 * time.Minute)
 	if e.read("web") != nil {
 		t.Error("the group is still there")
 	}

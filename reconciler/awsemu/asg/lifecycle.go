@@ -162,7 +162,7 @@ func (h *hooked) endProceeds(abandoned bool) {
 		h.Touch(h.g)
 		return
 	}
-	h.m.Lifecycle = strings.TrimSuffix(h.m.Lifecycle, suffixWait) + ":Proceed"
+	h.m.Lifecycle, h.m.Actions = strings.TrimSuffix(h.m.Lifecycle, suffixWait)+":Proceed", nil
 	if a := h.g.openActivity(true, h.m.ID); a != nil {
 		a.Status = "InProgress"
 	}
