@@ -20,7 +20,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status/images"
+	"github.com/weir-gitops/weir/status/proposal"
+	"github.com/weir-gitops/weir/status/proposal/images"
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
@@ -46,9 +47,12 @@ func (g *generation) makeImages() error {
 		a, of := g.app, g.followers[f.Source]
 		name, address := f.Push.By()
 		g.images[f.Source] = &imaging{images.New(images.Options{
-			Source: f.Source, PageURL: g.config.PublicURL, Author: name, Address: address, Every: every, Settle: min(every, settleImages),
-			Forge: client, Git: of.git, Pusher: pusher, Fleet: pinner{g, f.Source}, Redact: a.o.Secrets.Redact, Event: a.board.Event,
-			Counted: func(pools, open int) { a.metrics.Images(f.Source, pools, open) }, Logger: a.log,
+			Options: proposal.Options{
+				Source: f.Source, PageURL: g.config.PublicURL, Author: name, Address: address, Every: every,
+				Forge: client, Pusher: pusher, Redact: a.o.Secrets.Redact, Event: a.board.Event, Logger: a.log,
+			},
+			Settle: min(every, settleImages), Git: of.git, Fleet: pinner{g, f.Source},
+			Counted: func(pools, open int) { a.metrics.Images(f.Source, pools, open) },
 		}), pusher}
 	}
 	return nil
@@ -65,7 +69,7 @@ func (g *generation) propose(ctx context.Context, name string, s *imaging) error
 		if head.Revision == "" || g.base.Load() == nil {
 			return time.Now().Add(unled), nil
 		}
-		again, err := s.Turn(ctx, store, images.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch()})
+		again, err := s.Turn(ctx, store, proposal.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch()})
 		if errors.Is(err, pulls.ErrEarly) || errors.Is(err, pulls.ErrBusy) {
 			return time.Now().Add(unled), nil
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/proposal"
 )
 
 // world is a repository over HTTP, a forge in memory that knows its branches, and a Source
@@ -50,9 +51,13 @@ type world struct {
 	// oldest says that of several pull requests of a branch the forge names the first.
 	oldest bool
 	pusher *transport.Pusher
-	now    Now
+	now    proposal.Now
 	s      *Source
 }
+
+var records = state.Bucket[struct{}]{Name: "images"}
+
+const daily = 24 * time.Hour
 
 const family = "EKS AL2023"
 
@@ -98,9 +103,11 @@ func newWorld(t *testing.T, pools ...string) *world {
 // restart is another process: what is in memory is lost.
 func (w *world) restart() {
 	w.s = New(Options{
-		Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Every: daily, Forge: w, Git: w.git, Pusher: w, Fleet: w,
-		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }, Event: func(e events.Event) { w.events = append(w.events, e.Kind) },
-		Counted: func(pools, open int) { w.counted = fmt.Sprint(pools, " ", open) }, Logger: slog.New(slog.DiscardHandler),
+		Options: proposal.Options{
+			Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Every: daily, Forge: w, Pusher: w,
+			Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }, Event: func(e events.Event) { w.events = append(w.events, e.Kind) }, Logger: slog.New(slog.DiscardHandler),
+		},
+		Git: w.git, Fleet: w, Counted: func(pools, open int) { w.counted = fmt.Sprint(pools, " ", open) },
 	})
 }
 
@@ -146,7 +153,7 @@ func (w *world) soon() Entry {
 	if _, err := w.s.Turn(w.t.Context(), w.store, w.now); err != nil {
 		w.t.Fatal(err)
 	}
-	all, err := w.s.read(w.store)
+	all, err := w.s.Read(w.store)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -335,7 +342,7 @@ func TestANewerImageIsProposedOnce(t *testing.T) {
 	}
 	w.newest = "ami-2"
 	e := w.turn()
-	if e.Phase != Open || e.Number != 1 || w.changes() != "a.yaml=ami-2 b.yaml=ami-2 c.yaml=ami-2" {
+	if e.Phase != proposal.Open || e.Number != 1 || w.changes() != "a.yaml=ami-2 b.yaml=ami-2 c.yaml=ami-2" {
 		t.Fatalf("%+v, %s", e, w.changes())
 	}
 	if w.counted != "3 1" {
@@ -393,7 +400,7 @@ func TestOneIsMovedOn(t *testing.T) {
 		t.Fatalf("%+v, %s", e, w.changes())
 	}
 	w.commit("all by hand", "b.yaml", "ami-3")
-	if e = w.turn(); e.Phase != Obsolete || w.pulls[0].State != forge.Closed || !strings.Contains(w.said[len(w.said)-1], "weir closed this") {
+	if e = w.turn(); e.Phase != proposal.Obsolete || w.pulls[0].State != forge.Closed || !strings.Contains(w.said[len(w.said)-1], "weir closed this") {
 		t.Errorf("%+v, %q", e, w.said)
 	}
 }
@@ -405,15 +412,15 @@ func TestWhatIsMergedIsDone(t *testing.T) {
 		w.turn()
 		w.merge(method)
 		// The forge knows before Git does.
-		if e := w.turn(); e.Phase != Merged || len(w.pulls) != 1 {
+		if e := w.turn(); e.Phase != proposal.Merged || len(w.pulls) != 1 {
 			t.Fatalf("%s: %+v", method, e)
 		}
 		w.follow()
-		if e := w.turn(); e.Phase != Merged || len(w.pulls) != 1 {
+		if e := w.turn(); e.Phase != proposal.Merged || len(w.pulls) != 1 {
 			t.Fatalf("%s: %+v", method, e)
 		}
 		w.newest = "ami-3"
-		if e := w.turn(); e.Phase != Open || e.Number != 2 || w.changes() != "a.yaml=ami-3" {
+		if e := w.turn(); e.Phase != proposal.Open || e.Number != 2 || w.changes() != "a.yaml=ami-3" {
 			t.Errorf("%s: %+v, %s", method, e, w.changes())
 		}
 	}
@@ -432,7 +439,7 @@ func TestWhatIsClosedIsNotProposedAgain(t *testing.T) {
 			if forgets {
 				w.forgets()
 			}
-			if e := w.turn(); e.Phase != Closed || len(w.pulls) != 1 {
+			if e := w.turn(); e.Phase != proposal.Closed || len(w.pulls) != 1 {
 				t.Fatalf("forgets %t: %+v", forgets, e)
 			}
 		}
@@ -441,7 +448,7 @@ func TestWhatIsClosedIsNotProposedAgain(t *testing.T) {
 			t.Fatalf("forgets %t: %+v", forgets, e)
 		}
 		w.newest = "ami-3"
-		if e := w.turn(); e.Phase != Open || len(w.pulls) != 2 {
+		if e := w.turn(); e.Phase != proposal.Open || len(w.pulls) != 2 {
 			t.Errorf("forgets %t: %+v", forgets, e)
 		}
 	}
@@ -458,7 +465,7 @@ func TestWhatSomebodyPushedToIsLeftAlone(t *testing.T) {
 		if i == 2 {
 			w.forgets()
 		}
-		if e = w.turn(); e.Phase != Theirs || w.repo.Tip(e.Branch) != theirs || len(w.pulls) != 1 {
+		if e = w.turn(); e.Phase != proposal.Theirs || w.repo.Tip(e.Branch) != theirs || len(w.pulls) != 1 {
 			t.Fatalf("%+v", e)
 		}
 	}
@@ -467,11 +474,11 @@ func TestWhatSomebodyPushedToIsLeftAlone(t *testing.T) {
 	}
 	// Also when nobody needs it.
 	w.commit("by hand", "a.yaml", "ami-3")
-	if e = w.turn(); e.Phase != Theirs || w.pulls[0].State != forge.Open {
+	if e = w.turn(); e.Phase != proposal.Theirs || w.pulls[0].State != forge.Open {
 		t.Errorf("%+v", e)
 	}
 	w.pulls[0].State = forge.Closed
-	if e = w.turn(); e.Phase != Closed {
+	if e = w.turn(); e.Phase != proposal.Closed {
 		t.Errorf("%+v", e)
 	}
 }
@@ -503,7 +510,7 @@ func TestEachWriteMayBeLost(t *testing.T) {
 						e = w.turn()
 					}
 					want := "a.yaml=" + w.newest + " b.yaml=" + w.newest
-					if e.Phase != Open || len(w.pulls) != 1 || w.changes() != want || !strings.Contains(w.bodies[len(w.bodies)-1], w.newest) {
+					if e.Phase != proposal.Open || len(w.pulls) != 1 || w.changes() != want || !strings.Contains(w.bodies[len(w.bodies)-1], w.newest) {
 						t.Errorf("%s: %+v, %d, %s", name, e, len(w.pulls), w.changes())
 					}
 				}
@@ -523,11 +530,11 @@ func TestAClosedByWeirIsNotOneOfSomebody(t *testing.T) {
 		w.fails["close"], w.lost = &forgehttp.Error{Fault: forgehttp.FaultBusy}, lost
 		w.turn()
 		w.restart()
-		if e := w.turn(); e.Phase != Obsolete || len(e.Declined) != 0 || w.pulls[0].State != forge.Closed {
+		if e := w.turn(); e.Phase != proposal.Obsolete || len(e.Declined) != 0 || w.pulls[0].State != forge.Closed {
 			t.Fatalf("%t: %+v", lost, e)
 		}
 		w.running["a"] = "ami-1"
-		if e := w.turn(); e.Phase != Open || len(w.pulls) != 2 {
+		if e := w.turn(); e.Phase != proposal.Open || len(w.pulls) != 2 {
 			t.Errorf("%t: %+v", lost, e)
 		}
 	}
@@ -554,12 +561,12 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 	w.newest = "ami-2"
 	w.refused = map[string]string{"a": "the variable IMAGE decides", "b": "token hunter2 decides"}
 	for range 3 {
-		if e := w.turn(); e.Phase != ByHand || !strings.Contains(e.Told, "IMAGE decides (and 1 pool more)") || len(w.pulls) != 0 || len(w.events) != 1 || w.events[0] != "images-refused" {
+		if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Told, "IMAGE decides (and 1 pool more)") || len(w.pulls) != 0 || len(w.events) != 1 || w.events[0] != "images-refused" {
 			t.Fatalf("%+v, %q", e, w.events)
 		}
 	}
 	delete(w.refused, "a")
-	if e := w.turn(); e.Phase != Open || w.changes() != "a.yaml=ami-2" || !strings.Contains(w.bodies[0], "token *** decides") || strings.Contains(w.bodies[0], "hunter2") {
+	if e := w.turn(); e.Phase != proposal.Open || w.changes() != "a.yaml=ami-2" || !strings.Contains(w.bodies[0], "token *** decides") || strings.Contains(w.bodies[0], "hunter2") {
 		t.Errorf("%+v, %q", e, w.bodies)
 	}
 	if e := w.turn(); len(w.bodies) != 1 {
@@ -569,7 +576,7 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 	w = newWorld(t, "a")
 	w.newest = "ami-2"
 	w.repo.Branch(branchOf(family, []string{"ami-2"}), w.repo.Tip("main"))
-	if e := w.turn(); e.Phase != ByHand || !strings.Contains(e.Told, "delete it") || len(w.pulls) != 0 {
+	if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Told, "delete it") || len(w.pulls) != 0 {
 		t.Errorf("%+v", e)
 	}
 	// A token that may not push is said once, and tried seldom.
@@ -582,7 +589,7 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 	if fmt.Sprint(w.events) != "[images-refused]" {
 		t.Errorf("%q", w.events)
 	}
-	if e := w.turn(); e.Phase != Open {
+	if e := w.turn(); e.Phase != proposal.Open {
 		t.Errorf("%+v", e)
 	}
 }

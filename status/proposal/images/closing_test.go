@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/proposal"
 )
 
 // TestWhatSomebodyClosesAfterWeirCouldNot: nobody needed it, the forge did not close it, it is
@@ -22,7 +23,7 @@ func TestWhatSomebodyClosesAfterWeirCouldNot(t *testing.T) {
 	w.turn()
 	w.pulls[0].State = forge.Closed
 	for range 2 {
-		if e := w.turn(); e.Phase != Closed || len(w.pulls) != 1 {
+		if e := w.turn(); e.Phase != proposal.Closed || len(w.pulls) != 1 {
 			t.Errorf("proposed again: %+v", e)
 		}
 	}
@@ -41,7 +42,7 @@ func TestOneThatWasOpenedAnewIsFound(t *testing.T) {
 		w.fails["open"], w.lost = &forgehttp.Error{Fault: forgehttp.FaultBusy}, true
 		w.turn()
 		w.restart()
-		if e := w.turn(); e.Phase != Open || e.Number != 2 || len(w.pulls) != 2 {
+		if e := w.turn(); e.Phase != proposal.Open || e.Number != 2 || len(w.pulls) != 2 {
 			t.Errorf("the oldest %t: %+v, %d", oldest, e, len(w.pulls))
 		}
 	}

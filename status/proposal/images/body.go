@@ -13,9 +13,35 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
+// Pinned is a change of files that pins images.
+type Pinned struct {
+	Files map[string][]byte
+	// Pins are those that the files write, Refused the others.
+	Pins    []newer.Pin
+	Refused []Refusal
+	Plans   []Planned
+}
+
+// Refusal is a pin that somebody has to write by hand.
+type Refusal struct {
+	newer.Pin
+	Text string
+}
+
+// Planned is what the change does to a target.
+type Planned struct {
+	Target string
+	// Pools roll, with Machines.
+	Pools, Machines int
+	// Fault says why there is no plan.
+	Fault string
+	// Schedule says when the target rolls: its windows, and what it comes after.
+	Schedule string
+}
+
 // title is the one of a pull request.
-func (s *Source) title(family string, pins []newer.Pin) string {
-	return "Pin newer images: " + visible.Clip(s.words().Line(family), 100) + ", " + wording.Count(len(pins), "pool")
+func (k *kind) title(family string, pins []newer.Pin) string {
+	return "Pin newer images: " + visible.Clip(k.Words().Line(family), 100) + ", " + wording.Count(len(pins), "pool")
 }
 
 // move is one image that takes the place of another one, in some pools.
@@ -41,8 +67,8 @@ func moves(pins []newer.Pin) (out []move) {
 }
 
 // body is the text of a pull request.
-func (s *Source) body(e *Entry, pinned Pinned, now Now) string {
-	words := s.words()
+func (k *kind) body(e *Entry, pinned Pinned, now proposal.Now) string {
+	words := k.Words()
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("There are newer images of %s. Merging this pins them for %s, which then roll.\n", words.Code(e.Family), wording.Count(len(pinned.Pins), "pool"))
@@ -84,8 +110,8 @@ func (s *Source) body(e *Entry, pinned Pinned, now Now) string {
 			say("- %s: %s", words.Code(r.Target+" "+r.Pool), words.Code(r.Text))
 		}
 	}
-	say("\nweir looks for newer images every %s, writes this text and the branch anew where there are some, and closes this once no pool needs it. Close it, and weir proposes these images no more. Push to its branch, and weir leaves it alone.", every(s.Every))
-	return b.String() + proposal.Page(s.PageURL)
+	say("\nweir looks for newer images every %s, writes this text and the branch anew where there are some, and closes this once no pool needs it. Close it, and weir proposes these images no more. Push to its branch, and weir leaves it alone.", every(k.Every))
+	return b.String() + proposal.Page(k.PageURL)
 }
 
 // refusals say why nothing can be pinned.

@@ -1,0 +1,156 @@
+package proposal
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/forge"
+)
+
+// Kind decides what one kind of pull request proposes, and how it is described. Machine does the
+// rest. E is the kind's entry, a struct that embeds State.
+type Kind[E any] interface {
+	// Entries returns the entries that are kept, and those that have to be proposed since. next is
+	// the time when it has to be called again without news; zero for no such time.
+	Entries(ctx context.Context, all []E, now Now) (out []E, next time.Time, err error)
+	// Want decides what should become of an entry.
+	Want(ctx context.Context, e *E, now Now) (Want, error)
+	// Owns reports whether weir may have made a branch for an entry of which no pull request is
+	// recorded.
+	Owns(e *E, branch string) bool
+	// Made reads the trailers of a commit that has weir's author, and that is not recorded. ours
+	// says that weir made it for this entry, and can go on from there.
+	Made(e *E, trailers []snapshot.Trailer) (m Made, ours bool)
+	// Ended is called once an entry is in a phase without a pull request. keep false removes the
+	// entry.
+	Ended(e *E) (keep bool)
+	Texts(e *E) Texts
+	// Event is what to report of an entry; one without a kind is not reported.
+	Event(e *E, what What, text string) events.Event
+	// Finish is called at the end of each turn with all entries.
+	Finish(ctx context.Context, all []E)
+}
+
+// Want says what should become of an entry. The zero value leaves it as it is.
+type Want struct {
+	// Gone says why nobody needs the proposal. An open pull request is closed then.
+	Gone string
+	// Branches are the exact names that the branch may have. The forge is asked for their pull
+	// requests before one is opened.
+	Branches []string
+	// Print identifies what is to be written. An open pull request with another print is updated.
+	Print string
+	// Fixed says what the open pull request does, if it is never updated: it stays as it was opened.
+	Fixed string
+	// Draft makes the change. It is called only if something is pushed.
+	Draft func(ctx context.Context) (Draft, error)
+	// At is the time when to look at the entry again without news; zero for no such time.
+	At time.Time
+}
+
+// Draft is a pull request that is to be opened or updated.
+type Draft struct {
+	Branch, Title, Body string
+	// Commit needs no author: Machine adds weir's.
+	Commit source.Commit
+	// Paths are the files that it changes.
+	Paths []string
+	// Opened and Updated say what the pull request does, after its number. Comment is written on
+	// an updated one; empty for no comment.
+	Opened, Updated, Comment string
+	// Pushed is called once the branch has the commit. It may be nil.
+	Pushed func()
+}
+
+// Made is what a commit of weir's says about itself: the print, and the commit it is on top of.
+type Made struct{ Print, On string }
+
+// Texts are the words of a kind. Merged, Closed and Left follow the number of the pull request.
+// Unneeded, Refused and ByHand come before a reason; an empty one is not reported.
+type Texts struct {
+	Merged, Closed, Left, LeftComment string
+	Unneeded, Refused, ByHand         string
+}
+
+// What says what happened to a proposal. The kinds of events end with it.
+type What string
+
+// What happens.
+const (
+	WasOpened  What = "opened"
+	WasUpdated What = "updated"
+	WasClosed  What = "closed"
+	WasLeft    What = "left"
+	WasRefused What = "refused"
+)
+
+// Refusal says why weir cannot propose something, and what to do by hand.
+type Refusal struct{ Text string }
+
+func (e *Refusal) Error() string { return e.Text }
+
+// Refuse returns a *Refusal.
+func Refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+
+// NotNeeded is an error of a draft: nobody needs the proposal any more.
+type NotNeeded struct{ Why string }
+
+func (e *NotNeeded) Error() string { return e.Why }
+
+// Now is how the source stands.
+type Now struct {
+	Time time.Time
+	// Head is the commit that is followed, Base the branch that it is on.
+	Head, Base string
+}
+
+// Forge is where pull requests are, with the token that may push.
+type Forge interface {
+	Pulls(ctx context.Context, after forge.Cursor) (list []forge.PullRequest, next forge.Cursor, unchanged bool, err error)
+	Pull(ctx context.Context, number int64) (forge.PullRequest, error)
+	PullOf(ctx context.Context, base, head string) (p forge.PullRequest, found bool, err error)
+	OpenPull(ctx context.Context, p forge.Proposal) (forge.PullRequest, error)
+	EditPull(ctx context.Context, number int64, title, body string) error
+	ClosePull(ctx context.Context, number int64) error
+	CreateComment(ctx context.Context, number int64, body string) (forge.Comment, error)
+}
+
+// Git is the source's mirror.
+type Git interface {
+	By(ctx context.Context, revision string) (author, committer string, err error)
+	Changed(ctx context.Context, from, to string) ([]string, error)
+	Pull(ctx context.Context, p source.PullRef) (source.Merge, error)
+	Forget(head string) error
+	Branch(ctx context.Context, name string, c source.Commit) (transport.Branch, error)
+}
+
+// Pusher makes branches, and moves them on to descendants.
+type Pusher interface {
+	At(ctx context.Context, branch string) (string, error)
+	Make(ctx context.Context, b transport.Branch) error
+}
+
+// Options are what the surroundings give.
+type Options struct {
+	// Record names what is kept, Source the source that it is about.
+	Record, Source  string
+	PageURL         string
+	Author, Address string
+	// Every is the least time between two changes of one pull request.
+	Every  time.Duration
+	Forge  Forge
+	Git    Git
+	Pusher Pusher
+	Redact func(string) string
+	Event  func(events.Event)
+	Logger *slog.Logger
+}
+
+// Words puts texts of others into texts of weir's.
+func (o *Options) Words() Words { return Words{Redact: o.Redact} }

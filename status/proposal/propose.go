@@ -1,0 +1,264 @@
+package proposal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// act does what there is to do for an entry. at is the time when there is more to do. asked says
+// that somebody waits for it.
+func (t *turn[E, P]) act(ctx context.Context, e P, asked bool) (at time.Time, err error) {
+	s := e.state()
+	w, err := t.kind.Want(ctx, e, t.now)
+	if err != nil || w.Gone == "" && w.Draft == nil {
+		return w.At, err
+	}
+	due := s.Changed.Add(t.Every)
+	waits := !asked && !s.Changed.IsZero() && t.now.Time.Before(due)
+	switch {
+	case s.IsOpen():
+	case waits && w.Gone == "":
+		return due, nil
+	default:
+		found, err := t.find(ctx, e, w.Branches)
+		if err != nil || found && s.Phase != Open {
+			return w.At, err
+		}
+		if found { // what is wanted of an open one may differ
+			if w, err = t.kind.Want(ctx, e, t.now); err != nil {
+				return w.At, err
+			}
+			due = s.Changed.Add(t.Every)
+			waits = !asked && t.now.Time.Before(due)
+		}
+	}
+	switch {
+	case w.Gone != "" && s.IsOpen():
+		return w.At, t.close(ctx, e, w.Gone)
+	case w.Gone != "":
+		return w.At, &NotNeeded{w.Gone}
+	case w.Draft == nil:
+		return w.At, nil
+	case w.Fixed != "" && s.IsOpen():
+		t.say(e, WasOpened, "pull request "+Number(s.Number)+" "+w.Fixed)
+		return w.At, nil
+	}
+	if s.IsOpen() && s.Print == w.Print && (s.Said == "" || s.Said == s.Commit) {
+		if moved, err := t.moved(ctx, s, t.now.Head); err != nil || !moved {
+			return w.At, err
+		}
+	}
+	if waits {
+		return due, nil
+	}
+	err = t.propose(ctx, e, w)
+	if gone := (*NotNeeded)(nil); errors.As(err, &gone) && s.IsOpen() {
+		return w.At, t.close(ctx, e, gone.Why)
+	}
+	return w.At, err
+}
+
+// moved reports whether files that a proposal changes were changed on the followed branch since.
+func (t *turn[E, P]) moved(ctx context.Context, s *State, head string) (bool, error) {
+	if s.On == "" || s.On == head {
+		return false, nil
+	}
+	since, err := t.Git.Changed(ctx, s.On, head)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(s.Paths, func(p string) bool { _, is := slices.BinarySearch(since, p); return is }), nil
+}
+
+// propose opens the pull request of an entry, or updates the one that is open.
+func (t *turn[E, P]) propose(ctx context.Context, e P, w Want) error {
+	s := e.state()
+	d, err := w.Draft(ctx)
+	if err != nil {
+		return err
+	}
+	if s.IsOpen() {
+		d.Branch = s.Branch
+	}
+	before := s.Commit
+	if err := t.push(ctx, e, d, w.Print); err != nil {
+		return err
+	}
+	if d.Pushed != nil {
+		d.Pushed()
+	}
+	if err := t.save(); err != nil {
+		return err
+	}
+	if !s.IsOpen() {
+		p, err := t.Forge.OpenPull(ctx, forge.Proposal{Title: d.Title, Body: d.Body, Head: d.Branch, Base: t.now.Base})
+		if err != nil {
+			return err // if it was opened after all, it is found
+		}
+		s.Phase, s.Number, s.URL, s.Title = Open, p.Number, p.WebURL, d.Title
+		s.Closing, s.Foreign, s.Refused = "", "", false
+		t.done(s, w.Print)
+		t.say(e, WasOpened, "pull request "+Number(s.Number)+" "+d.Opened)
+		return nil
+	}
+	return t.edit(ctx, e, d, w.Print, before)
+}
+
+// edit gives an open pull request the text of what its branch has.
+func (t *turn[E, P]) edit(ctx context.Context, e P, d Draft, print, before string) error {
+	s := e.state()
+	p, err := t.Forge.Pull(ctx, s.Number)
+	if err != nil {
+		return err
+	}
+	title := ""
+	if p.Title == s.Title && d.Title != s.Title { // else somebody gave it another one
+		title = d.Title
+	}
+	if err := t.Forge.EditPull(ctx, s.Number, title, d.Body); err != nil {
+		return err
+	}
+	if title != "" {
+		s.Title = title
+	}
+	first := s.Print == ""
+	t.done(s, print)
+	if first {
+		t.say(e, WasOpened, "pull request "+Number(s.Number)+" "+d.Opened)
+	} else {
+		t.say(e, WasUpdated, "pull request "+Number(s.Number)+" "+d.Updated+", at "+wording.Short(s.Commit))
+	}
+	if d.Comment != "" && s.Commit != before { // else a crash came between the branch and the text
+		t.comment(ctx, s.Number, d.Comment)
+	}
+	return nil
+}
+
+// done notes that branch and text are those of a print.
+func (t *turn[E, P]) done(s *State, print string) {
+	s.Print, s.Said, s.Changed = print, s.Commit, t.now.Time
+}
+
+// push brings the branch of an entry to what a draft says.
+func (t *turn[E, P]) push(ctx context.Context, e P, d Draft, print string) error {
+	s := e.state()
+	c := d.Commit
+	c.Author, c.Address = t.Author, t.Address
+	at, err := t.Pusher.At(ctx, d.Branch)
+	if err != nil {
+		return err
+	}
+	if at != "" {
+		there, err := t.there(ctx, e, d, at, print)
+		if err != nil {
+			return err
+		}
+		if there {
+			s.Branch, s.Commit = d.Branch, at
+			return nil
+		}
+	}
+	c.After = at
+	b, err := t.Git.Branch(ctx, d.Branch, c)
+	if err != nil {
+		return err
+	}
+	// It is noted first, so that the commit is known to be weir's whatever comes after.
+	s.Made = with(s.Made, b.Commit, print)
+	s.Branch, s.Before, s.Commit, s.On, s.Paths = d.Branch, at, b.Commit, c.On, d.Paths
+	if err := t.save(); err != nil {
+		return err
+	}
+	var taken *transport.TakenError
+	if err := t.Pusher.Make(ctx, b); errors.As(err, &taken) {
+		return fmt.Errorf("push: %s, and is looked at again", taken.Error())
+	} else if err != nil {
+		return err
+	}
+	s.Made = map[string]string{b.Commit: print}
+	if at != "" {
+		s.Made[at] = ""
+	}
+	return nil
+}
+
+// there reports whether the commit at which a branch is already says what a draft says. It fails if
+// somebody else made it.
+func (t *turn[E, P]) there(ctx context.Context, e P, d Draft, at, print string) (bool, error) {
+	s := e.state()
+	if !s.noted(at) {
+		c := d.Commit
+		c.Author, c.Address = t.Author, t.Address
+		b, err := t.Git.Branch(ctx, d.Branch, c)
+		if err != nil {
+			return false, err
+		}
+		if b.Commit == at { // another member made the same
+			s.Made, s.On, s.Paths = with(s.Made, at, print), c.On, d.Paths
+			return true, nil
+		}
+		ours, err := t.ours(ctx, e, d.Branch, at)
+		if err != nil {
+			return false, err
+		}
+		if !ours {
+			return false, Refuse("%v: delete it, or change it by hand", &transport.TakenError{Name: d.Branch, At: at})
+		}
+	}
+	if s.Made[at] != print {
+		return false, nil
+	}
+	moved, err := t.moved(ctx, s, d.Commit.On)
+	return !moved, err
+}
+
+// later notes when to try again: soon, or seldom if the forge does not let weir do it, which is
+// reported.
+func (t *turn[E, P]) later(ctx context.Context, e P, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	s := e.state()
+	s.Tries++
+	wait, mayNot := Wait(err, s.Tries)
+	s.After = t.now.Time.Add(wait)
+	if refused := t.kind.Texts(e).Refused; mayNot && refused != "" {
+		s.Refused = true
+		t.say(e, WasRefused, refused+": "+err.Error())
+	}
+	t.Logger.Warn("a pull request of weir's own waits", "kind", t.Record, "source", t.Source, "branch", s.Branch, "error", t.Redact(err.Error()), "until", s.After)
+}
+
+// say reports something, once.
+func (t *turn[E, P]) say(e P, what What, text string) {
+	s := e.state()
+	text = t.Words().Line(text)
+	if s.Text == text {
+		return
+	}
+	s.Text = text
+	if ev := t.kind.Event(e, what, text); ev.Kind != "" {
+		t.Event(ev)
+	}
+}
+
+func (t *turn[E, P]) comment(ctx context.Context, number int64, text string) {
+	if _, err := t.Forge.CreateComment(ctx, number, text); err != nil && ctx.Err() == nil {
+		t.Logger.Warn("cannot comment on a pull request", "source", t.Source, "number", number, "error", t.Redact(err.Error()))
+	}
+}
+
+// join puts a reason after a text; empty if the kind has no text.
+func join(text, why string) string {
+	if text == "" {
+		return ""
+	}
+	return text + ": " + why
+}
