@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -31,13 +30,12 @@ func Compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 // compute plans without regard to the gates.
 func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
-		in: in, shared: map[string]*template.Shared{}, others: map[string]string{}, images: map[intent.Lookup][]byte{}, stuck: map[string]bool{}, faults: map[string]string{},
-		outstanding: map[string]basis.Outstanding{}, matching: map[string]observed.NodegroupName{}, settled: map[intent.Key]bool{}, moved: map[string]string{}, wantedImages: map[string]string{}, releases: map[string]basis.Release{},
-		differing: map[string]bool{}, foreign: map[string]bool{}, failing: map[string]bool{}, undone: map[string]bool{}, unclear: map[string]string{},
+		in: in, pools: basis.NewPoolPlans(in.Set), shared: map[string]*template.Shared{},
+		replacing: map[string]string{}, resolved: map[string]basis.ReviewedImage{}, images: map[intent.Lookup][]byte{},
 	}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
 		c.shared[s.Key()] = s
-		c.Take(c.begin("").PlanShared(s))
+		c.Take(c.begin(nil, "").PlanShared(s))
 	}
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
@@ -48,10 +46,10 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c.Needs.Alarms = in.UnreadAlarms()
 	c.nodesUnread()
 	if !in.Policy.Adoption.Asked && in.Policy.Held == nil {
-		c.Take(orphan.Plan(in, c.stuck, c.faults, c.matching))
+		c.Take(orphan.Plan(in, c.pools))
 	}
-	candidate := c.hold()
-	verdicts := c.holdPools()
+	verdict := c.hold()
+	c.holdPools()
 	ahead := c.fence()
 	c.contested()
 	c.notTaken()
@@ -63,122 +61,58 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c.Needs.Sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
-		Steps: slices.Clone(c.Steps), Diagnostics: c.Diags.Sorted(), Secretless: in.Policy.Secretless,
+		Steps: slices.Clone(c.Steps), Diagnostics: c.Diags.Sorted(), Summary: c.summary(), Secretless: in.Policy.Secretless, Ahead: ahead,
+		pools: c.pools, resolved: c.resolved, verdict: verdict,
 	}
-	p.matching, p.watched, p.outstanding, p.wants, p.Summary = c.matching, c.Watched, c.outstanding, c.sharedWants(), c.summary()
-	p.wantedImages, p.releases, p.resolved, p.reviewed, p.behind = c.wantedImages, c.releases, c.Resolved, c.Reviewed, c.Behind
-	p.Ahead, p.governed, p.undone, p.unplanned = ahead, c.governed(), c.undone, map[string]string{}
-	for pool := range c.stuck {
-		p.unplanned[pool] = cmp.Or(c.faults[pool], "it cannot be planned now")
-	}
-	p.verdicts = verdicts
-	if candidate != nil {
-		p.verdict = judge(candidate, p.governed)
+	for i := range c.pools {
+		if g := c.pools[i].Governed; g != nil {
+			g.Facts.Waiting = g.Facts.Waiting[:min(len(g.Facts.Waiting), rollout.MostWaiting)]
+		}
 	}
 	return p, c.Needs
-}
-
-// governed are the pools that FleetRollouts govern. One that could not be planned has no
-// hash, and so rolls to nothing.
-func (c *computation) governed() []rollout.Pool {
-	var out []rollout.Pool
-	planned := make(map[string]int, len(c.Governed))
-	for i := range slices.Backward(c.Governed) { // the first of a pool counts
-		planned[c.Governed[i].Pool] = i
-	}
-	for i := range c.in.Set.Pools {
-		pool := &c.in.Set.Pools[i]
-		key := pool.Key.String()
-		if _, is := c.in.Policy.Gates.Rollouts[key]; !is {
-			continue
-		}
-		n, is := planned[key]
-		if !is {
-			p := basis.NewGoverned(c.in, pool)
-			p.Fault = c.faults[key]
-			out = append(out, p)
-			continue
-		}
-		p := c.Governed[n]
-		p.Facts.Waiting = p.Facts.Waiting[:min(len(p.Facts.Waiting), rollout.MostWaiting)]
-		out = append(out, p)
-	}
-	return out
 }
 
 // computation joins the results of a target's pools.
 type computation struct {
 	in basis.Input
 	basis.Result
-	// stuck are the pools of which it cannot be said whether they are as wanted.
-	stuck map[string]bool
-	// failing are the pools that are not as wanted although nothing is planned for them, such
-	// as those whose rollout failed.
-	failing map[string]bool
-	// faults are why pools could not be planned.
-	faults map[string]string
-	// shared, others and images are those of the work on a pool.
-	shared map[string]*template.Shared
-	others map[string]string
-	images map[intent.Lookup][]byte
-	// outstanding, homes, settled, moved, wantedImages and releases collect the results, by pool.
-	outstanding  map[string]basis.Outstanding
-	matching     map[string]observed.NodegroupName
-	settled      map[intent.Key]bool
-	moved        map[string]string
-	wantedImages map[string]string
-	releases     map[string]basis.Release
-	// differing are pools of which AWS holds something else than a candidate says, unclear
-	// says why that cannot be told, foreign are those whose names are somebody else's, and
-	// undone those with work that is left while the target is held.
-	differing, foreign, undone map[string]bool
-	unclear                    map[string]string
+	pools basis.PoolPlans
+	// shared, replacing, resolved and images are those of the work on a pool.
+	shared    map[string]*template.Shared
+	replacing map[string]string
+	resolved  map[string]basis.ReviewedImage
+	images    map[intent.Lookup][]byte
 }
 
-// begin begins work whose steps are held so.
-func (c *computation) begin(hold step.Hold) template.Planner {
-	return template.Planner{Work: &basis.Work{In: c.in, Hold: hold, Others: c.others}, Shared: c.shared, Images: c.images}
+// begin begins work on a pool, or on a template that pools share if pool is nil. Its steps
+// are held so.
+func (c *computation) begin(pool *basis.PoolPlan, hold step.Hold) template.Planner {
+	return template.Planner{
+		Work:   &basis.Work{In: c.in, Hold: hold, Pool: pool, Pools: c.pools, Replacing: c.replacing, Resolved: c.resolved},
+		Shared: c.shared, Images: c.images,
+	}
 }
 
-// pool plans one pool and keeps what others go by.
+// pool plans one pool.
 func (c *computation) pool(pool *intent.Pool) {
-	if c.in.Policy.Adoption.Skips(pool) {
-		return
+	p := c.pools.Of(pool.Key)
+	if !c.in.Policy.Adoption.Skips(pool) {
+		r := planPool(c.begin(p, c.in.HoldOf(pool)), pool)
+		p.Blocked = r.Blocked
+		p.Failing = p.Outstanding != nil
+		if n := slices.IndexFunc(r.Diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }); n >= 0 {
+			p.Failing = true
+			if p.Blocked {
+				p.Fault = r.Diags[n].Summary
+			}
+		}
+		c.noteHeld(p, &r)
+		c.Take(r)
 	}
-	r := planPool(c.begin(c.in.HoldOf(pool)), pool)
-	key := pool.Key.String()
-	if r.Blocked || r.Waits {
-		c.stuck[key] = true
+	if _, is := c.in.Policy.Gates.Rollouts[pool.Key.String()]; is && p.Governed == nil {
+		g := basis.NewGoverned(c.in, pool) // without a hash, so it rolls to nothing
+		g.Fault, p.Governed = p.Fault, &g
 	}
-	if n := slices.IndexFunc(r.Diags, func(d diag.Diagnostic) bool { return r.Blocked && d.Severity == diag.Error }); n >= 0 {
-		c.faults[key] = r.Diags[n].Summary
-	}
-	if r.Outstanding != nil || slices.ContainsFunc(r.Diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }) {
-		c.failing[key] = true
-	}
-	c.noteHolds(key, &r)
-	if r.Home != (observed.NodegroupName{}) {
-		c.matching[key] = r.Home
-	}
-	if r.Replaces {
-		c.others[pool.Nodegroup.ClusterName] = key
-	}
-	if r.Settled {
-		c.settled[pool.Key] = r.TakenOver
-	}
-	if r.Outstanding != nil {
-		c.outstanding[key] = *r.Outstanding
-	}
-	if r.Moved != "" {
-		c.moved[key] = r.Moved
-	}
-	if r.Image != "" {
-		c.wantedImages[key] = r.Image
-	}
-	if r.Release != (basis.Release{}) {
-		c.releases[key] = r.Release
-	}
-	c.Take(r)
 }
 
 // planPool plans one pool: template first, then what uses it.
@@ -267,28 +201,15 @@ func wantedTwice(c *basis.Work, pool *intent.Pool, claim basis.Claim, targets []
 func (c *computation) launchConfigDefaults() {
 	for _, key := range slices.Sorted(maps.Keys(c.shared)) {
 		s := c.shared[key]
-		common, ok := s.Common(c.settled)
+		common, ok := s.Common(c.pools)
 		if !ok || c.in.Policy.Adoption.Asked {
 			continue
 		}
-		w := c.begin(c.in.HoldOfAll(s.Users))
+		w := c.begin(nil, c.in.HoldOfAll(s.Users))
 		w.MoveDefault(s.AsPool(s.Users), common)
 		s.Attribute(s.Users, w.Hold, w.Steps, nil)
 		c.Take(w.Result)
 	}
-}
-
-// sharedWants are the versions of shared templates that pools want and that exist.
-func (c *computation) sharedWants() map[intent.Key]int64 {
-	out := map[intent.Key]int64{}
-	for _, s := range c.shared {
-		for key, x := range s.Of {
-			if x.Known && !x.Version.Made() {
-				out[key] = x.Version.Number
-			}
-		}
-	}
-	return out
 }
 
 // verbRank orders verbs for the summary, gravest first.
@@ -325,10 +246,10 @@ func (c *computation) summary() Summary {
 			out.Update++
 		}
 	}
-	for i := range c.in.Set.Pools {
-		key := c.in.Set.Pools[i].Key.String()
+	for i := range c.pools {
+		p := &c.pools[i]
 		// Of a pool with an error it is not known whether it is as wanted, or known that it is not.
-		if _, ok := gravest[key]; !ok && !c.stuck[key] && !c.failing[key] {
+		if _, ok := gravest[p.Key.String()]; !ok && p.Unplanned() == "" && !p.Failing {
 			out.Unchanged++
 		}
 	}
@@ -360,9 +281,13 @@ func (c *computation) needLaunchTimes() {
 // needWaiting asks when machines of governed pools were launched that are not ready, where
 // gates ask about that now.
 func (c *computation) needWaiting() {
-	for _, p := range c.Governed {
-		for _, m := range p.Facts.Waiting {
-			if _, read := c.in.State.Launched[m.Instance]; p.Watched && !read {
+	for i := range c.pools {
+		g := c.pools[i].Governed
+		if g == nil || !g.Watched {
+			continue
+		}
+		for _, m := range g.Facts.Waiting {
+			if _, read := c.in.State.Launched[m.Instance]; !read {
 				c.Needs.Launched = append(c.Needs.Launched, m.Instance)
 			}
 		}

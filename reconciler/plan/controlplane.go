@@ -44,7 +44,7 @@ func awaitsCluster(c *basis.Work, pool *intent.Pool) bool {
 	if c.In.Exists(pool) {
 		s.Verb = step.Update
 	}
-	c.Waits = true
+	c.Pool.Waits = true
 	c.Step(pool, s)
 	return true
 }

@@ -18,7 +18,12 @@ import (
 func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionReady, Status: conditionStatus(false), Severity: "Info"}
 	key := pool.Key.String()
-	left, open := f.outstanding[key]
+	var left basis.Outstanding
+	outstanding := f.of(pool).Outstanding
+	open := outstanding != nil
+	if open {
+		left = *outstanding
+	}
 	unready, late := in.Unready(pool)
 	unlaunched, cause := launch.Failure(in, pool)
 	switch {

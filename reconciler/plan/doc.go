@@ -21,7 +21,9 @@
 // Compute plans shared templates, then pools, then orphans, by packages template, group,
 // nodegroup and orphan. Each of them gives a Result (package basis): steps, needs,
 // diagnostics, and whether the pool is blocked. A part that may turn out unwanted begins
-// with Fork, and is taken or dropped as a whole, so nothing is ever taken back. Gates hold
+// with Fork, and is taken or dropped as a whole, so nothing is ever taken back. What a
+// planner learns about the pool itself (its image, the refresh that it waits for) it writes
+// into the pool's PoolPlan (package basis), and the plan keeps these. Gates hold
 // steps of the finished plan (holds.go) and change nothing else of them. The digest
 // (digest.go) stands for exactly the work to do, so that an approval allows that work and
 // no other.

@@ -21,11 +21,14 @@ func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuse
 		return // only part of the pools was planned
 	}
 	for i := range in.Set.Pools {
-		key := basis.SettledKey(in.Policy.Target, in.Set.Pools[i].Key.String())
+		pool := &in.Set.Pools[i]
+		key := basis.SettledKey(in.Policy.Target, pool.Key.String())
+		known := p.pools.Of(pool.Key)
+		left := known != nil && (known.Behind || known.Undone)
 		stands := statuses[i].Converged || statuses[i].Ready().Reason == ReasonHeld
-		if stands && !p.behind[in.Set.Pools[i].Key.String()] && !p.undone[in.Set.Pools[i].Key.String()] {
-			next[key] = basis.Settled{Pool: &in.Set.Pools[i], Answers: in.Answers}
-		} else if s, ok := old[key]; ok && (in.Earlier(in.Set.Pools[i].Key.String()) != nil || in.Policy.ReportOnly || s.Of(&in.Set.Pools[i])) {
+		if stands && !left {
+			next[key] = basis.Settled{Pool: pool, Answers: in.Answers}
+		} else if s, ok := old[key]; ok && (in.Earlier(pool.Key.String()) != nil || in.Policy.ReportOnly || s.Of(pool)) {
 			next[key] = s
 		}
 	}
@@ -119,8 +122,8 @@ func (c *computation) reportDrift(pool *intent.Pool) {
 
 // cause asks AWS's scaling activities why sizes or machines of a group differ.
 func (c *computation) cause(s *step.Step) step.Drift {
-	if moved := c.moved[s.Pool]; moved != "" && s.Verb == step.Rollout {
-		return step.Drift{Cause: moved}
+	if p := c.pools.Named(s.Pool); p != nil && p.Moved != "" && s.Verb == step.Rollout {
+		return step.Drift{Cause: p.Moved}
 	}
 	action, explained := s.Do.(step.Explained)
 	if !explained {

@@ -7,7 +7,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/plan/orphan"
-	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -21,20 +20,28 @@ import (
 func (p *Plan) Verdict() lastgood.Verdict { return p.verdict }
 
 // Verdicts says the same of the pools of Policy.HeldPools.
-func (p *Plan) Verdicts() map[string]lastgood.Verdict { return p.verdicts }
+func (p *Plan) Verdicts() map[string]lastgood.Verdict {
+	out := map[string]lastgood.Verdict{}
+	for i := range p.pools {
+		if v := p.pools[i].Verdict; v != nil {
+			out[p.pools[i].Key.String()] = *v
+		}
+	}
+	return out
+}
 
-// noteHolds notes what the plan of a pool says of a candidate.
-func (c *computation) noteHolds(pool string, r *basis.Result) {
-	if c.in.Earlier(pool) == nil {
+// noteHeld notes what the plan of a pool that is held to an earlier revision says of that.
+func (c *computation) noteHeld(p *basis.PoolPlan, r *basis.Result) {
+	if c.in.Earlier(p.Key.String()) == nil {
 		return
 	}
-	c.foreign[pool] = len(r.Conflicts) > 0
-	if i := slices.IndexFunc(r.Diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }); i >= 0 && r.Blocked {
-		c.unclear[pool] = r.Diags[i].Located()
-	} else if r.Waits || r.Blocked {
-		c.unclear[pool] = "it cannot be planned now"
+	p.Foreign = len(r.Conflicts) > 0
+	if i := slices.IndexFunc(r.Diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }); i >= 0 && p.Blocked {
+		p.Unclear = r.Diags[i].Located()
+	} else if p.Waits || p.Blocked {
+		p.Unclear = "it cannot be planned now"
 	}
-	c.differing[pool] = slices.ContainsFunc(r.Diags, func(d diag.Diagnostic) bool { return slices.Contains(unlike, d.Code) })
+	p.Differs = slices.ContainsFunc(r.Diags, func(d diag.Diagnostic) bool { return slices.Contains(unlike, d.Code) })
 }
 
 // unlike are the codes of diagnostics by which AWS holds something else than a revision
@@ -43,28 +50,31 @@ func (c *computation) noteHolds(pool string, r *basis.Result) {
 var unlike = []string{basis.CodeImmutable, basis.CodeRenamed, "image-not-found", "parameter-not-found", "parameter-no-image", "launch-template-not-found", "launch-template-version-not-found"}
 
 // hold takes out of the plan of a target that is held what does not put something back,
-// and returns how its revision stands to AWS; nil where nothing is held.
-func (c *computation) hold() *lastgood.Candidate {
+// and says whether the target is held to the revision; it says nothing if no target is.
+func (c *computation) hold() lastgood.Verdict {
 	h := c.in.Policy.Held
 	if h == nil {
-		return nil
+		return lastgood.Verdict{}
 	}
 	c.noteDiffering()
-	out := &lastgood.Candidate{Recorded: h.Recorded, Unwanted: orphan.Unwanted(c.in)}
+	out := lastgood.Candidate{Recorded: h.Recorded, Unwanted: orphan.Unwanted(c.in)}
 	for i := range c.in.Set.Pools {
 		out.Pools = append(out.Pools, c.candidate(&c.in.Set.Pools[i], h))
 	}
 	c.keep(corrects)
-	return out
+	return lastgood.Judge(out)
 }
 
 // noteDiffering notes of which pools AWS holds something else than the plan wants.
 func (c *computation) noteDiffering() {
 	for _, s := range c.Steps {
 		a := s.About()
+		if a.Makes == "" && (!a.Starts || a.Group != "") { // neither a version, nor a group or a nodegroup
+			continue
+		}
 		for _, pool := range poolsOf(s) {
-			if a.Makes != "" || a.Starts && a.Group == "" { // a version, a group or a nodegroup
-				c.differing[pool] = true
+			if p := c.pools.Named(pool); p != nil {
+				p.Differs = true
 			}
 		}
 	}
@@ -72,40 +82,43 @@ func (c *computation) noteDiffering() {
 
 // candidate compares a pool of an earlier revision with AWS.
 func (c *computation) candidate(pool *intent.Pool, h *basis.Held) lastgood.Pool {
-	key := pool.Key.String()
-	p := lastgood.Pool{Key: key, Exists: c.in.Exists(pool) && !c.foreign[key], Recorded: !c.differing[key], Unclear: c.unclear[key], Bad: h.Bad[key]}
-	if p.Recorded && h.Unread != "" {
-		p.Unclear = h.Unread
-	} else if !p.Recorded {
-		p.Unclear = ""
+	p, key := c.pools.Of(pool.Key), pool.Key.String()
+	out := lastgood.Pool{Key: key, Exists: c.in.Exists(pool) && !p.Foreign, Recorded: !p.Differs, Bad: h.Bad[key]}
+	if p.Governed != nil {
+		out.Hash = p.Governed.Hash
 	}
-	return p
+	if out.Recorded {
+		out.Unclear = cmp.Or(h.Unread, p.Unclear)
+	}
+	return out
 }
 
 // holdPools takes out of the plan what does not put something back of the pools that are
-// held while the target is not, and returns how each stands to its revision.
-func (c *computation) holdPools() map[string]lastgood.Verdict {
+// held while the target is not, and notes how each stands to its revision.
+func (c *computation) holdPools() {
 	held := c.in.Policy.HeldPools
 	if c.in.Policy.Held != nil || len(held) == 0 {
-		return nil
+		return
 	}
 	c.noteDiffering()
-	governed, out := c.governed(), map[string]lastgood.Verdict{}
 	for i := range c.in.Set.Pools {
 		pool := &c.in.Set.Pools[i]
-		key := pool.Key.String()
-		if h := held[key]; h != nil {
-			out[key] = judge(&lastgood.Candidate{Recorded: true, Pools: []lastgood.Pool{c.candidate(pool, h)}}, governed)
+		if h := held[pool.Key.String()]; h != nil {
+			verdict := lastgood.Judge(lastgood.Candidate{Recorded: true, Pools: []lastgood.Pool{c.candidate(pool, h)}})
+			c.pools.Of(pool.Key).Verdict = &verdict
 		}
+	}
+	fits := func(pool string) bool {
+		p := c.pools.Named(pool)
+		return p != nil && p.Verdict != nil && p.Verdict.Answer == lastgood.Fits
 	}
 	c.keep(func(s step.Step) bool {
 		pools := poolsOf(s)
 		if slices.ContainsFunc(pools, func(pool string) bool { return held[pool] == nil }) || len(pools) == 0 {
 			return true // the others may need it
 		}
-		return corrects(s) && !slices.ContainsFunc(pools, func(pool string) bool { return out[pool].Answer != lastgood.Fits })
+		return corrects(s) && !slices.ContainsFunc(pools, func(pool string) bool { return !fits(pool) })
 	})
-	return out
 }
 
 // leaveUndone takes out what was never applied, or cannot be known to have been: it is no
@@ -128,17 +141,15 @@ func (c *computation) keep(may func(step.Step) bool) {
 			return false
 		}
 		for _, pool := range poolsOf(s) {
-			h := c.in.Earlier(pool)
-			if h == nil {
+			h, p := c.in.Earlier(pool), c.pools.Named(pool)
+			if h == nil || p == nil {
 				continue
 			}
-			c.undone[pool] = true
-			if o, open := c.outstanding[pool]; open && s.Stops {
-				o.Message += "; that they go back waits for a commit that can be rendered, as the target is held to " + short(h.Revision)
-				c.outstanding[pool] = o
-			} else if !open {
-				c.outstanding[pool] = basis.Outstanding{Severity: "Warning", Reason: ReasonHeld,
-					Message: "the pool is held to " + short(h.Revision) + ", and what it lacks of that beside drift waits for a commit that can be rendered: " + string(s.Verb) + " the " + string(s.Resource) + " " + s.Name + ": " + s.Reason}
+			p.Undone = true
+			if p.Outstanding == nil {
+				p.Outstands("Warning", ReasonHeld, "the pool is held to "+short(h.Revision)+", and what it lacks of that beside drift waits for a commit that can be rendered: "+string(s.Verb)+" the "+string(s.Resource)+" "+s.Name+": "+s.Reason)
+			} else if s.Stops {
+				p.Outstanding.Message += "; that they go back waits for a commit that can be rendered, as the target is held to " + short(h.Revision)
 			}
 		}
 		return true
@@ -169,20 +180,6 @@ func poolsOf(s step.Step) []string {
 		return s.Pools
 	}
 	return []string{s.Pool}
-}
-
-// judge decides on a candidate by the hashes that its pools roll to.
-func judge(c *lastgood.Candidate, governed []rollout.Pool) lastgood.Verdict {
-	hashes := make(map[string]string, len(governed))
-	for i := range governed {
-		hashes[governed[i].Pool] = governed[i].Hash
-	}
-	for i := range c.Pools {
-		if hash, is := hashes[c.Pools[i].Key]; is {
-			c.Pools[i].Hash = hash
-		}
-	}
-	return lastgood.Judge(*c)
 }
 
 // Holds says what becomes of a target whose followed commit cannot be rendered.

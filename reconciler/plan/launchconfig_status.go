@@ -105,7 +105,8 @@ func versions(s *template.Shared, in basis.Input, p *Plan, t observed.Template) 
 		for _, n := range sharedNumbers(in, u, t) {
 			at(n).Pools = append(at(n).Pools, u.Key.String())
 		}
-		if n := p.wants[u.Key]; n != 0 {
+		if known := p.pools.Of(u.Key); known != nil && known.SharedVersion != 0 {
+			n := known.SharedVersion
 			at(n).WantedBy = append(at(n).WantedBy, u.Key.String())
 		}
 	}

@@ -60,7 +60,7 @@ func (p *Plan) awaits(in basis.Input, s step.Step) string {
 		}
 		for l := range pool.Lookups() {
 			level, ok := in.Levels[l]
-			image := p.wantedImages[key]
+			image, _ := p.Image(key)
 			if !ok || pool.LaunchTemplate != nil && l == pool.LaunchTemplate.Image && image != "" && image != level.ID {
 				continue
 			}

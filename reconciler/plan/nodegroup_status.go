@@ -32,13 +32,12 @@ type NodegroupIssueNote struct {
 
 // nodegroupsFor returns the nodegroups of a pool for its status: first the one that
 // matches Git, or else the one that serves.
-func (f findings) nodegroupsFor(in basis.Input, pool *intent.Pool) []observed.Nodegroup {
+func nodegroupsFor(in basis.Input, pool *intent.Pool, matches observed.NodegroupName) []observed.Nodegroup {
 	if pool.Nodegroup == nil {
 		return nil
 	}
 	all := in.NodegroupsOf(pool)
-	home := f.matching[pool.Key.String()]
-	if i := slices.IndexFunc(all, func(n observed.Nodegroup) bool { return n.NodegroupName == home }); i > 0 {
+	if i := slices.IndexFunc(all, func(n observed.Nodegroup) bool { return n.NodegroupName == matches }); i > 0 {
 		have := all[i]
 		all = slices.Insert(slices.Delete(all, i, i+1), 0, have)
 	}

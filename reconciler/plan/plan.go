@@ -5,13 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/intent"
 )
 
 // Plan is the work that one pass would do for one target.
@@ -30,36 +28,12 @@ type Plan struct {
 	Granted bool
 	// Ahead are the commits for which steps are stopped, as AWS names them.
 	Ahead []string
-	// outstanding says, by pool, what Git asks for that AWS does not hold yet although
-	// no step is left to plan.
-	outstanding map[string]basis.Outstanding
-	// matching are the nodegroups that match Git, by pool.
-	matching map[string]observed.NodegroupName
-	// wantedImages are those of the versions that pools want, releases those that their
-	// nodegroups have, by pool.
-	wantedImages map[string]string
-	releases     map[string]basis.Release
-	// watched are the instance refreshes that its pools wait for, by group.
-	watched map[string]basis.Watched
-	// governed is the result of Governed.
-	governed []rollout.Pool
-	// wants are the numbers of the versions that pools want of the templates that
-	// they share, those that exist.
-	wants map[intent.Key]int64
-	// resolved is the result of Resolved, reviewed says of pools which reviewed version
-	// AWS holds for them.
+	// pools are what is known of each pool beside its steps and diagnostics.
+	pools basis.PoolPlans
+	// resolved is the result of Resolved.
 	resolved map[string]basis.ReviewedImage
-	reviewed map[string]string
-	// behind are the pools that follow images and leave a newer one to a later plan.
-	behind map[string]bool
-	// verdict says whether the target is held to the revision of the policy, and undone are
-	// the pools of it with work that is left for then.
+	// verdict says whether the target is held to the revision of the policy.
 	verdict lastgood.Verdict
-	// verdicts are the same for the pools that are held while the target is not.
-	verdicts map[string]lastgood.Verdict
-	undone   map[string]bool
-	// unplanned is why it is not known of pools whether they are as wanted.
-	unplanned map[string]string
 	// Digested is the digest of the plan that this one is a copy of, for who is shown it:
 	// its steps lack what the digest is made of. It is empty for the plan itself.
 	Digested string
@@ -78,7 +52,12 @@ type Summary struct {
 }
 
 // Unplanned says why it is not known whether a pool is as Git wants it; empty where it is.
-func (p *Plan) Unplanned(pool string) string { return p.unplanned[pool] }
+func (p *Plan) Unplanned(pool string) string { return p.pools.Named(pool).Unplanned() }
+
+// behind reports whether a pool follows images and leaves a newer one to a later plan.
+func (p *Plan) behind() bool {
+	return slices.ContainsFunc(p.pools, func(pool basis.PoolPlan) bool { return pool.Behind })
+}
 
 // Empty reports whether the plan has no step at all, held ones included.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
@@ -132,7 +111,10 @@ func (p *Plan) Resolved() map[string]basis.ReviewedImage { return p.resolved }
 // Image is that of the launch template version that a pool wants, empty where none is known,
 // and release what its nodegroup has.
 func (p *Plan) Image(pool string) (image string, release basis.Release) {
-	return p.wantedImages[pool], p.releases[pool]
+	if known := p.pools.Named(pool); known != nil {
+		image, release = known.Image, known.Release
+	}
+	return image, release
 }
 
 // Realized are those of in.Reviewed that AWS holds as they were reviewed, for pools that
@@ -143,9 +125,10 @@ func (p *Plan) Realized(pools []PoolStatus) []string {
 		converged[s.Namespace+"/"+s.Name] = s.Converged
 	}
 	out := map[string]bool{}
-	for pool, source := range p.reviewed {
-		if was, known := out[source]; !known || was {
-			out[source] = converged[pool]
+	for i := range p.pools {
+		source := p.pools[i].Reviewed
+		if was, known := out[source]; source != "" && (!known || was) {
+			out[source] = converged[p.pools[i].Key.String()]
 		}
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(out)), func(source string) bool { return !out[source] })
@@ -153,7 +136,12 @@ func (p *Plan) Realized(pools []PoolStatus) []string {
 
 // Governed are the pools that FleetRollouts govern, as their conductor must know them.
 func (p *Plan) Governed() []rollout.Pool {
-	out := slices.Clone(p.governed)
+	var out []rollout.Pool
+	for i := range p.pools {
+		if g := p.pools[i].Governed; g != nil {
+			out = append(out, *g)
+		}
+	}
 	for i := range out {
 		n := slices.IndexFunc(p.Steps, func(s step.Step) bool {
 			return s.Pool == out[i].Pool && s.Rolls() && s.Held != "" && s.Held != step.HeldWave && s.Held != step.HeldGate && s.Held != step.HeldStopped
@@ -166,7 +154,15 @@ func (p *Plan) Governed() []rollout.Pool {
 }
 
 // Watched are the instance refreshes that the plan's pools wait for, by group.
-func (p *Plan) Watched() map[string]basis.Watched { return p.watched }
+func (p *Plan) Watched() map[string]basis.Watched {
+	out := map[string]basis.Watched{}
+	for i := range p.pools {
+		if w := p.pools[i].Watched; w != nil {
+			out[w.Group] = *w
+		}
+	}
+	return out
+}
 
 // ImageChanges calls each with every change of an image in the plan.
 func (p *Plan) ImageChanges(each func(*step.Change)) {

@@ -9,11 +9,13 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // A report as other weirs read it: what is shown of a target, what those that wait for it go
@@ -184,9 +186,18 @@ func (r *Report) record(shown *Report) reportRecord {
 	}
 	if r.Plan != nil {
 		p := &planRecord{
-			Plan: barePlan(*shown.Plan), Digest: r.Plan.Digest(), Holding: r.Plan.Holding(), Behind: slices.Sorted(maps.Keys(r.Plan.behind)),
-			Reviewed: r.Plan.reviewed, Resolved: r.Plan.resolved,
+			Plan: barePlan(*shown.Plan), Digest: r.Plan.Digest(), Holding: r.Plan.Holding(), Reviewed: map[string]string{}, Resolved: r.Plan.resolved,
 		}
+		for i := range r.Plan.pools {
+			one := &r.Plan.pools[i]
+			if one.Behind {
+				p.Behind = append(p.Behind, one.Key.String())
+			}
+			if one.Reviewed != "" {
+				p.Reviewed[one.Key.String()] = one.Reviewed
+			}
+		}
+		slices.Sort(p.Behind)
 		for i, s := range shown.Plan.Steps {
 			if s.Later {
 				p.Later = append(p.Later, i)
@@ -234,6 +245,22 @@ func ReadRecord(data []byte) (*Report, error) {
 	return in.report()
 }
 
+// pools are the facts about pools that a record keeps.
+func (in *planRecord) pools() basis.PoolPlans {
+	set := &intent.Set{}
+	for _, pool := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(in.Behind, slices.Collect(maps.Keys(in.Reviewed)))))) {
+		var key intent.Key
+		key.Namespace, key.Name, _ = strings.Cut(pool, "/")
+		set.Pools = append(set.Pools, intent.Pool{Key: key})
+	}
+	out := basis.NewPoolPlans(set)
+	for i := range out {
+		pool := out[i].Key.String()
+		out[i].Behind, out[i].Reviewed = slices.Contains(in.Behind, pool), in.Reviewed[pool]
+	}
+	return out
+}
+
 func (in *reportRecord) report() (*Report, error) {
 	r := Report(in.Report)
 	r.Err, r.Plan, r.Outcomes, r.Milestones = in.Err.err(), nil, nil, nil
@@ -244,13 +271,7 @@ func (in *reportRecord) report() (*Report, error) {
 	}
 	if in.Plan != nil {
 		p := Plan(in.Plan.Plan)
-		p.Digested, p.held, p.reviewed, p.resolved = in.Plan.Digest, &in.Plan.Holding, in.Plan.Reviewed, in.Plan.Resolved
-		if len(in.Plan.Behind) > 0 {
-			p.behind = map[string]bool{}
-			for _, pool := range in.Plan.Behind {
-				p.behind[pool] = true
-			}
-		}
+		p.Digested, p.held, p.pools, p.resolved = in.Plan.Digest, &in.Plan.Holding, in.Plan.pools(), in.Plan.Resolved
 		mark := func(at []int, set func(*step.Step)) {
 			for _, i := range at {
 				if i >= 0 && i < len(p.Steps) {

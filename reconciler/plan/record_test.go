@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -72,7 +73,7 @@ func whole() *Report {
 	r := &Report{}
 	fillAll(reflect.ValueOf(r).Elem(), &n)
 	r.Plan.Digested, r.Plan.Secretless = "", false
-	r.Plan.behind, r.Plan.reviewed = map[string]bool{"default/web": true}, map[string]string{"default/web": "0123"}
+	r.Plan.pools = basis.PoolPlans{{Key: intent.Key{Namespace: "default", Name: "web"}, Behind: true, Reviewed: "0123"}}
 	for i := range r.Plan.Steps {
 		s := &r.Plan.Steps[i]
 		s.Held = step.HeldPaused
@@ -101,7 +102,7 @@ func TestAReportIsReadAsItWasWritten(t *testing.T) {
 	want.Milestones = nil
 	opts := cmp.Options{
 		cmp.AllowUnexported(Plan{}), cmpopts.EquateEmpty(),
-		cmpopts.IgnoreFields(Plan{}, "outstanding", "matching", "wantedImages", "releases", "watched", "wants", "resolved", "held", "Digested"),
+		cmpopts.IgnoreFields(Plan{}, "resolved", "held", "Digested"),
 		cmpopts.IgnoreFields(step.Step{}, bare...), cmpopts.IgnoreFields(step.Change{}, "Object", "Path"),
 		cmpopts.IgnoreFields(observed.Error{}, "Err"), cmpopts.IgnoreFields(Report{}, "Err"), cmpopts.IgnoreFields(observed.TemplateRef{}, "Content"),
 	}

@@ -18,7 +18,6 @@ import (
 func Statuses(in basis.Input, p *Plan) []PoolStatus {
 	out := make([]PoolStatus, 0, len(in.Set.Pools))
 	f := findingsOf(p)
-	f.matching, f.watched, f.outstanding = p.matching, p.watched, p.outstanding
 	if in.Index == nil {
 		in.Index = basis.NewIndex(in.State)
 	}
@@ -32,19 +31,16 @@ func Statuses(in basis.Input, p *Plan) []PoolStatus {
 
 // findings are the diagnostics of a plan, by pool and by object.
 type findings struct {
-	pending  map[string]bool                   // pools with steps
-	waits    map[string]string                 // what pools wait for of their control plane
-	errors   map[string]*diag.Diagnostic       // the first error of an object
-	drifts   map[string]*diag.Diagnostic       // the first drift of an object
-	stopped  map[string][]string               // what suspended processes keep from happening, by object
-	matching map[string]observed.NodegroupName // the nodegroup that matches Git, by pool
-	watched  map[string]basis.Watched          // the refreshes that pools wait for, by group
-	// outstanding is the plan's.
-	outstanding map[string]basis.Outstanding
+	pending map[string]bool             // pools with steps
+	waits   map[string]string           // what pools wait for of their control plane
+	errors  map[string]*diag.Diagnostic // the first error of an object
+	drifts  map[string]*diag.Diagnostic // the first drift of an object
+	stopped map[string][]string         // what suspended processes keep from happening, by object
+	pools   basis.PoolPlans             // the plan's
 }
 
 func findingsOf(p *Plan) findings {
-	f := findings{pending: map[string]bool{}, waits: map[string]string{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}, stopped: map[string][]string{}}
+	f := findings{pools: p.pools, pending: map[string]bool{}, waits: map[string]string{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}, stopped: map[string][]string{}}
 	for _, s := range p.Steps {
 		f.pending[s.Pool] = true
 		if s.Held == step.HeldControlPlane {
@@ -68,6 +64,14 @@ func findingsOf(p *Plan) findings {
 	return f
 }
 
+// of is what the plan knows of a pool.
+func (f findings) of(pool *intent.Pool) basis.PoolPlan {
+	if known := f.pools.Of(pool.Key); known != nil {
+		return *known
+	}
+	return basis.PoolPlan{}
+}
+
 func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 	s := PoolStatus{
 		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: in.Policy.Target,
@@ -85,16 +89,17 @@ func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 			s.LaunchTemplateID = have.ID
 		}
 	}
+	known := f.of(pool)
 	failure := s.failure(f, pool)
 	pool = asInAWS(in, pool, s.FailureReason)
-	nodegroups := f.nodegroupsFor(in, pool)
+	nodegroups := nodegroupsFor(in, pool, known.Nodegroup)
 	moving := false
 	switch {
 	case s.FailureReason == basis.CodeConflict:
 		// The group with the name is another's: its machines are not the pool's.
 		s.LaunchTemplateID = ""
 	case pool.Group != nil:
-		moving = s.fromGroup(in, pool, f.watched[pool.Group.Name])
+		moving = s.fromGroup(in, pool, known.Watched)
 	case pool.Nodegroup != nil:
 		moving = s.fromNodegroup(in, pool, nodegroups)
 	}
@@ -147,7 +152,7 @@ func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
 	return nil
 }
 
-func (s *PoolStatus) fromGroup(in basis.Input, pool *intent.Pool, watched basis.Watched) (moving bool) {
+func (s *PoolStatus) fromGroup(in basis.Input, pool *intent.Pool, watched *basis.Watched) (moving bool) {
 	g, ok := in.State.Groups[pool.Group.Name]
 	if !ok || g.Deleting {
 		return ok
@@ -160,7 +165,9 @@ func (s *PoolStatus) fromGroup(in basis.Input, pool *intent.Pool, watched basis.
 	}
 	s.count(in, pool, g.Instances)
 	if r, read := in.State.Refreshes[g.Name]; read && r.ID != "" {
-		r = watched.Shown(r)
+		if watched != nil {
+			r = watched.Shown(r)
+		}
 		s.LastRollout = &RolloutStatus{ID: r.ID, Status: r.Status, Percentage: r.Percentage, InstancesLeft: r.InstancesLeft, Message: r.Reason,
 			StartedAt: r.StartedAt, MinHealthy: r.Preferences.MinHealthyPercentage, MaxHealthy: r.Preferences.MaxHealthyPercentage}
 		if r.Active() {

@@ -244,7 +244,7 @@ func (v *faulty) status(pool *intent.Pool) PoolStatus {
 	var kind string
 	switch {
 	case pool.Group != nil:
-		s.fromGroup(v.in, pool, basis.Watched{})
+		s.fromGroup(v.in, pool, nil)
 		s.LaunchTemplateID, kind = v.in.State.Groups[pool.Group.Name].Template.ID, conditionGroup
 	case pool.Nodegroup != nil:
 		n := v.in.State.Nodegroups[observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}]

@@ -62,7 +62,7 @@ func (s Standing) After(r *Report) Standing {
 	rolling := slices.ContainsFunc(r.Pools, func(p PoolStatus) bool { return p.Rollout != nil })
 	next.Failing = r.Err != nil || r.Diagnostics.HasErrors() || len(r.Failures()) > 0
 	next.Resting = r.Plan != nil && r.Plan.Empty() && !rolling && !next.Failing
-	next.behind = r.Plan != nil && len(r.Plan.behind) > 0
+	next.behind = r.Plan != nil && r.Plan.behind()
 	if next.Converged && !next.behind {
 		next.Reached = next.Ground
 	}

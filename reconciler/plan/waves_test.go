@@ -52,7 +52,7 @@ func TestWavesFollowOneAnother(t *testing.T) {
 		"unknown":                      {nil, "has not been looked at yet"},
 		"done":                         {[]*Report{report()}, ""},
 		"no pools":                     {[]*Report{report(func(r *Report) { r.Pools = nil })}, ""},
-		"done, a newer image is next":  {[]*Report{report(func(r *Report) { r.Plan.behind = map[string]bool{"x/web": true} })}, "is yet to move to a newer image that it follows"},
+		"done, a newer image is next":  {[]*Report{report(func(r *Report) { r.Plan.pools = basis.PoolPlans{{Behind: true}} })}, "is yet to move to a newer image that it follows"},
 		"done before":                  {[]*Report{report(at("1"))}, "is not at 2 yet"},
 		"ahead":                        {[]*Report{report(at("3"))}, "is not at 2 yet"},
 		"another source":               {[]*Report{report(of("other"), at("7"))}, ""},

@@ -18,6 +18,7 @@ const (
 // Watched holds the facts of a group's newest instance refresh from one pass to the
 // next: what AWS last said of it, and what the machines have shown since.
 type Watched struct {
+	Group   string
 	Refresh observed.Refresh
 	// Left is how many machines are still to be replaced, of Total; Total is 0 where
 	// they do not give it. New counts those of the new configuration, whether they are

@@ -2,48 +2,17 @@ package basis
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// AddAll adds the entries of a map to another, which may be nil.
-func AddAll[K comparable, V any](to *map[K]V, more map[K]V) {
-	if *to == nil && len(more) > 0 {
-		*to = make(map[K]V, len(more))
-	}
-	maps.Copy(*to, more)
-}
-
-// Outstanding is a wish of Git that AWS does not fulfil yet although no step is left to
-// plan: it passes by itself, or a person has to look at it.
-type Outstanding struct {
-	// Severity is Info for what passes by itself, Warning for what needs a person's
-	// look; it, Reason and Message are those of the condition Ready.
-	Severity, Reason, Message string
-	// Failure is the pool's FailureReason, "" where it has not failed, and Cause its
-	// FailureCause.
-	Failure, Cause string
-}
-
-// Outstands records that something that Git asks for of the pool is outstanding.
-func (r *Result) Outstands(severity, reason, message string) {
-	r.Outstanding = &Outstanding{Severity: severity, Reason: reason, Message: message}
-}
-
-// Fails makes the pool report its outstanding work as a failure.
-func (r *Result) Fails(code, cause string) {
-	r.Outstanding.Failure, r.Outstanding.Cause = code, cause
-}
-
-// Result is the result of planning a pool, or a part of it. It only grows: a caller
-// that may not want a part makes it in a fork, and takes or drops it.
+// Result collects what planning adds to a plan. It only grows: a caller that may not want
+// a part makes it in a fork, and takes or drops it.
 type Result struct {
 	Steps []step.Step
 	Diags diag.List
@@ -52,43 +21,8 @@ type Result struct {
 	// is left of a result that is blocked: it holds an error.
 	Conflicts []step.Step
 	Blocked   bool
-	// Waits is set where the pool cannot be planned yet though nothing is wrong with it.
-	Waits bool
-	// Contested says that no further version is made: something undoes each rollout.
-	Contested bool
-	// Adopts says that something is taken over, Levels that the launch configuration of
-	// the pool decides which kubelet its machines have.
-	Adopts, Levels bool
-	// Home is the nodegroup that matches Git, Replaces says that the pool's nodegroup
-	// is the one of its cluster that is being replaced.
-	Home     observed.NodegroupName
-	Replaces bool
-	// Moved says which launch templates that the pool brings along have moved.
-	Moved string
-	// Image is that of the version that the pool wants, empty where none is known.
-	Image string
-	// Release is that of the images of the pool's nodegroup, zero where it has none.
-	Release Release
-	// Settled says that the pool runs the version that it wants of a shared template,
-	// TakenOver that this version changes nothing but who makes versions.
-	Settled, TakenOver bool
-	// Watched are the refreshes that the pool waits for, by group.
-	Watched map[string]Watched
-	// Outstanding is nil where nothing is.
-	Outstanding *Outstanding
-	// Governed is the pool as the conductor of its FleetRollouts must know it.
-	Governed []rollout.Pool
-	// Resolved, Reviewed and Behind are the plan's.
-	Resolved map[string]ReviewedImage
-	Reviewed map[string]string
-	Behind   map[string]bool
-}
-
-// Release is what a nodegroup runs, in EKS's words.
-type Release struct {
-	// Version is that of Kubernetes, Name the release of the images, such as
-	// 1.34.1-20251120; empty where a launch template has the image.
-	Version, Name string
+	// Adopts says that something is taken over.
+	Adopts bool
 }
 
 // Take adds what another result holds.
@@ -96,21 +30,7 @@ func (r *Result) Take(o Result) {
 	r.Steps, r.Conflicts = append(r.Steps, o.Steps...), append(r.Conflicts, o.Conflicts...)
 	r.Diags = append(r.Diags, o.Diags...)
 	r.Needs.Append(o.Needs)
-	r.Blocked, r.Waits, r.Contested = r.Blocked || o.Blocked, r.Waits || o.Waits, r.Contested || o.Contested
-	r.Adopts, r.Levels, r.Replaces = r.Adopts || o.Adopts, r.Levels || o.Levels, r.Replaces || o.Replaces
-	r.Settled, r.TakenOver = r.Settled || o.Settled, r.TakenOver || o.TakenOver
-	if o.Home != (observed.NodegroupName{}) {
-		r.Home = o.Home
-	}
-	r.Moved, r.Image, r.Release = cmp.Or(o.Moved, r.Moved), cmp.Or(o.Image, r.Image), cmp.Or(o.Release, r.Release)
-	if o.Outstanding != nil {
-		r.Outstanding = o.Outstanding
-	}
-	r.Governed = append(r.Governed, o.Governed...)
-	AddAll(&r.Watched, o.Watched)
-	AddAll(&r.Resolved, o.Resolved)
-	AddAll(&r.Reviewed, o.Reviewed)
-	AddAll(&r.Behind, o.Behind)
+	r.Blocked, r.Adopts = r.Blocked || o.Blocked, r.Adopts || o.Adopts
 }
 
 // Note records a diagnostic about the pool's infrastructure object. Positions
@@ -173,18 +93,30 @@ type Work struct {
 	In Input
 	// Hold holds the planned steps.
 	Hold step.Hold
-	// Others are the pools whose nodegroups are being replaced, by EKS cluster.
-	Others map[string]string
+	// Pool is the pool of the work, nil for a template that pools share. Pools are all
+	// pools of the target.
+	Pool  *PoolPlan
+	Pools PoolPlans
+	// Replacing are the pools whose nodegroups are being replaced, by EKS cluster. Resolved
+	// are the images of the versions that the plan makes, by what Git says of them. All
+	// work on a target shares both.
+	Replacing map[string]string
+	Resolved  map[string]ReviewedImage
 	// Said are the diagnostics of the work that this one is part of.
 	Said diag.List
+	// Contested says that no further version is made: something undoes each rollout.
+	Contested bool
+	// Levels says that the pool's launch configuration decides which kubelet its machines
+	// have.
+	Levels bool
 	Result
 }
 
 // Fork begins a part of the work, with a separate result. It knows what was taken over
-// and what moved before it.
+// before it. Facts about the pool are facts, whatever becomes of the part.
 func (c *Work) Fork() *Work {
 	part := *c
-	part.Said, part.Result = append(slices.Clip(c.Said), c.Diags...), Result{Adopts: c.Adopts, Moved: c.Moved}
+	part.Said, part.Result = append(slices.Clip(c.Said), c.Diags...), Result{Adopts: c.Adopts}
 	return &part
 }
 

@@ -74,7 +74,7 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	governed := c.govern(pool, have, version, left, set, same)
 	g := &governed
 	if g.Governed {
-		defer func() { c.Governed = append(c.Governed, g.report) }()
+		defer func() { report := g.report; c.Pool.Governed = &report }()
 	}
 	if set && (left == 0 || pool.Group.Refresh.Disable) && !g.Stopped() {
 		switch {
@@ -211,7 +211,7 @@ func (c Planner) parked(pool *intent.Pool, have observed.Group, latest observed.
 		c.Note(diag.Warning, pool, nil, "rollout-incomplete",
 			strconv.Itoa(left)+" instances of "+have.Name+" do not have the wanted version and type although the refresh "+latest.ID+" succeeded",
 			"standby or protected instances are left alone by a refresh: end them by hand")
-		c.Outstands("Warning", "RolloutIncomplete", strconv.Itoa(left)+" instances do not have the wanted version and type, and the last refresh left them alone")
+		c.Pool.Outstands("Warning", "RolloutIncomplete", strconv.Itoa(left)+" instances do not have the wanted version and type, and the last refresh left them alone")
 		return true
 	}
 	return false

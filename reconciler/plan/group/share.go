@@ -286,6 +286,6 @@ func (c Planner) noteStopped(pool *intent.Pool, have observed.Group, version tem
 		text += ", and so will those that the group launches to grow or in place of unhealthy ones"
 	}
 	c.Note(diag.Warning, pool, nil, "rollout-stopped", text, "")
-	c.Outstands("Warning", "RolloutStopped", text)
-	c.Fails("rollout-stopped", "rollout-stopped")
+	c.Pool.Outstands("Warning", "RolloutStopped", text)
+	c.Pool.Fails("rollout-stopped", "rollout-stopped")
 }

@@ -68,7 +68,7 @@ func (c Planner) watch(have observed.Group, r observed.Refresh, p progress) {
 			before.Total = max(before.Total, r.InstancesLeft*100/(100-r.Percentage))
 		}
 	}
-	w := basis.Watched{Refresh: r, Left: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: before.MovedAt, ShownAt: before.ShownAt}
+	w := basis.Watched{Group: have.Name, Refresh: r, Left: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: before.MovedAt, ShownAt: before.ShownAt}
 	if p.measured {
 		w.Total = before.Total
 		w.Left = min(w.Left, w.Total)
@@ -83,7 +83,7 @@ func (c Planner) watch(have observed.Group, r observed.Refresh, p progress) {
 	case !p.ends && answered:
 		w.ShownAt = time.Time{}
 	}
-	basis.AddAll(&c.Watched, map[string]basis.Watched{have.Name: w})
+	c.Pool.Watched = &w
 	if w.Due(now, c.In.Interval()) {
 		c.Needs.Polls = append(c.Needs.Polls, have.Name)
 	}

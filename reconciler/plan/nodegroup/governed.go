@@ -145,7 +145,7 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	}); i >= 0 {
 		p.Failed = c.Diags[i].Summary
 	}
-	c.Governed = append(c.Governed, p)
+	c.Pool.Governed = &p
 	if pending && moving == nil {
 		c.noteSize(w, p)
 	}
@@ -157,8 +157,8 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 		text += "; the update " + cmp.Or(moving.ID, "that is under way") + " cannot be cancelled: it will still replace up to " + strconv.Itoa(int(moving.Left)) + " machines"
 	}
 	c.Note(diag.Warning, w.pool, nil, "rollout-stopped", text, "")
-	c.Outstands("Warning", "RolloutStopped", text)
-	c.Fails("rollout-stopped", "rollout-stopped")
+	c.Pool.Outstands("Warning", "RolloutStopped", text)
+	c.Pool.Fails("rollout-stopped", "rollout-stopped")
 }
 
 // runs reports whether a nodegroup has what its machines are to be.

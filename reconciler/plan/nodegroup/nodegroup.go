@@ -122,13 +122,13 @@ func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
 // pool's, and it has replaced the others. Where none is, one has to be replaced.
 func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
 	serving := standing[0]
-	c.Release = basis.Release{Version: serving.Version, Name: serving.ReleaseVersion}
+	c.Pool.Release = basis.Release{Version: serving.Version, Name: serving.ReleaseVersion}
 	var differs []immutable
 	for i, have := range standing {
 		d := w.immutables(have)
 		if len(d) == 0 && have.Status != "DELETING" {
 			others := slices.Delete(slices.Clone(standing), i, i+1)
-			c.Home = have.NodegroupName
+			c.Pool.Nodegroup = have.NodegroupName
 			c.updateNodegroup(w, have)
 			if !c.Blocked {
 				c.leave(w, others, have.Status == "ACTIVE", have.Name)
@@ -211,8 +211,8 @@ func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 		if hint := healthHint(have.HealthIssues); hint != "" {
 			text = strings.TrimSuffix(text, ".") + "; " + hint
 		}
-		c.Outstands("Warning", "NodegroupDegraded", text)
-		c.Fails("nodegroup-degraded", healthCause(have.HealthIssues))
+		c.Pool.Outstands("Warning", "NodegroupDegraded", text)
+		c.Pool.Fails("nodegroup-degraded", healthCause(have.HealthIssues))
 	}
 	version := c.allowed(w, c.versionSteps(w, have))
 	steps := append(w.configStep(have), version...)
@@ -260,7 +260,7 @@ func (c Planner) failedBefore(w wantNodegroup, have observed.Nodegroup) bool {
 		return true
 	}
 	if u.Status == "InProgress" { // the description of the nodegroup is older than its update
-		c.Outstands("Info", "InProgress", "the update "+u.ID+" of the nodegroup "+have.Name+" is under way")
+		c.Pool.Outstands("Info", "InProgress", "the update "+u.ID+" of the nodegroup "+have.Name+" is under way")
 		return true
 	}
 	return false

@@ -101,10 +101,10 @@ func (c Planner) leave(w wantNodegroup, old []observed.Nodegroup, up bool, by st
 
 // replacing names another pool of the set in the same cluster that is being replaced,
 // "" for none: each replacement doubles a pool for a while, so there is one at a time.
-// The first pool that asks and is not held is the one that goes on.
+// The first pool that asks and is not held is the one that is replaced.
 func (c Planner) replacing(pool *intent.Pool) string {
 	cluster := pool.Nodegroup.ClusterName
-	other := c.Others[cluster]
+	other := c.Replacing[cluster]
 	for i := range c.In.Set.Pools {
 		p := &c.In.Set.Pools[i]
 		if p.Nodegroup != nil && p.Nodegroup.ClusterName == cluster && len(c.In.NodegroupsOf(p)) > 1 {
@@ -115,8 +115,8 @@ func (c Planner) replacing(pool *intent.Pool) string {
 	switch {
 	case other == pool.Key.String():
 		return ""
-	case other == "":
-		c.Replaces = c.Hold == "" // a held one does not go on
+	case other == "" && c.Hold == "": // a held one does not go on
+		c.Replacing[cluster] = pool.Key.String()
 	}
 	return other
 }

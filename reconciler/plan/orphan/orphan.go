@@ -35,12 +35,8 @@ type orphan struct {
 // orphans is the planning of what nothing in Git wants.
 type orphans struct {
 	in basis.Input
-	// stuck are the pools that could not be planned, homes the nodegroups that match
-	// Git, by pool.
-	stuck map[string]bool
-	// faults are why pools of the set cannot be planned, by pool.
-	faults   map[string]string
-	matching map[string]observed.NodegroupName
+	// pools are those of the set, as they were planned.
+	pools basis.PoolPlans
 	basis.Result
 }
 
@@ -50,8 +46,8 @@ type orphans struct {
 //
 // Nothing that stands in the manifests is an orphan, however broken it is, nor is anything
 // of a target with a fault: what its followed revision wants of AWS is not known.
-func Plan(in basis.Input, stuck map[string]bool, faults map[string]string, matching map[string]observed.NodegroupName) basis.Result {
-	c := &orphans{in: in, stuck: stuck, faults: faults, matching: matching}
+func Plan(in basis.Input, pools basis.PoolPlans) basis.Result {
+	c := &orphans{in: in, pools: pools}
 	if in.Policy.Fault != "" || in.Policy.Prune.Silent {
 		return c.Result
 	}
@@ -65,7 +61,7 @@ func Plan(in basis.Input, stuck map[string]bool, faults map[string]string, match
 // wrong there is reported elsewhere; where nothing is wrong, a finding says why the
 // resource stays.
 func (c *orphans) stands(claim basis.Claim, tags map[string]string) bool {
-	if c.faults[tags[observed.TagPool]] != "" {
+	if p := c.pools.Named(tags[observed.TagPool]); p != nil && p.Fault != "" {
 		return true // the pool is in Git, and where its resources are to be is not known
 	}
 	u := c.in.Standing(claim, tags)

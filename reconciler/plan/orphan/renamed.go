@@ -50,11 +50,12 @@ func (c *orphans) stillServing(o orphan) bool {
 	if pool == nil {
 		return false
 	}
-	if c.stuck[o.pool] {
+	known := c.pools.Of(pool.Key)
+	if known.Unplanned() != "" {
 		return true
 	}
 	if pool.Nodegroup != nil {
-		have, ok := c.in.State.Nodegroups[c.matching[o.pool]]
+		have, ok := c.in.State.Nodegroups[known.Nodegroup]
 		return !ok || have.Status != "ACTIVE"
 	}
 	have, ok := c.in.State.Groups[pool.Group.Name]

@@ -96,10 +96,10 @@ func (c Planner) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *obse
 	}
 	is := alias + " of the launch template " + t.Name + " is version " + strconv.FormatInt(t.Version, 10) + " now"
 	c.Note(diag.Info, pool, f.Field(), "template-moved", is+", and the pool has version "+strconv.FormatInt(n, 10), "")
-	if c.Moved != "" {
-		is = c.Moved + ", " + is
+	if c.Pool.Moved != "" {
+		is = c.Pool.Moved + ", " + is
 	}
-	c.Moved = is
+	c.Pool.Moved = is
 }
 
 // notUsable blocks a pool whose foreign template holds what does not go with it.

@@ -105,7 +105,7 @@ func (c Planner) noteImage(pool *intent.Pool, want *Want) {
 	} else if want.was != nil {
 		shown.Words = want.was.Words
 	}
-	basis.AddAll(&c.Resolved, map[string]basis.ReviewedImage{want.source: shown})
+	c.Resolved[want.source] = shown
 	path := intent.Path{"spec", "awsLaunchTemplate"}
 	newest := named(want.newest.ID, want.newest.Words())
 	switch r := want.was; {
@@ -133,7 +133,7 @@ func named(id, words string) string {
 func (c Planner) holds(pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
 	if want.follows && want.newest != nil && want.newest.ID != v.Data.ImageID {
 		for _, p := range pools {
-			basis.AddAll(&c.Behind, map[string]bool{p.Key.String(): true})
+			c.Pools.Of(p.Key).Behind = true
 		}
 	}
 	r := want.was
@@ -141,7 +141,7 @@ func (c Planner) holds(pools []*intent.Pool, want *Want, v observed.TemplateVers
 		return
 	}
 	for _, p := range pools {
-		basis.AddAll(&c.Reviewed, map[string]string{p.Key.String(): want.source})
+		c.Pools.Of(p.Key).Reviewed = want.source
 	}
 }
 

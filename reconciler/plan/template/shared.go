@@ -146,6 +146,13 @@ func (c Planner) PlanShared(s *Shared) basis.Result {
 	all := c.Fork()
 	all.Hold = c.In.HoldOfAll(s.Users)
 	all.versionsOf(s, s.AsPool(s.contents[0].users))
+	for _, x := range s.contents {
+		for _, u := range x.users {
+			if x.Known && !x.Version.Made() {
+				c.Pools.Of(u.Key).SharedVersion = x.Version.Number
+			}
+		}
+	}
 	if all.Blocked {
 		s.problem = firstError(all.Diags)
 		all.Steps = all.Conflicts
@@ -260,19 +267,17 @@ func (c Planner) TemplateOf(pool *intent.Pool) (*Want, bool) {
 }
 
 // Common is the version that all pools run and want; ok is false where they differ.
-// settled are the pools that run what they want, and whether that changes nothing but
-// who makes versions.
-func (s *Shared) Common(settled map[intent.Key]bool) (common Version, ok bool) {
+func (s *Shared) Common(pools basis.PoolPlans) (common Version, ok bool) {
 	for _, u := range s.Users {
-		takenOver, runs := settled[u.Key]
-		if !runs {
+		p := pools.Of(u.Key)
+		if !p.RunsShared {
 			return Version{}, false
 		}
 		w := s.Of[u.Key].Version
 		if common.Number != 0 && common.Number != w.Number {
 			return Version{}, false
 		}
-		w.TakenOver, w.Foreign = takenOver || common.TakenOver, w.Foreign || common.Foreign
+		w.TakenOver, w.Foreign = p.TakenOver || common.TakenOver, w.Foreign || common.Foreign
 		common = w
 	}
 	return common, true

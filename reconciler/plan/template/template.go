@@ -77,7 +77,7 @@ func (c Planner) Plan(pool *intent.Pool, want *Want, inUse []observed.TemplateRe
 	w, ok = c.version(pool, want, inUse)
 	if ok && want != nil {
 		w.Image = w.Content(want).ImageID
-		c.Image = w.Image
+		c.Pool.Image = w.Image
 	}
 	return w, ok
 }
@@ -291,7 +291,7 @@ func (c Planner) PlanDefault(pool *intent.Pool, w Version) {
 		return
 	}
 	if pool.LaunchConfig != nil {
-		c.Settled, c.TakenOver = true, w.TakenOver
+		c.Pool.RunsShared, c.Pool.TakenOver = true, w.TakenOver
 		return
 	}
 	c.MoveDefault(pool, w)
