@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -25,23 +24,6 @@ func (p *Plan) holdMarks() {
 	}
 }
 
-// withSecrets ends that a plan cannot be approved.
-const withSecrets = "a plan that is made with the target's secrets"
-
-// undecidedWhy says why a step waits that would be the first to replace machines of a pool
-// since it was taken over; undecided says who ends that.
-const undecidedWhy = "it would be the first to replace machines since the pool was adopted: "
-
-func undecided(p basis.Policy, digest string) string {
-	switch {
-	case p.OwnTargetOnly:
-		return "apply it on a terminal, or with --yes"
-	case digest == "":
-		return "it was planned without the target's secrets and cannot be approved, so " + withSecrets
-	}
-	return "weir approve " + digest + ", or a commit that changes what its machines are"
-}
-
 // AgreementOf is the agreement of a person who says yes to a plan. Held steps stay held.
 func AgreementOf(p *Plan) basis.Agreement {
 	a := basis.Agreement{Digest: p.Digest(), First: true, Deletes: map[string]bool{}}
@@ -51,92 +33,6 @@ func AgreementOf(p *Plan) basis.Agreement {
 		}
 	}
 	return a
-}
-
-// lets reports whether a step of the plan may run; without an agreement each may.
-func lets(a *basis.Agreement, p *Plan, s step.Step) bool {
-	if a == nil {
-		return true
-	}
-	return (!a.First || p.Digest() == a.Digest) && (s.Verb != step.Delete || a.Deletes[s.Pool])
-}
-
-// gated plans and holds what the gates hold. A grant of deletions beyond the limit
-// changes what weir must read before, so that it then makes the plan a second time.
-func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*Plan, observed.Needs) {
-	p, needs := compute(in)
-	gates := in.Policy.Gates
-	grant := gates.Grant
-	if len(p.Steps) == 0 || in.Policy.Adoption.Asked {
-		return p, needs
-	}
-	granted := grants(grant, p)
-	if granted && len(grant.Deletes) > 0 {
-		in.Policy.Prune.Granted = grant.Deletes
-		p, needs = compute(in)
-	}
-	p.Granted = granted
-	approve, approves := "it was planned without the target's secrets and cannot be approved", withSecrets
-	if limited := slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldPruneLimit || s.Held == step.HeldWaiting }); limited || gates.AsReviewed {
-		if digest := p.Digest(); digest != "" {
-			approve = "weir approve " + digest
-			approves = approve
-			if gates.Overtaken != "" && !granted {
-				approve += "; the plan has changed since the last approval, " + gates.Overtaken
-			}
-		}
-	}
-	approveMore := approve
-	if granted && !grant.Exact {
-		approveMore += fmt.Sprintf("; it is more than was approved with %.12s", grant.Digest)
-	}
-	unmade := map[step.MadeKey]bool{} // versions that are not made, as they are not approved
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		switch {
-		case (s.Held == "" || s.Held == step.HeldWave || s.Held == step.HeldGate) && s.Rolls() && in.Policy.Unmet[s.Pool] != "":
-			s.Held, s.HeldReason = step.HeldPolicy, in.Policy.Unmet[s.Pool]
-		case s.HeldReason != "": // said where it was planned
-		case s.Held == step.HeldSuspended:
-			s.HeldReason = gates.WhySuspended(in.Policy, s.Pool)
-			if s.Verb == step.Adopt {
-				s.HeldReason += "; " + in.Policy.AdoptCommand("") + " adopts it all the same, which changes tags only"
-			}
-		case s.Held == step.HeldPruneLimit:
-			s.HeldReason, s.HeldEnds = approve, approves+", or a commit that takes it back"
-		case s.Held == step.HeldWaiting && s.HeldReason == "":
-			s.HeldReason = in.Policy.Prune.Waits + "; " + approve
-		case s.Held != "", s.Stops:
-		case !lets(gates.Agreed, p, *s):
-			s.Held, s.HeldReason = step.HeldApproval, "it is not what was shown and agreed to: apply again"
-			s.HeldEnds = "apply again"
-		case gates.Deletions != "" && s.Verb == step.Delete && (!granted || !allows(grant, *s)):
-			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, gates.Deletions, gates.Deletions
-		case s.First && !gates.Decided && (!granted || !allows(grant, *s)):
-			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, undecidedWhy+undecided(in.Policy, p.Digest()), undecided(in.Policy, p.Digest())
-		case gates.AsReviewed && (!granted || !allows(grant, *s) || unmade[s.About().Unmade()]):
-			s.Held, s.HeldReason, s.HeldEnds = step.HeldApproval, approveMore, approves
-			if a := s.About(); a.Makes != "" {
-				unmade[step.MadeKey{Name: s.Name, Content: a.Makes}] = true
-				unmade[step.MadeKey{Name: s.Name}] = a.Template == (observed.TemplateRef{})
-			}
-		case gates.Wave != "" && !s.Mends():
-			s.Held, s.HeldReason, s.HeldEnds = step.HeldWave, gates.Wave, basis.EarlierEnds
-		case gates.Window != "" && s.Disrupts():
-			s.Held, s.HeldReason = step.HeldWindow, gates.Window
-		case gates.Waits != "":
-			s.Held, s.HeldReason = step.HeldWaiting, gates.Waits
-		default:
-			if why := p.awaits(in, *s); why != "" {
-				s.Held, s.HeldReason, s.HeldEnds = step.HeldWave, why, basis.EarlierEnds
-			}
-		}
-		if s.Held == step.HeldSuspended && s.HeldEnds == "" {
-			s.HeldEnds = gates.EndsSuspended(in.Policy, s.Pool)
-		}
-	}
-	p.holdMarks()
-	return p, needs
 }
 
 // Waiting names a rollout that waits for its turn.
