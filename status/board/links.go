@@ -1,10 +1,11 @@
 package board
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
-	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // plainURL is a repository's address without user, password, query and fragment. A
@@ -22,9 +23,6 @@ func plainURL(raw string) string {
 }
 
 // Links are the links of a source.
-func (s Source) Links() report.Links {
-	if s.WebURL != "" {
-		return report.NewLinks(s.WebURL, s.Forge)
-	}
-	return report.NewLinks(s.URL, s.Forge)
+func (s Source) Links() forge.Links {
+	return forge.NewLinks(cmp.Or(s.WebURL, s.URL), forge.Kind(s.Forge))
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/forge"
 )
 
 // Sources returns all sources by name.
@@ -49,7 +49,7 @@ func (b *Board) Pools() []plan.PoolStatus {
 }
 
 // Links are the links of a source, none for one that is not known.
-func (b *Board) Links(source string) report.Links {
+func (b *Board) Links(source string) forge.Links {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.sources[source].Links()

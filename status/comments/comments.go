@@ -212,7 +212,7 @@ func (p *Comments) Retry() {
 // statuses.
 func newWriter(p *Comments, source string, f PullForge, box *outbox.Outbox) *writer {
 	return &writer{
-		source: source, forge: f, box: box, pulls: map[int64]*pullComment{}, records: map[int64]written{}, longest: Limit(f.Kind()),
+		source: source, forge: f, box: box, pulls: map[int64]*pullComment{}, records: map[int64]written{}, longest: f.Profile().Limits.Comment,
 		speaks: func() bool { return p.o.Held == nil || p.o.Held(source) != nil },
 		store: func() state.Store {
 			if p.o.Held != nil {
@@ -220,6 +220,6 @@ func newWriter(p *Comments, source string, f PullForge, box *outbox.Outbox) *wri
 			}
 			return p.o.Store
 		},
-		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", string(f.Kind())), wrote: p.o.WroteComment, redact: p.o.Redact,
+		instance: p.o.Instance, log: p.o.Logger.With("source", source, "forge", f.Profile().Label), wrote: p.o.WroteComment, redact: p.o.Redact,
 	}
 }

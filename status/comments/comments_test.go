@@ -34,7 +34,7 @@ type memoryPulls struct {
 
 func newMemoryPulls() *memoryPulls { return &memoryPulls{Forge: statustest.NewForge(), next: 100} }
 
-func (f *memoryPulls) Kind() forge.Kind { return forge.Gitea }
+func (f *memoryPulls) Profile() forge.Profile { return forge.ProfileOf(forge.Gitea) }
 
 func (f *memoryPulls) do(call, body string, effect func() error) error {
 	f.Mu.Lock()

@@ -11,7 +11,7 @@ import (
 // Commenter writes comments on the pull requests of one repository. Its errors are
 // *forgehttp.Error.
 type Commenter interface {
-	Kind() forge.Kind
+	Profile() forge.Profile
 	// Self is the token's user: the author of all that it writes.
 	Self(ctx context.Context) (string, error)
 	// Comments lists a pull request's comments since a time, the oldest first.

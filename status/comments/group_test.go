@@ -51,7 +51,7 @@ func shared(n int) report.Pull {
 func TestASharedChangeIsOneFold(t *testing.T) {
 	p := shared(30)
 	p.WebURL = addresses[forge.Gitea]
-	got := Text(p, TextOptions{Instance: "production", Forge: forge.Gitea})
+	got := Text(p, TextOptions{Instance: "production", Forge: forge.ProfileOf(forge.Gitea)})
 	t.Logf("%d bytes, %d lines", len(got), strings.Count(got, "\n"))
 	if len(got) > 12_000 || strings.Count(got, "\n") > 90 {
 		t.Errorf("%d bytes, %d lines:\n%s", len(got), strings.Count(got, "\n"), got)
@@ -79,7 +79,7 @@ func TestASharedChangeIsOneFold(t *testing.T) {
 	golden(t, "shared.gitea.md", got)
 	// Another value in one target is another change, whatever is the same beside it.
 	p.Reports[11].Plan.Steps[0].Changes[0].To = "m7i.large"
-	got = Text(p, TextOptions{Instance: "production", Forge: forge.Gitea})
+	got = Text(p, TextOptions{Instance: "production", Forge: forge.ProfileOf(forge.Gitea)})
 	if strings.Count(got, "<details") != 3 || !strings.Contains(got, "29 targets</b>") || !strings.Contains(got, "<b>prod-12</b>") {
 		t.Errorf("a target with another value:\n%s", got)
 	}

@@ -1,6 +1,7 @@
 package comments
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,37 +13,10 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Limit is the length of the longest comment that a forge takes, in bytes, as no forge
-// measures a text as longer than its bytes. GitHub takes 65,536 characters and GitLab
-// 1,000,000; Gitea names no limit, and older databases of it hold 65,535 bytes.
-func Limit(kind forge.Kind) int {
-	switch kind {
-	case forge.GitLab:
-		return 1_000_000
-	case forge.GitHub:
-		return 65_536
-	default:
-		return 65_000
-	}
-}
-
-// pathsOf are what follows a repository's address: to a pull request, a file at a
-// commit, and a commit.
-func pathsOf(kind forge.Kind) (pull, file, commit string) {
-	switch kind {
-	case forge.GitLab:
-		return "/-/merge_requests/", "/-/blob/", "/-/commit/"
-	case forge.GitHub:
-		return "/pull/", "/blob/", "/commit/"
-	default:
-		return "/pulls/", "/src/commit/", "/commit/"
-	}
-}
-
 // TextOptions says how a comment is written.
 type TextOptions struct {
 	Instance string
-	Forge    forge.Kind
+	Forge    forge.Profile
 	// Limit is in bytes; 0 is the forge's. A limit below 1,000 is taken for 1,000.
 	Limit int
 }
@@ -85,12 +59,8 @@ const (
 // approve. It is Markdown. Equal pull requests give equal text, and it is never
 // longer than the limit.
 func Text(p report.Pull, o TextOptions) string {
-	c := comment{Pull: p, o: o, repository: repositoryURL(p.WebURL, o.Forge)}
-	limit := o.Limit
-	if limit == 0 {
-		limit = Limit(o.Forge)
-	}
-	limit = max(limit, leastLimit)
+	c := newComment(p, o)
+	limit := max(cmp.Or(o.Limit, o.Forge.Limits.Comment), leastLimit)
 	for ; c.level <= tableAlone; c.level++ {
 		c.rows = len(p.Reports)
 		if text := c.text(); len(text) <= limit {
@@ -125,12 +95,15 @@ func Text(p report.Pull, o TextOptions) string {
 // comment is a comment that is being written.
 type comment struct {
 	report.Pull
-	o TextOptions
-	// repository is its address on the web, "" where that is not known.
-	repository string
-	level      int
-	rows       int // of the table
-	b          strings.Builder
+	o     TextOptions
+	links forge.Links // of the pull request's repository
+	level int
+	rows  int // of the table
+	b     strings.Builder
+}
+
+func newComment(p report.Pull, o TextOptions) *comment {
+	return &comment{Pull: p, o: o, links: o.Forge.LinksBeside(report.SafeURL(p.WebURL))}
 }
 
 func (c *comment) marker() string {
@@ -177,7 +150,7 @@ func (c *comment) text() string {
 // opening is what the comment of a pull request begins with: how it stands, without its plan. One that ended and whose comment says so needs no other,
 // which would take the plan away that the comment has.
 func opening(p report.Pull, o TextOptions) string {
-	c := comment{Pull: p, o: o, repository: repositoryURL(p.WebURL, o.Forge)}
+	c := newComment(p, o)
 	c.b.WriteString(c.marker())
 	c.paragraph(c.headline(longestHeadline))
 	c.differences()

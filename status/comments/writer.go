@@ -174,7 +174,7 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 		t.again, t.read = false, false
 	}
 	w.mu.Unlock()
-	o := TextOptions{Instance: w.instance, Forge: w.forge.Kind(), Limit: longest}
+	o := TextOptions{Instance: w.instance, Forge: w.forge.Profile(), Limit: longest}
 	text := Text(p, o)
 	if !t.read {
 		if err := w.find(ctx, t, p); err != nil {
@@ -250,7 +250,7 @@ func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error 
 			return err
 		}
 		if w.login == "" {
-			return &forgehttp.Error{Forge: string(w.forge.Kind()), Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is, and comments cannot be told from others'"}
+			return &forgehttp.Error{Forge: w.forge.Profile().Label, Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is, and comments cannot be told from others'"}
 		}
 	}
 	var list []forge.Comment
@@ -320,13 +320,13 @@ func (w *writer) done(c draft, result string, err error) {
 	}
 	var refusal *forgehttp.Error
 	if err != nil && !errors.As(err, &refusal) {
-		refusal = &forgehttp.Error{Forge: string(w.forge.Kind()), Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
+		refusal = &forgehttp.Error{Forge: w.forge.Profile().Label, Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
 	}
 	if refusal != nil {
 		result = string(refusal.Fault)
 	}
 	if w.wrote != nil {
-		w.wrote(string(w.forge.Kind()), result)
+		w.wrote(w.forge.Profile().Label, result)
 	}
 	ended := false
 	defer func() {

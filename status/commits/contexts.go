@@ -45,11 +45,11 @@ func (c *Commits) refreshAggregate(t *track) {
 }
 
 func (c *Commits) aggregateContext(source string) string {
-	return contextName(c.o.Instance+"/apply", c.queues[source].forge.Limits().Context)
+	return contextName(c.o.Instance+"/apply", c.queues[source].forge.Profile().Limits.Context)
 }
 
 func (c *Commits) targetContext(source, target string) string {
-	return contextName(c.o.Instance+"/apply/"+target, c.queues[source].forge.Limits().Context)
+	return contextName(c.o.Instance+"/apply/"+target, c.queues[source].forge.Profile().Limits.Context)
 }
 
 // want sets a context. A status that is wanted already keeps its position and its
@@ -57,7 +57,7 @@ func (c *Commits) targetContext(source, target string) string {
 func (c *Commits) want(t *track, name string, state forge.CommitState, text, target string) {
 	c.wantStatus(t, forge.CommitStatus{
 		Context: name, State: state, TargetURL: c.link(target),
-		Description: visible.Clip(visible.Line(text), c.queues[t.Source].forge.Limits().Description),
+		Description: visible.Clip(visible.Line(text), c.queues[t.Source].forge.Profile().Limits.Description),
 	})
 }
 
@@ -101,7 +101,7 @@ func (c *Commits) close(t *track, why string) {
 		}
 		if ct.Want.State == forge.Pending && (!ct.Stays || why != Interrupted) {
 			s := ct.Want
-			s.State, s.Description = forge.Errored, visible.Clip(visible.Line(why), c.queues[t.Source].forge.Limits().Description)
+			s.State, s.Description = forge.Errored, visible.Clip(visible.Line(why), c.queues[t.Source].forge.Profile().Limits.Description)
 			*ct = *ct.next(s)
 			c.changed = true
 		}

@@ -9,9 +9,7 @@ import (
 // Forge writes and reads the statuses of commits of one repository. Its errors
 // are *forgehttp.Error.
 type Forge interface {
-	Kind() forge.Kind
-	// Limits says what the forge takes.
-	Limits() forge.Limits
+	Profile() forge.Profile
 	// SetStatus adds a status to a commit.
 	SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error
 	// Statuses returns the newest status of each context of a commit.

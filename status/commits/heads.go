@@ -100,7 +100,7 @@ func (c *Commits) choose(source, sha string) bool {
 		i = len(c.tracks[source])
 		c.tracks[source] = append(c.tracks[source], &track{Source: source, SHA: sha, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}})
 	}
-	t, limits := c.tracks[source][i], c.queues[source].forge.Limits()
+	t, limits := c.tracks[source][i], c.queues[source].forge.Profile().Limits
 	t.Pull, t.recovered = number, time.Time{}
 	status := forge.CommitStatus{
 		Context: contextName(c.o.Instance+"/plan", limits.Context), State: best.State, TargetURL: best.Link, Description: visible.Clip(visible.Line(best.Text), limits.Description),

@@ -28,7 +28,7 @@ type queue struct {
 }
 
 func newQueue(f Forge, share int, now func() time.Time) *queue {
-	return &queue{forge: f, box: outbox.New(forgeDelays, f.Limits().PerMinute/share, now), known: map[string]map[string]forge.CommitStatus{}, late: lateWrites{}}
+	return &queue{forge: f, box: outbox.New(forgeDelays, f.Profile().Limits.PerMinute/share, now), known: map[string]map[string]forge.CommitStatus{}, late: lateWrites{}}
 }
 
 // forget lets go of a commit.
@@ -216,11 +216,11 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	case errors.As(err, &refusal):
 		result = string(refusal.Fault)
 	case err != nil:
-		refusal = &forgehttp.Error{Forge: string(q.forge.Kind()), Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
+		refusal = &forgehttp.Error{Forge: q.forge.Profile().Label, Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
 		result = string(forgehttp.FaultBusy)
 	}
 	if c.o.Wrote != nil {
-		c.o.Wrote(string(q.forge.Kind()), j.want.State, result)
+		c.o.Wrote(q.forge.Profile().Label, j.want.State, result)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,7 +234,7 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	ct := c.find(source, j)
 	if err == nil {
 		if q.box.Succeeded() {
-			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", string(q.forge.Kind()))
+			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", q.forge.Profile().Label)
 		}
 		c.stale = true
 		if ct != nil && c.o.Now().Before(ct.late) {
@@ -257,7 +257,7 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 		}
 	}
 	outcome := q.box.Failed(entry, failure)
-	log := c.o.Logger.With("source", source, "forge", string(q.forge.Kind()), "revision", wording.Short(j.sha),
+	log := c.o.Logger.With("source", source, "forge", q.forge.Profile().Label, "revision", wording.Short(j.sha),
 		"context", j.want.Context, "state", string(j.want.State), "error", c.o.Redact.Text(refusal.Error()))
 	switch outcome {
 	case outbox.FirstDenied:

@@ -60,8 +60,8 @@ func TestActing(t *testing.T) {
 		if diff := cmp.Diff(want[f.kind], got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if c.Kind() != f.kind {
-			t.Errorf("kind %s", c.Kind())
+		if c.Profile().Kind != f.kind {
+			t.Errorf("kind %s", c.Profile().Kind)
 		}
 	})
 }

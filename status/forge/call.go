@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"math/big"
 	"net/http"
 	"strings"
@@ -25,22 +26,27 @@ const (
 
 // caller makes calls of a forge's library: it bounds, repeats and explains them.
 type caller struct {
-	kind Kind
-	http *http.Client
-	// repository is the repository, as errors name it.
+	profile Profile
+	http    *http.Client
+	// repository is the name of the repository.
 	repository string
 
 	mu   sync.Mutex
 	self string
 }
 
-func newCaller(kind Kind, repository string, o ClientOptions, transport forgehttp.Options) *caller {
-	transport.Forge, transport.Token, transport.Transport = string(kind), o.Token, o.Transport
-	return &caller{kind: kind, http: forgehttp.NewClient(transport), repository: repository}
+func newCaller(p Profile, o ClientOptions, transport forgehttp.Options) *caller {
+	transport.Forge, transport.Token, transport.Transport = p.Label, o.Token, o.Transport
+	return &caller{profile: p, http: forgehttp.NewClient(transport), repository: o.Repository}
 }
 
-// Kind is the forge's.
-func (c *caller) Kind() Kind { return c.kind }
+// Profile is the forge's.
+func (c *caller) Profile() Profile { return c.profile }
+
+// aboutPull is the need of a call about one pull request.
+func (c *caller) aboutPull(does, grant string, number int64) need {
+	return need{does: does, grant: grant, thing: fmt.Sprintf("%s %d of %s", c.profile.PullRequest, number, c.repository)}
+}
 
 // need says what a call is for, for who reads that it was refused.
 type need struct {
@@ -117,7 +123,7 @@ func (c *caller) once(ctx context.Context, n need, etag string, call func(contex
 func (c *caller) explain(n need, status int, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) {
-		e := &forgehttp.Error{Forge: string(c.kind), Fault: forgehttp.FaultBusy, Status: status, Message: n.does + ": the answer is not whole, or not that of the API of " + string(c.kind) + "; is the forge's address right?"}
+		e := &forgehttp.Error{Forge: c.profile.Label, Fault: forgehttp.FaultBusy, Status: status, Message: n.does + ": the answer is not whole, or not that of the API of " + c.profile.Label + "; is the forge's address right?"}
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			e.Message, e.Err = n.does+": "+err.Error(), err
 		}
@@ -132,7 +138,7 @@ func (c *caller) explain(n need, status int, err error) error {
 		e.Message = "the token may not " + n.does + " (" + text + "): it needs " + n.grant
 	case e.Status == http.StatusNotFound && (n.thing == "" && !strings.Contains(strings.ToLower(text), "commit") || strings.Contains(text, "Project Not Found")):
 		e.Fault = forgehttp.FaultDenied
-		e.Message = c.repository + " is not found (" + text + "): the token must have access to it, and needs " + n.grant
+		e.Message = "the " + c.profile.Repository + " " + c.repository + " is not found (" + text + "): the token must have access to it, and needs " + n.grant
 	case e.Status == http.StatusNotFound && n.thing != "":
 		e.Message = n.thing + " is not found (" + text + ")"
 	default:
@@ -192,7 +198,7 @@ func (c *caller) whoAmI(ctx context.Context, grant string, ask func(context.Cont
 		return "", err
 	}
 	if name == "" {
-		return "", &forgehttp.Error{Forge: string(c.kind), Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is: it needs " + grant}
+		return "", &forgehttp.Error{Forge: c.profile.Label, Fault: forgehttp.FaultDenied, Message: "the forge does not say whose token it is: it needs " + grant}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -101,8 +101,8 @@ func TestPull(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if !got.Fork && got.MergeRef != "" && strings.TrimSuffix(c.HeadRef(got.Number), "/head") != strings.TrimSuffix(got.MergeRef, "/merge") {
-				t.Errorf("head %s, merge %s", c.HeadRef(got.Number), got.MergeRef)
+			if !got.Fork && got.MergeRef != "" && strings.TrimSuffix(c.Profile().HeadRef(got.Number), "/head") != strings.TrimSuffix(got.MergeRef, "/merge") {
+				t.Errorf("head %s, merge %s", c.Profile().HeadRef(got.Number), got.MergeRef)
 			}
 			f.answer = func(*http.Request) (int, http.Header, string) { return 200, nil, "[" + tt.body + "]" }
 			list, _, _, err := c.Pulls(t.Context(), "")

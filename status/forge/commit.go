@@ -29,15 +29,6 @@ type CommitStatus struct {
 	TargetURL   string      `json:"targetURL,omitempty"`
 }
 
-// Limits is what a forge takes. Lengths are in UTF-16 units, which is what a
-// forge can at most count for a character.
-type Limits struct {
-	Context     int
-	Description int
-	// PerMinute bounds the writes, 0 for no bound.
-	PerMinute int
-}
-
 // RepositoryOf returns owner/name of a Git address, which may be a URL or of the
 // form user@host:owner/name.git.
 func RepositoryOf(address string) (string, error) {

@@ -9,19 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-)
-
-// Kind says whose webhooks are meant.
-type Kind string
-
-// Kinds. Gitea stands for Forgejo too. Generic is anything that signs its body.
-const (
-	GitHub  Kind = "github"
-	GitLab  Kind = "gitlab"
-	Gitea   Kind = "gitea"
-	Generic Kind = "generic"
 )
 
 // Hint is what a delivery says to have changed.
@@ -75,47 +63,28 @@ const (
 	Commented What = "comment"
 )
 
-// header names of the families; the first that is present is used. Gitea sends
-// GitHub's names too, and Forgejo Gitea's.
-var (
-	eventHeaders = map[Kind][]string{
-		GitHub: {"X-GitHub-Event"}, GitLab: {"X-Gitlab-Event"}, Gitea: {"X-Forgejo-Event", "X-Gitea-Event"}, Generic: {"X-Event"},
-	}
-	// GitLab's Idempotency-Key stays the same when it tries again.
-	deliveryHeaders = map[Kind][]string{
-		GitHub: {"X-GitHub-Delivery"}, GitLab: {"Idempotency-Key", "X-Gitlab-Event-UUID", "X-Gitlab-Webhook-UUID"},
-		Gitea: {"X-Forgejo-Delivery", "X-Gitea-Delivery"}, Generic: {"X-Delivery", "X-Request-Id"},
-	}
-)
-
-func first(h http.Header, names []string) string {
-	for _, name := range names {
-		if v := h.Get(name); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 // maxWord bounds the texts of a hint: longer ones are no names of anything.
 const maxWord = 512
 
 // decode reads a delivery whose signature was checked.
 func decode(kind Kind, h http.Header, body []byte) (Hint, error) {
-	hint := Hint{Event: clip(first(h, eventHeaders[kind])), Delivery: clip(first(h, deliveryHeaders[kind]))}
-	decode, known := decoders[kind]
-	if !known {
+	p := ProfileOf(kind)
+	hint := Hint{Event: clip(first(h, p.webhook.event)), Delivery: clip(first(h, p.webhook.delivery))}
+	if p.webhook.decode == nil {
 		return hint, fmt.Errorf("decode webhook: there is no kind %q", kind)
 	}
-	if hint.Event == "" && kind != Generic {
-		return hint, fmt.Errorf("decode webhook: the header %s is missing", eventHeaders[kind][len(eventHeaders[kind])-1])
+	if hint.Event == "" && !p.webhook.withoutEvent {
+		return hint, fmt.Errorf("decode webhook: the header %s is missing", p.webhook.event[len(p.webhook.event)-1])
 	}
 	body, err := jsonOf(h, body)
 	if err != nil {
 		return hint, err
 	}
-	if err := decode(&hint, body); err != nil {
+	if err := p.webhook.decode(&hint, body); err != nil {
 		return hint, err
+	}
+	if hint.What == Changed {
+		hint.Ref = p.HeadRef(hint.Number)
 	}
 	for _, word := range []string{hint.Repository, hint.Ref, hint.Commit, hint.Sender} {
 		if len(word) > maxWord {
@@ -126,10 +95,6 @@ func decode(kind Kind, h http.Header, body []byte) (Hint, error) {
 		hint.Commit = "" // it was deleted
 	}
 	return hint, nil
-}
-
-var decoders = map[Kind]func(*Hint, []byte) error{
-	GitHub: (*Hint).github, GitLab: (*Hint).gitlab, Gitea: (*Hint).github, Generic: (*Hint).generic,
 }
 
 // jsonOf unwraps what GitHub sends where the hook's content type is a form.
@@ -199,8 +164,7 @@ func (hint *Hint) github(body []byte) error {
 			hint.Commit = in.Sha // Gitea's
 		}
 	case "pull_request":
-		hint.Ref, hint.Commit = "refs/pull/"+strconv.FormatInt(in.Number, 10)+"/head", in.PullRequest.Head.Sha
-		hint.What, hint.Number = Changed, in.Number
+		hint.What, hint.Number, hint.Commit = Changed, in.Number, in.PullRequest.Head.Sha
 	case "issue_comment":
 		if in.Issue.PullRequest == nil || in.Action == "deleted" {
 			return nil
@@ -265,8 +229,7 @@ func (hint *Hint) gitlab(body []byte) error {
 	case "push", "tag_push":
 		hint.What, hint.Ref, hint.Commit = Pushed, in.Ref, in.After
 	case "merge_request":
-		hint.Ref, hint.Commit = "refs/merge-requests/"+strconv.FormatInt(in.Attributes.IID, 10)+"/head", in.Attributes.LastCommit.ID
-		hint.What, hint.Number = Changed, in.Attributes.IID
+		hint.What, hint.Number, hint.Commit = Changed, in.Attributes.IID, in.Attributes.LastCommit.ID
 	case "note":
 		if in.Attributes.Of != "MergeRequest" {
 			return nil

@@ -181,12 +181,12 @@ func TestDecodeRefuses(t *testing.T) {
 // FuzzDecode feeds the decoders anything: nothing crashes, and what is said stays bounded.
 func FuzzDecode(f *testing.F) {
 	for _, d := range deliveries {
-		f.Add(string(d.kind), first(d.h, eventHeaders[d.kind]), d.h.Get("Content-Type"), []byte(d.body))
+		f.Add(string(d.kind), first(d.h, ProfileOf(d.kind).webhook.event), d.h.Get("Content-Type"), []byte(d.body))
 	}
 	f.Fuzz(func(t *testing.T, kind, event, content string, body []byte) {
 		h := http.Header{"Content-Type": {content}}
-		for _, names := range eventHeaders {
-			h.Set(names[0], event)
+		for _, p := range profiles() {
+			h.Set(p.webhook.event[0], event)
 		}
 		hint, err := decode(Kind(kind), h, body)
 		if err != nil && hint.What != "" && len(hint.Ref) > maxWord {

@@ -1,6 +1,6 @@
 // Package forge is all that weir says to a forge and hears from it. A forge is a server
 // that keeps Git repositories and what people say about their changes: GitHub, GitLab,
-// Gitea, which stands for Forgejo too. Nothing else imports the forges' libraries or
+// Gitea, Forgejo. Nothing else imports the forges' libraries or
 // holds their tokens.
 //
 // # Terms
@@ -10,7 +10,12 @@
 // request, and its comments notes. A delivery is one request of a webhook, a hint is
 // the change that it claims. A command is a comment that tells weir to do something.
 //
-// # One client for each forge
+// # A forge is a profile and a client
+//
+// A Profile is what holds for every forge of a kind: links, refs of pull requests, limits,
+// headers of webhooks. The rows are in profiles.go. No code outside this package compares
+// kinds of forges. A new kind needs a row, a client in a file of its own and, if its
+// webhooks have a form of their own, a function in decode.go.
 //
 // New returns a Client of one repository. Those who use one ask for less, by an interface
 // of their own. Each is one type on the forge's own library (go-github, GitLab's

@@ -2,7 +2,6 @@ package forge
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,12 +29,12 @@ const (
 	giteaStatus  = "the scope write:repository, and its user write access"
 )
 
-func newGitea(base *url.URL, o ClientOptions) *giteaForge {
+func newGitea(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 	owner, name, _ := strings.Cut(o.Repository, "/")
 	return &giteaForge{
-		caller: newCaller(Gitea, "the repository "+o.Repository, o, forgehttp.Options{Base: base, Scheme: forgehttp.Plain}),
+		caller: newCaller(p, o, forgehttp.Options{Base: base, Scheme: forgehttp.Plain}),
 		base:   base.String(), owner: owner, repo: name, size: 50, // the usual maximum of a server
-	}
+	}, nil
 }
 
 // call makes an SDK's client for one call: the SDK keeps the context in the client. An
@@ -52,13 +51,6 @@ func (t *giteaForge) call(do func(*gitea.Client) error) func(context.Context) er
 
 func (t *giteaForge) page(n int) gitea.ListOptions {
 	return gitea.ListOptions{Page: n, PageSize: t.size}
-}
-
-// HeadRef is where Gitea keeps a pull request's head.
-func (t *giteaForge) HeadRef(number int64) string { return pullHead(number) }
-
-func (t *giteaForge) aboutPull(does, grant string, number int64) need {
-	return need{does: does, grant: grant, thing: fmt.Sprintf("pull request %d of %s/%s", number, t.owner, t.repo)}
 }
 
 func giteaLogin(u *gitea.User) string {
@@ -147,10 +139,10 @@ func (t *giteaForge) withoutPulls(ctx context.Context, err error) error {
 	case repository.Empty:
 		return nil
 	case !repository.HasPullRequests:
-		return &forgehttp.Error{Forge: string(t.kind), Fault: forgehttp.FaultDenied, Status: http.StatusNotFound,
+		return &forgehttp.Error{Forge: t.profile.Label, Fault: forgehttp.FaultDenied, Status: http.StatusNotFound,
 			Message: "pull requests are turned off in the settings of " + t.owner + "/" + t.repo + ": turn them on there, or write pullRequests: {plan: never}"}
 	default:
-		return &forgehttp.Error{Forge: string(t.kind), Fault: forgehttp.FaultMissing, Status: http.StatusNotFound,
+		return &forgehttp.Error{Forge: t.profile.Label, Fault: forgehttp.FaultMissing, Status: http.StatusNotFound,
 			Message: "pull requests of " + t.owner + "/" + t.repo + " are not there yet, as for a moment after the first push"}
 	}
 }
@@ -367,9 +359,6 @@ func (t *giteaForge) Self(ctx context.Context) (string, error) {
 		return name, err
 	})
 }
-
-// Limits keep to what every Gitea takes; none is documented.
-func (t *giteaForge) Limits() Limits { return Limits{Context: 255, Description: 255} }
 
 var giteaStatuses = need{does: "write statuses", grant: giteaStatus}
 

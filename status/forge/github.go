@@ -2,10 +2,8 @@ package forge
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,26 +28,21 @@ const (
 	githubStatus = "the permission \"Commit statuses: read and write\", or repo:status among its scopes if it is a classic token"
 )
 
-func newGitHub(api, base *url.URL, o ClientOptions) *gitHub {
+func newGitHub(p Profile, base *url.URL, o ClientOptions) (Client, error) {
+	api := base.JoinPath("api", "v3")
+	if strings.EqualFold(base.Host, "github.com") {
+		base = &url.URL{Scheme: "https", Host: "api.github.com"}
+		api = base
+	}
 	owner, name, _ := strings.Cut(o.Repository, "/")
 	g := &gitHub{
-		caller: newCaller(GitHub, "the repository "+o.Repository, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
+		caller: newCaller(p, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
 		owner:  url.PathEscape(owner), repo: url.PathEscape(name), size: 100, // the library puts them into paths as they are
 	}
 	g.client = github.NewClient(g.http)
 	g.client.BaseURL = api.JoinPath("/")  // WithEnterpriseURLs would guess where the API is by the host's name
 	g.client.DisableRateLimitCheck = true // the transport keeps to limits
-	return g
-}
-
-// HeadRef is where GitHub keeps a pull request's head.
-func (g *gitHub) HeadRef(number int64) string { return pullHead(number) }
-
-// pullHead is the same on Gitea.
-func pullHead(number int64) string { return "refs/pull/" + strconv.FormatInt(number, 10) + "/head" }
-
-func (g *gitHub) aboutPull(does, grant string, number int64) need {
-	return need{does: does, grant: grant, thing: fmt.Sprintf("pull request %d of %s", number, strings.TrimPrefix(g.repository, "the repository "))}
+	return g, nil
 }
 
 func (g *gitHub) pull(in *github.PullRequest) PullRequest {
@@ -67,7 +60,7 @@ func (g *gitHub) pull(in *github.PullRequest) PullRequest {
 	case in.GetState() == "closed":
 		out.State = Closed
 	default:
-		out.MergeRef = strings.TrimSuffix(pullHead(out.Number), "head") + "merge"
+		out.MergeRef = g.profile.MergeRef(out.Number)
 	}
 	return out.bounded()
 }
@@ -332,11 +325,6 @@ func (g *gitHub) query(ctx context.Context, query map[string]any, into any) erro
 	_, err = g.client.Do(ctx, req, into)
 	return err
 }
-
-// Limits are GitHub's: 140 characters of description, 255 of context, and
-// 80 content-creating requests a minute, of which some are left to others.
-// https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
-func (g *gitHub) Limits() Limits { return Limits{Context: 255, Description: 140, PerMinute: 60} }
 
 var githubStatuses = need{does: "write statuses", grant: githubStatus}
 

@@ -2,12 +2,10 @@ package forge
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,10 +20,11 @@ import (
 // https://docs.gitlab.com/api/notes/
 type gitLab struct {
 	*caller
-	client       *gitlab.Client
-	web, project string
-	ref          string // that statuses are about, "" where it is not known
-	size         int    // of a page
+	client  *gitlab.Client
+	links   Links
+	project string
+	ref     string // that statuses are about, "" where it is not known
+	size    int    // of a page
 
 	// Under the caller's lock: moved is the list of those that changed since a time,
 	// notes the comments read of each, commits the jobs of commits, and order has
@@ -53,10 +52,10 @@ const (
 	sweepTimeout = 5 * time.Minute
 )
 
-func newGitLab(base *url.URL, o ClientOptions) (*gitLab, error) {
+func newGitLab(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 	g := &gitLab{
-		caller: newCaller(GitLab, "the project "+o.Repository, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
-		web:    strings.TrimSuffix(base.String(), "/") + "/" + o.Repository, project: o.Repository, ref: o.Ref, size: 100, // the most that GitLab gives
+		caller: newCaller(p, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
+		links:  Links{base: strings.TrimSuffix(base.String(), "/") + "/" + o.Repository, paths: p.paths}, project: o.Repository, ref: o.Ref, size: 100, // the most that GitLab gives
 		notes: map[int64]gitlabNotes{}, commits: map[string]*gitlabCommit{},
 	}
 	if len(g.ref) > gitlabText {
@@ -75,15 +74,6 @@ func with(ctx context.Context) gitlab.RequestOptionFunc { return gitlab.WithCont
 
 func (g *gitLab) page(n int) gitlab.ListOptions {
 	return gitlab.ListOptions{Page: int64(n), PerPage: int64(g.size)}
-}
-
-// HeadRef is where GitLab keeps a merge request's head, forks included.
-func (g *gitLab) HeadRef(number int64) string {
-	return "refs/merge-requests/" + strconv.FormatInt(number, 10) + "/head"
-}
-
-func (g *gitLab) aboutPull(does, grant string, number int64) need {
-	return need{does: does, grant: grant, thing: fmt.Sprintf("merge request %d of %s", number, g.project)}
 }
 
 func moment(t *time.Time) time.Time {
@@ -117,7 +107,7 @@ func (g *gitLab) pull(in *gitlab.MergeRequest) PullRequest {
 	case "closed":
 		out.State = Closed
 	default: // opened; locked, while it is merged
-		out.MergeRef = strings.TrimSuffix(g.HeadRef(in.IID), "head") + "merge"
+		out.MergeRef = g.profile.MergeRef(out.Number)
 	}
 	return out.bounded()
 }
@@ -151,7 +141,7 @@ func (g *gitLab) listBy(ctx context.Context, o *gitlab.ListProjectMergeRequestsO
 	return list, a, err
 }
 
-func (g *gitLab) of() string { return g.web }
+func (g *gitLab) of() string { return g.links.base }
 
 func (g *gitLab) pageSize() int { return g.size }
 
@@ -216,7 +206,7 @@ func (g *gitLab) comment(c *gitlab.Note, number int64) Comment {
 	}
 	return Comment{
 		ID: c.ID, Number: number, Author: word(c.Author.Username), Body: c.Body,
-		WebURL: fmt.Sprintf("%s/-/merge_requests/%d#note_%d", g.web, number, c.ID), CreatedAt: moment(c.CreatedAt), UpdatedAt: moment(c.UpdatedAt),
+		WebURL: g.links.Comment(number, c.ID), CreatedAt: moment(c.CreatedAt), UpdatedAt: moment(c.UpdatedAt),
 	}
 }
 

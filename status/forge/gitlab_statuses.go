@@ -24,9 +24,6 @@ type gitlabCommit struct {
 // gitlabText is the length of the longest name, description, ref and target URL.
 const gitlabText = 255
 
-// Limits are GitLab's. Each instance has its own rate limit, which its answers tell.
-func (g *gitLab) Limits() Limits { return Limits{Context: gitlabText, Description: gitlabText} }
-
 // gitlabStates are a job's states for ours. A job that is pending is not made
 // pending again, see next.
 var gitlabStates = map[CommitState]string{Pending: "pending", Success: "success", Failure: "failed", Errored: "canceled"}

@@ -2,10 +2,8 @@ package forge
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +14,7 @@ import (
 
 // ClientOptions names a repository on a forge.
 type ClientOptions struct {
-	// Kind is GitHub, GitLab or Gitea.
+	// Kind is one that has a client: WebhooksOnly of its profile is false.
 	Kind Kind
 	// URL is the forge's address, such as https://git.example.com. For GitHub,
 	// empty means github.com.
@@ -43,29 +41,19 @@ func New(o ClientOptions) (Client, error) {
 	if len(parts) < 2 || slices.ContainsFunc(parts, func(p string) bool { return p == "" || p == "." || p == ".." }) {
 		return nil, fmt.Errorf("read repository %q: want owner/name", forgehttp.Quote(o.Repository))
 	}
-	if o.Kind != GitLab && len(parts) != 2 {
+	p := ProfileOf(o.Kind)
+	if !p.groups && len(parts) != 2 {
 		return nil, fmt.Errorf("read repository %q: want owner/name", forgehttp.Quote(o.Repository))
 	}
-	address := strings.TrimSuffix(o.URL, "/")
-	if o.Kind == GitHub && (address == "" || strings.EqualFold(address, "https://github.com")) {
-		base := &url.URL{Scheme: "https", Host: "api.github.com"}
-		return newGitHub(base, base, o), nil
+	if p.open == nil {
+		return nil, fmt.Errorf("open forge %s: it has no pull requests that weir can read; the kinds of forges are %s", o.Kind, strings.Join(Kinds(), ", "))
 	}
-	base, err := forgehttp.ParseURL(address)
+	base, err := forgehttp.ParseURL(strings.TrimSuffix(cmp.Or(o.URL, p.address), "/"))
 	if err != nil {
 		return nil, err
 	}
 	base.RawQuery, base.Fragment = "", ""
-	switch o.Kind {
-	case GitHub:
-		return newGitHub(base.JoinPath("api", "v3"), base, o), nil
-	case GitLab:
-		return newGitLab(base, o)
-	case Gitea:
-		return newGitea(base, o), nil
-	default:
-		return nil, errors.New("open forge " + string(o.Kind) + ": it has no pull requests that weir can read; use github, gitlab or gitea")
-	}
+	return p.open(p, base, o)
 }
 
 // maxComment bounds how many bytes of a comment the list for all pull requests keeps: a

@@ -28,7 +28,7 @@ type PullRequest struct {
 	Fork  bool
 	State State
 	// HeadSHA is the commit that is proposed, HeadRef the branch it is on, in the
-	// repository that it comes from. Fetch it by Client.HeadRef.
+	// repository that it comes from. Fetch it by Profile.HeadRef.
 	HeadSHA, HeadRef string
 	// BaseRef is the branch that it is to be merged into. BaseSHA is that branch's
 	// commit as the forge recorded it, and "" where the forge does not say; it may
@@ -129,7 +129,8 @@ type Cursor string
 // *forgehttp.Error, of which none shows a token. It may be used by several
 // goroutines. A context without deadline gets one.
 type Client interface {
-	Kind() Kind
+	// Profile is what holds for every forge of its kind.
+	Profile() Profile
 	// Pulls lists the open pull requests, the ones that changed last first, and at
 	// most 1,000 of them. An empty cursor asks for all. With the cursor of the call
 	// before, a list that is the same costs the fewest requests that the forge can
@@ -170,13 +171,9 @@ type Client interface {
 	EditPull(ctx context.Context, number int64, title, body string) error
 	// ClosePull closes one that is not merged.
 	ClosePull(ctx context.Context, number int64) error
-	// HeadRef is the ref to fetch that holds a pull request's head.
-	HeadRef(number int64) string
 	// Self is the login that the token is of. It is read once.
 	Self(ctx context.Context) (string, error)
 
-	// Limits says what the forge takes of a commit status.
-	Limits() Limits
 	// SetStatus adds a status to a commit.
 	SetStatus(ctx context.Context, sha string, s CommitStatus) error
 	// Statuses returns the newest status of each context of a commit.

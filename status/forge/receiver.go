@@ -77,8 +77,9 @@ var codes = map[Result]int{
 type Options struct {
 	Logger *slog.Logger
 	// Received is called with the outcome of each delivery, for metrics; it may be
-	// nil. The kind is empty where the path names no source that takes deliveries.
-	Received func(kind Kind, result Result)
+	// nil. The label is that of the forge's profile, "" where the path names no source
+	// that takes deliveries.
+	Received func(label string, result Result)
 	// Origin is the address whose limit a delivery uses; nil for that of its
 	// connection.
 	Origin func(*http.Request) netip.Addr
@@ -102,7 +103,7 @@ const (
 // Receiver takes deliveries for all sources. Run acts on them.
 type Receiver struct {
 	log      *slog.Logger
-	received func(Kind, Result)
+	received func(string, Result)
 	origin   func(*http.Request) netip.Addr
 	visitors *visitors
 	turns    chan struct{}
@@ -136,7 +137,7 @@ func NewReceiver(o Options) *Receiver {
 		warn: map[Result]*rate.Sometimes{}, hooks: map[string]Hook{}, deliveries: newSeen(remembered), refs: map[string]map[string]namedCommit{},
 	}
 	if r.received == nil {
-		r.received = func(Kind, Result) {}
+		r.received = func(string, Result) {}
 	}
 	if r.origin == nil {
 		r.origin = peer
@@ -181,7 +182,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name := strings.TrimPrefix(req.URL.Path, Prefix)
 	hook := r.hook(name)
 	result, hint, err := r.take(w, req, name, hook)
-	r.received(hook.Kind, result)
+	r.received(ProfileOf(hook.Kind).Label, result)
 	r.note(req, name, hook, result, hint, err)
 	if result == Busy || result == Limited {
 		w.Header().Set("Retry-After", "10")
@@ -299,7 +300,7 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 // only. A person may share its login, so the rest is taken. So are edits on GitLab, which
 // does not say who made them.
 func own(hook Hook, hint Hint) bool {
-	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self) && (hook.Kind != GitLab || !hint.Comment.Edited)
+	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self) && (!ProfileOf(hook.Kind).webhook.senderIsAuthor || !hint.Comment.Edited)
 }
 
 // sameWithin is how long the same commit of the same ref is no news though the
@@ -315,7 +316,7 @@ func (r *Receiver) known(name string, hook Hook, hint Hint) bool {
 
 // note logs what became of a delivery, what anybody can cause not each time.
 func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result, hint Hint, err error) {
-	args := []any{"source", clip(name), "forge", string(hook.Kind), "result", string(result), "from", r.origin(req).String()}
+	args := []any{"source", clip(name), "forge", ProfileOf(hook.Kind).Label, "result", string(result), "from", r.origin(req).String()}
 	for _, a := range []struct{ key, value string }{
 		{"event", hint.Event}, {"delivery", hint.Delivery}, {"repository", hint.Repository}, {"ref", hint.Ref}, {"commit", hint.Commit},
 	} {

@@ -69,7 +69,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, sources: map[string]*fakeSource{}, file: filepath.Join(t.TempDir(), "secret"), results: map[Result]int{}}
 	b.write(secret + "\n")
 	var mu sync.Mutex
-	b.r = NewReceiver(Options{Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Received: func(_ Kind, r Result) {
+	b.r = NewReceiver(Options{Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Received: func(_ string, r Result) {
 		mu.Lock()
 		defer mu.Unlock()
 		b.results[r]++

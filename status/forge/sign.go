@@ -63,23 +63,14 @@ func readSecrets(file string) (Secrets, error) {
 // errUnsigned says that a delivery does not prove that it knows the secret.
 var errUnsigned = errors.New("the delivery is not signed with the secret")
 
-// signatureHeaders of the forges that sign; the first that is present is used.
-// SHA-1 signatures are not read.
-var signatureHeaders = map[Kind][]string{
-	GitHub: {"X-Hub-Signature-256"},
-	Gitea:  {"X-Forgejo-Signature", "X-Gitea-Signature", "X-Hub-Signature-256"},
-	// weir's own notifications do not use the first: their signature has a
-	// timestamp.
-	Generic: {"X-Hub-Signature-256", "X-Signature-256", "X-Signature"},
-}
-
 // Verify reports whether a delivery proves that it knows one of the secrets. It
-// takes the same time whatever the delivery has wrong.
+// takes the same time whatever the delivery has wrong. SHA-1 signatures are not read.
 func (s Secrets) Verify(kind Kind, h http.Header, body []byte) error {
-	if kind == GitLab {
-		// GitLab sends the secret itself. The digests are of the same length
-		// whatever was sent, so that not even the secret's length shows.
-		sent := sha256.Sum256([]byte(h.Get("X-Gitlab-Token")))
+	hook := ProfileOf(kind).webhook
+	if hook.token != "" {
+		// The digests are of the same length whatever was sent, so that not even the
+		// secret's length shows.
+		sent := sha256.Sum256([]byte(h.Get(hook.token)))
 		found := 0
 		for _, secret := range s {
 			want := sha256.Sum256(secret)
@@ -87,7 +78,7 @@ func (s Secrets) Verify(kind Kind, h http.Header, body []byte) error {
 		}
 		return verdict(found)
 	}
-	sent, err := hex.DecodeString(strings.TrimPrefix(first(h, signatureHeaders[kind]), "sha256="))
+	sent, err := hex.DecodeString(strings.TrimPrefix(first(h, hook.signature), "sha256="))
 	if err != nil {
 		sent = nil // no signature equals it
 	}

@@ -74,7 +74,7 @@ func TestPeopleSeeWholeARNs(t *testing.T) {
 	p := statustest.Planned()
 	role := "arn:aws:iam::123456789012:instance-profile/" + strings.Repeat("team-one/", 60)
 	p.Reports[0].Plan.Steps[0].Changes = []step.Change{{Field: "awsLaunchTemplate.iamInstanceProfile", From: role + "reader", To: role + "admin"}}
-	comment := comments.Text(p, comments.TextOptions{Instance: "production", Forge: forge.GitHub})
+	comment := comments.Text(p, comments.TextOptions{Instance: "production", Forge: forge.ProfileOf(forge.GitHub)})
 	if !strings.Contains(comment, role+"reader") || !strings.Contains(comment, role+"admin") {
 		t.Error("the comment cuts it")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/events"
-	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
@@ -22,7 +22,7 @@ func TestAParkedStepSaysOnThePageHowItIsLifted(t *testing.T) {
 		Step: step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: "web", Pool: "default/web"}, Status: step.Failed, Parked: true, Lift: lift,
 		Err: &observed.Error{Kind: observed.Invalid, Code: "ValidationError", Message: "no"},
 	}
-	if got := outcomeViews([]step.Outcome{o}, report.Links{}, "prod", "")[0].Error; !strings.Contains(got, "ValidationError") || !strings.HasSuffix(got, lift) {
+	if got := outcomeViews([]step.Outcome{o}, forge.Links{}, "prod", "")[0].Error; !strings.Contains(got, "ValidationError") || !strings.HasSuffix(got, lift) {
 		t.Errorf("the step says %q", got)
 	}
 	pool := plan.PoolStatus{Target: "prod", Namespace: "default", Name: "web"}

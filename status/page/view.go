@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -156,19 +157,19 @@ func plural(n int, noun string) string {
 // commitView is a commit with a link to it, where there is one.
 type commitView struct{ Short, Subject, Link string }
 
-func commitOf(l report.Links, sha, subject string) commitView {
+func commitOf(l forge.Links, sha, subject string) commitView {
 	return commitView{Short: wording.Short(sha), Subject: subject, Link: l.Commit(sha)}
 }
 
 // positionView is a position in a file, with a link to it if there is one.
 type positionView struct{ Text, Link string }
 
-func positionOf(l report.Links, sha string, p diag.Position) positionView {
+func positionOf(l forge.Links, sha string, p diag.Position) positionView {
 	return positionView{Text: p.String(), Link: l.File(sha, p)}
 }
 
 // links are the links of a target's source.
-func (w *views) links(source string) report.Links { return w.board.Links(source) }
+func (w *views) links(source string) forge.Links { return w.board.Links(source) }
 
 func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
 
@@ -197,7 +198,7 @@ type relatedView struct {
 }
 
 // faultViews shows the gravest first. The positions are of a commit.
-func faultViews(list diag.List, l report.Links, sha string) []faultView {
+func faultViews(list diag.List, l forge.Links, sha string) []faultView {
 	var out []faultView
 	for _, d := range list {
 		f := faultView{Diagnostic: d}

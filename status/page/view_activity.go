@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
 	"github.com/weir-gitops/weir/status/report"
 )
@@ -30,7 +31,7 @@ type eventView struct {
 
 func (w *views) events(list []events.Event, most int) []eventView {
 	var out []eventView
-	links := map[string]report.Links{}
+	links := map[string]forge.Links{}
 	for _, e := range list[:min(len(list), most)] {
 		if e.Level == "" {
 			e.Level = kinds.LevelOf(e.Kind)
@@ -59,7 +60,7 @@ func (w *views) events(list []events.Event, most int) []eventView {
 	return out
 }
 
-func eventChangesOf(e events.Event, l report.Links) []changeView {
+func eventChangesOf(e events.Event, l forge.Links) []changeView {
 	var out []changeView
 	for _, c := range e.Changes {
 		v := changeView{Field: c.Field, From: report.Value(c.From), To: report.Value(c.To), Words: c.Words, At: positionView{Text: c.At}}
@@ -255,7 +256,7 @@ type runView struct {
 
 func (w *views) runs(list []history.Run, most int) []runView {
 	var out []runView
-	links := map[string]report.Links{}
+	links := map[string]forge.Links{}
 	for _, r := range list[:min(len(list), most)] {
 		l, ok := links[r.Target]
 		if !ok {

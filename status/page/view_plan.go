@@ -7,6 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -34,7 +35,7 @@ type changeView struct {
 }
 
 // stepViews shows the steps of a plan, made at a commit for a target.
-func stepViews(steps []step.Step, l report.Links, target, sha string) []stepView {
+func stepViews(steps []step.Step, l forge.Links, target, sha string) []stepView {
 	out := make([]stepView, 0, len(steps))
 	for _, s := range steps {
 		out = append(out, stepViewOf(s, l, target, sha))
@@ -42,7 +43,7 @@ func stepViews(steps []step.Step, l report.Links, target, sha string) []stepView
 	return out
 }
 
-func stepViewOf(s step.Step, l report.Links, target, sha string) stepView {
+func stepViewOf(s step.Step, l forge.Links, target, sha string) stepView {
 	v := stepView{Step: s, Mark: string(report.Waiting), Words: string(s.Verb) + " " + string(s.Resource), Ends: wording.Ends(s)}
 	if s.Held != "" {
 		v.Mark = string(report.Suspended)
@@ -64,7 +65,7 @@ func stepViewOf(s step.Step, l report.Links, target, sha string) stepView {
 }
 
 // outcomeViews shows steps as they ended.
-func outcomeViews(outcomes []step.Outcome, l report.Links, target, sha string) []stepView {
+func outcomeViews(outcomes []step.Outcome, l forge.Links, target, sha string) []stepView {
 	out := make([]stepView, 0, len(outcomes))
 	for _, o := range outcomes {
 		s := stepViewOf(o.Step, l, target, sha)

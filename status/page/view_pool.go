@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
 	"github.com/weir-gitops/weir/status/report"
 )
@@ -170,7 +171,7 @@ var versionKinds = []string{"version-created", "template-created"}
 
 // versions joins AWS's data on the template's versions with the events of their
 // making.
-func (w *views) versions(p *plan.PoolStatus, list []events.Event, l report.Links) []versionView {
+func (w *views) versions(p *plan.PoolStatus, list []events.Event, l forge.Links) []versionView {
 	by := map[int]*versionView{}
 	at := func(n int) *versionView {
 		if by[n] == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status/forecast"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -147,7 +148,7 @@ func (w *views) pullPage(p report.Pull) pullPage {
 	return v
 }
 
-func (w *views) pullTarget(p report.Pull, r *plan.Report, l report.Links, anchor string, left *int) pullTarget {
+func (w *views) pullTarget(p report.Pull, r *plan.Report, l forge.Links, anchor string, left *int) pullTarget {
 	t := pullTarget{
 		Name: r.Target, Anchor: anchor, AccountRegion: report.AccountRegion(r), Digest: p.Digests[r.Target], Faults: faultViews(r.Diagnostics, l, p.HeadSHA),
 		Problems: report.Problems(r), Words: report.SummaryWords(r),

@@ -51,7 +51,7 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 	if unread != "" {
 		return refuse("%s", unread)
 	}
-	who := c.Author + " on " + string(l.o.Forge.Kind())
+	who := c.Author + " on " + l.o.Forge.Profile().Label
 	plans := map[string]string{}
 	for _, of := range []map[string]string{k.Digests, p.Digests} {
 		for target, d := range of {
@@ -98,7 +98,7 @@ func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, 
 	if len(unused)+len(begun) == 0 {
 		return l.answer(ctx, k, c, forge.Refused, "Nothing that was approved here is in force: it is done, has ended, or was approved elsewhere.", false)
 	}
-	who := c.Author + " on " + string(l.o.Forge.Kind())
+	who := c.Author + " on " + l.o.Forge.Profile().Label
 	l.o.Event(events.Event{Kind: "approval-withdrawn", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its approval was taken back by %s", k.Number, who)})
 	var targets []string
 	for _, g := range begun {

@@ -64,7 +64,7 @@ func (f *memForge) ask(what string) error {
 	return f.err
 }
 
-func (f *memForge) Kind() forge.Kind { return forge.Gitea }
+func (f *memForge) Profile() forge.Profile { return forge.ProfileOf(forge.Gitea) }
 
 func (f *memForge) Pulls(_ context.Context, after forge.Cursor) ([]forge.PullRequest, forge.Cursor, bool, error) {
 	if err := f.ask("pulls"); err != nil {
@@ -152,8 +152,6 @@ func (f *memForge) CreateComment(_ context.Context, _ int64, body string) (forge
 func (f *memForge) edit(id int64, body string) {
 	f.comments[id-1].Body, f.comments[id-1].UpdatedAt = body, f.now()
 }
-
-func (f *memForge) HeadRef(number int64) string { return fmt.Sprintf("refs/pull/%d/head", number) }
 
 func (f *memForge) Self(context.Context) (string, error) { return "weir-bot", nil }
 

@@ -58,7 +58,7 @@ func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, err
 	defer p.survived(p)
 	defer p.lighter()
 	k := &p.was
-	ref := source.PullRef{Head: p.Forge.HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
+	ref := source.PullRef{Head: p.Forge.Profile().HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
 	if k.holds(p.dirty) && p.still(ctx, ref) {
 		return k.shown, nil, nil
 	}
@@ -104,7 +104,7 @@ func (o *Options) gives(ctx context.Context, k *work, upon, tree string) bool {
 	if upon == "" || tree == "" || k.Seen == "" {
 		return false
 	}
-	m, err := o.bring(ctx, source.PullRef{Head: o.Forge.HeadRef(k.Number), HeadSHA: k.Seen, Base: upon})
+	m, err := o.bring(ctx, source.PullRef{Head: o.Forge.Profile().HeadRef(k.Number), HeadSHA: k.Seen, Base: upon})
 	return err == nil && treeOf(m.Snapshot) == tree
 }
 

@@ -76,8 +76,7 @@ type Metrics interface {
 // Forge is what a Watcher reads from a forge and writes there: forge.Client says what
 // each method promises.
 type Forge interface {
-	Kind() forge.Kind
-	HeadRef(number int64) string
+	Profile() forge.Profile
 	Self(ctx context.Context) (string, error)
 	Pulls(ctx context.Context, after forge.Cursor) (list []forge.PullRequest, next forge.Cursor, unchanged bool, err error)
 	Pull(ctx context.Context, number int64) (forge.PullRequest, error)

@@ -169,7 +169,7 @@ func (r records) since() (at time.Time, err error) {
 func (w *Watcher) forget(k *work) {
 	k.drop()
 	delete(w.open, k.Number)
-	if err := w.o.Git.Forget(w.o.Forge.HeadRef(k.Number)); err != nil {
+	if err := w.o.Git.Forget(w.o.Forge.Profile().HeadRef(k.Number)); err != nil {
 		w.log.Warn("the mirror keeps a closed pull request", "number", k.Number, "error", err)
 	}
 	l := left{record{Number: k.Number, Comment: k.Comment, Left: true}, true}

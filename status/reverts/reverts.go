@@ -52,7 +52,7 @@ type Forge interface {
 
 // Statuses takes the status of a commit, with the token for statuses.
 type Statuses interface {
-	Limits() forge.Limits
+	Profile() forge.Profile
 	SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error
 }
 
@@ -300,7 +300,7 @@ func (s *Source) tell(ctx context.Context, e *Entry) (wrote bool) {
 	case e.Phase == Wanted:
 		return false
 	}
-	status.Description = s.words().Status(status.Description, s.Statuses.Limits().Description)
+	status.Description = s.words().Status(status.Description, s.Statuses.Profile().Limits.Description)
 	status.TargetURL = s.PageURL
 	if e.URL != "" {
 		status.TargetURL = e.URL

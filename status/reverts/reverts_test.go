@@ -210,7 +210,9 @@ func (w *world) CreateComment(_ context.Context, _ int64, body string) (forge.Co
 	return forge.Comment{ID: 1}, nil
 }
 
-func (w *world) Limits() forge.Limits { return forge.Limits{Description: 140} }
+func (w *world) Profile() forge.Profile {
+	return forge.Profile{Limits: forge.Limits{Description: 140}}
+}
 
 func (w *world) SetStatus(_ context.Context, sha string, s forge.CommitStatus) error {
 	w.status = append(w.status, sha+" "+s.Context+" "+string(s.State)+" "+s.Description)

@@ -30,8 +30,9 @@ func NewForge() *Forge {
 	return &Forge{Now: map[string]map[string]forge.CommitStatus{}, Limited: forge.Limits{Context: 255, Description: 140}}
 }
 
-func (f *Forge) Kind() forge.Kind     { return "memory" }
-func (f *Forge) Limits() forge.Limits { return f.Limited }
+func (f *Forge) Profile() forge.Profile {
+	return forge.Profile{Kind: "memory", Label: "memory", Limits: f.Limited}
+}
 
 func (f *Forge) SetStatus(_ context.Context, sha string, s forge.CommitStatus) error {
 	f.Mu.Lock()

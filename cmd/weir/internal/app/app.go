@@ -320,8 +320,8 @@ func (a *App) openReporting(context.Context) error {
 		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.store, history.Options{Now: a.sinceWhen}), Notify: a.notify,
 	})
 	a.measure()
-	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.site.guard.Origin, Received: func(kind forge.Kind, result forge.Result) {
-		a.metrics.Webhook(string(kind), string(result))
+	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.site.guard.Origin, Received: func(label string, result forge.Result) {
+		a.metrics.Webhook(label, string(result))
 	}})
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/status/board"
@@ -226,7 +225,7 @@ func (g conductor) configure(targets []fleet.Target) {
 	for _, s := range g.config.Sources {
 		shown := board.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)}
 		for _, f := range g.config.Forges {
-			if f.Source == s.Name && f.Type != config.Generic {
+			if f.Source == s.Name && !f.Profile().WebhooksOnly {
 				shown.WebURL, shown.Forge = f.URL, f.Type
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 
@@ -18,11 +17,7 @@ import (
 // forgeOptions say how a forge is reached. The certificates and the proxy of the
 // source hold for its forge too, and its GitHub App where the forge has no token.
 func forgeOptions(f config.Forge, of *follower, metrics *metrics.Metrics) (forge.ClientOptions, error) {
-	name := forge.RepositoryOf
-	if f.Type == config.GitLab {
-		name = forge.ProjectOf
-	}
-	repository, err := name(f.URL)
+	repository, err := f.Profile().RepositoryOf(f.URL)
 	if err != nil {
 		return forge.ClientOptions{}, err
 	}
@@ -31,8 +26,8 @@ func forgeOptions(f config.Forge, of *follower, metrics *metrics.Metrics) (forge
 		return forge.ClientOptions{}, err
 	}
 	of.ways = append(of.ways, rt)
-	o := forge.ClientOptions{
-		Kind: kindOf(f.Type),
+	return forge.ClientOptions{
+		Kind: f.Profile().Kind,
 		URL:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,
 		Transport: metrics.ForgeTransport(f.Type, f.Source, rt),
 		Token: func(ctx context.Context) (string, error) {
@@ -45,11 +40,7 @@ func forgeOptions(f config.Forge, of *follower, metrics *metrics.Metrics) (forge
 			}
 			return strings.TrimSpace(string(text)), nil
 		},
-	}
-	if u, err := url.Parse(o.URL); f.Type == config.GitHub && err == nil && strings.EqualFold(u.Host, "github.com") {
-		o.URL = ""
-	}
-	return o, nil
+	}, nil
 }
 
 // newForge makes the client of a source's forge; ref is the branch or tag that statuses
@@ -67,7 +58,7 @@ func newForge(f config.Forge, of *follower, ref string, metrics *metrics.Metrics
 func (g *generation) makeForges() error {
 	g.forges = map[string]commits.Forge{}
 	for _, f := range g.config.Forges {
-		if f.Type == config.Generic {
+		if f.Profile().WebhooksOnly {
 			continue
 		}
 		of := g.followers[f.Source]

@@ -35,7 +35,7 @@ func TestGitLabForge(t *testing.T) {
 	if err := os.WriteFile(file, []byte("glpat-1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	writer, err := newForge(config.Forge{Type: config.GitLab, URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
+	writer, err := newForge(config.Forge{Type: "gitlab", URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
 		&follower{config: config.Source{Name: "pools", Ref: source.Ref{Branch: "main"}}}, "main", metrics.New(prometheus.NewRegistry(), "test"))
 	if err != nil {
 		t.Fatal(err)

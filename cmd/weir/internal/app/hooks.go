@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/status/forge"
 )
@@ -18,7 +17,7 @@ func (g *generation) setHooks() {
 		}
 		follower := g.followers[f.Source]
 		h := forge.Hook{
-			Kind: kindOf(f.Type), SecretFile: f.WebhookSecretFile, Address: cmp.Or(f.URL, follower.config.URL), Source: follower,
+			Kind: f.Profile().Kind, SecretFile: f.WebhookSecretFile, Address: cmp.Or(f.URL, follower.config.URL), Source: follower,
 		}
 		if w := g.watcher(f.Source); w != nil {
 			h.Pulls, h.Self = w, w.Self()
@@ -29,19 +28,6 @@ func (g *generation) setHooks() {
 		hooks[f.Source] = h
 	}
 	g.app.hooks.Set(hooks)
-}
-
-func kindOf(forgeType string) forge.Kind {
-	switch forgeType {
-	case config.GitHub:
-		return forge.GitHub
-	case config.GitLab:
-		return forge.GitLab
-	case config.Generic:
-		return forge.Generic
-	default:
-		return forge.Gitea
-	}
 }
 
 // Follows reports whether the source follows a ref. It errs towards yes: a look at

@@ -233,7 +233,7 @@ func TestGenericWebhookWithoutStatuses(t *testing.T) {
 	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
 	first := w.repo.Commit("first")
 	c := w.hooked()
-	c.Forges[0] = config.Forge{Type: config.Generic, Source: "pools", WebhookSecretFile: c.Forges[0].WebhookSecretFile}
+	c.Forges[0] = config.Forge{Type: "generic", Source: "pools", WebhookSecretFile: c.Forges[0].WebhookSecretFile}
 	a, stop := w.startConfig(c, nil)
 	defer stop()
 	converged(t, a, first, 1)

@@ -22,10 +22,7 @@ func (g *generation) pushing(f config.Forge) (forge.Client, *transport.Pusher, e
 		return nil, nil, err
 	}
 	settings := of.config.Settings
-	settings.Auth = transport.Auth{TokenFile: f.Push.TokenFile}
-	if f.Type == config.GitLab {
-		settings.Auth.Username = "oauth2"
-	}
+	settings.Auth = transport.Auth{TokenFile: f.Push.TokenFile, Username: f.Profile().GitUser}
 	pusher, err := transport.NewPusher(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git")+".git", settings)
 	return client, pusher, err
 }

@@ -205,7 +205,7 @@ func TestGitHubAppServesGitAndStatuses(t *testing.T) {
 	c := w.config()
 	c.Sources[0].URL = server.URL + "/acme/fleet.git"
 	c.Sources[0].Auth.GitHubApp = transport.GitHubApp{AppID: "4711", PrivateKeyFile: file}
-	c.Forges[0] = config.Forge{Type: config.GitHub, URL: server.URL + "/acme/fleet", Source: "pools"}
+	c.Forges[0] = config.Forge{Type: "github", URL: server.URL + "/acme/fleet", Source: "pools"}
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
 	a, stop := w.startConfig(c, nil)

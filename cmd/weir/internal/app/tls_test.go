@@ -46,7 +46,7 @@ func tellAll(t *testing.T, server *sourcetest.TLSServer) (succeeded []string) {
 	sha := strings.Repeat("1", 40)
 	of := &follower{config: config.Source{Name: "s", Settings: transport.Settings{CAFile: server.CAFile}}}
 	metrics := metrics.New(prometheus.NewRegistry(), "test")
-	for _, kind := range []string{config.GitHub, config.GitLab, config.Gitea} {
+	for _, kind := range []string{"github", "gitlab", "gitea"} {
 		f := config.Forge{Type: kind, URL: server.URL + "/platform/fleet", Source: "s", TokenFile: secret}
 		writer, err := newForge(f, of, "main", metrics)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/access"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
@@ -87,16 +88,6 @@ type AWS struct {
 // Share is ShareOfLimits as a fraction.
 func (a AWS) Share() float64 { return float64(a.ShareOfLimits) / 100 }
 
-// The forge types.
-const (
-	GitHub  = "github"
-	Gitea   = "gitea"
-	Forgejo = "forgejo"
-	GitLab  = "gitlab"
-	// Generic takes webhooks only, from whatever signs them.
-	Generic = "generic"
-)
-
 // Forge is where commit statuses of a source's commits are written, and from where
 // webhooks about the source come.
 type Forge struct {
@@ -118,6 +109,9 @@ type Forge struct {
 	// it weir pushes nothing.
 	Push Push `yaml:"push"`
 }
+
+// Profile is what holds for every forge of the type.
+func (f Forge) Profile() forge.Profile { return forge.ProfileOf(forge.Kind(f.Type)) }
 
 // Defaults of a configuration.
 const (

@@ -78,7 +78,7 @@ func TestParseWhole(t *testing.T) {
 				Settings: transport.Settings{Auth: transport.Auth{Username: "u", PasswordFile: "/etc/weir/secrets/pw"}, CAFile: "/etc/weir/ca.pem", Proxy: "http://proxy:3128"},
 			},
 		},
-		Forges: []Forge{{Type: Gitea, URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsPlan, Forecast: pulls.Always}}},
+		Forges: []Forge{{Type: "gitea", URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsPlan, Forecast: pulls.Always}}},
 		Targets: []target.Target{{
 			Name: "{1}", Source: "pools", Path: "overlays/*", Region: "eu-west-1", AccountID: "000000000000",
 			RoleARN:         "arn:aws:iam::000000000000:role/weir",

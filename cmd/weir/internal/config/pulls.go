@@ -11,7 +11,7 @@ import (
 // PlansPulls reports whether pull requests of the forge are planned.
 func (c *Config) PlansPulls(f Forge) bool {
 	s := c.sourceOf(f.Source)
-	return f.Type != Generic && f.PullRequests.Plan == pulls.Always && s != nil && branches(s.Ref)
+	return !f.Profile().WebhooksOnly && f.PullRequests.Plan == pulls.Always && s != nil && branches(s.Ref)
 }
 
 // branches reports whether a branch is followed, by its name or as the default one.
@@ -24,7 +24,7 @@ func (v *validator) pulls(at string, f *Forge) {
 	}
 	switch s := v.config.sourceOf(f.Source); {
 	case !v.written(at):
-	case f.Type == Generic:
+	case f.Profile().WebhooksOnly:
 		v.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
 	case s != nil && p.Plan == pulls.Always && !branches(s.Ref):
 		v.fault(at, "bad-value", "pull requests go into branches; write plan: never, or follow a branch", "the source %q does not follow a branch", f.Source)

@@ -108,7 +108,7 @@ func (v *validator) push(at string, f *Forge) {
 		return
 	}
 	switch {
-	case f.Type == Generic:
+	case f.Profile().WebhooksOnly:
 		v.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
 		return
 	case len(f.Push.For) == 0:

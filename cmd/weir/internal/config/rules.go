@@ -11,6 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/target"
 	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/events/kinds"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
@@ -106,7 +107,7 @@ var rules = map[string]rule{
 	"sources[].verify.mode":           {words: []string{"commit", "tag", "either"}, wrong: "%q must be commit, tag or either", initial: "commit"},
 	"sources[].verify.pgp.keyFiles[]": {missing: "a file is required"},
 
-	"forges[].type":                         {required: true, words: []string{GitHub, GitLab, Gitea, Forgejo, Generic}},
+	"forges[].type":                         {required: true, words: forge.Kinds()},
 	"forges[].source":                       {twice: "source %q has %s already"},
 	"forges[].tokenFile":                    {credential: true},
 	"forges[].webhookSecretFile":            {credential: true},

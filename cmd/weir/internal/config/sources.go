@@ -147,7 +147,7 @@ func (v *validator) forgeToken(at string, f *Forge) {
 	}
 	const required = "a file with an access token is required"
 	s := v.config.sourceOf(f.Source)
-	if f.Type != GitHub || s == nil || s.Auth.GitHubApp == (transport.GitHubApp{}) {
+	if !f.Profile().Apps || s == nil || s.Auth.GitHubApp == (transport.GitHubApp{}) {
 		v.fault(at+".tokenFile", "missing-key", "", required)
 		return
 	}

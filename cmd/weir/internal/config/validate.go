@@ -87,16 +87,17 @@ func (v *validator) sourceRef(at, name string) {
 
 func (v *validator) forge(at string, f *Forge) {
 	v.sourceRef(at+".source", f.Source)
-	if u := webAddress(f.URL); (f.Type != Generic || f.URL != "") && (u == nil || u.User != nil || strings.Count(strings.Trim(u.Path, "/"), "/") < 1) {
+	hooksOnly := f.Profile().WebhooksOnly
+	if u := webAddress(f.URL); (!hooksOnly || f.URL != "") && (u == nil || u.User != nil || strings.Count(strings.Trim(u.Path, "/"), "/") < 1) {
 		v.fault(at+".url", "bad-value", "write it like https://github.com/owner/repository", "%q is not the address of a repository", redact(f.URL))
 	}
 	switch {
-	case f.Type != Generic:
+	case !hooksOnly:
 		v.forgeToken(at, f)
 	case f.TokenFile != "":
 		v.fault(at+".tokenFile", "bad-value", "name the forge's own type for commit statuses", "a generic forge takes webhooks only, and needs no token")
 	}
-	if f.Type == Generic && f.WebhookSecretFile == "" {
+	if hooksOnly && f.WebhookSecretFile == "" {
 		v.fault(at+".webhookSecretFile", "missing-key", goodSecret, "a file with the secret of the webhooks is required")
 	}
 	v.pulls(at+".pullRequests", f)

@@ -111,9 +111,9 @@ func TestGiteaClient(t *testing.T) {
 		if list, cursor, unchanged, err = client.Pulls(t.Context(), cursor); !unchanged || err != nil || list != nil {
 			t.Errorf("the same again: %v, %t, %v", list, unchanged, err)
 		}
-		ref := strings.Fields(c.Git("ls-remote", "origin", client.HeadRef(number)))
+		ref := strings.Fields(c.Git("ls-remote", "origin", client.Profile().HeadRef(number)))
 		if len(ref) == 0 || ref[0] != head {
-			t.Errorf("%s is at %v", client.HeadRef(number), ref)
+			t.Errorf("%s is at %v", client.Profile().HeadRef(number), ref)
 		}
 	})
 	t.Run("pushed to", func(t *testing.T) {

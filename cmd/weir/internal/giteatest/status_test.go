@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
-	"github.com/weir-gitops/weir/status/comments"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 	"github.com/weir-gitops/weir/status/report"
@@ -54,7 +53,7 @@ func TestGiteaTeller(t *testing.T) {
 			}
 			want[st.Context] = st
 		}
-		limits := g.Limits()
+		limits := g.Profile().Limits
 		for _, state := range []forge.CommitState{forge.Pending, forge.Failure, forge.Errored, forge.Success} { // within a second, the last one counts
 			st := forge.CommitStatus{Context: strings.Repeat("c", limits.Context), State: state, Description: strings.Repeat("é", limits.Description)}
 			if err := g.SetStatus(t.Context(), main, st); err != nil {
@@ -85,7 +84,7 @@ func TestGiteaTeller(t *testing.T) {
 			t.Errorf("login %q, %v", got, err)
 		}
 		marker := report.PullMarker("fleet", "pools")
-		texts := []string{marker + "\nfirst", marker + "\n" + strings.Repeat("é", comments.Limit(forge.Gitea)-len(marker)-1)}
+		texts := []string{marker + "\nfirst", marker + "\n" + strings.Repeat("é", forge.ProfileOf(forge.Gitea).Limits.Comment-len(marker)-1)}
 		made, err := g.CreateComment(t.Context(), number, texts[0])
 		if err != nil {
 			t.Fatal(err)

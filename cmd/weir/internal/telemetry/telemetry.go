@@ -102,7 +102,7 @@ type tracedForge struct {
 // SetStatus implements commits.Forge.
 func (f tracedForge) SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error {
 	ctx, sp := f.tracer.Start(ctx, "status write", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		span.Attributes("forge", string(f.Kind()), "revision", sha, "context", s.Context, "state", string(s.State))...))
+		span.Attributes("forge", f.Profile().Label, "revision", sha, "context", s.Context, "state", string(s.State))...))
 	err := f.Forge.SetStatus(ctx, sha, s)
 	span.End(sp, err)
 	return err

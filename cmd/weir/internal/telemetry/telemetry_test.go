@@ -92,7 +92,7 @@ func valueOf(s *tracepb.Span, key string) string {
 
 type quietForge struct{ commits.Forge }
 
-func (quietForge) Kind() forge.Kind { return forge.Gitea }
+func (quietForge) Profile() forge.Profile { return forge.ProfileOf(forge.Gitea) }
 
 func (quietForge) SetStatus(context.Context, string, forge.CommitStatus) error {
 	return errors.New("refused with hunter2")

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -53,52 +54,48 @@ func sourceOf(c *config.Config, f Draft, repositories []string) (config.Source, 
 	return config.Source{}, advice.Usage(advice.DidYouMean(f.Pull.Source, names, "the sources are "+strings.Join(names, ", ")), "there is no source %q", f.Pull.Source)
 }
 
-// refsOf are where a source's repository may keep the head of a pull request, and what its
-// forge makes of it and the followed branch.
-func refsOf(c *config.Config, name string, number int64) (refs []source.PullRef) {
-	pull := source.PullRef{Head: fmt.Sprintf("refs/pull/%d/head", number)}
-	request := source.PullRef{Head: fmt.Sprintf("refs/merge-requests/%d/head", number), MergeRef: fmt.Sprintf("refs/merge-requests/%d/merge", number)}
+// refsOf are where a source's repository keeps the head of a pull request and the forge's own
+// merge of it, and what its forge calls a pull request. Without a forge in the configuration
+// the repository may keep them where any kind of forge does.
+func refsOf(c *config.Config, name string, number int64) (refs []forge.PullRefs, noun string) {
 	for _, f := range c.Forges {
-		switch {
-		case f.Source != name:
-		case f.Type == config.GitLab:
-			return []source.PullRef{request}
-		case f.Type == config.GitHub:
-			pull.MergeRef = fmt.Sprintf("refs/pull/%d/merge", number)
-			return []source.PullRef{pull}
-		case f.Type == config.Gitea:
-			return []source.PullRef{pull}
+		if p := f.Profile(); f.Source == name && !p.WebhooksOnly {
+			return []forge.PullRefs{{Head: p.HeadRef(number), Merge: p.MergeRef(number)}}, p.PullRequest
 		}
 	}
-	return []source.PullRef{pull, request}
+	return forge.AllPullRefs(number), "pull request"
 }
 
 // fromPull is what a source would be once a pull request is merged into the commit that is
 // followed.
 func (w *Work) fromPull(ctx context.Context, c *config.Config, s config.Source, dir string, number int64, followed string, secrets *redact.Registry) (p proposed, err error) {
+	refs, noun := refsOf(c, s.Name, number)
+	name := fmt.Sprintf("%s %d", noun, number)
 	if followed == "" {
-		return p, fmt.Errorf("plan pull request %d: the commit that source %s follows cannot be read", number, s.Name)
+		return p, fmt.Errorf("plan %s: the commit that source %s follows cannot be read", name, s.Name)
 	}
-	for i, ref := range refsOf(c, s.Name, number) {
-		var head proposed
-		if head, err = w.fromSource(ctx, s, filepath.Join(dir, strconv.Itoa(i)), ref.Head, secrets); err != nil {
-			var missing *fault.UnavailableError
-			if errors.As(err, &missing) && missing.Reason == fault.MissingRef {
-				err = advice.Hinted(fmt.Errorf("plan pull request %d: source %s has no %s", number, s.Name, ref.Head), "--pull-request takes the number that the forge shows; a branch is planned with --ref")
-				continue
-			}
+	var absent []string
+	for i, ref := range refs {
+		head, err := w.fromSource(ctx, s, filepath.Join(dir, strconv.Itoa(i)), ref.Head, secrets)
+		var missing *fault.UnavailableError
+		switch {
+		case errors.As(err, &missing) && missing.Reason == fault.MissingRef:
+			absent = append(absent, ref.Head)
+			continue
+		case err != nil:
 			return p, err
 		}
-		ref.HeadSHA, ref.Base = head.Snapshot.Revision, followed
-		m, err := w.sources[s.Name].Pull(ctx, ref)
+		revision := head.Snapshot.Revision
+		m, err := w.sources[s.Name].Pull(ctx, source.PullRef{Head: ref.Head, MergeRef: ref.Merge, HeadSHA: revision, Base: followed})
 		if err != nil {
-			return p, fmt.Errorf("merge pull request %d: %w", number, err)
+			return p, fmt.Errorf("merge %s: %w", name, err)
 		}
 		if len(m.Conflicts) > 0 {
-			return p, advice.Hinted(fmt.Errorf("pull request %d cannot be merged: %s", number, m.Conflicts[0]), "update its branch, or plan that as it is with --ref "+ref.Head)
+			return p, advice.Hinted(fmt.Errorf("%s cannot be merged: %s", name, m.Conflicts[0]), "update its branch, or plan that as it is with --ref "+ref.Head)
 		}
-		p.Snapshot, p.what = m.Snapshot, fmt.Sprintf("pull request %d (%s), merged into what is followed", number, wording.Clean(ref.HeadSHA[:7]))
+		p.Snapshot, p.what = m.Snapshot, fmt.Sprintf("%s (%s), merged into what is followed", name, wording.Clean(revision[:7]))
 		return p, nil
 	}
-	return p, err
+	return p, advice.Hinted(fmt.Errorf("plan %s: source %s has no %s", name, s.Name, strings.Join(absent, " and no ")),
+		"--pull-request takes the number that the forge shows; a branch is planned with --ref")
 }
