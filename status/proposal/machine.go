@@ -132,10 +132,10 @@ func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (a
 // step does what is missing of one entry, and returns when there is more to do.
 func (t *turn[E, P]) step(ctx context.Context, e P) (at time.Time) {
 	s := e.state()
-	if s.Phase == Theirs {
-		return at
+	var err error
+	if s.Phase != Theirs {
+		at, err = t.act(ctx, e, false)
 	}
-	at, err := t.act(ctx, e, false)
 	var hand *Refusal
 	var gone *NotNeeded
 	switch {
@@ -187,7 +187,10 @@ func (m *Machine[E, P]) Ask(ctx context.Context, store state.Store, now Now, fre
 		return *p, err
 	}
 	_, err = t.act(ctx, p, true)
-	if hand := (*Refusal)(nil); err != nil && !errors.As(err, &hand) {
+	switch hand := (*Refusal)(nil); {
+	case err == nil:
+		p.state().Tries = 0
+	case !errors.As(err, &hand):
 		t.later(ctx, p, err)
 	}
 	return *p, errors.Join(err, t.save())

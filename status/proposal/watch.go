@@ -61,7 +61,6 @@ func (t *turn[E, P]) settle(ctx context.Context, e P, p forge.PullRequest) error
 		t.end(e, Closed, number+" "+t.kind.Texts(e).Closed)
 		return nil
 	case s.Phase == Theirs:
-		s.Tries, s.After = 0, time.Time{}
 		return nil
 	}
 	head := p.HeadSHA
@@ -76,7 +75,7 @@ func (t *turn[E, P]) settle(ctx context.Context, e P, p forge.PullRequest) error
 		return err
 	}
 	// It is open: so weir could not close it, and it may be needed again.
-	s.Phase, s.Closing, s.Refused, s.Tries, s.After = Open, "", false, 0, time.Time{}
+	s.Phase, s.Closing, s.Refused = Open, "", false
 	s.URL, s.Branch = cmp.Or(p.WebURL, s.URL), cmp.Or(p.HeadRef, s.Branch)
 	if ours {
 		return nil

@@ -21,9 +21,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status/accepts"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/proposal"
+	"github.com/weir-gitops/weir/status/proposal/accepts"
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
@@ -50,8 +51,11 @@ func (g *generation) makeAccepts() error {
 		a := g.app
 		name, address := f.Push.By()
 		g.accepts[f.Source] = &accepting{accepts.New(accepts.Options{
-			Source: f.Source, PageURL: g.config.PublicURL, Author: name, Address: address, Every: min(g.followers[f.Source].config.Interval, mostAccepts), Forge: client, Git: g.followers[f.Source].git, Pusher: pusher,
-			Fleet: acceptor{g, f.Source}, Redact: a.o.Secrets.Redact, Event: a.board.Event, Logger: a.log,
+			Options: proposal.Options{
+				Source: f.Source, PageURL: g.config.PublicURL, Author: name, Address: address, Every: min(g.followers[f.Source].config.Interval, mostAccepts),
+				Forge: client, Git: g.followers[f.Source].git, Pusher: pusher, Redact: a.o.Secrets.Redact, Event: a.board.Event, Logger: a.log,
+			},
+			Fleet: acceptor{g, f.Source},
 		}), pusher, make(chan struct{}, 1)}
 	}
 	return nil
@@ -76,9 +80,9 @@ func (g *generation) keepAccepts(ctx context.Context, name string, s *accepting)
 	})
 }
 
-func (g *generation) acceptsNow(of *follower) (now accepts.Now, early bool) {
+func (g *generation) acceptsNow(of *follower) (now proposal.Now, early bool) {
 	head := of.now().Snapshot
-	return accepts.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch()}, head.Revision == "" || g.base.Load() == nil
+	return proposal.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch()}, head.Revision == "" || g.base.Load() == nil
 }
 
 // accept has a pull request opened that keeps what AWS has of a pool.

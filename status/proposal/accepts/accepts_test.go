@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/proposal"
 )
 
 // TestOnePullRequestFollowsAWS until AWS and Git say the same.
@@ -122,7 +123,7 @@ func TestNothingIsDoneTwice(t *testing.T) {
 				if dies {
 					w.restart()
 				}
-				if e := w.turn(); e.Number != 1 || e.Phase != Open {
+				if e := w.turn(); e.Number != 1 || e.Phase != proposal.Open {
 					t.Errorf("%s lost %t dies %t: %+v", write, lost, dies, e)
 				}
 				if got := w.repo.Git("show", w.pulls[0].HeadRef+":web"); len(w.pulls) != 1 || got != "7" {
@@ -195,7 +196,7 @@ func TestWhoClosedIt(t *testing.T) {
 	w.aws, w.fails["close"] = "3", errors.New("gone")
 	w.turn()
 	w.aws = "7"
-	if e := w.turn(); e.Closing != "" || e.Phase != Open {
+	if e := w.turn(); e.Closing != "" || e.Phase != proposal.Open {
 		t.Errorf("%+v", e)
 	}
 }

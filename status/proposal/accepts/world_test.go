@@ -19,6 +19,7 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/proposal"
 )
 
 // world is a repository over HTTP, a forge in memory that knows its branches, and a Source
@@ -40,9 +41,11 @@ type world struct {
 	fails  map[string]error
 	lost   bool
 	pusher *transport.Pusher
-	now    Now
+	now    proposal.Now
 	s      *Source
 }
+
+var records = state.Bucket[struct{}]{Name: "accepts"}
 
 var web = Asked{Target: "prod", Pool: "default/web", By: "ann"}
 
@@ -76,9 +79,12 @@ func newWorld(t *testing.T) *world {
 // restart is another process: what is in memory is lost.
 func (w *world) restart() {
 	w.s = New(Options{
-		Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Every: 5 * time.Minute, Forge: w, Git: w.git, Pusher: w, Fleet: w,
-		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }, Event: func(e events.Event) { w.events = append(w.events, e.Kind) },
-		Logger: slog.New(slog.DiscardHandler),
+		Options: proposal.Options{
+			Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Every: 5 * time.Minute, Forge: w, Git: w.git, Pusher: w,
+			Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }, Event: func(e events.Event) { w.events = append(w.events, e.Kind) },
+			Logger: slog.New(slog.DiscardHandler),
+		},
+		Fleet: w,
 	})
 }
 
@@ -106,7 +112,7 @@ func (w *world) turn() (e Entry) {
 	if _, err := w.s.Turn(w.t.Context(), w.store, w.now); err != nil {
 		w.t.Fatal(err)
 	}
-	all, err := w.s.read(w.store)
+	all, err := w.s.Read(w.store)
 	if err != nil || len(all) > 1 {
 		w.t.Fatal(all, err)
 	}

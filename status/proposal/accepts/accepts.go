@@ -1,0 +1,340 @@
+// Package accepts proposes to keep what somebody changed in AWS: one pull request for one pool, which
+// writes what AWS has into the manifests.
+//
+// Somebody asks for it (Ask). What they asked for is kept before anything is pushed, and the branch is
+// named after it. So a crash or a lost answer leaves nothing that is not found again.
+package accepts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/accept"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/proposal"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// Branches begins the names of the branches, Trailer names in commits the pool that they are
+// about.
+const (
+	Branches = transport.OwnBranches + "accept-"
+	Trailer  = "Weir-Accepts"
+)
+
+// Fleet knows what AWS has otherwise, and writes it into files.
+type Fleet interface {
+	// Find plans a commit, and writes what AWS has otherwise of a pool into its files.
+	Find(ctx context.Context, on string, a Asked) (Found, error)
+}
+
+// Asked is what somebody wants to keep: of one pool all that has drifted, or fields that they
+// name.
+type Asked struct {
+	Target string   `json:"target"`
+	Pool   string   `json:"pool"` // namespace/name
+	Fields []string `json:"fields,omitempty"`
+	By     string   `json:"by,omitempty"`
+}
+
+// Found is what AWS has otherwise, with the files that say so.
+type Found struct {
+	Fields []accept.Field
+	Files  map[string][]byte
+	// More are the steps that weir would make then and would not make now.
+	More []string
+}
+
+// written are the fields that files say.
+func (f Found) written() (out []accept.Field) {
+	return slices.DeleteFunc(slices.Clone(f.Fields), func(a accept.Field) bool { return a.Left != "" })
+}
+
+// print stands for what is written.
+func (f Found) print() string {
+	of := f.written()
+	for i := range of {
+		of[i].At = "" // lines move
+	}
+	text, err := json.Marshal(of)
+	if err != nil {
+		return "" // values were read from JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// Entry is a pull request that is wanted or open. One that has ended is not kept.
+type Entry struct {
+	proposal.State
+	Asked
+	At time.Time `json:"at"` // when it was asked for
+	// Looked is when AWS was asked last, Head the commit that was followed then.
+	Looked time.Time `json:"looked,omitzero"`
+	Head   string    `json:"head,omitempty"`
+}
+
+// Options are what the surroundings give. Every is also how often AWS is asked whether an open pull
+// request is still needed.
+type Options struct {
+	proposal.Options
+	Fleet Fleet
+}
+
+// Source proposes for one source.
+type Source struct {
+	*proposal.Machine[Entry, *Entry]
+	kind *kind
+}
+
+// kind decides about the changes of one source.
+type kind struct {
+	Options
+	// found is what was found last in this turn: for what was asked, and at which commit.
+	found *Found
+	of    Asked
+	at    string
+}
+
+// New makes one.
+func New(o Options) *Source {
+	o.Record = "accepts"
+	k := &kind{Options: o}
+	return &Source{proposal.New(o.Options, proposal.Kind[Entry](k)), k}
+}
+
+// branchOf is the branch of what was asked for; all of one pool begin alike.
+func branchOf(a Asked, at time.Time) string {
+	sum := sha256.Sum256([]byte(at.UTC().Format(time.RFC3339Nano)))
+	return branchesOf(a) + hex.EncodeToString(sum[:])[:8]
+}
+
+func branchesOf(a Asked) string {
+	sum := sha256.Sum256([]byte(a.Target + " " + a.Pool))
+	return Branches + hex.EncodeToString(sum[:])[:12] + "-"
+}
+
+// Ask opens the pull request of a pool, or brings the one that is open to what AWS has now. A
+// *gates.Fault says why there is none.
+func (s *Source) Ask(ctx context.Context, store state.Store, now proposal.Now, a Asked) (e Entry, f Found, err error) {
+	fresh := Entry{Asked: a, At: now.Time}
+	fresh.Phase, fresh.Branch = proposal.Asked, branchOf(a, now.Time)
+	began := false
+	var wrong error // of what was asked for
+	e, err = s.Machine.Ask(ctx, store, now, fresh, func(o *Entry) bool { return o.Target == a.Target && o.Pool == a.Pool }, func(e *Entry) error {
+		began, e.By, e.After = true, a.By, time.Time{}
+		f, wrong = s.kind.ask(ctx, e, now, a)
+		return wrong
+	})
+	var fault *gates.Fault
+	var engine *state.EngineError
+	var hand *proposal.Refusal
+	number := "pull request " + proposal.Number(e.Number)
+	switch {
+	case wrong != nil, errors.As(err, &fault), errors.As(err, &engine):
+	case err != nil && !began:
+		err = &gates.Fault{Message: "the forge does not say what became of " + number + ": " + s.Redact(err.Error()), Hint: "ask again in a while"}
+	case errors.As(err, &hand):
+		err = &gates.Fault{Message: s.Redact(hand.Text), Hint: "delete the branch, or merge or close its pull request"}
+	case err != nil:
+		err = &gates.Fault{Message: "the pull request is not there yet: " + s.Redact(err.Error()), Hint: "weir tries again by itself; weir history tells how it goes"}
+	case e.Phase == proposal.Theirs:
+		err = &gates.Fault{Message: number + " is open for this pool already, and weir does not know any more what it pushed there", Hint: "merge it or close it: " + e.URL}
+	}
+	return e, f, err
+}
+
+// ask finds what somebody wants to keep, and adds it to what the entry keeps.
+func (k *kind) ask(ctx context.Context, e *Entry, now proposal.Now, a Asked) (f Found, err error) {
+	k.found = nil
+	if e.Phase == proposal.Theirs {
+		return f, &gates.Fault{Message: "pull request " + proposal.Number(e.Number) + " has commits of somebody else on its branch, and weir leaves it alone", Hint: "merge it or close it: " + e.URL}
+	}
+	if f, err = k.Fleet.Find(ctx, now.Head, a); err != nil {
+		return f, err
+	}
+	if len(f.Files) == 0 {
+		return f, nothing(f)
+	}
+	// What has drifted is known to this process alone: from here on it is these fields.
+	asked := fieldsOf(a, f)
+	e.Fields = union(e.Fields, asked)
+	if len(e.Fields) > len(asked) {
+		if f, err = k.Fleet.Find(ctx, now.Head, e.Asked); err != nil {
+			return f, err
+		}
+	}
+	k.found, k.of, k.at = &f, e.Asked, now.Head
+	return f, nil
+}
+
+// fieldsOf are the fields that were asked for, or else that were found: of a list the whole.
+func fieldsOf(a Asked, f Found) []string {
+	out := a.Fields
+	for _, x := range f.Fields {
+		if name, _, _ := strings.Cut(x.Field, "["); len(a.Fields) == 0 {
+			out = append(out, name)
+		}
+	}
+	return union(nil, out)
+}
+
+func union(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// nothing says why nothing is written.
+func nothing(f Found) error {
+	if len(f.Fields) == 0 {
+		return &gates.Fault{Message: "AWS has nothing otherwise of the pool that was asked for", Hint: "weir status and the page show what differs; name a FIELD to keep what a commit has changed since, too"}
+	}
+	var why []string
+	for _, l := range f.Fields[:min(len(f.Fields), 5)] {
+		why = append(why, l.Field+": "+l.Left)
+	}
+	return &gates.Fault{Message: "nothing of it can be written: " + strings.Join(why, "; "), Hint: "write it into the manifests by hand"}
+}
+
+// Entries adds none: people ask for them.
+func (k *kind) Entries(_ context.Context, all []Entry, now proposal.Now) ([]Entry, time.Time, error) {
+	if k.found = nil; len(all) == 0 {
+		return all, time.Time{}, nil
+	}
+	return all, now.Time.Add(k.Every), nil
+}
+
+// Want proposes what AWS has now, and asks for that every Every and at each new commit.
+func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal.Want, err error) {
+	if k.found == nil || k.at != now.Head || !reflect.DeepEqual(k.of, e.Asked) {
+		if e.IsOpen() && e.Tries == 0 && now.Head == e.Head && now.Time.Before(e.Looked.Add(k.Every)) {
+			return w, nil
+		}
+		found, err := k.Fleet.Find(ctx, now.Head, e.Asked)
+		if err != nil {
+			return w, err
+		}
+		k.found, k.of, k.at = &found, e.Asked, now.Head
+	}
+	f := k.found
+	e.Looked, e.Head = now.Time, now.Head
+	switch {
+	case len(f.Files) > 0:
+		w.Branches, w.Print = []string{e.Branch}, f.print()
+		w.Draft = func(context.Context) (proposal.Draft, error) { return k.draft(e, *f, now), nil }
+	case !e.IsOpen():
+		w.Branches, w.Gone = []string{e.Branch}, nothing(*f).Error()
+	case len(f.Fields) == 0: // else somebody has to write it by hand
+		w.Gone = "AWS and Git say the same at " + wording.Short(now.Head) + ", so there is nothing to keep"
+	}
+	return w, nil
+}
+
+func (k *kind) draft(e *Entry, f Found, now proposal.Now) proposal.Draft {
+	title := "Keep what AWS has of pool " + k.Words().Line(e.Pool) + " of " + k.Words().Line(e.Target)
+	return proposal.Draft{
+		Branch: e.Branch, Title: title, Body: k.body(e, f), Paths: slices.Sorted(maps.Keys(f.Files)),
+		Opened:  fmt.Sprintf("keeps what AWS has of %s, as %s asked", wording.Count(len(f.written()), "field"), gates.Who(e.By)),
+		Updated: "keeps what AWS has now",
+		Commit: source.Commit{
+			On: now.Head, Files: f.Files, At: now.Time,
+			Message: title + "\n\nSomebody changed this in AWS, and it is to stay.\n\n" + Trailer + ": " + e.Target + " " + e.Pool + "\n",
+		},
+	}
+}
+
+// Owns reports whether a branch is about an entry's pool.
+func (k *kind) Owns(e *Entry, branch string) bool {
+	return strings.HasPrefix(branch, branchesOf(e.Asked))
+}
+
+// Made reads the trailer of a commit. Without a record of it nobody knows which fields people asked
+// for, so weir does not go on from it.
+func (k *kind) Made(e *Entry, of []snapshot.Trailer) (m proposal.Made, ours bool) {
+	return m, e.Commit != "" && slices.ContainsFunc(of, func(t snapshot.Trailer) bool {
+		return strings.EqualFold(t.Key, Trailer) && t.Value == e.Target+" "+e.Pool
+	})
+}
+
+// Ended removes the entry: people may ask again.
+func (k *kind) Ended(*Entry) bool { return false }
+
+// Texts are the words of this kind.
+func (k *kind) Texts(e *Entry) proposal.Texts {
+	t := proposal.Texts{
+		Merged: "was merged: Git says what AWS has", Closed: "was closed by somebody",
+		Unneeded: "no pull request is needed any more", Refused: "weir may not propose to keep what AWS has", ByHand: "weir proposes nothing",
+	}
+	if e.Commit != "" {
+		t.Left = "has commits of somebody else on its branch: weir leaves it alone; merge or close it"
+		t.LeftComment = "This branch has commits that weir did not make: weir leaves it alone from now on, also once AWS has something else. Merge it or close it."
+	}
+	return t
+}
+
+// Event reports what happened to the pull request of a pool.
+func (k *kind) Event(e *Entry, what proposal.What, text string) events.Event {
+	ev := events.Event{Kind: "accept-" + string(what), Target: e.Target, Pool: e.Pool, Text: text, Facts: map[string]string{"source": k.Source}}
+	if e.URL != "" {
+		ev.Facts["url"] = e.URL
+	}
+	return ev
+}
+
+// Finish has nothing to do.
+func (k *kind) Finish(context.Context, []Entry) {}
+
+// body is the text of the pull request.
+func (k *kind) body(e *Entry, f Found) string {
+	var b strings.Builder
+	w := k.Words()
+	fmt.Fprintf(&b, "Somebody changed the pool %s of the target %s in AWS, and %s asked weir to keep that. Merging this makes Git say what AWS has.\n\n", w.Code(e.Pool), w.Code(e.Target), w.Code(gates.Who(e.By)))
+	list := func(head string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		b.WriteString(head + "\n\n")
+		for _, line := range lines[:min(len(lines), proposal.Evidence)] {
+			b.WriteString("- " + line + "\n")
+		}
+		if n := len(lines) - proposal.Evidence; n > 0 {
+			fmt.Fprintf(&b, "- and %d more\n", n)
+		}
+		b.WriteString("\n")
+	}
+	var written, left []string
+	for _, x := range f.Fields {
+		switch {
+		case x.Left != "":
+			left = append(left, w.Code(x.Field)+": "+w.Code(x.Left))
+		case x.Value == nil:
+			written = append(written, w.Code(x.Field)+" is taken out")
+		default:
+			written = append(written, w.Code(x.Field)+" is "+w.Code(wording.Value(x.Value))+", at "+w.Code(x.At))
+		}
+	}
+	list("What is written:", written)
+	list("What weir cannot write:", left)
+	var more []string
+	for _, text := range f.More {
+		more = append(more, w.Code(text))
+	}
+	list("Applied, this does more than leave these fields as they are:", more)
+	b.WriteString("weir moves this on while it is open, and closes it once AWS and Git say the same. Until it is merged, weir puts the pool right by what Git says now as soon as nothing holds it: end a suspension after the merge.\n")
+	return b.String() + proposal.Page(k.PageURL)
+}
