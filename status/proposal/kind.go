@@ -59,8 +59,9 @@ type Draft struct {
 	Branch, Title, Body string
 	// Commit needs no author: Machine adds weir's.
 	Commit source.Commit
-	// Paths are the files that it changes.
+	// Paths are the files that it changes. Print is that of Want, if it is known only now.
 	Paths []string
+	Print string
 	// Opened and Updated say what the pull request does, after its number. Comment is written on
 	// an updated one; empty for no comment.
 	Opened, Updated, Comment string

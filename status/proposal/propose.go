@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,8 +88,8 @@ func (t *turn[E, P]) propose(ctx context.Context, e P, w Want) error {
 	if s.IsOpen() {
 		d.Branch = s.Branch
 	}
-	before := s.Commit
-	if err := t.push(ctx, e, d, w.Print); err != nil {
+	before, print := s.Commit, cmp.Or(d.Print, w.Print)
+	if err := t.push(ctx, e, d, print); err != nil {
 		return err
 	}
 	if d.Pushed != nil {
@@ -104,11 +105,11 @@ func (t *turn[E, P]) propose(ctx context.Context, e P, w Want) error {
 		}
 		s.Phase, s.Number, s.URL, s.Title = Open, p.Number, p.WebURL, d.Title
 		s.Closing, s.Foreign, s.Refused = "", "", false
-		t.done(s, w.Print)
+		t.done(s, print)
 		t.say(e, WasOpened, "pull request "+Number(s.Number)+" "+d.Opened)
 		return nil
 	}
-	return t.edit(ctx, e, d, w.Print, before)
+	return t.edit(ctx, e, d, print, before)
 }
 
 // edit gives an open pull request the text of what its branch has.

@@ -12,12 +12,12 @@ import (
 	"github.com/weir-gitops/weir/render/edit"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/proposal/reverts"
 	"github.com/weir-gitops/weir/status/pulls"
-	"github.com/weir-gitops/weir/status/reverts"
 )
 
-// Pin implements reverts.Renderer.
-func (r renderer) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (out reverts.Pinned, err error) {
+// Pin implements reverts.Fleet.
+func (r reverter) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (out reverts.Pinned, err error) {
 	base := r.g.base.Load()
 	if base == nil {
 		return out, pulls.ErrEarly

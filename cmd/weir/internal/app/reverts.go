@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/proposal"
+	"github.com/weir-gitops/weir/status/proposal/reverts"
 	"github.com/weir-gitops/weir/status/pulls"
-	"github.com/weir-gitops/weir/status/reverts"
 )
 
 // reverting proposes the reverts of a source, with a token that is in no other client.
@@ -60,9 +61,11 @@ func (g *generation) newReverts(f config.Forge) (*reverting, error) {
 	}
 	name, address := f.Push.By()
 	return &reverting{reverts.New(reverts.Options{
-		Source: f.Source, Instance: g.config.Instance, PageURL: g.config.PublicURL, Author: name, Address: address,
-		Forge: client, Statuses: g.forges[f.Source], Git: of.git, Pusher: pusher, Renderer: renderer{g, f.Source},
-		Redact: a.o.Secrets.Redact, Event: a.board.Event, Logger: a.log,
+		Options: proposal.Options{
+			Source: f.Source, PageURL: g.config.PublicURL, Author: name, Address: address,
+			Forge: client, Pusher: pusher, Redact: a.o.Secrets.Redact, Event: a.board.Event, Logger: a.log,
+		},
+		Instance: g.config.Instance, Statuses: g.forges[f.Source], Git: of.git, Fleet: reverter{g, f.Source},
 	}), pusher, make(chan struct{}, 1)}, nil
 }
 
@@ -70,31 +73,35 @@ func (g *generation) newReverts(f config.Forge) (*reverting, error) {
 func (g *generation) revert(ctx context.Context, name string, r *reverting) error {
 	defer r.pusher.Close()
 	return g.proposing(ctx, name, "reverts", r.due, func(store state.Store, of *follower) (time.Time, error) {
-		return g.turnReverts(ctx, r.Source, store, of)
+		head := of.now().Snapshot
+		if _, err := (reverter{g, name}).Standing(head.Revision); errors.Is(err, pulls.ErrEarly) || head.Revision == "" {
+			return time.Now().Add(unled), nil
+		}
+		return r.Turn(ctx, store, proposal.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch()})
 	})
 }
 
-func (g *generation) turnReverts(ctx context.Context, r *reverts.Source, store state.Store, of *follower) (again time.Time, err error) {
-	name, head := of.config.Name, of.now().Snapshot
-	record, err := g.app.rollouts.ledger.Read(name)
-	if err != nil {
-		return again, err
-	}
-	input, known := g.app.rollouts.input(name, head.Revision, record)
-	if !known || head.Revision == "" {
-		return time.Now().Add(unled), nil
-	}
-	return r.Turn(ctx, store, reverts.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch(), Record: record, Pools: input.Pools, Missing: input.Missing})
-}
-
-// renderer renders commits of a source that nothing has pushed, as pull requests are.
-type renderer struct {
+// reverter renders commits of a source that nothing has pushed, as pull requests are.
+type reverter struct {
 	g      *generation
 	source string
 }
 
-// Render implements reverts.Renderer.
-func (r renderer) Render(ctx context.Context, s snapshot.Snapshot, only []string) ([]reverts.Target, error) {
+// Standing implements reverts.Fleet.
+func (r reverter) Standing(head string) (out reverts.Standing, err error) {
+	if out.Record, err = r.g.app.rollouts.ledger.Read(r.source); err != nil {
+		return out, err
+	}
+	input, known := r.g.app.rollouts.input(r.source, head, out.Record)
+	if !known {
+		return out, pulls.ErrEarly
+	}
+	out.Pools, out.Missing = input.Pools, input.Missing
+	return out, nil
+}
+
+// Render implements reverts.Fleet.
+func (r reverter) Render(ctx context.Context, s snapshot.Snapshot, only []string) ([]reverts.Target, error) {
 	base := r.g.base.Load()
 	if base == nil {
 		return nil, pulls.ErrEarly
@@ -151,5 +158,3 @@ func launched(p *intent.Pool) string {
 	}
 	return string(text)
 }
-
-var _ reverts.Forge = forge.Client(nil)

@@ -11,16 +11,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status/proposal"
 	"github.com/weir-gitops/weir/status/wording"
-)
-
-// PinBranches begins the names of the branches that pin what pools ran before, PinTrailer
-// names in their commits the one that was followed.
-const (
-	PinBranches = transport.OwnBranches + "pin-"
-	PinTrailer  = "Weir-Pins"
 )
 
 // Pinned says how pools get back what they ran before.
@@ -55,30 +47,30 @@ func pinBranchOf(e *Entry) string {
 }
 
 // pin is the draft of a pull request that pins what the stopped pools ran before.
-func (s *Source) pin(ctx context.Context, e *Entry, now Now) (d draft, err error) {
-	if is, err := s.Git.Descends(ctx, now.Head, e.Revision); err != nil {
+func (k *kind) pin(ctx context.Context, e *Entry, now proposal.Now) (d proposal.Draft, err error) {
+	if is, err := k.Git.Descends(ctx, now.Head, e.Revision); err != nil {
 		return d, err
 	} else if !is {
 		return d, errGone
 	}
 	on := e.Revision
-	pinned, err := s.pinned(ctx, e, on)
+	pinned, err := k.pinned(ctx, e, on)
 	if err != nil {
 		return d, err
 	}
 	if on != now.Head {
-		since, err := s.Git.Changed(ctx, on, now.Head)
+		since, err := k.Git.Changed(ctx, on, now.Head)
 		if err != nil {
 			return d, err
 		}
 		if slices.ContainsFunc(since, func(p string) bool { _, is := pinned.Files[p]; return is }) {
 			on = now.Head // the lines are others by now
-			if pinned, err = s.pinned(ctx, e, on); err != nil {
+			if pinned, err = k.pinned(ctx, e, on); err != nil {
 				return d, err
 			}
 		}
 	}
-	if err := s.provePin(ctx, pinned, now.Head); err != nil {
+	if err := k.provePin(ctx, pinned, now.Head); err != nil {
 		return d, err
 	}
 	title := "Pin what " + wording.Count(len(pinned.Places), "pool") + " ran before"
@@ -86,15 +78,15 @@ func (s *Source) pin(ctx context.Context, e *Entry, now Now) (d draft, err error
 		title = "Pin " + v + ", which " + wording.Count(len(pinned.Places), "pool") + " ran before"
 	}
 	paths := slices.Sorted(maps.Keys(pinned.Files))
-	return draft{branch: pinBranchOf(e), title: title, body: s.pinBody(e, pinned, now), commit: source.Commit{
-		On: on, Files: pinned.Files, Author: s.Author, Address: s.Address, At: e.At,
-		Message: title + "\n\nThe rollout of a newer answer to a lookup was stopped. These files pin the earlier one:\n\n" + s.words().List(paths) + "\n" + PinTrailer + ": " + e.Revision + "\n",
-	}}, nil
+	return k.drafted(e, pinBranchOf(e), title, k.pinBody(e, pinned), source.Commit{
+		On: on, Files: pinned.Files,
+		Message: title + "\n\nThe rollout of a newer answer to a lookup was stopped. These files pin the earlier one:\n\n" + k.Words().List(paths) + "\n" + PinTrailer + ": " + e.Revision + "\n",
+	}), nil
 }
 
 // pinned are the files that pin the pools in a commit's tree.
-func (s *Source) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err error) {
-	at, err := s.Git.At(ctx, on)
+func (k *kind) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err error) {
+	at, err := k.Git.At(ctx, on)
 	if err != nil {
 		return p, err
 	}
@@ -104,7 +96,7 @@ func (s *Source) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err
 			was[pool.ID] = v
 		}
 	}
-	if p, err = s.Renderer.Pin(ctx, at, was); err != nil {
+	if p, err = k.Fleet.Pin(ctx, at, was); err != nil {
 		return p, err
 	}
 	if len(p.Places) == 0 {
@@ -115,34 +107,34 @@ func (s *Source) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err
 		if n := len(p.Left) - 1; n > 0 {
 			text += "; and " + wording.Count(n, "more pool")
 		}
-		return p, refuse("AWS answered a lookup otherwise, and no commit is to be reverted: %s", text)
+		return p, proposal.Refuse("AWS answered a lookup otherwise, and no commit is to be reverted: %s", text)
 	}
 	return p, nil
 }
 
 // provePin renders the head with the files: every target must be whole, and nothing but the
 // pools that are pinned may launch something else.
-func (s *Source) provePin(ctx context.Context, pinned Pinned, head string) error {
-	followed, err := s.Git.At(ctx, head)
+func (k *kind) provePin(ctx context.Context, pinned Pinned, head string) error {
+	followed, err := k.Git.At(ctx, head)
 	if err != nil {
 		return err
 	}
-	edited, err := s.Git.Edited(ctx, head, pinned.Files)
+	edited, err := k.Git.Edited(ctx, head, pinned.Files)
 	if err != nil {
 		return err
 	}
-	touched, err := s.Renderer.Render(ctx, edited, nil)
+	touched, err := k.Fleet.Render(ctx, edited, nil)
 	if err != nil {
 		return err
 	}
 	var names []string
 	for _, t := range touched {
 		if t.Fault != "" {
-			return refuse("with the pin the target %s does not render: %s", t.Name, t.Fault)
+			return proposal.Refuse("with the pin the target %s does not render: %s", t.Name, t.Fault)
 		}
 		names = append(names, t.Name)
 	}
-	before, err := s.launches(ctx, followed, names)
+	before, err := k.launches(ctx, followed, names)
 	if err != nil {
 		return err
 	}
@@ -152,9 +144,9 @@ func (s *Source) provePin(ctx context.Context, pinned Pinned, head string) error
 			is := slices.ContainsFunc(pinned.Places, func(p PinnedPool) bool { return p.ID == id })
 			switch was := before[id.String()]; {
 			case !is && was != launch:
-				return refuse("with the pin %s would launch something else too", id)
+				return proposal.Refuse("with the pin %s would launch something else too", id)
 			case is && was == launch:
-				return refuse("with the pin %s would launch what it does now: something else decides by now what that is", id)
+				return proposal.Refuse("with the pin %s would launch what it does now: something else decides by now what that is", id)
 			}
 		}
 	}
@@ -162,18 +154,18 @@ func (s *Source) provePin(ctx context.Context, pinned Pinned, head string) error
 }
 
 // pinBody is the text of the pull request.
-func (s *Source) pinBody(e *Entry, pinned Pinned, now Now) string {
+func (k *kind) pinBody(e *Entry, pinned Pinned) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("A FleetRollout stopped what AWS answered to a lookup while %s was followed, such as a newly published image: weir rolls it out no further. No commit changed what these pools launch, so none is reverted; merging this pins what they ran before.\n", s.words().Code(short(e.Revision)))
-	s.evidence(&b, e, now)
+	say("A FleetRollout stopped what AWS answered to a lookup while %s was followed, such as a newly published image: weir rolls it out no further. No commit changed what these pools launch, so none is reverted; merging this pins what they ran before.\n", k.Words().Code(wording.Short(e.Revision)))
+	k.evidence(&b, e)
 	say("What is written:\n")
 	for i, p := range pinned.Places {
 		if i == proposal.Evidence {
 			say("- and %d more", len(pinned.Places)-i)
 			break
 		}
-		say("- %s: %s is %s, at %s", s.words().Code(p.String()), s.words().Code(p.Field), s.words().Code(p.Value), s.words().Code(p.At))
+		say("- %s: %s is %s, at %s", k.Words().Code(p.String()), k.Words().Code(p.Field), k.Words().Code(p.Value), k.Words().Code(p.At))
 	}
 	if len(pinned.Left) > 0 {
 		say("\nWhat weir cannot write:\n")
@@ -182,17 +174,9 @@ func (s *Source) pinBody(e *Entry, pinned Pinned, now Now) string {
 				say("- and %d more", len(pinned.Left)-i)
 				break
 			}
-			say("- %s: %s", s.words().Code(p.String()), s.words().Code(p.Text))
+			say("- %s: %s", k.Words().Code(p.String()), k.Words().Code(p.Text))
 		}
 	}
 	say("\nA pinned pool follows nothing newer: take the pin out once a good one is there. weir opens no other pull request for this, whatever becomes of this one, and closes it once these pools launch something else.")
-	return b.String() + proposal.Page(s.PageURL)
-}
-
-func with[K comparable, V any](m map[K]V, key K, value V) map[K]V {
-	if m == nil {
-		m = map[K]V{}
-	}
-	m[key] = value
-	return m
+	return b.String() + proposal.Page(k.PageURL)
 }

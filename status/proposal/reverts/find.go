@@ -9,6 +9,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/proposal"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const (
@@ -30,28 +32,21 @@ type Found struct {
 	Left []rollout.ID
 }
 
-// byHand says why weir cannot propose a revert, and what to do.
-type byHand struct{ text string }
-
-func (e *byHand) Error() string { return e.text }
-
-func refuse(format string, args ...any) error { return &byHand{fmt.Sprintf(format, args...)} }
-
 // errGone says that there is nothing to revert any more.
-var errGone = errors.New("the commit is in the followed branch no more")
+var errGone = &proposal.NotNeeded{Why: "the commit is in the followed branch no more"}
 
 // errUnchanged says that there is no commit to revert.
 var errUnchanged = errors.New("no commit changed what these pools launch: weir's configuration did, or what AWS answers to a lookup")
 
 // find looks for the fewest paths that take the stopped pools back to what they were before
 // the commit, on top of what is followed now.
-func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (f Found, err error) {
-	if is, err := s.Git.Descends(ctx, head, e.Revision); err != nil {
+func (k *kind) find(ctx context.Context, e *Entry, head string) (f Found, err error) {
+	if is, err := k.Git.Descends(ctx, head, e.Revision); err != nil {
 		return f, err
 	} else if !is {
 		return f, errGone
 	}
-	bad, err := s.Git.At(ctx, e.Revision)
+	bad, err := k.Git.At(ctx, e.Revision)
 	if err != nil {
 		return f, err
 	}
@@ -61,11 +56,11 @@ func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (
 			targets = append(targets, p.Target)
 		}
 	}
-	followed, err := s.Git.At(ctx, head)
+	followed, err := k.Git.At(ctx, head)
 	if err != nil {
 		return f, err
 	}
-	now, err := s.launches(ctx, followed, targets)
+	now, err := k.launches(ctx, followed, targets)
 	if err != nil {
 		return f, err
 	}
@@ -78,29 +73,29 @@ func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (
 			break
 		}
 		f.Commits = append(f.Commits, at)
-		changed, err := s.Git.Changed(ctx, at.Parent, e.Revision)
+		changed, err := k.Git.Changed(ctx, at.Parent, e.Revision)
 		if err != nil {
 			return f, err
 		}
 		if len(changed) > 0 {
-			before, err := s.restored(ctx, head, at.Parent, changed, targets)
-			if hand := (*byHand)(nil); errors.As(err, &hand) {
-				broken = refuse("with the files of %s %s", short(at.Parent), hand.text)
+			before, err := k.restored(ctx, head, at.Parent, changed, targets)
+			if hand := (*proposal.Refusal)(nil); errors.As(err, &hand) {
+				broken = proposal.Refuse("with the files of %s %s", wording.Short(at.Parent), hand.Text)
 			} else if err != nil {
 				return f, err
 			}
 			back := differ(e.Pools, now, before)
-			if own(at, all) && len(back) > 0 && len(best) == 0 {
-				return f, refuse("%s is a revert of weir's own, which is not reverted again: look at what the pools need, and push that", short(at.Revision))
+			if own(at, k.all) && len(back) > 0 && len(best) == 0 {
+				return f, proposal.Refuse("%s is a revert of weir's own, which is not reverted again: look at what the pools need, and push that", wording.Short(at.Revision))
 			}
 			if len(back) > len(best) {
 				best, f.From, f.Paths = back, at.Parent, changed
 			}
 		}
-		if len(best) == len(e.Pools) || own(at, all) { // what weir reverted stays so
+		if len(best) == len(e.Pools) || own(at, k.all) { // what weir reverted stays so
 			break
 		}
-		if at, err = s.Git.At(ctx, at.Parent); err != nil {
+		if at, err = k.Git.At(ctx, at.Parent); err != nil {
 			return f, err
 		}
 	}
@@ -116,19 +111,19 @@ func (s *Source) find(ctx context.Context, e *Entry, all []Entry, head string) (
 			f.Left = append(f.Left, p.ID)
 		}
 	}
-	return f, s.fewest(ctx, e, &f, head, targets, best, now)
+	return f, k.fewest(ctx, e, &f, head, targets, best, now)
 }
 
 // fewest leaves out each path that the pools go back without, first those that were changed
 // again since.
-func (s *Source) fewest(ctx context.Context, e *Entry, f *Found, head string, targets, back []string, now map[string]string) error {
-	whole, err := s.restored(ctx, head, f.From, f.Paths, targets)
+func (k *kind) fewest(ctx context.Context, e *Entry, f *Found, head string, targets, back []string, now map[string]string) error {
+	whole, err := k.restored(ctx, head, f.From, f.Paths, targets)
 	if err != nil {
 		return err
 	}
 	var again []string
 	if head != e.Revision {
-		if again, err = s.Git.Changed(ctx, e.Revision, head); err != nil {
+		if again, err = k.Git.Changed(ctx, e.Revision, head); err != nil {
 			return err
 		}
 	}
@@ -149,8 +144,8 @@ func (s *Source) fewest(ctx context.Context, e *Entry, f *Found, head string, ta
 			if len(without) == 0 {
 				break
 			}
-			got, err := s.restored(ctx, head, f.From, without, targets)
-			var hand *byHand
+			got, err := k.restored(ctx, head, f.From, without, targets)
+			var hand *proposal.Refusal
 			if err != nil && !errors.As(err, &hand) {
 				return err
 			}
@@ -160,45 +155,45 @@ func (s *Source) fewest(ctx context.Context, e *Entry, f *Found, head string, ta
 		}
 	}
 	if i := slices.IndexFunc(f.Paths, isAgain); i >= 0 {
-		return refuse("%s was changed again since %s: take it back by hand, as in %s", f.Paths[i], short(e.Revision), short(f.From))
+		return proposal.Refuse("%s was changed again since %s: take it back by hand, as in %s", f.Paths[i], wording.Short(e.Revision), wording.Short(f.From))
 	}
 	// The result must be whole for every target that it changes.
-	result, err := s.Git.Restored(ctx, head, f.From, f.Paths)
+	result, err := k.Git.Restored(ctx, head, f.From, f.Paths)
 	if err != nil {
 		return err
 	}
-	touched, err := s.Renderer.Render(ctx, result, nil)
+	touched, err := k.Fleet.Render(ctx, result, nil)
 	if err != nil {
 		return err
 	}
 	for _, t := range touched {
 		if t.Fault != "" {
-			return refuse("with the revert of %s the target %s does not render: %s", strings.Join(f.Paths, ", "), t.Name, t.Fault)
+			return proposal.Refuse("with the revert of %s the target %s does not render: %s", strings.Join(f.Paths, ", "), t.Name, t.Fault)
 		}
 	}
 	return nil
 }
 
 // restored is what the targets' pools launch with files as they were.
-func (s *Source) restored(ctx context.Context, on, from string, paths, targets []string) (map[string]string, error) {
-	result, err := s.Git.Restored(ctx, on, from, paths)
+func (k *kind) restored(ctx context.Context, on, from string, paths, targets []string) (map[string]string, error) {
+	result, err := k.Git.Restored(ctx, on, from, paths)
 	if err != nil {
 		return nil, err
 	}
-	return s.launches(ctx, result, targets)
+	return k.launches(ctx, result, targets)
 }
 
 // launches stands, by target and pool, for what is launched. A target that does not render
 // is a refusal.
-func (s *Source) launches(ctx context.Context, of snapshot.Snapshot, targets []string) (map[string]string, error) {
-	list, err := s.Renderer.Render(ctx, of, targets)
+func (k *kind) launches(ctx context.Context, of snapshot.Snapshot, targets []string) (map[string]string, error) {
+	list, err := k.Fleet.Render(ctx, of, targets)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
 	for _, t := range list {
 		if t.Fault != "" {
-			return nil, refuse("the target %s does not render: %s", t.Name, t.Fault)
+			return nil, proposal.Refuse("the target %s does not render: %s", t.Name, t.Fault)
 		}
 		for pool, launch := range t.Launches {
 			out[rollout.ID{Target: t.Name, Pool: pool}.String()] = launch

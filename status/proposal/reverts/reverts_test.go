@@ -19,6 +19,7 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/proposal"
 )
 
 // world is a repository over HTTP, a forge in memory and a Source between them. Pool a of
@@ -36,11 +37,20 @@ type world struct {
 	events []string
 	// fails is the error of the next write of a kind, lost says that the write is done all
 	// the same.
-	fails map[string]error
-	lost  bool
-	now   Now
-	s     *Source
+	fails  map[string]error
+	lost   bool
+	pusher *transport.Pusher
+	now    standing
+	s      *Source
 }
+
+// standing is how the source stands.
+type standing struct {
+	proposal.Now
+	Standing
+}
+
+var records = state.Bucket[struct{}]{Name: "reverts"}
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -60,18 +70,30 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.git.Close)
-	pusher, err := transport.NewPusher(w.repo.URL(), transport.Settings{Auth: transport.Auth{TokenFile: file}})
+	w.pusher, err = transport.NewPusher(w.repo.URL(), transport.Settings{Auth: transport.Auth{TokenFile: file}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(pusher.Close)
-	w.s = New(Options{
-		Source: "s", Instance: "fleet", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Forge: w, Statuses: w, Git: w.git, Pusher: pusher, Renderer: w,
-		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }, Event: func(e events.Event) { w.events = append(w.events, e.Kind) }, Logger: slog.New(slog.DiscardHandler),
-	})
+	t.Cleanup(w.pusher.Close)
+	w.restart(w.git)
 	w.now.Time = sourcetest.Epoch.Add(time.Hour)
+	w.now.Record = &rollout.Record{}
 	return w
 }
+
+// restart is another process with a mirror: what is in memory is lost.
+func (w *world) restart(git Git) {
+	w.s = New(Options{
+		Options: proposal.Options{
+			Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Forge: w, Pusher: w.pusher,
+			Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }, Event: func(e events.Event) { w.events = append(w.events, e.Kind) }, Logger: slog.New(slog.DiscardHandler),
+		},
+		Instance: "fleet", Statuses: w, Git: git, Fleet: w,
+	})
+}
+
+// Standing implements Fleet.
+func (w *world) Standing(string) (Standing, error) { return w.now.Standing, nil }
 
 // commit pushes files and follows them.
 func (w *world) commit(message string, files ...string) string {
@@ -113,23 +135,20 @@ func (w *world) stop(revision, why string) {
 func (w *world) turn() Entry {
 	w.t.Helper()
 	w.now.Time = w.now.Time.Add(time.Hour)
-	if _, err := w.s.Turn(w.t.Context(), w.store, w.now); err != nil {
+	if _, err := w.s.Turn(w.t.Context(), w.store, w.now.Now); err != nil {
 		w.t.Fatal(err)
 	}
-	var out record
-	if err := w.store.View(func(tx *state.Tx) (err error) {
-		out, _, err = records.Get(tx, "s")
-		return err
-	}); err != nil {
+	all, err := w.s.Read(w.store)
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	if len(out.Entries) == 0 {
+	if len(all) == 0 {
 		return Entry{}
 	}
-	return out.Entries[len(out.Entries)-1]
+	return all[len(all)-1]
 }
 
-// Render implements Renderer.
+// Render implements Fleet.
 func (w *world) Render(_ context.Context, s snapshot.Snapshot, _ []string) ([]Target, error) {
 	t := Target{Name: "t", Launches: map[string]string{}}
 	all := ""
@@ -147,7 +166,7 @@ func (w *world) Render(_ context.Context, s snapshot.Snapshot, _ []string) ([]Ta
 	return []Target{t}, nil
 }
 
-// Pin implements Renderer: a.yaml says "newest" where the newest image is taken.
+// Pin implements Fleet: a.yaml says "newest" where the newest image is taken.
 func (w *world) Pin(_ context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (Pinned, error) {
 	text, err := s.Tree.ReadFile("a.yaml")
 	if err != nil || !strings.Contains(string(text), "newest") {
@@ -192,6 +211,20 @@ func (w *world) OpenPull(_ context.Context, p forge.Proposal) (forge.PullRequest
 	return *w.pulls[p.Head], err
 }
 
+func (w *world) EditPull(context.Context, int64, string, string) error {
+	w.t.Error("a text is changed")
+	return nil
+}
+
+func (w *world) Pulls(context.Context, forge.Cursor) (list []forge.PullRequest, next forge.Cursor, same bool, err error) {
+	for _, p := range w.pulls {
+		if p.State == forge.Open {
+			list = append(list, *p)
+		}
+	}
+	return list, "", false, nil
+}
+
 func (w *world) ClosePull(_ context.Context, n int64) error {
 	err := w.failing("close")
 	if err != nil && !w.lost {
@@ -230,7 +263,7 @@ func TestTheFewestPathsAreReverted(t *testing.T) {
 	bad := w.commit("bad \u202echange hunter2", "a.yaml", "2", "README", "y", "other.yaml", "z")
 	w.stop(bad, "gate errors: 17 > 1")
 	e := w.turn()
-	if e.Phase != Open || e.Number != 1 {
+	if e.Phase != proposal.Open || e.Number != 1 {
 		t.Fatalf("%+v", e)
 	}
 	branch := "weir/revert-" + bad[:12]
@@ -252,7 +285,7 @@ func TestTheFewestPathsAreReverted(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if again := w.turn(); again.Phase != Open || len(w.pulls) != 1 || len(w.status) != 1 || len(w.events) != 1 {
+		if again := w.turn(); again.Phase != proposal.Open || len(w.pulls) != 1 || len(w.status) != 1 || len(w.events) != 1 {
 			t.Fatalf("%+v, %q, %q", again, w.status, w.events)
 		}
 	}
@@ -274,7 +307,7 @@ func TestEachWriteMayBeLost(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if e := w.turn(); e.Phase != Open || len(w.pulls) != 1 || !strings.Contains(strings.Join(w.status, " "), "fleet/revert success") {
+				if e := w.turn(); e.Phase != proposal.Open || len(w.pulls) != 1 || !strings.Contains(strings.Join(w.status, " "), "fleet/revert success") {
 					t.Errorf("%s, done %t, forgotten %t: %+v, %d, %q", what, lost, forgets, e, len(w.pulls), w.status)
 				}
 			}
@@ -291,7 +324,7 @@ func TestWhatIsClosedByHandStaysClosed(t *testing.T) {
 	w.pulls[branchOf(bad)].State = forge.Closed
 	w.repo.DeleteBranch(branchOf(bad))
 	for range 3 {
-		if e := w.turn(); e.Phase != Closed || w.branches() != "" || len(w.pulls) != 1 {
+		if e := w.turn(); e.Phase != proposal.Closed || w.branches() != "" || len(w.pulls) != 1 {
 			t.Fatalf("%+v, %s", e, w.branches())
 		}
 	}
@@ -299,7 +332,7 @@ func TestWhatIsClosedByHandStaysClosed(t *testing.T) {
 	if err := w.store.Update(func(tx *state.Tx) error { return records.Delete(tx, "s") }); err != nil {
 		t.Fatal(err)
 	}
-	if e := w.turn(); e.Phase != Closed || len(w.pulls) != 1 {
+	if e := w.turn(); e.Phase != proposal.Closed || len(w.pulls) != 1 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -320,11 +353,11 @@ func TestWhatNobodyNeedsIsClosed(t *testing.T) {
 		w.now.Missing = map[string]string{"t": "is silent"}
 		w.now.Pools = []rollout.Pool{w.now.Pools[0]}
 		change(w)
-		if e := w.turn(); e.Phase != Open {
+		if e := w.turn(); e.Phase != proposal.Open {
 			t.Errorf("%s: closed though its target is silent: %+v", name, e)
 		}
 		w.now.Missing = nil
-		if e := w.turn(); e.Phase != Obsolete || len(w.said) != 1 || !strings.Contains(w.said[0], "weir closed this") {
+		if e := w.turn(); e.Phase != proposal.Obsolete || len(w.said) != 1 || !strings.Contains(w.said[0], "weir closed this") {
 			t.Errorf("%s: %+v, %q", name, e, w.said)
 		}
 	}
@@ -334,7 +367,7 @@ func TestWhatNobodyNeedsIsClosed(t *testing.T) {
 	w.stop(w.commit("bad", "a.yaml", "2"), "why")
 	w.turn()
 	w.now.Record = &rollout.Record{}
-	if e := w.turn(); e.Phase != Open {
+	if e := w.turn(); e.Phase != proposal.Open {
 		t.Errorf("%+v", e)
 	}
 }
@@ -390,7 +423,7 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 			w.stop(tt.do(w), "why")
 			before := w.branches()
 			e := w.turn()
-			if e.Phase != ByHand || !strings.Contains(e.Text, tt.want) || w.branches() != before || len(w.pulls) != 0 {
+			if e.Phase != proposal.ByHand || !strings.Contains(e.Text, tt.want) || w.branches() != before || len(w.pulls) != 0 {
 				t.Fatalf("%+v, branches %q", e, w.branches())
 			}
 			if len(w.status) != 1 || !strings.Contains(w.status[0], "fleet/revert failure weir proposes no revert: ") {
@@ -410,7 +443,7 @@ func TestSeveralCommitsPushedAtOnce(t *testing.T) {
 	w.commit("the cause", "base.yaml", "2", "x", "1")
 	bad := w.commit("docs", "README", "2")
 	w.stop(bad, "why")
-	if e := w.turn(); e.Phase != Open {
+	if e := w.turn(); e.Phase != proposal.Open {
 		t.Fatalf("%+v", e)
 	}
 	if got := w.repo.Git("diff", "--name-only", bad, branchOf(bad)); got != "base.yaml" {
@@ -434,7 +467,7 @@ func TestOthersMayGoOn(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	w.now.Record.Runs[0].Stopped.By = "weir"
-	if e := w.turn(); e.Phase != Open || w.repo.Git("rev-parse", branchOf(bad)+"^") != bad {
+	if e := w.turn(); e.Phase != proposal.Open || w.repo.Git("rev-parse", branchOf(bad)+"^") != bad {
 		t.Errorf("%+v", e)
 	}
 }
@@ -448,7 +481,7 @@ func TestTheSameBadThingIsProposedOnce(t *testing.T) {
 	w.turn()
 	w.now.Record.Runs[0].Revision = w.commit("other", "README", "2")
 	for range 2 {
-		if e := w.turn(); e.Revision != bad || e.Phase != Open || len(w.pulls) != 1 {
+		if e := w.turn(); e.Revision != bad || e.Phase != proposal.Open || len(w.pulls) != 1 {
 			t.Errorf("%+v, %d", e, len(w.pulls))
 		}
 	}
@@ -460,10 +493,10 @@ func TestAForgeThatIsSlow(t *testing.T) {
 	w.commit("first", "a.yaml", "1")
 	w.stop(w.commit("bad", "a.yaml", "2"), "why")
 	w.fails["open"] = &forgehttp.Error{Fault: forgehttp.FaultRefused, Status: 422, Message: "head is invalid"}
-	if e := w.turn(); e.Phase != Wanted || e.Refused || len(w.status) != 0 {
+	if e := w.turn(); e.Phase != proposal.Wanted || e.Refused || len(w.status) != 0 {
 		t.Errorf("%+v", e)
 	}
-	if e := w.turn(); e.Phase != Open {
+	if e := w.turn(); e.Phase != proposal.Open {
 		t.Errorf("%+v", e)
 	}
 }
@@ -475,14 +508,14 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 	w.stop(w.commit("bad", "a.yaml", "2"), "why")
 	for range 3 {
 		w.fails["open"] = &forgehttp.Error{Forge: "github", Fault: forgehttp.FaultDenied, Status: 403, Message: "the token may not open pull requests: it needs more"}
-		if e := w.turn(); e.Phase != Wanted || !e.Refused {
+		if e := w.turn(); e.Phase != proposal.Wanted || !e.Refused {
 			t.Fatalf("%+v", e)
 		}
 	}
 	if len(w.status) != 1 || !strings.Contains(w.status[0], "it needs more") || len(w.events) != 1 {
 		t.Errorf("%q, %q", w.status, w.events)
 	}
-	if e := w.turn(); e.Phase != Open || len(w.status) != 2 || !strings.Contains(w.status[1], "success") {
+	if e := w.turn(); e.Phase != proposal.Open || len(w.status) != 2 || !strings.Contains(w.status[1], "success") {
 		t.Errorf("%+v, %q", e, w.status)
 	}
 }

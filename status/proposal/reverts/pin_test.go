@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/proposal"
 )
 
 // badImage has a newly published image be bad for pool a at a commit that did not change it.
@@ -25,7 +26,7 @@ func TestABadImageIsPinned(t *testing.T) {
 	head := w.commit("first", "a.yaml", "image: newest # ours\n")
 	w.badImage(head, "two")
 	e := w.turn()
-	if e.Phase != Open || !e.Pin || e.Number != 1 {
+	if e.Phase != proposal.Open || !e.Pin || e.Number != 1 {
 		t.Fatalf("%+v", e)
 	}
 	branch := pinBranchOf(&e)
@@ -44,13 +45,13 @@ func TestABadImageIsPinned(t *testing.T) {
 		t.Errorf("%q", w.status)
 	}
 	for range 2 {
-		if again := w.turn(); again.Phase != Open || len(w.pulls) != 1 || len(w.status) != 1 || len(w.events) != 1 {
+		if again := w.turn(); again.Phase != proposal.Open || len(w.pulls) != 1 || len(w.status) != 1 || len(w.events) != 1 {
 			t.Fatalf("%+v, %q, %q", again, w.status, w.events)
 		}
 	}
 	// A newer image that is good makes it obsolete.
 	w.now.Pools[0].Hash = "three"
-	if e := w.turn(); e.Phase != Obsolete || !strings.Contains(e.Text, "launch something else by now") {
+	if e := w.turn(); e.Phase != proposal.Obsolete || !strings.Contains(e.Text, "launch something else by now") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -69,7 +70,7 @@ func TestEachWriteOfAPinMayBeLost(t *testing.T) {
 				}
 			}
 			w.commit("another", "README", "x") // does not change whose branch it is
-			if e := w.turn(); e.Phase != Open || len(w.pulls) != 1 || !e.Pin {
+			if e := w.turn(); e.Phase != proposal.Open || len(w.pulls) != 1 || !e.Pin {
 				t.Errorf("done %t, forgotten %t: %+v, %d", lost, forgets, e, len(w.pulls))
 			}
 		}
@@ -83,19 +84,19 @@ func TestASecondBadImage(t *testing.T) {
 	w.commit("zeroth", "a.yaml", "newest")
 	head := w.commit("first", "a.yaml", "newest 2")
 	w.stop(head, "why")
-	if e := w.turn(); e.Phase != Open || e.Pin {
+	if e := w.turn(); e.Phase != proposal.Open || e.Pin {
 		t.Fatalf("%+v", e)
 	}
 	w.pulls[branchOf(head)].State = forge.Closed
 	w.badImage(head, "two")
-	if e := w.turn(); e.Phase != Open || !e.Pin || len(w.pulls) != 2 {
+	if e := w.turn(); e.Phase != proposal.Open || !e.Pin || len(w.pulls) != 2 {
 		t.Fatalf("%+v, %d", e, len(w.pulls))
 	}
 	first := w.turn()
 	w.pulls[pinBranchOf(&first)].State = forge.Closed
 	w.turn()
 	w.badImage(head, "three")
-	if e := w.turn(); e.Phase != Open || !e.Pin || len(w.pulls) != 3 {
+	if e := w.turn(); e.Phase != proposal.Open || !e.Pin || len(w.pulls) != 3 {
 		t.Fatalf("%+v, %d", e, len(w.pulls))
 	}
 }
@@ -118,7 +119,7 @@ func TestPinsLeftToPeople(t *testing.T) {
 			tt.do(w)
 			before := w.branches()
 			for range 2 {
-				if e := w.turn(); e.Phase != ByHand || !strings.Contains(e.Text, tt.want) || w.branches() != before || len(w.pulls) != 0 || len(w.status) != 1 {
+				if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Text, tt.want) || w.branches() != before || len(w.pulls) != 0 || len(w.status) != 1 {
 					t.Fatalf("%+v, branches %q, %q", e, w.branches(), w.status)
 				}
 			}
@@ -134,12 +135,12 @@ func TestThePinGoesOnTopOfWhatChanged(t *testing.T) {
 	w.badImage(head, "two")
 	later := w.commit("later", "a.yaml", "size: 3, newest")
 	e := w.turn()
-	if e.Phase != Open || w.repo.Git("rev-parse", pinBranchOf(&e)+"^") != later || w.repo.Git("show", pinBranchOf(&e)+":a.yaml") != "size: 3, ami-good" {
+	if e.Phase != proposal.Open || w.repo.Git("rev-parse", pinBranchOf(&e)+"^") != later || w.repo.Git("show", pinBranchOf(&e)+":a.yaml") != "size: 3, ami-good" {
 		t.Fatalf("%+v", e)
 	}
 	merged := w.commit("Pin\n\n"+PinTrailer+": "+head, "a.yaml", "size: 3, ami-good")
 	w.stop(merged, "why")
-	if e := w.turn(); e.Phase != ByHand || !strings.Contains(e.Text, "of weir's own") {
+	if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Text, "of weir's own") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -150,11 +151,11 @@ func TestAForgeThatIsDownForAnHour(t *testing.T) {
 	w.badImage(w.commit("first", "a.yaml", "newest"), "two")
 	for range 5 {
 		w.fails["open"] = &forgehttp.Error{Fault: forgehttp.FaultBusy}
-		if e := w.turn(); e.Phase != Wanted || len(w.pulls) != 0 || e.After.IsZero() {
+		if e := w.turn(); e.Phase != proposal.Wanted || len(w.pulls) != 0 || e.After.IsZero() {
 			t.Fatalf("%+v", e)
 		}
 	}
-	if e := w.turn(); e.Phase != Open || len(w.pulls) != 1 || len(w.events) != 1 {
+	if e := w.turn(); e.Phase != proposal.Open || len(w.pulls) != 1 || len(w.events) != 1 {
 		t.Errorf("%+v, %q", e, w.events)
 	}
 }
@@ -180,7 +181,7 @@ func kinds(t *testing.T, test func(t *testing.T, w *world)) {
 func TestTwoMembers(t *testing.T) {
 	kinds(t, func(t *testing.T, w *world) {
 		w.fails["open"] = &forgehttp.Error{Fault: forgehttp.FaultBusy}
-		if e := w.turn(); e.Phase != Wanted {
+		if e := w.turn(); e.Phase != proposal.Wanted {
 			t.Fatalf("%+v", e)
 		}
 		branches, first := w.branches(), w.store
@@ -190,11 +191,11 @@ func TestTwoMembers(t *testing.T) {
 		}
 		defer func() { _ = other.Close() }()
 		w.store = other
-		if e := w.turn(); e.Phase != Open || e.Number != 1 || w.branches() != branches {
+		if e := w.turn(); e.Phase != proposal.Open || e.Number != 1 || w.branches() != branches {
 			t.Fatalf("%+v, %s", e, w.branches())
 		}
 		w.store = first
-		if e := w.turn(); e.Phase != Open || e.Number != 1 || len(w.pulls) != 1 || w.branches() != branches {
+		if e := w.turn(); e.Phase != proposal.Open || e.Number != 1 || len(w.pulls) != 1 || w.branches() != branches {
 			t.Fatalf("%+v, %s", e, w.branches())
 		}
 	})
@@ -212,14 +213,14 @@ func TestAServerThatTakesNoPush(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if e := w.turn(); e.Phase != Wanted || !e.Refused || w.branches() != "" || len(w.status) != 1 || !strings.Contains(w.status[0], "failure weir may not propose the "+e.what()) {
+			if e := w.turn(); e.Phase != proposal.Wanted || !e.Refused || w.branches() != "" || len(w.status) != 1 || !strings.Contains(w.status[0], "failure weir may not propose the "+e.what()) {
 				t.Fatalf("%+v, %q", e, w.status)
 			}
 		}
 		if err := os.Remove(hook); err != nil {
 			t.Fatal(err)
 		}
-		if e := w.turn(); e.Phase != Open || len(w.pulls) != 1 || !strings.Contains(w.status[len(w.status)-1], "success") {
+		if e := w.turn(); e.Phase != proposal.Open || len(w.pulls) != 1 || !strings.Contains(w.status[len(w.status)-1], "success") {
 			t.Errorf("%+v, %q", e, w.status)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/proposal"
 )
 
 // TestABranchThatWasPushedMovesOn: the branch is there, its pull request could not be opened, and
@@ -36,7 +37,7 @@ func TestABranchThatWasPushedMovesOn(t *testing.T) {
 					w.badImage(bad, "two")
 				}
 				w.fails["open"] = &forgehttp.Error{Fault: forgehttp.FaultDenied}
-				if e := w.turn(); e.Phase != Wanted || w.branches() == "" {
+				if e := w.turn(); e.Phase != proposal.Wanted || w.branches() == "" {
 					t.Fatalf("%+v", e)
 				}
 				w.commit("later", tt.later...)
@@ -45,7 +46,7 @@ func TestABranchThatWasPushedMovesOn(t *testing.T) {
 					w.turn()
 				}
 				e := w.turn()
-				if e.Phase != Open || len(w.pulls) != 1 {
+				if e.Phase != proposal.Open || len(w.pulls) != 1 {
 					t.Fatalf("%+v: %q", e, w.branches())
 				}
 				for branch := range w.pulls {
@@ -70,7 +71,7 @@ func TestABranchThatWasPushedMovesOn(t *testing.T) {
 	w.repo.Git("update-ref", "refs/heads/"+branch, w.repo.Git("commit-tree", "-m", "theirs", "-p", branch, branch+"^{tree}"))
 	theirs := w.repo.Tip(branch)
 	w.commit("later", "base.yaml", "1")
-	if e := w.turn(); e.Phase != ByHand || w.repo.Tip(branch) != theirs || len(w.pulls) != 0 {
+	if e := w.turn(); e.Phase != proposal.ByHand || w.repo.Tip(branch) != theirs || len(w.pulls) != 0 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -92,12 +93,12 @@ func (f *flaky) Descends(ctx context.Context, revision, from string) (bool, erro
 func TestAMirrorThatCannotBeRead(t *testing.T) {
 	kinds(t, func(t *testing.T, w *world) {
 		mirror := &flaky{w.git, errors.New("read: input/output error")}
-		w.s.Git = mirror
-		if e := w.turn(); e.Phase != Wanted {
+		w.restart(mirror)
+		if e := w.turn(); e.Phase != proposal.Wanted {
 			t.Errorf("%+v", e)
 		}
 		mirror.err = nil
-		if e := w.turn(); e.Phase != Open {
+		if e := w.turn(); e.Phase != proposal.Open {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -113,10 +114,11 @@ func TestWhatSomebodyPushedToIsLeftAlone(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 			p.HeadSHA = w.repo.Git("commit-tree", "-m", "theirs", "-p", branch, branch+"^{tree}")
+			w.repo.Git("update-ref", "refs/heads/"+branch, p.HeadSHA)
 		}
 		w.now.Pools = nil
 		for range 2 {
-			if e := w.turn(); e.Phase != Open || !strings.Contains(e.Text, "commits of somebody else") {
+			if e := w.turn(); e.Phase != proposal.Theirs || !strings.Contains(e.Text, "commits of somebody else") {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -126,7 +128,7 @@ func TestWhatSomebodyPushedToIsLeftAlone(t *testing.T) {
 		for _, p := range w.pulls {
 			p.State = forge.Merged
 		}
-		if e := w.turn(); e.Phase != Merged {
+		if e := w.turn(); e.Phase != proposal.Merged {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -141,7 +143,7 @@ func TestOneRevertForEachCommit(t *testing.T) {
 			w.commit("first", "a.yaml", "1")
 			bad := w.commit("bad", "a.yaml", "2")
 			w.stop(bad, "why")
-			if e := w.turn(); e.Phase != Open {
+			if e := w.turn(); e.Phase != proposal.Open {
 				t.Fatalf("%+v", e)
 			}
 			w.pulls[branchOf(bad)].State = end
@@ -149,10 +151,10 @@ func TestOneRevertForEachCommit(t *testing.T) {
 			w.stop(bad, "why")
 			w.now.Record.Runs[0].Members[0].Hash, w.now.Record.Bad[0].Hash, w.now.Pools[0].Hash = "newer", "newer", "newer"
 			e := w.turn()
-			if end == forge.Open && (e.Phase != Open || e.Number != 1 || w.pulls[branchOf(bad)].State != forge.Open) {
+			if end == forge.Open && (e.Phase != proposal.Open || e.Number != 1 || w.pulls[branchOf(bad)].State != forge.Open) {
 				t.Errorf("%+v", e)
 			}
-			if end == forge.Closed && (e.Phase != ByHand || !strings.Contains(e.Text, "pull request #1 reverted this commit already")) {
+			if end == forge.Closed && (e.Phase != proposal.ByHand || !strings.Contains(e.Text, "pull request #1 reverted this commit already")) {
 				t.Errorf("%+v", e)
 			}
 			if len(w.pulls) != 1 || len(w.bodies) != 1 {
@@ -160,7 +162,7 @@ func TestOneRevertForEachCommit(t *testing.T) {
 			}
 			w.turn()
 			w.now.Pools = []rollout.Pool{{ID: poolA, Hash: "fine"}}
-			if e = w.turn(); end == forge.Open && e.Phase != Obsolete {
+			if e = w.turn(); end == forge.Open && e.Phase != proposal.Obsolete {
 				t.Errorf("another commit came: %+v", e)
 			}
 		})
@@ -179,19 +181,19 @@ func TestWhatWeirClosesIsNotClosedByHand(t *testing.T) {
 		needed := w.now.Pools[0].Hash
 		w.now.Pools[0].Hash = "another"
 		w.fails["close"], w.lost = &forgehttp.Error{Fault: forgehttp.FaultBusy}, lost
-		if e := w.turn(); e.Phase != Open {
+		if e := w.turn(); e.Phase != proposal.Open {
 			t.Fatalf("done %t: %+v", lost, e)
 		}
 		if !lost {
 			w.now.Pools[0].Hash = needed
 			w.turn()
 			w.pulls[branchOf(bad)].State = forge.Closed
-			if e := w.turn(); e.Phase != Closed {
+			if e := w.turn(); e.Phase != proposal.Closed {
 				t.Errorf("somebody closed it: %+v", e)
 			}
 			continue
 		}
-		if e := w.turn(); e.Phase != Obsolete || !strings.Contains(e.Text, "another commit changed") {
+		if e := w.turn(); e.Phase != proposal.Obsolete || !strings.Contains(e.Text, "another commit changed") {
 			t.Errorf("%+v", e)
 		}
 	}
