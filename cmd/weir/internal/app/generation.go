@@ -21,6 +21,7 @@ import (
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/notify"
+	"github.com/weir-gitops/weir/status/proposal/accepts"
 )
 
 // generation is what one configuration decides: sources, renders, statuses, pull requests
@@ -40,12 +41,10 @@ type generation struct {
 	commits  *commits.Commits
 	review   *review
 	notifier *notify.Notifier
-	// reverts propose to revert what was stopped, by source.
-	reverts map[string]*reverting
-	// images propose newer images, by source.
-	images map[string]*imaging
-	// accepts propose to keep what AWS has, by source.
-	accepts map[string]*accepting
+	// proposers open weir's own pull requests. accepts are those that people may ask to keep what
+	// AWS has, by source.
+	proposers []*proposer
+	accepts   map[string]*accepts.Source
 	// providers answer gates, by name.
 	providers map[string]*provider
 	// base is what pull requests are compared with; nil before the first composition.
@@ -113,7 +112,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 		Config: c.Fleet(a.embeddedURL()), Accounts: a.accounts, DigestKey: a.key, Good: good{a}, Written: a.renders, Secrets: a.o.Secrets, Logger: a.log,
 	})
 	g.makeProviders()
-	return g, cmp.Or(g.makeForges(), g.makeReverts(), g.makeImages(), g.makeAccepts(), g.openNotifier())
+	return g, cmp.Or(g.makeForges(), g.makeProposers(), g.openNotifier())
 }
 
 func (g *generation) newFollower(s config.Source) (*follower, error) {
@@ -167,14 +166,8 @@ func (g *generation) start(ctx context.Context) {
 		g.spawn(ctx, pullsPart, "pull request statuses", g.review.comments.Run)
 		g.startPulls(ctx)
 	}
-	for name, r := range g.reverts {
-		g.spawn(ctx, pullsPart, "reverts of "+name, func(ctx context.Context) error { return g.revert(ctx, name, r) })
-	}
-	for name, s := range g.accepts {
-		g.spawn(ctx, pullsPart, "what AWS has of "+name, func(ctx context.Context) error { return g.keepAccepts(ctx, name, s) })
-	}
-	for name, s := range g.images {
-		g.spawn(ctx, pullsPart, "images of "+name, func(ctx context.Context) error { return g.propose(ctx, name, s) })
+	for _, p := range g.proposers {
+		g.spawn(ctx, pullsPart, p.what+" of "+p.source, func(ctx context.Context) error { return g.propose(ctx, p) })
 	}
 	var lines []*lineage.Line
 	for _, f := range g.followers {

@@ -174,7 +174,7 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 	for _, e := range out.Events {
 		r.app.board.Event(events.Event{Kind: string(e.Kind), Source: source, Revision: revision, Name: e.Rollout, Text: e.Text})
 		if e.Kind == rollout.Stopped {
-			r.app.gen.Load().nudge(source)
+			r.app.gen.Load().wake(source)
 		}
 	}
 	r.changed(old, &out.Record)

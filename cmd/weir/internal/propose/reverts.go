@@ -1,34 +1,90 @@
-package app
+package propose
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/edit"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status/proposal/reverts"
-	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// Pin implements reverts.Fleet.
-func (r reverter) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (out reverts.Pinned, err error) {
-	base := r.g.base.Load()
-	if base == nil {
-		return out, pulls.ErrEarly
+// Reverts says what commits launch, and writes what pools ran before. It implements reverts.Fleet.
+type Reverts struct {
+	Source
+	// Rollouts says how the rollouts stand at a commit.
+	Rollouts func(head string) (reverts.Standing, error)
+}
+
+// Standing implements reverts.Fleet.
+func (r Reverts) Standing(head string) (reverts.Standing, error) { return r.Rollouts(head) }
+
+// Render implements reverts.Fleet.
+func (r Reverts) Render(ctx context.Context, s snapshot.Snapshot, only []string) ([]reverts.Target, error) {
+	review, err := r.render(ctx, s, "reverts", only, false)
+	if err != nil {
+		return nil, err
 	}
-	review, err := base.Review(ctx, r.g.app.planAccounts, fleet.Proposal{Source: r.source, Snapshot: s, Owner: "reverts", All: true})
+	var out []reverts.Target
+	for _, b := range review.Batches {
+		for i := range b.Targets {
+			d := &b.Targets[i]
+			if !slices.Contains(review.Touched, d.Policy.Target) {
+				continue
+			}
+			t := reverts.Target{Name: d.Policy.Target, Launches: map[string]string{}}
+			switch {
+			case d.Err != nil:
+				t.Fault = d.Err.Error()
+			case d.Set == nil || !d.Whole:
+				t.Fault = partly(d)
+			default:
+				for k := range d.Set.Pools {
+					t.Launches[d.Set.Pools[k].Key.String()] = launched(&d.Set.Pools[k])
+				}
+			}
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// launched stands for what decides what a pool's machines are, as Git says it.
+func launched(p *intent.Pool) string {
+	var of struct {
+		Template  *intent.LaunchTemplate
+		Own       *intent.ForeignTemplate
+		Overrides []intent.ForeignTemplate
+		Version   string
+		Nodegroup [3]string
+	}
+	if p.LaunchTemplate != nil {
+		t := *p.LaunchTemplate
+		t.Tags = nil
+		of.Template = &t
+	}
+	of.Own, of.Overrides, of.Version = p.ForeignTemplate, p.ForeignOverrides, p.Version
+	if n := p.Nodegroup; n != nil {
+		of.Nodegroup = [3]string{n.AMIType, n.ReleaseVersion, n.Version}
+	}
+	text, err := json.Marshal(of)
+	if err != nil {
+		return "" // which differs from nothing
+	}
+	return string(text)
+}
+
+// Pin implements reverts.Fleet.
+func (r Reverts) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (out reverts.Pinned, err error) {
+	review, err := r.render(ctx, s, "reverts", nil, true)
 	if err != nil {
 		return out, err
-	}
-	var places []edit.Place
-	for _, p := range review.Places {
-		places = append(places, edit.Place{Name: p.Name, Dir: p.Dir, Options: p.Options})
 	}
 	sets := setsOf(review)
 	var wishes []edit.Wish
@@ -53,7 +109,7 @@ func (r reverter) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.
 	if len(wishes) == 0 {
 		return out, nil
 	}
-	set, err := edit.Set(ctx, s.Tree, places, wishes)
+	set, err := write(ctx, s.Tree, review, wishes)
 	if err != nil {
 		return out, err
 	}

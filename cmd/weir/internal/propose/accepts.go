@@ -1,0 +1,99 @@
+package propose
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accept"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/proposal/accepts"
+)
+
+// Accepts finds what AWS has otherwise of a source's pools. It implements accepts.Fleet.
+type Accepts struct {
+	Source
+	// Last returns the last plan of a target, nil without one.
+	Last func(target string) *plan.Plan
+}
+
+// look plans one target of a commit.
+func (p Accepts) look(ctx context.Context, s snapshot.Snapshot, target string) (*fleet.Review, *reconciler.Desired, *observed.State, *plan.Plan, error) {
+	review, reports, err := p.plan(ctx, s, "what AWS has of "+p.Name, []string{target}, false)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	r := reports[target]
+	switch {
+	case r == nil:
+		return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " was not planned", Hint: "look at weir's page"}
+	case r.Plan == nil || r.Err != nil:
+		return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " cannot be planned: " + faultOf(r), Hint: "mend that first"}
+	}
+	for _, b := range review.Batches {
+		for k := range b.Targets {
+			if b.Targets[k].Policy.Target == target && b.Targets[k].Set != nil && b.Sight != nil {
+				return review, &b.Targets[k], &b.Sight.State, r.Plan, nil
+			}
+		}
+	}
+	return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " does not render", Hint: "look at weir's page"}
+}
+
+// unknownOf says why a plan does not tell what AWS has otherwise of a pool.
+func unknownOf(d *reconciler.Desired, p *plan.Plan, pool string) string {
+	if d.Whole || slices.ContainsFunc(d.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == pool }) {
+		return p.Unplanned(pool)
+	}
+	return partly(d)
+}
+
+// Find implements accepts.Fleet.
+func (p Accepts) Find(ctx context.Context, on string, a accepts.Asked) (out accepts.Found, err error) {
+	head, err := p.Git.At(ctx, on)
+	if err != nil {
+		return out, err
+	}
+	review, d, seen, before, err := p.look(ctx, head, a.Target)
+	if err != nil {
+		return out, err
+	}
+	if why := unknownOf(d, before, a.Pool); why != "" {
+		return out, &gates.Fault{Message: "what AWS has otherwise of the pool " + a.Pool + " is not known: " + why, Hint: "mend that first"}
+	}
+	c := accept.Choice{Pools: []string{a.Pool}, Fields: a.Fields}
+	if last := p.Last(a.Target); len(a.Fields) == 0 && last != nil {
+		c.Drifted = accept.Drifted(last) // what a commit changed and AWS has not yet is to come
+	}
+	out.Fields = accept.Find(a.Target, d.Set, before, seen, c)
+	wishes := accept.Wishes(out.Fields)
+	if len(wishes) == 0 {
+		return out, nil
+	}
+	done, err := write(ctx, head.Tree, review, wishes)
+	if err != nil {
+		return out, err
+	}
+	accept.Take(out.Fields, wishes, done)
+	if out.Files = done.Files; len(out.Files) == 0 {
+		return out, nil
+	}
+	edited, err := p.Git.Edited(ctx, on, out.Files)
+	if err != nil {
+		return out, err
+	}
+	_, d, _, after, err := p.look(ctx, edited, a.Target)
+	if err != nil {
+		return out, err
+	}
+	if why := unknownOf(d, after, a.Pool); why != "" {
+		return out, &gates.Fault{Message: "with what AWS has, the pool " + a.Pool + " cannot be planned: " + why, Hint: "write it into the manifests by hand"}
+	}
+	out.More = accept.Prove(out.Fields, before, after)
+	return out, nil
+}

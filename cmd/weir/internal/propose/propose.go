@@ -1,0 +1,102 @@
+// Package propose renders and plans commits that nobody has pushed, for the pull requests that weir
+// opens. It looks with the roles for plans, as for pull requests of others.
+package propose
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/edit"
+	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/tree"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/pulls"
+)
+
+// Source renders and plans commits of one source.
+type Source struct {
+	Name string
+	Git  *source.Git
+	// Base is what commits are compared with; nil before the first composition.
+	Base   func() *fleet.Base
+	Drafts *pulls.Drafts
+}
+
+// render renders targets of a commit: those that are named, all, or else those that it changes. owner
+// says in logs what it is for.
+func (s Source) render(ctx context.Context, c snapshot.Snapshot, owner string, only []string, all bool) (*fleet.Review, error) {
+	base := s.Base()
+	if base == nil {
+		return nil, pulls.ErrEarly
+	}
+	return base.Review(ctx, s.Drafts.Accounts, fleet.Proposal{Source: s.Name, Snapshot: c, Owner: owner, Only: only, All: all})
+}
+
+// followed is the commit that is followed.
+func (s Source) followed() (snapshot.Snapshot, error) {
+	base := s.Base()
+	if base == nil {
+		return snapshot.Snapshot{}, pulls.ErrEarly
+	}
+	return base.View(s.Name).Snapshot, nil
+}
+
+// plan renders targets of a commit as render does, and plans them. It returns the reports by target.
+func (s Source) plan(ctx context.Context, c snapshot.Snapshot, owner string, only []string, all bool) (*fleet.Review, map[string]*plan.Report, error) {
+	base := s.Base()
+	if base == nil {
+		return nil, nil, pulls.ErrEarly
+	}
+	review, list, err := s.Drafts.Trusted(ctx, base, fleet.Proposal{Source: s.Name, Snapshot: c, Owner: owner, Only: only, All: all})
+	reports := map[string]*plan.Report{}
+	for _, r := range list {
+		reports[r.Target] = r
+	}
+	return review, reports, err
+}
+
+// write writes wishes into the files of a tree that was rendered.
+func write(ctx context.Context, t tree.Tree, of *fleet.Review, wishes []edit.Wish) (*edit.Result, error) {
+	var places []edit.Place
+	for _, p := range of.Places {
+		places = append(places, edit.Place{Name: p.Name, Dir: p.Dir, Options: p.Options})
+	}
+	return edit.Set(ctx, t, places, wishes)
+}
+
+// partly says why a target's manifests do not hold all that they should.
+func partly(d *reconciler.Desired) string {
+	if i := slices.IndexFunc(d.Diagnostics, func(x diag.Diagnostic) bool { return x.Severity == diag.Error }); i >= 0 {
+		return d.Diagnostics[i].String()
+	}
+	return "its manifests have faults"
+}
+
+// faultOf is what keeps a target from being planned.
+func faultOf(r *plan.Report) string {
+	if r.Err != nil {
+		return r.Err.Error()
+	}
+	for _, d := range r.Diagnostics {
+		if d.Severity == diag.Error {
+			return d.String()
+		}
+	}
+	return "it has no plan"
+}
+
+// setsOf are the intents of targets.
+func setsOf(review *fleet.Review) map[string]*intent.Set {
+	out := map[string]*intent.Set{}
+	for _, b := range review.Batches {
+		for i := range b.Targets {
+			out[b.Targets[i].Policy.Target] = b.Targets[i].Set
+		}
+	}
+	return out
+}
