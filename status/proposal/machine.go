@@ -35,11 +35,9 @@ type Machine[E any, P Entry[E]] struct {
 	kind    Kind[E]
 	records state.Bucket[record[E]]
 	mu      sync.Mutex // of all work: people may ask during a turn
-	// list holds the open pull requests, as they were listed last. listed says that this was in
-	// the current turn.
+	// list holds the open pull requests, as they were listed last, at cursor.
 	list   []forge.PullRequest
 	cursor forge.Cursor
-	listed bool
 }
 
 type record[E any] struct {
@@ -57,10 +55,12 @@ type turn[E any, P Entry[E]] struct {
 	store    state.Store
 	now      Now
 	all, had []E
+	// listed says that the open pull requests were listed in this turn, or why they could not be.
+	listed   bool
+	unlisted error
 }
 
 func (m *Machine[E, P]) begin(store state.Store, now Now) (*turn[E, P], error) {
-	m.listed = false
 	all, err := m.Read(store)
 	return &turn[E, P]{Machine: m, store: store, now: now, all: all, had: slices.Clone(all)}, err
 }

@@ -13,18 +13,19 @@ import (
 )
 
 // pulls lists the open pull requests, once in a turn.
-func (m *Machine[E, P]) pulls(ctx context.Context) ([]forge.PullRequest, error) {
-	if m.listed {
-		return m.list, nil
+func (t *turn[E, P]) pulls(ctx context.Context) ([]forge.PullRequest, error) {
+	if t.listed {
+		return t.list, t.unlisted
 	}
-	list, next, same, err := m.Forge.Pulls(ctx, m.cursor)
-	if err != nil {
-		return nil, err
+	list, next, same, err := t.Forge.Pulls(ctx, t.cursor)
+	t.listed, t.unlisted = true, err
+	if err == nil {
+		t.cursor = next
 	}
-	if m.cursor, m.listed = next, true; !same {
-		m.list = list
+	if err == nil && !same {
+		t.list = list
 	}
-	return m.list, nil
+	return t.list, err
 }
 
 // watch looks what became of a pull request that was open. One that is listed needs no request of

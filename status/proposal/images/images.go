@@ -132,6 +132,9 @@ func (k *kind) Entries(ctx context.Context, all []Entry, now proposal.Now) ([]En
 		}
 		k.take(got)
 	}
+	if k.survey == nil { // AWS was asked a moment ago, and did not answer
+		return all, k.next, nil
+	}
 	for _, f := range k.survey.Families {
 		if !slices.ContainsFunc(all, func(e Entry) bool { return e.Family == f.Name }) {
 			all = append(all, Entry{Family: f.Name})
@@ -153,7 +156,7 @@ func (k *kind) take(got Survey) {
 
 // Want proposes the newest images that nobody turned down.
 func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal.Want, err error) {
-	if k.survey.Head != now.Head || e.IsOpen() && k.unknown(e) {
+	if k.survey == nil || k.survey.Head != now.Head || e.IsOpen() && k.unknown(e) {
 		return w, nil
 	}
 	var pins []newer.Pin
@@ -269,6 +272,9 @@ func (k *kind) Event(e *Entry, what proposal.What, text string) events.Event {
 
 // Finish counts pools and pull requests.
 func (k *kind) Finish(_ context.Context, all []Entry) {
+	if k.survey == nil {
+		return
+	}
 	pools, open := 0, 0
 	for _, f := range k.survey.Families {
 		pools += len(f.Pins)

@@ -556,6 +556,23 @@ func TestWhatIsNotKnownChangesNothing(t *testing.T) {
 	}
 }
 
+// TestAWSDoesNotAnswer: what is open is watched all the same, and AWS is asked again in a while.
+func TestAWSDoesNotAnswer(t *testing.T) {
+	w := newWorld(t, "a")
+	w.newest = "ami-2"
+	w.turn()
+	w.restart()
+	w.fails["survey"] = errors.New("throttled")
+	if _, err := w.s.Turn(t.Context(), w.store, w.now); err == nil {
+		t.Error("the error is lost")
+	}
+	w.pulls[0].State = forge.Closed
+	w.now.Time = w.now.Time.Add(time.Second)
+	if e := w.soon(); e.Phase != proposal.Closed || w.calls["survey"] != 2 {
+		t.Errorf("%+v, %v", e, w.calls)
+	}
+}
+
 func TestWhatIsLeftToPeople(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.newest = "ami-2"
