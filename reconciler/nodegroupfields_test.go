@@ -89,13 +89,8 @@ func TestEveryRowOfANodegroupIsHeld(t *testing.T) {
 				by.PutLabels = settings.Labels
 			} else {
 				member, _, _ := strings.Cut(cmp.Or(r.Member, r.AWS), ".")
-				from, to := reflect.ValueOf(settings).FieldByName(member), reflect.ValueOf(&by).Elem().FieldByName(member)
-				if from.Kind() == reflect.Struct {
-					made(to).Set(from)
-				} else {
-					to.Set(from)
-				}
-				by.NodeRepair = settings.NodeRepair
+				reflect.ValueOf(&by.Settings).Elem().FieldByName(member).Set(reflect.ValueOf(settings).FieldByName(member))
+				by.Settings.NodeRepair = settings.NodeRepair
 			}
 			w.check(newScope(w).Cloud.Execute(t.Context(), by))
 			w.clock.Advance(time.Hour)

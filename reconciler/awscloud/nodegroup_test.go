@@ -73,7 +73,8 @@ func TestNodegroupLife(t *testing.T) {
 
 	res := e.do(step.UpdateNodegroupConfig{NodegroupName: name, MinSize: ptr[int32](1), MaxSize: ptr[int32](4), DesiredSize: ptr[int32](2),
 		PutLabels: map[string]string{"a": "9"}, RemoveLabels: []string{"b"}, PutTaints: []intent.Taint{{Key: "x", Effect: "NO_EXECUTE"}},
-		RemoveTaints: []intent.Taint{{Key: "k", Value: "v", Effect: "NO_SCHEDULE"}}, UpdateConfig: &intent.UpdateConfig{MaxUnavailablePercentage: 50}, NodeRepair: ptr(false)})
+		RemoveTaints: []intent.Taint{{Key: "k", Value: "v", Effect: "NO_SCHEDULE"}},
+		Settings:     intent.NodegroupSettings{UpdateConfig: intent.UpdateConfig{MaxUnavailablePercentage: 50}, NodeRepair: ptr(false)}})
 	if _, err := e.cloud.Execute(t.Context(), step.UpdateNodegroupVersion{NodegroupName: name, Version: "1.34"}); kind(t, err) != observed.Busy {
 		t.Errorf("a second update meanwhile: %v", err)
 	}

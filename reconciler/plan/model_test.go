@@ -323,7 +323,9 @@ func (m *model) doNodegroup(a step.Action) {
 			n.Taints = append(n.Taints, t)
 		}
 		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(o intent.Taint) bool { return slices.Contains(a.RemoveTaints, o) })
-		assign(&n.UpdateConfig, a.UpdateConfig)
+		if u := a.Settings.UpdateConfig; u != (intent.UpdateConfig{}) {
+			n.UpdateConfig = u
+		}
 		m.state.Nodegroups[a.NodegroupName] = n
 	case step.UpdateNodegroupVersion:
 		n := m.state.Nodegroups[a.NodegroupName]

@@ -297,12 +297,9 @@ type UpdateNodegroupConfig struct {
 	RemoveLabels                  []string // sorted
 	PutTaints                     []intent.Taint
 	RemoveTaints                  []intent.Taint
-	UpdateConfig                  *intent.UpdateConfig
-	// NodeRepair and RepairOptions are sent together, both whole.
-	NodeRepair    *bool
-	RepairOptions *intent.RepairOptions
-	WarmPool      *intent.NodegroupWarmPool
-	Token         string
+	// Settings are the other members that are sent, each whole; absent ones stay.
+	Settings intent.NodegroupSettings
+	Token    string
 }
 
 // UpdateNodegroupVersion moves a nodegroup to a template version, a Kubernetes

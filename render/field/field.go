@@ -8,6 +8,9 @@
 // set it: of the pool's object, under names that Cluster API Provider AWS chose, or of
 // PoolOptions, where a field has AWS's name in lower camel case.
 //
+// A structure, map or list that AWS's request changes as a whole, or item by item, has a
+// Block beside the rows of what is in it.
+//
 // Rules. A row says what is true of one field by itself and nothing else: there are no
 // conditions, no expressions and no functions in it. A field that depends on another
 // one, on an answer of AWS or on the order of calls is code, and its row says so in
@@ -67,6 +70,29 @@ type Row struct {
 	Special string
 }
 
+// Block is a row for a whole structure, map or list, which AWS's request does not change
+// member by member. The rows of what is in it follow from the same first name. No manifest
+// that leaves a block out changes it.
+type Block struct {
+	Form Form
+	// Switch is the member of a structure that says whether there is any such thing. While
+	// it is false, the other members mean nothing.
+	Switch string
+	// Absent is what AWS takes for absent members of a structure, as JSON of the intent.
+	Absent string
+}
+
+// Form says how AWS's request changes a block.
+type Form string
+
+// Forms of blocks.
+const (
+	// Whole: the request holds all members of the structure.
+	Whole Form = "whole"
+	// ByItem: the request holds the items to add or change, and those to remove.
+	ByItem Form = "by item"
+)
+
 // member is the path of the intent's member.
 func (r *Row) member() string { return cmp.Or(r.Member, r.AWS) }
 
@@ -92,7 +118,7 @@ func (r *Row) OptionsField() string {
 
 // Call is the call that changes the field.
 func (r *Row) Call() string {
-	return cmp.Or(r.By, map[Kind]string{Template: "CreateLaunchTemplateVersion", Group: "UpdateAutoScalingGroup", Refresh: "StartInstanceRefresh", Nodegroup: "UpdateNodegroupConfig"}[r.Of])
+	return cmp.Or(r.By, map[Kind]string{Template: "CreateLaunchTemplateVersion", Group: UpdateGroup, Refresh: "StartInstanceRefresh", Nodegroup: UpdateNodegroup}[r.Of])
 }
 
 // Key is how a manifest spells AWS's name of a member.

@@ -13,8 +13,9 @@ import (
 
 // Operations that send most members of their kind.
 const (
-	createGroup = "CreateAutoScalingGroup"
-	UpdateGroup = "UpdateAutoScalingGroup"
+	createGroup     = "CreateAutoScalingGroup"
+	UpdateGroup     = "UpdateAutoScalingGroup"
+	UpdateNodegroup = "UpdateNodegroupConfig"
 )
 
 // Member is a member of the requests and answers of AWS about a kind, which rows of the
@@ -30,6 +31,12 @@ type Member struct {
 	Call string
 	// Special says that code of its own compares or converts it.
 	Special bool
+	// Replaces says that a change replaces what has the member.
+	Replaces bool
+	// Path is where requests and answers have it, by AWS's names.
+	Path []string
+	// Block says how it is changed as a whole; nil for a single member.
+	Block   *Block
 	index   []int
 	normal  reflect.Value // where no manifest writes it
 	missing reflect.Value // what AWS takes an absent one for
@@ -40,7 +47,17 @@ type Member struct {
 var GroupMembers = sync.OnceValue(func() []*Member { return membersOf[intent.GroupSettings](Group) })
 
 // NodegroupMembers are those of a managed nodegroup, in intent.NodegroupSettings.
-var NodegroupMembers = sync.OnceValue(func() []*Member { return membersOf[intent.NodegroupSettings](Nodegroup) })
+var NodegroupMembers = sync.OnceValue(func() []*Member {
+	members := membersOf[intent.NodegroupSettings](Nodegroup)
+	for _, m := range members {
+		f := reflect.TypeFor[intent.NodegroupSettings]().FieldByIndex(m.index)
+		if b, ok := nodegroupBlocks[f.Name]; ok {
+			m.Block, m.Special = &b, false
+			put(&m.missing, f.Type, nil, b.Absent)
+		}
+	}
+	return members
+})
 
 // GroupMember are GroupMembers by their names in AWS.
 var GroupMember = sync.OnceValue(func() map[string]*Member { return byName(GroupMembers()) })
@@ -72,9 +89,10 @@ func (m *Member) IsDefault(v reflect.Value) bool {
 	return v.IsZero() || m.normal.IsValid() && reflect.DeepEqual(v.Interface(), m.normal.Interface())
 }
 
-// Found is what AWS has, where that is absent what AWS takes it for.
+// Found is what AWS has, where that is absent what AWS takes it for. A block with a
+// switch may be absent.
 func (m *Member) Found(v reflect.Value) reflect.Value {
-	if v.IsZero() && m.missing.IsValid() {
+	if v.IsZero() && m.missing.IsValid() && (m.Block == nil || m.Block.Switch == "") {
 		return m.missing
 	}
 	return v
@@ -123,6 +141,34 @@ func Holds(want, found, missing reflect.Value) bool {
 	return want.Equal(found)
 }
 
+// Complete returns a value with AWS's defaults in place of its absent members. It returns
+// the zero Value for one that means the same as an absent one. So two values that mean the
+// same are equal.
+func (m *Member) Complete(v reflect.Value) reflect.Value {
+	none := reflect.Zero(v.Type())
+	switch {
+	case v.IsZero() || m.missing.IsValid() && reflect.DeepEqual(v.Interface(), m.missing.Interface()):
+		return none
+	case m.Block == nil || m.Block.Form != Whole:
+		return v
+	case m.Block.Switch != "":
+		if on := v.Elem().FieldByName(m.Block.Switch); on.IsNil() || !on.Elem().Bool() {
+			return none
+		}
+	}
+	out := reflect.New(v.Type().Elem())
+	out.Elem().Set(v.Elem())
+	for i := range out.Elem().NumField() {
+		if f := out.Elem().Field(i); f.IsZero() {
+			f.Set(m.missing.Elem().Field(i))
+		}
+	}
+	if out.Elem().IsZero() {
+		return none
+	}
+	return out
+}
+
 // absent reports whether a value stands for nothing: a number or a boolean never does,
 // for behind a pointer 0 and false were written, or are set in AWS.
 func absent(v reflect.Value) bool {
@@ -143,9 +189,13 @@ func membersOf[T any](of Kind) []*Member {
 		i := slices.IndexFunc(out, func(m *Member) bool { return slices.Equal(m.index, f.Index) })
 		if i < 0 {
 			i = len(out)
-			m := &Member{AWS: name, OfPool: r.OfPool(), Call: r.Call(), index: f.Index, Field: section(of) + "." + Key(name)}
-			if set := r.PoolFields(); len(set) > 0 {
-				m.Field, _, _ = strings.Cut(set[0], ".")
+			m := &Member{AWS: name, OfPool: r.OfPool(), Call: r.Call(), Replaces: r.Replaces, index: f.Index, Field: section(of) + "." + Key(name)}
+			m.Path = elements(r.AWS)
+			m.Path = m.Path[:len(m.Path)-len(path)+1]
+			if set := r.PoolFields(); len(set) > 0 && len(path) == 1 {
+				m.Field = set[0]
+			} else if len(set) > 0 {
+				m.Field, _, _ = strings.Cut(strings.ReplaceAll(set[0], "[]", "."), ".")
 			}
 			out = append(out, m)
 		}

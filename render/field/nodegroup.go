@@ -11,31 +11,39 @@ var nodegroup = []Row{
 	{AWS: "DiskSize", Pool: "diskSize", Replaces: true, Doc: "in GiB"},
 	{AWS: "RemoteAccess.Ec2SshKey", Pool: "remoteAccess.sshKeyName", Replaces: true},
 	{AWS: "RemoteAccess.SourceSecurityGroups", Pool: "remoteAccess.sourceSecurityGroups", Replaces: true},
-	{AWS: "Labels", Pool: "labels", Special: "plan: told and sent key by key"},
-	{AWS: "Taints[].Key", Pool: "taints[].key", Special: taints},
-	{AWS: "Taints[].Value", Pool: "taints[].value", Special: taints},
-	{AWS: "Taints[].Effect", Pool: "taints[].effect", Special: taints},
-	{AWS: "UpdateConfig.MaxUnavailable", Pool: "updateConfig.maxUnavailable", Special: whole},
-	{AWS: "UpdateConfig.MaxUnavailablePercentage", Pool: "updateConfig.maxUnavailablePercentage|updateConfig.maxUnavailablePrecentage", Special: whole},
-	{AWS: "UpdateConfig.UpdateStrategy", Required: true, Values: "DEFAULT|MINIMAL", Special: whole},
-	{AWS: "NodeRepairConfig.Enabled", Member: "NodeRepair", Pool: "nodeRepairConfig.enabled", Special: whole},
-	{AWS: "NodeRepairConfig.MaxParallelNodesRepairedCount", Member: "RepairOptions.MaxParallelNodesRepairedCount", Min: n(1), Special: whole},
-	{AWS: "NodeRepairConfig.MaxParallelNodesRepairedPercentage", Member: "RepairOptions.MaxParallelNodesRepairedPercentage", Min: n(1), Max: n(100), Special: whole},
-	{AWS: "NodeRepairConfig.MaxUnhealthyNodeThresholdCount", Member: "RepairOptions.MaxUnhealthyNodeThresholdCount", Min: n(1), Special: whole},
-	{AWS: "NodeRepairConfig.MaxUnhealthyNodeThresholdPercentage", Member: "RepairOptions.MaxUnhealthyNodeThresholdPercentage", Min: n(1), Max: n(100), Special: whole},
-	{AWS: overrides + "MinRepairWaitTimeMins", Member: "RepairOptions.NodeRepairConfigOverrides[].MinRepairWaitTimeMins", Required: true, Min: n(1), Special: whole},
-	{AWS: overrides + "NodeMonitoringCondition", Member: "RepairOptions.NodeRepairConfigOverrides[].NodeMonitoringCondition", Required: true, Special: whole},
-	{AWS: overrides + "NodeUnhealthyReason", Member: "RepairOptions.NodeRepairConfigOverrides[].NodeUnhealthyReason", Required: true, Special: whole},
-	{AWS: overrides + "RepairAction", Member: "RepairOptions.NodeRepairConfigOverrides[].RepairAction", Required: true, Values: "Replace|Reboot|NoAction", Special: whole},
-	{AWS: "WarmPoolConfig.Enabled", Member: "WarmPool.Enabled", Required: true, Special: whole},
-	{AWS: "WarmPoolConfig.MaxGroupPreparedCapacity", Member: "WarmPool.MaxGroupPreparedCapacity", Min: n(-1), Special: whole},
-	{AWS: "WarmPoolConfig.MinSize", Member: "WarmPool.MinSize", Min: n(0), Special: whole},
-	{AWS: "WarmPoolConfig.PoolState", Member: "WarmPool.PoolState", Values: "STOPPED|RUNNING|HIBERNATED", Special: whole},
-	{AWS: "WarmPoolConfig.ReuseOnScaleIn", Member: "WarmPool.ReuseOnScaleIn", Special: whole},
+	{AWS: "Labels", Pool: "labels"},
+	{AWS: "Taints[].Key", Pool: "taints[].key"},
+	{AWS: "Taints[].Value", Pool: "taints[].value"},
+	{AWS: "Taints[].Effect", Pool: "taints[].effect"},
+	{AWS: "UpdateConfig.MaxUnavailable", Pool: "updateConfig.maxUnavailable", Special: update},
+	{AWS: "UpdateConfig.MaxUnavailablePercentage", Pool: "updateConfig.maxUnavailablePercentage|updateConfig.maxUnavailablePrecentage", Special: update},
+	{AWS: "UpdateConfig.UpdateStrategy", Required: true, Values: "DEFAULT|MINIMAL", Special: update},
+	{AWS: "NodeRepairConfig.Enabled", Member: "NodeRepair", Pool: "nodeRepairConfig.enabled", Absent: "false"},
+	{AWS: "NodeRepairConfig.MaxParallelNodesRepairedCount", Member: "RepairOptions.MaxParallelNodesRepairedCount", Min: n(1)},
+	{AWS: "NodeRepairConfig.MaxParallelNodesRepairedPercentage", Member: "RepairOptions.MaxParallelNodesRepairedPercentage", Min: n(1), Max: n(100)},
+	{AWS: "NodeRepairConfig.MaxUnhealthyNodeThresholdCount", Member: "RepairOptions.MaxUnhealthyNodeThresholdCount", Min: n(1)},
+	{AWS: "NodeRepairConfig.MaxUnhealthyNodeThresholdPercentage", Member: "RepairOptions.MaxUnhealthyNodeThresholdPercentage", Min: n(1), Max: n(100)},
+	{AWS: overrides + "MinRepairWaitTimeMins", Member: "RepairOptions.NodeRepairConfigOverrides[].MinRepairWaitTimeMins", Required: true, Min: n(1)},
+	{AWS: overrides + "NodeMonitoringCondition", Member: "RepairOptions.NodeRepairConfigOverrides[].NodeMonitoringCondition", Required: true},
+	{AWS: overrides + "NodeUnhealthyReason", Member: "RepairOptions.NodeRepairConfigOverrides[].NodeUnhealthyReason", Required: true},
+	{AWS: overrides + "RepairAction", Member: "RepairOptions.NodeRepairConfigOverrides[].RepairAction", Required: true, Values: "Replace|Reboot|NoAction"},
+	{AWS: "WarmPoolConfig.Enabled", Member: "WarmPool.Enabled", Required: true},
+	{AWS: "WarmPoolConfig.MaxGroupPreparedCapacity", Member: "WarmPool.MaxGroupPreparedCapacity", Min: n(-1), Special: "plan, awscloud: -1 stands for none, and clears it"},
+	{AWS: "WarmPoolConfig.MinSize", Member: "WarmPool.MinSize", Min: n(0)},
+	{AWS: "WarmPoolConfig.PoolState", Member: "WarmPool.PoolState", Values: "STOPPED|RUNNING|HIBERNATED"},
+	{AWS: "WarmPoolConfig.ReuseOnScaleIn", Member: "WarmPool.ReuseOnScaleIn"},
+}
+
+// nodegroupBlocks are the members that UpdateNodegroupConfig changes as a whole or item by
+// item, by their names in the intent.
+var nodegroupBlocks = map[string]Block{
+	"Labels":        {Form: ByItem},
+	"Taints":        {Form: ByItem},
+	"RepairOptions": {Form: Whole, Absent: `{}`},
+	"WarmPool":      {Form: Whole, Switch: "Enabled", Absent: `{"minSize": 0, "poolState": "STOPPED", "reuseOnScaleIn": false}`},
 }
 
 const (
-	taints    = "plan: told together, and sent as what to add and what to remove"
-	whole     = "plan: compared and sent as a whole, in which what nobody wrote stays"
+	update    = "plan: one of two numbers, shown as one; a strategy that nobody wrote stays"
 	overrides = "NodeRepairConfig.NodeRepairConfigOverrides[]."
 )

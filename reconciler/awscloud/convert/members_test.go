@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -162,5 +164,21 @@ func TestEveryMemberOfATemplateIsDecided(t *testing.T) {
 	})
 	for path := range decided {
 		t.Errorf("EC2 has no %s", path)
+	}
+}
+
+// TestNodegroupSettingsLoseNothing takes every setting of a nodegroup there and back.
+func TestNodegroupSettingsLoseNothing(t *testing.T) {
+	var want intent.NodegroupSettings
+	fillMembers(reflect.ValueOf(&want).Elem())
+	want.Labels = map[string]string{"a": "b"}
+	var in eks.CreateNodegroupInput
+	NodegroupSettings(&want, &in)
+	got := Nodegroup(&ekstypes.Nodegroup{
+		AmiType: in.AmiType, ReleaseVersion: in.ReleaseVersion, Version: in.Version, CapacityType: in.CapacityType, InstanceTypes: in.InstanceTypes, DiskSize: in.DiskSize,
+		RemoteAccess: in.RemoteAccess, Labels: in.Labels, Taints: in.Taints, UpdateConfig: in.UpdateConfig, NodeRepairConfig: in.NodeRepairConfig, WarmPoolConfig: in.WarmPoolConfig,
+	})
+	if d := cmp.Diff(want, got.NodegroupSettings); d != "" {
+		t.Errorf("there and back (-want +got):\n%s", d)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -19,22 +20,15 @@ func Nodegroup(n *types.Nodegroup) observed.Nodegroup {
 		ARN:           aws.ToString(n.NodegroupArn), Status: string(n.Status), NodeRole: aws.ToString(n.NodeRole),
 		SubnetIDs: slices.Sorted(slices.Values(n.Subnets)), Tags: n.Tags, CreatedAt: aws.ToTime(n.CreatedAt), DescribedAtPass: true,
 	}
-	Carry(n, &out.NodegroupSettings)
+	nodegroupSettings(n, &out.NodegroupSettings)
 	slices.SortFunc(out.Taints, func(a, b intent.Taint) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect))
 	})
 	if s := n.ScalingConfig; s != nil {
 		out.MinSize, out.MaxSize, out.DesiredSize = aws.ToInt32(s.MinSize), aws.ToInt32(s.MaxSize), aws.ToInt32(s.DesiredSize)
 	}
-	if r := n.NodeRepairConfig; r != nil {
-		out.NodeRepair, out.RepairOptions = r.Enabled, repairOptions(r)
-	}
-	if p := n.WarmPoolConfig; p != nil {
-		out.WarmPool = &intent.NodegroupWarmPool{}
-		Carry(p, out.WarmPool)
-		if aws.ToInt32(p.MaxGroupPreparedCapacity) < 0 {
-			out.WarmPool.MaxGroupPreparedCapacity = nil // how Auto Scaling says that no value is set
-		}
+	if p := out.WarmPool; p != nil && aws.ToInt32(p.MaxGroupPreparedCapacity) < 0 {
+		p.MaxGroupPreparedCapacity = nil // how Auto Scaling says that no value is set
 	}
 	if r := out.RemoteAccess; r != nil {
 		r.SourceSecurityGroups = slices.Sorted(slices.Values(r.SourceSecurityGroups))
@@ -52,16 +46,6 @@ func Nodegroup(n *types.Nodegroup) observed.Nodegroup {
 		for _, i := range n.Health.Issues {
 			out.HealthIssues = append(out.HealthIssues, observed.HealthIssue{Code: string(i.Code), Message: aws.ToString(i.Message), ResourceIDs: i.ResourceIds})
 		}
-	}
-	return out
-}
-
-// repairOptions are nil where Git leaves all to EKS: node repair as in EKS.
-func repairOptions(r *types.NodeRepairConfig) *intent.RepairOptions {
-	out := &intent.RepairOptions{}
-	Carry(r, out)
-	if reflect.ValueOf(*out).IsZero() {
-		return nil
 	}
 	return out
 }
@@ -86,25 +70,40 @@ func Taints(in []intent.Taint) (out []types.Taint) {
 	return out
 }
 
-// NodegroupRequest are the members of a nodegroup that requests send as a whole.
-func NodegroupRequest(u *intent.UpdateConfig, repair *bool, options *intent.RepairOptions, warm *intent.NodegroupWarmPool) (*types.NodegroupUpdateConfig, *types.NodeRepairConfig, *types.WarmPoolConfig) {
-	var update *types.NodegroupUpdateConfig
-	var nodeRepair *types.NodeRepairConfig
-	var pool *types.WarmPoolConfig
-	if u != nil && *u != (intent.UpdateConfig{}) {
-		Carry(u, &update)
+// NodegroupSettings writes settings into a request about a nodegroup: each where AWS has it,
+// by the table. Absent ones are not sent.
+func NodegroupSettings(s *intent.NodegroupSettings, in any) {
+	for _, m := range field.NodegroupMembers() {
+		v := m.Of(s)
+		if v.IsZero() {
+			continue
+		}
+		at := reflect.ValueOf(in)
+		for _, name := range m.Path {
+			at = pointed(at).FieldByName(name)
+		}
+		carryValue(v, at)
 	}
-	if options != nil {
-		Carry(options, &nodeRepair)
+}
+
+// nodegroupSettings reads the settings of a nodegroup. A structure without any member that
+// the intent has is absent, unless it has a switch.
+func nodegroupSettings(n *types.Nodegroup, s *intent.NodegroupSettings) {
+	for _, m := range field.NodegroupMembers() {
+		at, to := reflect.ValueOf(n), m.Of(s)
+		for _, name := range m.Path {
+			if at = reflect.Indirect(at); at.IsValid() {
+				at = at.FieldByName(name)
+			}
+		}
+		if !at.IsValid() || at.IsZero() {
+			continue
+		}
+		carryValue(at, to)
+		if m.Block != nil && m.Block.Form == field.Whole && m.Block.Switch == "" && to.Elem().IsZero() {
+			to.SetZero()
+		}
 	}
-	if repair != nil {
-		nodeRepair = cmp.Or(nodeRepair, &types.NodeRepairConfig{})
-		nodeRepair.Enabled = repair
-	}
-	if warm != nil {
-		Carry(warm, &pool)
-	}
-	return update, nodeRepair, pool
 }
 
 // NodegroupTemplate names a template version: by id if it is known, for EKS

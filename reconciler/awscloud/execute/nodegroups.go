@@ -20,8 +20,7 @@ func (x *Executor) createNodegroup(ctx context.Context, a step.CreateNodegroup) 
 		Tags: n.Tags, LaunchTemplate: convert.NodegroupTemplate(n.Template), ClientRequestToken: convert.StringOrNil(a.Token),
 		ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(n.MinSize), MaxSize: aws.Int32(n.MaxSize), DesiredSize: aws.Int32(n.DesiredSize)},
 	}
-	convert.Carry(&n.NodegroupSettings, in)
-	in.UpdateConfig, in.NodeRepairConfig, in.WarmPoolConfig = convert.NodegroupRequest(&n.UpdateConfig, n.NodeRepair, n.RepairOptions, n.WarmPool)
+	convert.NodegroupSettings(&n.NodegroupSettings, in)
 	call, sent := sdk.Counting(ctx)
 	_, err := x.eks.CreateNodegroup(call, in)
 	if e := sdk.Classify("eks", "CreateNodegroup", err); e != nil {
@@ -68,7 +67,7 @@ func (x *Executor) updateNodegroupConfig(ctx context.Context, a step.UpdateNodeg
 	if len(a.PutTaints)+len(a.RemoveTaints) > 0 {
 		in.Taints = &types.UpdateTaintsPayload{AddOrUpdateTaints: convert.Taints(a.PutTaints), RemoveTaints: convert.Taints(a.RemoveTaints)}
 	}
-	in.UpdateConfig, in.NodeRepairConfig, in.WarmPoolConfig = convert.NodegroupRequest(a.UpdateConfig, a.NodeRepair, a.RepairOptions, a.WarmPool)
+	convert.NodegroupSettings(&a.Settings, in)
 	defer x.memory.Nodegroups.Forget(a.NodegroupName)
 	out, err := x.eks.UpdateNodegroupConfig(ctx, in)
 	if err != nil {

@@ -2,8 +2,8 @@ package nodegroup
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"sort"
 	"strconv"
@@ -12,41 +12,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // configStep plans UpdateNodegroupConfig: none or one step.
 func (w wantNodegroup) configStep(have observed.Nodegroup) []step.Step {
-	pool, n := w.pool, w.pool.Nodegroup
 	u := step.UpdateNodegroupConfig{NodegroupName: have.NodegroupName}
-	changes := w.scale(have, &u)
-	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
-		if got, ok := have.Labels[k]; !ok || got != n.Labels[k] {
-			u.PutLabels = observed.WithTags(u.PutLabels, map[string]string{k: n.Labels[k]})
-			changes = append(changes, labelChange(pool, k, basis.OrNil(have.Labels[k]), n.Labels[k]))
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(have.Labels)) {
-		if _, wanted := n.Labels[k]; !wanted {
-			u.RemoveLabels = append(u.RemoveLabels, k)
-			changes = append(changes, labelChange(pool, k, have.Labels[k], nil))
-		}
-	}
-	u.PutTaints = basis.Minus(n.Taints, have.Taints)
-	u.RemoveTaints = slices.DeleteFunc(basis.Minus(have.Taints, n.Taints), func(t intent.Taint) bool {
-		// A taint with another value is overwritten, not removed.
-		return slices.ContainsFunc(n.Taints, func(o intent.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
-	})
-	if len(u.PutTaints)+len(u.RemoveTaints) > 0 {
-		changes = append(changes, basis.InfraChange(pool, "taints", taintText(have.Taints), taintText(n.Taints)))
-	}
-	changes = append(changes, w.updateConfig(have, &u)...)
-	changes = append(changes, w.nodeRepair(have, &u)...)
-	// EKS's defaults are filled in: none at all, stopped instances, no reuse.
-	if p := n.WarmPool; p != nil && string(content.Canonical(warmPoolOf(p))) != string(content.Canonical(warmPoolOf(have.WarmPool))) {
-		u.WarmPool = warmPoolChange(p, have.WarmPool)
-		changes = append(changes, optionsChange(pool, "warmPoolConfig", have.WarmPool, p))
-	}
+	changes := append(w.scale(have, &u), w.settings(have, &u)...)
 	if len(changes) == 0 {
 		return nil
 	}
@@ -55,6 +28,95 @@ func (w wantNodegroup) configStep(have observed.Nodegroup) []step.Step {
 		gone = int(max(0, have.DesiredSize-*u.DesiredSize))
 	}
 	return []step.Step{{Verb: step.Update, Resource: step.ManagedNodegroup, Name: have.Name, Reason: basis.Reason(changes), Disruptive: gone > 0, Instances: gone, Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
+}
+
+// settings plans the members of a nodegroup that UpdateNodegroupConfig changes, by the table:
+// those that Git says and AWS has otherwise. A structure of AWS's is sent whole: what Git does
+// not say of it stays as AWS has it.
+func (w wantNodegroup) settings(have observed.Nodegroup, u *step.UpdateNodegroupConfig) (changes []step.Change) {
+	want, got := w.pool.Nodegroup.NodegroupSettings, have.NodegroupSettings
+	plainWant, plainGot := want, got
+	plainWant.WarmPool, plainGot.WarmPool = withoutBound(want.WarmPool), withoutBound(got.WarmPool)
+	var sent []string
+	for _, m := range w.changeable() {
+		v, found := m.Of(&want), m.Of(&got)
+		switch {
+		case m.Special:
+			changes = append(changes, w.updateConfig(have, u)...)
+		case m.Block != nil && m.Block.Form == field.ByItem:
+			changes = append(changes, w.items(v.Interface(), found.Interface(), u)...)
+		case !v.IsZero() && !same(m, m.Of(&plainWant), m.Of(&plainGot)):
+			changes = append(changes, basis.SettingChange(w.pool, m, m.Found(found).Interface(), v.Interface()))
+			sent = append(sent, m.AWS)
+		}
+	}
+	for _, m := range w.changeable() {
+		if v := m.Of(&want); slices.Contains(sent, m.AWS) {
+			if v.IsZero() {
+				v = m.Found(m.Of(&got))
+			}
+			m.Of(&u.Settings).Set(v)
+		}
+	}
+	if p := u.Settings.WarmPool; p != nil {
+		u.Settings.WarmPool = unbounded(p, got.WarmPool)
+	}
+	return changes
+}
+
+// same reports whether two values of a member mean the same to AWS.
+func same(m *field.Member, want, have reflect.Value) bool {
+	text := func(v reflect.Value) string { return string(content.Canonical(m.Found(m.Complete(v)).Interface())) }
+	return text(want) == text(have)
+}
+
+// changeable are the members of a nodegroup that UpdateNodegroupConfig changes.
+func (wantNodegroup) changeable() (out []*field.Member) {
+	for _, m := range field.NodegroupMembers() {
+		if m.Call == field.UpdateNodegroup && !m.Replaces {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// items plans the labels, which are shown one by one, or the taints, which are shown together.
+func (w wantNodegroup) items(want, have any, u *step.UpdateNodegroupConfig) (changes []step.Change) {
+	switch want := want.(type) {
+	case map[string]string:
+		return w.labels(want, have.(map[string]string), u)
+	case []intent.Taint:
+		return w.taints(want, have.([]intent.Taint), u)
+	}
+	return nil
+}
+
+func (w wantNodegroup) labels(want, have map[string]string, u *step.UpdateNodegroupConfig) (changes []step.Change) {
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		if got, ok := have[k]; !ok || got != want[k] {
+			u.PutLabels = observed.WithTags(u.PutLabels, map[string]string{k: want[k]})
+			changes = append(changes, labelChange(w.pool, k, basis.OrNil(have[k]), want[k]))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(have)) {
+		if _, wanted := want[k]; !wanted {
+			u.RemoveLabels = append(u.RemoveLabels, k)
+			changes = append(changes, labelChange(w.pool, k, have[k], nil))
+		}
+	}
+	return changes
+}
+
+func (w wantNodegroup) taints(want, have []intent.Taint, u *step.UpdateNodegroupConfig) []step.Change {
+	u.PutTaints = basis.Minus(want, have)
+	u.RemoveTaints = slices.DeleteFunc(basis.Minus(have, want), func(t intent.Taint) bool {
+		// A taint with another value is overwritten, not removed.
+		return slices.ContainsFunc(want, func(o intent.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
+	})
+	if len(u.PutTaints)+len(u.RemoveTaints) == 0 {
+		return nil
+	}
+	return []step.Change{basis.InfraChange(w.pool, "taints", taintText(have), taintText(want))}
 }
 
 // sizes holds those that are written and keeps the others as observed, moved only
@@ -136,38 +198,17 @@ func (w wantNodegroup) updateConfig(have observed.Nodegroup, u *step.UpdateNodeg
 	if want == got {
 		return changes
 	}
-	u.UpdateConfig = &want
+	u.Settings.UpdateConfig = want
 	if from, to := updateText(got), updateText(want); from != to {
 		changes = append(changes, basis.InfraChange(w.pool, "updateConfig", from, to))
 	}
 	return changes
 }
 
-// nodeRepair is sent whole: members that no manifest names stay.
-func (w wantNodegroup) nodeRepair(have observed.Nodegroup, u *step.UpdateNodegroupConfig) (changes []step.Change) {
-	n := w.pool.Nodegroup
-	on, options := have.NodeRepair != nil && *have.NodeRepair, have.RepairOptions
-	if n.NodeRepair != nil && *n.NodeRepair != on {
-		changes = append(changes, basis.InfraChange(w.pool, "nodeRepairConfig.enabled", on, *n.NodeRepair))
-		on = *n.NodeRepair
-	}
-	if want := n.RepairOptions; want != nil {
-		if got := cmp.Or(options, &intent.RepairOptions{}); string(content.Canonical(got)) != string(content.Canonical(want)) {
-			changes = append(changes, optionsChange(w.pool, "nodeRepairConfig", got, want))
-		}
-		options = want
-	}
-	if len(changes) > 0 {
-		u.NodeRepair, u.RepairOptions = &on, options
-	}
-	return changes
-}
-
-// warmPoolChange is the request for a warm pool: EKS keeps what a request leaves out,
-// so a capacity that is no longer wanted is taken away by name, as Auto Scaling
-// demands.
+// unbounded makes a warm pool's request clear a bound: EKS keeps what a request leaves out, so
+// a capacity that is no longer wanted is taken away by name, as Auto Scaling demands.
 // Assumed of AWS: nodegroup-warm-pool-capacity.
-func warmPoolChange(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
+func unbounded(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 	if want.MaxGroupPreparedCapacity != nil || have == nil || have.MaxGroupPreparedCapacity == nil || want.Enabled == nil || !*want.Enabled {
 		return want
 	}
@@ -176,36 +217,18 @@ func warmPoolChange(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmP
 	return &out
 }
 
-func warmPoolOf(p *intent.NodegroupWarmPool) intent.NodegroupWarmPool {
-	if p == nil || p.Enabled == nil || !*p.Enabled {
-		return intent.NodegroupWarmPool{}
+// withoutBound is a warm pool without the capacity that stands for none.
+func withoutBound(p *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
+	if p == nil || p.MaxGroupPreparedCapacity == nil || *p.MaxGroupPreparedCapacity >= 0 {
+		return p
 	}
 	out := *p
-	if n := out.MaxGroupPreparedCapacity; n != nil && *n < 0 {
-		out.MaxGroupPreparedCapacity = nil
-	}
-	no, zero := false, int32(0)
-	out.PoolState = cmp.Or(out.PoolState, "STOPPED")
-	out.MinSize, out.ReuseOnScaleIn = cmp.Or(out.MinSize, &zero), cmp.Or(out.ReuseOnScaleIn, &no)
-	return out
+	out.MaxGroupPreparedCapacity = nil
+	return &out
 }
 
-// optionsChange is a change of what the pool's PoolOptions say.
+// optionsChange is a change of a text or a switch that the pool's PoolOptions say.
 func optionsChange(pool *intent.Pool, field string, from, to any) step.Change {
 	at := intent.Path{"nodegroup"}.Join(basis.FieldPath(field)...)
-	return step.Change{Field: at.String(), From: valueJSON(from), To: valueJSON(to), Object: pool.Options, Path: intent.Path{"spec"}.Join(at...)}
-}
-
-// valueJSON turns a value that is no scalar into the JSON value that a Change holds.
-func valueJSON(v any) any {
-	switch v := v.(type) {
-	case string, bool, nil:
-		return v
-	default:
-		var out any
-		if err := json.Unmarshal(content.Canonical(v), &out); err != nil {
-			panic("valueJSON: " + err.Error()) // canonical writes JSON
-		}
-		return out
-	}
+	return step.Change{Field: at.String(), From: from, To: to, Object: pool.Options, Path: intent.Path{"spec"}.Join(at...)}
 }

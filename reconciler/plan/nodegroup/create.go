@@ -1,7 +1,7 @@
 package nodegroup
 
 import (
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -139,30 +139,27 @@ func (w wantNodegroup) newMembers(ng observed.Nodegroup) []step.Change {
 	pool := w.pool
 	out := []step.Change{basis.InfraChange(pool, "roleName", nil, ng.NodeRole)}
 	for _, m := range field.NodegroupMembers() {
-		if v := m.Of(&ng.NodegroupSettings); !m.Special && !v.IsZero() {
+		v := m.Of(&ng.NodegroupSettings)
+		switch {
+		case m.AWS == "UpdateConfig":
+			out = append(out, w.newUpdateConfig(ng.UpdateConfig)...)
+		case m.Special || v.IsZero():
+		case m.Block != nil && m.Block.Form == field.ByItem:
+			out = append(out, w.items(v.Interface(), reflect.Zero(v.Type()).Interface(), &step.UpdateNodegroupConfig{})...)
+		default:
 			out = append(out, basis.SettingChange(pool, m, nil, v.Interface()))
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(ng.Labels)) {
-		out = append(out, labelChange(pool, k, nil, ng.Labels[k]))
+	return out
+}
+
+// newUpdateConfig leaves out EKS's default of one machine at a time.
+func (w wantNodegroup) newUpdateConfig(u intent.UpdateConfig) (out []step.Change) {
+	if u.MaxUnavailable != 1 || u.MaxUnavailablePercentage != 0 {
+		out = append(out, basis.InfraChange(w.pool, "updateConfig", nil, updateText(u)))
 	}
-	if len(ng.Taints) > 0 {
-		out = append(out, basis.InfraChange(pool, "taints", nil, taintText(ng.Taints)))
-	}
-	if ng.UpdateConfig.MaxUnavailable != 1 || ng.UpdateConfig.MaxUnavailablePercentage != 0 {
-		out = append(out, basis.InfraChange(pool, "updateConfig", nil, updateText(ng.UpdateConfig)))
-	}
-	if s := ng.UpdateConfig.UpdateStrategy; s != "" {
-		out = append(out, optionsChange(pool, "updateConfig.updateStrategy", nil, s))
-	}
-	if ng.NodeRepair != nil {
-		out = append(out, basis.InfraChange(pool, "nodeRepairConfig.enabled", nil, *ng.NodeRepair))
-	}
-	if ng.RepairOptions != nil {
-		out = append(out, optionsChange(pool, "nodeRepairConfig", nil, ng.RepairOptions))
-	}
-	if ng.WarmPool != nil {
-		out = append(out, optionsChange(pool, "warmPoolConfig", nil, ng.WarmPool))
+	if u.UpdateStrategy != "" {
+		out = append(out, optionsChange(w.pool, "updateConfig.updateStrategy", nil, u.UpdateStrategy))
 	}
 	return out
 }

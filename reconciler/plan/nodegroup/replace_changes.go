@@ -10,7 +10,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/render/intent"
 )
 
 // replaceChanges are the differences of a replacement from the nodegroup before it:
@@ -84,16 +83,10 @@ func (w wantNodegroup) comparable(n, ng observed.Nodegroup) observed.Nodegroup {
 	if n.UpdateConfig.UpdateStrategy == usualUpdates {
 		n.UpdateConfig.UpdateStrategy = ""
 	}
-	if n.NodeRepair != nil && !*n.NodeRepair {
-		n.NodeRepair = nil
-	}
-	if n.RepairOptions != nil && reflect.ValueOf(*n.RepairOptions).IsZero() {
-		n.RepairOptions = nil
-	}
-	if p := warmPoolOf(n.WarmPool); p == (intent.NodegroupWarmPool{}) {
-		n.WarmPool = nil
-	} else {
-		n.WarmPool = &p
+	n.WarmPool = withoutBound(n.WarmPool)
+	for _, m := range w.changeable() {
+		v := m.Of(&n.NodegroupSettings)
+		v.Set(m.Complete(v))
 	}
 	if accessText(n.RemoteAccess) == "" {
 		n.RemoteAccess = nil
