@@ -1,15 +1,131 @@
 package accepts
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/accept"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 	"github.com/weir-gitops/weir/status/proposal"
+	"github.com/weir-gitops/weir/status/proposal/proposaltest"
 )
+
+// world is a pool of which the file web holds what Git wants, and aws what AWS has.
+type world struct {
+	*proposaltest.World
+	aws  string
+	left string // why what AWS has cannot be written
+	s    *Source
+}
+
+var web = Asked{Target: "prod", Pool: "default/web", By: "ann"}
+
+const every = 5 * time.Minute
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{World: proposaltest.NewWorld(t), aws: "3"}
+	w.restart()
+	w.Commit("web", "web", "3")
+	return w
+}
+
+// restart is another process: what is in memory is lost.
+func (w *world) restart() { w.s = New(Options{Options: w.Options(every), Fleet: w}) }
+
+// turn turns after what was tried before may be tried again, and gives what is kept.
+func (w *world) turn() Entry {
+	w.T.Helper()
+	w.Now.Time = w.Now.Time.Add(time.Hour)
+	if _, err := w.s.Turn(w.T.Context(), w.Store, w.Now); err != nil {
+		w.T.Fatal(err)
+	}
+	return w.kept()
+}
+
+// kept is the only entry.
+func (w *world) kept() Entry {
+	w.T.Helper()
+	all, err := w.s.Read(w.Store)
+	if err != nil || len(all) > 1 {
+		w.T.Fatal(all, err)
+	}
+	return append(all, Entry{})[0]
+}
+
+// ask asks, and gives the number or why there is none.
+func (w *world) ask() (int64, string) {
+	w.T.Helper()
+	w.Now.Time = w.Now.Time.Add(time.Second)
+	e, _, err := w.s.Ask(w.T.Context(), w.Store, w.Now, web)
+	var wrong *gates.Fault
+	switch {
+	case errors.As(err, &wrong):
+		return 0, wrong.Message
+	case err != nil:
+		w.T.Fatal(err)
+	}
+	return e.Number, ""
+}
+
+// Find implements Fleet.
+func (w *world) Find(ctx context.Context, on string, a Asked) (out Found, err error) {
+	s, err := w.Git.At(ctx, on)
+	if err != nil {
+		return out, err
+	}
+	text, err := s.Tree.ReadFile("web")
+	if err != nil || string(text) == w.aws || a.Target != web.Target || len(a.Fields) > 0 && !slices.Contains(a.Fields, "size") {
+		return out, err
+	}
+	out.Fields = []accept.Field{{Target: a.Target, Pool: a.Pool, Field: "size", Value: w.aws, At: "web:1", Left: w.left}}
+	if w.left == "" {
+		out.Files, out.More = map[string][]byte{"web": []byte(w.aws)}, []string{"rollout of hunter2"}
+	}
+	return out, nil
+}
+
+// proposes checks the last pull request: what its branch has, and what was reported so far.
+func (w *world) proposes(n int, content, told string) {
+	w.T.Helper()
+	if len(w.Pulls) != n {
+		w.T.Fatalf("%d pull requests, want %d", len(w.Pulls), n)
+	}
+	if got := w.Repo.Git("show", w.Last().HeadRef+":web"); got != content {
+		w.T.Errorf("the branch has %s, want %s", got, content)
+	}
+	if got := strings.Join(w.Events, " "); got != told {
+		w.T.Errorf("told %q, want %q", got, told)
+	}
+}
+
+var gone = &forgehttp.Error{Fault: forgehttp.FaultBusy, Message: "gone"}
+
+// TestContract holds what people keep of AWS against the rules of all proposals. Somebody asks, and the
+// forge does not answer, so that all is done in turns.
+func TestContract(t *testing.T) {
+	proposaltest.Contract(t, func(t *testing.T) *proposaltest.Kind {
+		w := newWorld(t)
+		need := func() {
+			w.aws, w.Fails["list"], w.Lost = "7", gone, false
+			w.ask()
+		}
+		return &proposaltest.Kind{
+			World: w.World, Record: "accepts", Every: every, Restart: w.restart, Reopens: true,
+			Need: need, Again: need, Change: func() { w.aws = "8" }, Drop: func() { w.aws = "3" },
+			Turn:    func() error { _, err := w.s.Turn(t.Context(), w.Store, w.Now); return err },
+			Earlier: "target pool fields by phase at number url branch commit before on paths print said closing looked head tries after text",
+			State:   func() proposal.State { return w.kept().State },
+			Wants:   func() string { return "web=" + w.aws },
+		}
+	})
+}
 
 // TestOnePullRequestFollowsAWS until AWS and Git say the same.
 func TestOnePullRequestFollowsAWS(t *testing.T) {
@@ -22,37 +138,37 @@ func TestOnePullRequestFollowsAWS(t *testing.T) {
 		t.Fatal(why)
 	}
 	w.proposes(1, "7", "accept-opened")
-	if body := w.bodies[0]; !strings.Contains(body, "`size` is ") || !strings.Contains(body, "rollout of ***") || strings.Contains(body, "hunter2") || !strings.Contains(body, "https://weir.example.com/") {
+	if body := w.Bodies[0]; !strings.Contains(body, "`size` is ") || !strings.Contains(body, "rollout of ***") || strings.Contains(body, "hunter2") || !strings.Contains(body, "https://weir.example.com/") {
 		t.Error(body)
 	}
-	if message := w.repo.Git("log", "-1", "--format=%B", w.pulls[0].HeadRef); !strings.Contains(message, Trailer+": prod default/web") {
+	if message := w.Repo.Git("log", "-1", "--format=%B", w.Pulls[0].HeadRef); !strings.Contains(message, Trailer+": prod default/web") {
 		t.Error(message)
 	}
-	if n, _ := w.ask(); n != 1 || w.pushes != 1 {
-		t.Errorf("asked again: %d, %d pushes", n, w.pushes)
+	if n, _ := w.ask(); n != 1 || w.Calls["push"] != 1 {
+		t.Errorf("asked again: %d, %d pushes", n, w.Calls["push"])
 	}
-	w.commit("other", "x") // which it does not touch
-	if w.turn(); w.pushes != 1 {
-		t.Errorf("%d pushes", w.pushes)
+	w.Commit("other", "other", "x") // which it does not touch
+	if w.turn(); w.Calls["push"] != 1 {
+		t.Errorf("%d pushes", w.Calls["push"])
 	}
-	before := w.repo.Tip(w.pulls[0].HeadRef)
+	before := w.Repo.Tip(w.Pulls[0].HeadRef)
 	w.aws = "8"
 	w.turn()
 	w.proposes(1, "8", "accept-opened accept-updated")
-	if _, code := w.repo.Try("merge-base", "--is-ancestor", before, w.pulls[0].HeadRef); code != 0 {
+	if _, code := w.Repo.Try("merge-base", "--is-ancestor", before, w.Pulls[0].HeadRef); code != 0 {
 		t.Error("the branch was forced")
 	}
-	w.commit("web", "5") // the lines are others by now
+	w.Commit("web", "web", "5") // the lines are others by now
 	w.turn()
 	w.proposes(1, "8", "accept-opened accept-updated accept-updated")
 	w.restart()
-	w.commit("web", "8")
-	if e := w.turn(); e.Number != 0 || w.pulls[0].State != forge.Closed {
+	w.Commit("web", "web", "8")
+	if e := w.turn(); e.Number != 0 || w.Pulls[0].State != forge.Closed {
 		t.Errorf("%+v", e)
 	}
 	w.proposes(1, "8", "accept-opened accept-updated accept-updated accept-closed")
-	if len(w.said) != 1 || !strings.Contains(w.said[0], "AWS and Git say the same") {
-		t.Error(w.said)
+	if len(w.Said) != 1 || !strings.Contains(w.Said[0], "AWS and Git say the same") {
+		t.Error(w.Said)
 	}
 	w.aws = "9" // somebody asks anew
 	if n, why := w.ask(); n != 2 {
@@ -60,156 +176,93 @@ func TestOnePullRequestFollowsAWS(t *testing.T) {
 	}
 }
 
-// TestWhatPeopleDoWithIt: a merge and a closed pull request end it, and commits of others are
-// left alone.
+// TestWhatPeopleDoWithIt: people may ask again after a merge and after one was closed, and are told of
+// commits of somebody else.
 func TestWhatPeopleDoWithIt(t *testing.T) {
 	for name, end := range map[string]forge.State{"merged": forge.Merged, "closed": forge.Closed} {
 		w := newWorld(t)
 		w.aws = "7"
 		w.ask()
-		w.pulls[0].State = end
+		w.Pulls[0].State = end
 		if e := w.turn(); e.Number != 0 {
 			t.Errorf("%s: %+v", name, e)
 		}
 		w.proposes(1, "7", "accept-opened accept-closed")
-		if e := w.turn(); e.Number != 0 || len(w.pulls) != 1 {
+		if e := w.turn(); e.Number != 0 || len(w.Pulls) != 1 {
 			t.Errorf("%s: opened again: %+v", name, e)
 		}
 		if n, why := w.ask(); n != 2 { // as somebody asked
 			t.Errorf("%s: %d %s", name, n, why)
 		}
-		w.pulls[1].State, w.aws = end, "8" // and again, before weir has looked
+		w.Pulls[1].State, w.aws = end, "8" // and again, before weir has looked
 		if n, why := w.ask(); n != 3 {
 			t.Errorf("%s: %d %s", name, n, why)
 		}
-		if got := w.repo.Git("show", w.pulls[1].HeadRef+":web"); got != "7" {
+		if got := w.Repo.Git("show", w.Pulls[1].HeadRef+":web"); got != "7" {
 			t.Errorf("%s: the branch of what has ended has %s", name, got)
 		}
 	}
 	w := newWorld(t)
 	w.aws = "7"
 	w.ask()
-	branch := w.pulls[0].HeadRef
-	w.repo.Git("update-ref", "refs/heads/"+branch, w.repo.Git("commit-tree", "-m", "theirs", "-p", branch, branch+"^{tree}"))
-	theirs := w.repo.Tip(branch)
-	w.aws = "8"
-	w.turn()
+	w.Push(w.Pulls[0].HeadRef)
 	w.turn()
 	w.proposes(1, "7", "accept-opened accept-left")
-	if n, why := w.ask(); n != 0 || !strings.Contains(why, "commits of somebody else") || w.repo.Tip(branch) != theirs || len(w.said) != 1 {
-		t.Error(n, why, w.said)
-	}
-	w.aws = "3" // nor is it closed
-	if w.turn(); w.pulls[0].State != forge.Open {
-		t.Error("it was closed")
-	}
-	w.pulls[0].State = forge.Closed
-	if e := w.turn(); e.Number != 0 {
-		t.Errorf("%+v", e)
+	if n, why := w.ask(); n != 0 || !strings.Contains(why, "commits of somebody else") || len(w.Said) != 1 {
+		t.Error(n, why, w.Said)
 	}
 }
 
-// TestNothingIsDoneTwice: a write fails, or is done and its answer lost, and the process may end
-// then.
-func TestNothingIsDoneTwice(t *testing.T) {
-	for _, write := range []string{"push", "open", "list"} {
+// TestWhoAsksIsAnswered: the pull request is not there yet, the process may end then, and asking again
+// is one pull request.
+func TestWhoAsksIsAnswered(t *testing.T) {
+	for _, call := range []string{"push", "open", "list"} {
 		for _, lost := range []bool{false, true} {
-			for _, dies := range []bool{false, true} {
-				w := newWorld(t)
-				w.aws, w.lost, w.fails[write] = "7", lost, errors.New("gone")
-				if n, why := w.ask(); n != 0 || !strings.Contains(why, "not there yet") {
-					t.Errorf("%s: %d %s", write, n, why)
-				}
-				if dies {
-					w.restart()
-				}
-				if e := w.turn(); e.Number != 1 || e.Phase != proposal.Open {
-					t.Errorf("%s lost %t dies %t: %+v", write, lost, dies, e)
-				}
-				if got := w.repo.Git("show", w.pulls[0].HeadRef+":web"); len(w.pulls) != 1 || got != "7" {
-					t.Errorf("%s lost %t dies %t: %d pull requests with %s", write, lost, dies, len(w.pulls), got)
-				}
+			w := newWorld(t)
+			w.aws, w.Lost, w.Fails[call] = "7", lost, gone
+			if n, why := w.ask(); n != 0 || !strings.Contains(why, "not there yet") {
+				t.Errorf("%s: %d %s", call, n, why)
 			}
+			w.restart()
+			if n, why := w.ask(); n != 1 || len(w.Pulls) != 1 {
+				t.Errorf("%s, done %t: %d %s", call, lost, n, why)
+			}
+			w.proposes(1, "7", "accept-opened")
 		}
 	}
-	for _, lost := range []bool{false, true} { // the text, and the end
-		w := newWorld(t)
-		w.aws = "7"
-		w.ask()
-		w.aws, w.lost, w.fails["push"] = "6", lost, errors.New("gone") // and the branch
-		w.turn()
-		w.restart()
-		w.turn()
-		w.proposes(1, "6", "accept-opened accept-updated")
-		w.aws, w.fails["edit"] = "8", errors.New("gone")
-		w.turn()
-		w.restart()
-		w.turn()
-		if last := w.bodies[len(w.bodies)-1]; !strings.Contains(last, "`8`") && !strings.Contains(last, `"8"`) {
-			t.Errorf("lost %t: %s", lost, last)
-		}
-		w.aws, w.fails["close"] = "3", errors.New("gone")
-		w.turn()
-		w.restart()
-		if e := w.turn(); e.Number != 0 || w.pulls[0].State != forge.Closed {
-			t.Errorf("lost %t: %+v", lost, e)
-		}
-		if got := w.events[len(w.events)-1]; got != "accept-closed" {
-			t.Error(w.events)
-		}
+	w := newWorld(t)
+	w.aws, w.left = "7", "a variable decides"
+	if n, why := w.ask(); n != 0 || !strings.Contains(why, "a variable decides") || len(w.Pulls) != 0 {
+		t.Error(n, why)
+	}
+	w = newWorld(t)
+	w.aws = "7"
+	w.ask()
+	w.Pulls[0].State, w.Fails["list"] = forge.Closed, gone
+	if n, why := w.ask(); n != 0 || !strings.Contains(why, "does not say what became of pull request #1") {
+		t.Error(n, why)
 	}
 }
 
-// TestNoneIsLeftOpen: a pull request is opened and its answer lost, and by the time that weir
-// looks again, AWS and Git say the same.
-func TestNoneIsLeftOpen(t *testing.T) {
-	for name, do := range map[string]func(w *world, branch string){
-		"": func(*world, string) {},
-		" theirs": func(w *world, b string) {
-			w.repo.Git("update-ref", "refs/heads/"+b, w.repo.Git("commit-tree", "-m", "theirs", "-p", b, b+"^{tree}"))
-		},
-		" closed":  func(w *world, _ string) { w.pulls[0].State = forge.Closed },
-		" dropped": func(w *world, _ string) { w.pulls = nil }, // it was not opened after all
-	} {
-		w := newWorld(t)
-		w.aws, w.lost, w.fails["open"] = "7", true, errors.New("gone")
-		w.ask()
-		w.aws = "3"
-		do(w, w.pulls[0].HeadRef)
-		w.restart()
-		e := w.turn()
-		if open := len(w.pulls) > 0 && w.pulls[0].State == forge.Open; open != (name == " theirs") || (e.Branch == "") == open {
-			t.Errorf("%s: open %t, %+v", name, open, e)
-		}
-		if got, want := strings.Join(w.events, " "), map[bool]string{true: "accept-left", false: "accept-closed"}[name == " theirs"]; got != want {
-			t.Errorf("%s: told %s", name, got)
-		}
-	}
-}
-
-// TestWhoClosedIt: weir was to close it, could not, and it is needed again by the time that
-// somebody does.
-func TestWhoClosedIt(t *testing.T) {
+// TestWhatPeopleAskForIsNotDelayed: an open one is moved at once when somebody asks.
+func TestWhatPeopleAskForIsNotDelayed(t *testing.T) {
 	w := newWorld(t)
 	w.aws = "7"
 	w.ask()
-	w.aws, w.fails["close"] = "3", errors.New("gone")
-	w.turn()
-	w.aws = "7"
-	if e := w.turn(); e.Closing != "" || e.Phase != proposal.Open {
-		t.Errorf("%+v", e)
+	w.aws = "8"
+	if n, why := w.ask(); n != 1 {
+		t.Error(why)
 	}
+	w.proposes(1, "8", "accept-opened accept-updated")
 }
 
 // TestWhatIsKeptNoMoreIsLeftAlone: the pull request is open, and weir does not know any more what
-// it pushed.
+// people asked for.
 func TestWhatIsKeptNoMoreIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	w.aws = "7"
 	w.ask()
-	if err := w.store.Update(func(tx *state.Tx) error { return records.Delete(tx, "s") }); err != nil {
-		t.Fatal(err)
-	}
+	w.Store = w.NewStore()
 	w.restart()
 	w.aws = "8"
 	if n, why := w.ask(); n != 0 || !strings.Contains(why, "open for this pool already") {
@@ -217,25 +270,4 @@ func TestWhatIsKeptNoMoreIsLeftAlone(t *testing.T) {
 	}
 	w.turn()
 	w.proposes(1, "7", "accept-opened")
-}
-
-// TestWhoMayNotPushIsToldOnce, and it is tried again.
-func TestWhoMayNotPushIsToldOnce(t *testing.T) {
-	w := newWorld(t)
-	w.aws = "7"
-	for range 3 {
-		w.fails["open"] = &forgehttp.Error{Fault: forgehttp.FaultDenied, Message: "no scope, hunter2"}
-		w.ask()
-	}
-	if got := strings.Join(w.events, " "); got != "accept-refused" {
-		t.Error(got)
-	}
-	if e := w.turn(); e.Number != 1 {
-		t.Errorf("%+v", e)
-	}
-	w = newWorld(t)
-	w.aws, w.left = "7", "a variable decides"
-	if n, why := w.ask(); n != 0 || !strings.Contains(why, "a variable decides") || len(w.pulls) != 0 {
-		t.Error(n, why)
-	}
 }

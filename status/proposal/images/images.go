@@ -164,7 +164,8 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 		pins = slices.DeleteFunc(slices.Clone(k.survey.Families[i].Pins), func(p newer.Pin) bool { return slices.Contains(e.Declined, p.To) })
 	}
 	switch {
-	case len(pins) == 0 && e.IsOpen():
+	case len(pins) == 0 && (e.IsOpen() || e.Branch != ""): // one may be open though its answer was lost
+		w.Branches = []string{e.Branch}
 		w.Gone = "no pool needs it any more at " + wording.Short(now.Head) + ": each has these images or newer ones, looks for others, or AWS has these no more"
 		return w, nil
 	case len(pins) == 0:

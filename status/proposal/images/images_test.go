@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -14,48 +12,25 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/newer"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/source/sourcetest"
-	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 	"github.com/weir-gitops/weir/status/proposal"
+	"github.com/weir-gitops/weir/status/proposal/proposaltest"
 )
 
-// world is a repository over HTTP, a forge in memory that knows its branches, and a Source
-// between them. Pool N has the image that the file N.yaml holds; a file that is not there is
-// looked up, and the pool keeps what running says.
+// world is a fleet whose pool N has the image that the file N.yaml holds. If there is no such file, the
+// image is looked up, and the pool keeps what running says.
 type world struct {
-	t       *testing.T
-	repo    *sourcetest.Repo
-	git     *source.Git
-	store   state.Store
-	pulls   []*forge.PullRequest
-	said    []string
-	bodies  []string
-	events  []string
-	calls   map[string]int
+	*proposaltest.World
 	running map[string]string
 	// newest is AWS's; unread says why the target is not known.
-	newest string
-	unread map[string]string
-	// fails is the error of the next write of a kind, lost says that the write is done all
-	// the same.
-	fails   map[string]error
-	lost    bool
+	newest  string
+	unread  map[string]string
 	refused map[string]string
 	counted string
-	// oldest says that of several pull requests of a branch the forge names the first.
-	oldest bool
-	pusher *transport.Pusher
-	now    proposal.Now
-	s      *Source
+	s       *Source
 }
-
-var records = state.Bucket[struct{}]{Name: "images"}
 
 const daily = 24 * time.Hour
 
@@ -70,103 +45,68 @@ func imageOf(id string) *observed.Image {
 
 func newWorld(t *testing.T, pools ...string) *world {
 	t.Helper()
-	w := &world{t: t, repo: sourcetest.New(t), fails: map[string]error{}, calls: map[string]int{}, running: map[string]string{}, newest: "ami-1"}
-	for _, p := range pools {
-		w.running[p] = "ami-1"
-	}
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("any\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db, err := state.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	w.store = db
-	w.git, err = source.New(source.Config{Name: "s", URL: w.repo.URL(), Ref: source.Ref{Branch: "main"}, Dir: t.TempDir()}, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.git.Close)
-	w.pusher, err = transport.NewPusher(w.repo.URL(), transport.Settings{Auth: transport.Auth{TokenFile: file}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.pusher.Close)
+	w := &world{World: proposaltest.NewWorld(t), running: map[string]string{}, newest: "ami-1"}
+	w.runs("ami-1", pools...)
 	w.restart()
-	w.now.Time = sourcetest.Epoch.Add(time.Hour)
-	w.commit("first", "README", "x")
+	w.Commit("first", "README", "x")
 	return w
+}
+
+// runs makes pools run an image: those that are named, or all.
+func (w *world) runs(image string, pools ...string) {
+	if len(pools) == 0 {
+		pools = slices.Collect(maps.Keys(w.running))
+	}
+	for _, p := range pools {
+		w.running[p] = image
+	}
 }
 
 // restart is another process: what is in memory is lost.
 func (w *world) restart() {
-	w.s = New(Options{
-		Options: proposal.Options{
-			Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Every: daily, Forge: w, Pusher: w,
-			Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }, Event: func(e events.Event) { w.events = append(w.events, e.Kind) }, Logger: slog.New(slog.DiscardHandler),
-		},
-		Git: w.git, Fleet: w, Counted: func(pools, open int) { w.counted = fmt.Sprint(pools, " ", open) },
+	w.s = New(Options{Options: w.Options(daily), Git: w.Git, Fleet: w, Counted: func(pools, open int) { w.counted = fmt.Sprint(pools, " ", open) }})
+}
+
+// TestContract holds what is proposed of images against the rules of all proposals.
+func TestContract(t *testing.T) {
+	proposaltest.Contract(t, func(t *testing.T) *proposaltest.Kind {
+		w := newWorld(t, "a", "b")
+		return &proposaltest.Kind{
+			World: w.World, Record: "images", Every: daily, Restart: w.restart, Goes: true, Reopens: true,
+			Need: func() { w.newest = "ami-2" }, Change: func() { w.newest = "ami-3" },
+			Drop: func() { w.runs(w.newest) }, Again: func() { w.runs("ami-1") },
+			Turn:    func() error { _, err := w.s.Turn(t.Context(), w.Store, w.Now); return err },
+			Earlier: "family phase number url title branch commit on before foreign paths print images targets changed declined closing last merge told tries after",
+			State:   func() proposal.State { return w.kept().State },
+			Wants:   func() string { return "a.yaml=" + w.newest + " b.yaml=" + w.newest },
+		}
 	})
-}
-
-// forgets loses what was kept.
-func (w *world) forgets() {
-	w.t.Helper()
-	if err := w.store.Update(func(tx *state.Tx) error { return records.Delete(tx, "s") }); err != nil {
-		w.t.Fatal(err)
-	}
-	w.restart()
-}
-
-func (w *world) commit(message string, files ...string) {
-	w.t.Helper()
-	in := map[string]string{}
-	for i := 0; i < len(files); i += 2 {
-		in[files[i]] = files[i+1]
-	}
-	w.repo.Write(in)
-	w.repo.Commit(message)
-	w.follow()
-}
-
-func (w *world) follow() {
-	w.t.Helper()
-	s, err := w.git.Latest(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.now.Head, w.now.Base = s.Revision, "main"
 }
 
 // turn turns after what was tried before may be tried again, and a day has passed.
 func (w *world) turn() Entry {
-	w.t.Helper()
-	w.now.Time = w.now.Time.Add(daily)
-	return w.soon()
+	w.T.Helper()
+	w.Now.Time = w.Now.Time.Add(daily)
+	if _, err := w.s.Turn(w.T.Context(), w.Store, w.Now); err != nil {
+		w.T.Fatal(err)
+	}
+	return w.kept()
 }
 
-// soon turns now.
-func (w *world) soon() Entry {
-	w.t.Helper()
-	if _, err := w.s.Turn(w.t.Context(), w.store, w.now); err != nil {
-		w.t.Fatal(err)
-	}
-	all, err := w.s.Read(w.store)
+// kept is the first entry.
+func (w *world) kept() Entry {
+	w.T.Helper()
+	all, err := w.s.Read(w.Store)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	if len(all) == 0 {
-		return Entry{}
-	}
-	return all[0]
+	return append(all, Entry{})[0]
 }
 
 func (w *world) has(pool string) (string, bool) {
-	s, err := w.git.At(w.t.Context(), w.now.Head)
+	s, err := w.Git.At(w.T.Context(), w.Now.Head)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	if text, err := s.Tree.ReadFile(pool + ".yaml"); err == nil {
 		return strings.TrimSpace(string(text)), true
@@ -175,8 +115,9 @@ func (w *world) has(pool string) (string, bool) {
 }
 
 func (w *world) Survey(context.Context) (Survey, error) {
-	w.calls["survey"]++
-	if err := w.failing("survey"); err != nil {
+	w.Calls["survey"]++
+	if err := w.Fails["survey"]; err != nil {
+		delete(w.Fails, "survey")
 		return Survey{}, err
 	}
 	var pools []newer.Pool
@@ -191,13 +132,13 @@ func (w *world) Survey(context.Context) (Survey, error) {
 		})
 	}
 	families, gaps := newer.Find(pools)
-	return Survey{Head: w.now.Head, Families: families, Gaps: gaps, Unread: w.unread}, nil
+	return Survey{Head: w.Now.Head, Families: families, Gaps: gaps, Unread: w.unread}, nil
 }
 
 func target(pool string) string { return "t-" + pool }
 
 func (w *world) Pin(_ context.Context, _ string, pins []newer.Pin) (Pinned, error) {
-	w.calls["pin"]++
+	w.Calls["pin"]++
 	out := Pinned{Files: map[string][]byte{}}
 	for _, p := range pins {
 		if text := w.refused[p.At.Object.Name]; text != "" {
@@ -211,331 +152,91 @@ func (w *world) Pin(_ context.Context, _ string, pins []newer.Pin) (Pinned, erro
 	return out, nil
 }
 
-func (w *world) failing(what string) error {
-	err := w.fails[what]
-	delete(w.fails, what)
-	return err
-}
-
-func (w *world) At(ctx context.Context, branch string) (string, error) {
-	return w.pusher.At(ctx, branch)
-}
-
-func (w *world) Make(ctx context.Context, b transport.Branch) error {
-	w.calls["push"]++
-	err := w.failing("push")
-	if err != nil && !w.lost {
-		return err
-	}
-	return errors.Join(w.pusher.Make(ctx, b), err)
-}
-
-// show is a pull request as the forge shows it now.
-func (w *world) show(p *forge.PullRequest) forge.PullRequest {
-	if p.State == forge.Open {
-		if at := w.repo.Git("for-each-ref", "--format=%(objectname)", "refs/heads/"+p.HeadRef); at != "" {
-			p.HeadSHA = at
-		}
-	}
-	return *p
-}
-
-func (w *world) Pulls(context.Context, forge.Cursor) (list []forge.PullRequest, next forge.Cursor, same bool, err error) {
-	w.calls["list"]++
-	for _, p := range w.pulls {
-		if p.State == forge.Open {
-			list = append(list, w.show(p))
-		}
-	}
-	return list, "", false, w.failing("list")
-}
-
-func (w *world) Pull(_ context.Context, n int64) (forge.PullRequest, error) {
-	w.calls["pull"]++
-	return w.show(w.pulls[n-1]), nil
-}
-
-func (w *world) PullOf(_ context.Context, base, head string) (forge.PullRequest, bool, error) {
-	list := slices.Clone(w.pulls)
-	if !w.oldest {
-		slices.Reverse(list)
-	}
-	for _, p := range list {
-		if p.HeadRef == head && p.BaseRef == base {
-			return w.show(p), true, nil
-		}
-	}
-	return forge.PullRequest{}, false, nil
-}
-
-func (w *world) OpenPull(_ context.Context, p forge.Proposal) (forge.PullRequest, error) {
-	w.calls["open"]++
-	err := w.failing("open")
-	if err != nil && !w.lost {
-		return forge.PullRequest{}, err
-	}
-	for _, o := range w.pulls {
-		if o.State == forge.Open {
-			w.t.Errorf("%s is opened while %s is", p.Head, o.HeadRef)
-		}
-	}
-	w.pulls = append(w.pulls, &forge.PullRequest{Number: int64(len(w.pulls) + 1), State: forge.Open, HeadRef: p.Head, BaseRef: p.Base, Title: p.Title, UpdatedAt: w.now.Time})
-	w.bodies = append(w.bodies, p.Body)
-	return w.show(w.pulls[len(w.pulls)-1]), err
-}
-
-func (w *world) EditPull(_ context.Context, n int64, title, body string) error {
-	err := w.failing("edit")
-	if err != nil && !w.lost {
-		return err
-	}
-	if title != "" {
-		w.pulls[n-1].Title = title
-	}
-	w.bodies = append(w.bodies, body)
-	return err
-}
-
-func (w *world) ClosePull(_ context.Context, n int64) error {
-	err := w.failing("close")
-	if err != nil && !w.lost {
-		return err
-	}
-	w.pulls[n-1].State = forge.Closed
-	return err
-}
-
-func (w *world) CreateComment(_ context.Context, _ int64, body string) (forge.Comment, error) {
-	w.said = append(w.said, body)
-	return forge.Comment{ID: 1}, w.failing("comment")
-}
-
-// changes are the files that the last pull request would change, with their contents.
-func (w *world) changes() string {
-	branch := w.pulls[len(w.pulls)-1].HeadRef
-	var out []string
-	for name := range strings.FieldsSeq(w.repo.Git("diff", "--name-only", "main..."+branch)) {
-		out = append(out, name+"="+w.repo.Git("show", branch+":"+name))
-	}
-	return strings.Join(out, " ")
-}
-
-// merge merges the last pull request, as a forge does.
-func (w *world) merge(method string) {
-	w.t.Helper()
-	p := w.pulls[len(w.pulls)-1]
-	args := []string{"commit-tree", "-m", "merged", "-p", "main"}
-	if method == "merge" {
-		args = append(args, "-p", p.HeadRef)
-	}
-	// The tree of a merge without conflicts: main with what the branch changes.
-	tree := strings.Fields(w.repo.Git("merge-tree", "--write-tree", "main", p.HeadRef))[0]
-	sha := w.repo.Git(append(args, tree)...)
-	w.repo.Git("update-ref", "refs/heads/main", sha)
-	p.State, p.MergeSHA = forge.Merged, sha
-}
-
 func TestANewerImageIsProposedOnce(t *testing.T) {
 	w := newWorld(t, "a", "b", "c")
-	if e := w.turn(); len(w.pulls) != 0 || e.Family != "" {
+	if e := w.turn(); len(w.Pulls) != 0 || e.Family != "" {
 		t.Fatalf("nothing is newer: %+v", e)
 	}
 	w.newest = "ami-2"
 	e := w.turn()
-	if e.Phase != proposal.Open || e.Number != 1 || w.changes() != "a.yaml=ami-2 b.yaml=ami-2 c.yaml=ami-2" {
-		t.Fatalf("%+v, %s", e, w.changes())
+	if e.Phase != proposal.Open || e.Number != 1 || w.Changes() != "a.yaml=ami-2 b.yaml=ami-2 c.yaml=ami-2" {
+		t.Fatalf("%+v, %s", e, w.Changes())
 	}
 	if w.counted != "3 1" {
 		t.Errorf("pools and pull requests: %s", w.counted)
 	}
 	for _, want := range []string{"`EKS AL2023`", "3 pools", "ami-1 (EKS AL2023 1.34, x86_64, 2026-01-01)", "ami-2 (EKS AL2023 1.34, x86_64, 2026-01-02)", "day", "t-b", "3 machines", "deny sun", "every 1 day", "weir.example.com"} {
-		if !strings.Contains(w.bodies[0], want) {
-			t.Errorf("%q is not in:\n%s", want, w.bodies[0])
+		if !strings.Contains(w.Bodies[0], want) {
+			t.Errorf("%q is not in:\n%s", want, w.Bodies[0])
 		}
-	}
-	w.calls = map[string]int{}
-	for range 5 { // half a minute apart
-		w.now.Time = w.now.Time.Add(30 * time.Second)
-		w.soon()
-	}
-	if fmt.Sprint(w.calls) != "map[list:5]" {
-		t.Errorf("turns without news make the calls %v", w.calls)
-	}
-	w.restart()
-	if again := w.turn(); again.Number != 1 || len(w.pulls) != 1 || len(w.bodies) != 1 {
-		t.Errorf("%+v", again)
 	}
 }
 
-// TestOneIsMovedOn: a newer image, a merge of half of it, and a change of the same files lead
-// to another commit on the same branch, at most as often as configured, and never over what is
-// there.
+// TestOneIsMovedOn by a merge of half of it, and by a change of the same files.
 func TestOneIsMovedOn(t *testing.T) {
 	w := newWorld(t, "a", "b")
 	w.newest = "ami-2"
-	first := w.turn()
+	w.turn()
 	w.newest = "ami-3"
-	w.pulls[0].Title = "A title of somebody's"
-	w.now.Time = w.now.Time.Add(daily - time.Minute)
-	w.restart() // and so asks
-	if e := w.soon(); e.Commit != first.Commit {
-		t.Fatalf("too soon: %+v", e)
+	w.turn()
+	if len(w.Said) != 1 || !strings.Contains(w.Said[0], "ami-3") || !strings.Contains(w.Bodies[1], "ami-3") {
+		t.Errorf("%q, %q", w.Said, w.Bodies)
 	}
-	e := w.turn()
-	if e.Number != 1 || len(w.pulls) != 1 || e.Commit == first.Commit || w.changes() != "a.yaml=ami-3 b.yaml=ami-3" {
-		t.Fatalf("%+v, %s", e, w.changes())
+	w.Commit("by hand, the half", "a.yaml", "ami-3")
+	if e := w.turn(); e.Number != 1 || w.Changes() != "b.yaml=ami-3" {
+		t.Fatalf("%+v, %s", e, w.Changes())
 	}
-	if got := w.repo.Git("merge-base", "--is-ancestor", first.Commit, e.Commit); got != "" {
-		t.Error(got)
+	w.Commit("the other half, otherwise", "b.yaml", "ami-1")
+	if e := w.turn(); e.Number != 1 || w.Changes() != "b.yaml=ami-3" || w.Repo.Git("merge-tree", "--write-tree", "main", e.Branch) == "" {
+		t.Fatalf("%+v, %s", e, w.Changes())
 	}
-	if w.pulls[0].Title != "A title of somebody's" || len(w.said) != 1 || !strings.Contains(w.said[0], "ami-3") || !strings.Contains(w.bodies[1], "ami-3") {
-		t.Errorf("%q, %q, %q", w.pulls[0].Title, w.said, w.bodies)
-	}
-	w.commit("by hand, the half", "a.yaml", "ami-3")
-	if e = w.turn(); e.Number != 1 || w.changes() != "b.yaml=ami-3" {
-		t.Fatalf("%+v, %s", e, w.changes())
-	}
-	w.commit("the other half, otherwise", "b.yaml", "ami-1")
-	if e = w.turn(); e.Number != 1 || w.changes() != "b.yaml=ami-3" || w.repo.Git("merge-tree", "--write-tree", "main", e.Branch) == "" {
-		t.Fatalf("%+v, %s", e, w.changes())
-	}
-	w.commit("all by hand", "b.yaml", "ami-3")
-	if e = w.turn(); e.Phase != proposal.Obsolete || w.pulls[0].State != forge.Closed || !strings.Contains(w.said[len(w.said)-1], "weir closed this") {
-		t.Errorf("%+v, %q", e, w.said)
+	w.Commit("all by hand", "b.yaml", "ami-3")
+	if e := w.turn(); e.Phase != proposal.Obsolete || w.Pulls[0].State != forge.Closed || len(e.Declined) != 0 {
+		t.Errorf("%+v, %q", e, w.Said)
 	}
 }
 
-func TestWhatIsMergedIsDone(t *testing.T) {
-	for _, method := range []string{"merge", "squash"} {
+// TestTheNextImage is proposed after a merge, also while Git does not show it yet, and after somebody
+// closed the one before. A new pool that wants what was closed does not have it proposed again.
+func TestTheNextImage(t *testing.T) {
+	for _, end := range []forge.State{forge.Merged, forge.Closed} {
 		w := newWorld(t, "a")
 		w.newest = "ami-2"
 		w.turn()
-		w.merge(method)
-		// The forge knows before Git does.
-		if e := w.turn(); e.Phase != proposal.Merged || len(w.pulls) != 1 {
-			t.Fatalf("%s: %+v", method, e)
+		if end == forge.Merged {
+			w.Merge("squash")
+			w.turn()
+			w.Follow()
+		} else {
+			w.Pulls[0].State = end
+			w.turn()
+			w.runs("ami-1", "b")
 		}
-		w.follow()
-		if e := w.turn(); e.Phase != proposal.Merged || len(w.pulls) != 1 {
-			t.Fatalf("%s: %+v", method, e)
-		}
-		w.newest = "ami-3"
-		if e := w.turn(); e.Phase != proposal.Open || e.Number != 2 || w.changes() != "a.yaml=ami-3" {
-			t.Errorf("%s: %+v, %s", method, e, w.changes())
-		}
-	}
-}
-
-// TestWhatIsClosedIsNotProposedAgain, until there is a newer image, also by one that has lost
-// what was kept.
-func TestWhatIsClosedIsNotProposedAgain(t *testing.T) {
-	for _, forgets := range []bool{false, true} {
-		w := newWorld(t, "a")
-		w.newest = "ami-2"
-		branch := w.turn().Branch
-		w.pulls[0].State = forge.Closed
-		w.repo.DeleteBranch(branch)
-		for range 3 {
-			if forgets {
-				w.forgets()
-			}
-			if e := w.turn(); e.Phase != proposal.Closed || len(w.pulls) != 1 {
-				t.Fatalf("forgets %t: %+v", forgets, e)
-			}
-		}
-		w.running["b"] = "ami-1" // a new pool wants the same image
-		if e := w.turn(); len(w.pulls) != 1 {
-			t.Fatalf("forgets %t: %+v", forgets, e)
+		if e := w.turn(); len(w.Pulls) != 1 || string(e.Phase) != string(end) {
+			t.Fatalf("%s: %+v", end, e)
 		}
 		w.newest = "ami-3"
-		if e := w.turn(); e.Phase != proposal.Open || len(w.pulls) != 2 {
-			t.Errorf("forgets %t: %+v", forgets, e)
+		if e := w.turn(); e.Phase != proposal.Open || e.Number != 2 || !strings.HasPrefix(w.Changes(), "a.yaml=ami-3") {
+			t.Errorf("%s: %+v, %s", end, e, w.Changes())
 		}
 	}
 }
 
-func TestWhatSomebodyPushedToIsLeftAlone(t *testing.T) {
-	w := newWorld(t, "a")
-	w.newest = "ami-2"
-	e := w.turn()
-	theirs := w.repo.Git("commit-tree", e.Branch+"^{tree}", "-p", e.Branch, "-m", "mine\n\n"+TrailerFamily+": "+family+"\n"+TrailerPins+": x y")
-	w.repo.Branch(e.Branch, theirs)
-	w.newest = "ami-3"
-	for i := range 3 {
-		if i == 2 {
-			w.forgets()
-		}
-		if e = w.turn(); e.Phase != proposal.Theirs || w.repo.Tip(e.Branch) != theirs || len(w.pulls) != 1 {
-			t.Fatalf("%+v", e)
-		}
-	}
-	if len(w.said) != 1 || !strings.Contains(w.said[0], "leaves it alone") || !slices.Contains(w.events, "images-left") {
-		t.Errorf("%q, %q", w.said, w.events)
-	}
-	// Also when nobody needs it.
-	w.commit("by hand", "a.yaml", "ami-3")
-	if e = w.turn(); e.Phase != proposal.Theirs || w.pulls[0].State != forge.Open {
-		t.Errorf("%+v", e)
-	}
-	w.pulls[0].State = forge.Closed
-	if e = w.turn(); e.Phase != proposal.Closed {
-		t.Errorf("%+v", e)
-	}
-}
-
-// TestEachWriteMayBeLost: an answer that does not come, before or after its effect, with a
-// process that ends there, and a store that forgot, end with one pull request that pins the
-// newest image.
-func TestEachWriteMayBeLost(t *testing.T) {
-	for _, what := range []string{"push", "open", "edit", "list"} {
-		for _, lost := range []bool{false, true}[:map[bool]int{true: 1, false: 2}[what == "list"]] {
-			for _, forgets := range []bool{false, true} {
-				for _, second := range []bool{false, true} {
-					name := fmt.Sprintf("%s, done %t, forgets %t, at the second image %t", what, lost, forgets, second)
-					w := newWorld(t, "a", "b")
-					w.newest = "ami-2"
-					if second {
-						w.turn()
-						w.newest = "ami-3"
-					}
-					w.now.Time = w.now.Time.Add(daily)
-					w.fails[what], w.lost = &forgehttp.Error{Fault: forgehttp.FaultBusy, Message: "busy"}, lost
-					_, _ = w.s.Turn(t.Context(), w.store, w.now)
-					w.restart()
-					if forgets {
-						w.forgets()
-					}
-					e := w.turn()
-					if forgets && second { // the one that was found counts as changed now
-						e = w.turn()
-					}
-					want := "a.yaml=" + w.newest + " b.yaml=" + w.newest
-					if e.Phase != proposal.Open || len(w.pulls) != 1 || w.changes() != want || !strings.Contains(w.bodies[len(w.bodies)-1], w.newest) {
-						t.Errorf("%s: %+v, %d, %s", name, e, len(w.pulls), w.changes())
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestAClosedByWeirIsNotOneOfSomebody: the answer to closing is lost, and the same images are
-// wanted again later.
-func TestAClosedByWeirIsNotOneOfSomebody(t *testing.T) {
-	for _, lost := range []bool{false, true} {
+// TestOneThatWasOpenedAnewIsFound: its answer is lost, and of several pull requests of a branch a
+// forge may name any.
+func TestOneThatWasOpenedAnewIsFound(t *testing.T) {
+	for _, oldest := range []bool{false, true} {
 		w := newWorld(t, "a")
-		w.newest = "ami-2"
+		w.newest, w.Oldest = "ami-2", oldest
 		w.turn()
-		w.running["a"] = "ami-2"
-		w.fails["close"], w.lost = &forgehttp.Error{Fault: forgehttp.FaultBusy}, lost
+		w.runs("ami-2")
+		w.turn()
+		w.runs("ami-1")
+		w.Fails["open"], w.Lost = &forgehttp.Error{Fault: forgehttp.FaultBusy}, true
 		w.turn()
 		w.restart()
-		if e := w.turn(); e.Phase != proposal.Obsolete || len(e.Declined) != 0 || w.pulls[0].State != forge.Closed {
-			t.Fatalf("%t: %+v", lost, e)
-		}
-		w.running["a"] = "ami-1"
-		if e := w.turn(); e.Phase != proposal.Open || len(w.pulls) != 2 {
-			t.Errorf("%t: %+v", lost, e)
+		if e := w.turn(); e.Phase != proposal.Open || e.Number != 2 || len(w.Pulls) != 2 {
+			t.Errorf("the oldest %t: %+v, %d", oldest, e, len(w.Pulls))
 		}
 	}
 }
@@ -547,12 +248,12 @@ func TestWhatIsNotKnownChangesNothing(t *testing.T) {
 	e := w.turn()
 	w.unread = map[string]string{target("a"): "AWS did not answer", target("b"): "neither"}
 	w.newest = "ami-3"
-	if got := w.turn(); got.Commit != e.Commit || w.pulls[0].State != forge.Open {
+	if got := w.turn(); got.Commit != e.Commit || w.Pulls[0].State != forge.Open {
 		t.Fatalf("%+v", got)
 	}
 	w.unread = nil
-	if got := w.turn(); got.Commit == e.Commit || w.changes() != "a.yaml=ami-3 b.yaml=ami-3" {
-		t.Errorf("%+v, %s", got, w.changes())
+	if got := w.turn(); got.Commit == e.Commit || w.Changes() != "a.yaml=ami-3 b.yaml=ami-3" {
+		t.Errorf("%+v, %s", got, w.Changes())
 	}
 }
 
@@ -562,14 +263,15 @@ func TestAWSDoesNotAnswer(t *testing.T) {
 	w.newest = "ami-2"
 	w.turn()
 	w.restart()
-	w.fails["survey"] = errors.New("throttled")
-	if _, err := w.s.Turn(t.Context(), w.store, w.now); err == nil {
+	w.Fails["survey"] = errors.New("throttled")
+	if _, err := w.s.Turn(t.Context(), w.Store, w.Now); err == nil {
 		t.Error("the error is lost")
 	}
-	w.pulls[0].State = forge.Closed
-	w.now.Time = w.now.Time.Add(time.Second)
-	if e := w.soon(); e.Phase != proposal.Closed || w.calls["survey"] != 2 {
-		t.Errorf("%+v, %v", e, w.calls)
+	w.Pulls[0].State = forge.Closed
+	w.Now.Time = w.Now.Time.Add(time.Second)
+	_, err := w.s.Turn(t.Context(), w.Store, w.Now)
+	if e := w.kept(); err != nil || e.Phase != proposal.Closed || w.Calls["survey"] != 2 {
+		t.Errorf("%+v, %v, %v", e, err, w.Calls)
 	}
 }
 
@@ -578,35 +280,22 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 	w.newest = "ami-2"
 	w.refused = map[string]string{"a": "the variable IMAGE decides", "b": "token hunter2 decides"}
 	for range 3 {
-		if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Told, "IMAGE decides (and 1 pool more)") || len(w.pulls) != 0 || len(w.events) != 1 || w.events[0] != "images-refused" {
-			t.Fatalf("%+v, %q", e, w.events)
+		if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Told, "IMAGE decides (and 1 pool more)") || len(w.Pulls) != 0 || len(w.Events) != 1 || w.Events[0] != "images-refused" {
+			t.Fatalf("%+v, %q", e, w.Events)
 		}
 	}
 	delete(w.refused, "a")
-	if e := w.turn(); e.Phase != proposal.Open || w.changes() != "a.yaml=ami-2" || !strings.Contains(w.bodies[0], "token *** decides") || strings.Contains(w.bodies[0], "hunter2") {
-		t.Errorf("%+v, %q", e, w.bodies)
+	if e := w.turn(); e.Phase != proposal.Open || w.Changes() != "a.yaml=ami-2" || !strings.Contains(w.Bodies[0], "token *** decides") || strings.Contains(w.Bodies[0], "hunter2") {
+		t.Errorf("%+v, %q", e, w.Bodies)
 	}
-	if e := w.turn(); len(w.bodies) != 1 {
+	if e := w.turn(); len(w.Bodies) != 1 {
 		t.Errorf("what is refused is tried again and again: %+v", e)
 	}
 	// A branch of that name that somebody else made.
 	w = newWorld(t, "a")
 	w.newest = "ami-2"
-	w.repo.Branch(branchOf(family, []string{"ami-2"}), w.repo.Tip("main"))
-	if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Told, "delete it") || len(w.pulls) != 0 {
-		t.Errorf("%+v", e)
-	}
-	// A token that may not push is said once, and tried seldom.
-	w = newWorld(t, "a")
-	w.newest = "ami-2"
-	for range 3 {
-		w.fails["push"] = &transport.RefusedError{Name: "b", Said: "protected"}
-		w.turn()
-	}
-	if fmt.Sprint(w.events) != "[images-refused]" {
-		t.Errorf("%q", w.events)
-	}
-	if e := w.turn(); e.Phase != proposal.Open {
+	w.Repo.Branch(branchOf(family, []string{"ami-2"}), w.Repo.Tip("main"))
+	if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Told, "delete it") || len(w.Pulls) != 0 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -620,13 +309,13 @@ func TestAThousandPools(t *testing.T) {
 	w := newWorld(t, names...)
 	w.newest = "ami-2"
 	w.turn()
-	if fmt.Sprint(w.calls) != "map[list:1 open:1 pin:1 push:1 survey:1]" {
-		t.Errorf("%v", w.calls)
+	if fmt.Sprint(w.Calls) != "map[list:1 open:1 pin:1 push:1 survey:1]" {
+		t.Errorf("%v", w.Calls)
 	}
-	if got := w.repo.Git("rev-list", "--count", "main.."+w.pulls[0].HeadRef); got != "1" || len(strings.Fields(w.changes())) != 1000 {
-		t.Errorf("%s commits, %d files", got, len(strings.Fields(w.changes())))
+	if got := w.Repo.Git("rev-list", "--count", "main.."+w.Pulls[0].HeadRef); got != "1" || len(strings.Fields(w.Changes())) != 1000 {
+		t.Errorf("%s commits, %d files", got, len(strings.Fields(w.Changes())))
 	}
-	if n := len(w.bodies[0]); n > 60_000 { // GitHub takes 65,536 characters
+	if n := len(w.Bodies[0]); n > 60_000 { // GitHub takes 65,536 characters
 		t.Errorf("a text of %d bytes", n)
 	}
 }

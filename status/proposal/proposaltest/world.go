@@ -1,0 +1,263 @@
+// Package proposaltest has the contract that every kind of proposal keeps, and the world that its
+// tests share: a repository over HTTP, and a forge in memory that knows its branches.
+package proposaltest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/proposal"
+)
+
+// World is a repository, a forge, and a store.
+type World struct {
+	T     *testing.T
+	Repo  *sourcetest.Repo
+	Git   *source.Git
+	Store state.Store
+	Now   proposal.Now
+	// Pulls are the pull requests, the oldest first. Bodies are their texts and Said the comments, in
+	// the order in which they were written.
+	Pulls        []*forge.PullRequest
+	Bodies, Said []string
+	// Events are the kinds of events, Told their texts.
+	Events, Told []string
+	// Calls counts requests to the forge, and pushes.
+	Calls map[string]int
+	// Fails holds the errors of the next calls by name. Lost says that they take effect all the same.
+	Fails map[string]error
+	Lost  bool
+	// Oldest says that of several pull requests of a branch the forge names the first one.
+	Oldest bool
+	push   *transport.Pusher
+}
+
+// NewWorld makes a world.
+func NewWorld(t *testing.T) *World {
+	t.Helper()
+	w := &World{T: t, Repo: sourcetest.New(t), Fails: map[string]error{}, Calls: map[string]int{}}
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("any\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Store = w.NewStore()
+	var err error
+	if w.Git, err = source.New(source.Config{Name: "s", URL: w.Repo.URL(), Ref: source.Ref{Branch: "main"}, Dir: t.TempDir()}, source.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Git.Close)
+	if w.push, err = transport.NewPusher(w.Repo.URL(), transport.Settings{Auth: transport.Auth{TokenFile: file}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.push.Close)
+	w.Now = proposal.Now{Time: sourcetest.Epoch.Add(time.Hour), Base: "main"}
+	return w
+}
+
+// NewStore is a store of its own, as another member has.
+func (w *World) NewStore() state.Store {
+	w.T.Helper()
+	db, err := state.Open(w.T.TempDir())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.T.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// Options are those of a process in this world, which hides the word hunter2.
+func (w *World) Options(every time.Duration) proposal.Options {
+	return proposal.Options{
+		Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Every: every, Forge: host{w}, Git: w.Git, Pusher: pusher{w},
+		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") },
+		Event:  func(e events.Event) { w.Events, w.Told = append(w.Events, e.Kind), append(w.Told, e.Text) },
+		Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// Commit follows a commit with files, given as names and contents.
+func (w *World) Commit(message string, files ...string) string {
+	w.T.Helper()
+	in := map[string]string{}
+	for i := 0; i < len(files); i += 2 {
+		in[files[i]] = files[i+1]
+	}
+	w.Repo.Write(in)
+	sha := w.Repo.Commit(message)
+	w.Follow()
+	return sha
+}
+
+// Follow follows what the branch is at.
+func (w *World) Follow() {
+	w.T.Helper()
+	s, err := w.Git.Latest(w.T.Context())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.Now.Head = s.Revision
+}
+
+// Last is the last pull request, nil if there is none.
+func (w *World) Last() *forge.PullRequest {
+	if len(w.Pulls) == 0 {
+		return nil
+	}
+	return w.Pulls[len(w.Pulls)-1]
+}
+
+// Changes are the files that the last pull request would change, with their contents.
+func (w *World) Changes() string {
+	branch := w.Last().HeadRef
+	var out []string
+	for name := range strings.FieldsSeq(w.Repo.Git("diff", "--name-only", "main..."+branch)) {
+		out = append(out, name+"="+w.Repo.Git("show", branch+":"+name))
+	}
+	return strings.Join(out, " ")
+}
+
+// Branches are those of weir's on the server, with what they are at.
+func (w *World) Branches() string {
+	return w.Repo.Git("for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads/weir")
+}
+
+// Push makes somebody else push to a branch, with a message that looks like one of weir's.
+func (w *World) Push(branch string) (sha string) {
+	message := w.Repo.Git("log", "-1", "--format=%B", branch)
+	sha = w.Repo.Git("commit-tree", "-m", message, "-p", branch, branch+"^{tree}")
+	w.Repo.Git("update-ref", "refs/heads/"+branch, sha)
+	return sha
+}
+
+// Merge merges the last pull request, as a forge does.
+func (w *World) Merge(method string) {
+	w.T.Helper()
+	p := w.Last()
+	args := []string{"commit-tree", "-m", "merged", "-p", "main"}
+	if method == "merge" {
+		args = append(args, "-p", p.HeadRef)
+	}
+	// The tree of a merge without conflicts: main with what the branch changes.
+	tree := strings.Fields(w.Repo.Git("merge-tree", "--write-tree", "main", p.HeadRef))[0]
+	sha := w.Repo.Git(append(args, tree)...)
+	w.Repo.Git("update-ref", "refs/heads/main", sha)
+	p.State, p.MergeSHA = forge.Merged, sha
+}
+
+// failing counts a call, and returns the error that it is to have.
+func (w *World) failing(call string) (none bool, err error) {
+	w.Calls[call]++
+	err = w.Fails[call]
+	delete(w.Fails, call)
+	return err != nil && !w.Lost, err
+}
+
+// show is a pull request as the forge shows it now.
+func (w *World) show(p *forge.PullRequest) forge.PullRequest {
+	if at := w.Repo.Git("for-each-ref", "--format=%(objectname)", "refs/heads/"+p.HeadRef); at != "" && p.State == forge.Open && !p.Fork {
+		p.HeadSHA = at
+	}
+	return *p
+}
+
+// host is the forge.
+type host struct{ *World }
+
+func (w host) Pulls(context.Context, forge.Cursor) (list []forge.PullRequest, next forge.Cursor, same bool, err error) {
+	for _, p := range w.World.Pulls {
+		if p.State == forge.Open {
+			list = append(list, w.show(p))
+		}
+	}
+	_, err = w.failing("list")
+	return list, "", false, err
+}
+
+func (w host) Pull(_ context.Context, n int64) (forge.PullRequest, error) {
+	w.Calls["pull"]++
+	return w.show(w.World.Pulls[n-1]), nil
+}
+
+func (w host) PullOf(_ context.Context, base, head string) (forge.PullRequest, bool, error) {
+	list := slices.Clone(w.World.Pulls)
+	if !w.Oldest {
+		slices.Reverse(list)
+	}
+	for _, p := range list {
+		if p.HeadRef == head && p.BaseRef == base && !p.Fork {
+			return w.show(p), true, nil
+		}
+	}
+	return forge.PullRequest{}, false, nil
+}
+
+func (w host) OpenPull(_ context.Context, p forge.Proposal) (forge.PullRequest, error) {
+	none, err := w.failing("open")
+	if none {
+		return forge.PullRequest{}, err
+	}
+	for _, o := range w.World.Pulls {
+		if o.State == forge.Open && o.HeadRef == p.Head && o.BaseRef == p.Base && !o.Fork {
+			w.T.Errorf("%s is opened while it is", p.Head)
+		}
+	}
+	n := int64(len(w.World.Pulls) + 1)
+	w.World.Pulls = append(w.World.Pulls, &forge.PullRequest{Number: n, State: forge.Open, HeadRef: p.Head, BaseRef: p.Base, Title: p.Title, WebURL: "https://git.example.com/" + strconv.FormatInt(n, 10), UpdatedAt: w.Now.Time})
+	w.Bodies = append(w.Bodies, p.Body)
+	return w.show(w.Last()), err
+}
+
+func (w host) EditPull(_ context.Context, n int64, title, body string) error {
+	none, err := w.failing("edit")
+	if none {
+		return err
+	}
+	if title != "" {
+		w.World.Pulls[n-1].Title = title
+	}
+	w.Bodies = append(w.Bodies, body)
+	return err
+}
+
+func (w host) ClosePull(_ context.Context, n int64) error {
+	none, err := w.failing("close")
+	if !none {
+		w.World.Pulls[n-1].State = forge.Closed
+	}
+	return err
+}
+
+func (w host) CreateComment(_ context.Context, _ int64, body string) (forge.Comment, error) {
+	w.Said = append(w.Said, body)
+	_, err := w.failing("comment")
+	return forge.Comment{ID: 1}, err
+}
+
+// pusher makes branches.
+type pusher struct{ *World }
+
+func (w pusher) At(ctx context.Context, branch string) (string, error) {
+	return w.push.At(ctx, branch)
+}
+
+func (w pusher) Make(ctx context.Context, b transport.Branch) error {
+	none, err := w.failing("push")
+	if none {
+		return err
+	}
+	return errors.Join(w.push.Make(ctx, b), err)
+}
