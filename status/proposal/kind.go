@@ -50,8 +50,6 @@ type Want struct {
 	Fixed string
 	// Draft makes the change. It is called only if something is pushed.
 	Draft func(ctx context.Context) (Draft, error)
-	// At is the time when to look at the entry again without news; zero for no such time.
-	At time.Time
 }
 
 // Draft is a pull request that is to be opened or updated.

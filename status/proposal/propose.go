@@ -13,57 +13,92 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
+// todo is what there is to do for an entry.
+type todo string
+
+const (
+	nothing  todo = ""
+	closing  todo = "close"    // nobody needs the open pull request
+	ending   todo = "end"      // nobody needs what was not opened yet
+	announce todo = "announce" // it is open, and stays as it is
+	waiting  todo = "wait"     // it was changed a moment ago
+	writing  todo = "write"    // open it, or bring it to what is wanted
+)
+
+// next decides what to do. moved says that the followed branch changed files of the pull request, waits
+// that it must not be changed yet.
+func (s *State) next(w Want, moved, waits bool) todo {
+	switch {
+	case w.Gone != "" && s.IsOpen():
+		return closing
+	case w.Gone != "":
+		return ending
+	case w.Draft == nil:
+		return nothing
+	case w.Fixed != "" && s.IsOpen():
+		return announce
+	case s.IsOpen() && !moved && s.Print == w.Print && (s.Said == "" || s.Said == s.Commit):
+		return nothing
+	case waits:
+		return waiting
+	}
+	return writing
+}
+
 // act does what there is to do for an entry. at is the time when there is more to do. asked says
 // that somebody waits for it.
 func (t *turn[E, P]) act(ctx context.Context, e P, asked bool) (at time.Time, err error) {
 	s := e.state()
 	w, err := t.kind.Want(ctx, e, t.now)
-	if err != nil || w.Gone == "" && w.Draft == nil {
-		return w.At, err
+	if err == nil && !s.IsOpen() && s.next(w, false, t.waits(s, asked)) != waiting {
+		w, err = t.found(ctx, e, w)
 	}
-	due := s.Changed.Add(t.Every)
-	waits := !asked && !s.Changed.IsZero() && t.now.Time.Before(due)
-	switch {
-	case s.IsOpen():
-	case waits && w.Gone == "":
-		return due, nil
-	default:
-		found, err := t.find(ctx, e, w.Branches)
-		if err != nil || found && s.Phase != Open {
-			return w.At, err
-		}
-		if found { // what is wanted of an open one may differ
-			if w, err = t.kind.Want(ctx, e, t.now); err != nil {
-				return w.At, err
-			}
-			due = s.Changed.Add(t.Every)
-			waits = !asked && t.now.Time.Before(due)
+	if err != nil || s.Phase == Theirs {
+		return at, err
+	}
+	moved := false
+	if s.IsOpen() && w.Draft != nil && w.Fixed == "" {
+		if moved, err = t.moved(ctx, s, t.now.Head); err != nil {
+			return at, err
 		}
 	}
-	switch {
-	case w.Gone != "" && s.IsOpen():
-		return w.At, t.close(ctx, e, w.Gone)
-	case w.Gone != "":
-		return w.At, &NotNeeded{w.Gone}
-	case w.Draft == nil:
-		return w.At, nil
-	case w.Fixed != "" && s.IsOpen():
+	switch s.next(w, moved, t.waits(s, asked)) {
+	case closing:
+		return at, t.close(ctx, e, w.Gone)
+	case ending:
+		return at, &NotNeeded{w.Gone}
+	case announce:
 		t.say(e, WasOpened, "pull request "+Number(s.Number)+" "+w.Fixed)
-		return w.At, nil
-	}
-	if s.IsOpen() && s.Print == w.Print && (s.Said == "" || s.Said == s.Commit) {
-		if moved, err := t.moved(ctx, s, t.now.Head); err != nil || !moved {
-			return w.At, err
+	case waiting:
+		return s.Changed.Add(t.Every), nil
+	case writing:
+		err = t.propose(ctx, e, w)
+		if gone := (*NotNeeded)(nil); errors.As(err, &gone) && s.IsOpen() {
+			err = t.close(ctx, e, gone.Why)
 		}
+	case nothing:
 	}
-	if waits {
-		return due, nil
+	return at, err
+}
+
+// waits reports whether a pull request was changed a moment ago. What people wait for is not delayed.
+func (t *turn[E, P]) waits(s *State, asked bool) bool {
+	return !asked && !s.Changed.IsZero() && t.now.Time.Before(s.Changed.Add(t.Every))
+}
+
+// found looks for the pull request of an entry that has none, and returns what is wanted then.
+func (t *turn[E, P]) found(ctx context.Context, e P, w Want) (Want, error) {
+	if w.Gone == "" && w.Draft == nil {
+		return w, nil
 	}
-	err = t.propose(ctx, e, w)
-	if gone := (*NotNeeded)(nil); errors.As(err, &gone) && s.IsOpen() {
-		return w.At, t.close(ctx, e, gone.Why)
+	found, err := t.find(ctx, e, w.Branches)
+	switch {
+	case err != nil || !found:
+		return w, err
+	case e.state().Phase == Open: // what is wanted of an open one may differ
+		return t.kind.Want(ctx, e, t.now)
 	}
-	return w.At, err
+	return Want{}, nil
 }
 
 // moved reports whether files that a proposal changes were changed on the followed branch since.
