@@ -31,7 +31,7 @@ type Kind[E any] interface {
 	// entry.
 	Ended(e *E) (keep bool)
 	Texts(e *E) Texts
-	// Event is what to report of an entry; one without a kind is not reported.
+	// Event returns the event to send about an entry. An event without a kind is not sent.
 	Event(e *E, what What, text string) events.Event
 	// Finish is called at the end of each turn with all entries.
 	Finish(ctx context.Context, all []E)
@@ -102,7 +102,7 @@ type NotNeeded struct{ Why string }
 
 func (e *NotNeeded) Error() string { return e.Why }
 
-// Now is how the source stands.
+// Now is the state of the source in a turn.
 type Now struct {
 	Time time.Time
 	// Head is the commit that is followed, Base the branch that it is on.
@@ -135,9 +135,9 @@ type Pusher interface {
 	Make(ctx context.Context, b transport.Branch) error
 }
 
-// Options are what the surroundings give.
+// Options configure a Machine.
 type Options struct {
-	// Record names what is kept, Source the source that it is about.
+	// Record is the name of the records, Source the source that they are about.
 	Record, Source  string
 	PageURL         string
 	Author, Address string

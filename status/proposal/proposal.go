@@ -1,5 +1,8 @@
-// Package proposal is what all pull requests of weir's own have in common: how long weir waits
-// after a write that failed, and how texts of others stand in theirs.
+// Package proposal opens, updates and closes the pull requests that weir itself proposes.
+//
+// Machine does the work, and a Kind says what to propose and how to describe it: see the packages
+// reverts, images and accepts below this one. A new kind is one type with the methods of Kind, and a
+// test that runs proposaltest.Contract on it.
 package proposal
 
 import (
@@ -18,18 +21,19 @@ import (
 )
 
 const (
-	// denied is how long weir waits after it was told that it may not.
+	// denied is the wait after the forge refused permission.
 	denied = 10 * time.Minute
-	// hurdle is how long it waits after what may pass by itself, missing times the tries so
-	// far after what the forge does not know yet: it processes a push for a second or two.
-	hurdle  = 30 * time.Second
+	// hurdle is the wait after an error that may pass by itself.
+	hurdle = 30 * time.Second
+	// missing, times the number of tries, is the wait if the forge does not know the branch yet: it
+	// processes a push for a second or two.
 	missing = 2 * time.Second
-	// patience is how often what a forge refuses is tried before it is said.
+	// patience is the number of tries before a refusal is reported.
 	patience = 3
 )
 
-// Wait is how long to wait after an error, which is that of a try, counted from 1. mayNot says
-// that the forge does not let weir do it, and that somebody should know.
+// Wait returns the time until the next try after an error. tries counts the tries so far, from 1.
+// mayNot says that the forge does not let weir do it, which somebody should know.
 func Wait(err error, tries int) (wait time.Duration, mayNot bool) {
 	wait = hurdle
 	var refusal *forgehttp.Error
@@ -49,22 +53,22 @@ func Wait(err error, tries int) (wait time.Duration, mayNot bool) {
 	return wait, mayNot
 }
 
-// Evidence is how many pools, paths and commits a text lists.
+// Evidence is the largest number of pools, paths or commits that a text lists.
 const Evidence = 50
 
-// Words puts texts of others into texts of weir's, without what Redact hides.
+// Words puts texts of others into weir's own, and applies Redact to them.
 type Words struct{ Redact func(string) string }
 
-// Line is one line without secrets and without hidden characters.
+// Line returns a text as one line, without secrets and hidden characters.
 func (w Words) Line(said string) string { return visible.Line(w.Redact(said)) }
 
-// Code is a text in Markdown that stands for nothing but itself.
+// Code returns a text as a code span of Markdown.
 func (w Words) Code(said string) string { return wording.Code(visible.Clip(w.Line(said), 500)) }
 
-// Status is a text for a status of at most limit bytes.
+// Status returns a text for a commit status of at most limit bytes.
 func (w Words) Status(said string, limit int) string { return visible.Clip(w.Line(said), limit) }
 
-// List names paths, one a line.
+// List returns a Markdown list of paths.
 func (w Words) List(paths []string) string {
 	var b strings.Builder
 	for i, p := range paths {
@@ -77,10 +81,10 @@ func (w Words) List(paths []string) string {
 	return b.String()
 }
 
-// Number is how people name a pull request.
+// Number returns the name of a pull request, such as #12.
 func Number(n int64) string { return "#" + strconv.FormatInt(n, 10) }
 
-// Page is the line with which a text ends that has weir's page; empty without one.
+// Page returns the last line of a text, a link to weir's page; empty without an address.
 func Page(url string) string {
 	if url == "" {
 		return ""

@@ -29,20 +29,19 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Branches begins the names of the branches, Trailer names in commits the pool that they are
-// about.
+// Branches is the prefix of the branches' names. Trailer names the pool in weir's commits.
 const (
 	Branches = transport.OwnBranches + "accept-"
 	Trailer  = "Weir-Accepts"
 )
 
-// Fleet knows what AWS has otherwise, and writes it into files.
+// Fleet finds out where AWS differs from Git, and writes that into files.
 type Fleet interface {
-	// Find plans a commit, and writes what AWS has otherwise of a pool into its files.
+	// Find plans a commit, and writes what AWS has of a pool into the commit's files.
 	Find(ctx context.Context, on string, a Asked) (Found, error)
 }
 
-// Asked is what somebody wants to keep: of one pool all that has drifted, or fields that they
+// Asked says what somebody wants to keep: everything that has drifted in one pool, or the fields they
 // name.
 type Asked struct {
 	Target string   `json:"target"`
@@ -51,20 +50,20 @@ type Asked struct {
 	By     string   `json:"by,omitempty"`
 }
 
-// Found is what AWS has otherwise, with the files that say so.
+// Found holds the fields in which AWS differs from Git, and files with AWS's values.
 type Found struct {
 	Fields []accept.Field
 	Files  map[string][]byte
-	// More are the steps that weir would make then and would not make now.
+	// More are the additional steps that weir would make with these files.
 	More []string
 }
 
-// written are the fields that files say.
+// written returns the fields that Files contain.
 func (f Found) written() (out []accept.Field) {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(a accept.Field) bool { return a.Left != "" })
 }
 
-// print stands for what is written.
+// print identifies what is written.
 func (f Found) print() string {
 	of := f.written()
 	for i := range of {
@@ -88,8 +87,7 @@ type Entry struct {
 	Head   string    `json:"head,omitempty"`
 }
 
-// Options are what the surroundings give. Every is also how often AWS is asked whether an open pull
-// request is still needed.
+// Options configure a Source. Every is also the time between two reads of AWS for an open pull request.
 type Options struct {
 	proposal.Options
 	Fleet Fleet
@@ -117,7 +115,7 @@ func New(o Options) *Source {
 	return &Source{proposal.New(o.Options, proposal.Kind[Entry](k)), k}
 }
 
-// branchOf is the branch of what was asked for; all of one pool begin alike.
+// branchOf returns the branch of what was asked for. The branches of one pool share a prefix.
 func branchOf(a Asked, at time.Time) string {
 	sum := sha256.Sum256([]byte(at.UTC().Format(time.RFC3339Nano)))
 	return branchesOf(a) + hex.EncodeToString(sum[:])[:8]
@@ -182,7 +180,7 @@ func (k *kind) ask(ctx context.Context, e *Entry, now proposal.Now, a Asked) (f 
 	return f, nil
 }
 
-// fieldsOf are the fields that were asked for, or else that were found: of a list the whole.
+// fieldsOf returns the fields that were asked for, or else those that were found. It names whole lists.
 func fieldsOf(a Asked, f Found) []string {
 	out := a.Fields
 	for _, x := range f.Fields {
@@ -199,7 +197,7 @@ func union(a, b []string) []string {
 	return slices.Compact(out)
 }
 
-// nothing says why nothing is written.
+// nothing explains why nothing is written.
 func nothing(f Found) error {
 	if len(f.Fields) == 0 {
 		return &gates.Fault{Message: "AWS has nothing otherwise of the pool that was asked for", Hint: "weir status and the page show what differs; name a FIELD to keep what a commit has changed since, too"}

@@ -27,22 +27,22 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Branches begins the names of the branches.
+// Branches is the prefix of the branches' names.
 const Branches = transport.OwnBranches + "images-"
 
-// Trailers of weir's commits: the family, what stands for the pins and the commit that they are
-// on top of, and each image.
+// Trailers of weir's commits: the family, the print of the pins with the commit they are on top of, and
+// each image.
 const (
 	TrailerFamily = "Weir-Image-Family"
 	TrailerPins   = "Weir-Image-Pins"
 	TrailerImage  = "Weir-Image"
 )
 
-// Entry is what is kept of one family.
+// Entry is the record of one family.
 type Entry struct {
 	proposal.State
 	Family string `json:"family"`
-	// Images are what the pull request pins, Targets where.
+	// Images are what the pull request pins, in Targets.
 	Images  []string `json:"images,omitempty"`
 	Targets []string `json:"targets,omitempty"`
 	// Declined are images of pull requests that people closed.
@@ -52,9 +52,9 @@ type Entry struct {
 }
 
 const (
-	// most is how many families are proposed of a source.
+	// most is the largest number of families that are proposed for a source.
 	most = 50
-	// mostDeclined is how many images are remembered that people turned down.
+	// mostDeclined is the number of images kept that people turned down.
 	mostDeclined = 50
 )
 
@@ -64,7 +64,7 @@ type Git interface {
 	Descends(ctx context.Context, revision, from string) (bool, error)
 }
 
-// Fleet knows which images pools have and could have, and writes pins into files.
+// Fleet finds out which images pools have and could have, and writes pins into files.
 type Fleet interface {
 	// Survey asks AWS about all pools of the source, as they are at the followed commit.
 	Survey(ctx context.Context) (Survey, error)
@@ -72,21 +72,20 @@ type Fleet interface {
 	Pin(ctx context.Context, on string, pins []newer.Pin) (Pinned, error)
 }
 
-// Survey is which pools could have newer images.
+// Survey says which pools could have newer images.
 type Survey struct {
 	// Head is the commit at which the pools were planned.
 	Head     string
 	Families []newer.Family
-	// Gaps are pools, and Unread targets with why, of which that is not known.
+	// Gaps are pools of which that is unknown. Unread are such targets, each with the reason.
 	Gaps   []newer.Gap
 	Unread map[string]string
 }
 
-// Options are what the surroundings give.
+// Options configure a Source.
 type Options struct {
 	proposal.Options
-	// Settle is how long the followed branch may go on before AWS is asked again whether open pull
-	// requests are still needed.
+	// Settle is the least time between two surveys that new commits cause.
 	Settle time.Duration
 	Git    Git
 	Fleet  Fleet

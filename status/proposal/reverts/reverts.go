@@ -27,8 +27,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Branches and PinBranches begin the names of the branches that revert a commit, and that pin what
-// pools ran before. Trailer and PinTrailer name in weir's commits the one that they are about.
+// Branches and PinBranches are the prefixes of branches that revert a commit, and that pin what pools ran
+// before. Trailer and PinTrailer name the reverted commit in weir's commits.
 const (
 	Branches    = transport.OwnBranches + "revert-"
 	PinBranches = transport.OwnBranches + "pin-"
@@ -36,7 +36,7 @@ const (
 	PinTrailer  = "Weir-Pins"
 )
 
-// Statuses takes the status of a commit, with the token for statuses.
+// Statuses writes commit statuses, with the token for statuses.
 type Statuses interface {
 	Profile() forge.Profile
 	SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error
@@ -51,9 +51,9 @@ type Git interface {
 	Edited(ctx context.Context, on string, files map[string][]byte) (snapshot.Snapshot, error)
 }
 
-// Fleet says how rollouts stand, and what a tree would make of targets.
+// Fleet reports the state of rollouts, and renders trees.
 type Fleet interface {
-	// Standing says how the rollouts and pools stand at a commit.
+	// Standing returns the state of the rollouts and pools at a commit.
 	Standing(head string) (Standing, error)
 	// Render renders the named targets, or with none those that the tree would change.
 	Render(ctx context.Context, s snapshot.Snapshot, only []string) ([]Target, error)
@@ -61,24 +61,24 @@ type Fleet interface {
 	Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (Pinned, error)
 }
 
-// Standing is how the rollouts of a source stand.
+// Standing is the state of a source's rollouts.
 type Standing struct {
 	Record *rollout.Record
-	// Pools are as their owners reported them; Missing are targets that did not.
+	// Pools are as their owners reported them. Missing are targets without a report.
 	Pools   []rollout.Pool
 	Missing map[string]string
 }
 
-// Target is what a tree makes of a target.
+// Target is a rendered target.
 type Target struct {
 	Name string
 	// Fault says why it does not render whole; empty if it does.
 	Fault string
-	// Launches stands, by pool, for what its machines are launched of as Git says it.
+	// Launches identifies, by pool, what Git says its machines are launched from.
 	Launches map[string]string
 }
 
-// Options are what the surroundings give.
+// Options configure a Source.
 type Options struct {
 	proposal.Options
 	Instance string
@@ -87,7 +87,7 @@ type Options struct {
 	Fleet    Fleet
 }
 
-// Entry is what is kept of one commit that was stopped.
+// Entry is the record of one commit that was stopped.
 type Entry struct {
 	proposal.State
 	Revision string    `json:"revision"`
@@ -105,7 +105,7 @@ type Entry struct {
 	Told string `json:"told,omitempty"`
 }
 
-// kept is how many entries are remembered of a source.
+// kept is the number of entries that are kept for a source.
 const kept = 50
 
 // Source proposes the reverts of one source.
