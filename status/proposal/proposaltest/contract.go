@@ -101,6 +101,7 @@ func Contract(t *testing.T, begin func(t *testing.T) *Kind) {
 		"one pull request":                    once,
 		"it follows what is wanted":           follows,
 		"each write may be lost":              writesMayBeLost,
+		"the process ends after each write":   endsAfterWrites,
 		"closed once nobody needs it":         closedByWeir,
 		"closed by somebody":                  closedBySomebody,
 		"merged":                              merged,
@@ -219,6 +220,39 @@ func writesMayBeLost(t *testing.T, begin func(*testing.T) *Kind) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// endsAfterWrites: the process ends right after a write, and what it did not store before is lost.
+func endsAfterWrites(t *testing.T, begin func(*testing.T) *Kind) {
+	of := begin(t)
+	for _, call := range []string{"push", "open", "edit", "close"} {
+		if call == "edit" && of.Change == nil {
+			continue
+		}
+		k := begin(t)
+		k.Need()
+		switch call {
+		case "edit":
+			k.turn()
+			k.Change()
+		case "close":
+			k.turn()
+			k.Drop()
+		}
+		k.Crash, k.Now.Time = call, k.Now.Time.Add(max(k.Every, time.Hour))
+		if err := k.Turn(); err == nil {
+			t.Errorf("%s: the process goes on", call)
+		}
+		k.Revive()
+		k.Restart()
+		k.turn()
+		if call != "close" {
+			k.turn()
+			k.proposes(1)
+		} else if last := k.Told[len(k.Told)-1]; !strings.Contains(last, "was closed: ") || strings.Contains(last, "was closed: weir") {
+			t.Errorf("weir closed it itself, and reports %q", last)
 		}
 	}
 }

@@ -41,6 +41,10 @@ type World struct {
 	// Fails holds the errors of the next calls by name. Lost says that they take effect all the same.
 	Fails map[string]error
 	Lost  bool
+	// Crash names the call right after which the process ends: it takes effect, and nothing is stored
+	// until Revive.
+	Crash   string
+	crashed bool
 	// Oldest says that of several pull requests of a branch the forge names the first one.
 	Oldest bool
 	push   *transport.Pusher
@@ -76,8 +80,26 @@ func (w *World) NewStore() state.Store {
 		w.T.Fatal(err)
 	}
 	w.T.Cleanup(func() { _ = db.Close() })
-	return db
+	return mortal{db, w}
 }
+
+// mortal is a store to which a process that has ended writes nothing.
+type mortal struct {
+	state.Store
+	w *World
+}
+
+var errEnded = errors.New("the process has ended")
+
+func (s mortal) Update(fn func(*state.Tx) error) error {
+	if s.w.crashed {
+		return errEnded
+	}
+	return s.Store.Update(fn)
+}
+
+// Revive lets the next process write.
+func (w *World) Revive() { w.crashed = false }
 
 // Options are those of a process in this world, which hides the word hunter2.
 func (w *World) Options(every time.Duration) proposal.Options {
@@ -161,6 +183,10 @@ func (w *World) Merge(method string) {
 // failing counts a call, and returns the error that it is to have.
 func (w *World) failing(call string) (none bool, err error) {
 	w.Calls[call]++
+	if w.Crash == call {
+		w.Crash, w.crashed = "", true
+		return false, errEnded
+	}
 	err = w.Fails[call]
 	delete(w.Fails, call)
 	return err != nil && !w.Lost, err
