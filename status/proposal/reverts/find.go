@@ -38,17 +38,13 @@ var errGone = &proposal.NotNeeded{Why: "the commit is in the followed branch no 
 // errUnchanged says that there is no commit to revert.
 var errUnchanged = errors.New("no commit changed what these pools launch: weir's configuration did, or what AWS answers to a lookup")
 
-// find looks for the fewest paths that take the stopped pools back to what they were before
-// the commit, on top of what is followed now.
+// find looks for the fewest paths that take the stopped pools back to what they were before the commit,
+// on top of the followed commit.
 func (k *kind) find(ctx context.Context, e *Entry, head string) (f Found, err error) {
 	if is, err := k.Git.Descends(ctx, head, e.Revision); err != nil {
 		return f, err
 	} else if !is {
 		return f, errGone
-	}
-	bad, err := k.Git.At(ctx, e.Revision)
-	if err != nil {
-		return f, err
 	}
 	var targets []string
 	for _, p := range e.Pools {
@@ -64,54 +60,60 @@ func (k *kind) find(ctx context.Context, e *Entry, head string) (f Found, err er
 	if err != nil {
 		return f, err
 	}
-	// How far back: the fewest commits that take the most pools back.
-	var best []string
-	var broken error
-	at := bad
-	for range farthest {
-		if at.Parent == "" {
-			break
-		}
-		f.Commits = append(f.Commits, at)
-		changed, err := k.Git.Changed(ctx, at.Parent, e.Revision)
-		if err != nil {
-			return f, err
-		}
-		if len(changed) > 0 {
-			before, err := k.restored(ctx, head, at.Parent, changed, targets)
-			if hand := (*proposal.Refusal)(nil); errors.As(err, &hand) {
-				broken = proposal.Refuse("with the files of %s %s", wording.Short(at.Parent), hand.Text)
-			} else if err != nil {
-				return f, err
-			}
-			back := differ(e.Pools, now, before)
-			if own(at, k.all) && len(back) > 0 && len(best) == 0 {
-				return f, proposal.Refuse("%s is a revert of weir's own, which is not reverted again: look at what the pools need, and push that", wording.Short(at.Revision))
-			}
-			if len(back) > len(best) {
-				best, f.From, f.Paths = back, at.Parent, changed
-			}
-		}
-		if len(best) == len(e.Pools) || own(at, k.all) { // what weir reverted stays so
-			break
-		}
-		if at, err = k.Git.At(ctx, at.Parent); err != nil {
-			return f, err
-		}
-	}
-	if len(best) == 0 && broken != nil {
-		return f, broken
-	}
-	if len(best) == 0 {
-		return f, errUnchanged
+	back, err := k.cause(ctx, e, &f, head, targets, now)
+	if err != nil {
+		return f, err
 	}
 	f.Commits = f.Commits[:slices.IndexFunc(f.Commits, func(c snapshot.Snapshot) bool { return c.Parent == f.From })+1]
 	for _, p := range e.Pools {
-		if !slices.Contains(best, p.String()) {
+		if !slices.Contains(back, p.String()) {
 			f.Left = append(f.Left, p.ID)
 		}
 	}
-	return f, k.fewest(ctx, e, &f, head, targets, best, now)
+	return f, k.fewest(ctx, e, &f, head, targets, back, now)
+}
+
+// cause goes back from the stopped commit until undoing the commits takes back the most pools, and
+// returns these. It sets From, Commits and Paths.
+func (k *kind) cause(ctx context.Context, e *Entry, f *Found, head string, targets []string, now map[string]string) (best []string, err error) {
+	at, err := k.Git.At(ctx, e.Revision)
+	if err != nil {
+		return nil, err
+	}
+	unchanged := errUnchanged
+	for n := 0; n < farthest && at.Parent != ""; n++ {
+		f.Commits = append(f.Commits, at)
+		changed, err := k.Git.Changed(ctx, at.Parent, e.Revision)
+		if err != nil {
+			return nil, err
+		}
+		var before map[string]string
+		if len(changed) > 0 {
+			before, err = k.restored(ctx, head, at.Parent, changed, targets)
+		}
+		if hand := (*proposal.Refusal)(nil); errors.As(err, &hand) {
+			unchanged = proposal.Refuse("with the files of %s %s", wording.Short(at.Parent), hand.Text)
+		} else if err != nil {
+			return nil, err
+		}
+		back, mine := differ(e.Pools, now, before), own(at, k.all)
+		if mine && len(back) > 0 && len(best) == 0 {
+			return nil, proposal.Refuse("%s is a revert of weir's own, which is not reverted again: look at what the pools need, and push that", wording.Short(at.Revision))
+		}
+		if len(back) > len(best) {
+			best, f.From, f.Paths = back, at.Parent, changed
+		}
+		if len(best) == len(e.Pools) || mine { // what weir reverted stays so
+			break
+		}
+		if at, err = k.Git.At(ctx, at.Parent); err != nil {
+			return nil, err
+		}
+	}
+	if len(best) == 0 {
+		return nil, unchanged
+	}
+	return best, nil
 }
 
 // fewest leaves out each path that the pools go back without, first those that were changed

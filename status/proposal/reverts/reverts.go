@@ -242,66 +242,80 @@ func (k *kind) obsolete(e *Entry, head string) string {
 	return ""
 }
 
-// take adds what was stopped by a bad signal. What a person aborted is in that person's
-// hands.
+// take adds what was stopped by a bad signal. What a person aborted is for that person to decide.
 func take(all *[]Entry, record *rollout.Record) {
-	for _, run := range record.Runs {
+	for i := range record.Runs {
+		run := &record.Runs[i]
 		if run.Stopped == nil || run.Stopped.By != "weir" || run.Revision == "" {
 			continue
 		}
-		var pools []rollout.Subject
-		var earlier *rollout.Version
-		was := map[string]rollout.Version{}
-		for _, m := range run.Members {
-			if record.BadOf(m.ID, m.Hash) != nil {
-				pools = append(pools, rollout.Subject{ID: m.ID, Hash: m.Hash})
-				earlier = cmp.Or(earlier, m.Earlier)
-				if m.Earlier != nil && m.Earlier.Pin != "" {
-					was[m.String()] = *m.Earlier
-				}
-			}
-		}
-		if len(pools) == 0 {
+		found := stopped(run, record)
+		if len(found.Pools) == 0 {
 			continue // it is let go again
 		}
-		// A rollout that is let go again, or begins anew after an edit, has a later commit as
-		// its own: what was bad before is not proposed twice.
-		// What is bad at one commit for another reason, as a second image is, is a matter of its
-		// own, unless it takes the same revert.
-		i := slices.IndexFunc(*all, func(e Entry) bool {
-			return slices.ContainsFunc(pools, func(p rollout.Subject) bool { return slices.Contains(e.Pools, p) }) ||
-				e.Revision == run.Revision && (len(was) == 0 && e.reverts() || !slices.ContainsFunc(pools, func(p rollout.Subject) bool {
-					return slices.ContainsFunc(e.Pools, func(o rollout.Subject) bool { return o.ID == p.ID && o.Hash != p.Hash })
-				}))
-		})
-		if i < 0 {
-			*all = append(*all, Entry{Revision: run.Revision, At: run.Stopped.At, Rollouts: []string{run.Name}, Pools: pools, Earlier: earlier, Was: was})
-			continue
-		}
-		e := &(*all)[i]
-		if !slices.Contains(e.Rollouts, run.Name) {
-			e.Rollouts = append(slices.Clone(e.Rollouts), run.Name)
-		}
-		e.Pools, e.Was = slices.Clone(e.Pools), maps.Clone(e.Was)
-		for _, p := range pools {
-			switch k := slices.IndexFunc(e.Pools, func(o rollout.Subject) bool { return o.ID == p.ID }); {
-			case k < 0:
-				e.Pools = append(e.Pools, p)
-			case e.Pools[k] == p:
-				continue
-			default:
-				e.Pools[k] = p
-			}
-			if v, is := was[p.String()]; is {
-				if e.Was == nil {
-					e.Was = map[string]rollout.Version{}
-				}
-				e.Was[p.String()] = v
-			}
+		if i := slices.IndexFunc(*all, func(e Entry) bool { return e.covers(&found) }); i >= 0 {
+			(*all)[i].add(&found)
+		} else {
+			*all = append(*all, found)
 		}
 	}
 	if n := len(*all); n > kept {
 		*all = slices.Clone((*all)[n-kept:])
+	}
+}
+
+// stopped returns the entry of a run, with the pools that are still marked bad.
+func stopped(run *rollout.Run, record *rollout.Record) Entry {
+	e := Entry{Revision: run.Revision, At: run.Stopped.At, Rollouts: []string{run.Name}, Was: map[string]rollout.Version{}}
+	for _, m := range run.Members {
+		if record.BadOf(m.ID, m.Hash) == nil {
+			continue
+		}
+		e.Pools = append(e.Pools, rollout.Subject{ID: m.ID, Hash: m.Hash})
+		e.Earlier = cmp.Or(e.Earlier, m.Earlier)
+		if m.Earlier != nil && m.Earlier.Pin != "" {
+			e.Was[m.String()] = *m.Earlier
+		}
+	}
+	return e
+}
+
+// covers reports whether an entry is already about what was found.
+//
+// A rollout that is let go again, or restarts after an edit, has a later commit as its own: what was
+// bad before is not proposed twice. What is bad at the same commit for another reason, such as a second
+// image, is another entry, unless the same revert takes it back.
+func (e *Entry) covers(found *Entry) bool {
+	if slices.ContainsFunc(found.Pools, func(p rollout.Subject) bool { return slices.Contains(e.Pools, p) }) {
+		return true
+	}
+	differs := slices.ContainsFunc(found.Pools, func(p rollout.Subject) bool {
+		return slices.ContainsFunc(e.Pools, func(o rollout.Subject) bool { return o.ID == p.ID && o.Hash != p.Hash })
+	})
+	return e.Revision == found.Revision && (!differs || len(found.Was) == 0 && e.reverts())
+}
+
+// add adds pools that were found to an entry.
+func (e *Entry) add(found *Entry) {
+	if name := found.Rollouts[0]; !slices.Contains(e.Rollouts, name) {
+		e.Rollouts = append(slices.Clone(e.Rollouts), name)
+	}
+	e.Pools, e.Was = slices.Clone(e.Pools), maps.Clone(e.Was)
+	for _, p := range found.Pools {
+		switch k := slices.IndexFunc(e.Pools, func(o rollout.Subject) bool { return o.ID == p.ID }); {
+		case k < 0:
+			e.Pools = append(e.Pools, p)
+		case e.Pools[k] == p:
+			continue
+		default:
+			e.Pools[k] = p
+		}
+		if v, is := found.Was[p.String()]; is {
+			if e.Was == nil {
+				e.Was = map[string]rollout.Version{}
+			}
+			e.Was[p.String()] = v
+		}
 	}
 }
 
