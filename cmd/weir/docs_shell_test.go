@@ -110,7 +110,7 @@ func (s *docShell) do(t *testing.T, page string, b docBlock) {
 	}
 	if b.needs != "" {
 		if _, err := exec.LookPath(b.needs); err != nil {
-			t.Logf("%s:%d is left out: %s is not installed", page, b.line, b.needs)
+			t.Run(fmt.Sprintf("line %d", b.line), func(t *testing.T) { t.Skipf("%s is not installed", b.needs) })
 			return
 		}
 	}
