@@ -256,6 +256,17 @@ func (w *world) inventory(targets ...reconciler.Desired) string {
 // soaking reports whether make soak runs, which has the time for every case.
 func soaking() bool { return os.Getenv("WEIR_SOAK") != "" }
 
+// sampled reports whether a case of a large table runs: make test has one of n, make soak
+// all. A case is known by its places in the lists that it is made of. It runs if their sum
+// is a multiple of n, so each entry of each list is in some case that runs.
+func sampled(n int, places ...int) bool {
+	sum := 0
+	for _, p := range places {
+		sum += p
+	}
+	return soaking() || sum%n == 0
+}
+
 // soaks skips what takes minutes, unless it was asked for: make soak.
 func soaks(t *testing.T, why string) {
 	t.Helper()

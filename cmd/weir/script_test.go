@@ -61,8 +61,9 @@ func TestMain(m *testing.M) {
 //	engine stop, engine start  end it, and start it again with what it held
 //	notify FILE               be the service manager that is told, and write that to FILE
 //
-// and the condition [terraform]: there is terraform, and its AWS provider below
-// WEIR_TEST_TERRAFORM_MIRROR, as terraform providers mirror writes it.
+// and the conditions [terraform]: there is terraform, and its AWS provider below
+// WEIR_TEST_TERRAFORM_MIRROR, as terraform providers mirror writes it; and [awscli]: there
+// is the AWS CLI, and WEIR_TEST_AWSCLI is set, as make contract does.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -70,11 +71,15 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {
-			if name != "terraform" {
-				return false, fmt.Errorf("unknown condition %s", name)
+			switch name {
+			case "terraform":
+				_, err := exec.LookPath("terraform")
+				return err == nil && os.Getenv("WEIR_TEST_TERRAFORM_MIRROR") != "", nil
+			case "awscli":
+				_, err := exec.LookPath("aws")
+				return err == nil && os.Getenv("WEIR_TEST_AWSCLI") != "", nil
 			}
-			_, err := exec.LookPath("terraform")
-			return err == nil && os.Getenv("WEIR_TEST_TERRAFORM_MIRROR") != "", nil
+			return false, fmt.Errorf("unknown condition %s", name)
 		},
 		Setup: func(e *testscript.Env) error { return setupScript(t, e) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

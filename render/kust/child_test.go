@@ -154,13 +154,21 @@ func TestHostileTrees(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what a process takes and opens is read and limited as Linux does it")
 	}
-	names := map[string]bool{}
+	names, withEnd := map[string]bool{}, 0
 	for _, c := range hostileTrees() {
 		if names[c.name] {
 			t.Fatalf("two cases are named %q", c.name)
 		}
 		names[c.name] = true
+		if c.code == ended {
+			// What is only ended by its limits takes most of the time: one of three, and
+			// all in make soak.
+			if withEnd++; withEnd%3 != 0 && os.Getenv("WEIR_SOAK") == "" {
+				continue
+			}
+		}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			a := runChild(t, c.name)
 			if a.Error != "" {
 				t.Fatal(a.Error)
