@@ -63,16 +63,24 @@ func (in Input) started(pool *intent.Pool, rollout string, within time.Duration)
 	return n
 }
 
-// Undone reports whether a resource has been rolled to the wanted configuration so often
-// that something else must be at work: by this process, or displaced as often by a rollout
-// to another configuration, as AWS lists them.
-func (c *Work) Undone(pool *intent.Pool, what, rollout string, displaced int) bool {
-	own := c.In.started(pool, rollout, rolloutsFor)
-	if own < mostRollouts && displaced < mostDisplaced || c.In.Memory.Retry[pool.Key.String()] {
-		return false
+// TimesUndone says how often a resource has been rolled to the wanted configuration if that is
+// so often that something else must be at work, else 0: by this process, or displaced as often
+// by a rollout to another configuration, as AWS lists them.
+func (in Input) TimesUndone(pool *intent.Pool, rollout string, displaced int) int {
+	own := in.started(pool, rollout, rolloutsFor)
+	if own < mostRollouts && displaced < mostDisplaced || in.Memory.Retry[pool.Key.String()] {
+		return 0
 	}
-	c.contest(pool, what+" was rolled to what Git wants "+strconv.Itoa(max(own, displaced))+" times, and each time something changed it back; it is not rolled again")
-	return true
+	return max(own, displaced)
+}
+
+// Undone reports whether TimesUndone finds so many rollouts that no further one is started.
+func (c *Work) Undone(pool *intent.Pool, what, rollout string, displaced int) bool {
+	times := c.In.TimesUndone(pool, rollout, displaced)
+	if times > 0 {
+		c.contest(pool, what+" was rolled to what Git wants "+strconv.Itoa(times)+" times, and each time something changed it back; it is not rolled again")
+	}
+	return times > 0
 }
 
 // Lost reports whether a pool was made so often that something must delete it, which a

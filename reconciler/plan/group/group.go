@@ -10,7 +10,6 @@ package group
 import (
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -253,26 +252,6 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 // its tags are put right.
 func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
 	return step.SeenGroup(have).ToRoll(basis.MissingGroupTags(groupTags(c.In, pool), have.Tags))
-}
-
-// undone reports whether a group has been rolled to the wanted configuration so
-// often that something else must be at work.
-func (c Planner) undone(pool *intent.Pool, have observed.Group, latest observed.Refresh, version template.Version, g *governed) bool {
-	id := toward(pool, version)
-	if share := g.Share(); g.Governed && share < 100 {
-		id += " " + strconv.Itoa(int(share))
-	}
-	wanted := func(r observed.Refresh) bool {
-		return version.Resolves(r.Template) && r.Brings(pool.Group.MixedInstancesPolicy)
-	}
-	displaced, later := 0, wanted(latest)
-	for _, r := range latest.Earlier {
-		if wanted(r) && !later && c.In.Now.Sub(r.StartedAt) < observed.Lately {
-			displaced++
-		}
-		later = wanted(r)
-	}
-	return c.Undone(pool, "the group "+have.Name, id, displaced)
 }
 
 // A step's changes show what it sends of the manifest's: they are what people approve,

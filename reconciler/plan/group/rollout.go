@@ -1,14 +1,11 @@
 package group
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/plan/launch"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -63,105 +60,6 @@ func (c Planner) stale(pool *intent.Pool, have observed.Group, version template.
 	return versions, types
 }
 
-// rollGroup decides whether a rollout is due, from what the instances run: so
-// no crash between making a version and starting its refresh loses the refresh.
-func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version template.Version) {
-	set := c.runsWanted(pool, have, version)
-	versions, types := c.stale(pool, have, version)
-	left := versions + types
-	latest, read := c.In.State.Refreshes[have.Name]
-	same := latest.ID != "" && version.Resolves(latest.Template) && latest.Brings(pool.Group.MixedInstancesPolicy)
-	governed := c.govern(pool, have, version, left, set, same)
-	g := &governed
-	if g.Governed {
-		defer func() { report := g.report; c.Pool.Governed = &report }()
-	}
-	if set && (left == 0 || pool.Group.Refresh.Disable) && !g.Stopped() {
-		switch {
-		case latest.Moving() && !same && left == 0:
-			// It was started for a configuration that is no longer wanted, and has
-			// replaced nothing yet.
-			c.watch(have, latest, progress{set: true})
-			c.supersede(pool, have, latest, version, true)
-		case latest.Active():
-			// The group says that the refresh is done; how it ended, AWS has yet to say.
-			c.watch(have, latest, progress{set: true, left: left, measured: same, ends: true})
-		default:
-			c.PlanDefault(pool, version)
-		}
-		return
-	}
-	if !g.Stopped() && c.updatesDirectly(pool, have, version) {
-		return
-	}
-	if c.Unread(pool, "the instance refreshes of the group "+have.Name, c.In.State.Unread.Refreshes[have.Name]) {
-		return
-	}
-	if !read {
-		c.Needs.Refreshes = append(c.Needs.Refreshes, have.Name)
-		return
-	}
-	c.watch(have, latest, c.progressOf(pool, have, latest, version, progress{set: set, left: left, measured: same}))
-	switch {
-	case g.Stopped():
-		c.stop(pool, have, version, g, same, set)
-		if set && left == 0 || pool.Group.Refresh.Disable || len(have.Instances) == 0 {
-			return
-		}
-	case same && latest.Moving():
-		c.noteProtected(pool, have, version)
-		if why := g.over(pool, latest); why != "" {
-			c.Step(pool, step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Stops: true, Reason: why,
-				Seen: c.seenToRoll(pool, have), Do: step.CancelRefresh{Group: have.Name, RefreshID: latest.ID}})
-		}
-		return
-	case c.undone(pool, have, latest, version, g):
-		g.report.Failed = "it was rolled to what Git wants again and again, and each time something changed it back"
-		return
-	case latest.Active():
-		// Also one to the wanted version that is being cancelled: wanted again
-		// after something else was wanted in between.
-		c.supersede(pool, have, latest, version, same || set)
-		return
-	case same && c.tried(pool, latest, g) && !c.In.Memory.Retry[pool.Key.String()] && c.parked(pool, have, latest, set, left):
-		if g.report.Pending = latest.Status != "Successful"; g.report.Pending {
-			g.report.Failed = "the instance refresh " + latest.ID + " ended as " + latest.Status + ": " + cmp.Or(latest.Reason, "AWS gives no reason")
-		}
-		return
-	}
-	c.noteProtected(pool, have, version)
-	changes := c.launchChanges(pool, have, version)
-	if left == 0 && !g.Stopped() && !have.UnknownPolicy && (observed.Refresh{MixedInstancesPolicy: have.MixedInstancesPolicy}).Brings(pool.Group.MixedInstancesPolicy) {
-		// The group was set to another version, and nothing runs it yet; or it has overrides
-		// that Git dropped, which only an update removes.
-		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: basis.Reason(changes), Changes: changes, Toward: toward(pool, version),
-			Do: step.UpdateGroup{Name: have.Name, Template: new(version.Ref), MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}})
-		// Before the group grows: what it launches until then would have to be replaced.
-		last := len(c.Steps) - 1
-		c.Steps = slices.Concat(c.Steps[last:], c.Steps[:last])
-		return
-	}
-	replaced, ends, how := c.replaces(pool, have, g, left)
-	why := whyRoll(have, version, versions, types) + how
-	preferences := pool.Group.Refresh
-	if preferences.Strategy == replaceRootVolume {
-		strategy, note := c.strategy(pool, have, version, g)
-		preferences.Strategy = strategy
-		if ends {
-			why += note
-		}
-	}
-	c.Step(pool, c.shared(pool, step.Step{
-		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: ends, Instances: replaced,
-		Reason:  why,
-		Changes: append(changes, preferenceChanges(pool, preferences)...), Rollout: toward(pool, version), Toward: toward(pool, version),
-		Seen: c.seenToRoll(pool, have),
-		Do: step.StartRefresh{
-			Group: have.Name, Template: version.Ref, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy, Preferences: preferences,
-		},
-	}, g))
-}
-
 // toward stands for what the machines of a group are to be.
 func toward(pool *intent.Pool, version template.Version) string {
 	return version.Refreshed(pool.Group.MixedInstancesPolicy)
@@ -190,31 +88,6 @@ func (c Planner) supersede(pool *intent.Pool, have observed.Group, running obser
 		Seen: c.seenToRoll(pool, have),
 		Do:   step.CancelRefresh{Group: have.Name, RefreshID: running.ID},
 	})
-}
-
-// parked reports whether the newest refresh already tried this very
-// configuration and ended: trying again by itself would loop for ever. AWS keeps
-// the history, so a restart does not forget.
-func (c Planner) parked(pool *intent.Pool, have observed.Group, latest observed.Refresh, set bool, left int) bool {
-	switch {
-	case latest.Failed():
-		c.Note(diag.Error, pool, observed.FieldNamed(pool, latest.Reason), "rollout-failed", "the instance refresh "+latest.ID+" of "+have.Name+" ended as "+latest.Status+": "+cmp.Or(latest.Reason, "AWS gives no reason"),
-			cmp.Or(launch.Hint(latest.Reason), "mend what keeps the machines from coming")+Again(c.In, "the pool's launch configuration"))
-		return true
-	case latest.Status == "Cancelled" && c.In.Memory.Cancelled[latest.ID]:
-		return false // weir did that, for something that is no longer wanted
-	case latest.Status == "Cancelled":
-		c.Note(diag.Error, pool, nil, "rollout-cancelled", "the instance refresh "+latest.ID+" of "+have.Name+" was cancelled outside weir",
-			"find out who did it and why"+Again(c.In, "the pool's launch configuration"))
-		return true
-	case set:
-		c.Note(diag.Warning, pool, nil, "rollout-incomplete",
-			strconv.Itoa(left)+" instances of "+have.Name+" do not have the wanted version and type although the refresh "+latest.ID+" succeeded",
-			"standby or protected instances are left alone by a refresh: end them by hand")
-		c.Pool.Outstands("Warning", "RolloutIncomplete", strconv.Itoa(left)+" instances do not have the wanted version and type, and the last refresh left them alone")
-		return true
-	}
-	return false
 }
 
 // Again says what makes weir try a second time what ended badly: a change of what, or a
