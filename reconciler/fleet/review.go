@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -21,113 +20,6 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/snapshot"
 )
-
-// Base is what a fleet had composed at one moment: what a change that is not
-// followed yet is compared with. It does not change, and several goroutines may
-// review against it.
-type Base struct {
-	fleet     *Fleet
-	views     map[string]View
-	revisions []Revision
-}
-
-// Base remembers the last composition: the same value while nothing changed since
-// the last call. It is called by who calls Compose.
-// Of a source of which targets are behind, it is what it was before, and there is none
-// before there is something of each source.
-func (f *Fleet) Base(views map[string]View) *Base {
-	next := &Base{fleet: f.copied(), views: maps.Clone(views), revisions: slices.Clone(f.revisions)}
-	for source, behind := range f.behind {
-		if behind && f.base == nil {
-			return nil
-		}
-		if behind {
-			next.keep(f.base, source)
-		}
-	}
-	if f.base == nil || !f.base.still(next) {
-		f.base = next
-	}
-	return f.base
-}
-
-// keep leaves a source as it was.
-func (b *Base) keep(before *Base, source string) {
-	b.views[source] = before.views[source]
-	f, old := b.fleet, before.fleet
-	maps.DeleteFunc(f.renders, func(name string, _ *rendered) bool { return f.sources[name] == source })
-	for name, r := range old.renders {
-		if old.sources[name] == source {
-			f.renders[name] = r
-		}
-	}
-	delete(f.rosters, source)
-	if r := old.rosters[source]; r != nil {
-		f.rosters[source] = r
-	}
-	b.revisions = slices.DeleteFunc(b.revisions, func(r Revision) bool { return r.Source == source })
-	for _, r := range before.revisions {
-		if r.Source == source {
-			b.revisions = append(b.revisions, r)
-		}
-	}
-}
-
-// still reports whether nothing was rendered or read anew.
-func (b *Base) still(next *Base) bool {
-	if !reflect.DeepEqual(b.revisions, next.revisions) || len(b.views) != len(next.views) || len(b.fleet.renders) != len(next.fleet.renders) {
-		return false
-	}
-	for name, v := range next.views {
-		if old := b.views[name]; old.Snapshot.Revision != v.Snapshot.Revision || (old.Err == nil) != (v.Err == nil) {
-			return false
-		}
-	}
-	for name, r := range next.fleet.renders {
-		if old := b.fleet.renders[name]; old == nil || old.result != r.result {
-			return false
-		}
-	}
-	return true
-}
-
-// copied is a fleet that knows what f does, for one composition.
-func (f *Fleet) copied() *Fleet {
-	c := New(f.o)
-	c.o.Good, c.o.Written = nil, nil // a proposal is judged by itself
-	c.budget, c.sources, c.slots = f.budget.forReview(), f.sources, make(chan struct{}, besideReview)
-	c.renders = make(map[string]*rendered, len(f.renders))
-	for name, r := range f.renders {
-		// Whether a render holds for another tree is told by what it read, and
-		// what touched it before is of no interest.
-		kept := *r
-		kept.revision, kept.touchedBy, kept.allowed, kept.allowedBy = "", "", nil, ""
-		c.renders[name] = &kept
-	}
-	maps.Copy(c.decrypters, f.decrypters)
-	for name, r := range f.rosters {
-		kept := *r
-		kept.revision, kept.removed = "", nil
-		c.rosters[name] = &kept
-	}
-	return c
-}
-
-// View is a source as it was.
-func (b *Base) View(source string) View { return b.views[source] }
-
-// Touched are the targets whose render the source's commit changed.
-func (b *Base) Touched(source string) []string {
-	for _, r := range b.revisions {
-		if r.Source == source {
-			return r.Touched
-		}
-	}
-	return nil
-}
-
-// Config is the configuration that the base was composed with.
-func (b *Base) Config() *Config { return b.fleet.o.Config }
 
 // Proposal is a change of a source that is not followed yet.
 type Proposal struct {
@@ -291,14 +183,36 @@ func (r *Review) read(renders map[string]*rendered) {
 func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Review, error) {
 	f := b.fleet.copied()
 	f.o.Accounts = accounts
-	secrets := cmp.Or(p.Secrets, f.o.Secrets)
 	if p.Light {
 		f.budget.shared.Limit(min(lightBytes, f.budget.bytes()), nil)
 	}
 	defer f.Wait() // also where it fails: nothing of it goes on
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	views := maps.Clone(b.views)
+	c, items, err := f.propose(ctx, b.views, p)
+	if err != nil {
+		return nil, err
+	}
+	out := newReview(c, items, p)
+	out.read(f.renders)
+	closed, err := b.sortBatches(out, f, c.Batches, rolelessOf(items), p)
+	if err != nil {
+		return nil, err
+	}
+	if p.Untrusted {
+		if err := b.asFollowed(ctx, accounts, p, f.renders, out.secretless()); err != nil {
+			return nil, err
+		}
+	}
+	out.openable = len(out.Batches)
+	out.Batches = append(out.Batches, closed...)
+	return out, nil
+}
+
+// propose composes what would be wanted with a proposal. f is the proposal's own.
+func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposal) (*Composition, []*item, error) {
+	secrets := cmp.Or(p.Secrets, f.o.Secrets)
+	views := maps.Clone(followed)
 	v := views[p.Source]
 	v.Snapshot, v.Err = p.Snapshot, nil
 	if p.At != nil {
@@ -317,91 +231,120 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 	}
 	c, err := f.compose(ctx, in, items, -1)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	roleless := map[string]bool{}
 	for _, it := range items {
-		roleless[it.name] = it.target.PlanRoleARN == "" && it.key.Endpoint == "" && !it.accountUnknown()
 		// Secrets that a proposal leaves as they are were hidden when the source was
 		// followed.
 		if r := it.render.result; r != nil && it.desired.Touched {
 			passing{secrets, p.Owner}.hide("target "+it.name, r.Hidden)
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	out := &Review{}
-	for _, r := range c.Revisions {
-		if r.Source == p.Source {
-			out.Touched, out.Gone = r.Touched, r.Removed
-		}
-	}
+	return c, items, ctx.Err()
+}
+
+// newReview says which targets a proposal touches.
+func newReview(c *Composition, items []*item, p Proposal) *Review {
+	out := &Review{Places: places(items, p.Source), after: map[string][]string{}, conditions: c.Conditions}
 	for _, t := range c.Targets {
 		if t.Source == p.Source {
 			out.Names = append(out.Names, t.Name)
 		}
 	}
 	out.Targets = len(out.Names)
-	out.Places = places(items, p.Source)
-	if p.All {
+	for _, r := range c.Revisions {
+		if r.Source == p.Source {
+			out.Touched, out.Gone = r.Touched, r.Removed
+		}
+	}
+	switch {
+	case len(p.Only) > 0:
+		out.Touched = slices.DeleteFunc(slices.Clone(out.Names), func(name string) bool { return !slices.Contains(p.Only, name) })
+	case p.All:
 		out.Touched = slices.Clone(out.Names)
 	}
-	if len(p.Only) > 0 {
-		out.Touched = slices.DeleteFunc(slices.Clone(out.Names), func(name string) bool { return !slices.Contains(p.Only, name) })
-	}
-	out.read(f.renders)
-	out.after, out.conditions = map[string][]string{}, c.Conditions
 	for _, name := range out.Touched {
 		out.after[name] = c.Conditions[name].DependsOn
 	}
-	var shut []reconciler.Batch
-	for _, batch := range c.Batches {
+	return out
+}
+
+// rolelessOf are the targets of AWS itself that have no role for plans.
+func rolelessOf(items []*item) map[string]bool {
+	out := map[string]bool{}
+	for _, it := range items {
+		out[it.name] = it.target.PlanRoleARN == "" && it.key.Endpoint == "" && !it.accountUnknown()
+	}
+	return out
+}
+
+// scope is what a review does with an account and region.
+type scope string
+
+const (
+	untouched scope = "the proposal touches none of its targets, so nothing there is planned"
+	closed    scope = "nobody trusts the author, and no target there has a role for plans: the account is not even opened"
+	planned   scope = "its touched targets are planned"
+)
+
+// member is a target of an account and region, as far as a proposal is concerned.
+type member struct{ touched, roleless bool }
+
+// scopeOf classifies an account and region by its targets.
+func scopeOf(members []member, untrusted bool) scope {
+	switch {
+	case !slices.ContainsFunc(members, func(m member) bool { return m.touched }):
+		return untouched
+	case untrusted && !slices.ContainsFunc(members, func(m member) bool { return !m.roleless }):
+		return closed
+	}
+	return planned
+}
+
+// sortBatches puts the batches of a proposal where a review has them, and returns those whose
+// accounts stay closed. f is the proposal's.
+func (b *Base) sortBatches(out *Review, f *Fleet, batches []reconciler.Batch, roleless map[string]bool, p Proposal) (shut []reconciler.Batch, err error) {
+	for _, batch := range batches {
 		batch.Strays = false // what nobody wants is not a proposal's
-		touched := false
+		members := make([]member, len(batch.Targets))
 		for i := range batch.Targets {
 			d := &batch.Targets[i]
-			if !slices.Contains(out.Touched, d.Policy.Target) {
-				if d.Source == p.Source && errors.Is(d.Err, plan.ErrSource) {
-					return nil, d.Err // nobody knows whether it is touched
-				}
-				continue
-			}
-			touched = true
-			if d.Policy.Secretless {
-				out.Withheld = append(out.Withheld, d.Policy.Target)
-			}
-			d.Policy.Secretless = d.Policy.Secretless || p.Draft
-			if r := f.renders[d.Policy.Target].result; p.Head != nil && r != nil {
-				d.Commit = commitIn(*p.Head, r.Reads)
-			}
-			if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil {
-				d.Base = &before.result.Set
-			}
-			b.conceal(d)
-			if roleless[d.Policy.Target] {
-				out.Roleless = append(out.Roleless, d.Policy.Target)
+			members[i] = member{slices.Contains(out.Touched, d.Policy.Target), roleless[d.Policy.Target]}
+			switch {
+			case members[i].touched:
+				b.touch(out, d, f.renders[d.Policy.Target].result, members[i].roleless, p)
+			case d.Source == p.Source && errors.Is(d.Err, plan.ErrSource):
+				return nil, d.Err // nobody knows whether it is touched
 			}
 		}
-		switch {
-		case !touched:
+		switch scopeOf(members, p.Untrusted) {
+		case untouched:
 			out.others = append(out.others, batch)
-		case p.Untrusted && !slices.ContainsFunc(batch.Targets, func(d reconciler.Desired) bool { return !roleless[d.Policy.Target] }):
-			// For who is not trusted no account is opened of which no target has a role
-			// for plans, not even to ask whose it is.
+		case closed:
 			shut = append(shut, batch)
-		default:
+		case planned:
 			out.Batches = append(out.Batches, batch)
 		}
 	}
-	if p.Untrusted {
-		if err := b.asFollowed(ctx, accounts, p, f.renders, out.secretless()); err != nil {
-			return nil, err
-		}
+	return shut, nil
+}
+
+// touch makes a touched target one of the review. rendered is what the proposal makes of it.
+func (b *Base) touch(out *Review, d *reconciler.Desired, rendered *render.Kept, roleless bool, p Proposal) {
+	if d.Policy.Secretless {
+		out.Withheld = append(out.Withheld, d.Policy.Target)
 	}
-	out.openable = len(out.Batches)
-	out.Batches = append(out.Batches, shut...)
-	return out, nil
+	d.Policy.Secretless = d.Policy.Secretless || p.Draft
+	if p.Head != nil && rendered != nil {
+		d.Commit = commitIn(*p.Head, rendered.Reads)
+	}
+	if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil {
+		d.Base = &before.result.Set
+	}
+	b.conceal(d)
+	if roleless {
+		out.Roleless = append(out.Roleless, d.Policy.Target)
+	}
 }
 
 // secretless returns the touched targets that were rendered without their secrets.
