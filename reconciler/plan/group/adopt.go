@@ -36,31 +36,15 @@ func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Owner
 // differs from it in the user data of a KubeadmConfig alone, none of them is replaced.
 // The next change in Git is rolled out to all of them.
 func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have observed.Group, w *template.Version) {
-	if !w.Found || want == nil {
+	if !w.Found || want == nil || !w.Foreign && !c.firstOfWeir(pool, want, have, *w) {
 		return
 	}
-	stale := slices.ContainsFunc(have.Instances, func(i observed.Instance) bool { return !i.Leaving() && !w.Resolves(i.Template) })
-	if !w.Foreign {
-		if pool.Bootstrap.Kind != "KubeadmConfig" || !w.Made() && !stale && w.Template.DefaultVersion == w.Number {
-			return
-		}
-		before, read := c.Version(w.Template, w.Number-1)
-		if !read || template.MadeByWeir(before) || !template.SameMachines(before, w.Content(want), false) {
-			return
-		}
-		w.TakenOver = true
-	}
+	w.TakenOver = w.TakenOver || !w.Foreign
 	w.Kept = map[int64]bool{}
 	n := 0
 	for _, i := range have.Instances {
 		number := basis.VersionOf(w.Template, i.Template)
-		if i.Leaving() || w.Resolves(i.Template) || number == 0 {
-			continue
-		}
-		switch v, known := c.Version(w.Template, number); {
-		case known && (template.MadeByWeir(v) || !template.SameMachines(v, w.Content(want), false)):
-		case !known && (!w.Template.Missing[number] || w.OwnBefore()): // it may have been weir's
-		default:
+		if !i.Leaving() && !w.Resolves(i.Template) && number != 0 && c.stays(*w, want, number) {
 			w.Kept[number] = true
 			n++
 		}
@@ -72,8 +56,27 @@ func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have obser
 	}
 }
 
-// tagOfAdoption is read where a variable has the name of package observed.
-const tagOfAdoption = observed.TagAdopted
+// firstOfWeir reports whether the wanted version is the first of weir's after one of somebody
+// else, differs from that one in the user data of a KubeadmConfig alone, and is not rolled out.
+func (c Planner) firstOfWeir(pool *intent.Pool, want *template.Want, have observed.Group, w template.Version) bool {
+	stale := slices.ContainsFunc(have.Instances, func(i observed.Instance) bool { return !i.Leaving() && !w.Resolves(i.Template) })
+	if pool.Bootstrap.Kind != "KubeadmConfig" || !w.Made() && !stale && w.Template.DefaultVersion == w.Number {
+		return false
+	}
+	before, read := c.Version(w.Template, w.Number-1)
+	return read && !template.MadeByWeir(before) && template.SameMachines(before, w.Content(want), false)
+}
+
+// stays reports whether machines of another version of the template stay: somebody else made
+// it, and it differs in user data at most. One that is gone counts too, if it cannot have been
+// weir's.
+func (c Planner) stays(w template.Version, want *template.Want, number int64) bool {
+	v, known := c.Version(w.Template, number)
+	if !known {
+		return w.Template.Missing[number] && !w.OwnBefore()
+	}
+	return !template.MadeByWeir(v) && template.SameMachines(v, w.Content(want), false)
+}
 
 // keepAlike finds the machines of a group that was taken over, and of which nothing was
 // decided since, that run what Git wants although another launch template or a launch

@@ -33,58 +33,66 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	}
 	c.OneVPC(pool, subnets)
 	c.drains(pool)
-	observed, found := c.In.State.Groups[g.Name]
-	if !found && !c.In.State.Absent.Groups[g.Name] {
-		c.Needs.GroupNames = append(c.Needs.GroupNames, g.Name)
-	} else if !found {
-		c.RefuseRenamed(pool)
-	} else {
-		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: g.Name}
-		if o := c.In.GroupOwnership(observed, c.In.Fleet.Wanted[claim]); !o.Ours && !c.adoptGroup(pool, &observed, &o) {
-			c.Conflict(pool, step.AutoScalingGroup, g.Name, o)
-		}
-		c.RefuseTaken(pool, observed)
-	}
+	have, found := c.find(pool)
 	made := c.Fork()
-	version, ok := made.Plan(pool, want, c.In.InUse(observed))
+	version, ok := made.Plan(pool, want, c.In.InUse(have))
 	if !ok || c.Blocked || made.Blocked {
 		c.Take(made.Result)
 		return
 	}
-	adopted := observed.Tags[tagOfAdoption].Value
+	adopted := have.Tags[observed.TagAdopted].Value
 	undecided := adopted != "" && adopted == basis.AdoptedFor(pool)
 	pool = withImages(pool, version.Image)
-	absent := !found && c.In.State.Absent.Groups[g.Name]
 	part := Planner{c.Fork()}
 	switch {
-	case absent:
+	case !found && c.In.State.Absent.Groups[g.Name]:
 		part.createGroup(pool, version, subnets.Subnets)
 	case !found:
-	case observed.Deleting:
+	case have.Deleting:
 		part.Note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; it is made anew once it is gone", "")
 	default:
-		if subnets.Discovered && len(observed.SubnetIDs) > 0 {
-			subnets.Subnets = observed.SubnetIDs // no manifest names them, so those in AWS stay
+		if subnets.Discovered && len(have.SubnetIDs) > 0 {
+			subnets.Subnets = have.SubnetIDs // no manifest names them, so those in AWS stay
 		}
-		part.keepMachines(pool, want, observed, &version)
+		part.keepMachines(pool, want, have, &version)
 		if undecided && want != nil {
-			part.keepAlike(want, observed, &version)
+			part.keepAlike(want, have, &version)
 		}
-		part.updateGroup(pool, observed, version, subnets.Subnets)
-		part.rollGroup(pool, observed, version)
+		part.updateGroup(pool, have, version, subnets.Subnets)
+		part.rollGroup(pool, have, version)
 	}
 	if part.Contested {
 		made.Steps = basis.WithoutVersions(made.Steps)
 	}
-	if found && !observed.Deleting {
+	if found && !have.Deleting {
 		steps := slices.Concat(made.Steps, part.Steps)
 		rolls := c.In.State.Refreshes[g.Name].Active() || starts(steps)
-		made.Steps, part.Steps = part.pinned(pool, observed, version, steps), nil
-		part.noteBeside(pool, observed)
-		part.nameSuspensions(pool, observed, rolls)
+		made.Steps, part.Steps = part.pinned(pool, have, version, steps), nil
+		part.noteBeside(pool, have)
+		part.nameSuspensions(pool, have, rolls)
 	}
 	c.Take(made.Result)
 	c.Take(part.Result)
+}
+
+// find returns the group with the pool's name, and asks for one that was not read yet. It
+// blocks the pool if the group is not the target's to change.
+func (c Planner) find(pool *intent.Pool) (have observed.Group, found bool) {
+	name := pool.Group.Name
+	have, found = c.In.State.Groups[name]
+	switch {
+	case found:
+		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
+		if o := c.In.GroupOwnership(have, c.In.Fleet.Wanted[claim]); !o.Ours && !c.adoptGroup(pool, &have, &o) {
+			c.Conflict(pool, step.AutoScalingGroup, name, o)
+		}
+		c.RefuseTaken(pool, have)
+	case c.In.State.Absent.Groups[name]:
+		c.RefuseRenamed(pool)
+	default:
+		c.Needs.GroupNames = append(c.Needs.GroupNames, name)
+	}
+	return have, found
 }
 
 // noteBeside tells of machines that run outside their group's capacity.

@@ -178,7 +178,7 @@ func (r *roll) act(is situation) {
 func (r *roll) actOnMachines(is situation) {
 	switch is {
 	case stopped:
-		r.stop(r.pool, r.have, r.version, r.g, r.same, r.set)
+		r.stop()
 		if (!r.set || r.left() > 0) && !r.disabled && len(r.have.Instances) > 0 {
 			r.start() // which is held
 		}

@@ -59,3 +59,31 @@ func TestSituationsOfAGroup(t *testing.T) {
 		})
 	}
 }
+
+// The same for a group whose change was found bad.
+func TestSituationsOfAStoppedGroup(t *testing.T) {
+	running, ending, lost := observed.Refresh{Status: "InProgress"}, observed.Refresh{Status: "Cancelling"}, observed.Refresh{Status: "Failed"}
+	for _, tc := range []struct {
+		name string
+		is   stopFacts
+		want stopSituation
+	}{
+		{"its refresh goes on", stopFacts{latest: running, same: true, bad: 2, returns: true}, endsRefresh},
+		{"its refresh is being cancelled", stopFacts{latest: ending, same: true, bad: 2, returns: true}, awaitsEnd},
+		{"a refresh to something else goes on", stopFacts{latest: running, bad: 2, returns: true}, awaitsEnd},
+		{"nobody recorded what was before", stopFacts{set: true, bad: 2}, nothingBack},
+		{"no machine has the change", stopFacts{returns: true}, nothingBack},
+		{"the refresh back failed", stopFacts{bad: 2, returns: true, triedBack: true, latest: lost}, backFailed},
+		{"another refresh failed", stopFacts{bad: 2, returns: true, latest: lost}, rollBack},
+		{"somebody undoes every refresh back", stopFacts{bad: 2, returns: true, undone: true}, backUndone},
+		{"only the group is set to the change", stopFacts{set: true, returns: true}, setBack},
+		{"machines have the change, and Git allows no refresh", stopFacts{bad: 2, returns: true, disabled: true}, setBack},
+		{"machines have the change", stopFacts{bad: 2, returns: true}, rollBack},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.is.situation(); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -207,85 +205,4 @@ func (c Planner) shared(pool *intent.Pool, s step.Step, g *governed) step.Step {
 		s.Rollout += " " + strconv.Itoa(int(share))
 	}
 	return s
-}
-
-// stop plans what becomes of a group whose wanted launch configuration was found bad: its
-// refresh ends, and where the FleetRollout says so its machines go back to what they were.
-func (c Planner) stop(pool *intent.Pool, have observed.Group, version template.Version, g *governed, same, set bool) {
-	latest := c.In.State.Refreshes[have.Name]
-	bad, wanted := 0, wantedTypes(pool)
-	for _, i := range have.Instances {
-		wants := runs(pool.Group.MixedInstancesPolicy, version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
-		if i.Counts() && (wants || c.stoppedBefore(pool, have, version, g, i.Template)) {
-			bad++
-		}
-	}
-	same = same || c.stoppedBefore(pool, have, version, g, latest.Template)
-	set = set || c.stoppedBefore(pool, have, version, g, have.Template)
-	back, returns := c.back(pool, have, version, g.Permit.Back)
-	s := step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Stops: true, Seen: c.seenToRoll(pool, have)}
-	toBack := returns && sameRef(latest.Template, back.Template) && latest.Brings(back.MixedInstancesPolicy)
-	switch {
-	case latest.Moving() && same:
-		s.Reason, s.Do = "the change is stopped: the instance refresh "+latest.ID+" ends", step.CancelRefresh{Group: have.Name, RefreshID: latest.ID}
-		if returns && sameRef(have.Template, back.Template) && have.MixedInstancesPolicy.Same(back.MixedInstancesPolicy) {
-			s.Reason, s.Instances = "the change is stopped: the instance refresh "+latest.ID+" takes its machines back to version "+back.Template.Version, bad
-			s.Do = step.RollbackRefresh{Group: have.Name, RefreshID: latest.ID}
-		}
-		c.Step(pool, s)
-	case latest.Active():
-		c.Note(diag.Info, pool, nil, "refresh-ending", "the instance refresh "+latest.ID+" of "+have.Name+" is on its way ("+latest.Status+"); what else the stop asks for comes after it", "")
-	case !returns || bad == 0 && !set:
-	case toBack && latest.Failed() && !c.In.Memory.Retry[pool.Key.String()]:
-		c.Note(diag.Error, pool, nil, "rollout-failed", "the way back of "+have.Name+" to version "+back.Template.Version+" ended as "+latest.Status+": "+cmp.Or(latest.Reason, "AWS gives no reason"),
-			"mend what keeps the machines from coming"+Again(c.In, "the pool's launch configuration"))
-	case c.Undone(pool, "the group "+have.Name, "back "+g.Hash, 0):
-	case bad == 0 || pool.Group.Refresh.Disable:
-		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Stops: true, Rollout: "back " + g.Hash,
-			Reason: "the change is stopped: machines are launched of version " + back.Template.Version + " again",
-			Do:     step.UpdateGroup{Name: have.Name, Template: &back.Template, MixedInstancesPolicy: back.MixedInstancesPolicy}})
-	default:
-		back.Group, back.Preferences = have.Name, pool.Group.Refresh
-		back.Preferences.SkipMatching, back.Preferences.Strategy = new(true), usualStrategy
-		s.Reason, s.Instances, s.Rollout, s.Do = "the change is stopped: "+strconv.Itoa(bad)+" machines go back to version "+back.Template.Version, bad, "back "+g.Hash, back
-		c.Step(pool, s)
-	}
-	c.noteStopped(pool, have, version, g, bad, set)
-}
-
-// back is the configuration to which machines of a stopped change go.
-func (c Planner) back(pool *intent.Pool, have observed.Group, version template.Version, to *rollout.Version) (step.StartRefresh, bool) {
-	if to == nil {
-		return step.StartRefresh{}, false
-	}
-	t := c.templateOf(to.Template, version)
-	if t.ID == "" || t.Missing[to.Number] {
-		c.Note(diag.Warning, pool, nil, "rollout-stopped", "version "+strconv.FormatInt(to.Number, 10)+" of the launch template "+to.Template+", to which "+have.Name+" would go back, exists no more; its machines stay as they are",
-			"revert the commit, or push one that mends it")
-		return step.StartRefresh{}, false
-	}
-	out := step.StartRefresh{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(to.Number, 10)}, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}
-	switch {
-	case to.Plain || to.Policy != nil:
-		out.MixedInstancesPolicy = to.Policy
-	case sameRef(have.Template, out.Template):
-		out.MixedInstancesPolicy = have.MixedInstancesPolicy
-	}
-	return out, true
-}
-
-func sameRef(a, b observed.TemplateRef) bool { return a.ID == b.ID && a.Version == b.Version }
-
-// noteStopped says how a group of a stopped change stands, and what it launches.
-func (c Planner) noteStopped(pool *intent.Pool, have observed.Group, version template.Version, g *governed, bad int, set bool) {
-	text := "version " + version.Version() + " of " + have.Name + " " + g.Wait()
-	if bad > 0 || set {
-		text += "; " + strconv.Itoa(bad) + " of its " + strconv.Itoa(len(have.Instances)) + " machines run it"
-	}
-	if set && g.Permit.Back == nil {
-		text += ", and so will those that the group launches to grow or in place of unhealthy ones"
-	}
-	c.Note(diag.Warning, pool, nil, "rollout-stopped", text, "")
-	c.Pool.Outstands("Warning", "RolloutStopped", text)
-	c.Pool.Fails("rollout-stopped", "rollout-stopped")
 }

@@ -25,60 +25,72 @@ type immutable struct {
 // immutables returns the fields of a nodegroup that differ and cannot be changed.
 // A member that Git leaves to EKS never differs.
 func (w wantNodegroup) immutables(have observed.Nodegroup) []immutable {
-	n := w.pool.Nodegroup
-	var out []immutable
-	differ := func(field, from, to string) {
-		path := intent.Path{"spec"}.Join(basis.FieldPath(field)...)
-		out = append(out, immutable{field: field, path: path, object: w.pool.Infrastructure, from: from, to: to})
-	}
-	if subnets := w.writtenSubnets(); len(subnets) > 0 && !slices.Equal(have.SubnetIDs, subnets) {
-		differ("subnetIDs", strings.Join(have.SubnetIDs, ", "), strings.Join(subnets, ", "))
-	}
-	if have.CapacityType != n.CapacityType {
-		differ("capacityType", have.CapacityType, n.CapacityType)
-	}
-	if have.NodeRole != w.role {
-		differ("roleName", have.NodeRole, w.role)
-	}
-	if !w.hasImage && n.AMIType != "" && have.AMIType != n.AMIType {
-		differ("amiType", have.AMIType, n.AMIType)
-	}
+	d := &differences{w: w, n: w.pool.Nodegroup}
+	d.placement(have)
 	if (have.Template.ID != "") != w.hasTemplate {
-		differ("awsLaunchTemplate", have.Template.Name, w.version.Ref.Name)
-		return out
+		d.field(true, "awsLaunchTemplate", have.Template.Name, w.version.Ref.Name)
+		return d.found
 	}
-	if f := w.pool.ForeignTemplate; f != nil && have.Template.ID != w.version.Template.ID {
-		out = append(out, immutable{field: "launch template", path: f.NameField, object: w.pool.Infrastructure, from: have.Template.Name, to: w.version.Template.Name})
-	} else if w.hasTemplate && f == nil && (w.version.Found && have.Template.ID != w.version.Template.ID || !w.version.Found) {
-		to := w.version.Ref.Name
+	d.template(have)
+	d.machines(have)
+	if !w.hasTemplate {
+		d.field(accessText(have.RemoteAccess) != accessText(w.access), "remoteAccess", accessText(have.RemoteAccess), accessText(w.access))
+		d.field(d.n.DiskSize != 0 && have.DiskSize != d.n.DiskSize, "diskSize", strconv.Itoa(int(have.DiskSize)), strconv.Itoa(int(d.n.DiskSize)))
+	}
+	return d.found
+}
+
+// differences collects what differs of a nodegroup.
+type differences struct {
+	w     wantNodegroup
+	n     *intent.Nodegroup
+	found []immutable
+}
+
+// field adds a field of the infrastructure object if it differs.
+func (d *differences) field(differs bool, field, from, to string) {
+	if differs {
+		path := intent.Path{"spec"}.Join(basis.FieldPath(field)...)
+		d.found = append(d.found, immutable{field: field, path: path, object: d.w.pool.Infrastructure, from: from, to: to})
+	}
+}
+
+// placement compares where and as whom the machines run.
+func (d *differences) placement(have observed.Nodegroup) {
+	subnets := d.w.writtenSubnets()
+	d.field(len(subnets) > 0 && !slices.Equal(have.SubnetIDs, subnets), "subnetIDs", strings.Join(have.SubnetIDs, ", "), strings.Join(subnets, ", "))
+	d.field(have.CapacityType != d.n.CapacityType, "capacityType", have.CapacityType, d.n.CapacityType)
+	d.field(have.NodeRole != d.w.role, "roleName", have.NodeRole, d.w.role)
+	d.field(!d.w.hasImage && d.n.AMIType != "" && have.AMIType != d.n.AMIType, "amiType", have.AMIType, d.n.AMIType)
+}
+
+// template compares which launch template a nodegroup has; another version of it is no
+// difference here.
+func (d *differences) template(have observed.Nodegroup) {
+	same := d.w.version.Found && have.Template.ID == d.w.version.Template.ID
+	if f := d.w.pool.ForeignTemplate; f != nil && have.Template.ID != d.w.version.Template.ID {
+		d.found = append(d.found, immutable{field: "launch template", path: f.NameField, object: d.w.pool.Infrastructure, from: have.Template.Name, to: d.w.version.Template.Name})
+	} else if d.w.hasTemplate && f == nil && !same {
+		to := d.w.version.Ref.Name
 		if to == have.Template.Name {
 			to += ", made anew"
 		}
-		differ("awsLaunchTemplate.name", have.Template.Name, to)
+		d.field(true, "awsLaunchTemplate.name", have.Template.Name, to)
 	}
-	if types := w.instanceTypes(); len(types) > 0 && !slices.Equal(have.InstanceTypes, types) {
-		if len(n.InstanceTypes) > 0 {
-			out = append(out, immutable{field: "nodegroup.instanceTypes", path: intent.Path{"spec", "nodegroup", "instanceTypes"}, object: w.pool.Options, from: strings.Join(have.InstanceTypes, ", "), to: strings.Join(types, ", ")})
-		} else {
-			differ("instanceType", strings.Join(have.InstanceTypes, ", "), strings.Join(types, ", "))
-		}
+}
+
+// machines compares the types of the machines, and who chooses their image.
+func (d *differences) machines(have observed.Nodegroup) {
+	types := d.w.instanceTypes()
+	differ, from, to := len(types) > 0 && !slices.Equal(have.InstanceTypes, types), strings.Join(have.InstanceTypes, ", "), strings.Join(types, ", ")
+	if differ && len(d.n.InstanceTypes) > 0 {
+		d.found = append(d.found, immutable{field: "nodegroup.instanceTypes", path: intent.Path{"spec", "nodegroup", "instanceTypes"}, object: d.w.pool.Options, from: from, to: to})
+	} else {
+		d.field(differ, "instanceType", from, to)
 	}
-	if w.version.Foreign && !w.hasImage && have.AMIType == template.CustomImage {
-		differ("amiType", have.AMIType, cmp.Or(n.AMIType, "an image of EKS"))
-	}
-	if w.hasImage && have.AMIType != "" && have.AMIType != template.CustomImage {
-		differ("amiType", have.AMIType, template.CustomImage)
-	}
-	if w.hasTemplate {
-		return out
-	}
-	if from, to := accessText(have.RemoteAccess), accessText(w.access); from != to {
-		differ("remoteAccess", from, to)
-	}
-	if n.DiskSize != 0 && have.DiskSize != n.DiskSize {
-		differ("diskSize", strconv.Itoa(int(have.DiskSize)), strconv.Itoa(int(n.DiskSize)))
-	}
-	return out
+	custom := have.AMIType == template.CustomImage
+	d.field(d.w.version.Foreign && !d.w.hasImage && custom, "amiType", have.AMIType, cmp.Or(d.n.AMIType, "an image of EKS"))
+	d.field(d.w.hasImage && have.AMIType != "" && !custom, "amiType", have.AMIType, template.CustomImage)
 }
 
 // immutableReason says in a few words why a nodegroup is replaced.

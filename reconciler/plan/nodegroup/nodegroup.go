@@ -25,57 +25,29 @@ type Planner struct{ template.Planner }
 
 // Plan plans the EKS nodegroup of a pool and, if any, its launch template.
 func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
-	n := pool.Nodegroup
-	name := observed.NodegroupName{Cluster: n.ClusterName, Name: n.Name}
-	cluster, ok := c.Answer(pool, n.Cluster)
-	if !ok {
-		return
-	}
-	subnets, ok1 := c.Answer(pool, n.Subnets)
-	role, ok2 := c.Answer(pool, n.Role)
-	if !ok1 || !ok2 {
-		return
-	}
-	for _, l := range n.RoleChecks {
-		c.Answer(pool, l) // which notes what differs
-	}
-	if c.OneVPC(pool, subnets); c.Blocked {
-		return
-	}
-	if c.unreadNodegroups(pool) {
+	w, ok := c.wanted(pool)
+	if !ok || c.unreadNodegroups(pool) {
 		return
 	}
 	standing := c.standing(pool)
+	name := observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}
 	absent := c.In.State.Absent.Nodegroups[name]
-	if len(standing) == 0 && (c.behindUnseen(pool) || !absent) {
+	if len(standing) == 0 {
+		c.askBehind(pool)
 		if !absent {
 			c.Needs.Nodegroups = append(c.Needs.Nodegroups, name)
 		}
 	}
 	made := c.Fork()
-	var version template.Version
-	if want != nil || pool.ForeignTemplate != nil {
-		inUse := make([]observed.TemplateRef, 0, len(standing))
-		for _, n := range standing {
-			inUse = append(inUse, c.In.NodegroupInUse(n)...)
-		}
-		v, known := made.Plan(pool, want, inUse)
-		if !known {
-			c.Take(made.Result)
-			return
-		}
-		version = v
-	}
-	if len(standing) == 0 {
+	known := Planner{made}.versionOf(&w, want, standing)
+	if known && len(standing) == 0 {
 		c.RefuseRenamed(pool)
 	}
-	if c.Blocked || made.Blocked || len(standing) == 0 && !absent {
+	if !known || c.Blocked || made.Blocked || len(standing) == 0 && !absent {
 		c.Take(made.Result)
 		return
 	}
-	w := wantNodegroup{pool: pool, version: version, hasTemplate: want != nil || version.Foreign, hasImage: want != nil && want.Data.ImageID != "" || version.HasImage,
-		role: role.RoleARN, subnets: subnets.Subnets, cluster: *cluster.Cluster}
-	w.discovered, c.Levels = subnets.Discovered, w.hasImage
+	c.Levels = w.hasImage
 	part := Planner{c.Fork()}
 	if !w.hasTemplate {
 		w.access = part.remoteAccess(w)
@@ -86,13 +58,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		part.createNodegroup(w)
 	default:
 		part.existingNodegroups(w, standing)
-		for _, n := range standing {
-			group.Planner{Planner: part.Planner}.NameBehind(pool, n)
-			if !n.DescribedAtPass && slices.ContainsFunc(part.Steps, func(s step.Step) bool { return c.MayRun(pool, s) }) {
-				// The memory may be out of date, its owner included.
-				part.Needs.Nodegroups = append(part.Needs.Nodegroups, n.NodegroupName)
-			}
-		}
+		part.nameBehind(w, standing)
 		if len(c.Needs.Nodegroups)+len(part.Needs.Nodegroups) > 0 {
 			part.Steps = nil // planned once these are read
 		}
@@ -103,6 +69,53 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	part.reportGoverned(w, standing)
 	c.Take(made.Result)
 	c.Take(part.Result)
+}
+
+// wanted is the wanted nodegroup with its lookups answered, as far as they do not concern its
+// launch template.
+func (c Planner) wanted(pool *intent.Pool) (w wantNodegroup, ok bool) {
+	n := pool.Nodegroup
+	cluster, ok := c.Answer(pool, n.Cluster)
+	if !ok {
+		return w, false
+	}
+	subnets, ok1 := c.Answer(pool, n.Subnets)
+	role, ok2 := c.Answer(pool, n.Role)
+	if !ok1 || !ok2 {
+		return w, false
+	}
+	for _, l := range n.RoleChecks {
+		c.Answer(pool, l) // which notes what differs
+	}
+	c.OneVPC(pool, subnets)
+	return wantNodegroup{pool: pool, role: role.RoleARN, subnets: subnets.Subnets, discovered: subnets.Discovered, cluster: cluster.Cluster}, !c.Blocked
+}
+
+// versionOf completes what is wanted with the version of the launch template, if there is one.
+// known is false if the version is yet to be found.
+func (c Planner) versionOf(w *wantNodegroup, want *template.Want, standing []observed.Nodegroup) (known bool) {
+	if want == nil && w.pool.ForeignTemplate == nil {
+		return true
+	}
+	inUse := make([]observed.TemplateRef, 0, len(standing))
+	for _, n := range standing {
+		inUse = append(inUse, c.In.NodegroupInUse(n)...)
+	}
+	w.version, known = c.Planner.Plan(w.pool, want, inUse)
+	w.hasTemplate = want != nil || w.version.Foreign
+	w.hasImage = want != nil && want.Data.ImageID != "" || w.version.HasImage
+	return known
+}
+
+// nameBehind names the groups behind nodegroups, and asks again for nodegroups that a step is
+// about to change: the memory may be out of date, their owners included.
+func (c Planner) nameBehind(w wantNodegroup, standing []observed.Nodegroup) {
+	for _, n := range standing {
+		group.Planner{Planner: c.Planner}.NameBehind(w.pool, n)
+		if !n.DescribedAtPass && slices.ContainsFunc(c.Steps, func(s step.Step) bool { return c.MayRun(w.pool, s) }) {
+			c.Needs.Nodegroups = append(c.Needs.Nodegroups, n.NodegroupName)
+		}
+	}
 }
 
 // standing returns the pool's nodegroups and blocks the pool where one of them is
@@ -156,7 +169,7 @@ type wantNodegroup struct {
 	hasTemplate, hasImage bool
 	role                  string
 	subnets               []string
-	cluster               observed.EKSCluster
+	cluster               *observed.EKSCluster
 	// discovered says that no manifest names the subnets.
 	discovered bool
 	// access is who may log in, without a launch template.

@@ -28,10 +28,9 @@ func (c Planner) unreadNodegroups(pool *intent.Pool) bool {
 	return false
 }
 
-// behindUnseen asks for nodegroups of the pool that are not in the state although
+// askBehind asks for nodegroups of the pool that are not in the state although
 // a group behind them is: a list of nodegroups may be out of date.
-func (c Planner) behindUnseen(pool *intent.Pool) bool {
-	unseen := false
+func (c Planner) askBehind(pool *intent.Pool) {
 	for _, group := range c.In.Index.Behind[pool.Key.String()] {
 		g := c.In.State.Groups[group]
 		name := observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: g.Tags[observed.TagNodegroup].Value}
@@ -40,9 +39,7 @@ func (c Planner) behindUnseen(pool *intent.Pool) bool {
 			continue
 		}
 		c.Needs.Nodegroups = append(c.Needs.Nodegroups, name)
-		unseen = true
 	}
-	return unseen
 }
 
 // replace plans the next steps where no nodegroup of the pool matches Git. standing are

@@ -1,0 +1,167 @@
+package group
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// stopSituation is how a group stands whose wanted launch configuration was found bad.
+type stopSituation string
+
+const (
+	endsRefresh stopSituation = "the refresh to the change goes on, so it ends"
+	awaitsEnd   stopSituation = "a refresh is active, and all else comes after it"
+	nothingBack stopSituation = "nothing goes back, or there is nothing to go back to"
+	backFailed  stopSituation = "the refresh back failed"
+	backUndone  stopSituation = "something undoes each refresh back"
+	setBack     stopSituation = "the group is set back; no machine is replaced"
+	rollBack    stopSituation = "machines are replaced by what they were before"
+)
+
+// stopFacts are what the situation of a stopped group depends on.
+type stopFacts struct {
+	// latest is the newest refresh; same says that it leads to the change.
+	latest observed.Refresh
+	same   bool
+	// set says that the group is set to the change, and bad counts the machines of it.
+	set bool
+	bad int
+	// returns says that there is a version to go back to. triedBack says that the newest
+	// refresh led there and that nobody asked to try again.
+	returns, triedBack bool
+	// undone says that something undid the way back too often.
+	undone bool
+	// disabled says that Git allows no refresh.
+	disabled bool
+}
+
+// situation classifies the facts; the first case that fits decides.
+func (f stopFacts) situation() stopSituation {
+	switch {
+	case f.latest.Moving() && f.same:
+		return endsRefresh
+	case f.latest.Active():
+		return awaitsEnd
+	case !f.returns || f.bad == 0 && !f.set:
+		return nothingBack
+	case f.triedBack && f.latest.Failed():
+		return backFailed
+	case f.undone:
+		return backUndone
+	case f.bad == 0 || f.disabled:
+		return setBack
+	}
+	return rollBack
+}
+
+// stop plans what becomes of a group whose wanted launch configuration was found bad: its
+// refresh ends, and where the FleetRollout says so its machines go back to what they were.
+func (r *roll) stop() {
+	f := stopFacts{latest: r.latest, disabled: r.disabled, bad: r.bad()}
+	f.same = r.same || r.stoppedBefore(r.pool, r.have, r.version, r.g, f.latest.Template)
+	f.set = r.set || r.stoppedBefore(r.pool, r.have, r.version, r.g, r.have.Template)
+	back, returns := r.back(r.pool, r.have, r.version, r.g.Permit.Back)
+	f.returns = returns
+	f.triedBack = returns && sameRef(f.latest.Template, back.Template) && f.latest.Brings(back.MixedInstancesPolicy) && !r.In.Memory.Retry[r.pool.Key.String()]
+	id := "back " + r.g.Hash
+	f.undone = r.In.TimesUndone(r.pool, id, 0) > 0
+	toVersion := "version " + back.Template.Version
+	switch f.situation() {
+	case endsRefresh:
+		r.endRefresh(f, back)
+	case awaitsEnd:
+		r.Note(diag.Info, r.pool, nil, "refresh-ending", "the instance refresh "+f.latest.ID+" of "+r.have.Name+" is on its way ("+f.latest.Status+"); what else the stop asks for comes after it", "")
+	case nothingBack:
+	case backFailed:
+		r.Note(diag.Error, r.pool, nil, "rollout-failed", "the way back of "+r.have.Name+" to "+toVersion+" ended as "+f.latest.Status+": "+cmp.Or(f.latest.Reason, "AWS gives no reason"),
+			"mend what keeps the machines from coming"+Again(r.In, "the pool's launch configuration"))
+	case backUndone:
+		r.Undone(r.pool, "the group "+r.have.Name, id, 0)
+	case setBack:
+		r.Step(r.pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: r.have.Name, Stops: true, Rollout: id,
+			Reason: "the change is stopped: machines are launched of " + toVersion + " again",
+			Do:     step.UpdateGroup{Name: r.have.Name, Template: &back.Template, MixedInstancesPolicy: back.MixedInstancesPolicy}})
+	case rollBack:
+		back.Group, back.Preferences = r.have.Name, r.pool.Group.Refresh
+		back.Preferences.SkipMatching, back.Preferences.Strategy = new(true), usualStrategy
+		s := r.stopStep("the change is stopped: "+strconv.Itoa(f.bad)+" machines go back to "+toVersion, back)
+		s.Instances, s.Rollout = f.bad, id
+		r.Step(r.pool, s)
+	}
+	r.noteStopped(r.pool, r.have, r.version, r.g, f.bad, f.set)
+}
+
+// stopStep is a step that belongs to the end of the change.
+func (r *roll) stopStep(reason string, do step.Action) step.Step {
+	return step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: r.have.Name, Disruptive: true, Stops: true, Seen: r.seenToRoll(r.pool, r.have), Reason: reason, Do: do}
+}
+
+// endRefresh ends the refresh to the change. AWS takes the machines back by itself where the
+// group still has what they go back to.
+func (r *roll) endRefresh(f stopFacts, back step.StartRefresh) {
+	why := "the change is stopped: the instance refresh " + f.latest.ID
+	if f.returns && sameRef(r.have.Template, back.Template) && r.have.MixedInstancesPolicy.Same(back.MixedInstancesPolicy) {
+		s := r.stopStep(why+" takes its machines back to version "+back.Template.Version, step.RollbackRefresh{Group: r.have.Name, RefreshID: f.latest.ID})
+		s.Instances = f.bad
+		r.Step(r.pool, s)
+		return
+	}
+	r.Step(r.pool, r.stopStep(why+" ends", step.CancelRefresh{Group: r.have.Name, RefreshID: f.latest.ID}))
+}
+
+// bad counts the machines of the change.
+func (r *roll) bad() (n int) {
+	wanted := wantedTypes(r.pool)
+	for _, i := range r.have.Instances {
+		wants := runs(r.pool.Group.MixedInstancesPolicy, r.version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
+		if i.Counts() && (wants || r.stoppedBefore(r.pool, r.have, r.version, r.g, i.Template)) {
+			n++
+		}
+	}
+	return n
+}
+
+// back is the configuration to which machines of a stopped change go.
+func (c Planner) back(pool *intent.Pool, have observed.Group, version template.Version, to *rollout.Version) (step.StartRefresh, bool) {
+	if to == nil {
+		return step.StartRefresh{}, false
+	}
+	t := c.templateOf(to.Template, version)
+	if t.ID == "" || t.Missing[to.Number] {
+		c.Note(diag.Warning, pool, nil, "rollout-stopped", "version "+strconv.FormatInt(to.Number, 10)+" of the launch template "+to.Template+", to which "+have.Name+" would go back, exists no more; its machines stay as they are",
+			"revert the commit, or push one that mends it")
+		return step.StartRefresh{}, false
+	}
+	out := step.StartRefresh{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(to.Number, 10)}, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}
+	switch {
+	case to.Plain || to.Policy != nil:
+		out.MixedInstancesPolicy = to.Policy
+	case sameRef(have.Template, out.Template):
+		out.MixedInstancesPolicy = have.MixedInstancesPolicy
+	}
+	return out, true
+}
+
+func sameRef(a, b observed.TemplateRef) bool { return a.ID == b.ID && a.Version == b.Version }
+
+// noteStopped says how a group of a stopped change stands, and what it launches.
+func (c Planner) noteStopped(pool *intent.Pool, have observed.Group, version template.Version, g *governed, bad int, set bool) {
+	text := "version " + version.Version() + " of " + have.Name + " " + g.Wait()
+	if bad > 0 || set {
+		text += "; " + strconv.Itoa(bad) + " of its " + strconv.Itoa(len(have.Instances)) + " machines run it"
+	}
+	if set && g.Permit.Back == nil {
+		text += ", and so will those that the group launches to grow or in place of unhealthy ones"
+	}
+	c.Note(diag.Warning, pool, nil, "rollout-stopped", text, "")
+	c.Pool.Outstands("Warning", "RolloutStopped", text)
+	c.Pool.Fails("rollout-stopped", "rollout-stopped")
+}
