@@ -122,53 +122,13 @@ func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 // renderAll starts renders of the items, and waits for them as long as patience says,
 // for ever where it is negative.
 func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Duration) error {
-	kept := make(map[string]*rendered, len(items))
-	var late []*item
-	for _, it := range items {
-		it.written = f.o.Written
-		if it.budget, it.render = f.budget, f.renders[it.name]; it.render == nil {
-			it.render = &rendered{}
-		}
-		kept[it.name] = it.render
+	kept, late, err := f.startAll(ctx, items)
+	if err != nil {
+		return err
 	}
-	f.budget.hold(kept)
-	for _, it := range items {
-		j, err := f.settle(ctx, it)
-		if err != nil {
-			return err
-		}
-		if j != nil {
-			late = append(late, it)
-		}
-	}
-	var enough <-chan time.Time
-	if patience >= 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		enough = timer.C
-	}
-	waiting := true
-	outstanding := false
-	for _, it := range late {
-		j := f.jobs[it.name]
-		for waiting && !j.ended() {
-			select {
-			case <-j.done:
-			case <-enough:
-				waiting = false
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		if !j.ended() {
-			outstanding = true
-			it.await(j)
-		} else if again, err := f.settle(ctx, it); err != nil {
-			return err
-		} else if again != nil { // it was of an earlier commit
-			outstanding = true
-			it.await(again)
-		}
+	outstanding, err := f.waitFor(ctx, late, patience)
+	if err != nil {
+		return err
 	}
 	if !outstanding {
 		select {
@@ -190,6 +150,64 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 		}
 	}
 	return nil
+}
+
+// startAll starts the renders that are due. It returns the renders of all items by name, and
+// the items that wait for one.
+func (f *Fleet) startAll(ctx context.Context, items []*item) (kept map[string]*rendered, late []*item, err error) {
+	kept = make(map[string]*rendered, len(items))
+	for _, it := range items {
+		it.written = f.o.Written
+		if it.budget, it.render = f.budget, f.renders[it.name]; it.render == nil {
+			it.render = &rendered{}
+		}
+		kept[it.name] = it.render
+	}
+	f.budget.hold(kept)
+	for _, it := range items {
+		j, err := f.settle(ctx, it)
+		if err != nil {
+			return nil, nil, err
+		}
+		if j != nil {
+			late = append(late, it)
+		}
+	}
+	return kept, late, nil
+}
+
+// waitFor waits for the renders of items as long as patience says, and takes over those that
+// have ended. outstanding says that some have not.
+func (f *Fleet) waitFor(ctx context.Context, late []*item, patience time.Duration) (outstanding bool, err error) {
+	var enough <-chan time.Time
+	if patience >= 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		enough = timer.C
+	}
+	waiting := true
+	for _, it := range late {
+		j := f.jobs[it.name]
+		for waiting && !j.ended() {
+			select {
+			case <-j.done:
+			case <-enough:
+				waiting = false
+			case <-ctx.Done():
+				return false, ctx.Err()
+			}
+		}
+		if j.ended() {
+			if j, err = f.settle(ctx, it); err != nil {
+				return false, err
+			}
+		}
+		if j != nil { // it goes on, or it was of an earlier commit and starts again
+			outstanding = true
+			it.await(j)
+		}
+	}
+	return outstanding, nil
 }
 
 // await notes that the item's newest commit is still being rendered. A render that is

@@ -76,7 +76,8 @@ func (c *orphans) stands(claim basis.Claim, tags map[string]string) bool {
 }
 
 func (c *orphans) plan(found []orphan) {
-	if !c.in.Policy.Prune.Enabled {
+	prune := c.in.Policy.Prune
+	if !prune.Enabled {
 		for _, o := range found {
 			c.report(diag.Warning, o, "orphan", o.unwanted()+"; pruning is off, so it stays",
 				"turn pruning on for the target, or delete it by hand")
@@ -91,7 +92,7 @@ func (c *orphans) plan(found []orphan) {
 	for _, o := range found {
 		delete(spared, o.claim)
 	}
-	kept := c.in.Policy.Prune.Kept
+	kept := prune.Kept
 	if !c.in.Fleet.Whole {
 		kept = "not every target here renders whole"
 	}
@@ -101,6 +102,16 @@ func (c *orphans) plan(found []orphan) {
 		}
 		return
 	}
+	refused := c.beyondLimit(found, spared)
+	for _, o := range found {
+		c.delete(o, refused)
+	}
+}
+
+// beyondLimit reports whether more pools would be deleted than the target's limit allows, and
+// says so.
+func (c *orphans) beyondLimit(found []orphan, spared map[basis.Claim]bool) bool {
+	prune := c.in.Policy.Prune
 	pools, emptied := map[string]bool{}, len(c.in.Set.Pools) == 0
 	for _, o := range found {
 		if c.limited(o) && (emptied || c.hasMachines(o)) {
@@ -108,35 +119,36 @@ func (c *orphans) plan(found []orphan) {
 		}
 	}
 	owned := len(c.atStake(spared))
-	limit := c.in.Policy.Prune.Limit(owned)
-	refused := len(pools) > limit || emptied && len(pools) > 0
-	limited := step.HeldPruneLimit
-	switch {
-	case refused && c.in.Policy.Prune.Waits != "":
-		limited = step.HeldWaiting
-		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Info, Code: "prune-waits",
-			Summary: strconv.Itoa(len(pools)) + " pools beyond the limit are not deleted yet: " + c.in.Policy.Prune.Waits, Detail: diag.Hint("prune-waits")})
-	case refused:
-		why := strconv.Itoa(len(pools)) + " of " + strconv.Itoa(owned) + " pools would be deleted, more than the limit of " + strconv.Itoa(limit)
-		if emptied {
-			why = "the target renders no pool at all, which no limit covers, not even one of 100 %, and " + strconv.Itoa(len(pools)) + " would be deleted"
-		}
-		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: "prune-refused", Summary: "nothing is deleted: " + why,
-			Detail: "if it is meant, approve the plan with the command that its held steps name, weir approve DIGEST; " +
-				"a commit that is not pushed yet may have the trailer \"Weir-Allow-Prune: " + c.in.Policy.Target + "\" instead"})
+	limit, n := prune.Limit(owned), strconv.Itoa(len(pools))
+	if len(pools) <= limit && (!emptied || len(pools) == 0) {
+		return false
 	}
-	for _, o := range found {
-		s := o.step
-		if s.Held = c.holdOrphan(o, refused); s.Held == step.HeldPruneLimit {
-			s.Held = limited
-		}
-		if s.Allowed = c.in.Policy.Prune.Allowed[o.pool]; s.Allowed {
-			s.Reason += "; the commit's trailer lets it go beyond the limit"
-		}
-		s.Later = s.Later || c.stillServing(o)
-		if s.Held == "" && !s.Later && (!c.confirmed(o) || !c.drain(o, &s)) {
-			continue
-		}
+	d := diag.Diagnostic{Severity: diag.Error, Code: "prune-refused",
+		Summary: "nothing is deleted: " + n + " of " + strconv.Itoa(owned) + " pools would be deleted, more than the limit of " + strconv.Itoa(limit),
+		Detail: "if it is meant, approve the plan with the command that its held steps name, weir approve DIGEST; " +
+			"a commit that is not pushed yet may have the trailer \"Weir-Allow-Prune: " + c.in.Policy.Target + "\" instead"}
+	switch {
+	case prune.Waits != "":
+		d = diag.Diagnostic{Severity: diag.Info, Code: "prune-waits", Summary: n + " pools beyond the limit are not deleted yet: " + prune.Waits, Detail: diag.Hint("prune-waits")}
+	case emptied:
+		d.Summary = "nothing is deleted: the target renders no pool at all, which no limit covers, not even one of 100 %, and " + n + " would be deleted"
+	}
+	c.Diags = append(c.Diags, d)
+	return true
+}
+
+// delete plans that an orphan goes. refused says that too many would.
+func (c *orphans) delete(o orphan, refused bool) {
+	s := o.step
+	s.Held = c.holdOrphan(o, refused)
+	if s.Held == step.HeldPruneLimit && refused && c.in.Policy.Prune.Waits != "" {
+		s.Held = step.HeldWaiting
+	}
+	if s.Allowed = c.in.Policy.Prune.Allowed[o.pool]; s.Allowed {
+		s.Reason += "; the commit's trailer lets it go beyond the limit"
+	}
+	s.Later = s.Later || c.stillServing(o)
+	if s.Held != "" || s.Later || c.confirmed(o) && c.drain(o, &s) {
 		c.Steps = append(c.Steps, s)
 	}
 }
@@ -247,57 +259,6 @@ func (c *orphans) report(sev diag.Severity, o orphan, code, summary, detail stri
 func (c *orphans) wanted(claim basis.Claim) bool {
 	_, ok := c.in.Fleet.Wanted[claim]
 	return ok
-}
-
-// findOrphans lists this target's unwanted resources: groups and nodegroups
-// first, a template only once nothing of its pool is left that uses it.
-func (c *orphans) findOrphans() []orphan {
-	var out []orphan
-	mine := c.in.Mine()
-	add := func(claim basis.Claim, tags map[string]string, s step.Step) {
-		s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[observed.TagPool], step.Delete, "nothing in Git wants it"
-		s.Disruptive = s.Instances > 0
-		if s.LaunchConfig = tags[observed.TagLaunchConfig]; s.LaunchConfig != "" {
-			s.Pool = ""
-		}
-		o := orphan{claim: claim, pool: s.Pool, config: s.LaunchConfig, tags: tags, step: s, now: c.renamedTo(claim.Resource, s.Pool)}
-		if o.now != "" {
-			o.step.Reason = o.unwanted() + ", which takes its place"
-		}
-		out = append(out, o)
-	}
-	for _, name := range mine.Groups {
-		g := c.in.State.Groups[name]
-		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
-		tags := observed.GroupTagValues(g.Tags)
-		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting || c.stands(claim, tags) {
-			continue
-		}
-		add(claim, tags, step.Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: step.SeenGroup(g), Do: step.DeleteGroup{Name: name, Force: byForce(g)}})
-	}
-	for _, name := range mine.Nodegroups {
-		n := c.in.State.Nodegroups[name]
-		claim := basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
-		if c.wanted(claim) || n.Status == "DELETING" || replaceable(c.in, name) || c.stands(claim, n.Tags) {
-			continue
-		}
-		// EKS refuses to delete a nodegroup that it is still making or changing.
-		busy := n.Status == "CREATING" || n.Status == "UPDATING"
-		add(claim, n.Tags, step.Step{Later: busy, Instances: int(n.DesiredSize), Seen: step.SeenNodegroup(n), Do: step.DeleteNodegroup{NodegroupName: name}})
-	}
-	for _, name := range mine.Templates {
-		t := c.in.State.Templates[name]
-		claim := basis.Claim{Resource: step.LaunchTemplate, Name: name}
-		if c.wanted(claim) || brought(c.in, t) || c.stands(claim, t.Tags) {
-			continue
-		}
-		// The nodegroup behind a template may be one that is not listed yet.
-		cluster := t.Tags[observed.TagCluster]
-		_, listed := c.in.State.Clusters[cluster]
-		later := c.in.Index.InUse[t.ID] || c.in.Index.InUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.Cluster(cluster))
-		add(claim, t.Tags, step.Step{Later: later, Seen: step.SeenTemplate(t), Do: step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}}})
-	}
-	return out
 }
 
 // atStake are the pools that the target owns in AWS, of which the limit is a share. As with

@@ -1,0 +1,73 @@
+package orphan
+
+import (
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// findOrphans lists this target's unwanted resources: groups and nodegroups
+// first, a template only once nothing of its pool is left that uses it.
+func (c *orphans) findOrphans() []orphan {
+	mine := c.in.Mine()
+	return slices.Concat(c.groups(mine.Groups), c.nodegroups(mine.Nodegroups), c.templates(mine.Templates))
+}
+
+// newOrphan is an unwanted resource with the step that deletes it.
+func (c *orphans) newOrphan(claim basis.Claim, tags map[string]string, s step.Step) orphan {
+	s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[observed.TagPool], step.Delete, "nothing in Git wants it"
+	s.Disruptive = s.Instances > 0
+	if s.LaunchConfig = tags[observed.TagLaunchConfig]; s.LaunchConfig != "" {
+		s.Pool = ""
+	}
+	o := orphan{claim: claim, pool: s.Pool, config: s.LaunchConfig, tags: tags, step: s, now: c.renamedTo(claim.Resource, s.Pool)}
+	if o.now != "" {
+		o.step.Reason = o.unwanted() + ", which takes its place"
+	}
+	return o
+}
+
+func (c *orphans) groups(names []string) (out []orphan) {
+	for _, name := range names {
+		g := c.in.State.Groups[name]
+		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
+		tags := observed.GroupTagValues(g.Tags)
+		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting || c.stands(claim, tags) {
+			continue
+		}
+		out = append(out, c.newOrphan(claim, tags, step.Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: step.SeenGroup(g), Do: step.DeleteGroup{Name: name, Force: byForce(g)}}))
+	}
+	return out
+}
+
+func (c *orphans) nodegroups(names []observed.NodegroupName) (out []orphan) {
+	for _, name := range names {
+		n := c.in.State.Nodegroups[name]
+		claim := basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
+		if c.wanted(claim) || n.Status == "DELETING" || replaceable(c.in, name) || c.stands(claim, n.Tags) {
+			continue
+		}
+		// EKS refuses to delete a nodegroup that it is still making or changing.
+		busy := n.Status == "CREATING" || n.Status == "UPDATING"
+		out = append(out, c.newOrphan(claim, n.Tags, step.Step{Later: busy, Instances: int(n.DesiredSize), Seen: step.SeenNodegroup(n), Do: step.DeleteNodegroup{NodegroupName: name}}))
+	}
+	return out
+}
+
+func (c *orphans) templates(names []string) (out []orphan) {
+	for _, name := range names {
+		t := c.in.State.Templates[name]
+		claim := basis.Claim{Resource: step.LaunchTemplate, Name: name}
+		if c.wanted(claim) || brought(c.in, t) || c.stands(claim, t.Tags) {
+			continue
+		}
+		// The nodegroup behind a template may be one that is not listed yet.
+		cluster := t.Tags[observed.TagCluster]
+		_, listed := c.in.State.Clusters[cluster]
+		later := c.in.Index.InUse[t.ID] || c.in.Index.InUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.Cluster(cluster))
+		out = append(out, c.newOrphan(claim, t.Tags, step.Step{Later: later, Seen: step.SeenTemplate(t), Do: step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}}}))
+	}
+	return out
+}
