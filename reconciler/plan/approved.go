@@ -66,37 +66,59 @@ type work struct {
 // worksOf are the works of a step. What Git wants is no part of them: a grant holds only
 // while that stays as it was approved.
 func worksOf(s step.Step) []work {
+	switch k := kindOfStep(s); k {
+	case workSets:
+		return worksOfChanges(s)
+	case workRolls:
+		return []work{{k, s.Name + " " + s.Toward}}
+	case workMakes:
+		return []work{{k, s.Name + " " + s.About().Makes}}
+	default:
+		return []work{{k, resourceOf(s)}}
+	}
+}
+
+// resourceOf names the resource that a step is about.
+func resourceOf(s step.Step) string {
+	return strings.Join([]string{string(s.Resource), s.About().EksCluster(), s.Name}, " ")
+}
+
+// kindOfStep is the kind of work that a step is; workSets stands for one that its changes tell.
+func kindOfStep(s step.Step) kind {
 	a := s.About()
-	at := strings.Join([]string{string(s.Resource), a.EksCluster(), s.Name}, " ")
-	one := func(k kind) []work { return []work{{k, at}} }
 	switch {
 	case s.Do == nil:
-		return one(workPlanned)
+		return workPlanned
 	case basis.TakesAdopted(s):
-		return one(workUnmarks)
+		return workUnmarks
 	case s.Verb == step.Delete && s.Resource == step.LaunchTemplate:
-		return one(workDiscards)
+		return workDiscards
 	case s.Verb == step.Delete:
-		return one(workDrops)
+		return workDrops
 	case s.Verb == step.Replace && a.Ends:
-		return one(workLeaves)
+		return workLeaves
 	case s.Verb == step.Replace:
-		return one(workSucceeds)
+		return workSucceeds
 	case s.Verb == step.Rollout:
-		return []work{{workRolls, s.Name + " " + s.Toward}}
+		return workRolls
 	case s.Verb == step.PruneVersion:
-		return one(workPrunes)
+		return workPrunes
 	case s.Verb == step.Adopt:
-		return one(workAdopts)
+		return workAdopts
 	case a.Makes != "":
-		return []work{{workMakes, s.Name + " " + a.Makes}}
+		return workMakes
 	case s.Verb == step.Create:
-		return one(workCreates)
+		return workCreates
 	}
-	var out []work
+	return workSets
+}
+
+// worksOfChanges are the works of a step that changes fields of a resource, one for each.
+func worksOfChanges(s step.Step) (out []work) {
+	at := resourceOf(s)
 	for _, ch := range s.Changes {
 		root, rest, _ := strings.Cut(strings.ReplaceAll(ch.Field, "[", "."), ".")
-		launches := a.Launches != nil && (root == "launchTemplate" || root == "mixedInstancesPolicy")
+		launches := s.About().Launches != nil && (root == "launchTemplate" || root == "mixedInstancesPolicy")
 		switch {
 		case ch.Field == "defaultVersion" && s.Resource == step.LaunchTemplate:
 			out = append(out, work{workDefaults, at})
@@ -114,7 +136,7 @@ func worksOf(s step.Step) []work {
 		}
 	}
 	if len(out) == 0 {
-		out = one(workSets)
+		out = []work{{workSets, at}}
 	}
 	if s.Disrupts() {
 		out = append(out, work{workShrinks, at})

@@ -11,58 +11,114 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ready is the condition Ready of a pool, and the only code that decides whether the
-// pool has converged: AWS holds all that Git asks for, and the machines are available.
-// Everything else that speaks of convergence goes by it: reports and with them page,
-// commit statuses, metrics and the targets that wait for this one.
+// readiness is how a pool stands to what Git asks for. It is the only thing that decides
+// whether the pool has converged: AWS holds all that Git asks for, and the machines are
+// available. Reports use it, and through them the page, commit statuses, metrics and the
+// targets that wait for this one.
+type readiness string
+
+const (
+	withError          readiness = "an error concerns it"
+	awaitsControlPlane readiness = "it waits for its control plane"
+	changesPlanned     readiness = "steps are planned"
+	nodesNotReady      readiness = "machines in service have no Ready node"
+	launchFailed       readiness = "AWS cannot launch its machines"
+	heldBack           readiness = "it is held to an earlier revision and lacks something of that"
+	inProgress         readiness = "machines, or what they come from, are on their way"
+	outstanding        readiness = "nothing is planned, and AWS does not hold all that Git asks for"
+	machinesMissing    readiness = "fewer machines are ready than wanted"
+	settling           readiness = "the machines have not been ready for minReadySeconds"
+	heldToEarlier      readiness = "it is as an earlier revision says, to which it is held"
+	converged          readiness = "AWS holds all that Git asks for, and the machines are available"
+)
+
+// readinessFacts are what the readiness of a pool depends on.
+type readinessFacts struct {
+	failed, waits, pending, unready, unlaunched bool
+	// open says that something is outstanding, held that this is so because the pool is
+	// held to an earlier revision.
+	open, held bool
+	// exists says that the group or nodegroup is there, moving that it changes, rolls that
+	// a rollout is under way.
+	exists, moving, rolls bool
+	// earlier says that the pool is held to an earlier revision.
+	earlier                   bool
+	desired, ready, available int32
+}
+
+// readiness classifies the facts; the first case that fits decides.
+func (f readinessFacts) readiness() readiness {
+	switch {
+	case f.failed:
+		return withError
+	case f.waits:
+		return awaitsControlPlane
+	case f.pending:
+		return changesPlanned
+	case f.unready && !f.rolls && f.ready < f.desired:
+		return nodesNotReady
+	case f.unlaunched:
+		return launchFailed
+	case !f.moving && f.held: // also where what is left is the group itself
+		return heldBack
+	case !f.exists, f.moving:
+		return inProgress
+	case f.open:
+		return outstanding
+	case f.ready < f.desired:
+		return machinesMissing
+	case f.available < f.desired:
+		return settling
+	case f.earlier: // Git's newest word is not known
+		return heldToEarlier
+	}
+	return converged
+}
+
+// ready is the condition Ready of a pool.
 func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
-	c := Condition{Type: conditionReady, Status: conditionStatus(false), Severity: "Info"}
 	key := pool.Key.String()
 	var left basis.Outstanding
-	outstanding := f.of(pool).Outstanding
-	open := outstanding != nil
-	if open {
-		left = *outstanding
+	open := f.of(pool).Outstanding
+	if open != nil {
+		left = *open
 	}
 	unready, late := in.Unready(pool)
 	unlaunched, cause := launch.Failure(in, pool)
-	switch {
-	case failure != nil:
+	is := readinessFacts{
+		failed: failure != nil, waits: f.waits[key] != "", pending: f.pending[key], unready: unready != "", unlaunched: unlaunched != "",
+		open: open != nil, held: left.Reason == ReasonHeld, exists: s.InfrastructureReady, moving: moving, rolls: s.Rollout != nil,
+		earlier: in.Earlier(key) != nil, desired: s.DesiredReplicas, ready: s.ReadyReplicas, available: s.AvailableReplicas,
+	}.readiness()
+	c := Condition{Type: conditionReady, Status: conditionStatus(false), Severity: "Info"}
+	switch is {
+	case converged:
+		return Condition{Type: conditionReady, Status: conditionStatus(true)}
+	case withError:
 		c.Severity, c.Reason, c.Message = "Error", failure.Code, failure.Located()
 		return c
-	case f.waits[key] != "":
+	case awaitsControlPlane:
 		c.Reason, c.Message = reasonControlPlane, f.waits[key]
-	case f.pending[key]:
+	case changesPlanned:
 		c.Reason = "ChangesPlanned"
-	case unready != "" && s.Rollout == nil && s.ReadyReplicas < s.DesiredReplicas:
+	case nodesNotReady:
 		c.Reason, c.Message = ReasonNodesNotReady, unready
 		if late {
 			c.Severity, s.FailureReason, s.FailureMessage = "Warning", basis.FailureNodes, unready
 		}
-	case unlaunched != "":
+	case launchFailed:
 		c.Severity, c.Reason = "Warning", reasonLaunchFailed
-	case !moving && open && left.Reason == ReasonHeld: // also where what is left is the group itself
+	case heldBack, outstanding:
 		c.Severity, c.Reason, c.Message = left.Severity, left.Reason, left.Message
-	case !s.InfrastructureReady, moving:
+	case inProgress:
+		c.Reason, c.Message = s.progress(in, pool, left)
+	case machinesMissing:
 		c.Reason = ReasonInProgress
-		if text := launch.Pending(in, pool); text != "" {
-			c.Reason, c.Message = launch.ReasonPending, text
-		} else if s.Nodegroup != nil && len(s.Nodegroup.Health) > 0 && left.Failure == "" {
-			c.Message = s.Nodegroup.healthText()
-		} else if s.Nodegroup != nil && s.Rollout != nil && s.Rollout.Message == "VersionUpdate" {
-			c.Message = "EKS replaces its machines, up to " + strconv.Itoa(int(s.DesiredReplicas)) + ", and nobody can cancel that"
-		}
-	case open:
-		c.Severity, c.Reason, c.Message = left.Severity, left.Reason, left.Message
-	case s.ReadyReplicas < s.DesiredReplicas:
-		c.Reason = ReasonInProgress
-	case s.AvailableReplicas < s.DesiredReplicas:
+	case settling:
 		c.Reason = ReasonMinReady
 		c.Message = strconv.Itoa(int(s.UnavailableReplicas)) + " of " + strconv.Itoa(int(s.DesiredReplicas)) + " machines have not been ready for minReadySeconds, which is " + strconv.Itoa(int(pool.MinReadySeconds))
-	case in.Earlier(key) != nil: // Git's newest word is not known
+	case heldToEarlier:
 		c.Severity, c.Reason, c.Message = "Warning", ReasonHeld, "held to "+short(in.Earlier(key).Revision)+", and as that says; the followed commit cannot be rendered: "+in.Earlier(key).Why
-	default:
-		return Condition{Type: conditionReady, Status: conditionStatus(true)}
 	}
 	// The report names failures beside whatever else is to be done.
 	s.failsBeside(&c, launch.FailureLaunch, cause, unlaunched)
@@ -73,6 +129,20 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 		c.Severity, c.Reason = "Info", "Paused"
 	}
 	return c
+}
+
+// progress says what is on its way.
+func (s *PoolStatus) progress(in basis.Input, pool *intent.Pool, left basis.Outstanding) (reason, message string) {
+	text, n := launch.Pending(in, pool), s.Nodegroup
+	switch {
+	case text != "":
+		return launch.ReasonPending, text
+	case n != nil && len(n.Health) > 0 && left.Failure == "":
+		return ReasonInProgress, n.healthText()
+	case n != nil && s.Rollout != nil && s.Rollout.Message == "VersionUpdate":
+		return ReasonInProgress, "EKS replaces its machines, up to " + strconv.Itoa(int(s.DesiredReplicas)) + ", and nobody can cancel that"
+	}
+	return ReasonInProgress, ""
 }
 
 // failsBeside adds a failure to the condition Ready; the pool's own is the first.
