@@ -6,16 +6,37 @@ import "slices"
 // What was allowed stays so until it is done.
 func (n *next) grant(r *Run, all []Pool) {
 	share, _ := r.Spec.share(r.Wave, r.Share)
-	used := int32(0)
-	for _, p := range all { // also what moves of earlier runs
+	used := n.reserve(r, all)
+	if r.Paused != nil || r.Next != nil || n.refused(r) != "" {
+		return
+	}
+	for i := range r.Members {
+		m := &r.Members[i]
+		if m.Wave != r.Wave || !n.mayGo(*m, share) {
+			continue
+		}
+		goal, need := share, n.left(*m, share)
+		if limit := r.Spec.MaxMachines; limit > 0 && used+need > limit {
+			if goal, need = n.part(*m, limit-used); need == 0 {
+				continue
+			}
+		}
+		m.Granted, m.Reserved = goal, need
+		used += need
+	}
+}
+
+// reserve brings what members have reserved up to date, and counts the machines that are
+// reserved or move, of earlier runs too.
+func (n *next) reserve(r *Run, all []Pool) (used int32) {
+	for _, p := range all {
 		if _, is := r.member(p.ID); !is && p.Moving != nil {
 			used += p.Moving.Left
 		}
 	}
 	r.Left = slices.DeleteFunc(r.Left, func(m Member) bool {
-		_, missing := n.in.Missing[m.Target]
 		p := n.pools[m.ID]
-		return !missing && (p == nil || p.Hash != "")
+		return !n.missing(m) && (p == nil || p.Hash != "")
 	})
 	if len(r.Left) == 0 {
 		r.Left = nil
@@ -24,53 +45,60 @@ func (n *next) grant(r *Run, all []Pool) {
 		used += m.Reserved
 	}
 	for i := range r.Members {
-		m := &r.Members[i]
-		if p := n.pools[m.ID]; p != nil && p.Hash == "" { // it could not be planned, and may move
-			used += m.Reserved
-			continue
-		}
-		_, missing := n.in.Missing[m.Target]
-		switch done, _ := n.done(*m, max(m.Granted, 1)); {
-		case m.Granted == 0 && !missing, done && m.Granted > 0:
-			m.Reserved = 0 // what an earlier change still moves is added below
-		case m.Granted > 0:
-			m.Reserved = n.left(*m, m.Granted)
-		}
-		if p := n.pools[m.ID]; p != nil && p.Moving != nil {
-			m.Reserved = max(m.Reserved, p.Moving.Left)
-		}
-		used += m.Reserved
+		r.Members[i].Reserved = n.reserved(r.Members[i])
+		used += r.Members[i].Reserved
 	}
-	if r.Paused != nil || r.Next != nil || n.refused(r) != "" {
-		return
+	return used
+}
+
+// reserved is how many machines a member has reserved by now.
+func (n *next) reserved(m Member) int32 {
+	p := n.pools[m.ID]
+	if p != nil && p.Hash == "" { // it could not be planned, and may move
+		return m.Reserved
 	}
-	for i := range r.Members {
-		m := &r.Members[i]
-		p := n.pools[m.ID]
-		if p == nil || m.Wave != r.Wave || m.Reserved > 0 || p.Moving != nil || p.Hash != m.Hash || p.Failed != "" {
-			continue
-		}
-		if _, missing := n.in.Missing[m.Target]; missing {
-			continue
-		}
-		if done, _ := n.done(*m, share); done || p.Whole && share < 100 {
-			continue
-		}
-		goal, need := share, n.left(*m, share)
-		if limit := r.Spec.MaxMachines; limit > 0 && used+need > limit {
-			free := limit - used
-			if p.Whole || free <= 0 || p.Machines == 0 {
-				continue
-			}
-			// A part of the share fits: it is a refresh of its own, and the rest follows.
-			goal = int32(int64(p.New+free) * 100 / int64(p.Machines))
-			if need = n.left(*m, goal); need <= 0 || need > free {
-				continue
-			}
-		}
-		m.Granted, m.Reserved = goal, need
-		used += need
+	switch done, _ := n.done(m, max(m.Granted, 1)); {
+	case m.Granted == 0 && !n.missing(m), done && m.Granted > 0:
+		m.Reserved = 0 // what an earlier change still moves is added below
+	case m.Granted > 0:
+		m.Reserved = n.left(m, m.Granted)
 	}
+	if p != nil && p.Moving != nil {
+		m.Reserved = max(m.Reserved, p.Moving.Left)
+	}
+	return m.Reserved
+}
+
+// missing reports whether the owner of a member's target has not said anything of it.
+func (n *next) missing(m Member) bool {
+	_, missing := n.in.Missing[m.Target]
+	return missing
+}
+
+// mayGo reports whether a member can start on a share: nothing of it moves or is reserved, it
+// is as it was when the run began, and it has not come that far.
+func (n *next) mayGo(m Member, share int32) bool {
+	p := n.pools[m.ID]
+	if p == nil || n.missing(m) || m.Reserved > 0 || p.Moving != nil || p.Hash != m.Hash || p.Failed != "" {
+		return false
+	}
+	done, _ := n.done(m, share)
+	return !done && (!p.Whole || share == 100)
+}
+
+// part is how far a member can go if only some machines are free, and how many it then
+// replaces; none if it goes as a whole or not at all. It is a refresh of its own, and the rest
+// follows.
+func (n *next) part(m Member, free int32) (goal, need int32) {
+	p := n.pools[m.ID]
+	if p.Whole || free <= 0 || p.Machines == 0 {
+		return 0, 0
+	}
+	goal = int32(int64(p.New+free) * 100 / int64(p.Machines))
+	if need = n.left(m, goal); need > free {
+		return 0, 0
+	}
+	return goal, need
 }
 
 // left is how many machines a pool has yet to replace for a share.

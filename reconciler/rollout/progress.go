@@ -1,0 +1,115 @@
+package rollout
+
+// done reports whether a member has come as far as a share asks. unknown says that its
+// owner has not said so of the commit that is followed.
+func (n *next) done(m Member, share int32) (done, unknown bool) {
+	p := n.pools[m.ID]
+	switch {
+	case n.missing(m):
+		return false, true
+	case p == nil:
+		return true, false // Git wants it no more
+	case p.Moving != nil, p.Hash == "":
+		return false, false
+	case p.Failed != "", n.stopped(*p):
+		return true, false
+	case p.Facts.NodesFrom == FromNodes && p.Facts.NodesUnknown == "" && p.Facts.Ready < p.New:
+		return false, false // replaced, and not at work
+	case !p.Pending:
+		return true, false
+	case p.Hash != m.Hash:
+		return false, false // it begins another run
+	case p.Whole:
+		return share < 100, false
+	}
+	return share < 100 && p.New >= Need(p.Machines, share), false
+}
+
+// waits says what the share that runs waits for, empty for nothing, and notes if it is a gate.
+func (n *next) waits(r *Run) string {
+	share, _ := r.Spec.share(r.Wave, r.Share)
+	where := r.Spec.WaveName(r.Wave)
+	if share < 100 {
+		where += ", " + itoa(int(share)) + " % of each pool"
+	}
+	w := n.waveOf(r, share)
+	switch {
+	case r.Paused != nil:
+		return r.PauseText()
+	case r.Next != nil:
+		return "waits until what moves has ended, as the FleetRollout was changed: it then begins again at its first wave"
+	case w.silent != "":
+		return where + ": waits for the target " + w.silent + ", which " + n.in.Missing[w.silent]
+	case n.refused(r) != "":
+		r.Gated = true
+		return where + ": " + n.refused(r)
+	case w.faulty != nil:
+		return where + ": " + w.faulty.String() + " cannot be planned at " + short(w.faulty.Revision) + ": " + w.faulty.Fault
+	case w.held != nil:
+		return where + ": " + count(w.open, "pool") + " of it must roll; " + w.held.String() + " is held (" + w.held.Held + ")"
+	case w.open > 0:
+		return where + ": " + count(w.open, "pool") + " of it must roll"
+	case !w.granted:
+		return ""
+	}
+	return n.proves(r, where)
+}
+
+// wave is how the members of the wave that runs stand.
+type wave struct {
+	// open counts those that have not come as far as the share; granted says that one was
+	// allowed to roll.
+	open    int
+	granted bool
+	// silent is a target whose owner says nothing, held the first pool that is held, and
+	// faulty the first that could not be planned.
+	silent       string
+	held, faulty *Pool
+}
+
+func (n *next) waveOf(r *Run, share int32) (w wave) {
+	for _, m := range r.Members {
+		if m.Wave != r.Wave {
+			continue
+		}
+		p := n.pools[m.ID]
+		w.granted = w.granted || m.Granted > 0
+		done, unknown := n.done(m, share)
+		if unknown {
+			w.silent = m.Target
+		}
+		if !done {
+			w.open++
+			if p != nil && p.Held != "" && w.held == nil {
+				w.held = p
+			}
+		}
+		if p != nil && p.Hash == "" && p.Fault != "" && w.faulty == nil {
+			w.faulty = p
+		}
+	}
+	return w
+}
+
+// proves says what a share that has rolled waits for until the next one may: it bakes, and its
+// gates must pass afterwards.
+func (n *next) proves(r *Run, where string) string {
+	if r.Baked.IsZero() {
+		r.Baked = n.in.Now
+	}
+	end := r.Baked.Add(r.Spec.Bake(r.Wave))
+	if n.in.Now.Before(end) {
+		n.again(end)
+		return where + ": bakes until " + clock(end)
+	}
+	for _, g := range r.Gates {
+		switch {
+		case g.Verdict != Pass:
+			r.Gated = true
+			return where + ": gate " + g.Name + " is " + string(g.Verdict) + ": " + g.What
+		case g.At.Before(end):
+			return where + ": gate " + g.Name + " is asked once more"
+		}
+	}
+	return ""
+}
