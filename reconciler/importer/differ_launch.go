@@ -11,12 +11,7 @@ import (
 
 // template compares what is launched, where the plan changes that.
 func (d *differ) template(ref observed.TemplateRef, image string) {
-	var launching []int
-	for i, ch := range d.changes {
-		if strings.HasPrefix(ch.Field, "launchTemplate.") || strings.HasPrefix(ch.Field, "awsLaunchTemplate") || len(ch.Path) > 1 && ch.Path[1] == "launchTemplate" {
-			launching = append(launching, i)
-		}
-	}
+	launching := d.launching()
 	if len(launching) == 0 {
 		return
 	}
@@ -30,21 +25,7 @@ func (d *differ) template(ref observed.TemplateRef, image string) {
 	if t == nil || ref.Name != t.Name {
 		return
 	}
-	v, why := d.maker.known(source{ref: ref})
-	a, b := newWords(), newWords()
-	data := t.Data
-	data.ImageID = cmp.Or(image, data.ImageID)
-	if v.Data.ImageID == image || t.Image == (intent.Lookup{}) {
-		v.Data.ImageID, data.ImageID = "", "" // the lookup stays
-	}
-	data.BlockDeviceMappings, v.Data.BlockDeviceMappings = ending(data.BlockDeviceMappings), slices.Clone(v.Data.BlockDeviceMappings)
-	if t.RootDevice && len(v.Data.BlockDeviceMappings) > 0 {
-		data.BlockDeviceMappings[0].DeviceName = v.Data.BlockDeviceMappings[0].DeviceName
-	}
-	if why == "" {
-		_, _ = said(data, t.RootDevice, a.spec, a.options)
-		_, why = said(v.Data, t.RootDevice, b.spec, b.options)
-	}
+	wanted, has, why := d.sides(t, ref, image)
 	if why != "" {
 		d.out = append(d.out, Difference{Field: "launchTemplate", Why: "the version " + ref.Version + " cannot be said: " + why})
 		for _, i := range launching {
@@ -57,17 +38,51 @@ func (d *differ) template(ref observed.TemplateRef, image string) {
 		object, base, options = l.Source, l.Spec(), l.Options
 	}
 	before := len(d.out)
-	for _, side := range []words{a, b} {
-		delete(side.spec["awsLaunchTemplate"].(map[string]any), "additionalSecurityGroups")
-	}
-	sections(a, b)
-	differences(base, plain(a.spec["awsLaunchTemplate"]), plain(b.spec["awsLaunchTemplate"]), func(at intent.Path, v any) { d.put(object, at, v) })
-	differences(intent.Path{"spec"}, plain(a.options), plain(b.options), func(at intent.Path, v any) { d.put(options, at, v) })
+	differences(base, plain(wanted.spec["awsLaunchTemplate"]), plain(has.spec["awsLaunchTemplate"]), func(at intent.Path, v any) { d.put(object, at, v) })
+	differences(intent.Path{"spec"}, plain(wanted.options), plain(has.options), func(at intent.Path, v any) { d.put(options, at, v) })
 	for _, i := range launching {
 		if len(d.out) > before && !strings.Contains(d.changes[i].Field, "additionalSecurityGroups") {
 			d.covered[i] = true
 		}
 	}
+}
+
+// launching are the places of the changes that concern what is launched.
+func (d *differ) launching() (out []int) {
+	for i, ch := range d.changes {
+		if strings.HasPrefix(ch.Field, "launchTemplate.") || strings.HasPrefix(ch.Field, "awsLaunchTemplate") || len(ch.Path) > 1 && ch.Path[1] == "launchTemplate" {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// sides are the launch template as Git wants it and a version of it as manifests would say it,
+// or why they cannot.
+func (d *differ) sides(t *intent.LaunchTemplate, ref observed.TemplateRef, image string) (wanted, has words, why string) {
+	v, why := d.maker.known(source{ref: ref})
+	wanted, has = newWords(), newWords()
+	data := t.Data
+	data.ImageID = cmp.Or(image, data.ImageID)
+	if v.Data.ImageID == image || t.Image == (intent.Lookup{}) {
+		v.Data.ImageID, data.ImageID = "", "" // the lookup stays
+	}
+	data.BlockDeviceMappings, v.Data.BlockDeviceMappings = ending(data.BlockDeviceMappings), slices.Clone(v.Data.BlockDeviceMappings)
+	if t.RootDevice && len(v.Data.BlockDeviceMappings) > 0 {
+		data.BlockDeviceMappings[0].DeviceName = v.Data.BlockDeviceMappings[0].DeviceName
+	}
+	if why == "" {
+		_, _ = said(data, t.RootDevice, wanted.spec, wanted.options)
+		_, why = said(v.Data, t.RootDevice, has.spec, has.options)
+	}
+	if why != "" {
+		return wanted, has, why
+	}
+	for _, side := range []words{wanted, has} {
+		delete(side.spec["awsLaunchTemplate"].(map[string]any), "additionalSecurityGroups")
+	}
+	sections(wanted, has)
+	return wanted, has, ""
 }
 
 // ending has volumes end with their machine where nothing says otherwise, as weir sends it.

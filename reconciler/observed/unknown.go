@@ -71,41 +71,19 @@ func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
 
 // Field is where the pool's manifests name it, and no field where that is unknown.
 func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
-	ofTemplate := func(path ...string) (intent.ObjectRef, intent.Path) {
-		at := intent.Path{"spec", "awsLaunchTemplate"}.Join(path...)
-		if f := pool.ForeignTemplate; f != nil {
-			return pool.Infrastructure, f.NameField
-		}
-		if c := pool.LaunchConfig; c != nil {
-			at, _ = c.Field(at)
-			return c.Source, at
-		}
-		return pool.Infrastructure, at
-	}
-	options := func(path ...string) (intent.ObjectRef, intent.Path) {
-		return pool.Options, intent.Path{"spec"}.Join(path...)
-	}
 	n := pool.Nodegroup
 	switch u.Kind {
 	case UnknownProfile:
-		return ofTemplate("iamInstanceProfile")
+		return templateField(pool, "iamInstanceProfile")
 	case UnknownKey:
 		if n != nil && n.RemoteAccess != nil && n.RemoteAccess.EC2SSHKey == u.Name {
 			return pool.Infrastructure, intent.Path{"spec", "remoteAccess", "sshKeyName"}
 		}
-		return ofTemplate("sshKeyName")
+		return templateField(pool, "sshKeyName")
 	case unknownImage:
-		return ofTemplate("ami", "id")
+		return templateField(pool, "ami", "id")
 	case UnknownGroup:
-		t := pool.LaunchTemplate
-		switch {
-		case n != nil && n.RemoteAccess != nil && slices.Contains(n.RemoteAccess.SourceSecurityGroups, u.Name):
-			return pool.Infrastructure, intent.Path{"spec", "remoteAccess", "sourceSecurityGroups"}
-		case pool.ForeignTemplate != nil, t != nil && slices.Contains(t.Data.SecurityGroupIDs, u.Name):
-			return ofTemplate("additionalSecurityGroups")
-		case t != nil && slices.ContainsFunc(t.Data.NetworkInterfaces, func(i intent.NetworkInterface) bool { return slices.Contains(i.Groups, u.Name) }):
-			return options("launchTemplate", "networkInterfaces")
-		}
+		return securityGroupField(pool, u.Name)
 	case unknownSubnet:
 		return pool.Infrastructure, intent.Path{"spec", "subnets"}
 	case unknownRole:
@@ -114,9 +92,37 @@ func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 		}
 	case unknownPlacement:
 		if pool.Group != nil && pool.Group.Options.PlacementGroup == u.Name {
-			return options("autoScalingGroup", "placementGroup")
+			return pool.Options, intent.Path{"spec", "autoScalingGroup", "placementGroup"}
 		}
-		return options("launchTemplate", "placement", "groupName")
+		return pool.Options, intent.Path{"spec", "launchTemplate", "placement", "groupName"}
+	}
+	return pool.Infrastructure, nil
+}
+
+// templateField is where a field of the pool's launch template is written: in the pool, in the
+// object of several pools that it refers to, or where the pool names a template of its own.
+func templateField(pool *intent.Pool, path ...string) (intent.ObjectRef, intent.Path) {
+	at := intent.Path{"spec", "awsLaunchTemplate"}.Join(path...)
+	if f := pool.ForeignTemplate; f != nil {
+		return pool.Infrastructure, f.NameField
+	}
+	if c := pool.LaunchConfig; c != nil {
+		at, _ = c.Field(at)
+		return c.Source, at
+	}
+	return pool.Infrastructure, at
+}
+
+// securityGroupField is where the pool names a security group.
+func securityGroupField(pool *intent.Pool, name string) (intent.ObjectRef, intent.Path) {
+	n, t := pool.Nodegroup, pool.LaunchTemplate
+	switch {
+	case n != nil && n.RemoteAccess != nil && slices.Contains(n.RemoteAccess.SourceSecurityGroups, name):
+		return pool.Infrastructure, intent.Path{"spec", "remoteAccess", "sourceSecurityGroups"}
+	case pool.ForeignTemplate != nil, t != nil && slices.Contains(t.Data.SecurityGroupIDs, name):
+		return templateField(pool, "additionalSecurityGroups")
+	case t != nil && slices.ContainsFunc(t.Data.NetworkInterfaces, func(i intent.NetworkInterface) bool { return slices.Contains(i.Groups, name) }):
+		return pool.Options, intent.Path{"spec", "launchTemplate", "networkInterfaces"}
 	}
 	return pool.Infrastructure, nil
 }

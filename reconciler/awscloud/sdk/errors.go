@@ -309,29 +309,15 @@ func kindOfStatus(err error) observed.ErrorKind {
 // things, which Auto Scaling's ValidationError and two codes of EKS are.
 // Assumed of AWS: codes-told-apart-by-text.
 func kindOf(service, operation, code, message string) observed.ErrorKind {
-	lower := strings.ToLower(message)
-	switch {
-	case service == "autoscaling" && code == "ValidationError":
-		if strings.Contains(lower, "active instance refresh with a desired configuration") {
-			return observed.Busy
-		}
-		if containsAny(lower, "not found", "does not exist", "could not find the specified version") {
-			return observed.NotFound
-		}
-	case service == "autoscaling" && code == "ResourceInUse" && strings.Contains(lower, "deletion protection"):
-		return observed.Invalid // waiting does not lower it
-	case service == "eks" && code == "ResourceInUseException" && strings.HasPrefix(operation, "Create"):
-		return observed.AlreadyThere
-	case service == "eks" && (code == "InvalidRequestException" || code == "InvalidParameterException"):
-		if containsAny(lower, "not authorized to") {
-			return observed.Denied // EKS asked EC2 or IAM, with the caller's permissions
-		}
-		if containsAny(lower, "clientrequesttoken", "client request token", "idempoten") {
-			return observed.TokenClash
-		}
-		if code == "InvalidRequestException" && containsAny(lower, "not active", "must be active", "in progress", "is currently", "status") {
-			return observed.Busy
-		}
+	byMessage := observed.Unknown
+	switch service {
+	case "autoscaling":
+		byMessage = kindOfAutoScaling(code, strings.ToLower(message))
+	case "eks":
+		byMessage = kindOfEKS(operation, code, strings.ToLower(message))
+	}
+	if byMessage != observed.Unknown {
+		return byMessage
 	}
 	if k, ok := serviceCodes[service][code]; ok {
 		return k
@@ -341,6 +327,36 @@ func kindOf(service, operation, code, message string) observed.ErrorKind {
 	}
 	if service == "ec2" {
 		return kindOfEC2(code)
+	}
+	return observed.Unknown
+}
+
+// kindOfAutoScaling tells apart what Auto Scaling says under one code.
+func kindOfAutoScaling(code, message string) observed.ErrorKind {
+	switch {
+	case code == "ValidationError" && strings.Contains(message, "active instance refresh with a desired configuration"):
+		return observed.Busy
+	case code == "ValidationError" && containsAny(message, "not found", "does not exist", "could not find the specified version"):
+		return observed.NotFound
+	case code == "ResourceInUse" && strings.Contains(message, "deletion protection"):
+		return observed.Invalid // waiting does not lower it
+	}
+	return observed.Unknown
+}
+
+// kindOfEKS tells apart what EKS says under one code.
+func kindOfEKS(operation, code, message string) observed.ErrorKind {
+	request := code == "InvalidRequestException"
+	switch {
+	case code == "ResourceInUseException" && strings.HasPrefix(operation, "Create"):
+		return observed.AlreadyThere
+	case !request && code != "InvalidParameterException":
+	case containsAny(message, "not authorized to"):
+		return observed.Denied // EKS asked EC2 or IAM, with the caller's permissions
+	case containsAny(message, "clientrequesttoken", "client request token", "idempoten"):
+		return observed.TokenClash
+	case request && containsAny(message, "not active", "must be active", "in progress", "is currently", "status"):
+		return observed.Busy
 	}
 	return observed.Unknown
 }

@@ -202,36 +202,47 @@ func (p *pairs) Pop() any {
 }
 
 // clustered puts parts of one signature together.
-func clustered(parts []*part, passed map[string]bool) (out []*cluster) {
-	single := numbered(parts, passed)
-	var all []*cluster
+func clustered(parts []*part, passed map[string]bool) []*cluster {
+	all := withoutTwins(numbered(parts, passed))
+	n := min(most, len(all))
+	out := absorbed(merged(all[:n:n]), all[n:])
+	for _, c := range out {
+		slices.Sort(c.members)
+	}
+	return out
+}
+
+// withoutTwins puts the parts together that are the same. single holds one part each.
+func withoutTwins(single []*cluster) (out []*cluster) {
 	same := map[string]*cluster{}
-	var rest []*cluster
 	for i, c := range single {
 		key := keyOf(c.have)
-		if twin := same[key]; twin != nil {
-			twin.members = append(twin.members, i)
-			for k := range twin.have {
-				twin.have[k].count++
-			}
+		twin := same[key]
+		if twin == nil {
+			same[key], out = c, append(out, c)
 			continue
 		}
-		same[key] = c
-		if len(all) < most {
-			all = append(all, c)
-		} else {
-			rest = append(rest, c)
+		twin.members = append(twin.members, i)
+		for k := range twin.have {
+			twin.have[k].count++
 		}
 	}
+	return out
+}
+
+// merged puts two clusters together as long as that saves lines, those first that save most.
+func merged(all []*cluster) []*cluster {
 	queue := &pairs{}
-	consider := func(i, j int) {
-		if _, gain := joined(all[i], all[j], false); gain > 0 {
-			*queue = append(*queue, pair{gain, i, j, all[i].stamp, all[j].stamp})
-		}
+	consider := func(i, j int) (p pair, saves bool) {
+		i, j = min(i, j), max(i, j)
+		_, gain := joined(all[i], all[j], false)
+		return pair{gain, i, j, all[i].stamp, all[j].stamp}, gain > 0
 	}
 	for i := range all {
 		for j := range i {
-			consider(j, i)
+			if p, saves := consider(j, i); saves {
+				*queue = append(*queue, p)
+			}
 		}
 	}
 	heap.Init(queue)
@@ -248,35 +259,35 @@ func clustered(parts []*part, passed map[string]bool) (out []*cluster) {
 			if i == p.a || all[i].dead {
 				continue
 			}
-			if _, gain := joined(all[min(i, p.a)], all[max(i, p.a)], false); gain > 0 {
-				x, y := min(i, p.a), max(i, p.a)
-				heap.Push(queue, pair{gain, x, y, all[x].stamp, all[y].stamp})
+			if next, saves := consider(i, p.a); saves {
+				heap.Push(queue, next)
 			}
 		}
 	}
-	all = slices.DeleteFunc(all, func(c *cluster) bool { return c.dead })
-	for _, c := range rest {
+	return slices.DeleteFunc(all, func(c *cluster) bool { return c.dead })
+}
+
+// absorbed puts each further cluster to the one with which it saves most. One that saves
+// nothing with any stays by itself, and others are compared with it while there are few.
+func absorbed(all, further []*cluster) []*cluster {
+	var alone []*cluster
+	for _, c := range further {
 		best, gain := -1, 0
 		for i := range all {
 			if _, g := joined(all[i], c, false); g > gain {
 				best, gain = i, g
 			}
 		}
-		if best < 0 {
-			if len(all) < most {
-				all = append(all, c)
-			} else {
-				out = append(out, c)
-			}
-			continue
+		switch {
+		case best >= 0:
+			all[best], _ = joined(all[best], c, true)
+		case len(all) < most:
+			all = append(all, c)
+		default:
+			alone = append(alone, c)
 		}
-		all[best], _ = joined(all[best], c, true)
 	}
-	out = append(all, out...)
-	for _, c := range out {
-		slices.Sort(c.members)
-	}
-	return out
+	return append(all, alone...)
 }
 
 // numbered has a cluster for each part, with paths and values as numbers.

@@ -25,73 +25,22 @@ type writer struct {
 // pools of a cluster share, where bases say another value or none. What all users of a
 // base get so, the base leaves out.
 func (w *writer) settle() {
-	w.common = map[string][]leaf{}
-	has := map[string]map[string]leaf{} // by cluster and path
-	count, need := map[string]map[string]int{}, map[string]map[string]int{}
-	bases := map[*shape]map[string]string{}
-	for _, s := range w.shapes {
-		bases[s] = map[string]string{}
-		for _, l := range s.base {
-			bases[s][l.path] = l.text
-		}
-	}
-	roles := map[string]map[string]int{}
-	for _, p := range w.parts {
-		c := p.pool.Cluster
-		if has[c] == nil {
-			has[c], count[c], need[c], roles[c] = map[string]leaf{}, map[string]int{}, map[string]int{}, map[string]int{}
-		}
-		for role := range p.objects {
-			roles[c][role]++
-		}
-		for _, o := range p.beside {
-			roles[c][roleOf(o)]++ // a patch would be for it too
-		}
-		if p.objects == nil {
-			for _, o := range p.pool.Objects {
-				roles[c][roleOf(o)]++
-			}
-		}
-		for _, l := range p.leaves {
-			if first, ok := has[c][l.path]; !ok {
-				has[c][l.path] = l
-			} else if first.text != l.text {
-				continue
-			}
-			count[c][l.path]++
-			if p.shape != nil && bases[p.shape][l.path] != l.text {
-				need[c][l.path]++
-			}
-		}
-	}
-	shared := func(c, path string) bool {
-		l, ok := has[c][path]
-		return ok && l.value != any(follower{}) && count[c][path] == roles[c][l.role]
-	}
-	patched := map[string]bool{}
-	for c := range need {
-		for path, n := range need[c] {
-			if n >= 2 && shared(c, path) {
+	tallies := w.tallies()
+	patched := map[string]bool{} // paths that a patch of some cluster makes shorter
+	differs := map[string]bool{} // paths for which a cluster's pools use a base that says otherwise
+	for _, t := range tallies {
+		for path, n := range t.need {
+			differs[path] = true
+			if n >= 2 && t.shared(path) {
 				patched[path] = true
 			}
 		}
 	}
-	differs := map[string]bool{} // paths for which a cluster's pools use a base that says otherwise
-	for c := range need {
-		for path := range need[c] {
-			differs[path] = differs[path] || need[c][path] > 0
-		}
-	}
-	users := map[string]bool{}
-	for _, p := range w.parts {
-		if p.shape != nil {
-			users[p.pool.Cluster] = true
-		}
-	}
-	for _, c := range slices.Sorted(maps.Keys(has)) {
+	w.common = map[string][]leaf{}
+	for c, t := range tallies {
 		for _, path := range slices.Sorted(maps.Keys(patched)) {
-			if users[c] && differs[path] && shared(c, path) {
-				w.common[c] = append(w.common[c], has[c][path])
+			if t.based && differs[path] && t.shared(path) {
+				w.common[c] = append(w.common[c], t.first[path])
 			}
 		}
 	}
@@ -99,6 +48,71 @@ func (w *writer) settle() {
 		s.base = slices.DeleteFunc(s.base, func(l leaf) bool {
 			return !slices.ContainsFunc(s.parts, func(p *part) bool { return !w.inCommon(p.pool.Cluster, l.path) })
 		})
+	}
+}
+
+// tally counts what the pools of a cluster say.
+type tally struct {
+	// first is the first pool's value of a path, count how many pools have the same, and
+	// need how many of these have a base that says otherwise.
+	first       map[string]leaf
+	count, need map[string]int
+	// roles counts the objects of each role, and based says that a pool has a base.
+	roles map[string]int
+	based bool
+}
+
+// shared reports whether all objects that a patch of the path would be for have the same value.
+func (t *tally) shared(path string) bool {
+	l, ok := t.first[path]
+	return ok && l.value != any(follower{}) && t.count[path] == t.roles[l.role]
+}
+
+// tallies counts by cluster.
+func (w *writer) tallies() map[string]*tally {
+	bases := map[*shape]map[string]string{}
+	for _, s := range w.shapes {
+		bases[s] = map[string]string{}
+		for _, l := range s.base {
+			bases[s][l.path] = l.text
+		}
+	}
+	out := map[string]*tally{}
+	for _, p := range w.parts {
+		t := out[p.pool.Cluster]
+		if t == nil {
+			t = &tally{first: map[string]leaf{}, count: map[string]int{}, need: map[string]int{}, roles: map[string]int{}}
+			out[p.pool.Cluster] = t
+		}
+		t.based = t.based || p.shape != nil
+		t.addRoles(p)
+		for _, l := range p.leaves {
+			if first, ok := t.first[l.path]; !ok {
+				t.first[l.path] = l
+			} else if first.text != l.text {
+				continue
+			}
+			t.count[l.path]++
+			if p.shape != nil && bases[p.shape][l.path] != l.text {
+				t.need[l.path]++
+			}
+		}
+	}
+	return out
+}
+
+// addRoles counts the objects of a pool; a patch of a role would be for each of them.
+func (t *tally) addRoles(p *part) {
+	for role := range p.objects {
+		t.roles[role]++
+	}
+	for _, o := range p.beside {
+		t.roles[roleOf(o)]++
+	}
+	if p.objects == nil {
+		for _, o := range p.pool.Objects {
+			t.roles[roleOf(o)]++
+		}
 	}
 }
 
