@@ -165,16 +165,7 @@ func (k *Keeper) consider(ctx context.Context, now *Snapshot, s *Session, key st
 	name := k.o.Member.Name
 	to, instant := k.proposed[key], k.clock.Now()
 	if l := k.Lease(key); l != nil {
-		delete(k.unowned, key)
-		switch {
-		case to == "" || to == name:
-			delete(k.moved, key)
-		case k.moved[key].to != to:
-			k.moved[key] = move{to, instant}
-		case instant.AtLeast(k.moved[key].since) >= Steady && (instant.AtLeast(l.taken) >= Settle || pinned(now)[key] == to):
-			delete(k.moved, key)
-			k.stop(l, Event{Kind: HandedOver, To: to})
-		}
+		k.considerOwn(now, l, key, instant)
 		return
 	}
 	k.mu.Lock()
@@ -203,6 +194,21 @@ func (k *Keeper) consider(ctx context.Context, now *Snapshot, s *Session, key st
 		return
 	}
 	k.take(ctx, s, o, free.since)
+}
+
+// considerOwn hands over a key of this member once another is proposed for it long enough.
+func (k *Keeper) considerOwn(now *Snapshot, l *Lease, key string, instant Instant) {
+	to := k.proposed[key]
+	delete(k.unowned, key)
+	switch {
+	case to == "" || to == k.o.Member.Name:
+		delete(k.moved, key)
+	case k.moved[key].to != to:
+		k.moved[key] = move{to, instant}
+	case instant.AtLeast(k.moved[key].since) >= Steady && (instant.AtLeast(l.taken) >= Settle || pinned(now)[key] == to):
+		delete(k.moved, key)
+		k.stop(l, Event{Kind: HandedOver, To: to})
+	}
 }
 
 // expect makes the mirror poll more often while another member is about to hand over to this one.

@@ -94,21 +94,9 @@ func (v *verdict) needs(l *launch) []need {
 		l.data.Placement != nil && l.data.Placement.Tenancy == "host" {
 		return nil
 	}
-	first, ok := quotaOf(l.types[0].value)
-	least := int32(0)
-	for _, t := range l.types {
-		q, same := quotaOf(t.value)
-		info, known, _ := know(v, v.facts.types, t.value)
-		if !ok || !same || q != first || !known || info.VCPUs == 0 {
-			return nil
-		}
-		n := info.VCPUs
-		if c := l.data.CPUOptions; c != nil && c.CoreCount > 0 {
-			n = c.CoreCount * max(1, c.ThreadsPerCore)
-		}
-		if least == 0 || n < least {
-			least = n
-		}
+	first, least := v.leastVCPUs(l)
+	if least == 0 {
+		return nil
 	}
 	var out []need
 	if spot := l.spot * int64(least); spot > 0 && first.spot != "" {
@@ -118,6 +106,27 @@ func (v *verdict) needs(l *launch) []need {
 		out = append(out, need{first, false, onDemand, int64(least)})
 	}
 	return out
+}
+
+// leastVCPUs is the quota that all types of a launch count against, and how many vCPUs the
+// smallest of them has; 0 if a type is unknown or counts against another quota.
+func (v *verdict) leastVCPUs(l *launch) (first quota, least int32) {
+	first, ok := quotaOf(l.types[0].value)
+	for _, t := range l.types {
+		q, same := quotaOf(t.value)
+		info, known, _ := know(v, v.facts.types, t.value)
+		if !ok || !same || q != first || !known || info.VCPUs == 0 {
+			return first, 0
+		}
+		n := info.VCPUs
+		if c := l.data.CPUOptions; c != nil && c.CoreCount > 0 {
+			n = c.CoreCount * max(1, c.ThreadsPerCore)
+		}
+		if least == 0 || n < least {
+			least = n
+		}
+	}
+	return first, least
 }
 
 // quotas looks whether the account's quotas have room for the further machines of a plan.

@@ -163,6 +163,31 @@ func (m *maker) leave(ctx context.Context, pool string, err error) error {
 }
 
 func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
+	if err := m.graft(awsemu.Graft{Subnets: m.subnets(answers), Clusters: m.clusters(answers)}); err != nil {
+		return err
+	}
+	if err := m.templates(ctx, answers); err != nil {
+		return err
+	}
+	if err := m.nodegroups(ctx); err != nil {
+		return err
+	}
+	if err := m.settle(ctx); err != nil {
+		return err
+	}
+	groups, err := m.groups(ctx)
+	if err != nil {
+		return err
+	}
+	m.clock.Set(m.now)
+	if err := m.graft(awsemu.Graft{Groups: groups}); err != nil {
+		return err
+	}
+	return m.refreshes(ctx)
+}
+
+// clusters are the EKS clusters that exist, with their versions as far as something tells them.
+func (m *maker) clusters(answers []observed.Answer) (out []eks.ClusterGraft) {
 	clusters := map[string]string{}
 	for name, exists := range m.seen.Clusters {
 		if exists {
@@ -179,16 +204,14 @@ func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 			clusters[a.Cluster.Name] = a.Cluster.Version
 		}
 	}
-	var grafts []eks.ClusterGraft
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		grafts = append(grafts, eks.ClusterGraft{Name: name, Version: cmp.Or(clusters[name], ec2.NewestKubernetes())})
+		out = append(out, eks.ClusterGraft{Name: name, Version: cmp.Or(clusters[name], ec2.NewestKubernetes())})
 	}
-	if err := m.graft(awsemu.Graft{Subnets: m.subnets(answers), Clusters: grafts}); err != nil {
-		return err
-	}
-	if err := m.templates(ctx, answers); err != nil {
-		return err
-	}
+	return out
+}
+
+// nodegroups copies the nodegroups, and leaves those that cannot be copied.
+func (m *maker) nodegroups(ctx context.Context) error {
 	for _, name := range slices.SortedFunc(maps.Keys(m.seen.Nodegroups), func(a, b observed.NodegroupName) int { return strings.Compare(a.String(), b.String()) }) {
 		n := m.seen.Nodegroups[name]
 		if err := m.nodegroup(ctx, n); err != nil {
@@ -198,10 +221,11 @@ func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 			delete(m.seen.Nodegroups, name)
 		}
 	}
-	if err := m.settle(ctx); err != nil {
-		return err
-	}
-	var groups []asg.GroupGraft
+	return nil
+}
+
+// groups copies the groups that are not EKS's, and leaves those that cannot be copied.
+func (m *maker) groups(ctx context.Context) (out []asg.GroupGraft, err error) {
 	for _, name := range slices.Sorted(maps.Keys(m.seen.Groups)) {
 		g := m.seen.Groups[name]
 		if _, ofEKS := g.Tags["eks:nodegroup-name"]; ofEKS || g.Deleting || g.Template == (observed.TemplateRef{}) {
@@ -209,18 +233,14 @@ func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 		}
 		if err := m.group(ctx, g); err != nil {
 			if err := m.leave(ctx, g.Tags[observed.TagPool].Value, err); err != nil {
-				return err
+				return nil, err
 			}
 			delete(m.seen.Groups, name)
 			continue
 		}
-		groups = append(groups, m.groupGraft(g))
+		out = append(out, m.groupGraft(g))
 	}
-	m.clock.Set(m.now)
-	if err := m.graft(awsemu.Graft{Groups: groups}); err != nil {
-		return err
-	}
-	return m.refreshes(ctx)
+	return out, nil
 }
 
 // subnets are all that anything names, in the zones in which the machines of their groups

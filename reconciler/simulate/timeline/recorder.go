@@ -105,8 +105,8 @@ func (s Seen) machines() (n int32) {
 	return n + s.Starting
 }
 
-func (r *Recorder) saw(now time.Time, p *pool, s Seen) {
-	at := r.at(now)
+// point adds a point to a pool if it is another than the last one, and counts launches.
+func (r *Recorder) point(now time.Time, p *pool, s Seen) {
 	if len(p.Points) == 0 {
 		p.first = map[string]bool{}
 		for _, id := range s.Machines {
@@ -119,7 +119,7 @@ func (r *Recorder) saw(now time.Time, p *pool, s Seen) {
 			replaced++
 		}
 	}
-	next := PoolPoint{At: at, Replaced: replaced, Desired: s.Desired, Versions: s.Versions, Starting: s.Starting, Ending: s.Ending}
+	next := PoolPoint{At: r.at(now), Replaced: replaced, Desired: s.Desired, Versions: s.Versions, Starting: s.Starting, Ending: s.Ending}
 	if n := len(p.Points); n == 0 || !next.same(p.Points[n-1]) {
 		if n > 0 {
 			r.last = now
@@ -132,6 +132,10 @@ func (r *Recorder) saw(now time.Time, p *pool, s Seen) {
 		}
 		p.machines[id] = true
 	}
+}
+
+func (r *Recorder) saw(now time.Time, p *pool, s Seen) {
+	r.point(now, p, s)
 	p.MostAbove = max(p.MostAbove, s.machines()-s.Desired)
 	if s.Moves && !p.touched {
 		r.Touched(now, p.Target, p.Name, "begins")
@@ -141,7 +145,7 @@ func (r *Recorder) saw(now time.Time, p *pool, s Seen) {
 		p.fails = true
 		r.note(now, Milestone{Kind: "pool-fails", Target: p.Target, Pool: p.Name, Text: s.Failed})
 	case p.touched && !p.ended && s.Converged && !s.Moves:
-		p.ended, p.Ends, r.last = true, at, now
+		p.ended, p.Ends, r.last = true, r.at(now), now
 		r.note(now, Milestone{Kind: "pool-ends", Target: p.Target, Pool: p.Name, Text: "is as Git says"})
 	case p.ended && !s.Converged:
 		p.ended, p.Ends = false, 0
