@@ -12,35 +12,51 @@ import (
 // listFields are the manifest fields of what stands in a list that the pool has
 // in an order of its own; ok is false for all else.
 func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestField, ok bool) {
-	pool := func(path intent.Path) []manifestField { return []manifestField{{p.Infrastructure, path}} }
-	spec := intent.Path{"spec"}
 	if len(field) > 2 && field[0] == "group" && field[1] == "options" {
-		return []manifestField{{p.Options, spec.Join("autoScalingGroup").Join(field[2:]...)}}, true
+		return []manifestField{{p.Options, intent.Path{"spec", "autoScalingGroup"}.Join(field[2:]...)}}, true
 	}
 	if len(field) > 4 && field[0] == "group" && field[2] == "overrides" {
 		return r.overrideFields(p, field[3], field[4:]), true
 	}
 	i, rest, list := listed(field)
-	if f := p.ForeignTemplate; f != nil && len(field) > 1 && (field[0] == "foreignTemplate" || list == "foreignOverrides") {
-		if list != "" {
-			f = &p.ForeignOverrides[i]
-		}
-		switch field[len(field)-1] {
-		case "name":
-			return pool(f.NameField), true
-		case "version":
-			return pool(f.Field()), f.VersionField != nil
-		}
+	if out, ok := foreignFields(p, field, i, list); out != nil {
+		return out, ok
 	}
-	t := p.LaunchTemplate
+	if out, ok := r.itemFields(p, field, i, rest, list); ok {
+		return out, true
+	}
+	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
+		return templateFields(p, field[2:]), true
+	}
+	return nil, false
+}
+
+// foreignFields are the manifest fields that name a launch template which the pool brings
+// along; nil for all else.
+func foreignFields(p *intent.Pool, field intent.Path, i int, list string) (out []manifestField, ok bool) {
+	f := p.ForeignTemplate
+	if f == nil || len(field) < 2 || field[0] != "foreignTemplate" && list != "foreignOverrides" {
+		return nil, false
+	}
+	if list != "" {
+		f = &p.ForeignOverrides[i]
+	}
+	switch field[len(field)-1] {
+	case "name":
+		return []manifestField{{p.Infrastructure, f.NameField}}, true
+	case "version":
+		return []manifestField{{p.Infrastructure, f.Field()}}, f.VersionField != nil
+	}
+	return nil, false
+}
+
+// itemFields are the manifest fields of item i of a list; rest is what follows the item.
+func (r *Result) itemFields(p *intent.Pool, field intent.Path, i int, rest, list string) (out []manifestField, ok bool) {
+	pool := func(path intent.Path) []manifestField { return []manifestField{{p.Infrastructure, path}} }
+	spec := intent.Path{"spec"}
 	switch list {
 	case "launchTemplate.data.TagSpecifications":
-		// [i].Tags[j].Key and .Value
-		j, _, inner := listed(field[4:])
-		if inner != "Tags" || i >= len(t.Data.TagSpecifications) || j >= len(t.Data.TagSpecifications[i].Tags) {
-			return nil, true
-		}
-		return r.manifestFields(p, intent.Path{"launchTemplate", "tags", t.Data.TagSpecifications[i].Tags[j].Key}), true
+		return r.tagFields(p, field, i), true
 	case "launchTemplate.data.SecurityGroupIds":
 		return pool(r.nth(p, spec.Join("awsLaunchTemplate", "additionalSecurityGroups"), i, "id").Join("id")), true
 	case "launchTemplate.securityGroups":
@@ -66,10 +82,17 @@ func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestFi
 		effect := strings.ToLower(strings.ReplaceAll(taint.Effect, "_", "-"))
 		return pool(r.named(p, spec.Join("taints"), map[string]string{"key": taint.Key, "value": taint.Value, "effect": effect}).Join(rest)), true
 	}
-	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
-		return templateFields(p, field[2:]), true
-	}
 	return nil, false
+}
+
+// tagFields are the manifest fields of a tag: [i].Tags[j].Key and .Value.
+func (r *Result) tagFields(p *intent.Pool, field intent.Path, i int) []manifestField {
+	of := p.LaunchTemplate.Data.TagSpecifications
+	j, _, inner := listed(field[4:])
+	if inner != "Tags" || i >= len(of) || j >= len(of[i].Tags) {
+		return nil
+	}
+	return r.manifestFields(p, intent.Path{"launchTemplate", "tags", of[i].Tags[j].Key})
 }
 
 // rowFields are the manifest fields that the row of a field of a group or nodegroup

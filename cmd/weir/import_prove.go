@@ -137,56 +137,15 @@ func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age
 
 // judge refuses pools by their part of the plan, and reports whether it refused one.
 func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err error) {
-	// A pool that is said in another way from now on is another one than was planned.
-	over := map[*importer.Pool]bool{}
-	refuse := func(p *importer.Pool, why string) {
-		if p.State != importer.Refused && !over[p] {
-			*p, refused, over[p] = p.Refuse(why), true, true
-		}
-	}
-	var other []error
-	for _, d := range r.Diagnostics {
-		if d.Severity != diag.Error {
-			continue
-		}
-		found := false
-		for _, p := range pools {
-			if p.State == importer.Refused || strings.HasSuffix(filepath.ToSlash(d.File), "/"+p.File) || strings.HasSuffix(d.Object, " default/"+p.Key) {
-				found = found || p.State != importer.Refused
-				refuse(p, "its manifests would not do: "+d.Summary)
-			}
-		}
-		if !found {
-			other = append(other, errors.New(d.Summary))
-		}
-	}
+	j := &judgement{pools: pools, over: map[*importer.Pool]bool{}}
+	other := j.faults(r.Diagnostics)
 	if r.Plan != nil {
 		for i := range r.Plan.Steps {
-			st := &r.Plan.Steps[i]
-			p := pools[st.Pool]
-			switch {
-			case st.Verb == step.Adopt || p == nil || p.State == importer.Refused || over[p]:
-			case st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned && !gives(p, st):
-				refuse(p, "the launch template that its manifests make would not hold what it launches now"+differing(p, r.Plan))
-			case st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned:
-				p.Conversions = append(p.Conversions, "what it launches from: the launch template "+st.Name+" is made with what it launches now, and machines stay; new ones get the pool's tags")
-			case st.Verb == step.Update && !st.Disruptive:
-				for _, text := range changesOf(st) {
-					if !slices.Contains(p.Conversions, text) {
-						p.Conversions = append(p.Conversions, text)
-					}
-				}
-			case st.Verb == step.Rollout && differing(p, r.Plan) != "":
-				refuse(p, "its manifests would not say what it launches now"+differing(p, r.Plan))
-			case st.Verb == step.Rollout:
-				refuse(p, "weir would replace machines ("+st.Reason+"): have them run what it launches now, by an instance refresh, and import it then")
-			default:
-				refuse(p, "its manifests would not leave it as it is: "+string(st.Verb)+" "+string(st.Resource)+" "+st.Name+": "+strings.Join(changesOf(st), "; "))
-			}
+			j.step(&r.Plan.Steps[i], r.Plan)
 		}
 	}
 	switch {
-	case refused:
+	case len(j.over) > 0:
 		return true, nil
 	case len(other) > 0:
 		return false, fmt.Errorf("plan what was imported: %w", errors.Join(other...))
@@ -194,6 +153,67 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 		return false, errors.New("what was imported could not be planned")
 	}
 	return false, nil
+}
+
+// judgement is the work of judging pools. Those that are refused are over: a pool that is
+// written in another way from now on is another one than was planned.
+type judgement struct {
+	pools map[string]*importer.Pool
+	over  map[*importer.Pool]bool
+}
+
+func (j *judgement) refuse(p *importer.Pool, why string) {
+	if p.State != importer.Refused && !j.over[p] {
+		*p, j.over[p] = p.Refuse(why), true
+	}
+}
+
+// faults refuses the pools that errors concern, and returns the errors that concern none.
+func (j *judgement) faults(found diag.List) (other []error) {
+	for _, d := range found {
+		if d.Severity != diag.Error {
+			continue
+		}
+		found := false
+		for _, p := range j.pools {
+			if p.State == importer.Refused || strings.HasSuffix(filepath.ToSlash(d.File), "/"+p.File) || strings.HasSuffix(d.Object, " default/"+p.Key) {
+				found = found || p.State != importer.Refused
+				j.refuse(p, "its manifests would not do: "+d.Summary)
+			}
+		}
+		if !found {
+			other = append(other, errors.New(d.Summary))
+		}
+	}
+	return other
+}
+
+// step refuses the pool of a step that would change what its machines are, and lists as a
+// conversion what else the step changes.
+func (j *judgement) step(st *step.Step, of *plan.Plan) {
+	p := j.pools[st.Pool]
+	if st.Verb == step.Adopt || p == nil || p.State == importer.Refused || j.over[p] {
+		return
+	}
+	makesOwn := st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned
+	switch {
+	case makesOwn && !gives(p, st):
+		j.refuse(p, "the launch template that its manifests make would not hold what it launches now"+differing(p, of))
+	case makesOwn:
+		p.Conversions = append(p.Conversions, "what it launches from: the launch template "+st.Name+" is made with what it launches now, and machines stay; new ones get the pool's tags")
+	case st.Verb == step.Update && !st.Disruptive:
+		for _, text := range changesOf(st) {
+			if !slices.Contains(p.Conversions, text) {
+				p.Conversions = append(p.Conversions, text)
+			}
+		}
+	case st.Verb == step.Rollout && differing(p, of) != "":
+		j.refuse(p, "its manifests would not say what it launches now"+differing(p, of))
+	case st.Verb == step.Rollout:
+		j.refuse(p, "weir would replace machines ("+st.Reason+"): have them run what it launches now, by an instance refresh, and import it then")
+	default:
+		j.refuse(p, "its manifests would not leave it as it is: "+string(st.Verb)+" "+string(st.Resource)+" "+st.Name+": "+strings.Join(changesOf(st), "; "))
+	}
 }
 
 // differing names what a plan would launch otherwise than the pool does now, empty if that

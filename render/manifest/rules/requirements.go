@@ -21,6 +21,16 @@ func checkRequirements(r kinds.Reporter, p intent.Path, q *intent.InstanceRequir
 		at := p.Join("maxSpotPriceAsPercentageOfOptimalOnDemandPrice")
 		r.Error(at, "exclusive", at.String()+" excludes spotMaxPricePercentageOverLowestPrice", "")
 	}
+	checkLists(r, p, q)
+	checkBounds(r, p, q)
+	if f := q.BaselinePerformanceFactors; f != nil && f.CPU != nil && len(f.CPU.References) != 1 {
+		at := p.Join("baselinePerformanceFactors", "cpu", "references")
+		r.Error(at, "out-of-range", fmt.Sprintf("%s names %d instance families; AWS takes one", at, len(f.CPU.References)), "")
+	}
+}
+
+// checkLists checks the lists, and the words that AWS knows.
+func checkLists(r kinds.Reporter, p intent.Path, q *intent.InstanceRequirements) {
 	for field, list := range map[string]struct{ have, known []string }{
 		"acceleratorManufacturers": {q.AcceleratorManufacturers, []string{"nvidia", "amd", "amazon-web-services", "xilinx", "habana"}},
 		"acceleratorTypes":         {q.AcceleratorTypes, []string{"gpu", "fpga", "inference", "media"}},
@@ -41,6 +51,11 @@ func checkRequirements(r kinds.Reporter, p intent.Path, q *intent.InstanceRequir
 			return ""
 		})
 	}
+}
+
+// checkBounds checks that no minimum is above its maximum, and that those are there that AWS
+// requires.
+func checkBounds(r kinds.Reporter, p intent.Path, q *intent.InstanceRequirements) {
 	for field, b := range map[string]*intent.Bounds{
 		"acceleratorCount": q.AcceleratorCount, "acceleratorTotalMemoryMiB": q.AcceleratorTotalMemoryMiB, "baselineEbsBandwidthMbps": q.BaselineEBSBandwidthMbps,
 		"memoryMiB": q.MemoryMiB, "networkInterfaceCount": q.NetworkInterfaceCount, "vCpuCount": q.VCPUCount,
@@ -58,9 +73,5 @@ func checkRequirements(r kinds.Reporter, p intent.Path, q *intent.InstanceRequir
 		if b != nil && b.Min == nil {
 			r.Error(p.Join(field, "min"), "missing-required", p.Join(field, "min").String()+" is required", "write 0 for no minimum")
 		}
-	}
-	if f := q.BaselinePerformanceFactors; f != nil && f.CPU != nil && len(f.CPU.References) != 1 {
-		at := p.Join("baselinePerformanceFactors", "cpu", "references")
-		r.Error(at, "out-of-range", fmt.Sprintf("%s names %d instance families; AWS takes one", at, len(f.CPU.References)), "")
 	}
 }

@@ -86,32 +86,7 @@ func (v *validator) source(at string, s *Source) {
 // reach checks that credentials, certificates and proxy fit the url.
 func (v *validator) reach(at string, s *Source) {
 	scheme, _ := transport.SchemeOf(s.URL) // an error has been said
-	a := s.Auth
-	ways := present(a.TokenFile, a.PasswordFile, a.BearerTokenFile, a.GitHubApp.AppID+a.GitHubApp.PrivateKeyFile)
-	ssh := present(a.SSHKeyFile, a.KnownHostsFile, a.PassphraseFile)
-	switch {
-	case scheme == transport.SchemeLocal && (len(ways)+len(ssh) > 0 || a.Username != ""):
-		v.fault(at+".auth", "bad-value", "", "a repository on this machine is read as it is, without credentials")
-	case scheme == transport.SchemeSSH && (len(ways) > 0 || a.Username != ""):
-		v.fault(at+".auth", "bad-value", "give sshKeyFile and knownHostsFile; the user stands in the url", "tokens and passwords are for https")
-	case scheme == transport.SchemeSSH:
-		if a.SSHKeyFile == "" {
-			v.fault(at+".auth.sshKeyFile", "missing-key", "neither an agent nor ~/.ssh is used", "a private key is required over SSH")
-		}
-		if a.KnownHostsFile == "" {
-			v.fault(at+".auth.knownHostsFile", "missing-key", "ssh-keyscan HOST prints what to put there, to be compared with what the server's operator publishes", "the server's host keys are required over SSH")
-		}
-	case len(ssh) > 0 && scheme == transport.SchemeHTTP:
-		v.fault(at+".auth", "bad-value", "", "sshKeyFile, passphraseFile and knownHostsFile are for ssh urls")
-	case len(ways) > 1:
-		v.fault(at+".auth", "bad-value", "", "give tokenFile, or username with passwordFile, or bearerTokenFile, or githubApp")
-	}
-	if a.PasswordFile != "" && a.Username == "" {
-		v.fault(at+".auth", "missing-key", "", "passwordFile needs username")
-	}
-	if g := a.GitHubApp; g != (transport.GitHubApp{}) && (g.AppID == "" || g.PrivateKeyFile == "") {
-		v.fault(at+".auth.githubApp", "missing-key", "the App's settings page shows the one and makes the other", "appID and privateKeyFile are required")
-	}
+	v.credentials(at+".auth", scheme, s.Auth)
 	if c := s.ClientCert; (c.CertFile == "") != (c.KeyFile == "") {
 		v.fault(at+".clientCert", "missing-key", "", "certFile and keyFile go together")
 	}
@@ -124,6 +99,35 @@ func (v *validator) reach(at string, s *Source) {
 	}
 	if (scheme == transport.SchemeLocal || scheme == transport.SchemeSSH) && (s.CAFile != "" || s.ClientCert != (transport.ClientCert{})) {
 		v.fault(at, "bad-value", "", "caFile and clientCert are for https")
+	}
+}
+
+// credentials checks that credentials fit the scheme of the url, and each other.
+func (v *validator) credentials(at string, scheme transport.Scheme, a transport.Auth) {
+	ways := present(a.TokenFile, a.PasswordFile, a.BearerTokenFile, a.GitHubApp.AppID+a.GitHubApp.PrivateKeyFile)
+	ssh := present(a.SSHKeyFile, a.KnownHostsFile, a.PassphraseFile)
+	switch {
+	case scheme == transport.SchemeLocal && (len(ways)+len(ssh) > 0 || a.Username != ""):
+		v.fault(at, "bad-value", "", "a repository on this machine is read as it is, without credentials")
+	case scheme == transport.SchemeSSH && (len(ways) > 0 || a.Username != ""):
+		v.fault(at, "bad-value", "give sshKeyFile and knownHostsFile; the user stands in the url", "tokens and passwords are for https")
+	case scheme == transport.SchemeSSH:
+		if a.SSHKeyFile == "" {
+			v.fault(at+".sshKeyFile", "missing-key", "neither an agent nor ~/.ssh is used", "a private key is required over SSH")
+		}
+		if a.KnownHostsFile == "" {
+			v.fault(at+".knownHostsFile", "missing-key", "ssh-keyscan HOST prints what to put there, to be compared with what the server's operator publishes", "the server's host keys are required over SSH")
+		}
+	case len(ssh) > 0 && scheme == transport.SchemeHTTP:
+		v.fault(at, "bad-value", "", "sshKeyFile, passphraseFile and knownHostsFile are for ssh urls")
+	case len(ways) > 1:
+		v.fault(at, "bad-value", "", "give tokenFile, or username with passwordFile, or bearerTokenFile, or githubApp")
+	}
+	if a.PasswordFile != "" && a.Username == "" {
+		v.fault(at, "missing-key", "", "passwordFile needs username")
+	}
+	if g := a.GitHubApp; g != (transport.GitHubApp{}) && (g.AppID == "" || g.PrivateKeyFile == "") {
+		v.fault(at+".githubApp", "missing-key", "the App's settings page shows the one and makes the other", "appID and privateKeyFile are required")
 	}
 }
 
