@@ -24,7 +24,7 @@
 // with Fork, and is taken or dropped as a whole, so nothing is ever taken back. What a
 // planner learns about the pool itself (its image, the refresh that it waits for) it writes
 // into the pool's PoolPlan (package basis), and the plan keeps these. Gates hold
-// steps of the finished plan (holds.go) and change nothing else of them. The digest
+// steps of the finished plan (gating.go) and change nothing else of them. The digest
 // (digest.go) stands for exactly the work to do, so that an approval allows that work and
 // no other.
 //

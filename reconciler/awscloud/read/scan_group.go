@@ -29,7 +29,8 @@ func scanGroups(body []byte, list *list[observed.Group]) (groups []*observed.Gro
 	return groups, next, err
 }
 
-// scanGroup reads one group.
+// scanGroup reads one group. It has one case for each member of AWS's answer that weir keeps, in
+// one list that can be compared with the API reference.
 func scanGroup(s *pageScan) observed.Group {
 	g := observed.Group{Tags: make(map[string]observed.GroupTag, 12)}
 	var policyRef observed.TemplateRef

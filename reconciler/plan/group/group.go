@@ -4,7 +4,7 @@
 // A setting of a group that Git does not name stays as it is found, and so does what
 // others have set. A new launch configuration reaches machines by an instance refresh,
 // which AWS writes to the group only where it succeeds; whether one is due follows from
-// what the instances run, so that no crash loses one (rollout.go).
+// what the instances run, so that no crash loses one (roll.go).
 package group
 
 import (
