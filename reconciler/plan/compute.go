@@ -88,7 +88,7 @@ type computation struct {
 // are held so.
 func (c *computation) begin(pool *basis.PoolPlan, hold step.Hold) template.Planner {
 	return template.Planner{
-		Work:   &basis.Work{In: c.in, Hold: hold, Pool: pool, Pools: c.pools, Replacing: c.replacing, Resolved: c.resolved},
+		Work:   &basis.Work{In: &c.in, Hold: hold, Pool: pool, Pools: c.pools, Replacing: c.replacing, Resolved: c.resolved},
 		Shared: c.shared, Images: c.images,
 	}
 }

@@ -52,7 +52,7 @@ func awaitsCluster(c *basis.Work, pool *intent.Pool) bool {
 // holdNewer holds the steps of a pool that would have machines with newer kubelets
 // than their API servers. The steps are the pool's.
 func holdNewer(c *basis.Work, pool *intent.Pool, steps []step.Step) {
-	has := apiServer(c.In, pool)
+	has := apiServer(*c.In, pool)
 	wanted := pool.Version
 	if pool.Nodegroup != nil && wanted == "" {
 		wanted = pool.Nodegroup.Version

@@ -90,7 +90,7 @@ func (r *Result) Unread(pool *intent.Pool, what string, err *observed.Error) boo
 // Work is the planning of one pool, or of what pools share: what it reads, and the
 // result so far.
 type Work struct {
-	In Input
+	In *Input
 	// Hold holds the planned steps.
 	Hold step.Hold
 	// Pool is the pool of the work, nil for a template that pools share. Pools are all

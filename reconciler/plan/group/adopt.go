@@ -15,7 +15,7 @@ import (
 // adoptGroup plans to take a group over, and shows it to the rest of the plan as it
 // then is.
 func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Ownership) bool {
-	have, want := observed.GroupTagValues(g.Tags), groupTags(c.In, pool)
+	have, want := observed.GroupTagValues(g.Tags), groupTags(*c.In, pool)
 	if g.Deleting || !c.In.MayAdopt(pool, have, want, o) {
 		return false
 	}

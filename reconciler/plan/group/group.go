@@ -158,7 +158,7 @@ func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnet
 			m.Of(&group.GroupSettings).SetZero()
 		}
 	}
-	for k, v := range groupTags(c.In, pool) {
+	for k, v := range groupTags(*c.In, pool) {
 		group.Tags[k] = observed.GroupTag{Value: v}
 	}
 	if len(g.LifecycleHooks) > 0 {
@@ -248,7 +248,7 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 }
 
 func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
-	put, remove := basis.MissingGroupTags(groupTags(c.In, pool), have.Tags)
+	put, remove := basis.MissingGroupTags(groupTags(*c.In, pool), have.Tags)
 	if len(put)+len(remove) == 0 {
 		return
 	}
@@ -259,7 +259,7 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 // seenToRoll is what a group must be right before machines are replaced, which is after
 // its tags are put right.
 func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
-	return step.SeenGroup(have).ToRoll(basis.MissingGroupTags(groupTags(c.In, pool), have.Tags))
+	return step.SeenGroup(have).ToRoll(basis.MissingGroupTags(groupTags(*c.In, pool), have.Tags))
 }
 
 // A step's changes show what it sends of the manifest's: they are what people approve,

@@ -103,7 +103,7 @@ type roll struct {
 	pool    *intent.Pool
 	have    observed.Group
 	version template.Version
-	g       *governed
+	g       governed
 }
 
 // rollGroup decides whether machines of the group are replaced.
@@ -116,20 +116,20 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	}
 }
 
-func (c Planner) newRoll(pool *intent.Pool, have observed.Group, version template.Version) *roll {
+func (c Planner) newRoll(pool *intent.Pool, have observed.Group, version template.Version) roll {
 	f := facts{set: c.runsWanted(pool, have, version), disabled: pool.Group.Refresh.Disable}
 	f.versions, f.types = c.stale(pool, have, version)
 	f.latest, f.read = c.In.State.Refreshes[have.Name]
 	f.same = f.latest.ID != "" && version.Resolves(f.latest.Template) && f.latest.Brings(pool.Group.MixedInstancesPolicy)
 	g := c.govern(pool, have, version, f.left(), f.set, f.same)
-	r := &roll{Planner: c, facts: f, pool: pool, have: have, version: version, g: &g}
+	r := roll{Planner: c, facts: f, pool: pool, have: have, version: version, g: g}
 	if r.stopped = g.Stopped(); r.synced() {
 		return r // nothing else matters
 	}
 	r.direct = c.updatesDirectly(pool, have, version)
 	r.unreadable = c.In.State.Unread.Refreshes[have.Name] != nil
 	r.undone = c.In.TimesUndone(pool, r.rolloutID(), r.displaced()) > 0
-	if r.same && c.tried(pool, r.latest, &g) && !c.In.Memory.Retry[pool.Key.String()] {
+	if r.same && c.tried(pool, r.latest, &r.g) && !c.In.Memory.Retry[pool.Key.String()] {
 		r.ended = r.endOf(r.latest)
 	}
 	r.updatable = !have.UnknownPolicy && (observed.Refresh{MixedInstancesPolicy: have.MixedInstancesPolicy}).Brings(pool.Group.MixedInstancesPolicy)
@@ -211,7 +211,7 @@ func (r *roll) actOnMachines(is situation) {
 // noteEnd says how a refresh ended that weir does not try again.
 func (r *roll) noteEnd(is situation) {
 	of := "the instance refresh " + r.latest.ID + " of " + r.have.Name
-	again := Again(r.In, "the pool's launch configuration")
+	again := Again(*r.In, "the pool's launch configuration")
 	switch is {
 	case failed:
 		r.Note(diag.Error, r.pool, observed.FieldNamed(r.pool, r.latest.Reason), "rollout-failed", of+" ended as "+r.latest.Status+": "+cmp.Or(r.latest.Reason, "AWS gives no reason"),
@@ -241,11 +241,11 @@ func (r *roll) setGroup() {
 // start starts an instance refresh to the wanted configuration.
 func (r *roll) start() {
 	r.noteProtected(r.pool, r.have, r.version)
-	replaced, ends, how := r.replaces(r.pool, r.have, r.g, r.left())
+	replaced, ends, how := r.replaces(r.pool, r.have, &r.g, r.left())
 	why := whyRoll(r.have, r.version, r.versions, r.types) + how
 	preferences := r.pool.Group.Refresh
 	if preferences.Strategy == replaceRootVolume {
-		strategy, note := r.strategy(r.pool, r.have, r.version, r.g)
+		strategy, note := r.strategy(r.pool, r.have, r.version, &r.g)
 		preferences.Strategy = strategy
 		if ends {
 			why += note
@@ -259,7 +259,7 @@ func (r *roll) start() {
 		Do: step.StartRefresh{
 			Group: r.have.Name, Template: r.version.Ref, MixedInstancesPolicy: r.pool.Group.MixedInstancesPolicy, Preferences: preferences,
 		},
-	}, r.g))
+	}, &r.g))
 }
 
 // rolloutID identifies the rollout to what Git wants, or to the share of it that is allowed.

@@ -111,7 +111,7 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 			g.serving++
 		}
 	}
-	p := g.Report(c.In, pool, have.Instances, fresh)
+	p := g.Report(*c.In, pool, have.Instances, fresh)
 	p.Machines, p.Whole, p.Keeps = have.DesiredInstances(), pool.Group.Refresh.Disable, pool.Group.Refresh.Disable
 	p.Pending = left > 0 && !pool.Group.Refresh.Disable || !set
 	if p.Pending {

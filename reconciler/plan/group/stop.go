@@ -66,8 +66,8 @@ func (f stopFacts) situation() stopSituation {
 // refresh ends, and where the FleetRollout says so its machines go back to what they were.
 func (r *roll) stop() {
 	f := stopFacts{latest: r.latest, disabled: r.disabled, bad: r.bad()}
-	f.same = r.same || r.stoppedBefore(r.pool, r.have, r.version, r.g, f.latest.Template)
-	f.set = r.set || r.stoppedBefore(r.pool, r.have, r.version, r.g, r.have.Template)
+	f.same = r.same || r.stoppedBefore(r.pool, r.have, r.version, &r.g, f.latest.Template)
+	f.set = r.set || r.stoppedBefore(r.pool, r.have, r.version, &r.g, r.have.Template)
 	back, returns := r.back(r.pool, r.have, r.version, r.g.Permit.Back)
 	f.returns = returns
 	f.triedBack = returns && sameRef(f.latest.Template, back.Template) && f.latest.Brings(back.MixedInstancesPolicy) && !r.In.Memory.Retry[r.pool.Key.String()]
@@ -82,7 +82,7 @@ func (r *roll) stop() {
 	case nothingBack:
 	case backFailed:
 		r.Note(diag.Error, r.pool, nil, "rollout-failed", "the way back of "+r.have.Name+" to "+toVersion+" ended as "+f.latest.Status+": "+cmp.Or(f.latest.Reason, "AWS gives no reason"),
-			"mend what keeps the machines from coming"+Again(r.In, "the pool's launch configuration"))
+			"mend what keeps the machines from coming"+Again(*r.In, "the pool's launch configuration"))
 	case backUndone:
 		r.Undone(r.pool, "the group "+r.have.Name, id, 0)
 	case setBack:
@@ -96,7 +96,7 @@ func (r *roll) stop() {
 		s.Instances, s.Rollout = f.bad, id
 		r.Step(r.pool, s)
 	}
-	r.noteStopped(r.pool, r.have, r.version, r.g, f.bad, f.set)
+	r.noteStopped(r.pool, r.have, r.version, &r.g, f.bad, f.set)
 }
 
 // stopStep is a step that belongs to the end of the change.
@@ -122,7 +122,7 @@ func (r *roll) bad() (n int) {
 	wanted := wantedTypes(r.pool)
 	for _, i := range r.have.Instances {
 		wants := runs(r.pool.Group.MixedInstancesPolicy, r.version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
-		if i.Counts() && (wants || r.stoppedBefore(r.pool, r.have, r.version, r.g, i.Template)) {
+		if i.Counts() && (wants || r.stoppedBefore(r.pool, r.have, r.version, &r.g, i.Template)) {
 			n++
 		}
 	}

@@ -129,7 +129,7 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	moving := c.moving(w, way, standing)
 	// Of an update that has failed no step is planned, and EKS goes back to what there was.
 	fresh := !pending && moving == nil && (len(standing) == 0 || w.runs(standing[0]))
-	p := way.Report(c.In, w.pool, c.In.InstancesOf(w.pool), func(observed.Instance) bool { return fresh })
+	p := way.Report(*c.In, w.pool, c.In.InstancesOf(w.pool), func(observed.Instance) bool { return fresh })
 	p.Whole, p.Pending, p.Moving = true, pending || moving != nil, moving
 	if len(standing) > 0 {
 		p.Machines = standing[0].DesiredSize

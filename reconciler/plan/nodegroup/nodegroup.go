@@ -269,7 +269,7 @@ func (c Planner) failedBefore(w wantNodegroup, have observed.Nodegroup) bool {
 		return false
 	case u.Status == "Failed" || u.Status == "Cancelled":
 		c.Note(diag.Error, w.pool, nil, "nodegroup-update-failed", "the update "+u.ID+" of the nodegroup "+have.Name+" ended as "+u.Status+": "+HealthText(u.Errors),
-			cmp.Or(healthHint(u.Errors), "mend what the message names")+group.Again(c.In, "the pool"))
+			cmp.Or(healthHint(u.Errors), "mend what the message names")+group.Again(*c.In, "the pool"))
 		return true
 	}
 	if u.Status == "InProgress" { // the description of the nodegroup is older than its update

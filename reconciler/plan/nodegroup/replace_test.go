@@ -28,7 +28,7 @@ func TestNamesOfReplacements(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.StringMatching(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`).Draw(t, "name")
-		c := Planner{Planner: template.Planner{Work: &basis.Work{In: basis.Input{State: &observed.State{}}}}}
+		c := Planner{Planner: template.Planner{Work: &basis.Work{In: &basis.Input{State: &observed.State{}}}}}
 		pool := intent.Pool{Nodegroup: &intent.Nodegroup{ClusterName: "prod", Name: wanted}}
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)
 		if !basis.StandsFor(name.Name, wanted) || len(name.Name) > 63 {
@@ -40,7 +40,7 @@ func TestNamesOfReplacements(t *testing.T) {
 // A name that the pool has used already, for a nodegroup that differs, is passed over.
 func TestReplacementNamesDoNotRepeat(t *testing.T) {
 	pool := intent.Pool{Key: intent.Key{Namespace: "default", Name: "web"}, Nodegroup: &intent.Nodegroup{ClusterName: "prod", Name: "web"}}
-	c := Planner{Planner: template.Planner{Work: &basis.Work{In: basis.Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}}
+	c := Planner{Planner: template.Planner{Work: &basis.Work{In: &basis.Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}}
 	seen := map[observed.NodegroupName]bool{}
 	for range 5 {
 		name := c.replacementName(wantNodegroup{pool: &pool}, nil)

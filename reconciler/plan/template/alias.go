@@ -35,7 +35,7 @@ func (c Planner) awaitPins(s *Shared, steps []step.Step) {
 		return
 	}
 	for _, u := range s.Users {
-		if u.Group == nil || !follows(c.In, u, *t) {
+		if u.Group == nil || !follows(*c.In, u, *t) {
 			continue
 		}
 		hold := c.In.HoldOf(u)

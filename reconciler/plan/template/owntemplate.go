@@ -56,7 +56,7 @@ func (c Planner) WithForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok b
 		}
 		t := a.Template
 		c.usableByGroup(pool, f, t)
-		has := overrideTemplate(c.In, g.Name, intent.SplitList(f.Lookup.InstanceType))
+		has := overrideTemplate(*c.In, g.Name, intent.SplitList(f.Lookup.InstanceType))
 		c.noteMoved(pool, f, t, has)
 		for j := range m.Overrides {
 			if slices.Contains(intent.SplitList(f.Lookup.InstanceType), m.Overrides[j].InstanceType) {

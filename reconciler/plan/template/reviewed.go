@@ -24,7 +24,7 @@ func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
 	}
 	r, known := c.In.Reviewed[w.source]
 	if !known || r.Lookup != w.lookup {
-		if c.In.Own && w.follow && (c.In.Base == nil || asksAsBefore(c.In, pool)) {
+		if c.In.Own && w.follow && (c.In.Base == nil || asksAsBefore(*c.In, pool)) {
 			w.follow, w.keeps = false, c.In.Base != nil
 		}
 		return

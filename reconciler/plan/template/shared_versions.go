@@ -43,7 +43,7 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 	}
 	var inUse []observed.TemplateRef
 	for _, u := range s.Users {
-		inUse = append(inUse, refsOf(c.In, u)...)
+		inUse = append(inUse, refsOf(*c.In, u)...)
 	}
 	inUse = slices.DeleteFunc(inUse, func(r observed.TemplateRef) bool { return r == observed.TemplateRef{} })
 	candidates, read := c.candidates(t, inUse)
@@ -89,7 +89,7 @@ func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedCon
 		var refs []observed.TemplateRef
 		has := map[int64]bool{}
 		for _, u := range x.users {
-			for _, r := range refsOf(c.In, u) {
+			for _, r := range refsOf(*c.In, u) {
 				if n := basis.VersionOf(t, r); !has[n] {
 					has[n], refs = true, append(refs, r)
 				}
@@ -175,7 +175,7 @@ func (c Planner) makeShared(s *Shared, missing []*SharedContent, t observed.Temp
 		part.Hold = c.In.HoldOfAll(x.users)
 		var refs []observed.TemplateRef
 		for _, u := range x.users {
-			refs = append(refs, refsOf(c.In, u)...)
+			refs = append(refs, refsOf(*c.In, u)...)
 		}
 		// The other versions are for pools that want other content.
 		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(there), func(v observed.TemplateVersion) bool {
