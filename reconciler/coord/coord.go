@@ -1,6 +1,6 @@
 // Package coord lets several daemons of one instance share its work: who is alive, who
 // owns what, and the records that all of them read. It does so over an engine that
-// exists (DynamoDB, etcd, or a file where there is one daemon alone) and has no
+// exists (DynamoDB or etcd) and has no
 // protocol of its own for consensus or membership; members never call each other.
 //
 // # Terms

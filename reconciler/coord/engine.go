@@ -54,9 +54,6 @@ func New(store Store, o Options) *Engine {
 // Close closes the store. Sessions die by themselves.
 func (e *Engine) Close() error { return e.store.Close() }
 
-// Alone reports whether this process alone can use the engine.
-func (e *Engine) Alone() bool { return e.store.Alone() }
-
 // Join makes a session for a member.
 func (e *Engine) Join(ctx context.Context, m Member, ttl time.Duration) (*Session, error) {
 	id := make([]byte, 10)

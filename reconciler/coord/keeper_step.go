@@ -106,7 +106,7 @@ func (k *Keeper) check(ctx context.Context, now *Snapshot, s *Session, scopes []
 			delete(k.leases, key)
 		case !wanted[key]:
 			over = append(over, l)
-		case l.stuck(instant) > StuckAfter && !k.o.Engine.Alone() && !k.hopeless(now, key, instant):
+		case l.stuck(instant) > StuckAfter && !k.hopeless(now, key, instant):
 			stuck = append(stuck, l)
 			k.avoided[key] = instant
 		}
@@ -245,8 +245,6 @@ func (k *Keeper) take(ctx context.Context, s *Session, seen Owner, since Instant
 // forgotten an owner.
 func (k *Keeper) quiet(owner, seen Owner, since Instant) time.Duration {
 	switch {
-	case k.o.Engine.Alone():
-		return 0
 	case !seen.Known() || seen.Epoch.Engine != owner.Epoch.Engine:
 		return k.o.TTL + Quiet
 	case seen.Released:
@@ -316,7 +314,7 @@ func (k *Keeper) stop(l *Lease, e Event) {
 		select {
 		case <-l.done:
 			l.Fence.end()
-			if !k.o.Engine.Alone() && k.clock.Now().AtLeast(began) >= SlowStop {
+			if k.clock.Now().AtLeast(began) >= SlowStop {
 				sleep(context.Background(), Quiet)
 			}
 		case <-timer.C:

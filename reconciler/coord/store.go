@@ -36,8 +36,6 @@ type Store interface {
 	List(ctx context.Context, prefix, after string) (page []Record, next string, err error)
 	// Commit does all of t or nothing, and fails as Txn.Check does.
 	Commit(ctx context.Context, t Txn) error
-	// Alone reports whether nobody else can use the engine while it is open: then the process before it has ended all its work.
-	Alone() bool
 	Close() error
 }
 

@@ -221,8 +221,5 @@ func (m *Memory) Commit(_ context.Context, t coord.Txn) error {
 	return nil
 }
 
-// Alone implements coord.Store.
-func (m *Memory) Alone() bool { return false }
-
 // Close implements coord.Store: the data stays.
 func (m *Memory) Close() error { return nil }

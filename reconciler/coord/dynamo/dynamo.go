@@ -375,8 +375,5 @@ func (s *Store) End(ctx context.Context, session string) error {
 	return err
 }
 
-// Alone implements coord.Store.
-func (s *Store) Alone() bool { return false }
-
 // Close implements coord.Store.
 func (s *Store) Close() error { return nil }

@@ -318,8 +318,5 @@ func (s *Store) End(ctx context.Context, session string) error {
 	return nil
 }
 
-// Alone implements coord.Store.
-func (s *Store) Alone() bool { return false }
-
 // Close implements coord.Store.
 func (s *Store) Close() error { return s.client.Close() }
