@@ -27,7 +27,6 @@ const (
 	Slow                            // take effect, answer after Delay
 	StaleRead                       // answer a read from before the region's last write, unless it asks for what is
 	Conflict                        // DynamoDB: refuse, as another transaction has the items
-	Partly                          // DynamoDB: do a half of a batch
 )
 
 // Fault is one scripted fault. The zero value of a selector matches every call.
@@ -138,8 +137,7 @@ func (f *Fault) matches(call *Call, rq *wire.Exchange) bool {
 		f.Operation != "" && f.Operation != call.Operation,
 		f.WritesOnly && !call.Write,
 		f.Kind == StaleRead && (call.Write || rq.Service.Fresh != nil && rq.Service.Fresh(rq)),
-		f.Kind == Conflict && (rq.Service.Conflict == nil || rq.Service.Conflict(rq, f.Resource) == nil),
-		f.Kind == Partly && !strings.HasPrefix(call.Operation, "Batch"):
+		f.Kind == Conflict && (rq.Service.Conflict == nil || rq.Service.Conflict(rq, f.Resource) == nil):
 		return false
 	}
 	return f.Resource == "" || mentions(rq, f.Resource)

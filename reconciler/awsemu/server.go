@@ -238,7 +238,6 @@ func (s *Server) run(rq *wire.Exchange, r *region, call *Call) answer {
 		if rq.Operation.Effect == wire.Writes && s.faults.wantsSnapshots() {
 			s.keepSnapshot(r)
 		}
-		rq.Partly = f.is(Partly)
 		a.err = rq.Handle()
 		a.cut = f.is(LoseAnswer)
 	}

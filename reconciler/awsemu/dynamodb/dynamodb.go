@@ -1,14 +1,13 @@
-// Package dynamodb is the part of DynamoDB that keeps items: tables with a hash key and
-// perhaps a range key, reads and writes of items with expressions, batches,
-// transactions, and the time to live. It has no secondary indexes, no streams and none
-// of the parameters from before expressions.
+// Package dynamodb is the part of DynamoDB that weir's clients call: tables with a hash
+// key and perhaps a range key, reads and writes of items with expressions, and
+// transactions. It has no batches, no backups, no time to live, no secondary indexes, no
+// streams and none of the parameters from before expressions.
 //
 // # Writes
 //
 // A write is prepared, tried and stored ([change]): what DynamoDB refuses is refused
 // before anything changed, in one write as in a transaction of a hundred. Calls run one
-// at a time, so a transaction never meets another: the front's script makes that fault,
-// as it does batches that are done in part.
+// at a time, so a transaction never meets another: the front's script makes that fault.
 //
 // # Reads
 //
@@ -19,9 +18,8 @@
 //
 // # Time
 //
-// Tables are made, changed and deleted, and items expire, on the emulator's clock:
-// an item goes a while after its time, and is read until then. How many items a table
-// has is counted every six hours.
+// Tables are made, changed and deleted on the emulator's clock. How many items a table has
+// is counted every six hours.
 //
 // # Capacity
 //
@@ -68,17 +66,14 @@ type Table struct {
 	ReadUnits     int64 `json:",omitempty"`
 	WriteUnits    int64 `json:",omitempty"`
 
-	Class      string `json:",omitempty"`
-	Protected  bool   `json:",omitempty"`
-	KMSKey     string `json:",omitempty"` // ARN
-	Tags       world.Tags
-	Replicas   []Replica `json:",omitempty"`
-	TTL        TimeToLive
-	Restorable time.Time // since when to any point in time; zero: not
+	Class     string `json:",omitempty"`
+	Protected bool   `json:",omitempty"`
+	KMSKey    string `json:",omitempty"` // ARN
+	Tags      world.Tags
+	Replicas  []Replica `json:",omitempty"`
 
-	Items    world.Table[attr.Item] // by rowKey
-	Expiries map[string]time.Time   `json:",omitempty"` // by rowKey: the timers that are set
-	Counted  Count
+	Items   world.Table[attr.Item] // by rowKey
+	Counted Count
 }
 
 // KeyAttribute is an attribute of a table's key, of type S, N or B.
@@ -86,12 +81,6 @@ type KeyAttribute struct{ Name, Type string }
 
 // Replica is a table's copy in another region: the emulator keeps only that it exists.
 type Replica struct{ Region, Status string }
-
-// TimeToLive names the attribute with the time when an item expires.
-type TimeToLive struct {
-	Attribute string
-	Status    string // "" is DISABLED
-}
 
 // Count is how many items a table had at a time.
 type Count struct {
@@ -120,22 +109,12 @@ func Service() *wire.Service {
 		wire.JSONOp("DescribeTable", wire.Reads, describeTable),
 		wire.JSONOp("UpdateTable", wire.Writes, updateTable),
 		wire.JSONOp("DeleteTable", wire.Writes, deleteTable),
-		wire.JSONOp("ListTables", wire.Reads, listTables),
-		wire.JSONOp("UpdateTimeToLive", wire.Writes, updateTimeToLive),
 		wire.JSONOp("DescribeTimeToLive", wire.Reads, describeTimeToLive),
-		wire.JSONOp("UpdateContinuousBackups", wire.Writes, updateContinuousBackups),
-		wire.JSONOp("DescribeContinuousBackups", wire.Reads, describeContinuousBackups),
-		wire.JSONOp("TagResource", wire.Writes, tagResource),
-		wire.JSONOp("UntagResource", wire.Writes, untagResource),
-		wire.JSONOp("ListTagsOfResource", wire.Reads, listTagsOfResource),
-		wire.JSONOp("GetItem", wire.Reads, getItem),
 		wire.JSONOp("PutItem", wire.Writes, writer("Put")),
 		wire.JSONOp("UpdateItem", wire.Writes, writer("Update")),
 		wire.JSONOp("DeleteItem", wire.Writes, writer("Delete")),
 		wire.JSONOp("Query", wire.Reads, query),
 		wire.JSONOp("Scan", wire.Reads, scan),
-		wire.JSONOp("BatchGetItem", wire.Reads, batchGetItem),
-		wire.JSONOp("BatchWriteItem", wire.Writes, batchWriteItem),
 		wire.JSONOp("TransactGetItems", wire.Reads, transactGetItems),
 		wire.JSONOp("TransactWriteItems", wire.Writes, transactWriteItems),
 	)
@@ -147,9 +126,7 @@ func Service() *wire.Service {
 // Timers are what happens later.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
-		timerTable:  (*Region).settle,
-		timerTTL:    (*Region).settleTTL,
-		timerExpiry: (*Region).expire,
+		timerTable: (*Region).settle,
 	}
 }
 

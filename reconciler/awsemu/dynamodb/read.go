@@ -20,17 +20,8 @@ func consistent(rq *wire.Exchange) bool {
 	if rq.Operation.Name == "TransactGetItems" {
 		return true
 	}
-	var in struct {
-		ConsistentRead bool
-		RequestItems   map[string]struct{ ConsistentRead bool }
-	}
-	if json.Unmarshal(rq.Body, &in) != nil {
-		return false
-	}
-	for _, of := range in.RequestItems {
-		in.ConsistentRead = in.ConsistentRead || of.ConsistentRead
-	}
-	return in.ConsistentRead
+	var in struct{ ConsistentRead bool }
+	return json.Unmarshal(rq.Body, &in) == nil && in.ConsistentRead
 }
 
 // get is a read of one item.
@@ -62,32 +53,6 @@ func (r *Region) find(g get) (*Table, string, *expression.Projection, error) {
 		return nil, "", nil, err
 	}
 	return t, t.rowKey(g.Key), projection, nil
-}
-
-type getItemInput struct {
-	get
-	ConsistentRead         bool
-	ReturnConsumedCapacity string
-}
-
-func getItem(rq *request, in getItemInput) (any, error) {
-	t, row, projection, err := rq.Region.find(in.get)
-	if err != nil {
-		return nil, err
-	}
-	item := t.Items.Get(row)
-	count := readUnits(item.Size(), in.ConsistentRead)
-	if err := rq.Region.spend(t, count, false); err != nil {
-		return nil, err
-	}
-	out := map[string]any{}
-	if item != nil {
-		out["Item"] = projection.Of(item)
-	}
-	var used consumption
-	used.read(t, count, false)
-	used.into(out, in.ReturnConsumedCapacity, true)
-	return out, nil
 }
 
 // pageInput is what a query and a scan have in common.

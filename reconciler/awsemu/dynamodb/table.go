@@ -24,8 +24,6 @@ type attributeDefinition struct{ AttributeName, AttributeType string }
 
 type throughput struct{ ReadCapacityUnits, WriteCapacityUnits int64 }
 
-type tag struct{ Key, Value string }
-
 type createTableInput struct {
 	TableName                 string
 	AttributeDefinitions      []attributeDefinition
@@ -182,6 +180,14 @@ func describeTable(rq *request, in tableInput) (any, error) {
 	return map[string]any{"Table": rq.Region.description(t)}, nil
 }
 
+// describeTimeToLive answers that items do not expire: no call makes them.
+func describeTimeToLive(rq *request, in tableInput) (any, error) {
+	if _, err := rq.Region.described(in.TableName); err != nil {
+		return nil, err
+	}
+	return map[string]any{"TimeToLiveDescription": map[string]any{"TimeToLiveStatus": "DISABLED"}}, nil
+}
+
 func deleteTable(rq *request, in tableInput) (any, error) {
 	r := rq.Region
 	t, err := r.described(in.TableName)
@@ -269,25 +275,6 @@ func (t *Table) replicate(r *Region, create, end *replicaInput) error {
 		t.Replicas = append(t.Replicas, Replica{create.RegionName, "CREATING"})
 	}
 	return nil
-}
-
-type listTablesInput struct {
-	ExclusiveStartTableName string
-	Limit                   int
-}
-
-func listTables(rq *request, in listTablesInput) (any, error) {
-	names := after(rq.Region.Tables.Sorted(), in.ExclusiveStartTableName, true)
-	if in.Limit == 0 {
-		in.Limit = 100
-	}
-	out := map[string]any{}
-	if len(names) > in.Limit {
-		names = names[:in.Limit]
-		out["LastEvaluatedTableName"] = names[in.Limit-1]
-	}
-	out["TableNames"] = append([]string{}, names...)
-	return out, nil
 }
 
 // description is a table as answers have it.

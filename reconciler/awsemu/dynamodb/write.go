@@ -129,7 +129,6 @@ func (r *Region) store(c *change) {
 		c.table.Items.Remove(c.row)
 	default:
 		c.table.Items.Put(c.row, c.after)
-		r.setExpiry(c.table, c.row)
 	}
 }
 

@@ -33,9 +33,6 @@ type Exchange struct {
 	Labels map[string]string // REST path
 	Query  url.Values        // REST query
 
-	// Partly asks for an answer in which the service did a part of what was asked.
-	Partly bool
-
 	XML   XML // answer of the form protocols, without its envelope
 	Reply any // answer of the JSON protocols
 }

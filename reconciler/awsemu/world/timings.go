@@ -15,7 +15,6 @@ type Timings struct {
 	RefreshBatch     time.Duration // one batch of an instance refresh
 	Warmups          bool          // a refresh waits for instance warm-ups, too
 	TableChange      time.Duration // DynamoDB table: CREATING, UPDATING, DELETING or its time to live to its end
-	ItemExpiry       time.Duration // an item whose time has come to deleted
 }
 
 // Fast returns the durations for demonstrations and tests: seconds where AWS
@@ -32,7 +31,6 @@ func Fast() Timings {
 		NodegroupDelete:  3 * time.Second,
 		RefreshBatch:     2 * time.Second,
 		TableChange:      time.Second,
-		ItemExpiry:       5 * time.Second,
 	}
 }
 
@@ -49,6 +47,5 @@ func Realistic() Timings {
 		NodegroupDelete:  4 * time.Minute,
 		RefreshBatch:     3 * time.Minute,
 		TableChange:      10 * time.Second,
-		ItemExpiry:       12 * time.Hour,
 	}
 }
