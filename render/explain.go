@@ -22,8 +22,6 @@ const (
 	// Default is a value that no file holds; the field's Note says whose default
 	// it is.
 	Default Source = "default"
-	// Derived is a value that weir makes of others, as its Note says.
-	Derived Source = "derived"
 	// Unknown is a value that some file holds; weir could not find out which.
 	Unknown Source = "unknown"
 )
@@ -42,7 +40,7 @@ type Field struct {
 	Manifest intent.Path
 	// Origin is the place of a written value.
 	Origin diag.Position
-	// Note says what there is to know of a default or a derived value.
+	// Note says what there is to know of a default.
 	Note string
 
 	candidates []manifestField

@@ -17,7 +17,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -132,16 +131,6 @@ func (s *Set) Len() int {
 		return 0
 	}
 	return len(s.texts)
-}
-
-// Each calls visit for each text, in an order that stays the same.
-func (s *Set) Each(visit func(standIn string, t Text)) {
-	if s == nil {
-		return
-	}
-	for _, standIn := range slices.SortedFunc(maps.Keys(s.texts), func(a, b string) int { return strings.Compare(s.texts[a].ID, s.texts[b].ID) }) {
-		visit(standIn, s.texts[standIn])
-	}
 }
 
 // Touches reports whether a text holds a stand-in or a piece of one, as it is or in

@@ -200,17 +200,6 @@ func Fields(of Kind, member intent.Path) (paths []intent.Path, ofOptions bool) {
 	return []intent.Path{withPositions(elements(r.OptionsField()), member)}, true
 }
 
-// SetBy returns the rows of a kind whose members a field of the pool sets before any
-// other, or fields below it: its path is below spec, with [] for each item of a list.
-func SetBy(of Kind, path string) (out []*Row) {
-	for _, r := range Rows(of) {
-		if f := r.PoolFields(); len(f) > 0 && (f[0] == path || strings.HasPrefix(f[0], path+".") || strings.HasPrefix(f[0], path+"[]")) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
 // withPositions gives the lists of a path the positions that a member has. A list of
 // texts that the path does not go into keeps its own.
 func withPositions(path, member intent.Path) intent.Path {

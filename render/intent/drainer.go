@@ -69,7 +69,6 @@ func DrainerOf(text string) (d Drainer, ok bool) {
 
 // Bounds of the time that pods have.
 const (
-	LeastDrain   = time.Minute
-	MostDrain    = 24 * time.Hour
-	DefaultDrain = 15 * time.Minute
+	LeastDrain = time.Minute
+	MostDrain  = 24 * time.Hour
 )

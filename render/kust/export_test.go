@@ -37,3 +37,6 @@ func AsRead(r *Result) (n int) {
 	}
 	return n
 }
+
+// Raw returns the build before substitution, as "kubectl kustomize" prints it.
+func (r *Result) Raw() []byte { return printObjects(r.raw) }

@@ -293,10 +293,7 @@ func clusterScoped(ref intent.ObjectRef) bool {
 	return worker.ClusterScoped(kyaml.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind})
 }
 
-// Raw returns the build before substitution, as "kubectl kustomize" prints it.
-func (r *Result) Raw() []byte { return printObjects(r.raw) }
-
-// YAML returns the build with variables substituted, in the form of Raw.
+// YAML returns the build with variables substituted, as "kubectl kustomize" prints a build.
 func (r *Result) YAML() []byte {
 	nodes := make([]*yaml.Node, len(r.Objects))
 	for i, o := range r.Objects {

@@ -289,10 +289,21 @@ func (r *referencePage) inAWS(path string, in []string) string {
 	return text
 }
 
+// setBy returns the rows of a kind whose members a field of the pool sets before any
+// other, or fields below it: its path is below spec, with [] for each item of a list.
+func setBy(of field.Kind, path string) (out []*field.Row) {
+	for _, r := range field.Rows(of) {
+		if f := r.PoolFields(); len(f) > 0 && (f[0] == path || strings.HasPrefix(f[0], path+".") || strings.HasPrefix(f[0], path+"[]")) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // inTable is what rows of package field say of a field below spec of the pool. The root
 // volume's are those of any volume.
 func inTable(of field.Kind, path string) string {
-	set := field.SetBy(of, strings.Replace(path, ".rootVolume", ".nonRootVolumes[]", 1))
+	set := setBy(of, strings.Replace(path, ".rootVolume", ".nonRootVolumes[]", 1))
 	if len(set) == 0 {
 		return ""
 	}

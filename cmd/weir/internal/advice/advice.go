@@ -2,6 +2,9 @@
 // beside it a hint that says what to do. Commands, and what they share, return them;
 // weir prints the hint on a line of its own below the error. A hint is never part of the
 // error's text, which also goes where nobody acts on it: to logs, and into other errors.
+//
+// Package diag is for findings about files. A finding has a code, a severity and a
+// position, and no use as an error; an error of a command has none of these.
 package advice
 
 import (
