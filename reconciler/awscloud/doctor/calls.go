@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"context"
-
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -16,58 +14,54 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// call is an operation of a service's client, held as a function: a client in a value's
-// type would keep all of its operations in the binary.
-type call[In, Out, Options any] = func(context.Context, *In, ...func(*Options)) (*Out, error)
-
 // calls are the operations of a visit.
 type calls struct {
-	createTemplate   call[ec2.CreateLaunchTemplateInput, ec2.CreateLaunchTemplateOutput, ec2.Options]
-	createVersion    call[ec2.CreateLaunchTemplateVersionInput, ec2.CreateLaunchTemplateVersionOutput, ec2.Options]
-	deleteTemplate   call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput, ec2.Options]
-	deleteVersions   call[ec2.DeleteLaunchTemplateVersionsInput, ec2.DeleteLaunchTemplateVersionsOutput, ec2.Options]
-	describeVersions call[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput, ec2.Options]
-	templates        call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
-	images           call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
-	subnets          call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
-	securityGroups   call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
-	vpcs             call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
-	run              call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
-	instanceTypes    call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
+	createTemplate   sdk.Call[ec2.CreateLaunchTemplateInput, ec2.CreateLaunchTemplateOutput, ec2.Options]
+	createVersion    sdk.Call[ec2.CreateLaunchTemplateVersionInput, ec2.CreateLaunchTemplateVersionOutput, ec2.Options]
+	deleteTemplate   sdk.Call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput, ec2.Options]
+	deleteVersions   sdk.Call[ec2.DeleteLaunchTemplateVersionsInput, ec2.DeleteLaunchTemplateVersionsOutput, ec2.Options]
+	describeVersions sdk.Call[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput, ec2.Options]
+	templates        sdk.Call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
+	images           sdk.Call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
+	subnets          sdk.Call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
+	securityGroups   sdk.Call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
+	vpcs             sdk.Call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
+	run              sdk.Call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
+	instanceTypes    sdk.Call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
 
-	groups          call[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, autoscaling.Options]
-	activities      call[autoscaling.DescribeScalingActivitiesInput, autoscaling.DescribeScalingActivitiesOutput, autoscaling.Options]
-	refreshes       call[autoscaling.DescribeInstanceRefreshesInput, autoscaling.DescribeInstanceRefreshesOutput, autoscaling.Options]
-	hooks           call[autoscaling.DescribeLifecycleHooksInput, autoscaling.DescribeLifecycleHooksOutput, autoscaling.Options]
-	createGroup     call[autoscaling.CreateAutoScalingGroupInput, autoscaling.CreateAutoScalingGroupOutput, autoscaling.Options]
-	updateGroup     call[autoscaling.UpdateAutoScalingGroupInput, autoscaling.UpdateAutoScalingGroupOutput, autoscaling.Options]
-	deleteGroup     call[autoscaling.DeleteAutoScalingGroupInput, autoscaling.DeleteAutoScalingGroupOutput, autoscaling.Options]
-	tagGroups       call[autoscaling.CreateOrUpdateTagsInput, autoscaling.CreateOrUpdateTagsOutput, autoscaling.Options]
-	enableMetrics   call[autoscaling.EnableMetricsCollectionInput, autoscaling.EnableMetricsCollectionOutput, autoscaling.Options]
-	startRefresh    call[autoscaling.StartInstanceRefreshInput, autoscaling.StartInstanceRefreshOutput, autoscaling.Options]
-	putHook         call[autoscaling.PutLifecycleHookInput, autoscaling.PutLifecycleHookOutput, autoscaling.Options]
-	deleteHook      call[autoscaling.DeleteLifecycleHookInput, autoscaling.DeleteLifecycleHookOutput, autoscaling.Options]
-	heartbeat       call[autoscaling.RecordLifecycleActionHeartbeatInput, autoscaling.RecordLifecycleActionHeartbeatOutput, autoscaling.Options]
-	completeAction  call[autoscaling.CompleteLifecycleActionInput, autoscaling.CompleteLifecycleActionOutput, autoscaling.Options]
-	rollbackRefresh call[autoscaling.RollbackInstanceRefreshInput, autoscaling.RollbackInstanceRefreshOutput, autoscaling.Options]
-	cancelRefresh   call[autoscaling.CancelInstanceRefreshInput, autoscaling.CancelInstanceRefreshOutput, autoscaling.Options]
+	groups          sdk.Call[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, autoscaling.Options]
+	activities      sdk.Call[autoscaling.DescribeScalingActivitiesInput, autoscaling.DescribeScalingActivitiesOutput, autoscaling.Options]
+	refreshes       sdk.Call[autoscaling.DescribeInstanceRefreshesInput, autoscaling.DescribeInstanceRefreshesOutput, autoscaling.Options]
+	hooks           sdk.Call[autoscaling.DescribeLifecycleHooksInput, autoscaling.DescribeLifecycleHooksOutput, autoscaling.Options]
+	createGroup     sdk.Call[autoscaling.CreateAutoScalingGroupInput, autoscaling.CreateAutoScalingGroupOutput, autoscaling.Options]
+	updateGroup     sdk.Call[autoscaling.UpdateAutoScalingGroupInput, autoscaling.UpdateAutoScalingGroupOutput, autoscaling.Options]
+	deleteGroup     sdk.Call[autoscaling.DeleteAutoScalingGroupInput, autoscaling.DeleteAutoScalingGroupOutput, autoscaling.Options]
+	tagGroups       sdk.Call[autoscaling.CreateOrUpdateTagsInput, autoscaling.CreateOrUpdateTagsOutput, autoscaling.Options]
+	enableMetrics   sdk.Call[autoscaling.EnableMetricsCollectionInput, autoscaling.EnableMetricsCollectionOutput, autoscaling.Options]
+	startRefresh    sdk.Call[autoscaling.StartInstanceRefreshInput, autoscaling.StartInstanceRefreshOutput, autoscaling.Options]
+	putHook         sdk.Call[autoscaling.PutLifecycleHookInput, autoscaling.PutLifecycleHookOutput, autoscaling.Options]
+	deleteHook      sdk.Call[autoscaling.DeleteLifecycleHookInput, autoscaling.DeleteLifecycleHookOutput, autoscaling.Options]
+	heartbeat       sdk.Call[autoscaling.RecordLifecycleActionHeartbeatInput, autoscaling.RecordLifecycleActionHeartbeatOutput, autoscaling.Options]
+	completeAction  sdk.Call[autoscaling.CompleteLifecycleActionInput, autoscaling.CompleteLifecycleActionOutput, autoscaling.Options]
+	rollbackRefresh sdk.Call[autoscaling.RollbackInstanceRefreshInput, autoscaling.RollbackInstanceRefreshOutput, autoscaling.Options]
+	cancelRefresh   sdk.Call[autoscaling.CancelInstanceRefreshInput, autoscaling.CancelInstanceRefreshOutput, autoscaling.Options]
 
-	clusters        call[eks.ListClustersInput, eks.ListClustersOutput, eks.Options]
-	nodegroups      call[eks.ListNodegroupsInput, eks.ListNodegroupsOutput, eks.Options]
-	cluster         call[eks.DescribeClusterInput, eks.DescribeClusterOutput, eks.Options]
-	nodegroup       call[eks.DescribeNodegroupInput, eks.DescribeNodegroupOutput, eks.Options]
-	createNodegroup call[eks.CreateNodegroupInput, eks.CreateNodegroupOutput, eks.Options]
-	updateConfig    call[eks.UpdateNodegroupConfigInput, eks.UpdateNodegroupConfigOutput, eks.Options]
-	updateVersion   call[eks.UpdateNodegroupVersionInput, eks.UpdateNodegroupVersionOutput, eks.Options]
-	deleteNodegroup call[eks.DeleteNodegroupInput, eks.DeleteNodegroupOutput, eks.Options]
+	clusters        sdk.Call[eks.ListClustersInput, eks.ListClustersOutput, eks.Options]
+	nodegroups      sdk.Call[eks.ListNodegroupsInput, eks.ListNodegroupsOutput, eks.Options]
+	cluster         sdk.Call[eks.DescribeClusterInput, eks.DescribeClusterOutput, eks.Options]
+	nodegroup       sdk.Call[eks.DescribeNodegroupInput, eks.DescribeNodegroupOutput, eks.Options]
+	createNodegroup sdk.Call[eks.CreateNodegroupInput, eks.CreateNodegroupOutput, eks.Options]
+	updateConfig    sdk.Call[eks.UpdateNodegroupConfigInput, eks.UpdateNodegroupConfigOutput, eks.Options]
+	updateVersion   sdk.Call[eks.UpdateNodegroupVersionInput, eks.UpdateNodegroupVersionOutput, eks.Options]
+	deleteNodegroup sdk.Call[eks.DeleteNodegroupInput, eks.DeleteNodegroupOutput, eks.Options]
 
-	parameters call[ssm.GetParametersInput, ssm.GetParametersOutput, ssm.Options]
+	parameters sdk.Call[ssm.GetParametersInput, ssm.GetParametersOutput, ssm.Options]
 
-	quota        call[servicequotas.GetServiceQuotaInput, servicequotas.GetServiceQuotaOutput, servicequotas.Options]
-	targetGroups call[elb.DescribeTargetGroupsInput, elb.DescribeTargetGroupsOutput, elb.Options]
+	quota        sdk.Call[servicequotas.GetServiceQuotaInput, servicequotas.GetServiceQuotaOutput, servicequotas.Options]
+	targetGroups sdk.Call[elb.DescribeTargetGroupsInput, elb.DescribeTargetGroupsOutput, elb.Options]
 	prober       *probe.Prober
 
-	placementGroups call[ec2.DescribePlacementGroupsInput, ec2.DescribePlacementGroupsOutput, ec2.Options]
+	placementGroups sdk.Call[ec2.DescribePlacementGroupsInput, ec2.DescribePlacementGroupsOutput, ec2.Options]
 }
 
 func callsOf(client *sdk.Client) calls {

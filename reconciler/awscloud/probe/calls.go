@@ -1,52 +1,44 @@
 package probe
 
 import (
-	"context"
-
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
-)
 
-// Operations are held as functions, for the reason that package lookup gives.
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+)
 
 // EC2Calls are the calls of EC2.
 type EC2Calls struct {
-	DescribeCapacityReservations  func(context.Context, *ec2.DescribeCapacityReservationsInput, ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error)
-	DescribeImages                func(context.Context, *ec2.DescribeImagesInput, ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
-	DescribeInstanceTypeOfferings func(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
-	DescribeInstanceTypes         func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
-	DescribeInstances             func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
-	DescribeKeyPairs              func(context.Context, *ec2.DescribeKeyPairsInput, ...func(*ec2.Options)) (*ec2.DescribeKeyPairsOutput, error)
-	DescribeSnapshots             func(context.Context, *ec2.DescribeSnapshotsInput, ...func(*ec2.Options)) (*ec2.DescribeSnapshotsOutput, error)
-	DescribePlacementGroups       func(context.Context, *ec2.DescribePlacementGroupsInput, ...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error)
-	DescribeSecurityGroups        func(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
-	DescribeSubnets               func(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
-	RunInstances                  func(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
+	DescribeCapacityReservations  sdk.Call[ec2.DescribeCapacityReservationsInput, ec2.DescribeCapacityReservationsOutput, ec2.Options]
+	DescribeImages                sdk.Call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
+	DescribeInstanceTypeOfferings sdk.Call[ec2.DescribeInstanceTypeOfferingsInput, ec2.DescribeInstanceTypeOfferingsOutput, ec2.Options]
+	DescribeInstanceTypes         sdk.Call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
+	DescribeInstances             sdk.Call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
+	DescribeKeyPairs              sdk.Call[ec2.DescribeKeyPairsInput, ec2.DescribeKeyPairsOutput, ec2.Options]
+	DescribeSnapshots             sdk.Call[ec2.DescribeSnapshotsInput, ec2.DescribeSnapshotsOutput, ec2.Options]
+	DescribePlacementGroups       sdk.Call[ec2.DescribePlacementGroupsInput, ec2.DescribePlacementGroupsOutput, ec2.Options]
+	DescribeSecurityGroups        sdk.Call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
+	DescribeSubnets               sdk.Call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
+	RunInstances                  sdk.Call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
 }
 
 // OfEC2 takes them from a client.
 func OfEC2(c *ec2.Client) EC2Calls {
 	return EC2Calls{
-		DescribeCapacityReservations:  c.DescribeCapacityReservations,
-		DescribeImages:                c.DescribeImages,
-		DescribeInstanceTypeOfferings: c.DescribeInstanceTypeOfferings,
-		DescribeInstanceTypes:         c.DescribeInstanceTypes,
-		DescribeInstances:             c.DescribeInstances,
-		DescribeKeyPairs:              c.DescribeKeyPairs,
-		DescribeSnapshots:             c.DescribeSnapshots,
-		DescribePlacementGroups:       c.DescribePlacementGroups,
-		DescribeSecurityGroups:        c.DescribeSecurityGroups,
-		DescribeSubnets:               c.DescribeSubnets,
-		RunInstances:                  c.RunInstances,
+		DescribeCapacityReservations: c.DescribeCapacityReservations, DescribeImages: c.DescribeImages,
+		DescribeInstanceTypeOfferings: c.DescribeInstanceTypeOfferings, DescribeInstanceTypes: c.DescribeInstanceTypes,
+		DescribeInstances: c.DescribeInstances, DescribeKeyPairs: c.DescribeKeyPairs, DescribeSnapshots: c.DescribeSnapshots,
+		DescribePlacementGroups: c.DescribePlacementGroups, DescribeSecurityGroups: c.DescribeSecurityGroups, DescribeSubnets: c.DescribeSubnets,
+		RunInstances: c.RunInstances,
 	}
 }
 
 // IAMCalls are those of IAM.
 type IAMCalls struct {
-	GetInstanceProfile func(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
+	GetInstanceProfile sdk.Call[iam.GetInstanceProfileInput, iam.GetInstanceProfileOutput, iam.Options]
 }
 
 // OfIAM takes them from a client.
@@ -54,7 +46,7 @@ func OfIAM(c *iam.Client) IAMCalls { return IAMCalls{GetInstanceProfile: c.GetIn
 
 // KMSCalls are those of KMS.
 type KMSCalls struct {
-	DescribeKey func(context.Context, *kms.DescribeKeyInput, ...func(*kms.Options)) (*kms.DescribeKeyOutput, error)
+	DescribeKey sdk.Call[kms.DescribeKeyInput, kms.DescribeKeyOutput, kms.Options]
 }
 
 // OfKMS takes them from a client.
@@ -62,7 +54,7 @@ func OfKMS(c *kms.Client) KMSCalls { return KMSCalls{DescribeKey: c.DescribeKey}
 
 // ElasticLoadBalancingCalls are those of Elastic Load Balancing.
 type ElasticLoadBalancingCalls struct {
-	DescribeTargetGroups func(context.Context, *elb.DescribeTargetGroupsInput, ...func(*elb.Options)) (*elb.DescribeTargetGroupsOutput, error)
+	DescribeTargetGroups sdk.Call[elb.DescribeTargetGroupsInput, elb.DescribeTargetGroupsOutput, elb.Options]
 }
 
 // OfElasticLoadBalancing takes them from a client.
@@ -72,7 +64,7 @@ func OfElasticLoadBalancing(c *elb.Client) ElasticLoadBalancingCalls {
 
 // ServiceQuotasCalls are those of Service Quotas.
 type ServiceQuotasCalls struct {
-	GetServiceQuota func(context.Context, *servicequotas.GetServiceQuotaInput, ...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error)
+	GetServiceQuota sdk.Call[servicequotas.GetServiceQuotaInput, servicequotas.GetServiceQuotaOutput, servicequotas.Options]
 }
 
 // OfServiceQuotas takes them from a client.
