@@ -10,10 +10,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// An approved plan takes several passes, and the steps of the later ones are other steps.
-// So an approval is kept as the works that its steps are, each of one kind and about one
-// thing of one pool or AWSLaunchConfig. A later pass runs a step if each of its works was
-// approved, or follows from one that was; anything more needs an approval of its own.
+// An approved plan takes several passes, and the steps of the later ones are other steps. So an
+// approval is kept as the works that its steps are, each of one kind and about one thing of one
+// pool or AWSLaunchConfig. A later pass runs a step if each of its works was approved, or follows
+// from an approved work; anything more needs an approval of its own.
 
 // kind is the kind of a work.
 type kind string
@@ -36,7 +36,7 @@ const (
 	workDrops     kind = "drops"     // a group or nodegroup that Git drops, with all on the way to that
 	workDiscards  kind = "discards"  // a launch template that Git drops
 	workSomething kind = "something" // of a pool, whatever it is
-	workPlanned   kind = "planned"   // a pool of which nothing more could be planned yet
+	workPlanned   kind = "planned"   // a pool for which nothing more could be planned yet
 )
 
 // follows says which works follow from others: the first of each row are let run by an
@@ -57,7 +57,7 @@ var follows = []struct {
 	{[]kind{workMakes, workCreates, workSets}, []kind{workPlanned}, false, "a cluster that was still being made is there"},
 }
 
-// work is what a step does, as approvals know it.
+// work identifies what a step does, in the form that approvals store.
 type work struct {
 	kind kind
 	at   string
@@ -83,7 +83,8 @@ func resourceOf(s step.Step) string {
 	return strings.Join([]string{string(s.Resource), s.About().EksCluster(), s.Name}, " ")
 }
 
-// kindOfStep is the kind of work that a step is; workSets stands for one that its changes tell.
+// kindOfStep returns the kind of work that a step does. It returns workSets where the changes decide
+// the kind.
 func kindOfStep(s step.Step) kind {
 	a := s.About()
 	switch {
@@ -128,7 +129,7 @@ func worksOfChanges(s step.Step) (out []work) {
 			out = append(out, work{workPins, at})
 		case launches:
 			out = append(out, work{workWrites, s.Name + " " + s.Toward})
-		case root == "lifecycleHooks": // the member of one, or one that is made anew for it
+		case root == "lifecycleHooks": // a hook's member, or a hook that is recreated to clear one
 			hook, _, _ := strings.Cut(rest, ".")
 			out = append(out, work{workSets, at + " " + root + " " + hook})
 		default:
@@ -183,7 +184,7 @@ func allows(g *basis.Grant, s step.Step) bool {
 	})
 }
 
-// approved reports whether a work of an owner was approved, or follows from one that was.
+// approved reports whether a work of an owner was approved, or follows from an approved work.
 func approved(g *basis.Grant, owner string, w work, disrupts bool) bool {
 	if g.Works[w.key(owner)] {
 		return true

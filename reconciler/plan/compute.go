@@ -176,8 +176,8 @@ func planParts(c template.Planner, pool *intent.Pool) {
 	}
 }
 
-// wantedTwice blocks a pool of which another target wants a name too. The name of a
-// template that pools share follows from the object that declares it.
+// wantedTwice blocks a pool if another target wants one of its names too. The name of a template
+// that pools share follows from the object that declares it.
 func wantedTwice(c *basis.Work, pool *intent.Pool, claim basis.Claim, targets []string) {
 	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"
 	var path intent.Path

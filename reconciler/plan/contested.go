@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// contested holds the steps that set fields which somebody else has changed back again and
-// again, whoever that is. A step that has something else to set as well runs.
+// contested holds the steps that set fields which somebody else has changed back again and again. A
+// step that sets something else as well runs.
 func (c *computation) contested() {
 	if len(c.in.Memory.Corrections) == 0 {
 		return

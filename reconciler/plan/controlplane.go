@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// supportedSkew is how many minor versions a kubelet may be older than its API
-// server ("Version Skew Policy" of Kubernetes, since 1.28).
+// supportedSkew is the number of minor versions by which a kubelet may be older than its API server
+// ("Version Skew Policy" of Kubernetes, since 1.28).
 const supportedSkew = 3
 
 // apiServer is the Kubernetes version of the API servers that a pool's machines
@@ -97,8 +97,8 @@ func noteUnread(c *basis.Work, pool *intent.Pool, wanted string) {
 		" back while its API servers are older or still being made: "+a.Problem, "")
 }
 
-// noteUnknown says of an upgrade that nothing tells weir which version the API servers
-// have, so that it cannot wait for them: no EKS cluster is named, and no kubeconfig answers.
+// noteUnknown reports that the version of the API servers is unknown, so that weir cannot wait for
+// them with an upgrade: no EKS cluster is named, and no kubeconfig answers.
 func noteUnknown(c *basis.Work, pool *intent.Pool, wanted string, steps []step.Step) {
 	if pool.ControlPlane.Kind != "" || pool.Nodegroup != nil || !c.In.Exists(pool) || !slices.ContainsFunc(steps, func(s step.Step) bool { return changesImage(s, pool, c.Levels) }) {
 		return

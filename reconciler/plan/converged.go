@@ -11,10 +11,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// readiness is how a pool stands to what Git asks for. It is the only thing that decides
-// whether the pool has converged: AWS holds all that Git asks for, and the machines are
-// available. Reports use it, and through them the page, commit statuses, metrics and the
-// targets that wait for this one.
+// readiness is the state of a pool relative to what Git asks for. It alone decides whether the pool
+// has converged: AWS holds all that Git asks for, and the machines are available. Reports use it,
+// and through them the page, commit statuses, metrics and the targets that wait for this one.
 type readiness string
 
 const (
@@ -32,7 +31,7 @@ const (
 	converged          readiness = "AWS holds all that Git asks for, and the machines are available"
 )
 
-// readinessFacts are what the readiness of a pool depends on.
+// readinessFacts holds the facts that decide the readiness of a pool.
 type readinessFacts struct {
 	failed, waits, pending, unready, unlaunched bool
 	// open says that something is outstanding, held that this is so because the pool is

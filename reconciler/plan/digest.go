@@ -88,8 +88,8 @@ func (p *Plan) Waits() bool {
 	return slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldWaiting })
 }
 
-// Holding is which steps are held. Conditions of the moment when steps are to run (an
-// approval, a window, a wave, a turn), and a process's memory, are no part of it.
+// Holding returns which steps are held. It excludes conditions of the moment when steps run (an
+// approval, a window, a wave, a turn) and a process's memory.
 func (p *Plan) Holding() Holding {
 	if p.held != nil {
 		return *p.held

@@ -45,17 +45,17 @@
 //     weir can see that only while every target of the account and region renders whole
 //     and the configuration says where it applies the other target; else the resource
 //     stays where it is.
-//  3. weir takes over the resources of another tool or instance only on request: by the
-//     annotation weir.dev/adopt or with weir adopt (basis.Adoption). An adoption writes
-//     all tags in one call and nothing else. weir never takes over resources of
-//     CloudFormation, Karpenter, EKS or another cluster: those would go on changing them.
+//  3. weir adopts the resources of another tool or instance only on request: by the annotation
+//     weir.dev/adopt or with weir adopt (basis.Adoption). An adoption writes all tags in one call
+//     and nothing else. weir never adopts resources of CloudFormation, Karpenter, EKS or another
+//     cluster: those would go on changing them.
 //  4. Where an adopted resource differs from Git, it stays so until a person decides
 //     (adopt_rollout.go in package basis). The tag weir.dev/adopted on the resource
 //     records that, and a step right before the first rollout removes it.
-//  5. Before weir writes a pool, it compares the commit that the pool's resources name
-//     with the commit that it follows (fence.go): a process that fell behind must not undo
-//     the work of a newer commit. Nor does weir roll a pool for ever against somebody who
-//     puts it back each time (contest.go in package basis).
+//  5. Before weir writes a pool, it compares the commit that the pool's resources name with the
+//     commit that it follows (fence.go): a process that fell behind must not undo the work of a
+//     newer commit. weir also stops rolling a pool that somebody puts back every time (contest.go in
+//     package basis).
 //  6. A resource that carries the tags and that no pool wants is an orphan (package
 //     orphan). weir deletes it only where pruning is on, weir.dev/prune does not forbid
 //     it, all renders of the account and region are whole, and no more go at once than the

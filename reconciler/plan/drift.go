@@ -12,10 +12,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Settle adds to next the memory of one target's pools after a pass in which they stood as
-// p and statuses say. A pool that is yet to follow an image has not settled. One of which
-// something else may be applied has not either, also not once Git takes that back: what
-// weir itself has written since is no drift.
+// Settle adds to next the memory of one target's pools after a pass in which they stood as p and
+// statuses say. A pool that is yet to follow an image has not settled. Nor has a pool to which
+// something else may be applied, even after Git takes that back: what weir itself has written since
+// is no drift.
 func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned
@@ -145,7 +145,7 @@ func (c *computation) cause(s *step.Step) step.Drift {
 	return step.Drift{Cause: have.Refused}
 }
 
-// withDrift adds the condition of a pool of which something drifted.
+// withDrift adds the condition of a pool with drift.
 func (f findings) withDrift(conditions []Condition, pool *intent.Pool) []Condition {
 	if len(f.drifts) == 0 {
 		return conditions

@@ -71,8 +71,8 @@ func (c *fence) hold(steps []step.Step) {
 	}
 }
 
-// relation is the known relation of a commit to this one. Weir asks for an unknown one, and
-// takes the commit as older until the plan is made anew.
+// relation returns the relation of a commit to this one. If it is unknown, weir asks for it, and
+// treats the commit as older until the plan is computed again.
 func (c *fence) relation(commit string) basis.Relation {
 	if strings.HasPrefix(c.in.Commit.Revision, commit) {
 		return basis.RelationOlder
@@ -133,9 +133,9 @@ func (c *fence) objectOf(owner string) string {
 
 func short(revision string) string { return revision[:min(7, len(revision))] }
 
-// causes are the commits behind what a step is about, and behind the launch templates
-// that it has to do with. Where a step makes or deletes a resource, nothing of which
-// may name a commit, those behind the target's other resources matter too.
+// causes returns the commits behind a step's subject, and behind the launch templates that it uses.
+// If a step makes or deletes a resource, possibly nothing of it names a commit, so the commits
+// behind the target's other resources matter too.
 func (c *fence) causes(s step.Step) []cause {
 	var out []cause
 	switch s.Resource {
@@ -251,8 +251,8 @@ func (c *fence) targetCauses() []cause {
 	return c.around
 }
 
-// describedCommit is the short name of the commit in a version's description, "" in
-// one that is not weir's or names none.
+// describedCommit returns the short name of the commit in a version's description, "" if the
+// description is not weir's or names none.
 func describedCommit(description string) string {
 	if _, ours := content.DescriptionHashes(description); !ours {
 		return ""
@@ -267,8 +267,8 @@ func describedCommit(description string) string {
 
 func hexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// mostTags is how many tags EC2, Auto Scaling and EKS let a resource have, beside AWS's
-// own. A stamp takes no tag that others need.
+// mostTags is the number of tags that EC2, Auto Scaling and EKS allow on a resource, not counting
+// AWS's own. A stamp never takes a tag that others need.
 const mostTags = 50
 
 // roomFor reports whether a resource that has tags, and is given more, can have n
@@ -295,7 +295,7 @@ func stamp(in basis.Input, steps []step.Step) {
 	}
 }
 
-// stampOf is what an action's tags are stamped with, which nearly always is what is usual.
+// stampOf returns the tags with which to stamp an action, which is nearly always usual.
 func stampOf(in basis.Input, do step.Action, usual map[string]string) map[string]string {
 	if _, tags := do.(step.Tagging); !tags {
 		return nil

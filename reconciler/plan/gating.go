@@ -65,7 +65,7 @@ func newGating(in basis.Input, p *Plan) *gating {
 	return g
 }
 
-// situation is how a step stands to the gates.
+// situation is the state of a step relative to the gates.
 type situation string
 
 const (

@@ -65,7 +65,7 @@ func (c *computation) hold() lastgood.Verdict {
 	return lastgood.Judge(out)
 }
 
-// noteDiffering notes of which pools AWS holds something else than the plan wants.
+// noteDiffering notes the pools for which AWS holds something else than the plan wants.
 func (c *computation) noteDiffering() {
 	for _, s := range c.Steps {
 		a := s.About()
@@ -184,7 +184,7 @@ func poolsOf(s step.Step) []string {
 
 // Holds says what becomes of a target whose followed commit cannot be rendered.
 type Holds struct {
-	// Revision is the earlier one that the pass was about, empty where there is none to try.
+	// Revision is the earlier revision that the pass used, empty where none was left to try.
 	Revision string `json:"revision"`
 	// Why says what is wrong with the followed commit.
 	Why     string           `json:"why"`
@@ -228,6 +228,6 @@ func (h *Holds) Diagnostic() diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Warning, Code: code, Summary: h.Text(), Detail: diag.Hint(code)}
 }
 
-// PlannedAt is the revision of which the plan of the report was made: an earlier one than
-// the followed one while the target is held.
+// PlannedAt returns the revision for which the report's plan was made. While the target is held,
+// that is an earlier revision than the followed one.
 func (r *Report) PlannedAt() string { return cmp.Or(r.Holds.To(), r.Revision) }

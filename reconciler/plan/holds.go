@@ -38,12 +38,11 @@ func AgreementOf(p *Plan) basis.Agreement {
 // Waiting names a rollout that waits for its turn.
 type Waiting struct{ Target, Owner string }
 
-// LimitRollouts holds the rollouts of the plans of one account and region that
-// would exceed the limit, counted with those that are moving already; 0 means no limit.
-// Those that waited before go first, in the order in which they came, then the others
-// in the order of the plans: so none waits for ever. Refused are those that AWS refused
-// a short while ago; they start nothing and take no turn. It returns who waits now, for
-// the next call.
+// LimitRollouts holds the rollouts of the plans of one account and region that would exceed the
+// limit. Rollouts in progress count too, and 0 means no limit. Those that waited before go first, in
+// the order of their arrival, then the others in the order of the plans, so none starves. refused
+// holds the rollouts that AWS refused a short while ago; they start nothing and take no turn.
+// LimitRollouts returns the new queue, for the next call.
 func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused map[Waiting]bool) []Waiting {
 	if limit <= 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// LaunchConfigStatus is the status of an AWSLaunchConfig: of one that is written,
-// or that is derived from an AWSLaunchConfigTemplate.
+// LaunchConfigStatus is the status of an AWSLaunchConfig, written in Git or derived from an
+// AWSLaunchConfigTemplate.
 type LaunchConfigStatus struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`

@@ -31,7 +31,7 @@ func LevelOf(l intent.Lookup, a observed.Answer) (basis.Level, bool) {
 	return basis.Level{}, false
 }
 
-// Levels are those of the answers that a set of intents goes by, each once.
+// Levels returns the distinct levels of the answers that a set of intents uses.
 func Levels(set *intent.Set, known map[intent.Lookup]basis.Level) []basis.Level {
 	var out []basis.Level
 	for i := range set.Pools {

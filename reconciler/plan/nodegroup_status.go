@@ -30,8 +30,8 @@ type NodegroupIssueNote struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// nodegroupsFor returns the nodegroups of a pool for its status: first the one that
-// matches Git, or else the one that serves.
+// nodegroupsFor returns the nodegroups of a pool for its status. The first is the nodegroup that
+// matches Git, or else the serving one.
 func nodegroupsFor(in basis.Input, pool *intent.Pool, matches observed.NodegroupName) []observed.Nodegroup {
 	if pool.Nodegroup == nil {
 		return nil

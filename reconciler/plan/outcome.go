@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ErrSource is in a report's Err where what Git wants could not be read anew: the
-// commit that the report is about is not at fault.
+// ErrSource is in a report's Err if weir could not read what Git wants again. The commit of the
+// report is not at fault.
 var ErrSource = errors.New("source cannot be read")
 
 // Phase is Cluster API's MachinePool phase.
@@ -94,11 +94,11 @@ type PoolStatus struct {
 	Draining []Draining `json:"draining,omitempty"`
 	// Converged says that AWS matches Git and nothing moves.
 	Converged bool `json:"converged"`
-	// LastSeen is when the pool was as this says, where the last pass could not tell,
-	// because its commit does not render or AWS does not answer; zero where it could.
+	// LastSeen is the time at which the pool was in this state, if the last pass could not observe
+	// it because its commit does not render or AWS does not answer; zero otherwise.
 	LastSeen time.Time `json:"lastSeen,omitzero"`
-	// FailedSince is when FailureReason was first reported, zero where nothing has failed
-	// or where nobody keeps it, as in a command on a directory.
+	// FailedSince is the time when FailureReason was first reported. It is zero if nothing has
+	// failed or if nobody keeps it, as in a command on a directory.
 	FailedSince time.Time `json:"failedSince,omitzero"`
 }
 
@@ -106,13 +106,13 @@ type PoolStatus struct {
 type Draining struct {
 	Instance string `json:"instance"`
 	Node     string `json:"node,omitempty"`
-	// Since is when it began, Until when the machine goes whatever is left of its pods.
+	// Since is the start of the drain. At Until the machine goes, whatever is left of its pods.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// PodsLeft is how many pods have not gone, Pods names some of them.
+	// PodsLeft is the number of pods that have not gone. Pods names some of them.
 	PodsLeft int           `json:"podsLeft"`
 	Pods     []DrainingPod `json:"pods,omitempty"`
-	// Why is what else keeps the machine.
+	// Why gives another reason that keeps the machine.
 	Why string `json:"why,omitempty"`
 }
 
@@ -130,14 +130,14 @@ type NodeRef struct {
 	UID        string `json:"uid"`
 }
 
-// RolloutStatus is how far a rollout has come.
+// RolloutStatus is the progress of a rollout.
 type RolloutStatus struct {
 	ID            string `json:"id"`
 	Status        string `json:"status"`
 	Percentage    int32  `json:"percentage"`
 	InstancesLeft int32  `json:"instancesLeft"`
 	Message       string `json:"message,omitempty"`
-	// StartedAt is when it began, zero where AWS does not say.
+	// StartedAt is the start of the rollout, zero if AWS does not give it.
 	StartedAt time.Time `json:"startedAt,omitzero"`
 	// MinHealthy and MaxHealthy are the percentages of the desired size between
 	// which an instance refresh keeps the group, absent where it was started
@@ -236,12 +236,12 @@ func (r *Report) Failures() []step.Outcome {
 	return out
 }
 
-// FailureRefused is the failure of a pool of which AWS refused a step, and refuses it
-// for as long as nothing is changed.
+// FailureRefused is the failure of a pool with a step that AWS refused, and refuses as long as
+// nothing is changed.
 const FailureRefused = "step-refused"
 
-// FailureChanged is the failure of a pool of which weir did not send a step, because the
-// resource was not as the pass had observed it.
+// FailureChanged is the failure of a pool with a step that weir did not send, because the resource
+// was not as the pass had observed it.
 const FailureChanged = "changed-since-observed"
 
 // NoteRefused says of a pool that AWS refused a step of it, and what makes weir try that

@@ -28,7 +28,7 @@ type Plan struct {
 	Granted bool
 	// Ahead are the commits for which steps are stopped, as AWS names them.
 	Ahead []string
-	// pools are what is known of each pool beside its steps and diagnostics.
+	// pools holds the facts of each pool other than its steps and diagnostics.
 	pools basis.PoolPlans
 	// resolved is the result of Resolved.
 	resolved map[string]basis.ReviewedImage

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// HoldRefused holds the steps that end machines of pools of which AWS is known to refuse every
-// new machine; refused has the reasons, by pool. Steps that stop a rollout run all the same, as
-// do those that somebody approved with these reasons in sight.
+// HoldRefused holds the steps that end machines of pools for which AWS is known to refuse every new
+// machine. refused has the reasons, by pool. Steps that stop a rollout run all the same, and so do
+// steps that somebody approved after seeing these reasons.
 func (p *Plan) HoldRefused(refused map[string][]string, policy basis.Policy) {
 	if len(refused) == 0 || policy.Gates.Insists {
 		return

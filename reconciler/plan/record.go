@@ -18,10 +18,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A report as other weirs read it: what is shown of a target, what those that wait for it go
-// by, and what its commit and its pull request are told. It has no action, so nobody can do
-// from a record what its writer planned, and no secret; digests are those of the plan as it
-// was made.
+// A record is a report as other weirs read it: for the views of a target, for the targets that wait
+// for it, and for its commit status and its pull request. It has no action, so nobody can execute
+// from a record what its writer planned. It has no secret. Digests are those of the original plan.
 
 // recordFormat goes up when an older weir would misread a record.
 const recordFormat = 1
@@ -68,8 +67,7 @@ type (
 	errorRecord struct {
 		Text string
 		Call *observed.Error `json:",omitempty"`
-		// Is is the text of the cause of which the kind alone matters, without anything
-		// around it.
+		// Is is the text of a cause that matters by its kind alone, without the text around it.
 		Is string `json:",omitempty"`
 	}
 )
@@ -78,7 +76,7 @@ type (
 // ends.
 var kinds = []string{ErrSource.Error(), "context canceled", "context deadline exceeded"}
 
-// RecordedError is a report's error as a record tells it.
+// RecordedError is a report's error as a record stores it.
 type RecordedError struct {
 	text, is string
 	call     *observed.Error
@@ -99,7 +97,7 @@ func (e *RecordedError) As(target any) bool {
 // Is reports whether the cause was an error: what was written elsewhere has its text alone.
 func (e *RecordedError) Is(target error) bool { return e.is != "" && target.Error() == e.is }
 
-// kindOf is which of the kinds is in the chain of an error.
+// kindOf returns the kind that is in the chain of an error.
 func kindOf(err error) string {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if text := err.Error(); slices.Contains(kinds, text) {
@@ -221,8 +219,8 @@ func (r *Report) record(shown *Report) reportRecord {
 	return out
 }
 
-// ReadRecord is the report of a record. It bounds how much it reads, whoever wrote the
-// record.
+// ReadRecord returns the report of a record. It bounds how much it reads, because the writer is not
+// trusted.
 func ReadRecord(data []byte) (*Report, error) {
 	zipped, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

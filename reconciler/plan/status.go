@@ -64,7 +64,7 @@ func findingsOf(p *Plan) findings {
 	return f
 }
 
-// of is what the plan knows of a pool.
+// of returns the plan's facts of a pool.
 func (f findings) of(pool *intent.Pool) basis.PoolPlan {
 	if known := f.pools.Of(pool.Key); known != nil {
 		return *known
@@ -119,8 +119,8 @@ func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 	return s
 }
 
-// asInAWS is a pool with the name that its group or nodegroup has, where Git gives it
-// another one that weir refuses: the status says what AWS has.
+// asInAWS returns a pool with the name of its actual group or nodegroup, if Git gives it another
+// name that weir refuses: the status shows what AWS has.
 func asInAWS(in basis.Input, pool *intent.Pool, failure string) *intent.Pool {
 	if failure != basis.CodeRenamed {
 		return pool
@@ -204,8 +204,8 @@ func (s *PoolStatus) count(in basis.Input, pool *intent.Pool, instances []observ
 	slices.SortFunc(s.NodeRefs, func(a, b NodeRef) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// fromNodegroup takes the pool's nodegroups, the one that matches Git first. While it
-// is replaced, the machines of all are the pool's.
+// fromNodegroup takes the pool's nodegroups, the one that matches Git first. During a replacement,
+// the machines of all of them are the pool's.
 func (s *PoolStatus) fromNodegroup(in basis.Input, pool *intent.Pool, all []observed.Nodegroup) (moving bool) {
 	s.Nodegroup = nodegroupStatus(all)
 	if len(all) == 0 {

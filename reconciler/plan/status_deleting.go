@@ -52,7 +52,7 @@ func deleting(in basis.Input, p *Plan) []PoolStatus {
 		s.Conditions = append(s.Conditions, Condition{Type: conditionNodegroup, Status: "False", Severity: "Info", Reason: "Deleting"})
 		out = append(out, s)
 	}
-	// A pool that was replaced under another name is one that Git still has.
+	// A pool that was replaced under another name is still in Git.
 	wanted := map[string]bool{}
 	if len(out) > 0 {
 		for i := range in.Set.Pools {
@@ -67,7 +67,7 @@ func deleting(in basis.Input, p *Plan) []PoolStatus {
 	return out
 }
 
-// deletedPool is the status of a pool of which only AWS still knows.
+// deletedPool returns the status of a pool that exists only in AWS.
 func deletedPool(in basis.Input, kind intent.PoolKind, tags map[string]string) PoolStatus {
 	s := PoolStatus{
 		Kind: kind, Target: in.Policy.Target, Phase: PhaseDeleting, ReadyFrom: "InService", ProviderIDList: []string{}, BootstrapReady: true,

@@ -35,8 +35,8 @@ type VersionNote struct {
 	Default bool `json:"default,omitempty"`
 }
 
-// bounds takes over the least and the most instances that a pool may have. A group in
-// other units than instances gives none.
+// bounds sets the minimum and the maximum number of instances of a pool. A group in other units than
+// instances gives none.
 func (s *PoolStatus) bounds(least, most int32) { s.MinReplicas, s.MaxReplicas = least, most }
 
 // countAlike adds an instance to those like it. A pool has few kinds of them.

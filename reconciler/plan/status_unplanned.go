@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A pool with a fault in Git stays in every view, as Failed, with what AWS has and the
-// place of the fault. So does every other pool of a target with a fault of which AWS has
-// something: nobody knows whether Git still wants it.
+// A pool with a fault in Git stays in every view, as Failed, with what AWS has and the place of the
+// fault. So does every other pool of a target with a fault that has something in AWS: Git may or may
+// not still want it.
 
 // ReasonKept is the reason of the condition Ready of a pool that the followed revision
 // does not have, and that stays because its target has a fault.
@@ -177,8 +177,8 @@ func (v *faulty) fail(s *PoolStatus, d diag.Diagnostic, does string) {
 	s.Conditions[i] = ready
 }
 
-// resourceOf finds what AWS has of a pool, as a pool of which only the names are known.
-// One with the pool's tag goes before one that has its name alone.
+// resourceOf finds the resource of a pool in AWS, as a pool with nothing but names. A resource with
+// the pool's tag takes precedence over a resource with only its name.
 func (v *faulty) resourceOf(u *intent.Unplanned) *intent.Pool {
 	i := slices.IndexFunc(v.all, func(r resource) bool { return !v.taken[r.claim] && slices.Contains(u.Pools, r.pool) })
 	if i < 0 {
@@ -232,7 +232,7 @@ func (v *faulty) resources() []resource {
 	return out
 }
 
-// status is that of a pool of which weir knows only what AWS has.
+// status returns the status of a pool for which weir knows only what AWS has.
 func (v *faulty) status(pool *intent.Pool) PoolStatus {
 	s := PoolStatus{
 		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: v.in.Policy.Target,
@@ -266,7 +266,7 @@ func (v *faulty) add(s PoolStatus) {
 	v.out = append(v.out, s)
 }
 
-// kept shows the other pools of which AWS has something.
+// kept shows the other pools that have something in AWS.
 func (v *faulty) kept() {
 	does := "the target has a fault, so weir keeps the pool as it is: " + v.in.Policy.Fault
 	for _, r := range v.all {

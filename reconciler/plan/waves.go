@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// Standing is how a target stood after a pass, for those that wait for it.
+// Standing is the state of a target after a pass, for the targets that wait for it.
 type Standing struct {
 	// Seen says that there was a pass.
 	Seen   bool
@@ -50,7 +50,7 @@ func (g Ground) is(o Ground) bool {
 	return g.Revision == o.Revision && g.Seq == o.Seq && g.Wanted == o.Wanted && slices.EqualFunc(g.Levels, o.Levels, func(a, b basis.Level) bool { return a.ID == b.ID })
 }
 
-// After is how the target stands after another pass.
+// After returns the state of the target after another pass.
 func (s Standing) After(r *Report) Standing {
 	next := Standing{
 		Seen: true, Source: r.Source, Ground: Ground{Revision: r.Revision, Seq: r.Seq, Wanted: r.Wanted, Levels: r.Levels}, Reached: s.Reached, Converged: r.Converged(),

@@ -10,16 +10,15 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Adoption says which resources become the target's that somebody else made or another
-// weir owns. The zero value adopts nothing.
+// Adoption selects resources that somebody else made, or that another weir owns, for the target to
+// adopt. The zero value adopts nothing.
 //
-// Adopting writes tags and nothing else, one call for each resource, in which all
-// of weir's tags are set together: whoever of two adopters writes last owns the whole
-// resource, and no resource ever carries the mark of two. The group or nodegroup comes
-// before its template, because a former owner that still prunes must lose what holds
-// machines first. Where two adopters end with one of the two each, both report a
-// conflict and neither writes again. A pool that is adopted by half is adopted by the
-// next attempt: those that are the target's already are left out.
+// Adopting writes tags and nothing else, one call for each resource, in which all of weir's tags are
+// set together: of two adopters, the last writer owns the whole resource, and no resource ever
+// carries the tags of both. The group or nodegroup comes before its template, because a former owner
+// that still prunes must lose what holds machines first. Where two adopters end with one of the two
+// each, both report a conflict and neither writes again. The next attempt completes a partial
+// adoption: it skips the resources that the target already owns.
 type Adoption struct {
 	// Annotated lets the annotation weir.dev/adopt take over what no weir owns.
 	Annotated bool
@@ -123,9 +122,9 @@ func (p Policy) remedy(owner string) string {
 // resource as it would be after its adoption, with its differences from Git.
 func (p Policy) OnlyShows() bool { return p.ReportOnly && !p.Adoption.Asked }
 
-// AdoptCommand is the command that takes over for the target what owner has, for
-// whom "" stands for no weir. The owner comes from a tag, so it is foreign text: what
-// can be no name of an instance is not printed for people to paste.
+// AdoptCommand returns the command that makes the target adopt what owner has. An empty owner means
+// no weir. The owner comes from a tag, so it is untrusted text: a value that cannot be an instance's
+// name is not printed for people to paste.
 func (p Policy) AdoptCommand(owner string) string {
 	command := "weir adopt --config FILE " + p.Target
 	if p.OwnTargetOnly { // rendered from a directory

@@ -2,8 +2,8 @@ package basis
 
 import "github.com/weir-gitops/weir/reconciler/rollout"
 
-// UnreadAlarms are the alarms that gates of FleetRollouts ask about and of which nothing is
-// known yet, not even why.
+// UnreadAlarms returns the alarms that gates of FleetRollouts read and whose state is not available
+// yet, not even as an error.
 func (in Input) UnreadAlarms() (out []string) {
 	if len(in.Policy.Gates.Rollouts) == 0 || in.State.AlarmsUnknown != "" {
 		return nil
@@ -16,8 +16,8 @@ func (in Input) UnreadAlarms() (out []string) {
 	return out
 }
 
-// NoteAlarms tells the conductor of governed pools what is known of those alarms in the
-// account and region, and why others of them are not known.
+// NoteAlarms reports the known states of those alarms in the account and region to the conductor of
+// governed pools, and why the other states are unknown.
 func (in Input) NoteAlarms(governed []rollout.Pool) {
 	var known []rollout.Alarm
 	unknown := ""

@@ -37,8 +37,7 @@ func (c *Work) Answer(pool *intent.Pool, l intent.Lookup) (observed.Answer, bool
 	return a, true
 }
 
-// stays reports whether a pool keeps the answer of old: its group runs in the subnets
-// of which that is true.
+// stays reports whether a pool keeps the lapsed answer: its group runs only in the lapsed subnets.
 func (in Input) stays(pool *intent.Pool, a observed.Answer) bool {
 	if pool.Group == nil || len(a.Lapsed) == 0 {
 		return false
@@ -175,7 +174,7 @@ func ForeignTemplates(pool *intent.Pool) []intent.ForeignTemplate {
 	return append([]intent.ForeignTemplate{*pool.ForeignTemplate}, pool.ForeignOverrides...)
 }
 
-// foreignTemplate is the one of the pool's that asks a question.
+// foreignTemplate returns the pool's foreign template that needs lookup l.
 func foreignTemplate(pool *intent.Pool, l intent.Lookup) intent.ForeignTemplate {
 	for _, f := range ForeignTemplates(pool) {
 		if f.Lookup == l {

@@ -13,19 +13,18 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// One commit makes at most one rollout of a pool. It makes another where somebody has
-// put machines back by hand. But weir does not answer for ever to one who does that
-// again and again, as another weir would that knows of no newer commit: weir remembers
-// what this process has started, and AWS lists what others have.
+// One commit makes at most one rollout of a pool. It makes another if somebody has put machines back
+// by hand. But weir stops answering if that happens again and again, as with another weir that has
+// not seen the newer commit. weir remembers what this process has started, and AWS lists what others
+// have started.
 const (
-	// mostRollouts bounds those that one process starts from one commit to one
-	// configuration of a pool within rolloutsFor. A pool that is gone each time is made
-	// anew as often within Lately.
+	// mostRollouts bounds the rollouts that one process starts from one commit to one configuration
+	// of a pool within rolloutsFor. A pool that keeps disappearing is recreated as often within
+	// Lately.
 	mostRollouts = 3
 	rolloutsFor  = 6 * time.Hour
-	// mostDisplaced bounds the refreshes to one configuration that AWS lists of the
-	// time Lately and that one to another configuration followed, whoever started them
-	// and for whatever commit.
+	// mostDisplaced bounds the refreshes to one configuration that AWS lists within Lately and that
+	// a refresh to another configuration followed. It counts refreshes of any origin and any commit.
 	mostDisplaced = 3
 )
 

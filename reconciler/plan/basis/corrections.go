@@ -13,8 +13,8 @@ import (
 // CodeContested is the diagnostic of a field that weir and another writer set in turn.
 const CodeContested = "correction-contested"
 
-// MostCorrections is how often weir sets a field again, within CorrectionsFor, that AWS had
-// taken and that somebody else changed. Then it leaves the field alone.
+// MostCorrections bounds how often weir sets a field again, within CorrectionsFor, that AWS had
+// accepted and that somebody else changed. Then weir leaves the field alone.
 const (
 	MostCorrections = 3
 	CorrectionsFor  = rolloutsFor
@@ -24,11 +24,11 @@ const (
 type Correction struct {
 	// pool identifies the pool that Git wanted then.
 	pool string
-	// commit is the one from which weir last wrote it.
+	// commit is the commit from which weir last wrote the value.
 	commit string
 	// kept says that AWS has held the value since weir last wrote it.
 	kept bool
-	// at is when weir wrote the value again after that, last when it wrote the value.
+	// at lists the times when weir wrote the value again after that, last the latest write.
 	at   []time.Time
 	last time.Time
 }

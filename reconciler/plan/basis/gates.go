@@ -11,13 +11,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A process that fell behind must not undo what another weir of the same instance has
-// made from a newer commit. Each resource says from which commit weir made it: a
-// template version in its description, a resource in a tag that goes along with writes
-// that are made anyway. Before a pool is written, those commits are compared with the
-// one that is followed; which is the newer one, Git says, through the caller.
+// A process that fell behind must not undo what another weir of the same instance made from a newer
+// commit. Each resource records the commit from which weir made it: a template version in its
+// description, a resource in a tag that goes along with other writes. Before weir writes a pool, it
+// compares those commits with the followed one. The caller asks Git which commit is newer.
 
-// Relation says how a commit that AWS names stands to the one that is followed.
+// Relation is the relation of a commit that AWS names to the followed commit.
 type Relation string
 
 // Relations.
@@ -60,8 +59,8 @@ type Gates struct {
 	Window string
 	// Agreed is nil where no question was asked.
 	Agreed *Agreement
-	// Decided allows the first rollout of what was taken over: whoever is there was
-	// shown it, or wants no question.
+	// Decided allows the first rollout of an adopted pool: the user was shown it, or wants no
+	// question.
 	Decided bool
 	// Insists lets steps run that preflight would hold, where a person asks for that beside
 	// the plan: an approval insists by its Grant.
@@ -88,8 +87,8 @@ type Grant struct {
 	Digest string
 	// Exact asks that the plan still matches the digest: the approval is not used yet.
 	Exact bool
-	// Works stand for what was approved of each pool, as planning knows it; Deletes are the
-	// pools of which the approved plan deletes something.
+	// Works holds the approved works of each pool, as planning names them. Deletes holds the pools
+	// for which the approved plan deletes something.
 	Works   map[string]bool
 	Deletes map[string]bool
 	// Insists are the preflight holds that the approved plan showed: the approval lets their
@@ -103,7 +102,7 @@ type Agreement struct {
 	// follows comes of the same commit and is not asked about again.
 	Digest string
 	First  bool
-	// Deletes are the pools of which something goes.
+	// Deletes holds the pools for which something is deleted.
 	Deletes map[string]bool
 }
 
@@ -152,7 +151,7 @@ func (g Gates) EndsSuspended(p Policy, pool string) string {
 	return "weir resume " + p.Target + " " + cmp.Or(pool, "POOL") + ", or its time"
 }
 
-// EarlierEnds ends that a target waits for one that it depends on.
+// EarlierEnds says when a target stops waiting for a target that it depends on.
 const EarlierEnds = "the earlier target, once it has converged with the same"
 
 // HoldOfAll is the hold of what pools share: it moves while any of them does.
@@ -172,7 +171,7 @@ type Level struct {
 	// ID says what it is in its account and region; Name says it elsewhere too, and is
 	// empty where nothing does.
 	ID, Name string
-	// Since is when this process first got this answer.
+	// Since is the time when this process first got this answer.
 	Since time.Time
 }
 

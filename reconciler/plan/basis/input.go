@@ -36,14 +36,14 @@ type Input struct {
 	Index  *Index
 	Fleet  Fleet
 	Memory Memory
-	// Fenced asks that pools of which AWS holds a newer commit's work stay untouched.
-	// Kin says how such commits, in full or short, stand to Commit.
+	// Fenced keeps pools untouched where AWS holds the work of a newer commit. Relations gives the
+	// relation of such commits, in full or short, to Commit.
 	Fenced    bool
 	Relations map[string]Relation
-	// Now is when the pass began.
+	// Now is the start of the pass.
 	Now time.Time
-	// Began is when the pass began by the process's own clock, as ReadAt of what was
-	// read is: no manifest sets that one.
+	// Began is the start of the pass by the process's own clock, like ReadAt of what was read: no
+	// manifest sets it.
 	Began time.Time
 	// AskEvery is for how long AWS is not asked about an instance refresh whose
 	// machines show nothing new; DefaultAskEvery if 0.
@@ -70,7 +70,7 @@ type Nodes struct {
 	// APIServer is the Kubernetes version of the cluster's API server, such as
 	// "v1.33.4"; empty where it could not be read.
 	APIServer string
-	// Unnamed is how many nodes have no provider id.
+	// Unnamed is the number of nodes without a provider id.
 	Unnamed int
 	// Err says why the nodes could not be read; ByInstance is then empty.
 	Err error
@@ -81,7 +81,7 @@ type Node struct {
 	Name  string
 	UID   string
 	Ready bool
-	// Since is when Ready last changed, Created when the machine joined.
+	// Since is the time of the last change of Ready. Created is the time when the machine joined.
 	Since, Created time.Time
 	// Why is the cluster's reason where it is not ready.
 	Why string
@@ -107,11 +107,11 @@ type Policy struct {
 	// ReportOnly targets (mode: report) show drift and change nothing.
 	ReportOnly bool
 	Prune      Prune
-	// KeepVersions is how many versions of a launch template are kept beside
-	// the wanted one where the pool does not say; DefaultKeepVersions if 0.
+	// KeepVersions is the number of launch template versions to keep in addition to the wanted one,
+	// where the pool does not set it. Zero means DefaultKeepVersions.
 	KeepVersions int32
-	// AccountUnknown are targets of the instance of which the configuration does not say
-	// where they are applied: what they have is theirs, here or elsewhere.
+	// AccountUnknown holds targets of the instance whose account and region the configuration does
+	// not give. Their resources belong to them, here or elsewhere.
 	AccountUnknown map[string]bool
 	// Unlisted are patterns of names, in which * stands for any text: targets of a source
 	// that cannot be read may have them, though the configuration no longer says where
@@ -134,10 +134,10 @@ type Policy struct {
 	// Disputed says why no resource moves from one target to another now: members whose
 	// configurations differ would move it back and forth. Empty where it may.
 	Disputed string
-	// Unmet are the pools ("namespace/name") of which no machine is replaced, as the
-	// configuration demands a FleetRollout that Git does not have: each with why.
+	// Unmet maps pools ("namespace/name") whose machines weir does not replace to the reason: the
+	// configuration demands a FleetRollout that Git does not have.
 	Unmet map[string]string
-	// Waves is what the configuration demands of waves; nil for nothing.
+	// Waves holds the configuration's demands on waves, nil for none.
 	Waves *Waves
 	// Held is the earlier revision that the target is held to, where the followed one cannot
 	// be rendered; nil where it is followed.
@@ -146,8 +146,8 @@ type Policy struct {
 	// because the followed one breaks them, while the rest of the target follows it. The
 	// set has their intents of that revision.
 	HeldPools map[string]*Held
-	// Fault is the first error of the followed revision with its position, empty where
-	// there is none. A target with a fault has no orphans.
+	// Fault is the first error of the followed revision with its position, empty if it has no error.
+	// A target with a fault has no orphans.
 	Fault string
 	// MaxRollouts bounds the rollouts that move at a time in the account and
 	// region: the smallest of its targets' counts. 0 is no bound.
@@ -174,8 +174,8 @@ type Prune struct {
 	Kept string
 }
 
-// DefaultKeepVersions is how many earlier versions of a launch template are kept
-// where neither a pool nor the configuration says.
+// DefaultKeepVersions is the number of earlier launch template versions to keep where neither a pool
+// nor the configuration sets it.
 const DefaultKeepVersions = 10
 
 // DefaultPrunePercent is the limit where the configuration gives none.
@@ -256,10 +256,9 @@ func NewFleet(claims map[string][]Claim, whole bool) Fleet {
 	return f
 }
 
-// Memory holds the facts that a running process remembers between passes: EKS hands a
-// nodegroup whose update failed back as ACTIVE with its old values, so only the memory
-// of the attempt keeps weir from trying for ever. A restart forgets it and costs one
-// more try.
+// Memory holds the facts that a running process remembers between passes: EKS hands a nodegroup
+// whose update failed back as ACTIVE with its old values, so only the memory of the attempt keeps
+// weir from trying without end. A restart forgets it and costs one more try.
 type Memory struct {
 	// Started holds the fingerprint of the wanted nodegroup for which an
 	// update was last started.

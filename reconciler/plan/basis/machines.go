@@ -26,7 +26,7 @@ func InService(in Input) map[string]time.Time {
 	return out
 }
 
-// inService is since when an instance that is in service has been so.
+// inService returns the time since which an instance has been in service.
 func (in Input) inService(id string) time.Time {
 	if since, seen := in.Memory.InService[id]; seen {
 		return since
@@ -37,8 +37,8 @@ func (in Input) inService(id string) time.Time {
 	return in.Now
 }
 
-// InstancesOf are the instances of a pool: those of its group, or of the groups
-// behind its nodegroups, of which it has two while one is replaced.
+// InstancesOf returns the instances of a pool: those of its group, or of the groups behind its
+// nodegroups. A pool has two nodegroups while one is replaced.
 func (in Input) InstancesOf(pool *intent.Pool) []observed.Instance {
 	if pool.Group != nil {
 		return in.State.Groups[pool.Group.Name].Instances
@@ -120,10 +120,10 @@ func (in Input) GroupOwnership(g observed.Group, wantedBy string) Ownership {
 }
 
 const (
-	// joinsWithin is how long a machine may be in service without a Ready node until it
-	// needs a look.
+	// joinsWithin is the time that a machine may be in service without a Ready node before weir
+	// reports it.
 	joinsWithin = 10 * time.Minute
-	// unreadyNamed is how many machines a message names.
+	// unreadyNamed is the number of machines that a message names.
 	unreadyNamed = 3
 	// failureNodes is the failure of a pool whose machines stay without a Ready node.
 	FailureNodes = "nodes-not-ready"

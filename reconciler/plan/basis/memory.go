@@ -15,13 +15,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// AWS may take a value and answer with another: one that it knows under another name,
-// without a member that it drops, or filled in or reordered. Such a difference would be
-// written again in each pass, and some of that replaces machines. So weir writes a
-// change at most twice (five times, where something is made, deleted or rolled out) if
-// it reads back as before each time. It tries again once AWS answers something else,
-// the pool changes in Git, or somebody asks for it. A restart forgets it, and costs two
-// more writes.
+// AWS may accept a value and return another: a synonym, a value with a member dropped, filled in or
+// reordered. weir would write such a difference again in every pass, and some of these writes
+// replace machines. So weir writes a change at most twice if it reads back as before each time, and
+// at most five times if it makes, deletes or rolls out something. It tries again once AWS returns
+// something else, the pool changes in Git, or somebody requests it. A restart forgets this, and
+// costs two more writes.
 
 // codeNotTaken is the diagnostic of a change that AWS takes and does not keep.
 const CodeNotTaken = "not-taken"
@@ -30,15 +29,12 @@ const CodeNotTaken = "not-taken"
 const CodeImmutable = "nodegroup-immutable"
 
 const (
-	// mostUnchanged is how often a change is written while AWS goes on answering the
-	// same.
+	// mostUnchanged bounds the writes of a change while AWS keeps returning the same.
 	mostUnchanged = 2
-	// mostMade is how often something is made, deleted or rolled out: that may be unseen
-	// for a while, and two weirs undo it for each other, which rollout-contested reports
-	// earlier.
+	// mostMade bounds how often something is made, deleted or rolled out. AWS may not show that for
+	// a while, and two weirs undo it for each other, which rollout-contested reports earlier.
 	mostMade = 5
-	// mostWrites is how often a value is written while AWS answers others, each time
-	// another one.
+	// mostWrites bounds the writes of a value while AWS returns a different value every time.
 	mostWrites = 5
 )
 
@@ -50,8 +46,8 @@ type WriteKey struct {
 
 // Written is the memory of one change since AWS last answered what it wrote.
 type Written struct {
-	// from stands for what AWS answered before the last writes, of which there are
-	// unchanged; writes is their number.
+	// from identifies what AWS returned before the last unchanged writes. unchanged is their number,
+	// and writes is the number of all writes.
 	from              string
 	unchanged, writes int
 	// pool is the pool that Git wanted then.
@@ -226,7 +222,7 @@ func SettledOf(key string, targets map[string]bool) bool {
 // owner of an account and region has to know it.
 type Vain struct {
 	Owner string `json:"owner"`
-	// Pool is the one that Git wanted then, empty for none.
+	// Pool identifies the pool that Git wanted then, empty for none.
 	Pool      string `json:"pool,omitempty"`
 	What      string `json:"what"`
 	From      string `json:"from"`
@@ -249,8 +245,8 @@ func (m Memory) Vain(target string) (out []Vain) {
 	return out
 }
 
-// Recall takes in what another owner wrote in vain, while Git wants of each pool what it
-// wanted then.
+// Recall takes in another owner's failed writes, as long as Git wants the same of each pool as it
+// did then.
 func (m *Memory) Recall(target string, list []Vain, pools []intent.Pool) {
 	for _, v := range list {
 		w := Written{from: v.From, unchanged: v.Unchanged, writes: v.Writes}

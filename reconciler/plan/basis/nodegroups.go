@@ -30,12 +30,11 @@ func (in Input) BeingMade(pool *intent.Pool) string {
 	return "the EKS cluster " + cluster.Name + " is " + cluster.Status
 }
 
-// How a nodegroup is replaced: what EKS cannot change in place is made anew, under
-// a name of its own, beside the present nodegroup; once the new one is ACTIVE the old
-// one is deleted, which EKS does by draining its nodes. AWS's state says which of the
-// two a pass has to do: the nodegroup that matches Git is the pool's, and the others
-// that carry the pool's tag go. So a replacement goes on after a crash, and turns round
-// where Git does.
+// How a nodegroup is replaced: if EKS cannot change a field in place, weir makes a second nodegroup
+// under a name of its own. Once the new one is ACTIVE, weir deletes the old one, and EKS drains its
+// nodes. AWS's state decides which of the two a pass does: the nodegroup that matches Git is the
+// pool's, and weir deletes the other nodegroups that carry the pool's tag. So a replacement
+// continues after a crash, and reverses if Git does.
 
 // maxNodegroupName is EKS's limit for a nodegroup's name.
 const maxNodegroupName = 63

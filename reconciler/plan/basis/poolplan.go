@@ -38,11 +38,11 @@ type PoolPlan struct {
 	Release   Release
 	// Watched is the instance refresh that the pool waits for, nil for none.
 	Watched *Watched
-	// Outstanding is what Git asks for that AWS does not hold yet although no step is left
-	// to plan, nil for none.
+	// Outstanding describes what Git asks for that AWS does not hold yet although no step is left to
+	// plan, nil for nothing.
 	Outstanding *Outstanding
-	// Governed is what the conductor of the pool's FleetRollouts must know, nil for a pool
-	// that none governs.
+	// Governed holds the facts that the conductor of the pool's FleetRollouts needs, nil for a pool
+	// that no FleetRollout governs.
 	Governed *rollout.Pool
 
 	// Blocked says that an error keeps the pool from being planned, and Fault which one.
@@ -94,7 +94,7 @@ type Outstanding struct {
 	Failure, Cause string
 }
 
-// Release is what a nodegroup runs, in EKS's words.
+// Release is the version that a nodegroup runs, in EKS's words.
 type Release struct {
 	// Version is that of Kubernetes, Name the release of the images, such as
 	// 1.34.1-20251120; empty where a launch template has the image.

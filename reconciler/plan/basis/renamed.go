@@ -54,8 +54,8 @@ func NameField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	return pool.Infrastructure, intent.Path{"metadata", "name"}
 }
 
-// RefuseRenamed blocks a pool that has nothing under its name, and something under another
-// one: making the pool anew and deleting what it has needs weir.dev/replace: allowed.
+// RefuseRenamed blocks a pool that has nothing under its name, and something under another name.
+// Making the pool again and deleting what it has needs weir.dev/replace: allowed.
 func (c *Work) RefuseRenamed(pool *intent.Pool) {
 	old := c.In.Renamed(pool)
 	if len(old) == 0 || pool.AllowReplace {

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Waves is what the configuration of a target demands of the FleetRollouts of its source,
-// and all that there are of these, by name.
+// Waves holds what the configuration of a target demands of the FleetRollouts of its source, and all
+// these FleetRollouts by name.
 type Waves struct {
 	rollout.Demand
 	Specs map[string]rollout.Spec
@@ -32,10 +32,9 @@ func (p *Policy) Demand(unmet map[string]string) {
 	p.Unmet = all
 }
 
-// Way is how far a pool may be rolled to what Git wants. A pool that no FleetRollout
-// governs may be rolled whole. One that is governed starts nothing beyond its permit, which
-// is for one hash of what its machines are launched of; what it then lacks is a wait and no
-// drift.
+// Way bounds how far a pool may be rolled to what Git wants. A pool that no FleetRollout governs may
+// be rolled whole. A governed pool starts nothing beyond its permit. The permit is for one hash of
+// the launch configuration. What the pool then still misses is a wait and no drift.
 type Way struct {
 	Governed bool
 	Hash     string
@@ -108,8 +107,8 @@ func (w Way) unrecorded() bool {
 	return w.Permit.Hash == "" && w.Permit.Seq == 0 && len(w.Permit.Rollouts) > 0 && w.Permit.Wait != ""
 }
 
-// Report is how a governed pool stands, as far as that follows from its machines; members
-// are those of the group, or of the groups behind the nodegroup.
+// Report returns the state of a governed pool, as far as it follows from the pool's machines.
+// members are the instances of the group, or of the groups behind the nodegroup.
 func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fresh func(observed.Instance) bool) rollout.Pool {
 	p := NewGoverned(in, pool)
 	p.Hash, p.Still = w.Hash, w.Still
@@ -132,7 +131,7 @@ func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fr
 	return p
 }
 
-// NewGoverned is a governed pool of which nothing but its place is known.
+// NewGoverned returns a governed pool for which nothing but its place is known.
 func NewGoverned(in Input, pool *intent.Pool) rollout.Pool {
 	p := rollout.Pool{
 		ID: rollout.ID{Target: in.Policy.Target, Pool: pool.Key.String()}, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name,
@@ -149,8 +148,8 @@ func NewGoverned(in Input, pool *intent.Pool) rollout.Pool {
 	return p
 }
 
-// settlesWithin is how soon after a machine has joined a change of whether its node is
-// Ready is part of its joining.
+// settlesWithin is the time after a machine has joined in which a change of its node's readiness is
+// part of the joining.
 const settlesWithin = time.Minute
 
 // waiting is a machine that is not ready. Since is when it was launched, or when a node that
@@ -210,8 +209,8 @@ func unknownLast(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// NoteActivities tells the conductor of governed pools which launches of their groups failed
-// of late, the newest first. AWS is asked about them after planning.
+// NoteActivities reports recent failed launches of the governed pools' groups to the conductor, the
+// newest first. weir reads them from AWS after planning.
 func (in Input) NoteActivities(governed []rollout.Pool) {
 	for i := range in.Set.Pools {
 		pool := &in.Set.Pools[i]

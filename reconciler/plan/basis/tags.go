@@ -90,8 +90,8 @@ func HasCAPATag[T any](tags map[string]T) bool {
 	return false
 }
 
-// AllTags are the tags that a resource of the pool should have: those of the
-// manifests, weir's own, and the record of which keys those of the manifests are.
+// AllTags returns the tags that a resource of the pool should have: the tags of the manifests,
+// weir's own, and the record of the manifests' keys.
 func (p Policy) AllTags(pool *intent.Pool, manifest map[string]string) map[string]string {
 	out := make(map[string]string, len(manifest)+8) // five of weir's own, and up to three that callers add
 	maps.Copy(out, manifest)

@@ -9,9 +9,9 @@ import (
 const (
 	// askSoonest is the part of AskEvery that lies between two questions at least.
 	askSoonest = 12
-	// askAnyway is how often AskEvery passes until a refresh is asked about whose
-	// machines come on, and askEnded until one that has ended is, which stays as it is
-	// unless another is started.
+	// weir reads a refresh whose machines make progress only every askAnyway times AskEvery. It
+	// reads an ended refresh every askEnded times AskEvery, as that stays the same unless another
+	// refresh starts.
 	askAnyway, askEnded = 5, 10
 )
 
@@ -20,14 +20,14 @@ const (
 type Watched struct {
 	Group   string
 	Refresh observed.Refresh
-	// Left is how many machines are still to be replaced, of Total; Total is 0 where
-	// they do not give it. New counts those of the new configuration, whether they are
-	// in service yet or not.
+	// Left is the number of machines still to be replaced, out of Total. Total is 0 where they do
+	// not give it. New counts the machines of the new configuration, whether they are in service yet
+	// or not.
 	Left, Total, New int32
 	// Set says that the group itself is set to the wanted configuration.
 	Set bool
-	// MovedAt is when machines last came nearer to it. ShownAt is when they showed
-	// that AWS's last answer holds no longer; zero where they show nothing.
+	// MovedAt is the time of the machines' last progress. ShownAt is the time when they showed that
+	// AWS's last answer is outdated, zero where they show nothing.
 	MovedAt, ShownAt time.Time
 }
 

@@ -41,9 +41,9 @@ func Strip(v any) (out any, something bool) {
 const UserDataField = "userData"
 
 const (
-	// wordsChanges is how many changes a reason names; the plan lists them all.
+	// wordsChanges is the number of changes that a reason names. The plan lists them all.
 	wordsChanges = 4
-	// wordsValue is how many characters of a value a reason shows.
+	// wordsValue is the number of characters of a value that a reason shows.
 	wordsValue = 40
 )
 

@@ -28,13 +28,12 @@ func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Owner
 	return true
 }
 
-// keepMachines finds the machines that a change of hands must not replace, and marks
-// their versions in w. Cluster API Provider AWS makes a version for each join
-// token and replaces no machine for it, so a pool's machines run many versions that
-// differ only in user data, some of them deleted since. As long as the wanted version
-// is one that weir did not make, or the first that weir made after such a one and
-// differs from it in the user data of a KubeadmConfig alone, none of them is replaced.
-// The next change in Git is rolled out to all of them.
+// keepMachines finds the machines that an adoption must not replace, and marks their versions in w.
+// Cluster API Provider AWS makes a version for each join token and replaces no machine for it. So a
+// pool's machines run many versions that differ only in user data, and some of these versions are
+// deleted since. keepMachines keeps them all as long as weir did not make the wanted version. It
+// also keeps them for weir's first version after such a one, if the two differ only in the user data
+// of a KubeadmConfig. The next change in Git is rolled out to all of them.
 func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have observed.Group, w *template.Version) {
 	if !w.Found || want == nil || !w.Foreign && !c.firstOfWeir(pool, want, have, *w) {
 		return
@@ -78,10 +77,9 @@ func (c Planner) stays(w template.Version, want *template.Want, number int64) bo
 	return !template.MadeByWeir(v) && template.SameMachines(v, w.Content(want), false)
 }
 
-// keepAlike finds the machines of a group that was taken over, and of which nothing was
-// decided since, that run what Git wants although another launch template or a launch
-// configuration started them: the group launches from a template of weir's from now on,
-// and they stay.
+// keepAlike finds machines of an adopted, undecided group that run what Git wants although another
+// launch template or a launch configuration started them. The group launches from a template of
+// weir's from now on, and these machines stay.
 func (c Planner) keepAlike(want *template.Want, have observed.Group, w *template.Version) {
 	data := w.Content(want)
 	for _, i := range have.Instances {
@@ -97,8 +95,8 @@ func (c Planner) keepAlike(want *template.Want, have observed.Group, w *template
 	}
 }
 
-// startedBy is what an instance was started from. Where it is yet to be read, it is asked
-// for.
+// startedBy returns what an instance was started from. If that is not read yet, startedBy requests
+// it.
 func (c Planner) startedBy(i observed.Instance, w *template.Version) (v observed.TemplateVersion, known bool) {
 	if name := i.LaunchConfiguration; name != "" {
 		if v, known = c.In.State.LaunchConfigurations[name]; !known {

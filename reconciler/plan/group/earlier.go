@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// mostEarlier is how many versions are told of a group that runs many at once.
+// mostEarlier is the number of reported versions of a group that runs many at once.
 const mostEarlier = 3
 
 // before is a version that a group was at.
@@ -24,10 +24,10 @@ type before struct {
 	set bool
 }
 
-// earlier are the versions that a group was at before the one that Git wants, the one that
-// most of its machines run first. What the group is set to does not tell: AWS sets it to what
-// a refresh leads to once that succeeds, so machines may all run something else by then. It
-// decides between two that equally many run, and where there are no machines.
+// earlier returns the versions that a group had before the version that Git wants, the most frequent
+// one among its machines first. The group's own setting is not a reliable source: AWS sets it to the
+// target of a refresh once that succeeds, so all machines may run something else by then. It decides
+// only between equally frequent versions, and where the group has no machines.
 func (c Planner) earlier(pool *intent.Pool, have observed.Group, version template.Version, set bool) []rollout.Version {
 	var all []before
 	find := func(ref observed.TemplateRef) *before {
@@ -72,7 +72,7 @@ func (c Planner) earlier(pool *intent.Pool, have observed.Group, version templat
 	return out
 }
 
-// versionBefore is what is told of such a version.
+// versionBefore returns the report of such a version.
 func (c Planner) versionBefore(pool *intent.Pool, have observed.Group, version template.Version, b before) rollout.Version {
 	t, n := b.template, b.number
 	out := rollout.Version{Template: t.Name, Number: n, Pin: version.PinTo(pool, t, n)}

@@ -75,8 +75,8 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	c.Take(part.Result)
 }
 
-// find returns the group with the pool's name, and asks for one that was not read yet. It
-// blocks the pool if the group is not the target's to change.
+// find returns the group with the pool's name, and requests it if it is not read yet. It blocks the
+// pool if the target must not change the group.
 func (c Planner) find(pool *intent.Pool) (have observed.Group, found bool) {
 	name := pool.Group.Name
 	have, found = c.In.State.Groups[name]
@@ -256,8 +256,8 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 		Changes: basis.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: step.TagGroup{Group: have.Name, Put: observed.GroupTags(put), Remove: remove}})
 }
 
-// seenToRoll is what a group must be right before machines are replaced, which is after
-// its tags are put right.
+// seenToRoll returns the state that a group must have right before machines are replaced, which is
+// after its tags are corrected.
 func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
 	return step.SeenGroup(have).ToRoll(basis.MissingGroupTags(groupTags(*c.In, pool), have.Tags))
 }

@@ -27,10 +27,10 @@ func hookNames(hooks []intent.LifecycleHook) []string {
 	return out
 }
 
-// UpdateHooks plans the lifecycle hooks of a group: declared ones are put where
-// they are missing or differ, those that Git once declared and has dropped are
-// removed, all others stay. Hooks are read one call for each group, so only where the
-// pool declares some, and anew in this pass before any is written.
+// UpdateHooks plans the lifecycle hooks of a group. It puts declared hooks that are missing or
+// differ, removes hooks that Git once declared and has dropped, and leaves all other hooks. Reading
+// hooks takes one call per group. So weir reads them only where the pool declares some, and again in
+// this pass before it writes any.
 func (c Planner) UpdateHooks(pool *intent.Pool, g observed.Group, declared []intent.LifecycleHook) {
 	tag, recorded := g.Tags[observed.TagHooks]
 	if len(declared) == 0 && !recorded || g.Deleting {
@@ -98,8 +98,8 @@ func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.
 	return steps
 }
 
-// RecordingHooks is the tags that a group is to get, with the record of the declared
-// hooks where it has none yet: one that is there also says which were dropped.
+// RecordingHooks returns want with the record of the declared hooks, if the group has no such record
+// yet. An existing record also says which hooks were dropped.
 func RecordingHooks(want, have map[string]string, declared []intent.LifecycleHook) map[string]string {
 	if _, recorded := have[observed.TagHooks]; recorded || len(declared) == 0 {
 		return want
@@ -133,8 +133,8 @@ func hookChange(pool *intent.Pool, field string, from, to any) step.Change {
 	return ch
 }
 
-// drains refuses a drainer that nobody could be: machines would wait for it in vain, or
-// be let go with their pods because another cluster has no node of theirs.
+// drains refuses a drainer that cannot exist: machines would wait for it without end, or lose their
+// pods because another cluster has no node for them.
 func (c Planner) drains(pool *intent.Pool) {
 	if pool.Group.Drainer == nil {
 		return
@@ -157,8 +157,8 @@ func (c Planner) drains(pool *intent.Pool) {
 	}
 }
 
-// hookChanges compares two hooks of one name, defaults filled in. clears says that
-// a member is to go, which only making the hook anew does.
+// hookChanges compares two hooks of one name, defaults filled in. clears reports that a member must
+// be cleared, which AWS does only if the hook is recreated.
 func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []step.Change, clears bool) {
 	text := func(member, from, to string) {
 		if from != to {

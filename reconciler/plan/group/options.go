@@ -122,9 +122,9 @@ func (c Planner) updateSeparately(pool *intent.Pool, have observed.Group) {
 
 func (c Planner) putWarmPool(pool *intent.Pool, have observed.Group) {
 	want := pool.Group.Options.WarmPool
-	// Auto Scaling takes no warm pool beside a mixed instances policy, so one that
-	// Git drops has to be gone first, which may take a rollout. Nor does it change one while
-	// machines are refreshed; what Git no longer wants of a refresh is cancelled meanwhile.
+	// Auto Scaling accepts no warm pool together with a mixed instances policy, so a dropped policy
+	// must be gone first, which may take a rollout. Nor does it change a warm pool during a refresh;
+	// what Git no longer wants of a refresh is cancelled meanwhile.
 	later := have.MixedInstancesPolicy != nil && pool.Group.MixedInstancesPolicy == nil || c.In.State.Refreshes[have.Name].Active()
 	c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: pool.Group.Name, Reason: "its warm pool differs", Later: later,
 		Changes: []step.Change{optionChange(pool, "warmPool", have.Options.WarmPool, want)},

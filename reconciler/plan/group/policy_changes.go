@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// usualPolicy is how AWS completes an InstancesDistribution without members (API
+// usualPolicy holds the values that AWS uses for missing members of an InstancesDistribution (API
 // reference of Auto Scaling).
 var usualPolicy = intent.MixedInstances{
 	OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100, SpotAllocationStrategy: "lowest-price",
@@ -53,9 +53,9 @@ func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Ch
 	return out
 }
 
-// overrideChanges pairs overrides by what they choose, as one that is put before
-// the others is no change of these. Their order is AWS's priority: a different order
-// among those that stay is shown too.
+// overrideChanges pairs overrides by what they select, as inserting an override before others does
+// not change these. Their order is AWS's priority: a different order among the remaining overrides
+// is shown too.
 func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override) []step.Change {
 	a, b := overrideKeys(from), overrideKeys(to)
 	var out []step.Change

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// situation is how a group and its newest instance refresh stand to the launch configuration
-// that Git wants.
+// situation is the state of a group and its newest instance refresh relative to the launch
+// configuration that Git wants.
 type situation string
 
 const (
@@ -36,7 +36,7 @@ const (
 	due          situation = "machines have to be replaced"
 )
 
-// facts are what the situation of a group depends on. They follow from what the instances
+// facts holds the facts that decide the situation of a group. They follow from what the instances
 // run: so no crash between making a version and starting its refresh loses the refresh.
 type facts struct {
 	// set says that the group is set to the wanted launch configuration; versions and types
@@ -53,7 +53,7 @@ type facts struct {
 	latest                 observed.Refresh
 	// undone says that something undid rollouts to the wanted configuration too often.
 	undone bool
-	// ended is how a refresh ended that weir does not try again, empty if it may.
+	// ended is the end of a refresh that weir does not try again, empty if it may.
 	ended situation
 	// updatable says that an update alone can set the group to the wanted configuration.
 	updatable bool
@@ -136,8 +136,8 @@ func (c Planner) newRoll(pool *intent.Pool, have observed.Group, version templat
 	return r
 }
 
-// endOf is how a refresh to the wanted configuration ended, empty if trying again makes
-// sense. Trying again by itself what failed would loop for ever. AWS keeps the history, so a
+// endOf returns how a refresh to the wanted configuration ended, empty if trying again makes sense.
+// Repeating a failed refresh without a reason would loop without end. AWS keeps the history, so a
 // restart does not forget.
 func (r *roll) endOf(latest observed.Refresh) situation {
 	switch {

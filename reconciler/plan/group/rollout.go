@@ -65,10 +65,10 @@ func toward(pool *intent.Pool, version template.Version) string {
 	return version.Refreshed(pool.Group.MixedInstancesPolicy)
 }
 
-// supersede cancels a running refresh whose configuration is no longer wanted;
-// the new one starts once AWS says that the old one has ended. One that AWS rolls
-// back is left to end where that is as good as it gets: the wanted configuration is
-// the one that failed, or the one that the group returns to, which settled says.
+// supersede cancels a running refresh whose configuration is no longer wanted. The new one starts
+// once AWS reports that the old one has ended. A refresh that AWS rolls back runs to its end where
+// nothing better is possible: the wanted configuration is the failed one, or settled says that it is
+// the one to which the group returns.
 // Assumed of AWS: rollback-is-cancelled.
 func (c Planner) supersede(pool *intent.Pool, have observed.Group, running observed.Refresh, version template.Version, settled bool) {
 	rollback := running.Status == "RollbackInProgress"

@@ -13,19 +13,19 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A share of a group that a FleetRollout governs is an instance refresh of its own. It skips
-// what matches, and the last of its checkpoints is the share, so AWS ends it there: while
-// nobody allows more, nothing moves, whether weir runs or not. AWS then sets the group to
-// the new version, so machines that it launches from then on, to grow or in place of
-// unhealthy ones, are of that version.
+// A share of a group that a FleetRollout governs is an instance refresh of its own. It skips what
+// matches, and the last of its checkpoints is the share, so AWS ends it there: as long as nobody
+// allows more, nothing changes, whether weir runs or not. AWS then sets the group to the new
+// version, so machines that it launches from then on, to grow or in place of unhealthy ones, are of
+// that version.
 // Assumed of AWS: refresh-ends-at-its-last-checkpoint.
 // Assumed of AWS: checkpoints-count-the-group.
 //
 // Where AWS takes no refresh that ends below 100 %, the adapter starts one that waits at the
 // share for as long as AWS can wait, and weir ends it there.
 
-// wayOf is how far a pool may be rolled. The hash is that of the launch body and of the
-// mixed instances policy: another policy replaces machines as well.
+// wayOf returns how far a pool may be rolled. The hash covers the launch body and the mixed
+// instances policy: another policy replaces machines as well.
 func (c Planner) wayOf(pool *intent.Pool, version template.Version) basis.Way {
 	return c.In.WayTo(pool, func() string { return hashOf(version.Body(), pool.Group.MixedInstancesPolicy) }, func() []rollout.Field { return c.values(pool, version) })
 }
@@ -55,11 +55,11 @@ func (c Planner) preferences(pool *intent.Pool, way basis.Way) intent.Refresh {
 	return r
 }
 
-// mostAlarms is how many alarms a refresh may name.
+// mostAlarms is the number of alarms that a refresh may name.
 const mostAlarms = 10
 
-// alarms are those that end a refresh: Git's, and those that gates ask about, which so stop
-// the change while nobody conducts it. AWS refuses the name of one that there is not.
+// alarms returns the alarms that end a refresh: Git's, and those that gates read, which thus stop
+// the change while no conductor runs. AWS refuses the name of an alarm that does not exist.
 func (c Planner) alarms(own *intent.AlarmSpecification, way basis.Way) *intent.AlarmSpecification {
 	var names []string
 	if own != nil {
@@ -76,7 +76,7 @@ func (c Planner) alarms(own *intent.AlarmSpecification, way basis.Way) *intent.A
 	return &intent.AlarmSpecification{Alarms: names}
 }
 
-// shareOf is how far a refresh goes, and whether it waits there, and would go on.
+// shareOf returns how far a refresh goes, and whether it waits there for more.
 func shareOf(pool *intent.Pool, r intent.Refresh) (share int32, waits bool) {
 	switch n := len(r.CheckpointPercentages); {
 	case n == 0:
@@ -88,7 +88,7 @@ func shareOf(pool *intent.Pool, r intent.Refresh) (share int32, waits bool) {
 	}
 }
 
-// governed is what a governed group's rollout goes by.
+// governed holds the facts that decide a governed group's rollout.
 type governed struct {
 	basis.Way
 	report rollout.Pool

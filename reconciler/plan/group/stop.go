@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// stopSituation is how a group stands whose wanted launch configuration was found bad.
+// stopSituation is the state of a group whose wanted launch configuration was found bad.
 type stopSituation string
 
 const (
@@ -26,7 +26,7 @@ const (
 	rollBack    stopSituation = "machines are replaced by what they were before"
 )
 
-// stopFacts are what the situation of a stopped group depends on.
+// stopFacts holds the facts that decide the situation of a stopped group.
 type stopFacts struct {
 	// latest is the newest refresh; same says that it leads to the change.
 	latest observed.Refresh

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// fields are what the group's machines are to be launched of.
+// fields returns the wanted launch configuration of the group's machines.
 func (c Planner) fields(pool *intent.Pool, version template.Version) []rollout.Field {
 	return c.withPolicy(c.WantedFields(pool, version), pool.Group.MixedInstancesPolicy)
 }
@@ -80,8 +80,8 @@ func (c Planner) policyFields(policy *intent.MixedInstances, bare []string) (out
 	return out
 }
 
-// change is what differs between a version that the group was at and what Git wants. Of a type that is new, only the
-// type: another weight of it is no other change.
+// change returns the difference between an earlier version of the group and what Git wants. For a
+// new instance type it reports only the type: another weight of the type is no other change.
 func (c Planner) change(pool *intent.Pool, have observed.Group, version template.Version, from rollout.Version) []rollout.Field {
 	policy := from.Policy
 	if policy == nil && !from.Plain {
@@ -101,8 +101,8 @@ func (c Planner) change(pool *intent.Pool, have observed.Group, version template
 	return c.Reordered(version, t, from.Number)
 }
 
-// stoppedBefore reports whether a version is the one that was stopped, though Git wants
-// another one by now that has the stopped change still in it.
+// stoppedBefore reports whether ref is the stopped version, though Git now wants another version
+// that still contains the stopped change.
 func (c Planner) stoppedBefore(pool *intent.Pool, have observed.Group, version template.Version, g *governed, ref observed.TemplateRef) bool {
 	if g.Still == "" {
 		return false

@@ -1,11 +1,10 @@
-// Package lastgood decides to which revision a target is held while the followed commit
-// leaves nothing of it to apply. It is pure: who asks knows Git, AWS and the record.
+// Package lastgood decides to which revision a target is held while the followed commit leaves
+// nothing of it to apply. It is pure: the caller reads Git, AWS and the record.
 //
 //	record, parents ──Order──▶ revisions ──(render, plan)──▶ Candidate ──Judge──▶ Verdict
 //
-// A revision that does not fit is given up for the next one. One of which it cannot be
-// said is asked about again: what AWS does not answer now it answers later. Where none
-// fits, the target is only observed.
+// A revision that does not fit is given up for the next one. An undecided revision is tried again:
+// AWS may answer later. Where none fits, the target is only observed.
 package lastgood
 
 import (
@@ -15,7 +14,7 @@ import (
 	"strings"
 )
 
-// MaxParents is how many commits before the followed one are tried at most.
+// MaxParents bounds the number of commits before the followed one that are tried.
 const MaxParents = 100
 
 // Mark is a revision of a target, and what stands for its wishes there.
@@ -26,8 +25,8 @@ type Mark struct {
 	Network string `json:"network,omitempty"`
 }
 
-// Record is what is kept of a target from when its commits could be rendered: at which one
-// weir last began to apply something, and at which everything had converged.
+// Record holds what is kept of a target from when its commits could be rendered: the commit at which
+// weir last began to apply something, and the commit at which everything had converged.
 type Record struct {
 	Begun   Mark `json:"begun"`
 	Reached Mark `json:"reached,omitzero"`
@@ -108,7 +107,7 @@ type Candidate struct {
 	// pools did then too.
 	Recorded bool
 	Pools    []Pool
-	// Unwanted are pools of which AWS holds something and the revision wants nothing.
+	// Unwanted lists pools for which AWS holds something and the revision wants nothing.
 	Unwanted []string
 }
 
@@ -121,7 +120,7 @@ type Pool struct {
 	Exists, Recorded bool
 	// Unclear says why that cannot be told now.
 	Unclear string
-	// Hash is what a mark as bad is about; Bad are those of the pool.
+	// Hash identifies a configuration for marks as bad. Bad lists the pool's bad hashes.
 	Hash string
 	Bad  []string
 }

@@ -41,10 +41,10 @@ const verifyHint = "AWS verifies the account, or its first use of the region, an
 
 const unsupportedHint = "the zone does not have the instance type, or the type does not take what the pool asks of it: name other types, or subnets in zones that have it (aws ec2 describe-instance-type-offerings --location-type availability-zone)"
 
-// launchCauses are in the order in which they are looked for: the one that says more
-// goes first. Sources are "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch
-// failures" and "Instance termination" in AWS's guides, EC2's "Error codes", and what
-// issues of other tools show of the texts.
+// launchCauses lists the causes in the order of the search: the more specific cause comes first.
+// Sources are "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures" and "Instance
+// termination" in AWS's guides, EC2's "Error codes", and what issues of other tools show of the
+// texts.
 // Assumed of AWS: metadata-tags-text.
 // Assumed of AWS: launch-failure-texts.
 var launchCauses = []Cause{

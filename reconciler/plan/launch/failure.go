@@ -17,13 +17,13 @@ const (
 	// ReasonPending is the reason of the condition Ready where machines have been on
 	// their way for long.
 	ReasonPending = "MachinesPending"
-	// PendingLate is how long a machine may be on its way into service until weir asks
-	// AWS what it waits for, and reports that.
+	// PendingLate is the time that a machine may take to enter service before weir asks AWS what it
+	// waits for, and reports that.
 	PendingLate = 5 * time.Minute
 	// EKSLaunchHook is EKS's own hook of the groups behind managed nodegroups.
 	// Assumed of AWS: nodegroup-launch-hook.
 	EKSLaunchHook = "Launch-LC-Hook"
-	// pendingNamed is how many machines a message names.
+	// pendingNamed is the number of machines that a message names.
 	pendingNamed = 3
 )
 

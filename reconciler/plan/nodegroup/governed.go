@@ -17,8 +17,8 @@ import (
 // nodegroup that a FleetRollout governs is rolled as a whole, once it may be, and what is
 // under way when a change is stopped is named with what it will still replace.
 
-// wayOf is how far the pool may be rolled. The hash is that of what an update or a
-// replacement brings its machines to; sizes, labels and taints are no part of it.
+// wayOf returns how far the pool may be rolled. The hash covers what an update or a replacement
+// changes on its machines; sizes, labels and taints are not part of it.
 func (c Planner) wayOf(w wantNodegroup) basis.Way {
 	return c.In.WayTo(w.pool, func() string {
 		body := ""
@@ -35,7 +35,7 @@ func (c Planner) wayOf(w wantNodegroup) basis.Way {
 	})
 }
 
-// fields are what the nodegroup's machines are to be.
+// fields returns the wanted configuration of the nodegroup's machines.
 func (c Planner) fields(w wantNodegroup) (out []rollout.Field) {
 	if w.hasTemplate {
 		out = c.WantedFields(w.pool, w.version)
@@ -48,7 +48,7 @@ func (c Planner) fields(w wantNodegroup) (out []rollout.Field) {
 	return append(out, c.ownFields(nodegroupValues{version, n.ReleaseVersion, w.role, n.CapacityType, n.AMIType, accessText(w.access), n.DiskSize, w.writtenSubnets(), w.instanceTypes()})...)
 }
 
-// nodegroupValues are what a nodegroup has beside its launch template.
+// nodegroupValues holds the values of a nodegroup outside its launch template.
 type nodegroupValues struct {
 	version, release, role, capacity, ami, access string
 	disk                                          int32
@@ -79,8 +79,8 @@ func (c Planner) ownFields(v nodegroupValues) (out []rollout.Field) {
 	return out
 }
 
-// change is what differs between a nodegroup and what Git wants of it. A member that Git
-// leaves to EKS never differs.
+// change returns the differences between a nodegroup and what Git wants. A member that Git leaves to
+// EKS never differs.
 func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Field {
 	wanted := c.fields(w)
 	from := c.ownFields(nodegroupValues{strconv.Itoa(basis.MinorOf(have.Version)), have.ReleaseVersion, have.NodeRole, have.CapacityType, have.AMIType, accessText(have.RemoteAccess), have.DiskSize, have.SubnetIDs, have.InstanceTypes})
@@ -212,8 +212,8 @@ func (c Planner) noteSize(w wantNodegroup, p rollout.Pool) {
 	}
 }
 
-// moving is what EKS is doing to the machines of the pool, nil for nothing. What it says of a
-// nodegroup does not tell how far it has come.
+// moving returns what EKS is doing to the machines of the pool, nil for nothing. EKS's status of a
+// nodegroup does not give the progress.
 func (c Planner) moving(w wantNodegroup, way basis.Way, standing []observed.Nodegroup) *rollout.Move {
 	for _, n := range standing {
 		beside := len(standing) > 1 && (n.Status == "CREATING" || n.Status == "DELETING")

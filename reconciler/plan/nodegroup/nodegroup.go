@@ -1,8 +1,8 @@
-// Package nodegroup plans EKS managed nodegroups: their updates, of which EKS runs one at
-// a time, and their replacement where EKS cannot change a field in place.
+// Package nodegroup plans EKS managed nodegroups: their updates, which EKS runs one at a time, and
+// their replacement where EKS cannot change a field in place.
 //
-// Of the groups that EKS makes behind a nodegroup weir writes tags and lifecycle hooks and
-// nothing else (package group).
+// weir writes only tags and lifecycle hooks of the groups that EKS makes behind a nodegroup (package
+// group).
 package nodegroup
 
 import (
@@ -131,8 +131,8 @@ func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
 	return out
 }
 
-// existingNodegroups plans a pool that has nodegroups: the one that matches Git is the
-// pool's, and it has replaced the others. Where none is, one has to be replaced.
+// existingNodegroups plans a pool that has nodegroups: the nodegroup that matches Git is the pool's,
+// and it has replaced the others. If none matches, one must be replaced.
 func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
 	serving := standing[0]
 	c.Pool.Release = basis.Release{Version: serving.Version, Name: serving.ReleaseVersion}
@@ -172,7 +172,7 @@ type wantNodegroup struct {
 	cluster               *observed.EKSCluster
 	// discovered says that no manifest names the subnets.
 	discovered bool
-	// access is who may log in, without a launch template.
+	// access lists the keys and security groups that may log in, without a launch template.
 	access *intent.RemoteAccess
 }
 

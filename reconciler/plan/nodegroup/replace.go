@@ -42,8 +42,8 @@ func (c Planner) askBehind(pool *intent.Pool) {
 	}
 }
 
-// replace plans the next steps where no nodegroup of the pool matches Git. standing are
-// all that there are, of which the first serves.
+// replace plans the next steps if no nodegroup of the pool matches Git. standing holds all its
+// nodegroups, the serving one first.
 func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs []immutable) {
 	serving := standing[0]
 	if !w.pool.AllowReplace {
@@ -96,9 +96,9 @@ func (c Planner) leave(w wantNodegroup, old []observed.Nodegroup, up bool, by st
 	}
 }
 
-// replacing names another pool of the set in the same cluster that is being replaced,
-// "" for none: each replacement doubles a pool for a while, so there is one at a time.
-// The first pool that asks and is not held is the one that is replaced.
+// replacing names another pool of the set in the same cluster that is being replaced, "" for none. A
+// replacement doubles a pool for a while, so weir runs one at a time. The first pool that needs one
+// and is not held goes first.
 func (c Planner) replacing(pool *intent.Pool) string {
 	cluster := pool.Nodegroup.ClusterName
 	other := c.Replacing[cluster]
@@ -134,7 +134,7 @@ func (c Planner) replacementName(w wantNodegroup, differs []immutable) observed.
 	}
 }
 
-// immutableFields are what EKS cannot change of a nodegroup, as Git wants it.
+// immutableFields returns the wanted fields of a nodegroup that EKS cannot change in place.
 func (w wantNodegroup) immutableFields() map[string]any {
 	n := w.pool.Nodegroup
 	return map[string]any{

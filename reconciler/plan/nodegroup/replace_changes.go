@@ -23,7 +23,7 @@ func (c Planner) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, dif
 	if w.hasTemplate && !w.version.Resolves(old.Template) {
 		changes = append(changes, template.VersionChanges(w.pool, old.Template, w.version)...)
 	}
-	if ng.ReleaseVersion != "" { // also the one that stays, where EKS would otherwise take the newest
+	if ng.ReleaseVersion != "" { // also an unchanged one, as EKS would otherwise take the newest
 		changes = append(changes, basis.InfraChange(w.pool, "amiVersion", basis.OrNil(old.ReleaseVersion), ng.ReleaseVersion))
 	}
 	w.hasTemplate = false // shown above
@@ -77,8 +77,8 @@ const (
 	usualUpdates      = "DEFAULT"
 )
 
-// comparable is a nodegroup, one that there is or ng itself, with what it comes to
-// where nothing is said, so that it compares with ng.
+// comparable returns n, an existing nodegroup or ng itself, with defaults for the values that ng
+// does not set, so that it compares with ng.
 func (w wantNodegroup) comparable(n, ng observed.Nodegroup) observed.Nodegroup {
 	if n.UpdateConfig.UpdateStrategy == usualUpdates {
 		n.UpdateConfig.UpdateStrategy = ""

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// drains reports whether the orphan is a group that goes by draining.
+// drains reports whether the orphan is a group that weir deletes by draining.
 func (c *orphans) drains(o orphan) (observed.Group, bool) {
 	if o.claim.Resource != step.AutoScalingGroup || o.tags[observed.TagDelete] != basis.DeleteDrain {
 		return observed.Group{}, false
@@ -77,10 +77,10 @@ func drainBegun(g observed.Group) bool {
 	return g.MinSize == 0 && g.MaxSize == 0 && g.DesiredCapacity == 0
 }
 
-// drain turns the deletion of an orphan that goes by draining into what comes
-// next: setting its sizes to zero, waiting for its machines, deleting it. AWS holds
-// how far that has come, so it goes on wherever it was stopped. It returns false
-// where there is nothing to do but to say what the machines wait for.
+// drain replaces the deletion of an orphan that is deleted by draining with the next action: set its
+// sizes to zero, wait for its machines, or delete it. AWS holds the progress, so it continues after
+// any interruption. It returns false if nothing is left to do but to report what the machines wait
+// for.
 func (c *orphans) drain(o orphan, s *step.Step) bool {
 	g, drains := c.drains(o)
 	switch {

@@ -63,7 +63,7 @@ func (c *orphans) templates(names []string) (out []orphan) {
 		if c.wanted(claim) || brought(c.in, t) || c.stands(claim, t.Tags) {
 			continue
 		}
-		// The nodegroup behind a template may be one that is not listed yet.
+		// The nodegroup behind a template may not be listed yet.
 		cluster := t.Tags[observed.TagCluster]
 		_, listed := c.in.State.Clusters[cluster]
 		later := c.in.Index.InUse[t.ID] || c.in.Index.InUse[t.Name] || cluster != "" && (!listed || c.in.State.Unread.Cluster(cluster))

@@ -199,9 +199,8 @@ func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 	return ""
 }
 
-// limited reports whether the orphan counts against the limit: one that was
-// allowed does not, nor does one that is replaced rather than pruned, nor a
-// template that pools shared, which is no pool.
+// limited reports whether the orphan counts against the limit. An allowed orphan does not count, nor
+// does a replaced one, nor a template that pools shared, which is no pool.
 func (c *orphans) limited(o orphan) bool {
 	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.in.Pool(o.pool) == nil
 }
@@ -261,9 +260,9 @@ func (c *orphans) wanted(claim basis.Claim) bool {
 	return ok
 }
 
-// atStake are the pools that the target owns in AWS, of which the limit is a share. As with
-// those that count against it, a pool of which a template alone is left is none, nor is one
-// whose group is going: what was deleted before would let more go. Nor is an orphan that is
+// atStake returns the pools that the target owns in AWS; the limit is a fraction of them. As with
+// the pools that count against the limit, a pool with only a template left does not count, nor does
+// a pool whose group is going: earlier deletions would raise the limit. Nor does an orphan that is
 // spared whatever the limit is.
 func (c *orphans) atStake(spared map[basis.Claim]bool) map[string]bool {
 	out := map[string]bool{}
@@ -330,8 +329,8 @@ func brought(in basis.Input, t observed.Template) bool {
 	})
 }
 
-// Unwanted are the pools of which the target has a group or a nodegroup that nothing in Git
-// wants, sorted.
+// Unwanted returns, sorted, the pools for which the target has a group or a nodegroup that nothing
+// in Git wants.
 func Unwanted(in basis.Input) []string {
 	c := &orphans{in: in}
 	pools := map[string]bool{}

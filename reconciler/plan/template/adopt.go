@@ -58,9 +58,9 @@ func SameButTags(v observed.TemplateVersion, data intent.TemplateData) bool {
 	return SameMachines(v, data, true)
 }
 
-// findIn finds the wanted content in the versions that may hold it, which begin
-// with the newest. Of versions that weir did not make, several may hold the same;
-// then the one that is in use is taken, so that nothing moves from one to another.
+// findIn finds the wanted content in the versions that may hold it, the newest first. Several
+// versions that weir did not make may hold the same; then findIn takes the version in use, so that
+// nothing moves from one to another.
 func (w *Want) findIn(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) (found observed.TemplateVersion, ok bool) {
 	i := slices.IndexFunc(candidates, w.is)
 	if i < 0 {
@@ -98,7 +98,7 @@ func plainData(d intent.TemplateData) intent.TemplateData {
 	return d
 }
 
-// Content is the content of the wanted version: one that exists keeps its image.
+// Content returns the content of the wanted version. An existing version keeps its image.
 func (w *Version) Content(want *Want) intent.TemplateData {
 	if v, ok := w.Template.Versions[w.Number]; ok && !w.Made() {
 		return v.Data

@@ -55,8 +55,8 @@ func (c Planner) Values(w Version) []rollout.Field {
 	return out
 }
 
-// Reordered is what a change set that changed nothing of the user data of a version but white space or an order; nil
-// for any other change.
+// Reordered returns the change if it affects only white space or an order in the user data of a
+// version, nil for any other change.
 func (c Planner) Reordered(w Version, t observed.Template, number int64) []rollout.Field {
 	v, read := t.Versions[number]
 	if w.want == nil || !read || content.Decoded(v.Data.UserData) == content.Decoded(w.Content(w.want).UserData) {
@@ -65,8 +65,8 @@ func (c Planner) Reordered(w Version, t observed.Template, number int64) []rollo
 	return c.Whole(w)
 }
 
-// InstanceTypes is the key of the types of which the machines of a pool are, wherever the manifests say them: one that
-// moves from the template to an override is the same.
+// InstanceTypes is the key of the instance types of the machines of a pool, wherever the manifests
+// give them: a type that moves from the template to an override is the same.
 const InstanceTypes = "instanceTypes" + rollout.Choices
 
 // InstanceType is the field of a type that a pool's machines may have, which the manifest says in name.

@@ -11,10 +11,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// versionsInDelete is how many versions one DeleteLaunchTemplateVersions takes.
+// versionsInDelete is the number of versions that one DeleteLaunchTemplateVersions accepts.
 const versionsInDelete = 200
 
-// keepVersions is how many earlier versions of the pool's template are kept.
+// keepVersions returns the number of earlier versions of the pool's template to keep.
 func keepVersions(p basis.Policy, pool *intent.Pool) int32 {
 	switch {
 	case pool.KeepVersions > 0:
@@ -25,7 +25,7 @@ func keepVersions(p basis.Policy, pool *intent.Pool) int32 {
 	return basis.DefaultKeepVersions
 }
 
-// keptBefore is how many earlier versions the template's last pruning kept.
+// keptBefore returns the number of earlier versions that the template's last pruning kept.
 func keptBefore(tags map[string]string) int64 {
 	n, err := strconv.ParseInt(tags[observed.TagKeep], 10, 32)
 	if err != nil || n < 1 {
@@ -34,19 +34,18 @@ func keptBefore(tags map[string]string) int64 {
 	return n
 }
 
-// pruning says what a template's pruning goes by: the versions that are wanted,
-// whether one is about to be made beside them, and what pools have in AWS.
+// pruning holds the facts that decide a template's pruning: the wanted versions, whether one more
+// version is about to be made, and what pools have in AWS.
 type pruning struct {
 	wanted []int64
 	makes  bool
 	inUse  []observed.TemplateRef
 }
 
-// prune plans the deletion of versions beyond the number that is kept, oldest
-// first. It is due where a version is about to be made, and where fewer are to be
-// kept than before, which the template's tag tells: so a resting
-// fleet costs no read. weir reads who uses which version before it deletes any. Both
-// reads are asked for as needs; the plan is made anew with their answers.
+// prune plans the deletion of versions beyond the number to keep, oldest first. It is due if a
+// version is about to be made, or if the number to keep is lower than the number in the template's
+// tag, so an idle fleet costs no read. weir reads which versions are in use before it deletes any.
+// prune requests both reads as needs, and the plan is computed again with their answers.
 func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pruning) {
 	keep := int64(want.keep)
 	if most := t.LatestVersion - int64(len(p.wanted)); most <= keep || !p.makes && keep >= keptBefore(t.Tags) {

@@ -251,8 +251,8 @@ func (c Planner) contentOf(pool *intent.Pool) *SharedContent {
 	return c.Shared[pool.LaunchConfig.Key.String()].Of[pool.Key]
 }
 
-// TemplateOf is the pool's template with its lookups answered: its own, or the
-// one that it shares.
+// TemplateOf returns the pool's template with its lookups answered: its own, or the template that it
+// shares.
 func (c Planner) TemplateOf(pool *intent.Pool) (*Want, bool) {
 	if pool.LaunchConfig == nil {
 		return c.template(pool)

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Sum stands for what a wanted version holds: whoever changes it back may cause a
-// further version of the same each time.
+// Sum identifies the content of a wanted version. If somebody changes the version back every time,
+// each time may add a version with the same Sum.
 func (w Version) Sum() string {
 	switch {
 	case w.want == nil:
@@ -43,9 +43,8 @@ func (w Version) BodyOf(t observed.Template, n int64) string {
 	return other.Body()
 }
 
-// PinTo is what has to be written in Git for a pool to have an earlier version again, the
-// number of which is n, that differs from the wanted one in what AWS answered to a lookup
-// alone; empty for any other.
+// PinTo returns what to write in Git for a pool to get an earlier version n again, if that differs
+// from the wanted version only in what AWS answered to a lookup; empty for any other version.
 func (w Version) PinTo(pool *intent.Pool, t observed.Template, n int64) string {
 	if n == 0 || n == w.Number || t.Name != w.Template.Name {
 		return ""

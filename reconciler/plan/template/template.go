@@ -1,15 +1,15 @@
-// Package template plans EC2 launch templates: which version a pool's machines should run,
-// whether it exists, and what a new one differs in.
+// Package template plans EC2 launch templates: which version a pool's machines should run, whether
+// it exists, and how a new version differs.
 //
-// A version is found by its content, never by its number. Its description, if weir made
-// it, holds the hash of what was sent and the hash of what Git says before its image is
-// looked up (package content). While the second is the same the version keeps its image,
-// so that a newly published image rolls no fleet by itself. A description is believed only
-// if the version reads like it; others may have copied it.
+// A version is found by its content, never by its number. Its description, if weir made it, holds
+// the hash of what was sent and the hash of what Git says before its image is looked up (package
+// content). As long as the second is the same, the version keeps its image, so that a newly
+// published image rolls no fleet by itself. A description is believed only if the version reads like
+// it; others may have copied it.
 //
-// Three kinds of pools differ in whose the template is: one of the pool's own, one that
-// several pools share by an AWSLaunchConfig (Shared, planned once before its pools), and
-// one that the pool brings along, which is never changed.
+// A pool's template has one of three owners: the pool itself, an AWSLaunchConfig that several pools
+// share (Shared, planned once before its pools), or somebody else (a foreign template, which weir
+// never changes).
 package template
 
 import (
