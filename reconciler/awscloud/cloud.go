@@ -15,17 +15,17 @@
 //   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.
 //   - probe: what AWS would refuse of a plan, for package preflight.
 //
-// observe, fill and memory do not import the SDK. The others list the operations that
-// they call in structs (calls.go). The IAM policy has to allow exactly these
-// operations, and a test compares the two.
+// observe, fill and memory do not import the SDK. The others list the operations that they call in
+// structs (calls.go). The IAM policy must allow exactly these operations, and a test compares the
+// two.
 //
 // # Rules
 //
-// A pass never waits for AWS to finish something: it reads, writes and returns. Reads are
-// batched, so a pass over a fleet at rest costs a few pages and not a call for each pool.
-// Every write is the same when it is done twice (package execute says how), and weir
-// writes only to resources that carry this instance's tag. AWS is the only record: a
-// memory is a copy that a restart loses without harm.
+// A pass never waits for AWS to finish something: it reads, writes and returns. Reads are batched,
+// so a pass over an idle fleet costs a few pages and not a call for each pool. Every write is the
+// same when it is done twice (package execute says how), and weir writes only to resources that
+// carry this instance's tag. AWS is the only record: a memory is a copy that a restart loses
+// without harm.
 package awscloud
 
 import (

@@ -12,11 +12,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Survey reads groups with their hooks, and nodegroups, whoever has them, in as few calls
-// as AWS allows: a page for each 100 groups and each 100 nodegroups of a cluster, a call
-// for each nodegroup, and one for the hooks of each group that choose leaves. It never
-// writes. Clusters of the state are those that exist; clusters names those to look at, nil
-// for all. The calls are counted to told, which may be called at any moment.
+// Survey reads groups with their hooks, and nodegroups, of any owner, in as few calls as AWS
+// allows: a page for every 100 groups and every 100 nodegroups of a cluster, a call for each
+// nodegroup, and a call for the hooks of each group that choose leaves. It never writes. The state
+// contains only existing clusters. clusters names the clusters to read, nil for all. Survey reports
+// the number of calls to told, which may be called at any moment.
 func (c *Cloud) Survey(ctx context.Context, clusters []string, choose func(*observed.State), told func(done, all int)) (observed.State, error) {
 	s := observed.State{
 		Account: c.Account(), Region: c.Region(), Nodegroups: map[observed.NodegroupName]observed.Nodegroup{},

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Nodegroup converts a nodegroup as DescribeNodegroup tells it.
+// Nodegroup converts a nodegroup from DescribeNodegroup.
 func Nodegroup(n *types.Nodegroup) observed.Nodegroup {
 	out := observed.Nodegroup{
 		NodegroupName: observed.NodegroupName{Cluster: aws.ToString(n.ClusterName), Name: aws.ToString(n.NodegroupName)},

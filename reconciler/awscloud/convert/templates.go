@@ -28,9 +28,9 @@ func TemplateRequest(d intent.TemplateData) *types.RequestLaunchTemplateData {
 	return out
 }
 
-// TemplateData reads what EC2 stores, in canonical order. unknown says that the version
-// holds a member that intent.TemplateData cannot say: also one that a later SDK brings,
-// without a word here.
+// TemplateData reads what EC2 stores, in canonical order. unknown reports a member of the version
+// that intent.TemplateData cannot express. That includes members that a later SDK adds, without a
+// change here.
 func TemplateData(in *types.ResponseLaunchTemplateData) (d intent.TemplateData, unknown bool) {
 	if in == nil {
 		return d, false

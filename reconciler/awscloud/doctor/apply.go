@@ -53,7 +53,7 @@ func (v *visit) apply(ctx context.Context) {
 	}
 }
 
-// name is one that no other visit uses.
+// name returns a name that no other visit uses.
 func (v *visit) name(suffix string) string { return Prefix + v.Number + "-" + suffix }
 
 // ground finds an image for the machines and a subnet for them.
@@ -102,8 +102,8 @@ func (v *visit) ec2Tags() (out []types.Tag) {
 	return out
 }
 
-// template makes a launch template of two versions, the first of which is the default, and
-// returns its id, empty where it could not be made.
+// template makes a launch template with two versions, the first as the default. It returns the
+// template's id, empty if the creation failed.
 func (v *visit) template(ctx context.Context, image string) string {
 	v.Progress("making a launch template")
 	out, err := v.calls.createTemplate(ctx, &ec2.CreateLaunchTemplateInput{

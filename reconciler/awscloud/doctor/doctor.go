@@ -47,8 +47,8 @@ type Options struct {
 	Apply bool
 	// Number tells visits apart: letters and digits. It is required.
 	Number string
-	// InstanceType is what the machines of the group are (default t3.micro), and OtherType
-	// the type that they are exchanged for (default t3.small).
+	// InstanceType is the type of the group's machines (default t3.micro). OtherType is the type
+	// that replaces it (default t3.small).
 	InstanceType, OtherType string
 	// Subnet holds the machines; empty takes a default one.
 	Subnet string
@@ -71,15 +71,15 @@ const (
 	NotSeen   Verdict = "not-seen"
 )
 
-// Finding is what a visit found about one assumption.
+// Finding is the result of a visit for one assumption.
 type Finding struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	// Evidence is what AWS answered, or why it was not asked.
+	// Evidence holds AWS's answers, or the reason for no request.
 	Evidence []string `json:"evidence"`
 }
 
-// Report is what a visit found.
+// Report is the result of a visit.
 type Report struct {
 	Schema   string    `json:"schema"`
 	Region   string    `json:"region"`
@@ -87,9 +87,9 @@ type Report struct {
 	Began    time.Time `json:"began"`
 	Ended    time.Time `json:"ended"`
 	Findings []Finding `json:"findings"`
-	// Left is what the visit made and could not delete, with the reason.
+	// Left lists the resources that the visit made and could not delete, with the reason.
 	Left []string `json:"left"`
-	// Calls is how often AWS was asked, by "service:Operation".
+	// Calls counts the requests to AWS, by "service:Operation".
 	Calls map[string]int `json:"calls"`
 }
 
@@ -103,7 +103,7 @@ func (r *Report) Count(v Verdict) (n int) {
 	return n
 }
 
-// evidence is how many characters of a text of AWS a report keeps.
+// evidence is the number of characters of AWS's text that a report keeps.
 const evidence = 500
 
 // visit is one visit under way.

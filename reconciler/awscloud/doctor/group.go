@@ -78,7 +78,7 @@ func policy(template string, version int64, machines ...string) *types.MixedInst
 	return &types.MixedInstancesPolicy{LaunchTemplate: lt}
 }
 
-// see reads the group; one that cannot be read is empty.
+// see reads the group. It returns an empty group if the read fails.
 func (v *visit) see(ctx context.Context, name string) (g types.AutoScalingGroup) {
 	out, err := v.calls.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
 	if err == nil && len(out.AutoScalingGroups) == 1 {
@@ -228,7 +228,7 @@ func typesOf(p *types.MixedInstancesPolicy) (out []string) {
 func (v groupChecks) cancelRollback(ctx context.Context, group string) {
 	const name = "rollback-is-cancelled"
 	var err error
-	v.until(ctx, refusing, func() bool { // one that has not begun yet may be refused
+	v.until(ctx, refusing, func() bool { // AWS may refuse a refresh that has not started yet
 		_, err = v.calls.rollbackRefresh(ctx, &autoscaling.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String(group)})
 		return err == nil || v.newest(ctx, group).Status != types.InstanceRefreshStatusPending
 	})

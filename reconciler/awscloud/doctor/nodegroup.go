@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// nodegroupMoves is how long EKS may take for one step of a nodegroup.
+	// nodegroupMoves is the time that EKS may take for one step of a nodegroup.
 	nodegroupMoves = 15 * time.Minute
 	// keptTag is put on the group behind a nodegroup.
 	keptTag = "weir.dev/doctor-kept"
@@ -74,7 +74,7 @@ func (v nodegroupChecks) active(ctx context.Context, about, name string) (n *typ
 	return n
 }
 
-// plainNodegroup makes a nodegroup of which it says as little as possible.
+// plainNodegroup makes a nodegroup that sets as few values as possible.
 func (v nodegroupChecks) plainNodegroup(ctx context.Context, subnets []string) {
 	name := v.name("plain")
 	in := v.nodegroupInput(name, subnets)
@@ -132,7 +132,8 @@ func (v nodegroupChecks) groupBehind(ctx context.Context, n *types.Nodegroup) {
 	v.judge(about, kept && sound, "after an update the tag on the group is there: %t; the nodegroup is %s without issues: %t", kept, after.Status, sound)
 }
 
-// busy judges how EKS refuses an update while another runs; one that ended at once was taken.
+// busy judges how EKS refuses an update while another runs. If the other update ended at once, EKS
+// accepts the second.
 func (v nodegroupChecks) busy(err error) {
 	if err != nil {
 		v.kind("eks", "UpdateNodegroupConfig", err, observed.Busy)

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
-// looked is how many of the account's things a check looks at.
+// looked is the number of the account's resources that a check reads.
 const looked = 20
 
 // read makes the checks that change nothing.

@@ -8,10 +8,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Confirm reads a resource once more and fails unless it is the one that was seen,
-// with the same tags about whose it is. AWS's deletions know no condition, so this is
-// as near as one comes: what happens between the answer and the next request, nothing
-// can exclude.
+// Confirm reads a resource again and fails unless it is the seen resource with the same ownership
+// tags. AWS's deletions take no condition, so a small window remains: nothing can exclude a change
+// between this answer and the next request.
 func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
 	now, operation, err := x.reread(ctx, seen)
 	if err != nil {

@@ -3,29 +3,27 @@
 //
 // # Every write is the same when it is done twice
 //
-// A retry, a crash before the answer was read and a second weir all end in one template,
-// one group, one refresh. How, for each kind of write:
+// A retry, a crash before the answer was read and a second weir all end in one template, one group,
+// one refresh. Each kind of write has its own means:
 //
 //   - EC2's templates and versions, EKS's nodegroups and updates have client tokens, which
 //     hash the whole request and what was observed. EC2 repeats its first answer for long:
 //     where that version was deleted since, another token is needed.
-//   - Auto Scaling has none. A name may be taken. A resource with the tags that were asked
-//     for comes from an earlier attempt, and the action is done. One of another owner is a
-//     conflict and stays untouched. One of this instance, but of another pool, is for the
-//     next pass to plan.
-//   - An instance refresh is tried again only where AWS said that it did not take it
-//     (notRepeated), and one that runs with the same configuration is the one asked for.
-//   - A rollback is asked for once. Whether a refused or unanswered request was taken, the
-//     refresh itself says.
+//   - Auto Scaling has none. A name may be taken. A resource with the requested tags comes from an
+//     earlier attempt, and the action is done. A resource of another owner is a conflict and stays
+//     untouched. A resource of another pool of this instance is for the next pass to plan.
+//   - An instance refresh is tried again only if AWS said that it did not accept it (notRepeated).
+//     A running refresh with the same configuration counts as the requested one.
+//   - A rollback is requested once. The refresh itself shows whether AWS accepted a refused or
+//     unanswered request.
 //   - Deleting what is gone, cancelling what has ended and detaching what is not attached
 //     are done. A policy that limits writes by tags makes AWS deny a write to what is gone,
 //     so a denied write is read back (gone).
 //   - An empty list is never sent where AWS takes it for everything: tags to delete,
 //     processes to suspend, metrics to disable.
 //
-// A resource that weir made a moment ago may not be visible to another service yet:
-// "not found" is then an error that passes by itself, and not one that parks the pool
-// (memory.MadeNames).
+// A resource that weir made a moment ago may not be visible to another service yet: "not found" is
+// then a transient error, which does not park the pool (memory.MadeNames).
 package execute
 
 import (
@@ -72,8 +70,8 @@ func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, err
 		e = missing(e)
 	}
 	if e.Kind == observed.NotFound || e.Kind == observed.Invalid {
-		// Versions are remembered because they never change, but one may have been
-		// deleted: weir plans what was refused anew from what exists.
+		// Versions are remembered because they never change, but a version may have been deleted.
+		// After a refusal weir plans again from the versions that exist.
 		for _, id := range a.About().Subjects() {
 			x.memory.Versions.Forget(id)
 		}
@@ -202,8 +200,8 @@ func taken(conflict *observed.Error, whose claim, what string) *observed.Error {
 	return conflict
 }
 
-// busy says that a name is taken by something of weir's own that is not what was
-// asked for: the next pass observes it and plans anew.
+// busy returns the error for a name that something of weir's own already has, with another content
+// than requested. The next pass observes it and plans again.
 func busy(service, operation, message string) *observed.Error {
 	return &observed.Error{Kind: observed.Busy, Service: service, Operation: operation, Code: "ObserveAgain", Message: message}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// gone reports whether what an action changes or ends does not exist any more. AWS asks
-// IAM before it looks the resource up, and a resource that is not there has no tags: so a
-// policy that allows writes only where the owner's tag is turns "not found" into a refusal
-// for want of a permission. Only a read tells the two apart.
+// gone reports whether the resource of an action does not exist any more. AWS asks IAM before it
+// looks the resource up, and a missing resource has no tags. So a policy that allows writes only
+// with the owner's tag turns "not found" into a refusal for a missing permission. Only a read tells
+// the two apart.
 // Assumed of AWS: denied-where-missing.
 func (x *Executor) gone(ctx context.Context, a step.About) bool {
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// trafficBatch is how many traffic sources one call takes.
+// trafficBatch is the number of traffic sources that one call accepts.
 const trafficBatch = 10
 
 // setTrafficSources attaches before it detaches, so that the group is never

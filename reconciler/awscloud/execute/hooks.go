@@ -57,8 +57,8 @@ func (x *Executor) holdMachine(ctx context.Context, a step.HoldMachine) error {
 	return sdk.AsError("autoscaling", "RecordLifecycleActionHeartbeat", err)
 }
 
-// releaseMachine answers a lifecycle action. AWS refuses an answer to one that has ended,
-// as it does a heartbeat: who asked first is for the caller to know.
+// releaseMachine answers a lifecycle action. AWS refuses an answer to an ended action, as it does a
+// heartbeat. The caller decides who answered first.
 // Assumed of AWS: lifecycle-action-gone.
 func (x *Executor) releaseMachine(ctx context.Context, a step.ReleaseMachine) error {
 	_, err := x.autoscaling.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{

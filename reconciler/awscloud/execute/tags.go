@@ -6,10 +6,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// retag sets and removes tags, each with one call, of which a call without a list is
-// never made: DeleteTags would delete every tag. They are removed first, for one of
-// those set may record which tags are weir's to remove. A resource gets a new owner
-// before that, with all but the record: IAM lets only the owner remove tags.
+// retag sets and removes tags, with one call each. It never calls without a list: DeleteTags would
+// delete every tag. It removes tags first, because a tag to set may record which tags weir may
+// remove. A resource gets a new owner before that, with all tags but the record: IAM lets only the
+// owner remove tags.
 func retag[T any](put map[string]T, remove []string, set func(map[string]T) error, unset func([]string) error) error {
 	last := maps.Clone(put)
 	if _, owner := put[observed.TagOwner]; owner && len(remove) > 0 {

@@ -81,9 +81,9 @@ func sameData(stored, asked intent.TemplateData) bool {
 	return reflect.DeepEqual(stored, asked)
 }
 
-// replayAge is how old a version is that was certainly not made by the call that
-// answers with it: EC2 repeats the answer to an earlier request with the same
-// token. If that version was deleted since, another token is needed.
+// replayAge is the age above which a version was certainly not made by the call that answers with
+// it: EC2 repeats the answer to an earlier request with the same token. If that version was deleted
+// since, another token is needed.
 const replayAge = 2 * time.Minute
 
 func (x *Executor) createVersion(ctx context.Context, a step.CreateLaunchTemplateVersion) (step.Result, error) {

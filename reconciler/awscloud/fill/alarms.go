@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// alarmsKept is how long the state of an alarm is kept: what it stops is to be stopped
+// alarmsKept is the time for which the state of an alarm is kept. An alarm must stop a rollout
 // within a minute, and passes may follow each other faster.
 const alarmsKept = 10 * time.Second
 

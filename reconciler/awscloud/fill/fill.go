@@ -136,7 +136,7 @@ func (f *Filler) fillLaunchConfigurations(ctx context.Context, s *observed.State
 	return nil
 }
 
-// fillTemplates reads templates by name, whoever owns them.
+// fillTemplates reads templates of any owner by name.
 func (f *Filler) fillTemplates(ctx context.Context, s *observed.State, names []string) error {
 	found, err := f.reader.Templates(ctx, names...)
 	if err != nil {
@@ -153,7 +153,7 @@ func (f *Filler) fillTemplates(ctx context.Context, s *observed.State, names []s
 	return nil
 }
 
-// fillGroups reads groups by name, whoever owns them.
+// fillGroups reads groups of any owner by name.
 func (f *Filler) fillGroups(ctx context.Context, s *observed.State, names []string) error {
 	found, err := f.reader.Groups(ctx, names...)
 	if err != nil {
@@ -197,8 +197,8 @@ func (f *Filler) fillNodegroups(ctx context.Context, s *observed.State, names []
 	return nil
 }
 
-// fillTemplateUsers reads all groups of the account and region, whoever owns
-// them, for the templates that they launch from.
+// fillTemplateUsers reads all groups of the account and region, of any owner, for the templates
+// that they launch from.
 func (f *Filler) fillTemplateUsers(ctx context.Context, s *observed.State) error {
 	found, err := f.reader.AllGroups(ctx)
 	if err != nil {

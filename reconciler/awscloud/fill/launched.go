@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// launchedKept is how long a time is kept for which nobody asks.
+// launchedKept is the time for which an unused launch time is kept.
 const launchedKept = time.Hour
 
 // launchTimes remembers when instances were launched, which never changes.
@@ -21,7 +21,7 @@ type launchTimes struct {
 
 type launchTime struct{ at, asked time.Time }
 
-// known takes what is remembered, and returns of which instances it is not.
+// known passes the remembered launch times to take, and returns the instances without one.
 func (l *launchTimes) known(ids []string, now time.Time, take func(id string, at time.Time)) (unknown []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,18 +15,17 @@ import (
 )
 
 const (
-	// shortGrace is how long a group may lack machines until AWS is asked why: a
+	// shortGrace is the time that a group may be short of machines before weir asks AWS why: a
 	// launch that goes well takes no call.
 	shortGrace = 15 * time.Second
 	// shortSoonest and shortLatest bound the time between two questions about one
 	// group; it doubles while the answer is the same.
 	shortSoonest, shortLatest = time.Minute, 16 * time.Minute
-	// gateEvery is the time between two questions about a group of which a gate asks.
+	// gateEvery is the time between two reads for a group that a gate needs.
 	gateEvery = 30 * time.Second
 	// allGroupsFrom is for how many groups one call asks about all of the account.
 	allGroupsFrom = 4
-	// failureAge is how old a failed launch may be and still explain a machine that
-	// lacks now.
+	// failureAge is the age up to which a failed launch may explain a machine that is missing now.
 	failureAge = time.Hour
 )
 
@@ -38,8 +37,9 @@ type shortLog struct {
 }
 
 type shortGroup struct {
-	// lacking is since when it lacks machines, zero where all are on their way; still
-	// is since when none came into service, and serving those that were.
+	// lacking is the time since which the group is short of machines, zero if all are on their way.
+	// still is the time since which none came into service, and serving holds the machines in
+	// service then.
 	lacking, still time.Time
 	serving        map[string]bool
 	coming         map[string]bool // those that are on their way
@@ -248,8 +248,8 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
 		f.short.with(name, func(g *shortGroup) { g.hooks = waits })
 		if LacksVersion(s.Launches[name].Failure.Message) {
-			// The group was deleted, and the cache still has it: the next pass reads
-			// which there are, and makes it anew.
+			// The version was deleted, and the cache still has it: the next pass reads the existing
+			// versions, and makes it again.
 			f.memory.Versions.Forget(s.Groups[name].Template.ID)
 		}
 	}
@@ -310,8 +310,8 @@ func (f *Filler) askTogether(ctx context.Context, names []string) error {
 	return nil
 }
 
-// nothingSince reports whether an account's newest activities, none of which is of a group,
-// go back to when it was asked about last: for a gate that says that nothing has failed since.
+// nothingSince reports whether an account's newest activities, none of them of the group, go back
+// to the previous read, so that a gate can say that nothing has failed since.
 func (l *shortLog) nothingSince(name string, list []read.Activity) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,11 +42,11 @@ func (u *versionUsers) addRef(r observed.TemplateRef, user string) bool {
 	return u.add(r.ID, r.Name, r.Version, user)
 }
 
-// fillVersionUsers reads who in the account and region uses which version of templates,
-// whoever owns them. It asks for all groups with their overrides and instances, the
-// active refreshes of those that use one of the templates, all nodegroups of all
-// clusters, and what else was launched from the templates and lives. Where one of these
-// may not be read, all of it is unread: half of the users are not enough.
+// fillVersionUsers reads which resources in the account and region, of any owner, use which version
+// of templates. It reads all groups with their overrides and instances, the active refreshes of
+// groups that use one of the templates, all nodegroups of all clusters, and all other running
+// instances of the templates. If one of these reads is not allowed, all of it is unread: half of
+// the users are not enough.
 func (f *Filler) fillVersionUsers(ctx context.Context, s *observed.State, names []string) error {
 	u := &versionUsers{names: map[string]string{}, users: map[string][]observed.VersionUser{}}
 	var ids []string
@@ -120,10 +120,10 @@ func (f *Filler) instanceUsers(ctx context.Context, u *versionUsers, ids []strin
 	return f.reader.LaunchedFrom(ctx, ids, func(id string, from observed.TemplateRef) { u.addRef(from, "the instance "+id) })
 }
 
-// nodegroupUsers looks at the nodegroups that were observed, and describes those of the
-// clusters that no target names. Of those that are remembered, it describes the ones with
-// such a template: they may have another version by now, but EKS never gives a nodegroup
-// another template. EKS tells the version to which an update leads only with the update.
+// nodegroupUsers reads the observed nodegroups, and describes those of the clusters that no target
+// names. It describes a remembered nodegroup if it has such a template: it may have another version
+// by now, but EKS never gives a nodegroup another template. EKS returns the target version of an
+// update only with the update.
 func (f *Filler) nodegroupUsers(ctx context.Context, s *observed.State, u *versionUsers) error {
 	described, others := map[observed.NodegroupName]*observed.Nodegroup{}, []observed.NodegroupName(nil)
 	for name, n := range s.Nodegroups {

@@ -13,9 +13,9 @@ import (
 // Longest is the length in bytes up to which texts are shared.
 const Longest = 64
 
-// recent are texts that came last, each where its hash says: a text that comes all the time
-// is nearly always there, one that came once gives way to the next. It holds no more than
-// these, whatever AWS says.
+// recent holds the latest texts, each at the index of its hash. A frequent text is nearly always
+// there, and a text that came once gives way to the next. The array bounds the memory, whatever AWS
+// answers.
 var recent [4096]atomic.Pointer[string]
 
 var seed = maphash.MakeSeed()

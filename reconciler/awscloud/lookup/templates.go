@@ -18,13 +18,13 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// TemplatesByName reads launch templates by name, whoever owns them.
+// TemplatesByName reads launch templates of any owner by name.
 func (l *Lookups) TemplatesByName(ctx context.Context, names []string) ([]resolve.Template, error) {
 	found, err := l.reader.Templates(ctx, names...)
 	return templates(found), err
 }
 
-// TemplatesByID reads launch templates by id, whoever owns them.
+// TemplatesByID reads launch templates of any owner by id.
 func (l *Lookups) TemplatesByID(ctx context.Context, ids []string) ([]resolve.Template, error) {
 	found, err := l.reader.TemplatesByID(ctx, ids...)
 	return templates(found), err

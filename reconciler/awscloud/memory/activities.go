@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// findingsKept bounds the memory of findings, findingsUnusedFor is after what time
-	// one that no plan has is forgotten.
+	// findingsKept bounds the memory of findings. findingsUnusedFor is the time after which a
+	// finding that no plan has is forgotten.
 	findingsKept      = 1000
 	findingsUnusedFor = time.Hour
 )

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// goneFor is how long a cluster that only templates name is not asked for once it was
-// found to be gone.
+// goneFor is the time for which weir does not ask again for a missing cluster that only templates
+// name.
 const goneFor = time.Minute
 
 // GoneClusters remembers which clusters did not exist, and when that was found.

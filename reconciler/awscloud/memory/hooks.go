@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// HooksFor is how long the lifecycle hooks of a group are remembered. AWS has no read
-// of several groups' hooks, so each group that declares some costs a call in that time.
+// HooksFor is the time for which the lifecycle hooks of a group are remembered. AWS has no read of
+// several groups' hooks, so each group that declares some costs a call in that time.
 const HooksFor = 10 * time.Minute
 
 // Hooks remembers the lifecycle hooks of groups.

@@ -1,18 +1,18 @@
-// Package memory keeps what weir read of one account and region between passes, so that
-// a resting fleet costs a few pages of answers and not a call for each pool.
+// Package memory keeps what weir read of one account and region between passes, so that an idle
+// fleet costs a few pages of answers and not a call for each pool.
 //
 // # What may be remembered
 //
-// AWS is the only record of how things stand: everything here is a copy that a restart
-// loses without harm. weir keeps a copy where AWS never changes the original (the versions
-// of a template, updates that have ended). It also keeps one, for a limited time and only
-// until weir itself writes, where AWS has no batched read and the original rests
-// (nodegroups, lifecycle hooks, scaling activities). Each store says how long, how much it
-// keeps at most, and when it forgets what no longer exists.
+// AWS is the only record of the state: everything here is a copy that a restart loses without harm.
+// weir keeps a copy where AWS never changes the original (the versions of a template, updates that
+// have ended). It also keeps one, for a limited time and only until weir itself writes, where AWS
+// has no batched read and the original does not change (nodegroups, lifecycle hooks, scaling
+// activities). Each store documents how long and how much it keeps, and when it forgets what no
+// longer exists.
 //
-// Two stores are about names that AWS does not know (names.go). A thing that weir made a
-// moment ago may not be visible everywhere, so that "not found" passes by itself; for
-// one that weir did not make, weir waits only so long.
+// Two stores are about names that AWS does not know (names.go). A thing that weir made a moment ago
+// may not be visible everywhere, so "not found" passes by itself. For a thing that weir did not
+// make, weir waits only a limited time.
 //
 // All of it is safe for concurrent use. Maps that are handed out are never changed.
 package memory

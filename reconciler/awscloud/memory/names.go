@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// settling is how long AWS may take until what one call made is seen by another
-// service: a new launch template by Auto Scaling, for example.
+// settling is the time that AWS may take until another service sees the result of a call: a new
+// launch template by Auto Scaling, for example.
 // Assumed of AWS: visible-in-two-minutes.
 const settling = 120 * time.Second
 
-// forgotten is how long after its last refusal a name that AWS does not know is new
+// forgotten is the time after its last refusal when a name that AWS does not know counts as new
 // again. It is longer than such a step stays parked.
 const forgotten = time.Hour
 

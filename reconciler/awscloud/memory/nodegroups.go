@@ -24,9 +24,9 @@ type Nodegroups struct {
 
 type nodegroup struct {
 	observed.Nodegroup
-	// groups is how the groups behind it looked then, by name.
+	// groups holds the state of the groups behind it at that time, by name.
 	groups map[string]groupMark
-	// at is when it was described, and since when it has been found in its status.
+	// at is the time of its description. since is the time since which it has had its status.
 	at, since time.Time
 }
 
@@ -47,7 +47,7 @@ func mark(g observed.Group) groupMark {
 	return groupMark{minSize: g.MinSize, maxSize: g.MaxSize, desired: g.DesiredCapacity, instances: len(g.Instances), template: g.Template}
 }
 
-// Due is a nodegroup that is to be described anew; the oldest comes first.
+// Due is a nodegroup that must be described again; the oldest comes first.
 type Due struct {
 	Name observed.NodegroupName
 	// Since orders them: when it was described, a round later where it rests, for what is
@@ -85,7 +85,7 @@ func (m *Nodegroups) Recall(q observed.Query, listed []observed.NodegroupName, s
 	return unknown, due
 }
 
-// due decides whether a nodegroup that is known is to be described anew.
+// due decides whether a known nodegroup must be described again.
 func (r nodegroup) due(q observed.Query, s *observed.State, now time.Time) bool {
 	if r.Status != "ACTIVE" {
 		every := q.AskEvery
@@ -107,9 +107,8 @@ func (r nodegroup) due(q observed.Query, s *observed.State, now time.Time) bool 
 	return false
 }
 
-// sinceTurn is how long ago a nodegroup was to be described last: each has its own
-// moment of a round, so that a round's calls are spread evenly over it, however many
-// passes there are in one.
+// sinceTurn returns the time since a nodegroup's last turn. Each nodegroup has its own moment of a
+// round, so that a round's calls are spread evenly over it, however many passes it contains.
 func sinceTurn(n observed.NodegroupName, round time.Duration, now time.Time) time.Duration {
 	h := fnv.New64a()
 	// A hash's Write returns no error.
@@ -134,7 +133,7 @@ func (m *Nodegroups) Put(n observed.Nodegroup, groups map[string]observed.Group,
 	m.known[n.NodegroupName] = r
 }
 
-// Forget forgets a nodegroup that was changed, so that it is described anew.
+// Forget forgets a changed nodegroup, so that it is described again.
 func (m *Nodegroups) Forget(name observed.NodegroupName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -18,9 +18,8 @@ const (
 	tagEKSNodegroup = "eks:nodegroup-name"
 )
 
-// observeNodegroups lists the nodegroups of all clusters concerned and describes
-// those that are due. A cluster that does not exist is noted as such: Git may
-// name one that is yet to be made.
+// observeNodegroups lists the nodegroups of all clusters concerned and describes those that are
+// due. It notes a missing cluster as missing: Git may name a cluster that does not exist yet.
 func (o *Observer) observeNodegroups(ctx context.Context, q observed.Query, s *observed.State) error {
 	names := map[string]bool{}
 	for _, n := range q.EKSClusters {
@@ -76,8 +75,8 @@ func (o *Observer) clustersOfTemplates(s *observed.State, names map[string]bool)
 	maps.Copy(names, only)
 }
 
-// describeDue describes what is due, as far as spare calls allow, and takes the rest
-// from memory. It always describes one of which nothing is known.
+// describeDue describes the due nodegroups, as far as spare calls allow, and takes the other
+// nodegroups from memory. It always describes a nodegroup that is not in memory.
 func (o *Observer) describeDue(ctx context.Context, q observed.Query, listed []observed.NodegroupName, s *observed.State) error {
 	now := o.client.Now()
 	unknown, waiting := o.memory.Nodegroups.Recall(q, listed, s, now)
@@ -109,9 +108,8 @@ func (o *Observer) describeDue(ctx context.Context, q observed.Query, listed []o
 	return err
 }
 
-// Describe describes nodegroups beside each other. One that does not
-// exist is nil in the result; one that may not be described is not in it, but
-// among what s holds as unread.
+// Describe describes nodegroups in parallel. A missing nodegroup is nil in the result. A nodegroup
+// that weir is not allowed to describe is not in the result, but in the unread part of s.
 func (o *Observer) Describe(ctx context.Context, names []observed.NodegroupName, s *observed.State) (map[observed.NodegroupName]*observed.Nodegroup, error) {
 	out := make(map[observed.NodegroupName]*observed.Nodegroup, len(names))
 	err := read.Each(ctx, names, read.Noting(&s.Unread.Nodegroups, o.reader.Nodegroup, func(name observed.NodegroupName, n *observed.Nodegroup) { out[name] = n }))

@@ -70,8 +70,7 @@ func (o *Observer) recallHooks(ctx context.Context, s *observed.State) error {
 	return sdk.Poll(ctx, o.client, "autoscaling", "DescribeLifecycleHooks", due, o.Hooks(s))
 }
 
-// Hooks reads the lifecycle hooks of groups into s, beside each other, and remembers
-// them.
+// Hooks reads the lifecycle hooks of groups into s, in parallel, and remembers them.
 func (o *Observer) Hooks(s *observed.State) func(context.Context, string) error {
 	return read.Noting(&s.Unread.Hooks, o.reader.Hooks, func(name string, hooks []intent.LifecycleHook) {
 		s.Hooks[name] = observed.GroupHooks{Hooks: hooks, ReadAtPass: true}

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// ahead is what is read before Observe asks for it.
+// ahead holds what is read before Observe asks for it.
 type ahead struct {
 	owner string
 	done  chan struct{}
@@ -85,8 +85,8 @@ func (o *Observer) near(ctx context.Context, owner string, near *observed.Near, 
 	return g.Wait()
 }
 
-// again is what is known, with what is read anew of some names: what is gone, or is somebody
-// else's by then, is in it no more, as it would not be in a list.
+// again returns known with a new read of some names. Like a list, it leaves out what is gone or has
+// another owner by then.
 func again[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error), mine func(T) bool) (map[string]T, error) {
 	out := maps.Clone(known)
 	for _, name := range names {

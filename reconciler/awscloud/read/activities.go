@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// activitiesRead is how many of a group's newest scaling activities are read: there is
-// one for each machine that starts or ends.
+// activitiesRead is the number of a group's newest scaling activities to read. Every machine that
+// starts or ends adds one.
 const activitiesRead = 50
 
 // Activity is one scaling activity of a group.

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// alarmsPage is how many alarms a call of DescribeAlarms may name, and answers with.
+// alarmsPage is the number of alarms that a call of DescribeAlarms may name and return.
 const alarmsPage = 100
 
 // Alarms reads the states of alarms by name, of metric alarms and of composite ones. One

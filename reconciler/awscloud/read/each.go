@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Each reads several things beside each other, each with a call of its own.
+// Each reads several things in parallel, with one call each.
 func Each[K any](ctx context.Context, keys []K, read func(context.Context, K) error) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(sdk.Parallel)

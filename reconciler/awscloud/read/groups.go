@@ -27,7 +27,7 @@ func (r *Reader) OwnedGroups(ctx context.Context, owner string) (map[string]obse
 	return found, err
 }
 
-// AllGroups reads all groups of the account and region, whoever owns them.
+// AllGroups reads all groups of the account and region, of any owner.
 func (r *Reader) AllGroups(ctx context.Context) (map[string]observed.Group, error) {
 	return r.groups(ctx, nil, &autoscaling.DescribeAutoScalingGroupsInput{})
 }

@@ -19,9 +19,8 @@ const (
 	tagTemplateVersion = "aws:ec2launchtemplate:version"
 )
 
-// Launched reads when instances were launched. It filters rather than names
-// them: a filter passes over one that is gone, where its id would fail the whole
-// call.
+// Launched reads the launch times of instances. It uses a filter and not ids: a filter passes over
+// a missing instance, while a missing id would fail the whole call.
 func (r *Reader) Launched(ctx context.Context, ids []string, take func(id string, at time.Time)) error {
 	for batch := range slices.Chunk(ids, filterValues) {
 		err := r.instancePages(ctx, func(i types.Instance) { take(aws.ToString(i.InstanceId), aws.ToTime(i.LaunchTime)) }, filter("instance-id", batch...))

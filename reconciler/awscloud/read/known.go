@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// known is what the elements of the last whole list were read as, by their bytes: of a
-// fleet at rest nearly all are the same in the next list, and in the same order, and values
-// do not change. The zero value knows nothing.
+// known maps the bytes of the last whole list's elements to the values read from them. In an idle
+// fleet nearly all elements are the same in the next list, in the same order, and values do not
+// change. The zero value knows nothing.
 type known[T any] struct {
 	mu   sync.Mutex
 	last elements[T]
@@ -100,8 +100,8 @@ func (l *list[T]) read(s *pageScan, scan func(*pageScan) T) *T {
 	return e.value
 }
 
-// expected leaves the element that was entered, if it has the bytes of the one that came
-// next in the last list.
+// expected skips the entered element and returns the remembered one, if it has the bytes of the
+// element that came next in the last list.
 func (l *list[T]) expected(s *pageScan) (e element[T], found bool) {
 	if l.next >= len(l.before.all) {
 		return e, false

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// configsPage is how many launch configurations a call names; DescribeLaunchConfigurations
-// answers with 50 a page where nothing else is said.
+// configsPage is the number of launch configurations that a call names.
+// DescribeLaunchConfigurations returns 50 a page by default.
 const configsPage = 50
 
 // LaunchConfigurations reads launch configurations by name; Auto Scaling leaves missing

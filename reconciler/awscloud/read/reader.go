@@ -28,7 +28,7 @@ type Reader struct {
 	Now         func() time.Time
 	Clock       func() time.Time // compared with times that AWS tells
 
-	// owned is what the instance's own list of each pass was read as.
+	// owned holds the values read from the instance's own lists of each pass.
 	owned struct {
 		groups    known[observed.Group]
 		templates known[observed.Template]

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// refreshesRead is how many refreshes are read of a group: the newest, and before it so
-// many that it shows where several weirs roll a group to and fro.
+// refreshesRead is the number of refreshes to read of a group: the newest, and enough earlier ones
+// to show that several weirs roll a group back and forth.
 const refreshesRead = 10
 
 // Refresh reads the newest instance refresh of a group. It has no ID where the group

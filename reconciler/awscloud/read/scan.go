@@ -21,8 +21,8 @@ type pageScan struct {
 	err error
 }
 
-// Text is that of an element. A page with one that is too long is left to the
-// SDK, whose answer is looked through for those.
+// Text returns the text of an element. A page with a text that is too long is left to the SDK, and
+// its answer is searched for such texts.
 func (s *pageScan) Text() string {
 	text := s.Scanner.Text()
 	if len(text) > sdk.LongestText {
@@ -148,8 +148,7 @@ func membersOf(t reflect.Type) map[string]int {
 	return m
 }
 
-// scanRest leaves an element of which weir knows nothing, and reports whether it
-// held anything.
+// scanRest skips an element that weir does not know, and reports whether it had content.
 func scanRest(s *pageScan) bool {
 	before := s.Pos()
 	name := len(s.Name())

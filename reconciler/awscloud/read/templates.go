@@ -25,8 +25,8 @@ func (r *Reader) OwnedTemplates(ctx context.Context, owner string) (map[string]o
 	return found, err
 }
 
-// Templates reads templates by name, whoever owns them. It filters rather than names them:
-// a filter passes over a missing name, where a name would fail the whole call.
+// Templates reads templates of any owner by name. It uses a filter and not names: a filter passes
+// over a missing name, while a missing name would fail the whole call.
 func (r *Reader) Templates(ctx context.Context, names ...string) (map[string]observed.Template, error) {
 	found := map[string]observed.Template{}
 	for batch := range slices.Chunk(names, filterValues) {

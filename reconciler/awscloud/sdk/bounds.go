@@ -16,15 +16,14 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// How much an endpoint may answer, whoever it is. No answer of AWS comes near these;
-// they keep one endpoint from filling the memory of a daemon that looks after others
-// too.
+// The bounds of an endpoint's answers. No answer of AWS comes close to them. They keep one endpoint
+// from filling the memory of a daemon that looks after others too.
 const (
 	longestAnswer = 8 << 20   // of one call, and of each failure
 	longestPage   = 32 << 20  // of those calls that answer with machines or templates
 	longestList   = 256 << 20 // of a list with all its pages
 	mostPages     = 1000      // of a list
-	mostNamed     = 5000      // names in a list of which each costs a call
+	mostNamed     = 5000      // names in a list where every name costs a call
 	LongestText   = 64 << 10  // of one value: user data, the longest, has 22 KiB
 	longestSaid   = 4 << 10   // of what AWS says to people
 	longestCode   = 128       // of an error's code and a request's id
@@ -41,7 +40,7 @@ func (e *boundError) Error() string { return e.text }
 
 func (e *boundError) Unwrap() error { return ErrBound }
 
-// RetryableError tells the SDK not to ask for the same again.
+// RetryableError returns false: the SDK must not send the same request again.
 func (e *boundError) RetryableError() bool { return false }
 
 // bigPages are the operations whose pages have longestPage.
@@ -207,7 +206,7 @@ func EachPage(ctx context.Context, service, operation string, page func(ctx cont
 	}
 }
 
-// TooMany ends a list of names of which each costs a call.
+// TooMany fails for a list with too many names, each of which costs a call.
 func TooMany(n int) error {
 	if n <= mostNamed {
 		return nil

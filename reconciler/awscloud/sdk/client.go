@@ -1,25 +1,24 @@
-// Package sdk is how weir calls AWS: one Client for an account and region, with the
-// SDK's configuration that the clients of all services share. It knows no service but
-// STS and no resource; its users decide what they call, and why.
+// Package sdk makes weir's calls to AWS. It has one Client for an account and region, with the
+// SDK's configuration that the clients of all services share. It knows no service but STS and no
+// resource; its users decide what they call, and why.
 //
 // # Terms
 //
-// A call is one operation that a caller asks for; an attempt is one request of it on
-// the wire. A bucket holds the tokens that attempts take. A spare call is one that
-// leaves half of its bucket to others. A list is an answer of several pages.
+// A call is one operation that a caller requests; an attempt is one request of it on the wire. A
+// bucket holds the tokens that attempts take. A spare call leaves half of its bucket to others. A
+// list is an answer of several pages.
 //
 // # What every call passes
 //
-//   - throttle.go: each attempt takes a token of its API's bucket first. AWS's limits
-//     belong to the whole account, so weir takes a share of them; "too fast" halves the
-//     flow, and each success gives a little back. Several roles in one account share
-//     its Limits.
-//   - fence.go: where several daemons share the accounts, each attempt that may change
-//     something begins only while this one's lease lasts, and is cut before the lease ends.
+//   - throttle.go: each attempt takes a token of its API's bucket first. AWS's limits belong to the
+//     whole account, so weir takes a fraction of them; "too fast" halves the flow, and each success
+//     gives a little back. Several roles in one account share its Limits.
+//   - fence.go: where several daemons share the accounts, each attempt that may change something
+//     starts only while this one's lease lasts, and is cut before the lease ends.
 //   - retry.go: the SDK's retryer, the only code that tries again. Nothing above it
 //     repeats a call within a pass: the next pass is the next try.
-//   - bounds.go: no answer is larger, longer or deeper than weir takes, whoever the
-//     endpoint is, and no list goes on for ever.
+//   - bounds.go: no answer of any endpoint is larger, longer or deeper than weir accepts, and no
+//     list is endless.
 //   - errors.go: a failure is classified once, by AWS's code, and is an observed.Error
 //     from then on. A missing permission names the IAM action; hints.go says in words what
 //     a mistyped region or missing credentials look like.
@@ -69,7 +68,7 @@ type Options struct {
 	Yields bool
 	// Fence is asked before each attempt that may change AWS; nil: none may be kept back.
 	Fence Fence
-	// Attempts is how often a call is tried, maxAttempts if 0.
+	// Attempts bounds the attempts of a call. Zero means maxAttempts.
 	Attempts int
 	Logger   *slog.Logger     // nil: nothing is logged
 	Now      func() time.Time // nil: time.Now
@@ -135,9 +134,9 @@ func (c *Client) Close() {
 	}
 }
 
-// UntilSpare is how long it takes until three quarters of the groups' and templates'
-// pages that may be read at once may be read again: then there is something for polls
-// and for those that yield, and enough for a pass that a commit asks for.
+// UntilSpare returns the time until three quarters of the groups' and templates' pages that may be
+// read at once may be read again. Then polls and yielding calls have tokens, and so does a pass
+// that a commit starts.
 func (c *Client) UntilSpare() time.Duration {
 	t := c.gate.buckets.Load()
 	groups, templates := t.bucket("autoscaling", "DescribeAutoScalingGroups"), t.bucket("ec2", "DescribeLaunchTemplates")

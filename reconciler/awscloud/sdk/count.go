@@ -19,7 +19,7 @@ type CallInfo struct {
 	// Kind is empty where the call succeeded.
 	Kind     observed.ErrorKind
 	Attempts int
-	// Throttled is how many of the attempts AWS answered with "too fast".
+	// Throttled is the number of attempts that AWS answered with "too fast".
 	Throttled int
 	Started   time.Time
 	Duration  time.Duration

@@ -16,7 +16,8 @@ import (
 type Fence interface {
 	// MayBegin fails unless an attempt may be sent now.
 	MayBegin() error
-	// Until is when an attempt that was sent has to be cut, unless it has moved on by then.
+	// Until returns the time at which a sent attempt must be cut, unless the time has moved on by
+	// then.
 	Until() time.Time
 }
 
@@ -89,19 +90,19 @@ func (f fenced) may(ctx context.Context) error {
 	return &fenceError{err: errSlow}
 }
 
-// askTimes is how often that is tried.
+// askTimes bounds these tries.
 const askTimes = 5
 
 var errSlow = errors.New("what people asked for is read too slowly to write by what AWS said")
 
-// lookEvery is how often it is looked at whether an attempt is to be cut: a lease may be
-// lost before its time.
+// lookEvery is the time between two checks whether to cut an attempt: a lease may be lost before
+// its time.
 const lookEvery = time.Second
 
 var errCut = errors.New("this weir's lease of the account and region was about to end before AWS had answered")
 
-// fenceError is of an attempt that was not to begin, or that was cut: nobody knows then
-// what came of it.
+// fenceError is the error of an attempt that was not allowed to start, or that was cut. The result
+// of a cut attempt is unknown.
 type fenceError struct {
 	err  error
 	sent bool
@@ -110,5 +111,6 @@ type fenceError struct {
 func (e *fenceError) Error() string { return e.err.Error() }
 func (e *fenceError) Unwrap() error { return e.err }
 
-// RetryableError tells the SDK not to try again: who looks first decides anew.
+// RetryableError returns false: the SDK must not try again. The next pass reads first and decides
+// again.
 func (e *fenceError) RetryableError() bool { return false }

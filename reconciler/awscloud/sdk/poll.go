@@ -10,15 +10,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Parallel is how many calls of one kind run beside each other.
+// Parallel is the number of calls of one kind that run concurrently.
 const Parallel = 8
 
 const (
-	// pollsFor is how long a pass begins with polls of one kind: steps wait behind
-	// them.
+	// pollsFor is the time for which a pass starts polls of one kind: steps wait behind them.
 	pollsFor = time.Second
-	// PollLate is how long a poll is put off at most for other calls. Then one a pass
-	// is read like all else, however little AWS leaves, so that none waits for ever.
+	// PollLate bounds the time for which other calls delay a poll. After that, one late poll a pass
+	// is read like any other call, however little AWS leaves, so that no poll waits forever.
 	PollLate = 3 * time.Minute
 )
 

@@ -40,7 +40,7 @@ type Limits struct {
 // limitKey is the account, region and endpoint whose calls AWS counts together.
 type limitKey struct{ account, region, endpoint string }
 
-// NewLimits returns limits of which nothing is used yet.
+// NewLimits returns unused limits.
 func NewLimits(o LimitOptions) *Limits {
 	if o.Share == 0 {
 		o.Share = DefaultShare
@@ -103,11 +103,10 @@ func (l *Limits) leave(p limitKey) {
 // limit is a token bucket: its size, and what flows in each second.
 type limit struct{ burst, refill float64 }
 
-// writeLimits are AWS's own limits for the calls that weir writes with, of which
-// it takes its share. EC2 publishes them, a bucket for each action ("Request
-// throttling for the Amazon EC2 API"). Auto Scaling has one allowance over all
-// actions and does not publish its size, nor does EKS: of both, half of what is thought
-// to be taken stands here.
+// writeLimits holds AWS's own limits for weir's writing calls; weir takes its fraction of them. EC2
+// publishes them, a bucket for each action ("Request throttling for the Amazon EC2 API"). Auto
+// Scaling has one allowance over all actions and does not publish its size, nor does EKS: for both,
+// this table has half of the presumed limit.
 // Assumed of AWS: unpublished-limits.
 var writeLimits = map[string]limit{
 	"ec2:*":                           {50, 5},
@@ -149,9 +148,9 @@ var otherLimit = limit{40, 10}
 // together are the services with one limit for all of their actions.
 var together = map[string]bool{"autoscaling": true}
 
-// urgent are calls of which few are made and each has a time: they end what replaces machines,
-// and keep or end the wait of a machine. They take their token without waiting for it, so
-// those behind them wait longer.
+// urgent lists rare calls that must be on time: they end the replacement of machines, and keep or
+// end the wait of a machine. They take their token without waiting for it, so the calls behind them
+// wait longer.
 var urgent = map[string]bool{"CancelInstanceRefresh": true, "RollbackInstanceRefresh": true, "RecordLifecycleActionHeartbeat": true, "CompleteLifecycleAction": true}
 
 func isRead(operation string) bool {
@@ -182,18 +181,18 @@ type bucket struct {
 	// the flow was last.
 	halvings int
 	halved   time.Time
-	// complained is when AWS last did.
+	// complained is the time of AWS's last complaint.
 	complained time.Time
 }
 
 const (
 	// shrinkTo is the part of a full flow below which no throttling pushes.
 	shrinkTo = 1.0 / 32
-	// recoverBy is how much one success gives back, as a part of the present flow. From
-	// half to whole it takes ninety successes, so where others leave weir less than its
-	// share about one call of ninety finds that out.
+	// recoverBy is the amount that one success gives back, as a part of the present flow. From half
+	// to whole takes ninety successes. So if others leave weir less than its fraction, about one
+	// call of ninety finds that out.
 	recoverBy = 1.0 / 128
-	// calmAfter is how long after the last complaint the flow is whole again.
+	// calmAfter is the time after the last complaint when the flow is whole again.
 	calmAfter = time.Hour
 )
 
@@ -233,7 +232,7 @@ func (t *throttle) bucket(service, operation string) *bucket {
 	return b
 }
 
-// sized is what flows into a bucket at a share, and what it can hold.
+// sized returns the flow into a bucket at a share, and the bucket's size.
 func (b *bucket) sized(share float64) (full rate.Limit, burst int) {
 	switch {
 	case share == unlimited:
@@ -244,7 +243,7 @@ func (b *bucket) sized(share float64) (full rate.Limit, burst int) {
 	return rate.Limit(b.of.refill * share), int(max(1, b.of.burst*share))
 }
 
-// setShare sizes the buckets anew. A flow that AWS's complaints have made smaller stays.
+// setShare resizes the buckets. A flow that AWS's complaints have reduced stays.
 func (t *throttle) setShare(share float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -321,7 +320,7 @@ func (t *throttle) awaitSpare(ctx context.Context, b *bucket) (halvings int, err
 	}
 }
 
-// until is how long it takes until a bucket holds so many tokens, if no call takes any.
+// until returns the time until a bucket holds so many tokens, if no call takes any.
 func (t *throttle) until(b *bucket, tokens float64) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -48,7 +48,7 @@ func New(data []byte) *Scanner {
 	return &Scanner{data: data, stack: make([][]byte, 0, 16)}
 }
 
-// Pos is how many bytes have been read.
+// Pos returns the number of bytes read.
 func (s *Scanner) Pos() int { return s.pos }
 
 // Name is the name of the element that Child entered last, without prefix. It is
@@ -269,13 +269,13 @@ func (s *Scanner) Skip() {
 	}
 }
 
-// Mark is where a Scanner stood.
+// Mark is a position of a Scanner.
 type Mark struct {
 	pos, depth int
 	empty      bool
 }
 
-// Mark is where the scanner stands, having entered an element.
+// Mark returns the position of the scanner, which has entered an element.
 func (s *Scanner) Mark() Mark { return Mark{s.pos, len(s.stack), s.empty} }
 
 // Since returns the bytes that were read since m.
