@@ -31,7 +31,7 @@ CASES := ATrailerCountsForWhatWasShown|TheShownDigestIsThatOfTheMerge
 SLOW      := ./cmd/weir ./reconciler ./cmd/weir/internal/app ./render/kust ./status/pulls ./cmd/weir/internal/simulate ./source
 CPUS      ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # It runs go test, and lists at the end what failed and which tests were skipped, and why.
-GOTEST    := $(GO) tool -modfile=deploy/tools/go.mod gotestsum --format standard-quiet --
+GOTEST    := $(GO) tool -modfile=deploy/tools/go.mod gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --format-icons text --
 # Properties draw their cases from this seed: what a change breaks is found each time, and
 # chance holds up nobody. make soak draws others.
 export RAPID_SEED ?= 1
