@@ -9,7 +9,7 @@
 //   - convert: values taken over between the intent's structs and the SDK's by name.
 //   - memory: the memory between passes, and its lifetimes.
 //   - observe: what the instance owns, in batches.
-//   - fill: what planning found missing.
+//   - fill: the facts that planning found missing.
 //   - execute: the steps of a plan, and the read right before a deletion.
 //   - doctor: what an account answers about what the others take for granted; no pass calls it.
 //   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.

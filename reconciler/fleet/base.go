@@ -6,19 +6,17 @@ import (
 	"slices"
 )
 
-// Base is what a fleet had composed at one moment: what a change that is not
-// followed yet is compared with. It does not change, and several goroutines may
-// review against it.
+// Base holds a fleet's composition at one moment, with which a change that is not followed yet is
+// compared. It does not change, and several goroutines may review against it.
 type Base struct {
 	fleet     *Fleet
 	views     map[string]View
 	revisions []Revision
 }
 
-// Base remembers the last composition: the same value while nothing changed since
-// the last call. It is called by who calls Compose.
-// Of a source of which targets are behind, it is what it was before, and there is none
-// before there is something of each source.
+// Base remembers the last composition and returns the same value as long as nothing has changed
+// since the last call. The caller of Compose calls it. A source with targets that are behind keeps
+// its earlier state. Base returns nil until every source has been composed.
 func (f *Fleet) Base(views map[string]View) *Base {
 	next := &Base{fleet: f.copied(), views: maps.Clone(views), revisions: slices.Clone(f.revisions)}
 	for source, behind := range f.behind {
@@ -57,7 +55,7 @@ func (b *Base) keep(before *Base, source string) {
 	}
 }
 
-// still reports whether nothing was rendered or read anew.
+// still reports whether nothing was rendered or read again.
 func (b *Base) still(next *Base) bool {
 	if !reflect.DeepEqual(b.revisions, next.revisions) || len(b.views) != len(next.views) || len(b.fleet.renders) != len(next.fleet.renders) {
 		return false
@@ -82,8 +80,8 @@ func (f *Fleet) copied() *Fleet {
 	c.budget, c.sources, c.slots = f.budget.forReview(), f.sources, make(chan struct{}, besideReview)
 	c.renders = make(map[string]*rendered, len(f.renders))
 	for name, r := range f.renders {
-		// Whether a render holds for another tree is told by what it read, and
-		// what touched it before is of no interest.
+		// The reads of a render decide whether it is valid for another tree. What touched it before
+		// does not matter.
 		kept := *r
 		kept.revision, kept.touchedBy, kept.allowed, kept.allowedBy = "", "", nil, ""
 		c.renders[name] = &kept

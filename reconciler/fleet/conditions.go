@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// conditions are what the configuration demands of each item, by its name.
+// conditions returns the configuration's demands on each item, by its name.
 func conditions(items []*item) map[string]gates.Conditions {
 	order := chains{direct: map[string][]string{}, lists: map[string][]string{}}
 	for _, it := range items {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// depend finds out which targets each item waits for, and tells those that would wait
-// for ever: for one that there is not, or in a ring. Their steps are planned and held.
+// depend finds the targets that each item waits for. It reports items that would wait forever: for
+// a target that does not exist, or in a ring. Their steps are planned and held.
 func depend(items []*item) {
 	names := make([]string, len(items))
 	byName := make(map[string]*item, len(items))
@@ -55,7 +55,7 @@ func depend(items []*item) {
 	}
 }
 
-// mostNamed is how many targets of a ring are named.
+// mostNamed is the number of targets of a ring that a message names.
 const mostNamed = 10
 
 // refuse tells an item of a fault that is not its render's.

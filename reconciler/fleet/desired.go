@@ -63,10 +63,10 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 	return d
 }
 
-// behind has a target whose newest commit is still being rendered told by the one that
-// was rendered last, under its name. It is observed and planned, and nothing of it is
-// written: what it wants is about to be something else. Only where commits come
-// faster than they are rendered, for long, is what was rendered last applied.
+// behind describes a target whose newest commit is still being rendered by its last render, under
+// that render's commit. The target is observed and planned, and weir writes nothing of it: what it
+// wants is about to change. Only if commits come faster than they are rendered, for a long time,
+// weir applies the last render.
 func (it *item) behind(d *reconciler.Desired) {
 	r := it.render
 	d.Whole, d.Policy.Prune.Allowed = false, nil
@@ -76,7 +76,7 @@ func (it *item) behind(d *reconciler.Desired) {
 	}
 }
 
-// role is the one that a target is read with: the configured one, or its own for plans.
+// role returns the role with which a target is read: the configured one, or its own for plans.
 func (in *inputs) role(t *target.Target, configured string) string {
 	if in.readOnly && t.PlanRoleARN != "" {
 		return t.PlanRoleARN
@@ -86,7 +86,7 @@ func (in *inputs) role(t *target.Target, configured string) string {
 
 func short(revision string) string { return revision[:min(7, len(revision))] }
 
-// endpoint is where the target's AWS is; empty for AWS itself.
+// endpoint returns the address of the target's AWS; empty for AWS itself.
 func (f *Fleet) endpoint(t *target.Target) string {
 	switch {
 	case f.o.Endpoint != "":

@@ -55,8 +55,8 @@ type View struct {
 	Verify string
 }
 
-// Config is what an operator says of a fleet. It does not change: a fleet has one for
-// all its life.
+// Config is the operator's configuration of a fleet. It does not change during the life of the
+// fleet.
 type Config struct {
 	// Instance names this weir.
 	Instance string
@@ -64,14 +64,13 @@ type Config struct {
 	Sources []string
 	Targets []target.Target
 	Limits  target.Limits
-	// KeepVersions is how many versions of a launch template are kept where a pool
-	// says nothing else.
+	// KeepVersions is the number of launch template versions to keep if a pool does not set it.
 	KeepVersions int32
-	// Endpoint is where the AWS of targets is that name none; empty for AWS itself.
+	// Endpoint is the address of AWS for targets that name none; empty for AWS itself.
 	Endpoint string
 }
 
-// Accounts are what a fleet knows of the accounts that its targets are applied to.
+// Accounts gives a fleet access to the accounts of its targets.
 type Accounts interface {
 	// KMS decrypts with the credentials that a scope is opened with.
 	KMS(reconciler.ScopeKey) sops.KMS
@@ -100,7 +99,7 @@ type Options struct {
 	Good Good
 	// DigestKey keys what stands for user data in plans.
 	DigestKey []byte
-	// Secrets is told of all secret values; nil tells nobody.
+	// Secrets receives all secret values; nil receives none.
 	Secrets *redact.Registry
 	Logger  *slog.Logger
 }
@@ -116,10 +115,11 @@ type Fleet struct {
 	decrypters map[string]*sops.Decrypter
 	// clusters are by the kubeconfig file.
 	clusters map[string]client
-	// base is what Base gave last, revisions are those of the last composition.
+	// base is the last result of Base. revisions are those of the last composition.
 	base      *Base
 	revisions []Revision
-	// sources are those of the targets, and behind those of which some are behind.
+	// sources holds the source of each target. behind marks the sources with targets that are
+	// behind.
 	sources map[string]string
 	behind  map[string]bool
 	// jobs are the renders under way, and those that are not taken over yet.
@@ -149,8 +149,8 @@ func New(o Options) *Fleet {
 	return f
 }
 
-// Adopt takes over the renders of a fleet with an earlier configuration, so that
-// a reload renders only what it changed.
+// Adopt reuses the renders of a fleet with an earlier configuration, so that a reload renders only
+// what it changed.
 func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
 	for name, s := range earlier.searches {
@@ -167,11 +167,11 @@ type Target struct {
 	// Unlisted says that nobody knows for which targets it stands, as its source cannot
 	// be read: its name is a pattern.
 	Unlisted bool
-	// Config is what it was expanded from.
+	// Config is the configured target from which it was expanded.
 	Config *target.Target
 }
 
-// Revision is what a source's commit means for its targets.
+// Revision is the effect of a source's commit on its targets.
 type Revision struct {
 	Source, SHA string
 	// Touched are the targets whose render the commit changed, Faulty those that it leaves
@@ -180,12 +180,12 @@ type Revision struct {
 	Touched, Faulty, Removed []string
 }
 
-// Composition is what one pass takes.
+// Composition is the input of one pass.
 type Composition struct {
 	Batches   []reconciler.Batch
 	Targets   []Target
 	Revisions []Revision
-	// Conditions are what must be so before a target is changed, by its name.
+	// Conditions must hold before a target is changed, by its name.
 	Conditions map[string]gates.Conditions
 	// Rendering are the targets that are behind.
 	Rendering []Rendering
@@ -216,7 +216,7 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 	return c, ctx.Err()
 }
 
-// inputs are what a composition is made of, and what it may do for that.
+// inputs holds the inputs of a composition and the limits on what it may do.
 type inputs struct {
 	views map[string]View
 	// variables learns of the secret values of variables.

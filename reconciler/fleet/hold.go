@@ -15,11 +15,10 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// A target of which the followed commit leaves nothing to render is held to an earlier one.
-// A search renders the revisions in their order, one after the other and beside
-// compositions, until one renders whole. That one is planned, and the report's verdict says
-// whether the target is held to it, or the search goes on. A composition never waits for a
-// search.
+// If the followed commit leaves nothing of a target to render, the target is held to an earlier
+// commit. A search renders earlier revisions in order, one after the other and concurrently with
+// compositions, until one renders whole. That revision is planned, and the report's verdict says
+// whether the target is held to it, or the search goes on. A composition never waits for a search.
 
 // Good are the records of the last good revisions.
 type Good interface {
@@ -41,8 +40,8 @@ type JudgedPool struct {
 	lastgood.Verdict
 }
 
-// searchEvery is after which time a search that found nothing begins anew though no commit
-// came: what AWS holds may fit by then.
+// searchEvery is the time after which a failed search restarts although no commit came: what AWS
+// holds may fit by then.
 const searchEvery = time.Hour
 
 // search is that of one target for one followed commit.
@@ -50,12 +49,13 @@ type search struct {
 	// of is the item as it was when the search began.
 	of     item
 	record lastgood.Record
-	// order are the revisions to try, of which next is the first that was not; nil before
-	// they are listed.
+	// order lists the revisions to try, and next is the index of the first untried one. order is
+	// nil before they are listed.
 	order []string
 	next  int
 	job   *candidateJob
-	// found is what is planned; before a job has ended that of the search before.
+	// found is the candidate to plan. Until a job has ended, it is the candidate of the earlier
+	// search.
 	found *candidate
 	// why says what was wrong with the last revision that was tried, ended when none was left.
 	why   string
@@ -177,7 +177,7 @@ func (f *Fleet) newSearch(it *item, before *search) *search {
 	return s
 }
 
-// advance takes over what a job has found and what was found of it, and starts the next job.
+// advance takes a job's result and the verdict on it, and starts the next job.
 func (f *Fleet) advance(ctx context.Context, it *item, s *search) {
 	if j := s.job; j != nil {
 		select {
@@ -271,8 +271,8 @@ func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.
 	return c, tried
 }
 
-// renderEarlier renders an earlier revision, or says why it cannot. It gives nothing for one that
-// reads the same as one that was tried.
+// renderEarlier renders an earlier revision, or says why it cannot. It returns nothing for a
+// revision that reads the same as a tried one.
 func (it *item) renderEarlier(ctx context.Context, revision string, tried []*render.Kept) (c *candidate, why string) {
 	no := func(format string, args ...any) (*candidate, string) {
 		return nil, short(revision) + ": " + fmt.Sprintf(format, args...)
@@ -296,8 +296,8 @@ func (it *item) renderEarlier(ctx context.Context, revision string, tried []*ren
 	return &candidate{revision: revision, kept: kept, snap: snap}, ""
 }
 
-// fillHeld puts what was found into the item's Desired. The commit stays the followed one:
-// it is what statuses are about, and what other weirs compare commits with.
+// fillHeld puts the found candidate into the item's Desired. The commit stays the followed one:
+// statuses are about it, and other weirs compare commits with it.
 func (f *Fleet) fillHeld(in *inputs, it *item, s *search, why string) {
 	d, c := &it.desired, s.found
 	key := reconciler.ScopeKey{Account: it.target.AccountID, Region: it.target.Region, RoleARN: it.target.RoleARN, Endpoint: f.endpoint(it.target)}

@@ -74,8 +74,7 @@ func (f *Fleet) holdPools(ctx context.Context, it *item, broken []intent.Unplann
 	f.fillPools(it, s, broken)
 }
 
-// advancePools takes over what a job has found and what reports say of it, and starts the
-// next job.
+// advancePools takes a job's result and the reports' verdicts on it, and starts the next job.
 func (f *Fleet) advancePools(ctx context.Context, it *item, s *search, broken []intent.Unplanned) {
 	if j := s.poolJob; j != nil {
 		select {

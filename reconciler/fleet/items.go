@@ -97,8 +97,8 @@ func (f *Fleet) expand(in *inputs) []*item {
 	return items
 }
 
-// expandTarget makes an item of each target that t stands for, of which its source
-// may have room more.
+// expandTarget makes an item of each target that t stands for. room bounds the number of items for
+// its source.
 func expandTarget(t *target.Target, v View, limits target.Limits, room int) []*item {
 	glob, err := target.ParseGlob(t.Path)
 	if err != nil {

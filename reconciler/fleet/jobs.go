@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// forLong is how long a target may be behind its source, by one render after the
-// other, before what was rendered last is applied all the same.
+// forLong is the time for which a target may be behind its source, by one render after the other,
+// before weir applies the last render all the same.
 const forLong = 10 * time.Minute
 
-// job makes the render of an item, of which it has a copy.
+// job renders an item, and works on a copy of the item.
 type job struct {
 	item  item
 	had   int // findings before it
@@ -33,7 +33,7 @@ func (j *job) ended() bool {
 type Rendering struct {
 	Target, Source, Revision string
 	Since                    time.Time
-	// Blank says that there is no earlier render that it could be told by.
+	// Blank says that no earlier render is available to describe the target.
 	Blank bool
 }
 
@@ -61,8 +61,8 @@ func (f *Fleet) start(ctx context.Context, it *item) *job {
 	return j
 }
 
-// besideReview is how many renders of one proposal are made, or wait to be, at a time:
-// one that changes thousands of targets leaves every other one render in turn.
+// besideReview bounds the renders of one proposal that run or wait at a time, so that a proposal
+// that changes thousands of targets takes turns with all other renders.
 const besideReview = 2
 
 // enter waits until a render may ask package render for its turn.
@@ -90,8 +90,8 @@ func (it *item) rendersLike(o *item) bool {
 		it.keys.id == o.keys.id && maps.Equal(it.vars, o.vars) && slices.Equal(it.secretVars, o.secretVars) && slices.Equal(it.valueFiles, o.valueFiles)
 }
 
-// settle takes over what a job has made for the item, or finds that its last render
-// holds, and else starts a render. It returns the job that is still under way.
+// settle takes a job's result for the item. Without a result it finds that the last render is still
+// valid, or else starts a render. It returns the job that is still running.
 func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 	j := f.jobs[it.name]
 	if j != nil && !j.ended() {
@@ -119,8 +119,8 @@ func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 	return f.start(ctx, it), nil
 }
 
-// renderAll starts renders of the items, and waits for them as long as patience says,
-// for ever where it is negative.
+// renderAll starts renders of the items, and waits for them up to patience. A negative patience
+// waits without a limit.
 func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Duration) error {
 	kept, late, err := f.startAll(ctx, items)
 	if err != nil {
@@ -176,8 +176,8 @@ func (f *Fleet) startAll(ctx context.Context, items []*item) (kept map[string]*r
 	return kept, late, nil
 }
 
-// waitFor waits for the renders of items as long as patience says, and takes over those that
-// have ended. outstanding says that some have not.
+// waitFor waits for the renders of items up to patience, and takes the results of ended ones.
+// outstanding reports that some have not ended.
 func (f *Fleet) waitFor(ctx context.Context, late []*item, patience time.Duration) (outstanding bool, err error) {
 	var enough <-chan time.Time
 	if patience >= 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 )
 
-// keyring is what a target's encrypted files are opened with.
+// keyring opens a target's encrypted files.
 type keyring struct {
 	decrypter *sops.Decrypter
 	// id changes with the keys.

@@ -37,18 +37,18 @@ const (
 	reviewShares = 3
 )
 
-// idle is how much of what renders share may be held by none of them any more.
+// idle bounds the shared bytes that no render uses any more.
 const idle = 1 << 20
 
-// budget is what there may be of renders, and what there is.
+// budget holds the limits of renders, and what they use.
 type budget struct {
 	limits target.Limits
-	// shared is what several renders hold.
+	// shared holds the parts that several renders share.
 	shared *render.Shared
-	// shares is how many times limits.nodes there is, and beside says who has them.
+	// shares is the number of fractions of limits.nodes, and beside names their users.
 	shares int
 	beside string
-	// retries says that what was too much is rendered anew once it fits.
+	// retries says that an oversized render is repeated once it fits.
 	retries bool
 
 	mu sync.Mutex
@@ -56,8 +56,8 @@ type budget struct {
 	// take the place of some: beside compositions, others are made.
 	renders, made map[string]*rendered
 	pools         int
-	// swept is how many bytes were shared after the last sweep, and dropped says that
-	// a render is not held any more that was then.
+	// swept is the number of shared bytes after the last sweep. dropped says that a render of that
+	// time is no longer kept.
 	swept   int
 	dropped bool
 }
@@ -96,7 +96,7 @@ func (o *budget) hold(renders map[string]*rendered) {
 	}
 }
 
-// newest is what a target's render will be, as far as it is known.
+// newest returns a target's next render if it is made already, else its last one.
 func (o *budget) newest(name string) *rendered {
 	if r := o.made[name]; r != nil {
 		return r
@@ -104,7 +104,7 @@ func (o *budget) newest(name string) *rendered {
 	return o.renders[name]
 }
 
-// pools is how many pools the render wants.
+// pools returns the number of pools that the render wants.
 func (r *rendered) pools() int {
 	if r.result == nil {
 		return 0

@@ -47,7 +47,7 @@ type PathOptions struct {
 	// encrypted files.
 	SecretVars []string
 	Decrypter  *sops.Decrypter
-	// Hide is told of all secret values; nil tells nobody.
+	// Hide receives all secret values; nil receives none.
 	Hide *redact.Registry
 	// Kubeconfig is a file that says how to reach the cluster that the machines join;
 	// empty: nothing of it is read, and no join tokens are kept.
@@ -68,7 +68,7 @@ func UnusedVariable(name string) diag.Diagnostic {
 	}
 }
 
-// longestName is how long a target's name may be.
+// longestName is the maximum length of a target's name.
 const longestName = 63
 
 // TargetOf is the target's name in path mode: the one given, or that of the

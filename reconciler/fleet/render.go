@@ -32,13 +32,13 @@ type rendered struct {
 	keys       string // id of the keyring
 	source     string // identity of the repository
 	verify     string // what its commit had to be signed with
-	// revision is the last one for which the result is known to hold;
-	// touchedBy the one that changed it.
+	// revision is the last revision for which the result is known to be valid, touchedBy the
+	// revision that changed it.
 	revision, touchedBy string
 	// subject and ref are of that revision, and behind is since when there is a newer one.
 	subject, ref string
 	behind       time.Time
-	// fault is what in the commit leaves nothing to render, empty if all is well.
+	// fault describes what in the commit leaves nothing to render, empty if all is well.
 	fault string
 	// over says by how much the render is more than there may be, and then nothing is
 	// known of what is wanted; nil if all is well.
@@ -58,7 +58,7 @@ func (r *rendered) of(it *item) bool {
 	return r.path == it.path && r.source == it.view.ID && r.verify == it.view.Verify && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secretVars, it.secretVars) && slices.Equal(r.valueFiles, it.valueFiles)
 }
 
-// options are what the item is rendered with.
+// options returns the options to render the item.
 func (it *item) options() render.Options {
 	o := render.Options{
 		Vars: it.vars, SecretVars: it.secretVars, ValueFiles: it.valueFiles, GiveValue: it.giveValue(), Decrypter: it.keys.decrypter,
@@ -207,8 +207,8 @@ func (it *item) at() {
 	it.render.revision, it.render.subject, it.render.ref = snap.Revision, snap.Subject, snap.Ref
 }
 
-// noteFault notes that the commit leaves nothing to render. The one that brought the
-// fault touched the target; one that leaves it as it is did not.
+// noteFault notes that the commit leaves nothing to render. The commit that brought the fault
+// touched the target; a later commit that leaves the fault unchanged did not.
 func (it *item) noteFault() {
 	r := it.render
 	fault := it.diags.Sorted()[0].Summary
@@ -339,7 +339,7 @@ func fill(d *reconciler.Desired, r *render.Kept, key *reconciler.ScopeKey, allow
 	d.Whole = !d.Diagnostics.HasErrors()
 }
 
-// faultOf is the first error with its place, empty where there is none.
+// faultOf returns the first error with its place, empty for none.
 func faultOf(list diag.List) string {
 	i := slices.IndexFunc(list, func(d diag.Diagnostic) bool { return d.Severity == diag.Error })
 	if i < 0 {
@@ -397,8 +397,7 @@ func roleOf(r *render.Kept, configured string, allowed []string) (string, *diag.
 	return roles[0], nil
 }
 
-// regionRemarks warns about clusters whose manifests name another region than
-// the one that the target is applied to.
+// regionRemarks warns about clusters whose manifests name another region than the target's.
 func regionRemarks(r *render.Kept, region string) diag.List {
 	var out diag.List
 	for _, c := range r.Set.Clusters {

@@ -24,11 +24,11 @@ import (
 // Proposal is a change of a source that is not followed yet.
 type Proposal struct {
 	Source string
-	// Snapshot is what the source would be with it.
+	// Snapshot is the source with the proposal applied.
 	Snapshot snapshot.Snapshot
 	// Owner tells its secret values apart from those of other proposals.
 	Owner string
-	// Secrets is told of them; nil stands for what the fleet tells.
+	// Secrets receives them; nil means the fleet's own registry.
 	Secrets *redact.Registry
 	// Untrusted proposals are rendered without any secret.
 	Untrusted bool
@@ -54,11 +54,11 @@ type Proposal struct {
 // ErrHeavy says that a proposal is not light.
 var ErrHeavy = errors.New("the proposal is not light")
 
-// lightBytes is what many reviews may hold beside each other: the change of some
-// hundred pools.
+// lightBytes bounds the memory of a review if many run concurrently: the change of some hundred
+// pools.
 const lightBytes = 1 << 20
 
-// Review is what a proposal means.
+// Review is the effect of a proposal.
 type Review struct {
 	// Batches are the scopes with touched targets, to be planned and never applied.
 	Batches []reconciler.Batch
@@ -68,7 +68,7 @@ type Review struct {
 	Targets       int
 	// Names are all targets of the source, in order.
 	Names []string
-	// Places are where they are rendered from, in the same order.
+	// Places holds the places from which they are rendered, in the same order.
 	Places []Place
 	// Withheld are touched targets that were rendered without their secrets.
 	Withheld []string
@@ -79,8 +79,8 @@ type Review struct {
 	// steps of all targets wait for.
 	after      map[string][]string
 	conditions map[string]gates.Conditions
-	// reads is what the renders of the touched targets looked up; nil where they may
-	// turn out otherwise though nothing was committed.
+	// reads holds the lookups of the touched targets' renders. It is nil if they may have another
+	// result though nothing was committed.
 	reads *kust.ReadSet
 	// openable counts the batches, the first ones, whose accounts may be opened, and
 	// others are those that the proposal does not touch.
@@ -88,7 +88,8 @@ type Review struct {
 	others   []reconciler.Batch
 }
 
-// Place is where a target is rendered from, and when it is applied.
+// Place is the directory from which a target is rendered, with its options and the conditions of
+// its application.
 type Place struct {
 	Name, Dir string
 	Options   render.Options
@@ -158,8 +159,8 @@ func (r *Review) Planned() {
 	r.Batches, r.others, r.openable, r.after, r.conditions = nil, nil, 0, nil, nil
 }
 
-// Around is what bears on the steps of a review beside its plans: what targets wait for, and
-// the batches that it does not touch. Nobody changes what it returns.
+// Around returns the context of a review's plans: the conditions that targets wait for, and the
+// batches that it does not touch. The caller must not change the result.
 func (r *Review) Around() (map[string]gates.Conditions, []reconciler.Batch) {
 	return r.conditions, r.others
 }
@@ -278,7 +279,7 @@ func rolelessOf(items []*item) map[string]bool {
 	return out
 }
 
-// scope is what a review does with an account and region.
+// scope is the treatment of an account and region by a review.
 type scope string
 
 const (

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// needNodes tells FleetRollouts whose gate asks for Ready nodes of pools of which weir reads
-// none: the gate would be unknown for ever. It holds, and nothing else stops for that.
+// needNodes reports FleetRollouts with a gate that requires Ready nodes of pools whose nodes weir
+// does not read: the gate would stay unknown. Such a gate holds, and nothing else stops for that.
 func needNodes(items []*item) {
 	for _, holder := range items {
 		if holder.desired.Set == nil {
@@ -215,7 +215,7 @@ func (r *Review) demand(reports []*plan.Report) {
 	}
 }
 
-// changed are the pools of which a plan replaces machines.
+// changed returns the pools whose machines a plan replaces.
 func changed(r *plan.Report, d *reconciler.Desired) (out []rollout.Pool) {
 	if r.Plan == nil || d == nil || d.Set == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// roster is which targets a source's commit stood for.
+// roster lists the targets of a source's commit.
 type roster struct {
 	revision string
 	names    []string // sorted
@@ -63,9 +63,8 @@ func allKnown(items []*item) bool {
 	return !slices.ContainsFunc(items, (*item).unlisted)
 }
 
-// expandedName bounds what wildcards may make of a name: it becomes the value of
-// a tag, of which AWS takes 256 characters, a part of an address and an argument
-// on the command line.
+// expandedName bounds the names that wildcards may produce: a name becomes the value of a tag (up
+// to 256 characters in AWS), a part of an address and an argument on the command line.
 var expandedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,255}$`) })
 
 // named gives the item the name that its path makes, or where that cannot be a

@@ -41,8 +41,7 @@ func (f *Fleet) give(in *inputs, t *target.Target, items []*item) {
 // variablesOf names who gave the values of a target's variables.
 func variablesOf(target string) string { return "variables of " + target }
 
-// same is what a target was made last time where that says the same, so that what is
-// equal stays one.
+// same returns the earlier value of a target if it is equal, so that equal targets share one value.
 func (f *Fleet) same(name string, own, written *target.Target) *target.Target {
 	if own == written {
 		return own
@@ -85,9 +84,9 @@ func unmatched(t *target.Target, items []*item) {
 	}
 }
 
-// reserve keeps everybody from taking over what targets have that lack their row. Where
-// it is not known which directories there are, one of which the row went may be among
-// them: then all names that the target's pattern gives are reserved.
+// reserve protects the resources of targets whose row is missing from adoption by others. If the
+// directories are unknown, a target that lost its row may be among them: then all names that the
+// target's pattern gives are reserved.
 func reserve(items []*item) {
 	rowless, listed := map[string]bool{}, map[string]bool{}
 	var unlisted []string
@@ -111,8 +110,8 @@ func reserve(items []*item) {
 	}
 }
 
-// keepUnlisted keeps anything from being deleted where targets may be of which nobody knows:
-// those of a path that could not be read, in every place that its table names.
+// keepUnlisted prevents deletions where unknown targets may exist: those of a path that could not
+// be read, in every place that its table names.
 func (f *Fleet) keepUnlisted(items []*item, batches []reconciler.Batch) {
 	for _, it := range items {
 		if !it.unknown || it.target.Table == nil {

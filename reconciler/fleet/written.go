@@ -25,8 +25,8 @@ type Written interface {
 // reading bounds how many written renders are read at a time.
 var reading = make(chan struct{}, 2)
 
-// recall is the item's render as an earlier process wrote it down, where that holds for the
-// commit: all that a render looks up in the tree is the same. It is nil where there is none.
+// recall returns the item's render as an earlier process stored it, if it is valid for the commit:
+// all that a render looks up in the tree is the same. Otherwise it returns nil.
 func (it *item) recall(ctx context.Context) (*render.Kept, error) {
 	if it.written == nil || it.render.result != nil || it.unwritable() {
 		return nil, nil
@@ -47,7 +47,7 @@ func (it *item) recall(ctx context.Context) (*render.Kept, error) {
 	k, err := w.Keep(it.budget.shared)
 	var full *render.FullError
 	if errors.As(err, &full) {
-		return nil, nil // it is told of the render that is made now
+		return nil, nil // the render that follows reports the excess
 	}
 	return k, err
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Demand is what the configuration of a target asks of the FleetRollouts that select its pools. Zero values
-// ask nothing.
+// Demand holds what the configuration of a target demands of the FleetRollouts that select its
+// pools. Zero values demand nothing.
 //
-// MinWaves is checked twice. Lacks reads what Git writes, which any plan can do. LacksPlaced counts where the
-// machines of a change are, which is certain once the conductor has fixed the members of a run: waves that hold
-// no machine separate nothing.
+// MinWaves is checked twice. Lacks checks what Git says, which any plan can do. LacksPlaced counts
+// where the machines of a change are, which is certain once the conductor has fixed the members of
+// a run: waves without machines separate nothing.
 type Demand struct {
 	MinWaves, MaxMachines int32
 	// Counts are the targets whose machines make a wave count: those of the source that
@@ -80,7 +80,7 @@ func (d Demand) LacksTogether(specs map[string]Spec, pools []Pool) string {
 	}
 	var names []string
 	sum := int32(0)
-	for len(open) > 0 { // the one that bounds most of the pools that are left
+	for len(open) > 0 { // picks the bound that covers most of the remaining pools
 		adds := func(name string) (n int) {
 			for _, id := range within[name] {
 				if open[id] {
@@ -153,7 +153,7 @@ func (d Demand) Says(target, lacks string) string {
 	return "the configuration of " + target + " demands waves (targets[].rollout): " + lacks + "; a commit with such a FleetRollout ends that, or a change of the configuration"
 }
 
-// waveCount is how many waves count, and which do not as they are empty.
+// waveCount holds the number of waves that count, and the names of the empty waves, which do not.
 type waveCount struct {
 	waves int
 	empty []string
@@ -183,7 +183,7 @@ func (s Spec) written(filled Filled, least int) (c waveCount) {
 	return c
 }
 
-// steps counts the shares of a wave in each of which a machine is replaced.
+// steps counts the shares of a wave that replace at least one machine.
 func (s Spec) steps(wave int, of []Place) (n int) {
 	shares := slices.Clone(s.wave(wave).Shares)
 	if len(shares) == 0 || shares[len(shares)-1] != 100 {

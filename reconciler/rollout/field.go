@@ -10,12 +10,12 @@ import (
 // commit is free of the stop only if it sets one of them to something else. Whatever it changes beside them leaves
 // what was stopped in it.
 
-// Field is a value of what machines are launched of. Of a list, each element is a Field by itself: one that is put
-// beside it changes none.
+// Field is a value of a launch configuration. Each element of a list is a Field of its own, so an
+// added element changes none of the others.
 type Field struct {
-	// Key is where the value is. Elements of a list have one key.
+	// Key is the place of the value. Elements of a list have one key.
 	Key string `json:"key"`
-	// Name is what the manifest calls it.
+	// Name is the manifest's name for it.
 	Name string `json:"name"`
 	// Mark stands for the value. It is keyed, as any value may be secret.
 	Mark string `json:"mark"`
@@ -27,7 +27,8 @@ type Field struct {
 
 func (f Field) is(o Field) bool { return f.Key == o.Key && f.Mark == o.Mark }
 
-// mostFields is how many fields of a change are kept. A longer change is recognised by the first ones.
+// mostFields is the number of a change's fields to keep. A longer change is recognised by the first
+// ones.
 const mostFields = 40
 
 // Difference lists what a change from some values to others sets and takes away, tags last.
@@ -44,7 +45,7 @@ func Difference(from, to []Field) (out []Field) {
 	return bounded(out)
 }
 
-// after is what two changes, one after the other, set together.
+// after returns what two successive changes set together.
 func after(first, second []Field) (out []Field) {
 	out = slices.Clone(second)
 	for _, f := range first {
@@ -68,8 +69,9 @@ func bounded(list []Field) []Field {
 // List ends the keys of elements of lists.
 const List = "[]"
 
-// Choices ends the keys of elements of which each machine has one, such as an instance type. A change that adds some is
-// stopped for these alone: they are used again whatever stands beside them.
+// Choices ends the keys of alternatives: each machine has one of the elements, such as an instance
+// type. A stop of a change that adds some concerns these alone: weir never uses them again,
+// whatever other elements the list has.
 const Choices = "{}"
 
 // beside reports whether a field is a choice that a change took away where it added others.
@@ -87,8 +89,9 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// Decisive are the fields of which one has to change for a stop to end. Tags are among them only where the change
-// set nothing else: a commit that counts up a tag must not start again what was stopped.
+// Decisive returns the fields that decide about the stop: it ends once one of them changes. Tags
+// are among them only if the change set nothing else: a commit that counts up a tag must not
+// restart a stopped change.
 func (b *Bad) Decisive() []Field {
 	if i := slices.IndexFunc(b.Fields, func(f Field) bool { return f.Tag }); i > 0 {
 		return b.Fields[:i]
@@ -96,14 +99,14 @@ func (b *Bad) Decisive() []Field {
 	return b.Fields
 }
 
-// In reports whether all that the stopped change set is among values. A change of which no fields are recorded is
-// known by its hash alone.
+// In reports whether values contain all that the stopped change set. A change without recorded
+// fields is identified by its hash alone.
 func (b *Bad) In(values []Field) bool {
 	fields := b.Decisive()
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f Field) bool { return !f.beside(fields) && slices.ContainsFunc(values, f.is) == f.Gone })
 }
 
-// Names are what the manifest calls the decisive fields, in few words.
+// Names returns the manifest's names of the decisive fields, shortened.
 func (b *Bad) Names() string {
 	const most = 4
 	var names []string
@@ -160,7 +163,8 @@ type Unproven struct {
 	Fields []Field `json:"fields,omitempty"`
 }
 
-// unproven are the changes of which pools may run machines though the run has not ended.
+// unproven returns the changes that machines may run already, by pool, though the run has not
+// ended.
 func (r *Run) unproven() (out []Unproven) {
 	if r.Began.IsZero() || !r.Ended.IsZero() {
 		return nil
@@ -178,8 +182,9 @@ func (r *Run) unproven() (out []Unproven) {
 	return out
 }
 
-// changeOf is what the change of a pool sets, counted from what was last found good: its machines may run another
-// change already that was stopped, or that was overtaken before anybody knew how it is.
+// changeOf returns what the change of a pool sets, relative to what was last found good. The pool's
+// machines may already run another change that was stopped, or that was superseded before it was
+// proven.
 func (n *next) changeOf(r *Run, p Pool) []Field {
 	if p.Earlier == nil || p.Earlier.Hash == "" || len(p.Change) == 0 {
 		return p.Change

@@ -51,7 +51,7 @@ func (n *next) reserve(r *Run, all []Pool) (used int32) {
 	return used
 }
 
-// reserved is how many machines a member has reserved by now.
+// reserved returns the number of machines that a member has reserved by now.
 func (n *next) reserved(m Member) int32 {
 	p := n.pools[m.ID]
 	if p != nil && p.Hash == "" { // it could not be planned, and may move
@@ -86,9 +86,9 @@ func (n *next) mayGo(m Member, share int32) bool {
 	return !done && (!p.Whole || share == 100)
 }
 
-// part is how far a member can go if only some machines are free, and how many it then
-// replaces; none if it goes as a whole or not at all. It is a refresh of its own, and the rest
-// follows.
+// part returns how far a member can go if only some machines are free, and how many it then
+// replaces. It returns none if the member goes as a whole or not at all. The part is a refresh of
+// its own, and a later refresh completes the share.
 func (n *next) part(m Member, free int32) (goal, need int32) {
 	p := n.pools[m.ID]
 	if p.Whole || free <= 0 || p.Machines == 0 {
@@ -101,7 +101,7 @@ func (n *next) part(m Member, free int32) (goal, need int32) {
 	return goal, need
 }
 
-// left is how many machines a pool has yet to replace for a share.
+// left returns the number of machines that a pool has yet to replace for a share.
 func (n *next) left(m Member, share int32) int32 {
 	p := n.pools[m.ID]
 	if p == nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Settle is how long the members of a run wait for targets that have yet to report what a
-// commit makes of their pools. Who comes later is rolled last.
+// Settle is the time for which a run's start waits for targets that have not yet reported what a
+// commit makes of their pools. Late targets are rolled last.
 const Settle = 2 * time.Minute
 
-// Input is what the next record depends on.
+// Input holds the facts that decide the next record.
 type Input struct {
 	// Revision is the commit that is followed.
 	Revision string
@@ -31,7 +31,8 @@ type Input struct {
 	// Missing says of targets why they have not reported what Revision makes of their
 	// pools; what Pools has of them may be old.
 	Missing map[string]string
-	// Fresh is since when the answers to the lookups of a target's last report are known.
+	// Fresh holds, for each target, the time since which the lookups of its last report are
+	// answered.
 	Fresh map[string]time.Time
 	// Answers are those of gates, by Ask.Key.
 	Answers map[string]Answer
@@ -43,7 +44,7 @@ type Output struct {
 	Record Record
 	Asks   []Ask
 	Events []Event
-	// Again is when to call Next without news; zero for only then.
+	// Again is the time to call Next without news; zero for only with news.
 	Again time.Time
 }
 

@@ -55,7 +55,7 @@ func (n *next) waits(r *Run) string {
 	return n.proves(r, where)
 }
 
-// wave is how the members of the wave that runs stand.
+// wave is the state of the members of the running wave.
 type wave struct {
 	// open counts those that have not come as far as the share; granted says that one was
 	// allowed to roll.

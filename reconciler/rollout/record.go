@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Record is what was decided of the pools of a source. Its values are not changed once they
-// are handed on.
+// Record holds the decisions about the pools of a source. Its values do not change once the record
+// is passed on.
 type Record struct {
 	// Seq goes up with each record that is another one.
 	Seq int64 `json:"seq"`
@@ -23,8 +23,8 @@ type Record struct {
 type Run struct {
 	// Name is that of the FleetRollout, "namespace/name".
 	Name string `json:"name"`
-	// Spec is what the run goes by. While machines move it stays that of before where Git
-	// holds another one, which then is Next; Gone says that Git holds none any more.
+	// Spec is the spec that the run uses. While machines are changing, it stays the earlier spec if
+	// Git holds another one, which then is Next. Gone says that Git no longer holds one.
 	Spec Spec  `json:"spec"`
 	Next *Spec `json:"next,omitempty"`
 	Gone bool  `json:"gone,omitempty"`
@@ -40,13 +40,13 @@ type Run struct {
 	// Left are pools that an earlier change may still move, whose owners have been silent
 	// since.
 	Left []Member `json:"left,omitempty"`
-	// Unproven are changes before this one that pools began and that no run has ended.
+	// Unproven lists earlier changes that pools began and that no run has ended.
 	Unproven []Unproven `json:"unproven,omitempty"`
 	// Wave is the wave that runs, Share which of its shares; Since is when that began.
 	Wave  int       `json:"wave"`
 	Share int       `json:"share"`
 	Since time.Time `json:"since,omitzero"`
-	// Baked is since when all machines of the share are there; zero while they are not.
+	// Baked is the time since which all machines of the share are there; zero while they are not.
 	Baked time.Time `json:"baked,omitzero"`
 	// Wait says what the run waits for.
 	Wait string `json:"wait,omitempty"`
@@ -68,14 +68,14 @@ type Member struct {
 	ID
 	Wave int    `json:"wave"`
 	Hash string `json:"hash"`
-	// Machines is how many it had when the run began.
+	// Machines is the number of its machines when the run began.
 	Machines int32 `json:"machines"`
 	// Whole says that it is rolled in one step. Idle says that none of its machines was to
 	// be replaced: it makes no wave count.
 	Whole   bool     `json:"whole,omitempty"`
 	Idle    bool     `json:"idle,omitempty"`
 	Earlier *Version `json:"earlier,omitempty"`
-	// Change is what the change sets, as Bad keeps it.
+	// Change lists what the change sets, as Bad keeps it.
 	Change []Field `json:"change,omitempty"`
 	// Granted is the share that it was last allowed, Reserved how many machines that
 	// still replaces.
@@ -89,7 +89,7 @@ type Gate struct {
 	Answer
 }
 
-// Word is what somebody decided, or weir.
+// Word is a decision of a person or of weir.
 type Word struct {
 	By  string    `json:"by"`
 	Why string    `json:"why,omitempty"`
@@ -113,9 +113,9 @@ func (r *Record) everBad(id ID) bool {
 	return slices.ContainsFunc(r.Bad, func(b Bad) bool { return b.ID == id })
 }
 
-// Gathers is since when runs ask what pools of a target are to become, zero where none does:
-// what AWS answers to its lookups is to be known anew since then, or waves would begin with
-// whoever asks first.
+// Gathers returns the time since which runs gather the wanted changes of a target's pools, zero if
+// no run does. AWS must have answered the target's lookups after that time. Otherwise waves would
+// start with the first target that asks.
 func (r *Record) Gathers(target string) (since time.Time) {
 	for i := range r.Runs {
 		if run := &r.Runs[i]; run.Gathers && run.Spec.Concerns(target) && run.Began.After(since) {

@@ -26,7 +26,7 @@ type ID struct {
 	Pool string `json:"pool"`
 }
 
-// String is how a person reads it.
+// String returns the id in readable form.
 func (id ID) String() string { return id.Target + " " + id.Pool }
 
 // Spec is a FleetRollout, and the target whose render holds it.
@@ -35,7 +35,7 @@ type Spec struct {
 	Target string `json:"target"`
 }
 
-// Pool is how a governed pool stands, as the owner of its account and region reports it.
+// Pool is the state of a governed pool, as the owner of its account and region reports it.
 type Pool struct {
 	ID
 	Namespace string            `json:"namespace"`
@@ -49,7 +49,7 @@ type Pool struct {
 	Whole bool `json:"whole,omitempty"`
 	// Keeps says that its machines stay until something else ends them: weir replaces none.
 	Keeps bool `json:"keeps,omitempty"`
-	// Revision is the commit of which the pool's owner planned it.
+	// Revision is the commit from which the pool's owner planned it.
 	Revision string `json:"revision"`
 	// Hash stands for what the pool's machines are to be launched of: the hash of the body
 	// of its launch template version, with the image as AWS resolved it. It is empty where
@@ -57,11 +57,11 @@ type Pool struct {
 	Hash string `json:"hash"`
 	// Fault is why it could not be planned; empty if it was.
 	Fault string `json:"fault,omitempty"`
-	// Held is what else than its waves holds its rollout, and why; empty for nothing.
+	// Held names what holds its rollout other than its waves, and why; empty for nothing.
 	Held string `json:"held,omitempty"`
 	// Watched says that gates ask about it, by the permit that its owner had.
 	Watched bool `json:"watched,omitempty"`
-	// Machines is how many there should be, New how many are of Hash.
+	// Machines is the desired number of machines, New the number that have Hash.
 	Machines int32 `json:"machines"`
 	New      int32 `json:"new"`
 	// Pending says that machines are to be replaced that are not of Hash: a rollout is
@@ -72,13 +72,13 @@ type Pool struct {
 	Earlier *Version  `json:"earlier,omitempty"`
 	Others  []Version `json:"others,omitempty"`
 	Moving  *Move     `json:"moving,omitempty"`
-	// Change is what differs between Earlier and what the machines are to be, where some are
-	// to be replaced. Still is the hash of a stopped change that is still in Hash.
+	// Change is the difference between Earlier and the wanted machines, if some must be replaced.
+	// Still is the hash of a stopped change that is still in Hash.
 	Change []Field `json:"change,omitempty"`
 	Still  string  `json:"still,omitempty"`
 	// Failed says why the last rollout to Hash failed; empty if it did not.
 	Failed string `json:"failed,omitempty"`
-	// Facts are what gates are judged by.
+	// Facts holds the facts by which gates judge.
 	Facts Facts `json:"facts,omitzero"`
 }
 
@@ -106,26 +106,26 @@ type Move struct {
 	ID    string `json:"id"`
 	Hash  string `json:"hash"`
 	Share int32  `json:"share"`
-	// Left is how many machines it will still replace.
+	// Left is the number of machines that it will still replace.
 	Left  int32     `json:"left"`
 	Since time.Time `json:"since"`
 	// Cancelling says that AWS has taken its cancellation.
 	Cancelling bool `json:"cancelling,omitempty"`
 }
 
-// Facts are what an owner sees of the machines of a pool's wanted hash.
+// Facts holds what an owner observes of the machines with a pool's wanted hash.
 type Facts struct {
 	// NodesFrom is FromNodes where the workload cluster was asked, else FromInService;
 	// NodesUnknown says why it could not be read.
 	NodesFrom    string `json:"nodesFrom,omitempty"`
 	NodesUnknown string `json:"nodesUnknown,omitempty"`
-	// Ready is how many machines of Hash are ready, Waiting holds those that are not and
-	// wait longest, MostWaiting at most.
+	// Ready is the number of ready machines of Hash. Waiting holds the machines that have waited
+	// longest without being ready, MostWaiting at most.
 	Ready   int32     `json:"ready"`
 	Waiting []Machine `json:"waiting,omitempty"`
 	// Activities are the failed scaling activities that were seen, the newest first.
 	Activities []Activity `json:"activities,omitempty"`
-	// ActivitiesRead is when AWS named them; zero where it was not asked.
+	// ActivitiesRead is the time when AWS listed them; zero if weir did not ask.
 	ActivitiesRead time.Time `json:"activitiesRead,omitzero"`
 	// Alarms are those of the pool's account and region that gates name; AlarmsUnknown says
 	// why they could not be read.
@@ -138,12 +138,12 @@ type Facts struct {
 // Machine is one of a pool that is not ready.
 type Machine struct {
 	Instance string `json:"instance"`
-	// Since is since when it should have become ready; zero where that is not known.
+	// Since is the time since which it should have been ready; zero if unknown.
 	Since time.Time `json:"since,omitzero"`
 	Why   string    `json:"why,omitempty"`
 }
 
-// MostWaiting is how many machines that are not ready a report names.
+// MostWaiting bounds the machines that are not ready in a report.
 const MostWaiting = 20
 
 // What tells that machines are ready.
@@ -165,10 +165,11 @@ type Activity struct {
 	Cause string    `json:"cause"`
 }
 
-// Permit is what a governed pool may do.
+// Permit bounds what a governed pool may do.
 type Permit struct {
 	ID
-	// Hash is what it is for: for any other the pool starts and continues nothing.
+	// Hash identifies the permitted configuration: for any other the pool starts and continues
+	// nothing.
 	Hash string `json:"hash"`
 	// Share is the percentage of its machines that may run Hash; 0 holds the pool.
 	Share int32 `json:"share"`
@@ -204,10 +205,10 @@ type Bad struct {
 	Rollout string    `json:"rollout"`
 	Why     string    `json:"why"`
 	At      time.Time `json:"at"`
-	// Earlier is what the pool ran before, Rollback that it goes back there.
+	// Earlier is the version that the pool ran before. Rollback says that the pool goes back to it.
 	Earlier  *Version `json:"earlier,omitempty"`
 	Rollback bool     `json:"rollback,omitempty"`
-	// Fields are what the stopped change set, tags last. Without any the hash alone counts:
+	// Fields lists what the stopped change set, tags last. Without fields the hash alone counts:
 	// records of earlier releases have none.
 	Fields []Field `json:"fields,omitempty"`
 }
@@ -222,7 +223,7 @@ const (
 	Unknown Verdict = "unknown"
 )
 
-// Answer is what a gate says of pools.
+// Answer is a gate's answer about pools.
 type Answer struct {
 	Verdict Verdict `json:"verdict"`
 	// What says what was found, or what is unknown, with its value.
@@ -237,7 +238,7 @@ type Ask struct {
 	Gate    intent.RolloutGate `json:"gate"`
 	// Pools are those that it is about, each with the hash to which it goes.
 	Pools []Subject `json:"pools"`
-	// Since is when the wave began.
+	// Since is the start of the wave.
 	Since time.Time `json:"since"`
 }
 

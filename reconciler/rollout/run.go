@@ -128,8 +128,8 @@ func (n *next) join(r *Run, due []Pool) {
 	}
 }
 
-// drop takes out members of which nothing was allowed yet and whose change turns out to
-// hold what was stopped before: their owner had not compared it when the run began.
+// drop removes members that were granted nothing yet and whose change turns out to hold a stopped
+// change: their owner had not compared it when the run began.
 func (n *next) drop(r *Run) {
 	if !r.Active() || r.Gathers {
 		return
@@ -233,7 +233,7 @@ func (n *next) stop(r *Run, w Word) {
 	n.tell(Stopped, r, "is stopped"+by+": "+w.Why)
 }
 
-// badKept is how many bad hashes of a pool are remembered.
+// badKept is the number of bad hashes to remember for a pool.
 const badKept = 20
 
 func (r *Record) mark(run *Run, m Member) {
@@ -288,7 +288,7 @@ func (r *Run) member(id ID) (int, bool) {
 	return slices.BinarySearchFunc(r.Members, id, func(m Member, id ID) int { return compare(m.ID, id) })
 }
 
-// waves is how many waves have members.
+// waves returns the number of waves that have members.
 func (r *Run) waves() int {
 	seen := map[int]bool{}
 	for _, m := range r.Members {

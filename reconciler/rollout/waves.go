@@ -32,7 +32,7 @@ func fits(pattern, name string) bool {
 	return false
 }
 
-// Need is how many machines a share of a pool is: a part of a machine is a whole one.
+// Need returns the number of machines in a share of a pool, rounded up.
 func Need(machines, share int32) int32 { return int32((int64(machines)*int64(share) + 99) / 100) }
 
 // wave is the wave with a number; the one after the last takes what no wave selects.
@@ -43,8 +43,8 @@ func (s Spec) wave(n int) intent.Wave {
 	return intent.Wave{Name: "rest"}
 }
 
-// share is how far the machines of a wave's pools go in one of its shares, and whether
-// that is the last.
+// share returns how far the machines of a wave's pools go in one of its shares, and whether that is
+// the last share.
 func (s Spec) share(wave, n int) (share int32, last bool) {
 	shares := s.wave(wave).Shares
 	if n >= len(shares) {
@@ -56,7 +56,7 @@ func (s Spec) share(wave, n int) (share int32, last bool) {
 // Shares are the percentages at which a wave waits, none where it has one of 100 alone.
 func (s Spec) Shares(wave int) []int32 { return s.wave(wave).Shares }
 
-// Bake is how long each share of a wave bakes.
+// Bake returns the time for which each share of a wave bakes.
 func (s Spec) Bake(wave int) time.Duration {
 	if own := s.wave(wave).BakeTime; own != nil {
 		return *own
@@ -64,7 +64,7 @@ func (s Spec) Bake(wave int) time.Duration {
 	return s.BakeTime
 }
 
-// WaveName is how people are told of a wave.
+// WaveName returns the name of a wave for people.
 func (s Spec) WaveName(n int) string { return cmp.Or(s.wave(n).Name, "wave "+itoa(n+1)) }
 
 // selecting is the wave whose selector takes a pool; -1 for none.

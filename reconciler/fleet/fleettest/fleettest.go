@@ -28,9 +28,8 @@ func Targets(t testing.TB, dir, text string) []target.Target {
 	return out
 }
 
-// Pool is a MachinePool with its AWSMachinePool, both of the name, with up to
-// ${MAX:=3} machines, of which Git wants one. Changes are pairs of a text and what
-// takes its place.
+// Pool returns a MachinePool with its AWSMachinePool, both with the same name, and with up to
+// ${MAX:=3} machines; Git wants 1. Changes are pairs of a text and its replacement.
 func Pool(name string, changes ...string) string {
 	return strings.NewReplacer(changes...).Replace(strings.ReplaceAll(pool, "NAME", name))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Sample is one value of a query, with what tells it from others; "" where it is alone.
+// Sample is one value of a query, with its distinguishing labels; "" for a single value.
 type Sample struct {
 	Of    string
 	Value float64
@@ -25,39 +25,39 @@ type Provider interface {
 }
 
 const (
-	// askEvery is how long an answer of a provider is used again: a conductor looks each
-	// second, and a minute is what a stop may take.
+	// askEvery is the time for which a provider's answer is used again: a conductor runs every
+	// second, and a stop may take a minute.
 	askEvery = 10 * time.Second
-	// saidKept is how long an answer is kept of which nobody asks.
+	// saidKept is the time for which an unused answer is kept.
 	saidKept = time.Minute
-	// parallel is how many queries are under way.
+	// parallel is the number of concurrent queries.
 	parallel = 4
 )
 
 // Asker answers questions of rollouts. It is safe for concurrent use.
 type Asker struct {
-	// Provider finds a provider by its name; nil where there is none of it.
+	// Provider finds a provider by its name; nil if no provider has that name.
 	Provider func(name string) Provider
 	Now      func() time.Time
-	// MaxAge is how old what owners reported may be; nil is any age.
+	// MaxAge returns the age up to which owners' reports count. A nil MaxAge accepts any age.
 	MaxAge func() time.Duration
 
 	mu   sync.Mutex
 	said map[question]*said
 }
 
-// question is what a provider is asked.
+// question is a query to a provider.
 type question struct{ provider, query string }
 
-// said is what it answered.
+// said is the provider's answer.
 type said struct {
 	samples []Sample
 	err     error
 	at      time.Time
 }
 
-// Answers answers the questions, each under its Key: from what owners reported, and from
-// providers, which are asked beside each other and each query once.
+// Answers answers the questions, each under its Key, from the owners' reports and from providers.
+// It sends queries concurrently, and each query once.
 func (a *Asker) Answers(ctx context.Context, asks []rollout.Ask, pools []rollout.Pool) map[string]rollout.Answer {
 	a.ask(ctx, asks)
 	maxAge := time.Duration(0)

@@ -31,21 +31,21 @@ import (
 )
 
 const (
-	// named is how many of several things a sentence names.
+	// named is the number of things that a sentence names.
 	named = 3
-	// longest is how long what others said may be in a sentence.
+	// longest is the number of characters of a foreign text that a sentence may quote.
 	longest = 300
 )
 
-// finding is what was found of one pool, alarm or value.
+// finding is the verdict on one pool, alarm or value.
 type finding struct {
 	verdict rollout.Verdict
 	what    string
 	at      time.Time
 }
 
-// worst puts findings together: one that fails decides, else one that is unknown. passed is
-// what is said where all pass. The answer is as old as the oldest of what it rests on.
+// worst combines findings: a failed finding decides, else an unknown one. passed is the text if all
+// pass. The answer is as old as its oldest fact.
 func worst(found []finding, passed string) rollout.Answer {
 	a := rollout.Answer{Verdict: rollout.Pass, What: passed}
 	for _, v := range []rollout.Verdict{rollout.Fail, rollout.Unknown} {

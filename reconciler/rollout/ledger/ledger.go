@@ -26,7 +26,7 @@ type Ledger struct {
 	db state.Store
 
 	mu sync.Mutex
-	// read is what was read last: owners ask before each write.
+	// read holds the last read records: owners need them before each write.
 	read map[string]entry
 }
 
@@ -38,9 +38,9 @@ type entry struct {
 // Open keeps records in db.
 func Open(db state.Store) *Ledger { return &Ledger{db: db, read: map[string]entry{}} }
 
-// format is how records are written. It goes up when a newer weir writes what an older one
-// would misread: members of two neighbouring versions run beside each other, and one that
-// does not know what is written must neither go by it nor write over it.
+// format is the version of the record format. It goes up when a newer weir writes something that an
+// older one would misread. Members of two neighbouring versions run concurrently, and a member that
+// does not know the format must neither use the record nor overwrite it.
 const format = 1
 
 // ErrNewer is that of a record which a newer weir has written.
@@ -54,7 +54,7 @@ type stored struct {
 	Data   []byte `json:"data"`
 }
 
-// partSize is how much of a compressed record is in a part, which is written in base64.
+// partSize is the number of bytes of a compressed record in a part, which is written in base64.
 const partSize = 200 << 10
 
 // Read is the record of a source, which must not be changed.
@@ -87,7 +87,7 @@ func partKey(source string, n int) string {
 	return source + "\x00" + strconv.Itoa(n)
 }
 
-// get is what is written of a record, its parts put together; nil for none.
+// get returns the stored data of a record, its parts put together; nil for none.
 func get(tx *state.Tx, source string) ([]byte, error) {
 	raw, is, err := records.Get(tx, source)
 	if err != nil || !is {

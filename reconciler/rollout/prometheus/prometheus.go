@@ -1,10 +1,10 @@
-// Package prometheus asks a Prometheus server, or one that speaks its API, instant queries.
-// It is client_golang's client of that API.
+// Package prometheus sends instant queries to a Prometheus server, or to a server with its API. It
+// uses client_golang's client of that API.
 //
-// Its own part is what a server may not do to a process that writes to AWS: an answer has a
-// bound and a deadline, no redirect is followed, the credential goes to the configured host
-// alone and is in no error. The files with credentials are read at each query, so a token
-// that is rotated counts at once.
+// Its own part protects a process that writes to AWS from the server: an answer has a bound and a
+// deadline, no redirect is followed, the credential goes to the configured host alone and is in no
+// error. The files with credentials are read at each query, so a token that is rotated counts at
+// once.
 package prometheus
 
 import (
@@ -35,7 +35,7 @@ const (
 	// question.
 	mostBytes   = 4 << 20
 	mostSamples = 10000
-	// longest bounds what is told of an error.
+	// longest bounds the text of a reported error.
 	longest = 300
 	// mostSecret bounds a file with a credential.
 	mostSecret = 64 << 10
