@@ -19,13 +19,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// How an apply goes: the steps of one pool run in order, because each needs what
-// the one before made; pools run beside each other, after the launch templates
-// that several of them share. The first step that fails
-// ends the turn of its pool and of no other. Once ctx is cancelled the call in flight
-// is finished and no further step starts: a call that AWS may have taken is never left
-// without its answer being read. The next pass plans again what did not run, from what
-// AWS then holds.
+// An apply runs the steps of one pool in order, because each needs the result of the one before.
+// Pools run concurrently, after the launch templates that several of them share. The first failed
+// step ends the turn of its pool and of no other. Once ctx is cancelled, the call in flight is
+// finished and no further step starts: a call that AWS may have accepted is never left without its
+// answer being read. The next pass plans again what did not run, from what AWS then holds.
 
 func poolKey(target, pool string) string { return target + "\x00" + pool }
 
@@ -218,8 +216,8 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	}
 }
 
-// refusedStatus is how a step ends that is parked for an error: what weir itself did not send
-// has not failed.
+// refusedStatus returns the status of a step that is parked for an error: a step that weir itself
+// did not send has not failed.
 func refusedStatus(err *observed.Error) step.OutcomeStatus {
 	if err.Code == observed.CodeChanged {
 		return step.Skipped
@@ -358,9 +356,9 @@ func (s *Scope) logger() *slog.Logger {
 	return s.Logger
 }
 
-// tokenReplays is how often the same version is asked for with the same token.
-// A read that does not show a version yet asks again, and the token keeps it from
-// being made twice; after that many times the version is gone for good.
+// tokenReplays is the number of requests for the same version with the same token. After a read
+// that does not show the version yet, weir requests it again, and the token prevents a second one.
+// After that many requests the version is gone for good.
 // Assumed of AWS: version-tokens.
 const tokenReplays = 3
 
@@ -379,7 +377,7 @@ func (s *Scope) freshToken(a step.Action) step.Action {
 	return v
 }
 
-// answered is how often AWS answered to a client token.
+// answered returns how often AWS answered a request with a client token.
 func (s *Scope) answered(token string) int { return max(s.sent[token], s.sentBefore[token]) }
 
 // remember keeps facts that AWS cannot give afterwards: which nodegroup update was

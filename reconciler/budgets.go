@@ -49,7 +49,7 @@ func (s *Scope) budgets(ctx context.Context, targets []Desired, inputs []basis.I
 			a.Answer = budgetsOf(ctx, t.Workload)
 			switch a.until = now.Add(budgetsFor); {
 			case ctx.Err() != nil:
-				a.until = now // whoever asks next wants to know
+				a.until = now // the next caller reads it again
 			case errors.Is(a.Err, errSlow), workload.KindOf(a.Err) == workload.Forbidden:
 				a.until = now.Add(noBudgetsFor)
 			}

@@ -142,7 +142,7 @@ func (a hookActions) do(ctx context.Context, do step.Action) error {
 	return err
 }
 
-// shownPods is how many pods of a machine a report names.
+// shownPods is the number of a machine's pods that a report names.
 const shownPods = 10
 
 // noteDraining says in the pool's status how far a machine is.

@@ -8,12 +8,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
-// clusterGrace is how long an EKS cluster is listed on after the last target has named
-// it: a nodegroup that was being made when that happened is not in each answer yet.
+// clusterGrace is the time for which an EKS cluster is still listed after the last target has named
+// it: a nodegroup that was being made then is not in every answer yet.
 const clusterGrace = time.Minute
 
-// unreadGrace is how long that is where AWS does not let weir read whether there are
-// nodegroups.
+// unreadGrace is that time if AWS does not let weir read whether nodegroups exist.
 const unreadGrace = time.Hour
 
 // forget drops memories of things that no target of the pass names and AWS does not

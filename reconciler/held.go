@@ -68,9 +68,9 @@ func reachedAny(held map[string]*basis.Held) bool {
 	return false
 }
 
-// judge tells of targets whose followed commit cannot be rendered whether they are held to
-// the revision that was planned. Where they are not, the rest of the pass takes them as it
-// takes a target of which nothing is rendered.
+// judge decides for targets whose followed commit cannot be rendered whether they are held to the
+// planned revision. If a target is not, the rest of the pass treats it as a target without a
+// render.
 func judge(targets []Desired, inputs []basis.Input, plans []*plan.Plan, reports []*plan.Report) []Desired {
 	out := targets
 	for i := range targets {

@@ -6,10 +6,10 @@ package reconciler
 type Lanes chan struct{}
 
 const (
-	// ownLanes is how many pools a scope applies at once whatever others do, so that accounts
-	// whose calls hang hold up none.
+	// ownLanes is the number of pools that a scope always applies at once, whatever other scopes
+	// do, so that accounts with hanging calls delay no other account.
 	ownLanes = 2
-	// sharedLanes is how many more all scopes apply together.
+	// sharedLanes is the number of further pools that all scopes together apply at once.
 	sharedLanes = 64
 )
 

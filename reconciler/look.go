@@ -11,36 +11,36 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Before a step ends or changes a resource, weir looks again whether it is still as the
-// pass observed it, where that matters. Alone, weir does so before it ends resources or
-// machines. Where other weirs may own the scope next (Shared), each attempt of a call that
-// has no condition of its own follows a look by look.Within at most: whoever comes after
-// a weir that was stopped for a while may have changed all of it.
+// Before a step ends or changes a resource, weir checks again that it is still as the pass observed
+// it, where that matters. A weir that runs alone does so before it ends resources or machines. If
+// other weirs may own the scope next (Shared), each attempt of a call without a condition of its
+// own follows a read by at most look.Within: the owner after a stopped weir may have changed all of
+// it.
 
 const (
-	// seenMoments is how long what a pass has observed is recent enough to replace or end
-	// machines by it. Limits of calls may keep a step waiting for far longer.
+	// seenMoments is the age up to which a pass's observation may be used to replace or end
+	// machines. Rate limits may delay a step for far longer.
 	seenMoments = 5 * time.Second
-	// sharedMoments is how long any look is recent enough in a shared scope, before the
-	// fence is asked.
+	// sharedMoments is the age up to which a read may be used in a shared scope, before the fence
+	// is asked.
 	sharedMoments = look.Within - look.AtOnce
-	// lookTimes is how often it is looked where AWS takes as long to answer.
+	// lookTimes bounds the reads if AWS takes as long to answer.
 	lookTimes = 3
 )
 
-// sinceLook is how long ago the pass began to look.
+// sinceLook returns the time since the pass began to read.
 func (s *Scope) sinceLook() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now().Sub(s.queried)
 }
 
-// looks is what the steps of one pass go by. Scope.mu guards it.
+// looks holds the reads on which the steps of one pass rely. Scope.mu guards it.
 type looks struct {
 	state *observed.State
 	// owner is the instance whose resources the pass changes.
 	owner string
-	// at is when a resource was looked at after the pass began, by its name.
+	// at holds the times of reads after the pass began, by the resource's name.
 	at map[string]time.Time
 	// tagged are the tags that steps of this pass wrote.
 	tagged map[string]tagged
@@ -65,8 +65,8 @@ func (l *looks) begin(state *observed.State, targets []Desired) {
 	}
 }
 
-// of is what an action relies on, nil where AWS itself keeps it from being done to
-// something else: names that are to be free, and tokens.
+// of returns what an action relies on. It is nil if AWS itself prevents the action on something
+// else: by names that must be free, and by tokens.
 func (l *looks) of(a step.About) *step.Seen {
 	if l.state == nil || a.Makes != "" {
 		return nil
@@ -105,7 +105,7 @@ func (l *looks) wrote(a step.About) {
 	}
 }
 
-// lookAgain is what each attempt of a step's calls asks in a shared scope.
+// lookAgain returns the check that runs before each attempt of a step's calls in a shared scope.
 func (s *Scope) lookAgain(st step.Step, do step.Action) func(context.Context) error {
 	s.mu.Lock()
 	seen, state := st.Seen, s.looks.state

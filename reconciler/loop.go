@@ -39,22 +39,21 @@ type Batch struct {
 	Key     ScopeKey
 	Scope   *Scope
 	Targets []Desired
-	// Fresh is since when what AWS answers is to be known: what was asked before is
-	// asked again.
+	// Fresh is the earliest time of AWS's answers to lookups: weir asks again for older ones.
 	Fresh time.Time
-	// Within is when the next pass is to begin at the latest, though nothing moves; 0 leaves
-	// that to the loop.
+	// Within bounds the time until the next pass, even if nothing is changing. Zero means the
+	// loop's own interval.
 	Within time.Duration
-	// Strays says that these are all targets of the account and region, so that a
-	// resource of any other target is a stray.
+	// Strays says that these are all targets of the account and region, so that weir reports a
+	// resource of any other target.
 	Strays bool
-	// Witness is told, before anything is written, whether AWS holds something of the
-	// instance. Where it fails, nothing is. nil for nobody.
+	// Witness runs before the first write of a pass. It receives whether AWS holds something of the
+	// instance. If it returns an error, the pass writes nothing. Witness may be nil.
 	Witness func(holds bool) error
 	// Sight is filled with what the pass stood on; nil: nobody wants to know.
 	Sight *Sight
-	// Tries are what owners of the account and region have tried in vain; nil where a process
-	// is alone, and forgets that as it ends.
+	// Tries keeps the failed attempts of the account's and region's owners. It is nil if a process
+	// runs alone, and then forgets them as it ends.
 	Tries Tries
 	// Marks keep the last good revisions of targets; nil for nobody.
 	Marks Marks
@@ -66,10 +65,10 @@ type Batch struct {
 	Overtaken <-chan struct{}
 }
 
-// Sight is what a pass stood on. It is read only.
+// Sight holds the inputs of a pass. It is read only.
 type Sight struct {
 	State observed.State
-	// Requests are what was asked of the Resolver, and Answers are its answers.
+	// Requests holds the requests to the Resolver, and Answers its answers.
 	Requests []resolve.Request
 	Answers  []observed.Answer
 	// Nodes are those of the workload clusters, by target; nil where none was asked.
@@ -111,7 +110,7 @@ type Loop struct {
 	untilSpare time.Duration
 	// within is the last batch's.
 	within time.Duration
-	// began is when the pass under way began, zero between passes; interrupt ends it.
+	// began is the start of the running pass, zero between passes. interrupt ends it.
 	began     time.Time
 	interrupt context.CancelFunc
 	// overtaken is that of the next batch, or of the one under way.
@@ -125,8 +124,8 @@ const (
 	DefaultMovingDelay = 5500 * time.Millisecond
 )
 
-// LastCall is how long a call that may change AWS still has for its answer once the
-// process ends. Then it is a lost answer: the next process sees what came of it.
+// LastCall is the time that a call that may change AWS still has for its answer once the process
+// ends. After that the answer is lost: the next process reads the result.
 const LastCall = 5 * time.Second
 
 func (l *Loop) init() { l.once.Do(func() { l.wake = make(chan struct{}, 1) }) }
@@ -178,8 +177,8 @@ func (l *Loop) SetPace(interval, moving time.Duration) {
 	l.Interval, l.MovingDelay = interval, moving
 }
 
-// listEvery is after how long a pass lists everything, though something moves: gates may ask
-// about pools at rest more often than the interval is.
+// listEvery returns the time after which a pass lists everything, even if something is changing:
+// gates may need idle pools more often than the interval.
 func (l *Loop) listEvery() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,7 +189,7 @@ func (l *Loop) listEvery() time.Duration {
 	return every
 }
 
-// Began is when the pass under way began, zero if none is.
+// Began returns the start of the running pass, zero if none runs.
 func (l *Loop) Began() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,9 +228,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// mayLook reports whether the pass after one that found this may look at what moves alone:
-// everything was listed a while ago, shorter than every, and weir has run for longer than a
-// predecessor's calls may change what is at rest.
+// mayLook reports whether the next pass may be a partial read: the last one found something
+// changing, everything was listed less than every ago, and weir has run for longer than a
+// predecessor's calls may change idle pools.
 func mayLook(found pace, listed, every, running, watchful time.Duration) bool {
 	return found != resting && listed < every && running >= watchful
 }

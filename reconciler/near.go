@@ -18,18 +18,18 @@ const (
 	templatesOfPage = 200
 )
 
-// near is what a look at what moves goes by.
+// near lists the groups and templates that a partial read fetches again.
 type near struct {
 	// read are the groups and templates that are read again.
 	read *observed.Near
-	// rests are the targets that were at rest, which the look has nothing new of.
+	// rests holds the idle targets, for which the partial read has nothing new.
 	rests map[string]bool
 }
 
-// nearby are the groups and templates that the next look at the same wishes reads again:
-// those of all targets that are not at rest, whether they are wanted or there. All others had
-// no step, and were as Git says. It is nil where nothing moves, where a list takes no more
-// pages, and where a target has nodegroups, whose groups are EKS's and have any name.
+// nearby returns the groups and templates that the next partial read with the same wishes fetches
+// again: those of all targets that are not idle, wanted or existing. All others had no step, and
+// were as Git says. It returns nil if nothing is changing, if a list takes no more pages, or if a
+// target has nodegroups, whose groups are EKS's and have any name.
 func nearby(targets []Desired, reports []*plan.Report, known map[string]bool, state *observed.State) *near {
 	groups, templates, moving, resting := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	draining := waitingGroups(state) // also of pools that Git dropped, which no report names
@@ -87,8 +87,8 @@ func nearby(targets []Desired, reports []*plan.Report, known map[string]bool, st
 
 func pages(n, of int) int { return (n + of - 1) / of }
 
-// beyond reports whether a step is about something that was not read again: another image or
-// an open window made it due, and it goes by what AWS has now.
+// beyond reports whether a step is about something that was not read again: another image or an
+// open window made it due, and it depends on the current state of AWS.
 func (n *near) beyond(plans []*plan.Plan) bool {
 	if n == nil {
 		return false
@@ -116,7 +116,7 @@ func rests(r *plan.Report) bool {
 // still says that a look has nothing new of the target, which is then not planned.
 func (n *near) still(t Desired) bool { return n != nil && n.rests[t.Policy.Target] }
 
-// query is what is to be read again; nil for everything.
+// query returns the names to read again; nil for everything.
 func (n *near) query() *observed.Near {
 	if n == nil {
 		return nil
@@ -124,8 +124,8 @@ func (n *near) query() *observed.Near {
 	return n.read
 }
 
-// leaveOut takes the targets of which a look has nothing new for such of which nothing is
-// known in this pass: what was known of them stays.
+// leaveOut marks the targets for which a partial read has nothing new as unknown in this pass:
+// their earlier state stays.
 func (n *near) leaveOut(targets []Desired, inputs []basis.Input) []Desired {
 	if n == nil {
 		return targets
@@ -166,8 +166,8 @@ func (s *Scope) keepNear(targets []Desired, reports []*plan.Report, n *near, sta
 	s.listed = observed.Listed{}
 }
 
-// wish is what Git wants of a target, as far as a look depends on it: all else that decides
-// wakes the loop, and is no look.
+// wish is the part of a target's desired state on which a partial read depends. All other inputs
+// wake the loop and lead to a full read.
 type wish struct {
 	target string
 	set    *intent.Set
@@ -184,8 +184,8 @@ func wishesOf(targets []Desired) []wish {
 	return out
 }
 
-// takeNear is what a pass over targets goes by where it is a look at what moves; nil where it
-// lists everything.
+// takeNear returns the names that a pass over targets reads again if it may be a partial read; nil
+// if it lists everything.
 func (s *Scope) takeNear(b Batch, mode Mode) *near {
 	near, of := s.near, s.nearOf
 	s.near, s.nearOf = nil, nil // where the pass fails, the next one lists everything

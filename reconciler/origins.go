@@ -143,7 +143,7 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []f
 			set = append(set, func(at diag.Position) { d.Position = at })
 			continue
 		}
-		// An error names no field that Git does not have, but the closest one that it has.
+		// For a field that Git does not have, an error names the closest field that Git has.
 		for k, near := range nearest(path) {
 			asked = append(asked, intent.Question{Object: ref, Paths: []intent.Path{near}})
 			set = append(set, func(at diag.Position) {
@@ -159,7 +159,7 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []f
 	return asked, set
 }
 
-// objectName is what a diagnostic names an object by.
+// objectName identifies an object in a diagnostic.
 type objectName struct{ kind, namespace, name string }
 
 // nameOf is the name in an intent.ObjectRef as it prints itself.

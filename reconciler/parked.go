@@ -38,8 +38,8 @@ func changedFor(times int) time.Duration {
 	return min(changedFirst<<min(times-1, 10), changedMost)
 }
 
-// parkedFor is how long steps stay parked that AWS refused so, 0 where asking again may
-// help.
+// parkedFor returns the time for which steps stay parked that AWS refused so, 0 if another attempt
+// may help.
 func parkedFor(err *observed.Error) time.Duration {
 	switch err.Kind {
 	case observed.Invalid:
@@ -124,7 +124,7 @@ func (s *Scope) noteParked(policy basis.Policy, r *plan.Report) {
 	}
 }
 
-// changedTimes is how often in a row a pool's steps were held back.
+// changedTimes returns how often in a row a pool's steps were held back.
 func (s *Scope) changedTimes(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

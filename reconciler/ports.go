@@ -1,8 +1,7 @@
-// Package reconciler makes AWS what Git says: it observes, resolves, plans and
-// applies, target by target, and reports what came of it. It knows neither Git,
-// YAML, the AWS SDK nor any forge: it asks for what it needs through the small
-// interfaces in this file. A pass never waits for AWS to finish something; what
-// still moves is looked at again after a delay.
+// Package reconciler makes AWS what Git says: it observes, resolves, plans and applies, target by
+// target, and reports the result. It knows neither Git, YAML, the AWS SDK nor any forge: it asks
+// for what it needs through the small interfaces in this file. A pass never waits for AWS to finish
+// something; it reads again after a delay what is still changing.
 package reconciler
 
 import (
@@ -35,8 +34,8 @@ type Cloud interface {
 	Confirm(ctx context.Context, seen step.Seen) error
 	// Execute does one step. Its error is a *observed.Error.
 	Execute(ctx context.Context, a step.Action) (step.Result, error)
-	// UntilSpare is how long it takes until AWS's limits on reads leave spare calls
-	// again: a pass that nobody asked for waits so long.
+	// UntilSpare returns the time until AWS's limits on reads leave spare calls again: a pass that
+	// nobody requested waits that long.
 	UntilSpare() time.Duration
 }
 
@@ -65,15 +64,15 @@ type Workload interface {
 	disruption.Cluster
 }
 
-// Ancestry says how commits that AWS names stand to one that is followed.
+// Ancestry gives the relation of commits that AWS names to a followed one.
 type Ancestry interface {
 	// Relations answers for each of the commits, which may be short names.
 	Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error)
 }
 
-// Tries keeps what was tried in vain where the next owner of a scope finds it.
+// Tries keeps failed attempts for the next owner of a scope.
 type Tries interface {
-	// Recall is what was kept, by target.
+	// Recall returns the kept attempts, by target.
 	Recall() (map[string]Tried, error)
 	// Keep takes the place of what was kept of a target. It fails where somebody else owns
 	// the scope by now.
@@ -125,10 +124,10 @@ type Desired struct {
 	// Wishes stands for what is rendered and where that is placed: it is the same at each
 	// commit that wants the same. Empty where nobody remembers it.
 	Wishes string
-	// Begin records that the grant of the policy's gates has begun. The pass calls it
-	// where the grant is Exact and its plan has a step to run, before the first one: so
-	// a grant on record has begun, and one that has not allows only its very plan,
-	// whenever the process ends. If it fails no step runs. Nil records nothing.
+	// Begin records that the grant of the policy's gates has begun. The pass calls it before the
+	// first step, if the grant is Exact and its plan has a step to run. So a recorded grant has
+	// begun, and an unrecorded one allows only its very plan, whenever the process ends. If Begin
+	// fails, no step runs. Nil records nothing.
 	Begin func(approved *plan.Plan) error
 	// Set is nil where the source or the render gave nothing; Err or
 	// Diagnostics say why. It is never taken for an empty wish.

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/span"
 )
 
-// preflight adds to plans with changes what AWS would refuse of them. Plans without steps ask
-// nothing. It returns a function that holds the steps of pools of which no new machine can
-// start: only once nobody reads the plans' steps.
+// preflight adds to plans with changes what AWS would refuse of them. It asks nothing for plans
+// without steps. It returns a function that holds the steps of pools that can start no new machine.
+// The caller runs it only once nobody reads the plans' steps.
 func (s *Scope) preflight(ctx context.Context, targets []Desired, inputs []basis.Input, plans []*plan.Plan) (hold func()) {
 	if s.Preflight == nil || !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p != nil && len(p.Steps) > 0 }) {
 		return func() {}

@@ -63,9 +63,9 @@ func (s *Scope) knownLongSince(do step.Action) map[string]observed.Refresh {
 	return s.looks.state.Refreshes
 }
 
-// confirmRefresh fails unless a group's newest refresh, where an action goes by it and it
-// is among the known, is as it was planned with: weir asks again for an earlier pass's
-// answer right before it acts on it. If it has gone on, the next pass plans anew.
+// confirmRefresh fails unless a group's newest refresh is as it was planned with, if an action uses
+// it and it is among the known ones: weir reads an earlier pass's answer again right before it acts
+// on it. If the refresh has changed, the next pass plans again.
 func (s *Scope) confirmRefresh(ctx context.Context, do step.Action, known map[string]observed.Refresh) error {
 	group := do.About().RefreshOf()
 	was, unsure := known[group]

@@ -39,7 +39,7 @@ func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *obse
 	s.waiting = plan.LimitRollouts(plans, limit, moving, s.waiting, refused)
 }
 
-// heldPools are the pools of which every step is held.
+// heldPools returns the pools whose steps are all held.
 func heldPools(p *plan.Plan) map[string]bool {
 	held := map[string]bool{}
 	if p == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// defaultConcurrency is how many pools are applied at once.
+// defaultConcurrency is the default of Concurrency.
 const defaultConcurrency = 8
 
 // Scope reconciles the targets of one account and region. It remembers between
@@ -30,16 +30,16 @@ type Scope struct {
 	Resolver Resolver
 	// Preflight asks AWS about plans with changes; nil asks nothing.
 	Preflight Preflight
-	// Parameters is where join tokens are left for machines; nil keeps none.
+	// Parameters stores join tokens for machines; nil keeps none.
 	Parameters jointoken.Parameters
 	Logger     *slog.Logger
 	Now        func() time.Time
-	// Clock tells the time where it is compared with what AWS and others say, or is
-	// said to them; nil for Now, which measures how long things take.
+	// Clock returns the time that weir compares with what AWS and others say, and reports to them.
+	// Nil means Now, which measures durations.
 	Clock func() time.Time
-	// Concurrency is how many pools are applied at once, defaultConcurrency if 0.
+	// Concurrency is the number of pools to apply at once, defaultConcurrency if 0.
 	Concurrency int
-	// Lanes are what all scopes of the process share; nil bounds nothing.
+	// Lanes holds the limits that all scopes of the process share; nil bounds nothing.
 	Lanes Lanes
 	// StepsFor bounds the time in which a pass begins with pools: what it does not
 	// come to, because AWS takes only so many calls a second, is left to the next
@@ -48,8 +48,8 @@ type Scope struct {
 	// AskEvery is for how long AWS is not asked about an instance refresh whose
 	// machines show nothing new, observed.DefaultAskEvery if 0.
 	AskEvery time.Duration
-	// Round is the time in which each nodegroup at rest is described once; 0 describes
-	// all of them in each pass.
+	// Round is the time in which weir describes each idle nodegroup once; 0 describes all of them
+	// in every pass.
 	Round time.Duration
 
 	// Shared says that other weirs may own the account and region before or after this one.
@@ -87,18 +87,18 @@ type Scope struct {
 	planned map[string]string
 	// levels are the answers to the lookups of the last pass; only passes use them.
 	levels map[intent.Lookup]basis.Level
-	// looks is what the steps of this pass go by.
+	// looks holds the reads on which the steps of this pass rely.
 	looks looks
 	// sight is that of the batch; only passes use it.
 	sight *Sight
-	// kept is what Tries has, by target; nil before it was read.
+	// kept is the content of Tries, by target; nil before it was read.
 	kept map[string]Tried
-	// near is what a look at what moves reads again, of the targets of the last pass, and nearAt
-	// when that pass began; only passes use them.
+	// near lists what a partial read fetches again, for the targets of the last pass. nearAt is the
+	// start of that pass. Only passes use them.
 	near   *near
 	nearOf []wish
 	nearAt time.Time
-	// listed is what this pass observed first.
+	// listed is the first observation of this pass.
 	listed observed.Listed
 	// waiting are the rollouts that waited for their turn in the last pass.
 	waiting []plan.Waiting
@@ -252,8 +252,8 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	return near.reported(targets, reports), nil
 }
 
-// strays reports the resources of targets that are no longer configured, with the first
-// target of the pass that has a plan. Where a look has nothing new of that, it was told.
+// strays reports the resources of targets that are no longer configured, with the first target of
+// the pass that has a plan. A partial read without news of the first target reports none.
 func strays(targets []Desired, reports []*plan.Report, near *near, state *observed.State) {
 	known := map[string]bool{}
 	for _, t := range targets {

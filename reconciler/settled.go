@@ -4,8 +4,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
-// settledElsewhere starts the memory of what pools wanted when they last had
-// converged with that of targets of which nothing is known in this pass.
+// settledElsewhere starts the memory of what pools wanted when they last had converged, with the
+// targets that are unknown in this pass.
 func (s *Scope) settledElsewhere(targets []Desired) map[string]basis.Settled {
 	s.mu.Lock()
 	defer s.mu.Unlock()

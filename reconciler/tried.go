@@ -11,10 +11,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 )
 
-// Tried is what was tried for a target in vain: the next owner of the scope does not try
-// it once more.
+// Tried holds the failed attempts for a target: the next owner of the scope does not repeat them.
 type Tried struct {
-	// Wanted is what Git and the configuration wanted then (Desired.Wanted).
+	// Wanted identifies what Git and the configuration wanted then (Desired.Wanted).
 	Wanted  string       `json:"wanted"`
 	Refused []Refused    `json:"refused,omitempty"`
 	Vain    []basis.Vain `json:"vain,omitempty"`
@@ -28,11 +27,11 @@ type Refused struct {
 	Err    *observed.Error `json:"error"`
 }
 
-// Nothing reports whether nothing was tried in vain.
+// Nothing reports whether no attempt failed.
 func (t Tried) Nothing() bool { return len(t.Refused)+len(t.Vain) == 0 }
 
-// recall takes in, in the first pass of a scope, what the owner before tried in vain; but not
-// what somebody has asked for to be tried again.
+// recall takes in the earlier owner's failed attempts, in the first pass of a scope. It leaves out
+// what somebody has asked to be tried again.
 func (s *Scope) recall(b Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +71,8 @@ func (s *Scope) recall(b Batch) {
 	}
 }
 
-// keepTried keeps what was tried in vain, where that is another than before. Where it cannot
-// be kept, the next pass tries so again.
+// keepTried keeps the failed attempts if they have changed. If it fails, the next pass tries to
+// keep them again.
 func (s *Scope) keepTried(b Batch) {
 	s.mu.Lock()
 	if b.Tries == nil || s.kept == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// witness tells whoever keeps the records what AWS holds, unless nothing would be written
-// anyway.
+// witness reports to Witness whether AWS holds something of the instance, unless nothing would be
+// written anyway.
 func (b *Batch) witness(state *observed.State) error {
 	i := slices.IndexFunc(b.Targets, func(d Desired) bool { return d.Set != nil && !d.Policy.Suspended })
 	if b.Witness == nil || i < 0 {

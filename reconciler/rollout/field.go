@@ -70,8 +70,8 @@ func bounded(list []Field) []Field {
 const List = "[]"
 
 // Choices ends the keys of alternatives: each machine has one of the elements, such as an instance
-// type. A stop of a change that adds some concerns these alone: weir never uses them again,
-// whatever other elements the list has.
+// type. If a change that adds some is stopped, the stop covers only the added ones: it applies as
+// soon as they are used again, whatever other elements the list has.
 const Choices = "{}"
 
 // beside reports whether a field is a choice that a change took away where it added others.
