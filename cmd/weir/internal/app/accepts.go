@@ -54,7 +54,8 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 	return out, nil
 }
 
-// elsewhere says which member speaks for a source of which this one does not, and how to ask it.
+// elsewhere returns a fault that names the member that owns the source, if this member does not own
+// it, and how to reach that member.
 func (f *follower) elsewhere(command string) *gates.Fault {
 	again := "ask again in a moment; weir members names who owns the source then"
 	now := f.crew.Mirror().Snapshot()

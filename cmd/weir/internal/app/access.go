@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/status/page"
 )
 
-// site is what the daemon serves, and what stands before it.
+// site holds the handlers of the daemon's HTTP server and the access checks before them.
 type site struct {
 	app   *App
 	guard *access.Guard
@@ -87,12 +87,12 @@ func (s *site) handler() http.Handler {
 	return s.app.metrics.Count(mux)
 }
 
-// refuse shows why nothing came of a form.
+// refuse shows why a form had no effect.
 func (s *site) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back string) {
 	s.notices.Notice(w, code, page.Notice{Headline: "Nothing was done: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
 }
 
-// viewer is who reads a page, with what is suspended.
+// viewer returns the user of a request, with the suspensions in force.
 func (s *site) viewer(r *http.Request) page.Viewer {
 	v := access.Viewer(r)
 	if g := s.app.gen.Load(); g != nil {

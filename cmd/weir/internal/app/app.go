@@ -1,9 +1,9 @@
-// Package app is the daemon: it wires sources, renders, accounts and status
-// together and gives them a life.
+// Package app implements the daemon: it wires sources, renders, accounts and status together and
+// controls their lifetime.
 //
-// New opens what can fail and starts nothing; Start starts the goroutines; Stop
-// ends them in the reverse order, each within the bound of its context; Run does
-// all of it around one context. The goroutines are
+// New opens what can fail and starts nothing. Start starts the goroutines. Stop ends them in the
+// reverse order, each within the bound of its context. Run does all of it around one context. The
+// goroutines are
 //
 //	source NAME     one for each source: polls it, keeps its view, rings the loop
 //	conductor       puts together what Git wants, and nudges the passes
@@ -12,20 +12,22 @@
 //	pull requests   one for each source with a forge: plans them
 //	page            serves the page, the API, the metrics and webhooks
 //	webhooks        makes sources read Git again after a webhook
-//	embedded AWS    only where aws.endpoint is "embedded"
+//	embedded AWS    only if aws.endpoint is "embedded"
 //	configuration   watches the file and reloads
-//	notifications   sends events to receivers, only where notify names some
+//	notifications   sends events to receivers, only if notify names some
 //	history         writes events and passes to the state directory
-//	service manager tells it that weir is ready and alive, only where one listens
+//	service manager reports to it that weir is ready and alive, only if one listens
 //
-// A reload is a stop and a start in one process: all that a configuration decides (a
-// generation: sources, statuses, pull requests, notifications and the conductor) stops, and
-// one of the new configuration starts, which takes over the renders alone. The page, the
-// state directory, webhooks and the loops of passes live on. Passes under way end without
-// a new step, each as soon as AWS has answered the calls in flight, and none begins with
-// what was wanted before. Nothing outside notices it: statuses that are wanted wait in
-// their journals, notifications are handed on, and a push whose webhook came meanwhile is
-// found when each source first reads its repository, or by that webhook itself.
+// A reload is a stop and a start in one process. Everything that depends on the configuration forms
+// a generation: sources, statuses, pull requests, notifications and the conductor. The old
+// generation stops, and one of the new configuration starts, which inherits only the renders. The
+// page, the state directory, webhooks and the loops of passes live on. Passes under way end without
+// a new step, each as soon as AWS has answered the calls in flight. No pass starts with the desired
+// resources of the old generation.
+//
+// A reload loses nothing. Pending statuses wait in their journals, and notifications are handed on.
+// If a webhook arrives meanwhile, it triggers the read itself, or each source finds the push when
+// it first reads its repository.
 package app
 
 import (
@@ -115,12 +117,12 @@ type Options struct {
 	Secrets *redact.Registry
 	// Version is shown in the metrics.
 	Version string
-	// Foreseeing is how long it may take to find out what a pull request would do over time;
-	// 0: what pulls.Options has.
+	// Foreseeing bounds the time to compute what a pull request would do over time. Zero means the
+	// default of pulls.Options.
 	Foreseeing time.Duration
 	// Rand gives numbers in [0,1) that spread polls and passes; nil: those of math/rand.
 	Rand func() float64
-	// Clock tells the time by AWS; nil: clock.New.
+	// Clock reads the time from AWS; nil means clock.New.
 	Clock *clock.Clock
 	// Watch calls changed after any of the files has changed, until ctx ends; nil:
 	// config.Watch.
@@ -136,8 +138,8 @@ type App struct {
 	state *State
 	// store are the records.
 	store state.Store
-	// crew are the daemons that share the work; nil where this one is alone. heeded is what
-	// people had asked for as it was last taken in.
+	// crew holds the daemons that share the work; nil if this daemon is alone. heeded holds the requests
+	// of people at the last read.
 	crew       *crew.Crew
 	news       *members.News        // tells people who owns what; nil like crew
 	dispatcher *handover.Dispatcher // asks members to move work, and shows them; nil like crew
@@ -162,8 +164,8 @@ type App struct {
 	// turns bound what is planned for pull requests and drafts together.
 	turns  *pulls.Turns
 	drafts *pulls.Drafts
-	// gen is what the configuration decides; a reload replaces it while no conductor runs
-	// and no pass takes or hands on anything.
+	// gen holds everything that depends on the configuration. A reload replaces it while no
+	// conductor runs and no pass adopts or hands on anything.
 	gen atomic.Pointer[generation]
 	// shown are the targets that the page shows. The conductor uses them, and a reload.
 	shown []fleet.Target
@@ -368,8 +370,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// stepsFor is how long a pass begins with pools. With hundreds of new ones AWS's
-// limits make it minutes, and a newer commit would wait that long.
+// stepsFor bounds the time that a pass may start new steps. With hundreds of new pools AWS's limits
+// stretch a pass to minutes, and a newer commit would wait that long.
 const stepsFor = 30 * time.Second
 
 // nodegroupRound is the time in which each resting nodegroup is described once.

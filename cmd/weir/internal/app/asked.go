@@ -91,8 +91,8 @@ func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 	return out, nil
 }
 
-// retry has tried again what failed of targets: first their owners know, then those who
-// conduct rollouts, which begin anew by what owners report from then on.
+// retry retries the failed steps of targets. The owners of the targets are informed first, then the
+// members that conduct rollouts, which restart with the reports that the owners send from then on.
 func (d daemon) retry(targets []string) error {
 	if d.app.crew != nil {
 		if err := (peers{d.app}).tryAgain(targets); err != nil {
@@ -112,9 +112,8 @@ func (d daemon) retry(targets []string) error {
 	return nil
 }
 
-// lift forgets the commits for which steps of a target were stopped, so that they stop
-// nothing more: the person who asks for it knows better which weir fell behind. The
-// caller holds mu.
+// lift forgets the commits that stopped the steps of a target, so that they no longer stop
+// anything. The person who requests it knows better which weir fell behind. The caller holds mu.
 func (p *passes) lift(b reconciler.Batch, target string) {
 	last := p.memory.before.Reports[target]
 	for i := range b.Targets {

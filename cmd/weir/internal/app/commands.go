@@ -16,15 +16,15 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// memory is what passes leave for the next one, and for commands. It outlives
-// reloads of the configuration.
+// memory keeps the results of passes for the next pass and for commands. It outlives reloads of the
+// configuration.
 type memory struct {
 	before gates.Before
 	// conditions are those of the targets that there are.
 	conditions map[string]gates.Conditions
-	// blank are the targets of which nothing is rendered yet.
+	// blank lists the targets that have no render yet.
 	blank map[string]bool
-	// batches are what was composed last; nil while a reload is under way.
+	// batches holds the batches of the last composition; nil during a reload.
 	batches map[reconciler.ScopeKey]reconciler.Batch
 	// scopes are those of the batches that a target is in, by its name: each report asks.
 	scopes map[string][]reconciler.ScopeKey
@@ -83,9 +83,8 @@ func (p *passes) nudge(keys []reconciler.ScopeKey) {
 	}
 }
 
-// gated is what is wanted of a scope, with the account that it is in, guarded, and
-// with what people asked for, windows and waves holding the steps. The caller holds
-// handing.
+// gated returns the batch of a scope with its account and guard. Requests of people, windows and
+// waves restrict its steps. The caller holds handing.
 func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	records := p.settled(l.key)
 	p.app.reportLoss(records.Lost)
@@ -169,7 +168,7 @@ func (p *passes) elsewhere(l *loop, target string) bool {
 	return false
 }
 
-// pending is what approvals that are not used yet let run. The caller holds mu.
+// pending returns the steps that unused approvals permit. The caller holds mu.
 func (p *passes) pending(l *loop, records gates.Records) gates.Pending {
 	m := &p.memory
 	m.busy = map[string]bool{}
@@ -208,10 +207,9 @@ func together(approval gates.Approval, ready []gates.Grant) bool {
 	return slices.ContainsFunc(ready, func(g gates.Grant) bool { return g.Digest != approval.Digest })
 }
 
-// settled is what people asked for, once what needs to be written of it before a pass over a
-// scope is written: approvals of several plans are split, and grants end that were for
-// something else than is wanted by now. It writes without mu, which so never waits for an
-// engine.
+// settled returns what people requested, after it has written the changes due before a pass over a
+// scope: it splits approvals of several plans, and ends grants for something that is no longer
+// desired. It writes without mu, so that mu never waits for an engine.
 func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
 	records := p.app.book.Read()
 	type several struct {
@@ -252,7 +250,8 @@ func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
 	return records
 }
 
-// supersede ends approvals of which something had begun, for targets that want something else.
+// supersede ends approvals that are partly applied, for targets whose desired resources have
+// changed.
 func (p *passes) supersede(ended []gates.Grant) error {
 	if err := p.app.book.Supersede(ended); err != nil {
 		return err
@@ -329,8 +328,9 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 	return true
 }
 
-// awaited are the scopes of what an approval lets run now that the plan of a target is known:
-// one that was given before, such as in the pull request, waited for it. The caller holds mu.
+// awaited returns the scopes that an approval lets run now that the plan of a target is known. An
+// approval that was given earlier, such as in the pull request, waited for this plan. The caller
+// holds mu.
 func (p *passes) awaited(target string) (keys []reconciler.ScopeKey) {
 	for _, l := range p.of {
 		for _, a := range l.records.Approvals {

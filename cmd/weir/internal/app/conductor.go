@@ -96,7 +96,7 @@ func (a *App) wake() {
 	}
 }
 
-// renderPatience is how long a composition waits for renders that are quick.
+// renderPatience bounds the time that a composition waits for quick renders.
 const renderPatience = time.Second
 
 // reportRenders says which targets' newest commits are still rendered: in the log where
@@ -157,7 +157,7 @@ func (g conductor) compose(ctx context.Context) error {
 	return nil
 }
 
-// announce tells the board and the forges what the passes are about, before them.
+// announce reports a composition to the board and the forges before the passes start on it.
 func (g conductor) announce(c *fleet.Composition) {
 	if targets := withUnlisted(g.app.shown, c.Targets); !slices.Equal(g.app.shown, targets) {
 		g.configure(targets)
@@ -197,7 +197,7 @@ func has(targets []fleet.Target, name string) bool {
 	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == name })
 }
 
-// mayHave reports whether a target of which only a pattern is known may have a name.
+// mayHave reports whether a target that is known only by a pattern may have a name.
 func mayHave(targets []fleet.Target, name string) bool {
 	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Unlisted && target.Overlap(t.Name, name) })
 }

@@ -59,7 +59,8 @@ func (g *generation) hideSource(s config.Source) {
 	g.app.o.Secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
 }
 
-// sourceCredentials are what the files and addresses of a source hold now.
+// sourceCredentials returns the current contents of the files of a source and the passwords in its
+// addresses.
 func sourceCredentials(s config.Source) []string {
 	var values []string
 	for _, name := range append(s.SecretFiles(), s.KeyFiles()...) {
@@ -77,7 +78,7 @@ func sourceCredentials(s config.Source) []string {
 	return values
 }
 
-// content is what a file holds, nothing without a name or where it cannot be read.
+// content returns the content of a file, or nothing without a name or if it cannot be read.
 func content(name string) []string {
 	if name == "" {
 		return nil

@@ -24,10 +24,10 @@ import (
 	"github.com/weir-gitops/weir/status/proposal/accepts"
 )
 
-// generation is what one configuration decides: sources, renders, statuses, pull requests
-// and notifications, and the conductor over them. A reload stops one and starts the next.
-// The next one takes over renders and no more: all else stands in the state directory, or the new
-// generation finds it out again, as after a restart.
+// generation holds everything that depends on one configuration: sources, renders, statuses, pull
+// requests and notifications, and the conductor over them. A reload stops one and starts the next.
+// The next one inherits only the renders. Everything else is in the state directory, or the new
+// generation finds it again, as after a restart.
 type generation struct {
 	app       *App
 	config    *config.Config
@@ -47,7 +47,7 @@ type generation struct {
 	accepts   map[string]*accepts.Source
 	// providers answer gates, by name.
 	providers map[string]*provider
-	// base is what pull requests are compared with; nil before the first composition.
+	// base is compared with pull requests; nil before the first composition.
 	base atomic.Pointer[fleet.Base]
 	// news wakes views when a source has said something.
 	news chan struct{}
@@ -83,7 +83,8 @@ type follower struct {
 	line *lineage.Line
 	// app makes tokens for the source and its forge; nil without a GitHub App.
 	app *githubapp.App
-	// crew are the daemons of which one reads the source; nil where this one is alone.
+	// crew holds the daemons that share the source; exactly one reads it. It is nil if this daemon
+	// is alone.
 	crew *crew.Crew
 	// heard is closed once the source has said something, good or bad.
 	heard chan struct{}
@@ -255,7 +256,7 @@ func (g *generation) closeStatuses(ctx context.Context) error {
 	case g.commits == nil:
 		return nil
 	case g.app.crew != nil:
-		return g.commits.Leave() // whoever speaks next goes on
+		return g.commits.Leave() // the next owner continues
 	}
 	return g.commits.Close(ctx)
 }
@@ -367,8 +368,8 @@ func (g conductor) views(ctx context.Context, news <-chan struct{}) (map[string]
 	return out, nil
 }
 
-// patience is how long after it asked a pass waits for the sources that have not
-// said anything yet.
+// patience returns how long a pass waits, from its request, for the sources that have not answered
+// yet.
 func (g conductor) patience() time.Duration {
 	heard := 0
 	for _, f := range g.followers {

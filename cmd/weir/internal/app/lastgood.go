@@ -30,10 +30,10 @@ func (g good) Record(target string) (out lastgood.Record, err error) {
 // marks write the last good revisions of the targets of a scope, while this daemon owns it.
 type marks struct {
 	app *App
-	// place is what has to be owned; empty where this daemon is alone.
+	// place names the lease that must be owned; empty if this daemon is alone.
 	place string
-	// known is what was read or written under this ownership, so that a pass at rest
-	// neither writes nor reads.
+	// known caches the records that were read or written under this ownership, so that a pass
+	// without changes neither writes nor reads.
 	known map[string]lastgood.Record
 }
 
@@ -69,7 +69,7 @@ func (m *marks) Cancelled(target string) (map[string]string, error) {
 	return r.Cancelled, err
 }
 
-// record is what is kept of a target, read once.
+// record returns the stored record of a target and reads it only once.
 func (m *marks) record(target string) (lastgood.Record, error) {
 	had, known := m.known[target]
 	if known {
@@ -103,7 +103,7 @@ func (m *marks) change(target string, next func(lastgood.Record) lastgood.Record
 	return nil
 }
 
-// verdicts are what the last reports say of revisions to which targets may be held.
+// verdicts returns what the last reports say of revisions to which targets may be held.
 func (p *passes) verdicts() map[string]fleet.Judged {
 	p.mu.Lock()
 	defer p.mu.Unlock()

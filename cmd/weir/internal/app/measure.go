@@ -48,7 +48,7 @@ func (a *App) measure() {
 	})
 }
 
-// know tells the metrics which sources and targets there are.
+// know registers the names of sources and targets with the metrics.
 func (g *generation) know(sources []board.Source, targets []board.Target) {
 	var s, t []string
 	for _, source := range sources {
@@ -76,8 +76,8 @@ func (a *App) checkClock() {
 	}
 }
 
-// sinceWhen is what the age of history is measured by: the beginning of time until AWS
-// has said what time it is, because a clock that runs ahead would remove all of it.
+// sinceWhen returns the time that the age of history is measured from. Until AWS has reported the
+// time, it returns the zero time, because a clock that runs ahead would remove the whole history.
 func (a *App) sinceWhen() time.Time {
 	if m := a.clock.Moment(); m.Heard {
 		return m.Earliest

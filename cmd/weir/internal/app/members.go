@@ -29,7 +29,8 @@ const (
 	reachPause  = 3 * time.Second
 )
 
-// reach opens the engine, and the records in it. One that is away may come back in a moment, as where machines start together; one that refuses does not.
+// reach opens the engine and the records in it. It retries if the engine is unreachable, as when
+// machines start together, but not if the engine refuses.
 func (a peers) reach(ctx context.Context) error {
 	for began := time.Now(); ; {
 		err := func() error {
@@ -139,7 +140,7 @@ func (a peers) moved(self string) func(coord.Event) {
 	}
 }
 
-// describe tells the others by which configuration this member works.
+// describe publishes the configuration of this member to the other members.
 func (a peers) describe(ctx context.Context) {
 	if a.crew == nil {
 		return
@@ -149,9 +150,10 @@ func (a peers) describe(ctx context.Context) {
 	}
 }
 
-// kept says why nothing is deleted while another member would perhaps not delete it: who works by an earlier configuration than others, or by one with
-// another path, must not end machines by it. Empty where all that are alive have the same. The first pass after a reload already goes by the new one,
-// which the engine does not know yet.
+// kept says why nothing is deleted while another member might keep it. A member with an older
+// configuration, or with another path, must not end machines based on it. The result is empty if
+// all members that are alive have the same configuration. The first pass after a reload already
+// uses the new configuration, which the engine does not know yet.
 func (a peers) kept() string {
 	if a.crew == nil {
 		return ""

@@ -122,7 +122,7 @@ func (r *reporter) take(target string, data []byte) {
 	g.reported(report)
 }
 
-// publish tells the others a report of a pass.
+// publish sends a report of a pass to the other members.
 func (r *reporter) publish(l *coord.Lease, of *plan.Report) {
 	redact := report.Redact(r.app.o.Secrets.Redact).Report
 	same, err := of.Same(redact)
@@ -147,7 +147,8 @@ func (o owned) Report(ctx context.Context, r *plan.Report) {
 	}
 }
 
-// held is where the owner of a source writes its statuses; nil for others.
+// held returns the store in which the owner of a source writes its statuses, or nil if this member
+// is not the owner.
 func (g *generation) held(source string) state.Store {
 	f := g.followers[source]
 	if f == nil {
@@ -164,7 +165,7 @@ func (g *generation) heldBy() func(string) state.Store {
 	return g.held
 }
 
-// reread takes over what other members found out about the commits of the sources for which they speak.
+// reread reads what other members found out about the commits of the sources that they own.
 func (g conductor) reread() {
 	if g.app.crew == nil || g.review == nil {
 		return
@@ -179,7 +180,8 @@ func (g conductor) reread() {
 	}
 }
 
-// speak makes this daemon the one that writes statuses for the sources of a repository: it goes on where the previous one stopped.
+// speak makes this daemon write the statuses for the sources of a repository. It continues where
+// the previous owner stopped.
 func (a peers) speak(key string) {
 	g := a.gen.Load()
 	for name, f := range g.followers {
@@ -205,7 +207,8 @@ func (a peers) speak(key string) {
 	a.wake()
 }
 
-// replay tells the forges the reports of sources for which this daemon has begun to speak. The conductor calls it, after it has announced the commit.
+// replay posts to the forges the reports of the sources that this daemon has just started to own.
+// The conductor calls it after it has announced the commit.
 func (g conductor) replay(sources map[string]bool) {
 	if len(sources) == 0 {
 		return
@@ -329,7 +332,7 @@ func (a peers) takePull(source string, number int64, data []byte) {
 	a.board.Pull(p)
 }
 
-// tellPull tells the others a pull request, where there are others.
+// tellPull sends a pull request to the other members, if there are any.
 func (g *generation) tellPull(p report.Pull) {
 	f := g.followers[p.Source]
 	if f.crew == nil {
@@ -337,7 +340,7 @@ func (g *generation) tellPull(p report.Pull) {
 	}
 	l := f.crew.Lease(f.key())
 	if l == nil {
-		return // whoever speaks by now tells them
+		return // the current owner sends it
 	}
 	redact := g.app.o.Secrets.Redact
 	p = p.Lean() // of what its plans were made nothing is held until it is sent
@@ -367,8 +370,8 @@ func (h pullHints) Changed(number int64) {
 	h.g.app.crew.AskSoon(crew.Ask{Source: h.source, Pulls: true, Pull: number})
 }
 
-// Heard implements forge.Pulls. All members remember it: any of them may be the one that
-// reads the comment.
+// Heard implements forge.Pulls. All members remember the comment, because any of them may later
+// read it.
 func (h pullHints) Heard(number int64, comment forge.Heard) {
 	heard := crew.Heard(comment)
 	h.g.app.crew.AskSoon(crew.Ask{Source: h.source, Pulls: true, Pull: number, Heard: &heard})

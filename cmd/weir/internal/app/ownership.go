@@ -141,7 +141,8 @@ func (f *follower) reads() bool {
 	}
 }
 
-// progressEvery is how often the daemon checks that passes go on, and noAnswer how long AWS may leave one without an answer until it counts as stuck.
+// progressEvery is the interval at which the daemon checks that passes make progress. noAnswer is
+// the time without an answer from AWS after which a pass counts as stuck.
 const (
 	progressEvery = 5 * time.Second
 	noAnswer      = 15 * time.Second
@@ -184,8 +185,9 @@ func (p *passes) weigh() {
 	}
 }
 
-// keep has places be wanted on in which a scope may be. Nothing is released, and nobody else takes over, because AWS is asked for the account of
-// credentials that were configured in place of a role into the same one. The caller holds mu.
+// keep keeps the leases of places in which a scope may be. While AWS is asked for the account of
+// new credentials, which were configured in place of a role and may belong to the same account,
+// nothing is released and no other member takes the place. The caller holds mu.
 func (p *passes) keep(places []string, key reconciler.ScopeKey) {
 	for _, place := range places {
 		if words := strings.Split(place, "/"); len(words) > 2 && crew.ScopeKey(partition.Of(key.Region).ID, words[2], key.Region, key.Endpoint) == place {
@@ -288,8 +290,8 @@ func (p *passes) witness(account string, key reconciler.ScopeKey) func(holds boo
 	}
 }
 
-// passing is what goes away by itself where an engine does not answer, or another daemon owns
-// the account and region by now: the commit has not failed.
+// passing marks an error as temporary if an engine does not answer, or if another daemon owns the
+// account and region by now: the commit has not failed.
 func (p *passes) passing(err error) error {
 	var loss *state.LossError
 	if err == nil || p.app.crew == nil || errors.As(err, &loss) {

@@ -41,9 +41,9 @@ type passes struct {
 	// that should be owned, replay the sources for which this daemon has begun to speak.
 	weights map[string]int
 	replay  map[string]bool
-	// finding are the scopes whose account seeking asks AWS for, unfound those of which AWS did not
-	// say it when it was asked last. kept are the places that are wanted on while it is asked of such
-	// a scope for the first time: it may be in one of them.
+	// finding lists the scopes whose account seeking is asking AWS for, unfound those whose account
+	// AWS did not return at the last try. kept lists the places whose leases are kept during the
+	// first such request of a scope: the scope may be in one of them.
 	finding, unfound map[reconciler.ScopeKey]bool
 	kept             map[string]reconciler.ScopeKey
 	seeking          sync.WaitGroup
@@ -60,11 +60,11 @@ type loop struct {
 	// Both are guarded by passes.mu.
 	scope *reconciler.Scope
 	in    []string
-	// records are what people had asked for when the pass under way began.
+	// records holds the requests of people at the start of the pass under way.
 	records gates.Records
 	// permits are those, by source, of the governed pools that may roll in that pass.
 	permits map[string][]rollout.Permit
-	// lease is what it may pass under; nil where this daemon is alone.
+	// lease permits its passes; nil if this daemon is alone.
 	lease *coord.Lease
 	// marks write the last good revisions; nil before the first pass. Only passes use it.
 	marks *marks
@@ -105,7 +105,7 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.weigh()
 	p.app.rollouts.wake()
 	if p.app.crew != nil && !maps.EqualFunc(known, c.Conditions, func(gates.Conditions, gates.Conditions) bool { return true }) {
-		p.app.crew.Again() // there are targets of which no report was taken
+		p.app.crew.Again() // some targets have no report yet
 	}
 	for key, b := range p.memory.batches {
 		l := p.of[key]
@@ -213,8 +213,8 @@ func quick(c *config.Config) bool {
 	})
 }
 
-// batch is what is wanted of a scope now, with what holds it. The loop of the scope
-// calls it as a pass begins, and waits here until the account is open.
+// batch returns the current batch of a scope, with what restricts its steps. The loop of the scope
+// calls it at the start of a pass, and waits here until the account is open.
 func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	p.mu.Lock()
 	l.in = nil

@@ -34,7 +34,7 @@ type turn func(ctx context.Context, store state.Store, now proposal.Now) (again 
 const (
 	// unled is the time until a daemon looks again whether it speaks for a source.
 	unled = 5 * time.Second
-	// settleImages is the time from a look at images to the next one that a commit asks for.
+	// settleImages is the time from a check of images to the next check that a commit requests.
 	settleImages = 2 * time.Minute
 	// mostAccepts bounds the time until AWS is asked again whether an open pull request is needed.
 	mostAccepts = 5 * time.Minute
@@ -146,13 +146,13 @@ func (g *generation) wake(source string) {
 	}
 }
 
-// branch is the one that the source follows, and that changes are proposed into.
+// branch returns the branch that the source follows, and that changes are proposed into.
 func (f *follower) branch() string {
 	return cmp.Or(f.config.Ref.Branch, strings.TrimPrefix(f.now().Snapshot.Ref, "refs/heads/"))
 }
 
-// standing is how a source stands, and the store of what is proposed of it. The store is nil if this
-// daemon does not speak for the source; early says that nothing was read yet.
+// standing returns the state of a source, and the store of its proposals. The store is nil if this
+// daemon does not own the source; early reports that nothing was read yet.
 func (g *generation) standing(source string) (store state.Store, now proposal.Now, early bool) {
 	of := g.followers[source]
 	store = state.Store(g.app.store)

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// review is what plans the pull requests of one generation.
+// review plans the pull requests of one generation.
 type review struct {
 	comments *comments.Comments
 	clients  map[string]forge.Client // by source
@@ -25,7 +25,7 @@ type review struct {
 
 	mu       sync.Mutex
 	watchers map[string]*pulls.Watcher // by source
-	// known is how many watchers knew their own login at the last pass.
+	// known counts the watchers that knew their own login at the last pass.
 	known int
 }
 
@@ -61,7 +61,7 @@ func (g *generation) openPulls() error {
 		if r.clients[f.Source] == nil {
 			continue
 		}
-		// Among several daemons each begins as one that speaks for nothing.
+		// Among several daemons, each starts without owning a source.
 		if r.watchers[f.Source], err = g.newWatcher(f, r, a.crew != nil); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (t display) Written(source string, c forge.Comment, whole bool) (intact, ed
 	return t.forge.Written(source, c, whole)
 }
 
-// Again makes the next Show write the comment anew.
+// Again makes the next Show rewrite the comment.
 func (t display) Again(source string, number int64) { t.forge.Again(source, number) }
 
 // Owes reports whether the forge is yet to get the newest of a pull request.

@@ -97,15 +97,15 @@ func fixed(old, c *config.Config) string {
 	}
 }
 
-// swap stops a generation and starts the next one: a stop and a start in one process, of
-// which the page, the state directory and the passes' loops notice nothing. It waits for no
-// pass: one that is under way ends by itself, and finds then what is wanted anew.
+// swap stops a generation and starts the next one in the same process. The page, the state
+// directory and the passes' loops keep running. It waits for no pass: a pass under way ends by
+// itself, and the next one reads the new desired resources.
 //
-// weir finds the faults of a configuration before anything stops, also whether the next
-// generation can open its journal. If it fails to open all the same, one of the old
-// configuration starts again. A stopped generation ends with its context, whoever does not answer it;
-// swap waits for that, and not for long. Stop ends ctx first: then swap starts nothing, and
-// Stop finds the generation that it has to stop.
+// weir finds the faults of a configuration before anything stops, and checks that the next
+// generation can open its journal. If it fails to open all the same, one of the old configuration
+// starts again. A stopped generation ends with its context, even if a peer does not answer it; swap
+// waits for that, and not for long. Stop ends ctx first: then swap starts nothing, and Stop finds
+// the generation that it has to stop.
 func (a *App) swap(ctx context.Context, c *config.Config) error {
 	old := a.gen.Load()
 	if key := fixed(old.config, c); key != "" {

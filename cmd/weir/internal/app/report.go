@@ -105,7 +105,7 @@ func (p *passLog) forget(target string) {
 
 func short(revision string) string { return revision[:min(7, len(revision))] }
 
-// problems is what keeps a target from converging, on one line.
+// problems returns what keeps a target from converging, on one line.
 func problems(r *plan.Report) string {
 	var lines []string
 	if r.Err != nil {
@@ -154,7 +154,7 @@ func (g *generation) openNotifier() (err error) {
 	return err
 }
 
-// takeNotifications takes over those that wait in the generation before.
+// takeNotifications inherits the notifications that wait in the previous generation.
 func (g *generation) takeNotifications(before *generation) {
 	left := 0
 	switch {

@@ -32,9 +32,10 @@ type rollouts struct {
 	gates answerer
 	// answers are the last ones, by source. The conductor's goroutine alone uses them.
 	answers map[string]map[string]rollout.Answer
-	// heeded are the records of other members as they were last taken in.
+	// heeded holds the records of other members at the last read.
 	heeded map[string]*rollout.Record
-	// leads are the sources for which this daemon spoke when it last heeded others.
+	// leads lists the sources that this daemon owned when it last read the records of other
+	// members.
 	leads map[string]bool
 }
 
@@ -53,7 +54,7 @@ type answerer interface {
 type fleetSpecs struct {
 	specs   []rollout.Spec
 	unread  map[string]bool
-	targets map[string]string // the commit of which each target was rendered
+	targets map[string]string // the rendered commit of each target
 }
 
 // specsOf takes the FleetRollouts out of what was composed, by source.
@@ -89,12 +90,12 @@ func (r *rollouts) wake() {
 	}
 }
 
-// watchEvery is how often pools are looked at, at least, about which gates ask: a bad sign
-// of what a look shows stops the change within a minute.
+// watchEvery is the longest interval between reads of pools that gates check: a bad sign in such a
+// read stops the change within a minute.
 const watchEvery = 20 * time.Second
 
-// askEvery is how often gates are asked while something of a FleetRollout moves, bakes or
-// waits for them.
+// askEvery is the interval between checks of gates while part of a FleetRollout is changing, bakes
+// or waits for them.
 const askEvery = 5 * time.Second
 
 // run conducts until ctx ends.
@@ -187,7 +188,7 @@ func (r *rollouts) now() time.Time {
 	return r.app.clock.Earliest().UTC().Truncate(time.Millisecond)
 }
 
-// soon is when to take the next turn without news.
+// soon returns the time of the next turn if no news arrives first.
 func (r *rollouts) soon(out rollout.Output) time.Time {
 	wait := time.Minute // this machine's clock may be set in between
 	switch {
@@ -202,7 +203,8 @@ func (r *rollouts) soon(out rollout.Output) time.Time {
 	return time.Now().Add(wait)
 }
 
-// input is what is known of a source; false while nothing is composed, and where there is nothing to conduct.
+// input returns the input of a source's turn. It returns false while nothing is composed, and if
+// there is nothing to conduct.
 func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.Input, bool) {
 	p := r.app.passes
 	p.mu.Lock()
@@ -252,8 +254,8 @@ func (r *rollouts) planless(of *plan.Report) string {
 	return "has no plan: " + r.app.o.Secrets.Redact(report.AndMore(why, more))
 }
 
-// changed has pools looked at whose permits are others now, and ends passes that began by
-// one that is withdrawn.
+// changed triggers a read of the pools whose permits have changed, and ends passes that started
+// with a permit that is withdrawn.
 func (r *rollouts) changed(old, now *rollout.Record) {
 	nudged, withdrawn := map[string]bool{}, map[string]bool{}
 	for _, p := range now.Permits {

@@ -77,8 +77,7 @@ func (f *follower) refused() (sha string, why error) {
 	return "", nil
 }
 
-// announceRefused tells the forges of commits that are not applied, and gives
-// their sources.
+// announceRefused reports commits that are not applied to the forges, and returns their sources.
 func (g conductor) announceRefused() map[string]bool {
 	out := map[string]bool{}
 	for name, f := range g.followers {

@@ -13,19 +13,17 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// firstPace is how often weir sends the manager its status until every target had its
-// first pass, statusPace how often from then on. startStep is what each step of the
-// start may take.
+// firstPace is the interval between statuses to the manager until every target had its first pass,
+// statusPace the interval from then on. startStep bounds the time of each step of the start.
 const (
 	firstPace  = time.Second
 	statusPace = 10 * time.Second
 	startStep  = time.Minute
 )
 
-// watchdog reads what the service manager that started the process wants of it: how
-// often at least weir must say that it is alive, 0 where no manager waits for that. An
-// environment that cannot be meant is an error here, because whoever waits for READY in
-// vain learns no reason.
+// watchdog reads the settings of the service manager that started the process. It returns the
+// longest interval between two signs of life, or 0 if no manager waits for them. An impossible
+// environment is an error here, because a manager that never receives READY reports no reason.
 func watchdog() (time.Duration, error) {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
@@ -41,14 +39,14 @@ func watchdog() (time.Duration, error) {
 	return every, nil
 }
 
-// starting tells the service manager which step of the start begins. The manager gives
-// it time for that step alone, so that a slow start goes on and one that hangs ends.
+// starting reports the next step of the start to the service manager. The manager grants time for
+// that step alone, so that a slow start continues and a stuck one ends.
 func (a *App) starting(step string) {
 	a.notifyManager(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
 }
 
-// supervise tells the service manager that the daemon is ready, which it is before its
-// first pass, and from then on that it is alive, as long as the loop shows signs of life.
+// supervise reports to the service manager that the daemon is ready, which it is before its first
+// pass. From then on it reports that the daemon is alive, as long as the loop shows signs of life.
 func (a *App) supervise(ctx context.Context) error {
 	started, sent := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
@@ -79,8 +77,8 @@ func (a *App) supervise(ctx context.Context) error {
 	}
 }
 
-// notifyManager tells the service manager something. One that does not listen any
-// more is no reason to stop.
+// notifyManager sends lines to the service manager. If it no longer listens, that is no reason to
+// stop.
 func (a *App) notifyManager(lines ...string) {
 	if len(lines) == 0 {
 		return

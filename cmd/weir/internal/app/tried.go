@@ -20,7 +20,7 @@ var (
 	again = state.Bucket[time.Time]{Name: "again"}
 )
 
-// againFor is how long the engine keeps a request for another try.
+// againFor is the time that the engine keeps a request for another try.
 const againFor = time.Hour
 
 // tries are those of a scope that this daemon owns.
