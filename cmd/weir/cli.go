@@ -26,7 +26,7 @@ import (
 // else; progress, logs, errors and hints go to standard error. An error starts
 // with "weir: ", has no full stop, and a line "hint: " below it says what to do.
 
-// surroundings is what the process contributes, so that tests can give their own.
+// surroundings holds what the process contributes, so that tests can replace it.
 type surroundings struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -189,7 +189,7 @@ func (s surroundings) colored(w io.Writer) bool {
 // redraws reports whether lines on w may be written over.
 func (s surroundings) redraws(w io.Writer) bool { return isTerminal(w) && s.getenv("TERM") != "dumb" }
 
-// env is what the surroundings contribute to a configuration.
+// env returns the part of the surroundings that a configuration uses.
 func (s surroundings) env() config.Env {
 	return config.Env{Getenv: s.getenv, Root: os.Geteuid() == 0}
 }

@@ -34,7 +34,7 @@ leaves it alone. The daemon needs accept in push.for of the source's entry of fo
 weir corrects drift within a pass, so suspend the pool first (weir suspend), and end that once
 the pull request is merged. weir import --update edits the files of a work tree instead.`
 
-// acceptPatience is how long the plans and the pushes for a pull request may take.
+// acceptPatience bounds the time for the plans and the pushes of a pull request.
 const acceptPatience = 5 * time.Minute
 
 func acceptCommand(s surroundings) *cobra.Command {

@@ -156,7 +156,7 @@ func adopt(ctx context.Context, s surroundings, w *work.Work, a adoption) error 
 	return withCode(code)
 }
 
-// adoptable is how many resources of a report would be retagged.
+// adoptable counts the resources of a report that would be retagged.
 func adoptable(r *plan.Report) int {
 	n := 0
 	if r.Plan != nil {

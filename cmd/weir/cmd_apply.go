@@ -29,7 +29,7 @@ Steps that end machines wait, held as "preflight", while AWS says that a resourc
 new machines need does not exist; --insist runs them all the same.
 `
 
-// defaultTimeout is how long apply --wait waits at most.
+// defaultTimeout is the default for the longest wait of apply --wait.
 const defaultTimeout = 15 * time.Minute
 
 func applyCommand(s surroundings) *cobra.Command {

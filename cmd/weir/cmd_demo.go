@@ -114,7 +114,7 @@ func runDemo(ctx context.Context, s surroundings, dir string, logs *logFlags) er
 	return errors.Join(err, <-awsEnded)
 }
 
-// callName is how a person in this shell calls this program.
+// callName returns the name by which a person in this shell calls this program.
 func callName() string {
 	self, err := os.Executable()
 	if err != nil {

@@ -232,7 +232,7 @@ func meant(word string, known []string, otherwise string) string {
 	return "did you mean " + strings.Join(names, " or ") + "? Else " + otherwise
 }
 
-// distance is how many letters must be changed, added or removed.
+// distance counts the letters that must be changed, added or removed.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

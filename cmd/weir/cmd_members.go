@@ -26,8 +26,8 @@ import (
 const membersPath = "/api/v1/members"
 
 const (
-	// moveFor is how long a daemon may take to answer that work was moved, and readFor how
-	// long the engine may.
+	// moveFor bounds the time until a daemon answers that work was moved, readFor the time for a
+	// read from the engine.
 	moveFor = 40 * time.Second
 	readFor = 10 * time.Second
 )
@@ -204,7 +204,7 @@ func (f *moveFlags) offer(ctx context.Context, s surroundings, owned bool) (out 
 	return slices.Compact(out)
 }
 
-// send has the daemon move work, and prints what came of it with words.
+// send asks the daemon to move work, and prints the result in the given words.
 func (f *moveFlags) send(ctx context.Context, s surroundings, path string, words func(commands.Moved) string) error {
 	d, cfg, err := s.daemonFor(f.serverFlags, f.config)
 	if err != nil {

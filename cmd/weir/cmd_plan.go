@@ -111,7 +111,7 @@ func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" || f.p
 // proposals are the names of the flags.
 var proposals = []string{"path", "ref", "pull-request"}
 
-// draft is what the flags propose for targets.
+// draft returns the draft that the flags propose for targets.
 func (f *proposalFlags) draft(c *cobra.Command, targets []string) (work.Draft, error) {
 	out := work.Draft{Path: f.path, Ref: f.ref, Targets: targets}
 	if f.pull == "" {

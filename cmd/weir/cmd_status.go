@@ -183,8 +183,8 @@ func heldNotes(targets []terminal.Target) (out []string) {
 	return out
 }
 
-// standing is how pools stand. Pools and LaunchConfigs are what a daemon answers
-// at /api/v1/pools; targets are those that were asked for, all where none was named.
+// standing is the state of pools. Pools and LaunchConfigs are the daemon's answer at /api/v1/pools.
+// targets lists the requested targets, or all targets if none was named.
 type standing struct {
 	Pools         []plan.PoolStatus         `json:"pools"`
 	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`

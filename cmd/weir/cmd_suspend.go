@@ -68,8 +68,8 @@ func suspendCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// subjectOf is what a suspension is about. With pools, --all beside a target stands for
-// its pools as well.
+// subjectOf returns the subject of a suspension. With pools, --all together with a target means its
+// pools as well.
 func subjectOf(args []string, all, pools bool) (gates.Request, error) {
 	switch {
 	case len(args) == 0 && !all:

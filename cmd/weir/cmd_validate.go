@@ -30,7 +30,7 @@ prints workflow commands, which GitHub Actions shows beside the lines of a pull
 request. weir explain CODE explains a code.
 `
 
-// checked is what validation found in one path.
+// checked is the result of validating one path.
 type checked struct {
 	Path     string           `json:"path"`
 	Pools    int              `json:"pools"`
@@ -109,8 +109,7 @@ func validateCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// checkAll validates paths beside each other and returns what it found in their
-// order.
+// checkAll validates paths in parallel and returns the results in their order.
 func checkAll(ctx context.Context, s surroundings, paths []string, vars work.Inputs) ([]checked, error) {
 	out := make([]checked, len(paths))
 	p := newProgress(s)

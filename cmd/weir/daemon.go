@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// serverFlags say which daemon is asked, and who asks.
+// serverFlags identify the daemon to ask and the user.
 type serverFlags struct{ address, tokenFile, caFile string }
 
 func (f *serverFlags) add(c *cobra.Command) {
@@ -31,8 +31,8 @@ func (s surroundings) daemonOf(f serverFlags, c *config.Config) (client.Client, 
 	return client.Find(client.Options{Address: f.address, TokenFile: f.tokenFile, CAFile: f.caFile, Getenv: s.getenv}, c)
 }
 
-// targetAnswer is what is read of a target at /api/v1/targets. Plan is null
-// where nothing could be planned, and before the first pass.
+// targetAnswer is the part of a target at /api/v1/targets that commands read. Plan is null if
+// nothing could be planned, and before the first pass.
 type targetAnswer struct {
 	Name        string       `json:"name"`
 	Phase       string       `json:"phase"`

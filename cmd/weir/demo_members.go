@@ -18,7 +18,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// stopMembers is how long members of a demo may take to stop.
+// stopMembers bounds the time that members of a demo have to stop.
 const stopMembers = 30 * time.Second
 
 // daemonProcess is a member of a demo.

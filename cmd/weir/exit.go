@@ -18,7 +18,7 @@ const (
 	exitRefused      = 4
 )
 
-// exitCodes is the one table of exit codes; the help of the commands quotes it.
+// exitCodes is the only table of exit codes; the help of the commands quotes it.
 var exitCodes = []struct {
 	code int
 	when string

@@ -71,7 +71,7 @@ func given(c *cobra.Command, names ...string) string {
 	return ""
 }
 
-// env is what work takes from the surroundings.
+// env returns the part of the surroundings that work uses.
 func (p *passFlags) env(s surroundings, log *slog.Logger) work.Env {
 	return work.Env{
 		Getenv: s.getenv, Secrets: s.secrets, Logger: log, Endpoint: p.endpoint,

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// factored is what was written in place of a file for each pool.
+// factored is the repository that was written in place of a file for each pool.
 type factored struct {
 	factor.Repository
 	// Lines are those of YAML, and Flat how many a file for each pool would have.

@@ -255,7 +255,7 @@ func changesOf(st *step.Step) (out []string) {
 	return out
 }
 
-// writeFiles writes files below a directory that it makes anew.
+// writeFiles writes files below a directory, which it removes and creates first.
 func writeFiles(dir string, files map[string][]byte) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("write manifests: %w", err)

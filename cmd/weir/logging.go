@@ -40,8 +40,7 @@ func (l *logFlags) logger(s surroundings) (*slog.Logger, error) {
 	}))), nil
 }
 
-// redactAttr keeps the value of anything that is named like a secret out of the
-// log, whoever logs it.
+// redactAttr keeps the value of every attribute that is named like a secret out of the log.
 func redactAttr(_ []string, a slog.Attr) slog.Attr {
 	key := strings.ToLower(a.Key)
 	for _, word := range []string{"password", "secret", "authorization", "privatekey", "userdata"} {

@@ -1,14 +1,12 @@
 // Command weir keeps pools of AWS machines at the level that Git says.
 //
-// Package main is the only one that knows every other package: it reads flags
-// and configuration, wires sources, renders, accounts and status together, and
-// turns results into text and exit codes.
+// Package main is the only one that knows every other package: it reads flags and configuration,
+// wires sources, renders, accounts and status together, and turns results into text and exit codes.
 //
-// It has more files than other packages because each command has one of its own,
-// cmd_NAME.go, and what is of the command line alone stands beside them: surroundings,
-// flags and output, questions, exit codes. A package for each command would have to
-// export all of that and would hold one file. Package work holds what commands work on,
-// package client asks a daemon, and the domain stands outside of cmd.
+// It has more files than other packages because each command has one of its own, cmd_NAME.go, next
+// to the files of the command line itself: surroundings, flags and output, questions, exit codes. A
+// package for each command would have to export all of that and would hold one file. Package work
+// does the work of commands, package client asks a daemon, and the domain is outside of cmd.
 package main
 
 import (

@@ -48,8 +48,8 @@ func profileServer(ctx context.Context, address string, log *slog.Logger) (stop 
 	}, nil
 }
 
-// ownHost refuses requests for another name: a page in a browser of this machine
-// could ask under one that it has pointed here.
+// ownHost refuses requests for another host name: a page in a browser of this machine could send
+// requests under a name that resolves to this machine.
 func ownHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

@@ -43,8 +43,8 @@ func readTerraform(path string) (terraform.State, error) {
 	return state, err
 }
 
-// here is what a state holds of an account and region, with an error where that is
-// nothing. What it holds of other regions is said in lines.
+// here returns the part of a state in an account and region, or an error if that is empty. It lists
+// what the state holds of other regions by calling line.
 func here(state terraform.State, path, account, region string, line func(string)) (terraform.State, error) {
 	in, elsewhere := state.In(account, region), state.Elsewhere(region)
 	if len(in.Resources) > 0 {

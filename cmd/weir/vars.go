@@ -18,8 +18,8 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 )
 
-// varFlags are what a PATH is rendered with: values for ${VAR}, and keys for the
-// files that SOPS has encrypted.
+// varFlags holds the inputs of the render of a PATH: values for ${VAR}, and keys for the files that
+// SOPS has encrypted.
 type varFlags struct {
 	values     []string
 	file       string

@@ -23,7 +23,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap is what is wrong.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.err }
 
 // Hinted adds what to do to an error.

@@ -1,11 +1,10 @@
-// Package client asks a daemon: what commands have to do to reach the one that was meant,
-// and to let it know who asks without telling anybody else.
+// Package client sends requests to a daemon. It makes sure that a command reaches the daemon that
+// the user meant, and identifies the user to that daemon only.
 //
-// A daemon elsewhere proves itself by TLS and is shown a token. On this machine any user
-// may listen on a port, and there may be no TLS: there the daemon has to prove first that
-// it knows the same token, or the key in its state directory, and what is asked is signed
-// with it (access.Proof). A token never goes anywhere unencrypted, and no answer leads a
-// question elsewhere.
+// A remote daemon proves its identity by TLS and receives a token. On this machine any user may
+// listen on a port, and there may be no TLS. So a local daemon first has to prove that it knows the
+// same token, or the key in its state directory, and the client signs its request with it
+// (access.Proof). A token never travels unencrypted, and the client follows no redirect.
 package client
 
 import (
@@ -41,8 +40,8 @@ const (
 	MaxAnswer = 256 << 20
 )
 
-// Options say which daemon is asked, and who asks. The environment's WEIR_SERVER and
-// WEIR_TOKEN_FILE take the place of what is empty.
+// Options identify the daemon to ask and the user. The environment's WEIR_SERVER and
+// WEIR_TOKEN_FILE replace empty fields.
 type Options struct {
 	Address, TokenFile, CAFile string
 	Getenv                     func(string) string
@@ -56,11 +55,11 @@ type Client struct {
 	// neither where the daemon asks for no token.
 	token string
 	proof *access.Proof
-	// Open says that whoever is on the way there reads along.
+	// Open says that the connection can be read on the way.
 	Open bool
 	http *http.Client
-	// Patience is how long an answer may take, Answering where it is 0; Kind is the
-	// type of what is sent, JSON where it is empty.
+	// Patience bounds the time until an answer, with Answering in place of 0; Kind is the content
+	// type of the request, with JSON in place of an empty one.
 	Patience time.Duration
 	Kind     string
 }
@@ -198,8 +197,8 @@ func (d Client) Post(ctx context.Context, path string, r gates.Request) (out gat
 	return out, nil
 }
 
-// Do asks once, for at most that many bytes. Before a daemon on this machine learns anything it has to prove that
-// it is the one that was meant: any user may listen there.
+// Do sends one request, and reads at most that many bytes. A daemon on this machine has to prove
+// its identity before it receives anything: any user may listen there.
 func (d Client) Do(ctx context.Context, method, path string, body []byte, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Patience, answering))
 	defer cancel()
@@ -293,7 +292,7 @@ func unreached(shown string, err error) error {
 	}
 }
 
-// NotWeir says that whoever answered is no daemon of weir's.
+// NotWeir returns an error for an answer that does not come from weir's daemon.
 func (d Client) NotWeir() error {
 	return advice.Hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", WithoutUser(d.Address)), "check --server")
 }
@@ -309,7 +308,7 @@ func WithoutUser(address string) string {
 	return u.String()
 }
 
-// LocalUser is who asks, as this machine knows them.
+// LocalUser returns the name of the current user on this machine.
 func LocalUser() string {
 	u, err := user.Current()
 	if err != nil {

@@ -28,8 +28,8 @@ var (
 	kmsKeyPattern  = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
 	// sharedKeyPattern is that of a key without its aliases.
 	sharedKeyPattern = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
-	// ssmPattern is a path of AWS Systems Manager below which names still have room:
-	// a parameter has at most 15 levels, of which a join token takes five.
+	// ssmPattern matches a path of AWS Systems Manager that leaves room for names below it: a
+	// parameter has at most 15 levels, and a join token takes five of them.
 	ssmPattern = pattern(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
 	// tablePattern are the names that DynamoDB takes.
 	tablePattern = pattern(`^[A-Za-z0-9_.-]{3,255}$`)
@@ -143,7 +143,7 @@ func checkProxy(text string) (wrong, help string) {
 	return "", ""
 }
 
-// checkReceiver shows nothing of the address, much of which may be secret.
+// checkReceiver never shows the address, because much of it may be secret.
 func checkReceiver(text string) (wrong, help string) {
 	switch u := webAddress(text); {
 	case u == nil || u.Fragment != "":

@@ -110,7 +110,7 @@ type Forge struct {
 	Push Push `yaml:"push"`
 }
 
-// Profile is what holds for every forge of the type.
+// Profile returns the properties of every forge of the type.
 func (f Forge) Profile() forge.Profile { return forge.ProfileOf(forge.Kind(f.Type)) }
 
 // Defaults of a configuration.
@@ -120,7 +120,7 @@ const (
 	defaultSourceInterval = 30 * time.Second
 )
 
-// Env is what the surroundings contribute.
+// Env holds what the surroundings contribute.
 type Env struct {
 	// Getenv looks a variable up.
 	Getenv func(string) string

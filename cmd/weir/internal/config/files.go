@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// minToken is how many characters a token of access has at least.
+// minToken is the minimum length of an access token, in characters.
 const minToken = 32
 
 // files looks at the files with credentials that the configuration names. A fault of a

@@ -31,7 +31,7 @@ type ImageUpdates struct {
 	Every time.Duration `yaml:"every"`
 }
 
-// defaultAuthor is who weir's commits are by.
+// defaultAuthor is the default author of weir's commits.
 const defaultAuthor = "weir <weir@localhost>"
 
 // Push says for what weir may push branches of its own, and with which token.

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// rule is what one key may hold, for the schema and for validation. Rules between several
+// rule describes the values of one key, for the schema and for validation. Rules between several
 // keys are code, in validate.go and in the files of the types.
 type rule struct {
 	// missing is the message where the key is left out of a section that is there, which
@@ -35,7 +35,7 @@ type rule struct {
 	twice string
 	// credential marks the name of a file that no other user should be able to read.
 	credential bool
-	// initial is what a key that is left out comes to.
+	// initial is the value of a key that is left out.
 	initial any
 }
 
@@ -58,8 +58,8 @@ func id(prefix, of string) rule {
 	return rule{form: pattern("^" + prefix + "([0-9a-f]{8}|[0-9a-f]{17})$"), wrong: "%q is not the id of a " + of}
 }
 
-// rules are the keys of which something is known, by path; [] stands for an entry of a
-// list. A row of a target's table has the rules of the target.
+// rules holds the rules of keys by path; [] stands for an entry of a list. A row of a target's
+// table has the rules of the target.
 var rules = map[string]rule{
 	"apiVersion":   {required: true, words: []string{APIVersion}},
 	"kind":         {required: true, words: []string{Kind}},
@@ -165,7 +165,7 @@ func ruleOf(path string) rule {
 // isRequired reports whether a configuration without the key is refused.
 func (r rule) isRequired() bool { return r.required || r.missing != "" }
 
-// fault is what is wrong with a value by itself, "" for nothing, and what to write.
+// fault returns what is wrong with a value by itself and what to write, or "" if nothing is.
 func (r rule) fault(text string) (wrong, help string) {
 	switch {
 	case r.words != nil && !slices.Contains(r.words, text):

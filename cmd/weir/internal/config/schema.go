@@ -13,8 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/values"
 )
 
-// oneOf are sets of keys, of each of which at least one must be there, by the place that
-// has them.
+// oneOf holds sets of keys by the place that has them. Each set needs at least one key.
 var oneOf = map[string][][]string{
 	"targets[]": {{"region", "table"}}, "targets[].varsFrom[]": {{"file", "path"}},
 	"coordination": {{"dynamodb", "etcd"}, {"keysFile", "kmsKeyARNs"}},

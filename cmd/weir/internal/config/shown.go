@@ -8,10 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Shown is the configuration that holds, every default filled in, as YAML for
-// people to read. Empty members are left out. Secrets are in files, of which the
-// names are shown and never what is in them; should an address hold a password in
-// spite of that, it is left out too.
+// Shown returns the configuration in force, with every default filled in, as YAML for people to
+// read. Empty members are left out. Secrets are in files: their names are shown, their contents
+// never. If an address holds a password nevertheless, it is left out too.
 func (c *Config) Shown() (string, error) {
 	var out strings.Builder
 	enc := yaml.NewEncoder(&out)

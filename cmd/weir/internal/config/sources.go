@@ -40,8 +40,8 @@ func (s Source) KeyFiles() []string {
 	return present(s.Auth.SSHKeyFile, s.Auth.GitHubApp.PrivateKeyFile, s.ClientCert.KeyFile)
 }
 
-// WatchedFiles are the files of a source that are read anew at each look, so that
-// a change of one is a reason to look.
+// WatchedFiles returns the files of a source that every check of the source reads again, so that a
+// change of one triggers a check.
 func (s Source) WatchedFiles() []string {
 	a := s.Auth
 	return append(append(s.SecretFiles(), present(a.SSHKeyFile, a.KnownHostsFile, a.GitHubApp.PrivateKeyFile, s.Verify.SSH.AllowedSignersFile)...), s.Verify.PGP.KeyFiles...)

@@ -12,8 +12,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long a changed file must rest before it is read: an editor
-// writes in several steps, and a half-written file is not a bad configuration.
+// settle is the time that a changed file must stay unchanged before it is read: an editor writes in
+// several steps, and a half-written file is not a bad configuration.
 const settle = 200 * time.Millisecond
 
 // Watch calls changed after the content of any of the files has changed, and

@@ -30,7 +30,7 @@ type Heard struct {
 	Edited bool   `json:"edited,omitempty"`
 }
 
-// askFor is how long the engine keeps an ask: each member has read it by then.
+// askFor is the time that the engine keeps an ask: each member has read it by then.
 const askFor = time.Minute
 
 // Ask tells all members, this one included.

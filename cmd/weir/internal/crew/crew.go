@@ -72,8 +72,8 @@ type Crew struct {
 	out      outbox
 }
 
-// use is who uses a key. It is prepared first, and over once nobody else may use it: what is
-// under way then goes on until it has ended, or the lease does.
+// use counts the users of a key. It is prepared first. Once it is over, no new user starts, and
+// work under way goes on until it ends or the lease does.
 type use struct {
 	sync.WaitGroup
 	prepared, over bool
@@ -212,7 +212,7 @@ func (c *Crew) use(key string, prepared bool) (l *coord.Lease, done func()) {
 	return l, sync.OnceFunc(uses.Done)
 }
 
-// failedFor is how long work that failed rests before it begins again.
+// failedFor is the delay before failed work restarts.
 const failedFor = 5 * time.Second
 
 // While calls run whenever this member owns a key, until ctx ends. run ends with its context,
@@ -310,7 +310,7 @@ func (f Fence) MayBegin() error {
 	return l.Fence.MayBegin()
 }
 
-// Until is when the fence cuts an attempt.
+// Until returns the time at which the fence cuts off an attempt.
 func (f Fence) Until() time.Time {
 	// Work under way still owns a key that is being handed over.
 	if l := f.Crew.anyLease(f.Key()); l != nil {

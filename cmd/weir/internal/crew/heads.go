@@ -17,7 +17,7 @@ type Head struct {
 	Ref    string `json:"ref,omitempty"`
 }
 
-// Head returns the last published one, false if there is none.
+// Head returns the head that was last published, or false if none was.
 func (c *Crew) Head(id, source string) (Head, bool) {
 	return headOf(c.mirror.Snapshot().Get(headKey(id, source)))
 }

@@ -118,7 +118,7 @@ func pullsOf(now *coord.Snapshot, source string) (list []keptPull) {
 	return list
 }
 
-// PublishPull tells the others a pull request, if it is news to them, without waiting.
+// PublishPull sends a pull request to the other members if it has changed, without waiting.
 func (c *Crew) PublishPull(l *coord.Lease, p Pull) {
 	c.out.mu.Lock()
 	c.out.pulls[pullKey{p.Source, p.Number}] = waitingPull{p, l}
@@ -145,7 +145,7 @@ func (c *Crew) sendPulls(ctx context.Context, of *coord.Lease) bool {
 		}
 		c.o.Logger.Warn("cannot publish a pull request: other members show it as it was before", "source", p.Source, "number", p.Number, "error", err)
 		if errors.Is(err, coord.ErrLost) {
-			continue // the next one that speaks for the source shows it
+			continue // the next owner of the source shows it
 		}
 		sent = false
 		c.out.mu.Lock()

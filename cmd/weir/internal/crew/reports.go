@@ -50,7 +50,7 @@ type made struct {
 const (
 	keptReports = 8
 	keptBytes   = 768 << 10
-	// mostBytes is what one write takes.
+	// mostBytes bounds the data of one write.
 	mostBytes = coord.MaxWrite - 4<<10
 )
 
@@ -106,9 +106,10 @@ func trim(list []numbered) []numbered {
 // partSize leaves room for the first byte of a part, which says how many there are.
 const partSize = coord.MaxValue - 1024
 
-// Publish tells the others a report, if it is news to them, without waiting. It is, too, where the record is not this member's any more: one that
-// gave up the target, as by a reload, wrote its last report late, or dropped the record. same stands for its content, data makes its record, and did says that
-// the pass did something.
+// Publish sends a report to the other members if it has changed, without waiting. It also does so
+// if the record no longer comes from this member: a member that gave up the target, as by a reload,
+// wrote its last report late, or dropped the record. same stands for the report's content, data
+// makes its record, and did says that the pass made changes.
 func (c *Crew) Publish(l *coord.Lease, target string, did bool, same []byte, data func() ([]byte, error)) {
 	now := c.mirror.Snapshot().Get(reportKey(target) + "0").Version
 	c.out.mu.Lock()
@@ -165,7 +166,7 @@ func (c *Crew) publish(ctx context.Context) {
 	}
 }
 
-// againAfter is how long a report that could not be published waits.
+// againAfter is the delay before a failed publication of a report is retried.
 const againAfter = time.Second
 
 // flush sends the waiting reports of a key that is about to be released, and forgets the last ones of its targets: another member may publish others

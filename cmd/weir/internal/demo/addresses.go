@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// addresses are what a kept configuration says of where the demo listens.
+// addresses holds the addresses in a kept configuration at which the demo listens.
 type addresses struct {
 	// text is the file, nil where the file is missing.
 	text      []byte

@@ -133,8 +133,8 @@ JOIN_TOKEN=abcdef.0123456789abcdef
 CA_CERT_HASH=sha256:0000000000000000000000000000000000000000000000000000000000000000
 `
 
-// configure writes the configuration, or into one that was kept the addresses
-// that have changed: all else in it is its owner's.
+// configure writes the configuration. In a configuration that was kept it changes only the
+// addresses: all else in it is its owner's.
 func (d *Demo) configure(kept addresses, page string) error {
 	join := filepath.Join(d.Dir, "join.env")
 	if _, err := os.Stat(join); errors.Is(err, fs.ErrNotExist) {

@@ -31,10 +31,10 @@ type Etcd struct {
 // Close stops it.
 func (e *Etcd) Close() { e.server.Close() }
 
-// etcdWithin is how long etcd may take to start.
+// etcdWithin bounds the time that etcd has to start.
 const etcdWithin = time.Minute
 
-// StartEtcd starts one that keeps its data in the demo's directory.
+// StartEtcd starts an etcd that keeps its data in the demo's directory.
 func (d *Demo) StartEtcd(ctx context.Context) (*Etcd, error) {
 	free := func() (url.URL, error) {
 		address, err := freeAddress(ctx, anyPort)
@@ -76,8 +76,8 @@ const coordinationText = `coordination: # several daemons share the work of the 
   etcd: {endpoints: [%s]}
 `
 
-// Members configures n daemons that share an etcd. They are made anew each time, of the
-// demo's configuration as it is.
+// Members configures n daemons that share an etcd. It always creates them again from the demo's
+// current configuration.
 func (d *Demo) Members(ctx context.Context, n int, etcd string) (out []Member, err error) {
 	text, err := os.ReadFile(d.Config)
 	if err != nil {

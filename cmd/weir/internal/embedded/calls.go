@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
-// callsPath tells how often each operation was called. No path of an AWS service that
-// the emulator has begins like this, and who asks signs nothing.
+// callsPath returns the number of calls of each operation. No path of an AWS service in the
+// emulator starts like this, and the request needs no signature.
 const callsPath = "/_calls"
 
 // withCalls answers callsPath, and leaves the rest to next.

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/keys"
 )
 
-// Called is told of each call to the engine: its name as in coord.Store, how it ended
-// (success, refused by the rules of leases and records, or error) and how long it took.
+// Called receives each call to the engine: its name as in coord.Store, its result (success, refused
+// by the rules of leases and records, or error) and its duration.
 type Called func(operation, result string, took time.Duration)
 
 // Open opens the engine of a configuration, nil where one daemon is alone. The caller

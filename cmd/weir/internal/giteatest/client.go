@@ -31,9 +31,9 @@ func basic(u *url.Userinfo) func(*http.Request) {
 	}
 }
 
-// Do sends in as JSON to a path below /api/v1, and reads the answer into out,
-// either of which may be nil. It returns the status and, for messages, both in
-// words. A server that does not answer fails the test.
+// Do sends in as JSON to a path below /api/v1, and reads the answer into out. Either may be nil. It
+// returns the status code and, for messages, a text with the request, its status and the answer. A
+// server that does not answer fails the test.
 func (c *Client) Do(method, path string, in, out any) (code int, text string) {
 	c.tb.Helper()
 	var body io.Reader

@@ -1,6 +1,6 @@
-// Package giteatest is a real Gitea for tests: a server in a directory of its own,
-// with users, tokens, repositories and hooks as a test wants them. It is never
-// fetched from anywhere: WEIR_TEST_GITEA names one that is there.
+// Package giteatest runs a real Gitea for tests: a server in a directory of its own, with the
+// users, tokens, repositories and hooks that a test needs. It is never downloaded: WEIR_TEST_GITEA
+// names an installed one.
 package giteatest
 
 import (
@@ -37,9 +37,9 @@ type Server struct {
 	suffix string
 }
 
-// New starts the Gitea that the environment names, or takes the one that runs
-// there. The test is skipped where none is named. A server that New started ends
-// with the test; on one that was running before, all that the Server made is deleted.
+// New starts the Gitea that the environment names, or uses the one that runs there. The test is
+// skipped if none is named. A server that New started ends with the test. On a server that was
+// running before, everything that the Server made is deleted.
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	at := os.Getenv(Variable)
@@ -60,8 +60,7 @@ func New(tb testing.TB) *Server {
 	return start(tb, at)
 }
 
-// starts bounds how often another port is tried: the one that was free a moment
-// ago may be taken.
+// starts bounds the tries with another port: a port that was free a moment ago may be taken.
 const starts = 3
 
 func start(tb testing.TB, binary string) *Server {

@@ -37,12 +37,12 @@ type drain struct {
 }
 
 const (
-	// heedWithin is how long a caller waits until a member has done what it was asked.
+	// heedWithin bounds the time that a caller waits until a member has done its request.
 	heedWithin = 20 * time.Second
 	// writeWithin bounds one write, and readEvery how often the records are read meanwhile.
 	writeWithin = 5 * time.Second
 	readEvery   = 250 * time.Millisecond
-	// keepFor is how long the record of an asked member stays after the member is gone.
+	// keepFor is the time that the record of an asked member stays after the member is gone.
 	keepFor = time.Hour
 )
 
@@ -63,7 +63,8 @@ type Options struct {
 type Dispatcher struct {
 	o     Options
 	watch members.Watch
-	// differ is what was said of members with another configuration. Run alone uses it.
+	// differ holds the differences that were reported of members with another configuration. Only
+	// Run uses it.
 	differ map[string]string
 }
 
@@ -183,8 +184,9 @@ func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved
 	return out, nil
 }
 
-// ask stores that a member is to drain, or is not any more. It fails with ErrConflict where another one was asked to since the records were read:
-// whether somebody takes over is to be seen again, before anything is stored.
+// ask stores that a member must drain, or no longer must. It fails with ErrConflict if another
+// member was asked to drain since the records were read: the check that somebody takes its work has
+// to be repeated before anything is stored.
 func (d *Dispatcher) ask(ctx context.Context, m commands.Move, member string) error {
 	now, err := d.read(ctx)
 	if err != nil {
@@ -214,7 +216,8 @@ func takesOver(now *coord.Snapshot, member string) bool {
 	})
 }
 
-// over deletes requests to members that are gone for good: one that was cut off comes back under its name.
+// over deletes requests to members that are gone for good. A member that was only cut off comes
+// back under its name.
 func (d *Dispatcher) over(now *coord.Snapshot, except string) (out []coord.Op) {
 	for _, r := range now.List(drains) {
 		name := strings.TrimPrefix(r.Key, drains)
@@ -264,7 +267,7 @@ func (d *Dispatcher) Take(ctx context.Context, m commands.Move) (commands.Moved,
 	return out, nil
 }
 
-// member returns one that is alive.
+// member returns a member that is alive.
 func (d *Dispatcher) member(now *coord.Snapshot, name string) (coord.Alive, error) {
 	i := slices.IndexFunc(now.Alive, func(a coord.Alive) bool { return a.Member.Name == name })
 	if i < 0 {

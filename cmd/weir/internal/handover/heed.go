@@ -25,9 +25,9 @@ type question struct {
 }
 
 const (
-	// readWithin is how long the caller of a command waits until owners have read it.
+	// readWithin bounds the time that the caller of a command waits until owners have read it.
 	readWithin = 5 * time.Second
-	// keepQuestions is how long the engine keeps a question.
+	// keepQuestions is the time that the engine keeps a question.
 	keepQuestions = time.Minute
 )
 

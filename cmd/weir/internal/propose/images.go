@@ -158,7 +158,7 @@ func pinOf(set *intent.Set, pool string) string {
 	return at.Has
 }
 
-// planned is what a change of images does to a target.
+// planned returns what a change of images does to a target.
 func planned(at fleet.Place, r *plan.Report) images.Planned {
 	out := images.Planned{Target: at.Name}
 	if len(at.Windows) > 0 {

@@ -22,7 +22,7 @@ import (
 type Source struct {
 	Name string
 	Git  *source.Git
-	// Base is what commits are compared with; nil before the first composition.
+	// Base is compared with commits; nil before the first composition.
 	Base   func() *fleet.Base
 	Drafts *pulls.Drafts
 }
@@ -77,7 +77,7 @@ func partly(d *reconciler.Desired) string {
 	return "its manifests have faults"
 }
 
-// faultOf is what keeps a target from being planned.
+// faultOf returns what keeps a target from being planned.
 func faultOf(r *plan.Report) string {
 	if r.Err != nil {
 		return r.Err.Error()

@@ -131,7 +131,8 @@ func wishKey(w edit.Wish) string {
 	return w.Place + " " + w.Object.APIVersion + " " + w.Object.String() + " " + w.Field.String()
 }
 
-// pinWish is the field that has a pool launch what it ran before, or why there is none.
+// pinWish returns the field that makes a pool launch its previous version again, or why no such
+// field exists.
 func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Wish, why string) {
 	if set == nil {
 		return w, "its target does not render"

@@ -21,8 +21,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// settings are what the environment says of the way to the collector. The exporter
-// reads the rest of it, headers and compression, by itself.
+// settings holds the environment's settings for the connection to the collector. The exporter reads
+// the remaining ones, headers and compression, by itself.
 type settings struct {
 	url     *url.URL
 	timeout time.Duration

@@ -23,7 +23,7 @@ import (
 	"github.com/weir-gitops/weir/source/worktree"
 )
 
-// Accepted is how the files of a PATH say what AWS has.
+// Accepted describes how the files of a PATH can match AWS.
 type Accepted struct {
 	Fields []accept.Field
 	Files  []AcceptedFile
@@ -39,7 +39,7 @@ type AcceptedFile struct {
 	Was, Now []byte
 }
 
-// look is what was planned, and what that was made from.
+// look holds what was planned, and its input.
 type look struct {
 	root   string
 	tree   tree.Tree

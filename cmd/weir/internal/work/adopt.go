@@ -48,8 +48,8 @@ func (w *Work) Adopt(from string, names []string) error {
 	return nil
 }
 
-// PlanAgain takes what the pools are now that they are adopted, for a target as it is
-// otherwise: a pass knows only what they were before it, and one that adopts nothing else.
+// PlanAgain plans each target again after an adoption, with its pools as they are now. The pass
+// before saw only their state before the adoption, and adopts nothing else.
 func (w *Work) PlanAgain(ctx context.Context, applied []terminal.Applied) {
 	done := func(o step.Outcome) bool { return o.Status == step.Done }
 	if !slices.ContainsFunc(applied, func(a terminal.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
@@ -63,7 +63,7 @@ func (w *Work) PlanAgain(ctx context.Context, applied []terminal.Applied) {
 	}
 }
 
-// Only limits each target to the pools of which something was shown.
+// Only limits each target to the pools that were shown.
 func (w *Work) Only(reports []*plan.Report) {
 	for _, r := range reports {
 		pools := map[string]bool{}

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// deepest is how far below a PATH manifests are looked for.
+// deepest is the number of directory levels below a PATH that are searched for manifests.
 const deepest = 4
 
 // hintBelow says of a directory in which nothing was found that directories below it

@@ -29,7 +29,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Draft is what is planned in place of the commit that a source follows.
+// Draft is planned in place of the commit that a source follows.
 type Draft struct {
 	// Path is in the work tree that is planned as it is on disk, and Ref the branch, tag or
 	// commit: of the repository around Path, or where that is empty of the source's.
@@ -55,7 +55,7 @@ type proposed struct {
 	lacks func(ctx context.Context, followed string) (bool, error)
 }
 
-// Drafted is what became of the plan of a draft.
+// Drafted is the result of planning a draft.
 type Drafted struct {
 	Reports []*plan.Report
 	// what names the thing planned, against the commit that source follows; unread says

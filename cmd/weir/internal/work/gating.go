@@ -59,9 +59,8 @@ func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.C
 	return g, nil
 }
 
-// readRecords reads what people asked for from the state directory, or from the
-// daemon that has it open; of several daemons from one that answers, or from the engine
-// that they share.
+// readRecords reads the requests of people from the state directory, or from the daemon that has it
+// open. With several daemons it asks a daemon that answers, or the engine that they share.
 func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Clock) (out gates.Records, rollouts map[string]*rollout.Record, err error) {
 	var silent error
 	if c.Several() {

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout"
 )
 
-// governed are the permits of those pools of a target that FleetRollouts govern; nil for
-// none. A command conducts no waves: it goes by what the daemon has recorded, and what that
-// does not allow waits for a daemon.
+// governed returns the permits of those pools of a target that FleetRollouts govern; nil for none.
+// A command conducts no waves. It uses the daemon's record, and what that does not allow waits for
+// a daemon.
 func (w *Work) governed(d *reconciler.Desired) map[string]rollout.Permit {
 	if d.Set == nil {
 		return nil

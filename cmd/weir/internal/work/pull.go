@@ -54,9 +54,9 @@ func sourceOf(c *config.Config, f Draft, repositories []string) (config.Source, 
 	return config.Source{}, advice.Usage(advice.DidYouMean(f.Pull.Source, names, "the sources are "+strings.Join(names, ", ")), "there is no source %q", f.Pull.Source)
 }
 
-// refsOf are where a source's repository keeps the head of a pull request and the forge's own
-// merge of it, and what its forge calls a pull request. Without a forge in the configuration
-// the repository may keep them where any kind of forge does.
+// refsOf returns the refs at which a source's repository keeps the head of a pull request and the
+// forge's own merge of it, and the forge's name for a pull request. Without a forge in the
+// configuration it returns the refs of every kind of forge.
 func refsOf(c *config.Config, name string, number int64) (refs []forge.PullRefs, noun string) {
 	for _, f := range c.Forges {
 		if p := f.Profile(); f.Source == name && !p.WebhooksOnly {
@@ -66,8 +66,7 @@ func refsOf(c *config.Config, name string, number int64) (refs []forge.PullRefs,
 	return forge.AllPullRefs(number), "pull request"
 }
 
-// fromPull is what a source would be once a pull request is merged into the commit that is
-// followed.
+// fromPull returns a source as it would be once a pull request is merged into the followed commit.
 func (w *Work) fromPull(ctx context.Context, c *config.Config, s config.Source, dir string, number int64, followed string, secrets *redact.Registry) (p proposed, err error) {
 	refs, noun := refsOf(c, s.Name, number)
 	name := fmt.Sprintf("%s %d", noun, number)

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-gitops/weir/source/worktree"
 )
 
-// Rendered is what a path on disk renders to.
+// Rendered is the render of a path on disk.
 type Rendered struct {
 	*render.Result
 	// Readable makes positions readable; those of Diags are so already.
@@ -62,7 +62,7 @@ func Render(ctx context.Context, secrets *redact.Registry, path string, in Input
 	return out, nil
 }
 
-// Inputs are what a directory is rendered with.
+// Inputs are the inputs of the render of a directory.
 type Inputs struct {
 	Vars       map[string]string
 	SecretVars []string

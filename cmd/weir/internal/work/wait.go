@@ -22,8 +22,8 @@ const (
 
 // Wait says what an apply waits for.
 type Wait struct {
-	// Until says that passes follow one another until everything has converged, for
-	// Timeout at most. Show is told how the pools stand between them.
+	// Until repeats passes until everything has converged, for Timeout at most. Show receives the
+	// state of the pools between them.
 	Until   bool
 	Timeout time.Duration
 	Show    func([]terminal.Applied)

@@ -1,15 +1,18 @@
-// Package work is what one command works on, and what the commands share that plan and
-// apply without a daemon: the targets of a configuration at the commits that are followed
-// (OpenConfig, Compose), one directory (OpenPath), a work tree or a ref in place of what
-// is followed (PlanDraft, and SendDraft where a daemon plans it), and a directory that is
-// only rendered (Render).
+// Package work opens, plans and applies the work of one command. Commands that plan and apply
+// without a daemon share it. A Work is one of
 //
-// A Work is opened, makes passes, and is closed; until then its passes may ask the commits
-// where a field was set. It goes by the daemon's own rules, made by the same packages: a
-// command holds what the daemon would hold (gating). Targets that were not chosen are
-// planned along as suspended, because what they want must not be taken for orphaned. It
-// neither asks anybody nor prints: what the user agreed to is put into it, and what there
-// is to say beside a result goes to Env.Note. Errors carry hints (package advice).
+//   - the targets of a configuration at the followed commits (OpenConfig, Compose)
+//   - one directory (OpenPath)
+//   - a work tree or a ref in place of what is followed (PlanDraft, or SendDraft if a daemon plans
+//     it)
+//   - a directory that is only rendered (Render)
+//
+// A Work is opened, makes passes, and is closed; until then its passes may look up in the commits
+// where a field was set. It uses the daemon's own rules, made by the same packages: a command holds
+// what the daemon would hold (gating). Targets that were not chosen are planned along as suspended,
+// because otherwise their resources would look orphaned. It neither asks the user nor prints: the
+// caller passes in what the user agreed to, and remarks beyond a result go to Env.Note. Errors
+// carry hints (package advice).
 package work
 
 import (
@@ -37,14 +40,14 @@ import (
 	"github.com/weir-gitops/weir/source"
 )
 
-// Env is what a process contributes to its work.
+// Env holds what a process contributes to its work.
 type Env struct {
 	Getenv  func(string) string
 	Secrets *redact.Registry
 	Logger  *slog.Logger
 	// Endpoint takes the place of AWS where it is not empty.
 	Endpoint string
-	// Note tells the user what the result does not say.
+	// Note shows the user what the result does not say.
 	Note func(text string)
 }
 
@@ -55,7 +58,7 @@ func (e Env) accounts() *accounts.Set {
 // quick reports whether an emulator stands in for AWS.
 func (e Env) quick() bool { return e.Endpoint != "" || e.Getenv("AWS_ENDPOINT_URL") != "" }
 
-// Work is what one command works on. Its passes look at the same commits.
+// Work is the work of one command. All its passes read the same commits.
 type Work struct {
 	batches []reconciler.Batch
 	// chosen holds the targets to show and write; nil for all.
@@ -64,8 +67,8 @@ type Work struct {
 	Quick bool
 	// gating holds steps as the daemon would; nil in path mode.
 	gating *gating
-	// Agreed is what the user said yes to, by target; nil where there was no question.
-	// Deletions says how to agree to deletions where no user can be asked.
+	// Agreed holds what the user agreed to, by target; nil if the user was not asked. Deletions
+	// says how to agree to deletions if no user can be asked.
 	Agreed    map[string]*basis.Agreement
 	Deletions string
 	// Decided lets what was adopted roll for the first time.
@@ -73,7 +76,7 @@ type Work struct {
 	// Insists lets steps run that end machines although no new one can start. Retry tries
 	// again what failed or was refused, in the first pass.
 	Insists, Retry bool
-	// sources are what the commits are read from, and release gives them up.
+	// sources read the commits, and release frees them.
 	sources map[string]*source.Git
 	release []func()
 	// places, root and tree are what a PATH is rendered from.
@@ -105,9 +108,9 @@ func (w *Work) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
 // Held is why nothing is written at all, empty where something may be.
 func (w *Work) Held() string { return w.gating.held() }
 
-// mirrorDir is where one command keeps its mirrors: not where a daemon on the
-// same state directory has its own, and for a second command at the same time a
-// directory that goes when the command ends.
+// mirrorDir returns the directory in which one command keeps its mirrors. It differs from the
+// mirrors of a daemon on the same state directory. A second command at the same time gets a
+// directory that is removed when the command ends.
 func mirrorDir(stateDir string) (dir string, done func(), err error) {
 	if own, err := app.OpenState(filepath.Join(stateDir, "commands")); err == nil {
 		return own.Dir, func() { _ = own.Close() }, nil // the lock goes with the process anyway
