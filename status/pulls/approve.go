@@ -127,8 +127,8 @@ func digestsOf(p report.Pull) []string {
 	return all
 }
 
-// chosenBy are those of all digests that one, or its beginning, stands for: every
-// one if it is the combined one, or empty, and else the one that it begins.
+// chosenBy returns those of all digests that a digest, or its beginning, selects: every digest if
+// it is the combined one, or empty, and otherwise the one that starts with it.
 func chosenBy(combined string, all []string, digest string) []string {
 	var one []string
 	for _, d := range all {
@@ -146,9 +146,9 @@ func chosenBy(combined string, all []string, digest string) []string {
 	}
 }
 
-// unread says why the author of c cannot have read the plan with a digest in weir's comment,
-// by the forge's own clock and by what weir wrote; "" if they can. A comment that is gone, or
-// that somebody else edited, is written anew.
+// unread says why the author of c cannot have read the plan with a digest in weir's comment, by the
+// forge's own clock and by what weir wrote; "" if they can. A comment that is gone, or that
+// somebody else edited, is rewritten.
 func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest string) (string, error) {
 	list, err := l.o.Forge.Comments(ctx, k.Number, time.Time{})
 	if err != nil {

@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	// overlap is how far back comments are read again: forges' clocks and lists
-	// are not exact, and each comment is acted on once.
+	// overlap is the period of comments that is read again: forges' clocks and lists are not exact,
+	// and each comment is acted on once.
 	overlap = 2 * time.Minute
 	// between is the least time between two replies on one pull request.
 	between = time.Minute
-	// holdUp is how long a comment that the forge cannot tell enough of holds up
-	// the ones after it: its author may be gone, of whom a forge may fail to tell for
-	// ever.
+	// holdUp bounds how long a comment with missing data on the forge delays the comments after it:
+	// its author may be gone, and a forge may never return data about them.
 	holdUp = 30 * time.Minute
-	// fullList is how many comments a forge lists at most, mostMarks how many of
-	// those whose authors may not give commands are marked at one poll: strangers
-	// must not use up what the forge answers in an hour.
+	// fullList is the highest number of comments that a forge lists. mostMarks bounds the comments
+	// by users without permission that are marked at one poll: outsiders must not use up the
+	// forge's hourly rate limit.
 	fullList, mostMarks = 1000, 20
 )
 
@@ -200,9 +199,9 @@ func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge
 	return nil
 }
 
-// current reads a pull request at the moment of a command, and reports whether its
-// head is one that weir had seen before the comment: by the order of what it read,
-// and by the forge's clock, as the forge may tell of a comment late.
+// current reads a pull request at the moment of a command. It reports whether weir had seen its
+// head before the comment: by the order of its reads, and by the forge's clock, because the forge
+// may report a comment late.
 func (l *comments) current(ctx context.Context, k *work, c forge.Comment) (bool, error) {
 	pr, err := l.o.Forge.Pull(ctx, k.Number)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// remembered bounds the commits of which it is known what was planned.
+// remembered bounds the commits whose plans are remembered.
 const remembered = 64
 
-// commits are those that the source came to, of which it is known what was planned.
+// commits holds the commits that the source followed, with their plans.
 type commits struct {
 	records
 
@@ -46,7 +46,7 @@ type commit struct {
 	unsaved bool
 }
 
-// keptCommit is what the state directory has of a commit.
+// keptCommit is a commit as the state directory stores it.
 type keptCommit struct {
 	Revision string `json:"revision"`
 	Parent   string `json:"parent,omitempty"`
@@ -106,8 +106,8 @@ func (c *commit) take(r *plan.Report) bool {
 	return true
 }
 
-// follow notes which targets the commit changes. A target that a commit leaves alone
-// stays so: a process, and a configuration that is read anew, begin with all targets.
+// follow notes which targets the commit changes. A target that a commit leaves alone stays so: a
+// new process, and a reloaded configuration, start with all targets.
 func (c *commit) follow(touched []string) {
 	if c.Followed {
 		still := make(map[string]bool, len(c.Touched))
@@ -133,7 +133,7 @@ func (c *commit) await() {
 	}
 }
 
-// missing are the touched targets of which nothing was reported yet.
+// missing returns the touched targets without a report.
 func (c *commit) missing() []string { return slices.Sorted(maps.Keys(c.awaited)) }
 
 // complete reports whether all is known that the commit changes. Targets are
@@ -324,5 +324,6 @@ func (l *commits) reviewedAt(revision string, r reviewed) {
 	}
 }
 
-// reportedBy is when a forge has reported which pull request brought main to a commit.
+// reportedBy returns the time by which a forge has reported which pull request brought main to a
+// commit.
 func (l *commits) reportedBy(revision string) time.Time { return l.at(revision).seen.Add(reporting) }

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// merge is how a merge was applied, as far as weir knows.
+// merge describes how a merge was applied, as far as weir knows.
 type merge struct {
-	// commit is what the source came to with it, head what was merged.
+	// commit is the commit of the source that contains the merge, head the merged head.
 	commit
 	head string
 	// alone says that nothing came with it but the pull request.
@@ -22,8 +22,8 @@ type merge struct {
 	explains func(target, digest string) bool
 }
 
-// findings are how the plan of a merge differs from the one that was shown, and what
-// of that weir cannot know.
+// findings holds the differences between the plan of a merge and the plan that was shown, and what
+// weir cannot compare.
 type findings struct{ differs, uncompared []string }
 
 // compare holds what was planned first at a merge against what was shown.
@@ -61,8 +61,8 @@ func targetsOf(r reviewed, m merge) []string {
 	return slices.Compact(all)
 }
 
-// compareTarget says of one target how its plan differs from the one that was shown,
-// and what of that weir cannot know.
+// compareTarget returns, for one target, how its plan differs from the plan that was shown, and
+// what weir cannot compare.
 func compareTarget(r reviewed, m merge, target string) (differs, uncompared []string) {
 	a, planned := m.Plans[target]
 	digest, comparable := r.Digests[target]

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// besideDrafts is how many drafts are planned beside each other, whoever sent them.
+// besideDrafts bounds the drafts of all users that are planned in parallel.
 const besideDrafts = 2
 
 var (

@@ -16,8 +16,8 @@ import (
 const (
 	// mostActed bounds the commands of a pull request that are remembered.
 	mostActed = 64
-	// guarded is the least time between two times that weir writes its comment anew because
-	// somebody edited it, unless a command needs it.
+	// guarded is the least time between two times that weir rewrites its comment because somebody
+	// edited it, unless a command needs it.
 	guarded = time.Minute
 )
 
@@ -44,7 +44,7 @@ func (l *comments) note(k *work, c forge.Comment, command forge.Command, err err
 	return err
 }
 
-// level is what a user may do, which is read once for all comments of a poll.
+// level returns a user's permission, which is read once for all comments of a poll.
 func (l *comments) level(ctx context.Context, user string) (forge.Level, error) {
 	if level, known := l.levels[user]; known {
 		return level, nil
@@ -56,9 +56,9 @@ func (l *comments) level(ctx context.Context, user string) (forge.Level, error) 
 	return level, err
 }
 
-// doubt says why a comment's text may not be the one that its author first wrote, "" if it
-// is that: the forge says so or, where the forge does not show it, a webhook brought the same
-// text when the comment was written.
+// doubt says why a comment's text may not be the original text of its author, or "" if it is. The
+// forge confirms the original. If the forge does not show edits, a webhook confirms it that brought
+// the same text when the comment was written.
 func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
 	heardEdited, heardSame := l.o.Heard.of(c)
 	if heardEdited {
@@ -122,7 +122,7 @@ func (l *comments) once(ctx context.Context, k *work, c forge.Comment, text stri
 	return l.answer(ctx, k, c, forge.Refused, said, false)
 }
 
-// guard looks at a comment of weir's own, and writes it anew where somebody edited it.
+// guard checks a comment of weir's own, and rewrites it if somebody edited it.
 func (l *comments) guard(k *work, c forge.Comment) {
 	if _, edited := l.o.Display.Written(l.o.Source, c, false); !edited || l.o.Now().Before(k.restored.Add(guarded)) {
 		return
@@ -132,7 +132,7 @@ func (l *comments) guard(k *work, c forge.Comment) {
 	l.restore(k)
 }
 
-// restore writes weir's comment on a pull request anew.
+// restore rewrites weir's comment on a pull request.
 func (l *comments) restore(k *work) {
 	l.o.Display.Again(l.o.Source, k.Number)
 	if k.shown.State == "" || k.shown.Unkept {

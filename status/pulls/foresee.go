@@ -121,8 +121,8 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 	return &report.Forecast{Timeline: t.Brief()}
 }
 
-// looked is when AWS was looked at, to the second: AWS tells moments no finer, and what a
-// plan does does not depend on the rest.
+// looked returns the time of the last read from AWS, to the second: AWS reports no finer times, and
+// the result of a plan does not depend on fractions.
 func looked(stages []simulate.Stage) (at time.Time) {
 	for _, st := range stages {
 		for _, r := range st.Reports {

@@ -25,7 +25,7 @@ func (r *work) label(p Policy, fresh bool) {
 
 // wait says why a pull request is not planned, empty if it is to be.
 func (r *work) wait(p Policy) string {
-	// A permission of an earlier configuration does not count for ever.
+	// A permission of an earlier configuration does not stay valid.
 	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA && (!r.pr.Fork || len(p.Forks.AllowBy) > 0) {
 		return ""
 	}

@@ -37,8 +37,8 @@ func (h *Heard) add(c forge.Heard) {
 	h.texts[c.ID], h.order = c, append(h.order, c.ID)
 }
 
-// of is what was reported of a comment: that it was edited before it was read, or that it
-// was written as it was read. Both are false where nothing was reported.
+// of returns what was reported about a comment: that it was edited before it was read, or that its
+// text is unchanged since it was written. Both are false if nothing was reported.
 func (h *Heard) of(c forge.Comment) (edited, same bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

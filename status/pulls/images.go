@@ -26,13 +26,13 @@ const (
 	imagesOf, imagesMerged = 20_000, 256
 )
 
-// imageRecord is what a pull request's plan resolved.
+// imageRecord holds the images that a pull request's plan resolved.
 type imageRecord struct {
 	Number int64 `json:"number"`
 	// Merged says that the forge has reported the merge, or Git shows it.
 	Merged bool `json:"merged,omitempty"`
-	// At is when the plan was made, MergedAt when the pull request had been seen to its
-	// end.
+	// At is the time of the plan, MergedAt the time at which the end of the pull request was
+	// recorded.
 	At       time.Time `json:"at"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
 	// Images are shared by Targets: of each the image by what else its version holds.
@@ -44,7 +44,7 @@ func (r imageRecord) isMerged() bool { return r.Merged || !r.MergedAt.IsZero() }
 
 var imageRecords = state.Bucket[imageRecord]{Name: "pull-images"}
 
-// imagesOfPlans is what a shown plan resolved.
+// imagesOfPlans returns the images that a shown plan resolved.
 func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageRecord {
 	out := imageRecord{Number: number, At: at, Targets: map[string]map[string]int{}}
 	index := map[basis.ReviewedImage]int{}
@@ -76,7 +76,7 @@ func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageReco
 // first, and what it holds is then used.
 type images struct {
 	records
-	// changing is held by whoever changes them and the state directory together.
+	// changing is locked to change the records and the state directory together.
 	changing state.Turn
 
 	mu     sync.Mutex // guards what follows
@@ -221,8 +221,8 @@ func (m *images) give(d *reconciler.Desired) (doubt bool) {
 	return doubt
 }
 
-// inOrder are the records in ascending order of precedence: the merged ones last, and
-// of these the one that was planned last. mu is held.
+// inOrder returns the records in ascending order of precedence: the merged ones last, ordered among
+// themselves by the time of their plan. The caller holds mu.
 func (m *images) inOrder() []imageRecord {
 	return slices.SortedFunc(maps.Values(m.byPull), func(a, b imageRecord) int {
 		if a.isMerged() != b.isMerged() {

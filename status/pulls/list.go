@@ -9,20 +9,20 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// listing is how far the list of open pull requests was read.
+// listing records how far the list of open pull requests was read.
 type listing struct {
-	// cursor is where it was read to, listed when that was tried.
+	// cursor is the position of the last read, listed the time of the last try.
 	cursor forge.Cursor
 	listed time.Time
-	// read is when the list was asked for that was read last, revisit when it is to be
-	// asked for whenever that was.
+	// read is the time of the request for the list that was read last. revisit is the time of the
+	// next request, whatever read is.
 	read, revisit time.Time
 	// missing counts the answers in a row that the forge does not have the list.
 	missing int
 }
 
-// soon is how long after the forge said that it does not have something the list is read
-// again, and mostSoon how often: it processes the first push for a second or two.
+// soon is the delay before the list is read again after the forge answered that something does not
+// exist, and mostSoon bounds these reads: the forge processes the first push for a second or two.
 const (
 	soon     = 2 * time.Second
 	mostSoon = 5
@@ -43,7 +43,7 @@ func (l *listing) early(err error, now time.Time) {
 // again makes the next poll read the whole list, though the forge reports no change.
 func (l *listing) again() { l.cursor = "" }
 
-// due is when the list is to be read next.
+// due returns the time of the next read of the list.
 func (l *listing) due(interval time.Duration) time.Time {
 	due := l.listed.Add(interval)
 	if l.listed.Before(l.revisit) && l.revisit.Before(due) {

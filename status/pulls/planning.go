@@ -37,8 +37,7 @@ type planning struct {
 	// heavy says that it may hold much memory, which no other does meanwhile.
 	heavy bool
 
-	// The result: no review where the one that is known holds. slow says that rendering
-	// took long.
+	// The result: no review if the known one still holds. slow says that rendering took long.
 	shown  report.Pull
 	review *fleet.Review
 	slow   bool
@@ -53,7 +52,7 @@ func (k *work) drop() {
 	}
 }
 
-// propose makes the plan. It gives no review where the one that is known holds.
+// propose makes the plan. It returns no review if the known one still holds.
 func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, error) {
 	defer p.survived(p)
 	defer p.lighter()
@@ -108,9 +107,9 @@ func (o *Options) gives(ctx context.Context, k *work, upon, tree string) bool {
 	return err == nil && treeOf(m.Snapshot) == tree
 }
 
-// changes renders what a merge would change, once it is its turn. Where that holds much
-// it is dropped, and begun anew once no other holds much: here, or as a plan of its own,
-// so that those that wait do not hold a turn.
+// changes renders what a merge would change, once it has a turn. A render that needs much memory is
+// dropped. It restarts once no other such render is running: here, or as a plan of its own, so that
+// waiting ones do not keep a turn.
 func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, error) {
 	review, err := p.render(ctx, m)
 	if p.heavy || !errors.Is(err, fleet.ErrHeavy) {
@@ -162,8 +161,8 @@ func (k *work) holds(dirty bool) bool {
 		(k.shown.State == report.PullPlanned || k.shown.State == report.PullUnaffected)
 }
 
-// proposal is a merge in the fleet's form. A fork's content is not to be trusted,
-// whoever let it be planned.
+// proposal returns a merge in the fleet's form. A fork's content is never trusted, even if a user
+// allowed its plan.
 func (p *planning) proposal(m source.Merge) fleet.Proposal {
 	return fleet.Proposal{Source: p.Source, Snapshot: m.Snapshot, Owner: fmt.Sprintf("pull request %s %d", p.Source, p.was.Number), Untrusted: p.was.pr.Fork}
 }
@@ -214,7 +213,7 @@ func asReviewed(review *fleet.Review) bool {
 	})
 }
 
-// firstFault is what keeps a target from being planned, on one line.
+// firstFault returns the first reason that keeps a target from being planned, on one line.
 func firstFault(r *plan.Report) string {
 	if r.Err != nil {
 		return r.Target + ": " + r.Err.Error()

@@ -49,7 +49,8 @@ type Display interface {
 	Show(p report.Pull)
 	// Deliver brings the last word on a pull request to the forge, which may not have it: it was shown before, to everybody else.
 	Deliver(p report.Pull)
-	// Owes reports whether the forge is yet to get what it was shown last of a pull request.
+	// Owes reports whether the forge has not yet received the last state of a pull request that was
+	// shown.
 	Owes(source string, number int64) bool
 	// Written compares weir's comment on a pull request, as the forge has it, with what weir
 	// wrote last: intact if they are the same, edited if somebody else edited it since. whole
@@ -73,8 +74,8 @@ type Metrics interface {
 	PullPlan(source string, took time.Duration)
 }
 
-// Forge is what a Watcher reads from a forge and writes there: forge.Client says what
-// each method promises.
+// Forge is the part of a forge that a Watcher reads and writes. forge.Client documents what each
+// method promises.
 type Forge interface {
 	Profile() forge.Profile
 	Self(ctx context.Context) (string, error)
@@ -112,16 +113,16 @@ type Options struct {
 	// Withdrawn is called after approvals of targets' plans were taken back that had begun.
 	Withdrawn func(targets []string)
 	DB        state.Store
-	// Passive says that another weir speaks for the source, so that nothing is asked of the
-	// forge and nothing is written: Rule and Images go by what that one found out, as Reread
-	// has read it. Run is not called.
+	// Passive says that another weir owns the source, so that this one sends no request to the
+	// forge and writes nothing. Rule and Images use the results of the owner, as Reread has read
+	// them. Run is not called.
 	Passive bool
 	// PageURL is the address of weir's page, empty for none.
 	PageURL string
 	// Marker is in every comment that shows a plan.
 	Marker string
-	// Assume is what is taken for granted of what a plan would do over time, Within how long
-	// it may take to find that out: a second if 0.
+	// Assume holds the assumptions of the forecast of a plan. Within bounds the time to compute it:
+	// one second if 0.
 	Assume simulate.Assumptions
 	Within time.Duration
 	// Interval is the time between two polls of the forge.
@@ -149,17 +150,16 @@ const (
 	answering = time.Minute
 	// foreseeing bounds how long it takes to find out what a plan would do over time.
 	foreseeing = time.Second
-	// beside is how many are planned beside each other, of one source. Most of the
-	// time they wait for others.
+	// beside bounds the plans of one source that are made in parallel. Most of the time they wait
+	// for other systems.
 	beside = 32
-	// reporting is how long a forge may take to report the merge that brought main to a
-	// commit. Longer than that is seen to as well, but a comment may tell of a plan in
-	// between that has nothing left to do.
+	// reporting is the time in which a forge is expected to report the merge that brought main to a
+	// commit. A later report is handled as well, but in between a comment may show a plan that has
+	// nothing left to do.
 	reporting = 30 * time.Second
-	// settling is how long weir lets changes come to rest before they make it plan
-	// pull requests again.
+	// settling is the time without changes that weir waits for before it plans pull requests again.
 	settling = 5 * time.Second
-	// waiting is how long a merged pull request waits for its commit to be applied.
+	// waiting bounds the time that a merged pull request waits for its commit to be applied.
 	waiting = 24 * time.Hour
 )
 
@@ -176,16 +176,16 @@ type Watcher struct {
 	listing listing
 	// open are the pull requests into the followed branch. Run alone uses them.
 	open openPulls
-	// left are the pull requests that are not open any more, of which something is to be
-	// remembered. Nobody is shown them as open.
+	// left holds the pull requests that are no longer open but must be remembered. They are not
+	// shown as open.
 	left map[int64]left
-	// config is the one that the last round planned with.
+	// config is the configuration that the last round planned with.
 	config *fleet.Config
 
-	// beside is how many are planned beside each other, and under how many are now.
-	// finished hands their plans to Run, and has room for all.
+	// beside bounds the plans made in parallel, and under counts the current ones. finished hands
+	// their plans to Run, and has room for all.
 	beside, under int
-	// kept is how many bytes all plans may hold that are shown.
+	// kept bounds the total size in bytes of all plans that are shown.
 	kept     int
 	plans    sync.WaitGroup
 	finished chan *planning
@@ -374,9 +374,8 @@ func (w *Watcher) advanceAll(ctx context.Context, base *fleet.Base) time.Duratio
 	return next
 }
 
-// configured plans everything anew where the configuration is another than
-// that of the last round: what the targets are, and what they are given, is in no
-// commit.
+// configured plans everything again if the configuration differs from that of the last round: the
+// properties of targets, and their inputs, are in no commit.
 func (w *Watcher) configured(c *fleet.Config) {
 	if w.config != nil && w.config != c {
 		for _, k := range w.open {

@@ -12,18 +12,18 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// record is what must be known of a pull request after a restart.
+// record holds what must be known of a pull request after a restart.
 type record struct {
 	Number int64 `json:"number"`
 	// Seen is the head as it was seen last, Labelled whether the label that allows
 	// was on it from the start.
 	Seen     string `json:"seen"`
 	Labelled bool   `json:"labelled,omitempty"`
-	// SeenAt is when the pull request had changed last as the head was seen first,
-	// by the forge's clock: the head is no younger.
+	// SeenAt is the time of the pull request's last change when the head was first seen, by the
+	// forge's clock: the head is no younger.
 	SeenAt time.Time `json:"seenAt,omitzero"`
-	// Heeded is the head that was seen before a poll that read all comments: whoever
-	// comments later may have read it.
+	// Heeded is the head that was seen before a poll that read all comments: the author of a later
+	// comment may have read it.
 	Heeded string `json:"heeded,omitempty"`
 	// Allowed is the head that a user allowed to be planned.
 	Allowed string `json:"allowed,omitempty"`
@@ -46,8 +46,8 @@ type record struct {
 	// answer that is not repeated.
 	Acted   []acted `json:"acted,omitempty"`
 	Refused string  `json:"refused,omitempty"`
-	// MergedAt is when it was seen to be merged, MergeSHA the commit that did, "" while
-	// the forge does not say.
+	// MergedAt is the time at which the merge was seen, MergeSHA the merge commit, "" while the
+	// forge does not report it.
 	MergeSHA string    `json:"mergeSHA,omitempty"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
 }
@@ -63,7 +63,7 @@ var bucket = state.Bucket[record]{Name: "pulls"}
 // a process starts may have killed the one before.
 var reviewing = state.Bucket[string]{Name: "pull-reviews"}
 
-// records are what the state directory has of a source's pull requests.
+// records holds the state directory's data about a source's pull requests.
 type records struct {
 	*Options
 }

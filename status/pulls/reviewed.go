@@ -9,12 +9,11 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// reviewed is what was shown of a pull request: what the plan of the merge is compared
-// with.
+// reviewed holds what was shown of a pull request. The plan of the merge is compared with it.
 type reviewed struct {
-	// State is what was shown, Stale why it might no longer hold; Head, Base and
-	// Digest are of the plan, Digests those of its targets; Undigested are those
-	// that were shown without one. Without a plan there is no base.
+	// State is the state that was shown, Stale the reason why it might no longer hold. Head, Base
+	// and Digest belong to the plan, Digests to its targets. Undigested lists the targets that were
+	// shown without a digest. Without a plan the base is empty.
 	State      report.PullState  `json:"state,omitempty"`
 	Stale      string            `json:"stale,omitempty"`
 	Head       string            `json:"head,omitempty"`
@@ -76,9 +75,9 @@ func put[V any](m *map[string]V, key string, v V, says bool) {
 	(*m)[key] = v
 }
 
-// reviewOf is what was shown of a pull request before the commit that merged it was in
-// what it was planned upon: a later plan shows what the merge left to do. A plan of
-// the merged head comes first, then any plan at all.
+// reviewOf returns what was shown of a pull request before its merge commit became part of the
+// plan's base: a later plan shows what the merge left to do. A plan of the merged head comes first,
+// then any plan at all.
 func (r *record) reviewOf(ctx context.Context, git Git, merge string) (reviewed, error) {
 	var found, planned *reviewed
 	for _, shown := range slices.Backward(append(slices.Clone(r.Earlier), r.reviewed)) {

@@ -189,8 +189,8 @@ func (c commit) unplanned(merge string) (out findings) {
 	return out
 }
 
-// mergedAs is the reviewed plan after the merge. Of an earlier process's plan, or of
-// one that another replaced, weir knows only what the record holds.
+// mergedAs returns the reviewed plan after the merge. If an earlier process made the plan, or
+// another plan replaced it, weir knows only what the record holds.
 func (k *work) mergedAs(r reviewed) report.Pull {
 	p := k.shown
 	if p.HeadSHA != r.Head || p.BaseSHA != r.Base || p.Digest != r.Digest {

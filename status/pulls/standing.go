@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// standings are how targets stood when they were seen last, and when that changed.
+// standings holds the last seen state of targets, and when it changed.
 type standings struct {
 	mu    sync.Mutex // guards what follows
 	live  map[string]string
@@ -74,7 +74,7 @@ func (s *standings) dirty(k *work) (n int) {
 	return n
 }
 
-// standing is what a plan of the target depends on beside Git.
+// standing returns everything outside Git that a plan of the target depends on.
 func standing(r *plan.Report) string {
 	var b strings.Builder
 	if r.Err != nil {

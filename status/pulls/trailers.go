@@ -14,21 +14,21 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// A trailer that lifts the limit of deletions is a line in a commit message, and the
-// message of a merge is the forge's, or of whoever pressed the button: no reader of
-// the pull request has seen it. So on a commit that merges one, the trailer allows
-// only the deletions that the plan on the pull request showed as allowed, by the
-// trailer of its head commit. On any other commit it allows what it says. Only the
-// forge knows which of the two a commit is, maybe a moment after Git has it.
+// A trailer that lifts the limit of deletions is a line in a commit message. The message of a merge
+// comes from the forge, or from the user who pressed the button: no reader of the pull request has
+// seen it. So on a commit that merges a pull request, the trailer allows only the deletions that
+// the plan on the pull request showed as allowed, by the trailer of its head commit. On any other
+// commit it allows what it says. Only the forge knows which of the two a commit is, maybe a moment
+// after Git has it.
 
 const (
-	// late is how long after a commit was seen first a forge is not believed that
-	// says that it merges nothing.
+	// late is the time after the first sight of a commit in which weir does not believe a forge
+	// that says that the commit merges nothing.
 	late = 10 * time.Second
 	// asking is the time between two questions about a commit.
 	asking = 5 * time.Second
-	// merging is how far before a commit the pull request that it merges may have
-	// changed last, by clocks that are not one.
+	// merging bounds the time between the last change of a pull request and the commit that merges
+	// it. Their clocks differ.
 	merging = 24 * time.Hour
 )
 
@@ -49,24 +49,25 @@ type ruling struct {
 // rulings are by source.
 var rulings = state.Bucket[ruling]{Name: "trailers"}
 
-// inquiry is a commit of which that is to be found out.
+// inquiry is a commit whose ruling is still open.
 type inquiry struct {
 	revision, parent, tree string
 	committed              time.Time
-	// since is when the commit was asked about first, next when the forge is asked again.
+	// since is the time of the first question about the commit, next the time at which the forge is
+	// asked again.
 	since, next time.Time
 	warned      bool
 }
 
-// trailers are what those of the followed commit may count for.
+// trailers decides which trailers of the followed commit count.
 type trailers struct {
 	records
 	// listen makes the watcher read what was merged meanwhile.
 	listen func()
 
 	mu sync.Mutex // guards what follows
-	// ruling is about the last commit of which that was asked, inquiry asks about another
-	// one.
+	// ruling is the decision on the commit that was asked about last. inquiry asks about another
+	// commit.
 	ruling  ruling
 	inquiry *inquiry
 }
@@ -170,7 +171,7 @@ func (w *Watcher) inquire(ctx context.Context, q *inquiry) {
 	if !known {
 		r = ruling{Revision: q.revision, Why: fmt.Sprintf("within %.0f hours the forge has not said whether the commit merges a pull request", waiting.Hours())}
 	}
-	w.images.merge(r.Pull) // first: whoever knows of the ruling can use its images
+	w.images.merge(r.Pull) // first: a reader of the ruling can then use its images
 	w.trailers.decided(q, r)
 }
 
@@ -226,7 +227,7 @@ func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, erro
 	return !before, err
 }
 
-// ruling is what the plan that was shown lets the trailer of the merge count for.
+// ruling returns what the plan that was shown lets the trailer of the merge count for.
 func (k *work) ruling(revision string, shown reviewed) ruling {
 	r := ruling{Revision: revision, Pull: k.Number, Why: merges(k.Number) + "its plan did not show their deletion as allowed"}
 	if !k.Reported || shown.Head == "" || shown.Head != k.Seen {

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// quickTurns are how many reviews are rendered beside each other. One that takes
-	// longer than quickFor gives its turn to the next, as long as there are not slowTurns
-	// such already: quick ones do not wait for slow ones.
+	// quickTurns bounds the reviews that are rendered in parallel. A review that takes longer than
+	// quickFor gives its turn to the next, as long as fewer than slowTurns reviews are slow: quick
+	// ones do not wait for slow ones.
 	quickTurns, slowTurns = 2, 6
 	quickFor              = 5 * time.Second
-	// ofSource is how many reviews one source may have at a time. All of them may be slow:
-	// then another source still finds a quick turn.
+	// ofSource bounds the concurrent reviews of one source. All of them may be slow: then another
+	// source still finds a quick turn.
 	ofSource = slowTurns / 2
 )
 
@@ -28,13 +28,13 @@ type Turns struct {
 	quick, slow chan struct{}
 	// heavy is held by the one review that may hold much.
 	heavy chan struct{}
-	// foresees is held by the one that finds out what its plan would do over time.
+	// foresees is taken by the review that computes what its plan would do over time.
 	foresees chan struct{}
 	// How long a review is quick, and how long a plan waits for AWS.
 	quickFor, answering time.Duration
 
 	mu sync.Mutex
-	// lines are before the accounts of which plans are made, or wait to be.
+	// lines holds the lines before the accounts for which plans are made, or wait to be made.
 	lines map[*reconciler.Scope]*line
 }
 
@@ -108,7 +108,7 @@ func (t *Turns) outgrows(done chan struct{}) bool {
 	}
 }
 
-// line is before an account, of which one plan is made at a time.
+// line queues the plans of an account, which are made one at a time.
 type line struct {
 	turn chan struct{}
 	// Guarded by Turns.mu: how many are in the line, and when a plan last came to an end

@@ -31,7 +31,7 @@ type work struct {
 	// next one is made.
 	tries int
 	due   time.Time
-	// replied is when weir last wrote a reply, restored when it wrote its comment anew because
-	// somebody had edited it.
+	// replied is the time of weir's last reply, restored the time of the last rewrite of its
+	// comment after somebody had edited it.
 	replied, restored time.Time
 }
