@@ -17,7 +17,7 @@ import (
 const (
 	// requestTimeout bounds one request with its answer.
 	requestTimeout = 30 * time.Second
-	// tries is how often a read is tried. A write is tried once: its answer may be lost.
+	// tries bounds the attempts of a read. A write is tried once: its answer may be lost.
 	tries = 3
 	// longestWait bounds the wait between two tries. A caller that should wait
 	// longer learns that from the error, and comes back by itself.
@@ -52,12 +52,12 @@ func (c *caller) aboutPull(does, grant string, number int64) need {
 type need struct {
 	does  string // such as "read pull requests"
 	grant string // what the token needs for it
-	// thing is what is missing when the forge answers 404, such as "pull request 7";
-	// "" for the repository, which then is not there for this token only.
+	// thing names what is missing when the forge answers 404, such as "pull request 7". It is ""
+	// for the repository, which then is only invisible to this token.
 	thing string
 }
 
-// answer is what came beside the document.
+// answer holds what a response carries besides the document.
 type answer struct {
 	same  bool // since the ETag that was sent
 	etag  string

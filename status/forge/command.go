@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Verb is what a comment asks for.
+// Verb is the action that a comment requests.
 type Verb string
 
 // Verbs.
@@ -20,15 +20,15 @@ const (
 	Unknown Verb = "unknown"
 )
 
-// Command is what a comment tells weir to do.
+// Command is an instruction to weir in a comment.
 type Command struct {
 	Name Verb
 	// Digest is of the plan that is approved, or is no more, or its beginning: 8 to 64 hex
 	// digits in lower case. "" approves what was shown last, and takes back all.
 	Digest string
-	// Text is what was written where Name is Unknown, at most 60 characters of it,
-	// without any that mean something in Markdown. Meant is the command that it becomes
-	// without the signs around it, such as that of "/weir approve"; "" for none.
+	// Text is the text of an Unknown command: at most 60 characters of it, without any that mean
+	// something in Markdown. Meant is the command that results without the signs around it, such as
+	// that of "/weir approve"; "" for none.
 	Text, Meant string
 }
 

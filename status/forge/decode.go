@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Hint is what a delivery says to have changed.
+// Hint is the change that a delivery claims.
 type Hint struct {
-	// Event is what the forge calls it, such as "push".
+	// Event is the forge's name of it, such as "push".
 	Event string
 	// Delivery is the forge's id of this delivery, empty if it gives none.
 	Delivery string
@@ -24,17 +24,17 @@ type Hint struct {
 	// Ref is the full name of what moved, such as refs/heads/main, empty if the
 	// delivery does not say.
 	Ref string
-	// Commit is where it is now, empty where it was deleted or is not said.
+	// Commit is its current commit, empty if it was deleted or the delivery does not say.
 	Commit string
 	// The thing that changed, empty for deliveries that weir ignores, such as those about
 	// statuses that weir itself wrote.
 	What What
 	// Number is the pull request's, where one changed or was commented on.
 	Number int64
-	// Sender is the login of who did it, empty where the delivery does not say. GitLab
-	// names the author of a comment, whoever edited it.
+	// Sender is the login of the user who made the change, empty if the delivery does not say.
+	// GitLab names the author of a comment, even if another user edited it.
 	Sender string
-	// Comment is what it says of a comment, without an ID where it says nothing.
+	// Comment describes a comment; its ID is 0 if the delivery is about none.
 	Comment Heard
 }
 
@@ -47,7 +47,8 @@ type Heard struct {
 	Edited bool   `json:"edited,omitempty"`
 }
 
-// SumOf stands for the text of a comment, of which a list may have the beginning only.
+// SumOf returns a hash of a comment's text. It covers only the beginning, because a list may not
+// have more.
 func SumOf(body string) string {
 	sum := sha256.Sum256([]byte(Beginning(plainText(body))))
 	return hex.EncodeToString(sum[:16])
@@ -243,8 +244,7 @@ func (hint *Hint) gitlab(body []byte) error {
 	return nil
 }
 
-// generic reads {"repository", "ref", "commit"}, each of which may be left out, as
-// may the body.
+// generic reads {"repository", "ref", "commit"}. Each of them may be left out, as may the body.
 func (hint *Hint) generic(body []byte) error {
 	var in struct {
 		Repository string `json:"repository"`

@@ -18,7 +18,7 @@ type Edits int
 const (
 	// EditsUnknown means that the forge does not show it for this comment.
 	EditsUnknown Edits = iota
-	// Unedited means that the text is the one that its author first wrote.
+	// Unedited means that the text is the original text of its author.
 	Unedited
 	// Edited means that somebody changed the text, its author or another user.
 	Edited

@@ -288,7 +288,7 @@ func (t *giteaForge) CommentsSince(ctx context.Context, from time.Time) ([]Comme
 	})
 }
 
-// Permission is what a user's role in the repository is.
+// Permission returns the level of a user's role in the repository.
 func (t *giteaForge) Permission(ctx context.Context, user string) (level Level, err error) {
 	if !plausible(user) {
 		return None, nil

@@ -216,8 +216,8 @@ func (g *gitHub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 	})
 }
 
-// Permission is what a user's role in the repository is. A role that an organisation made
-// itself stands for the one that it is based on.
+// Permission returns the level of a user's role in the repository. A custom role of an organisation
+// counts as the role that it is based on.
 // https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user
 func (g *gitHub) Permission(ctx context.Context, user string) (level Level, err error) {
 	if !plausible(user) {

@@ -87,7 +87,7 @@ func (g *gitLab) pull(in *gitlab.MergeRequest) PullRequest {
 	out := PullRequest{
 		Number: in.IID, Title: in.Title, WebURL: in.WebURL, Draft: in.Draft, State: Open,
 		Fork: in.SourceProjectID == 0 || in.SourceProjectID != in.TargetProjectID,
-		// base_sha is where the two parted.
+		// base_sha is the commit at which the two branches parted.
 		HeadSHA: in.SHA, HeadRef: in.SourceBranch, BaseRef: in.TargetBranch, BaseSHA: in.DiffRefs.StartSha, Labels: slices.Clone([]string(in.Labels)), UpdatedAt: moment(in.UpdatedAt),
 	}
 	if in.Author != nil { // else an account that is gone

@@ -16,7 +16,7 @@ import (
 // status is a job of an external pipeline, with a job's states and transitions.
 // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
 type gitlabCommit struct {
-	// pipeline is the one that the statuses are in, 0 if that is not known.
+	// pipeline is the pipeline that contains the statuses, 0 if it is unknown.
 	pipeline int64
 	states   map[string]string // GitLab's own, by context
 }
@@ -166,7 +166,7 @@ func (g *gitLab) Statuses(ctx context.Context, sha string) (map[string]CommitSta
 	return out, nil
 }
 
-// gitlabCommits bounds the commits of which something is known.
+// gitlabCommits bounds the commits whose pipelines and statuses are kept.
 const gitlabCommits = 64
 
 func (g *gitLab) commit(sha string) *gitlabCommit {

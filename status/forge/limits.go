@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// seen is a bounded set of which the oldest leave first.
+// seen is a bounded set. The oldest items leave first.
 type seen struct {
 	max   int
 	order *list.List
@@ -48,8 +48,8 @@ const (
 	requestBurst      = 2000
 	failuresPerSecond = 1
 	failureBurst      = 20
-	// addresses bounds the addresses in memory. An address that comes back after it was
-	// forgotten starts anew, as after a restart.
+	// addresses bounds the addresses in memory. An address that comes back after it was forgotten
+	// starts from zero, as after a restart.
 	addresses = 1024
 )
 
@@ -80,8 +80,8 @@ func peer(req *http.Request) netip.Addr {
 	return at.Addr()
 }
 
-// addressOf is the unit of addresses: a /64 with IPv6, of which each machine may
-// use all. Those without any are one together.
+// addressOf returns the unit in which addresses are counted: a /64 with IPv6, because a machine may
+// use all of it. Requests without an address count as one together.
 func addressOf(ip netip.Addr) netip.Prefix {
 	ip = ip.Unmap().WithZone("")
 	bits := 64

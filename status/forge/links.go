@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// paths are what a forge appends to a repository's address on its own pages, and to a file's
+// paths holds what a forge appends to a repository's address for its own pages, and for a file's
 // and a pull request's. A hash, a number or a path follows each.
 type paths struct{ commit, file, line, pull, comment string }
 

@@ -14,7 +14,7 @@ import (
 
 // ClientOptions names a repository on a forge.
 type ClientOptions struct {
-	// Kind is one that has a client: WebhooksOnly of its profile is false.
+	// Kind needs a client: WebhooksOnly of its profile is false.
 	Kind Kind
 	// URL is the forge's address, such as https://git.example.com. For GitHub,
 	// empty means github.com.

@@ -25,7 +25,7 @@ func more(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Link"), func(v string) bool { return strings.Contains(v, `rel="next"`) })
 }
 
-// total is how many items all pages have together, -1 if the forge does not say.
+// total returns the number of items on all pages together, or -1 if the forge does not say.
 func total(h http.Header) int {
 	for _, name := range []string{"X-Total-Count", "X-Total"} { // Gitea's, GitLab's
 		if n, err := strconv.Atoi(h.Get(name)); err == nil && n >= 0 {
@@ -51,11 +51,10 @@ func eachPage(size int, read func(page int) (int, answer, error)) error {
 	return nil
 }
 
-// thereAndBack is eachPage for a list of which items may be deleted while it is read. A
-// deletion moves the items after it to the page before, of which some was read already. So
-// it reads all pages but the last again, the last of them first: there it meets such an
-// item at the latest. Forges give no other way: a page is the number of a window, and not
-// a place in the list.
+// thereAndBack is eachPage for a list whose items may be deleted while it is read. A deletion moves
+// the items after it to the page before, and that page may have been read already. So it reads all
+// pages but the last again, in descending order: there it meets a moved item at the latest. Forges
+// offer no other way: a page is the number of a window, and not a place in the list.
 func thereAndBack(size int, read func(page int, back bool) (int, answer, error)) error {
 	last := 0
 	err := eachPage(size, func(page int) (int, answer, error) {
@@ -89,15 +88,15 @@ func conversation(size int, from time.Time, read func(page int) ([]Comment, answ
 	return inOrder(out, from), nil
 }
 
-// allComments is what was said on all pull requests since a time, and the ETag that it
-// had if it was one page.
+// allComments holds the comments on all pull requests since a time, and the ETag of the answer if
+// it was one page.
 type allComments struct {
 	mu   sync.Mutex
 	last lastAnswer[[]Comment]
 }
 
-// read asks anew for all, where they are not the same. Comments on no pull request have
-// the number 0.
+// read requests all comments again unless they are unchanged. Comments on no pull request have the
+// number 0.
 func (s *allComments) read(size int, from time.Time, read func(page int, etag string) ([]Comment, answer, error)) ([]Comment, error) {
 	s.mu.Lock()
 	was := s.last
@@ -152,7 +151,7 @@ type pullPager interface {
 	pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error)
 }
 
-// pageMark is what a page was when it was read last.
+// pageMark describes a page at the last read.
 type pageMark struct {
 	ETag  string `json:"e,omitempty"`
 	Sum   string `json:"s"`

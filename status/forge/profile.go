@@ -10,8 +10,8 @@ import (
 // Kind is a kind of forge, by the name that weir's configuration gives it.
 type Kind string
 
-// Profile is what weir knows about a kind of forge without asking a server. Code outside
-// this package reads a Profile instead of comparing kinds.
+// Profile holds everything that weir knows about a kind of forge without asking a server. Code
+// outside this package reads a Profile instead of comparing kinds.
 type Profile struct {
 	Kind Kind
 	// Label names the forge in metrics, logs and errors. Forgejo has Gitea's label,
@@ -42,7 +42,7 @@ type Profile struct {
 	open        func(p Profile, base *url.URL, o ClientOptions) (Client, error)
 }
 
-// Limits is what a forge accepts.
+// Limits holds the limits of a forge.
 type Limits struct {
 	// Context and Description are the lengths of texts of a commit status, in UTF-16
 	// units, which is what a forge can at most count for a character.
@@ -54,17 +54,16 @@ type Limits struct {
 	Comment int
 }
 
-// webhook is how a forge sends deliveries.
+// webhook describes how a forge sends deliveries.
 type webhook struct {
-	// event, delivery and signature are names of headers, of which the first that is
-	// present is used.
+	// event, delivery and signature are names of headers. The first header that is present is used.
 	event, delivery, signature []string
 	// token is the header with the secret itself, "" for a forge that signs.
 	token string
 	// withoutEvent means that a delivery may lack an event.
 	withoutEvent bool
-	// senderIsAuthor means that a delivery about an edited comment names the author of the
-	// comment as its sender, whoever edited it.
+	// senderIsAuthor means that a delivery about an edited comment names the author of the comment
+	// as its sender, even if another user edited it.
 	senderIsAuthor bool
 	decode         func(*Hint, []byte) error
 }

@@ -23,8 +23,8 @@ type PullRequest struct {
 	Number                int64
 	Title, Author, WebURL string
 	Draft                 bool
-	// Fork says that the head may come from a user who may not push to the
-	// repository: it is in another repository, or in one that is gone.
+	// Fork says that the head may come from a user without permission to push to the repository: it
+	// is in another repository, or in a repository that is gone.
 	Fork  bool
 	State State
 	// HeadSHA is the commit that is proposed, HeadRef the branch it is on, in the
@@ -83,14 +83,14 @@ type Comment struct {
 	// Number is the pull request's.
 	Number               int64
 	Author, Body, WebURL string
-	// UpdatedAt moves when the text is edited, and on some forges when something else
-	// happens to the comment. Client.Edits tells the two apart.
+	// UpdatedAt changes when the text is edited, and on some forges when something else happens to
+	// the comment. Client.Edits tells the two apart.
 	CreatedAt, UpdatedAt time.Time
 	// Node is GitHub's global id of the comment, "" elsewhere.
 	Node string
 }
 
-// Level is what a user may do in a repository.
+// Level is a user's permission in a repository.
 type Level int
 
 // Levels, each with all that the ones before it may do. Not every forge has all.
@@ -125,11 +125,11 @@ const (
 // repository, and may be kept.
 type Cursor string
 
-// Client reads and writes what one repository has on its forge. Its errors are
-// *forgehttp.Error, of which none shows a token. It may be used by several
-// goroutines. A context without deadline gets one.
+// Client reads and writes the data of one repository on its forge. Its errors are *forgehttp.Error,
+// and none of them shows a token. It may be used by several goroutines. A context without deadline
+// gets one.
 type Client interface {
-	// Profile is what holds for every forge of its kind.
+	// Profile returns the properties of every forge of its kind.
 	Profile() Profile
 	// Pulls lists the open pull requests, the ones that changed last first, and at
 	// most 1,000 of them. An empty cursor asks for all. With the cursor of the call
@@ -143,14 +143,13 @@ type Client interface {
 	// time. whole says that these are all: a list that goes on after 1,000 closed ones
 	// is cut off.
 	MergedSince(ctx context.Context, since time.Time) (list []PullRequest, whole bool, err error)
-	// Comments lists the comments of a pull request that were made or edited at or
-	// after a time, the oldest first. The zero time asks for all, of which at most
-	// 1,000 come.
+	// Comments lists the comments of a pull request that were made or edited at or after a time,
+	// the oldest first. The zero time requests all of them. It returns at most 1,000.
 	Comments(ctx context.Context, number int64, since time.Time) ([]Comment, error)
 	// CommentsSince is Comments for all pull requests at once. Asked again for the
 	// same time, it costs one request where nothing was said.
 	CommentsSince(ctx context.Context, since time.Time) ([]Comment, error)
-	// Permission is what a user may do now, None for who is not known.
+	// Permission returns a user's current permission, None for an unknown user.
 	Permission(ctx context.Context, user string) (Level, error)
 	// React marks a comment. Where the forge lacks the mark, nothing happens.
 	React(ctx context.Context, number, comment int64, r Reaction) error
@@ -169,7 +168,7 @@ type Client interface {
 	OpenPull(ctx context.Context, p Proposal) (PullRequest, error)
 	// EditPull gives one another text and, unless it is empty, another title.
 	EditPull(ctx context.Context, number int64, title, body string) error
-	// ClosePull closes one that is not merged.
+	// ClosePull closes a pull request that is not merged.
 	ClosePull(ctx context.Context, number int64) error
 	// Self is the login that the token is of. It is read once.
 	Self(ctx context.Context) (string, error)

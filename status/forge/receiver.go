@@ -36,7 +36,7 @@ type Pulls interface {
 	Heard(number int64, comment Heard)
 }
 
-// Hook is how deliveries about one source come.
+// Hook describes how deliveries about one source arrive.
 type Hook struct {
 	Kind Kind
 	// SecretFile holds what deliveries are signed with, one secret a line.
@@ -160,9 +160,8 @@ func (r *Receiver) Set(hooks map[string]Hook) {
 	}
 }
 
-// hook is how deliveries about a source come by now. It is asked for again where time has
-// passed: the hooks may have been replaced meanwhile, and what the replaced ones lead to
-// may do nothing any more.
+// hook returns the current Hook of a source. After any wait it has to be called again: the hooks
+// may have been replaced meanwhile, and what the replaced ones lead to must not act any more.
 func (r *Receiver) hook(source string) Hook {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -303,8 +302,8 @@ func own(hook Hook, hint Hint) bool {
 	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self) && (!ProfileOf(hook.Kind).webhook.senderIsAuthor || !hint.Comment.Edited)
 }
 
-// sameWithin is how long the same commit of the same ref is no news though the
-// source has not come to it.
+// sameWithin is the time in which a repeated delivery of the same commit of the same ref is
+// ignored, even if the source has not reached the commit.
 const sameWithin = 30 * time.Second
 
 // known reports whether a hint says what the one before it of the same ref said.
@@ -338,13 +337,13 @@ func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result
 // deliveries: all that come in between cause one fetch.
 const spacing = time.Second
 
-// again is when a source is fetched again that has not come to the commit that a
-// delivery named: large forges answer from replicas that lag behind.
+// again lists the delays before a source is fetched again that has not reached the commit of a
+// delivery: large forges answer from replicas that lag behind.
 var again = []time.Duration{3 * time.Second, 10 * time.Second}
 
 // pending is the work that is due for a source.
 type pending struct {
-	// nudged is when the source was last nudged, due when it is next.
+	// nudged is the time of the source's last nudge, due the time of the next.
 	nudged, due time.Time
 	commit      string
 	tries       int

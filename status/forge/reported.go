@@ -13,7 +13,7 @@ type pull struct {
 type reportedPulls map[pull]*pendingPull
 
 type pendingPull struct {
-	// reported is when the watcher last heard of it, due when it hears next; zero for
+	// reported is the time of the last report to the watcher, due the time of the next; zero for
 	// never.
 	reported, due time.Time
 }

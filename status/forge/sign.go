@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Secrets are the values of which a delivery must prove one. Several hold while a
+// Secrets holds the valid secrets. A delivery must prove one of them. Several are valid while a
 // secret is replaced.
 type Secrets [][]byte
 

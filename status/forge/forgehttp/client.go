@@ -1,14 +1,14 @@
-// Package forgehttp is the one transport to a forge, under whatever library speaks
-// the forge's API. It promises more than a library does:
+// Package forgehttp is the HTTP transport to a forge, below the library for the forge's API. It
+// promises more than a library does:
 //
-//   - A request goes to the forge's own host only, and so does the token, which is read
-//     anew for each request; redirects (a renamed repository) stay on that host.
-//   - Nothing is asked for while the forge says that its rate limit is reached.
+//   - A request goes to the forge's own host only, and so does the token, which is read again for
+//     each request. Redirects (a renamed repository) stay on that host.
+//   - No request is sent while the forge reports that its rate limit is reached.
 //   - A read may be conditional: see Exchange.
-//   - Of an answer no more is passed on than is bounded, in bytes, in values and for
-//     each text in it, as strangers write what forges answer with.
-//   - A refusal, or a request without an answer, is an Error, and no text in it shows
-//     the token. A library gives it on as the error of its transport.
+//   - The part of an answer that is passed on is bounded, in bytes, in values and for each text in
+//     it, because outsiders write part of the answers.
+//   - A refusal, or a request without an answer, is an Error, and no text in it shows the token. A
+//     library passes it on as the error of its transport.
 package forgehttp
 
 import (
@@ -37,7 +37,7 @@ const (
 
 // Options of a client.
 type Options struct {
-	// Forge is what errors call the forge.
+	// Forge is the name of the forge in errors.
 	Forge string
 	// Base is the forge's address. No request leaves its host.
 	Base *url.URL
@@ -72,8 +72,8 @@ func NewClient(o Options) *http.Client {
 // pull requests or as many comments, which strangers may make long.
 const answerLimit = 64 << 20
 
-// Exchange is what a call of a library says to the transport, and hears from it, beside
-// what the library passes on.
+// Exchange carries the inputs and results of the transport for one call of a library, in addition
+// to what the library passes on.
 type Exchange struct {
 	// ETag makes a read conditional.
 	ETag string
@@ -94,7 +94,7 @@ func With(ctx context.Context, x *Exchange) context.Context {
 // errSame ends a request that was answered by "not modified".
 var errSame = errors.New("the answer is the same")
 
-// transport is what the package promises.
+// transport implements the promises of the package.
 type transport struct {
 	base   http.RoundTripper
 	forge  string
@@ -196,9 +196,9 @@ func (t *transport) clean(text string) string {
 	return Quote(text)
 }
 
-// saidIn is what an error document of any of the forges says. GitLab's message may
-// be a text, a list or a mapping of fields; its errors of authentication are in the
-// form of OAuth. Any other document is a proxy's page.
+// saidIn returns the message in an error document of any of the forges. GitLab's message may be a
+// text, a list or a mapping of fields; its errors of authentication are in the form of OAuth. Any
+// other document is a proxy's page.
 func saidIn(body []byte) string {
 	var in struct {
 		Message     json.RawMessage   `json:"message"`

@@ -18,8 +18,8 @@ const (
 	// FaultMissing may pass: forges answer so for a commit that was pushed a
 	// moment ago, or where two write at once.
 	FaultMissing Fault = "missing"
-	// FaultDenied needs a better token: one that is accepted, may do this, and may
-	// see the repository.
+	// FaultDenied needs a better token. The token must be valid, permit the request, and have
+	// access to the repository.
 	FaultDenied Fault = "denied"
 	// FaultRefused does not pass: the request itself is refused.
 	FaultRefused Fault = "refused"
@@ -30,7 +30,7 @@ type Error struct {
 	Forge  string
 	Fault  Fault
 	Status int // HTTP's, 0 without an answer
-	// After is how long the forge asks to wait, 0 if it does not say.
+	// After is the wait that the forge requests, 0 if it does not say.
 	After   time.Duration
 	Message string
 	Err     error

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// quota keeps to what a forge says of its rate limit: once nothing is left, no
-// request is sent until it begins anew.
+// quota observes a forge's rate limit: once it is used up, no request is sent until it resets.
 type quota struct {
 	mu    sync.Mutex
 	until time.Time
 }
 
-// wait is how long a request should not be sent.
+// wait returns the time during which no request should be sent.
 func (q *quota) wait(now time.Time) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -32,9 +31,9 @@ func (q *quota) note(h http.Header, now time.Time) {
 	q.until = now.Add(wait)
 }
 
-// resetOf is how long nothing is left to ask for, 0 where something is or the forge
-// does not say. GitHub's headers begin with X-, GitLab's do not; the reset is a
-// Unix time with both, and a number of seconds in the later draft standard.
+// resetOf returns the time until an exhausted rate limit resets, or 0 if requests are left or the
+// forge does not say. GitHub's headers begin with X-, GitLab's do not. The reset is a Unix time
+// with both, and a number of seconds in the later draft standard.
 // https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/#response-headers
 func resetOf(h http.Header, now time.Time) time.Duration {
 	for _, prefix := range []string{"RateLimit-", "X-RateLimit-"} {
