@@ -31,8 +31,8 @@ type apart struct {
 	parts *parts
 }
 
-// built are the objects of a build, in order. Those of a build in batches are also in the
-// order of its members, each of which has become one.
+// built holds the objects of a build, in order. For a build in batches they are also in the order
+// of its members, each of which has become one object.
 type built struct{ nodes, members []*yaml.Node }
 
 // build runs kustomize over the plan: in batches where there are many objects and that
@@ -51,8 +51,8 @@ func (p *plan) build(ctx context.Context, fed map[string][]byte) (built, error) 
 	return built{nodes: nodes}, err
 }
 
-// inBatches runs kustomize for each batch, beside each other. Its error is errWhole, or
-// one of kustomize's run over a batch.
+// inBatches runs kustomize for every batch, in parallel. Its error is errWhole, or that of
+// kustomize's run over a batch.
 func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byte) (built, error) {
 	r, err := p.batchRun(parts, fed)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 	return b, inOrder(ctx, b.nodes)
 }
 
-// batchRun prepares a run over files of which fed replaces some.
+// batchRun prepares a run over files. The contents in fed replace some of them.
 func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) {
 	whole := p.job(fed)
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}, files: map[string]*file{}, begun: map[string]bool{}}
@@ -102,9 +102,9 @@ func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) 
 	return r, nil
 }
 
-// run runs kustomize for the batches, beside each other as far as there are workers, and
-// returns the objects of each. The error is that of the first batch that has one, whichever
-// ends first.
+// run runs kustomize for the batches, in parallel as far as workers are available, and returns the
+// objects of each. The error is that of the first failing batch in their order, whichever ends
+// first.
 func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*yaml.Node, error) {
 	batches := r.parts.batches
 	built, errs := make([][]*yaml.Node, len(batches)), make([]error, len(batches))
@@ -172,7 +172,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	return built, cmp.Or(errs...)
 }
 
-// one runs kustomize for one batch, of which j is the job.
+// one runs kustomize for one batch, with j as its job.
 func (r *batchRun) one(ctx context.Context, j *worker.Job, b batch, ask worker.Asker, named bool) ([]*yaml.Node, error) {
 	nodes, err := worker.Run(ctx, j, ask)
 	if err != nil {
@@ -221,8 +221,8 @@ type batchRun struct {
 	whole  *worker.Job
 	docs   map[string]*yaml.Node // the kustomizations
 	chunks map[string][][]byte   // the documents of files of objects
-	// files are those whose objects may be taken as they were read, begun those of which a
-	// batch was made.
+	// files holds the files whose objects may be used as they were read, begun the files with at
+	// least one batch.
 	files map[string]*file
 	begun map[string]bool
 	spent atomic.Int64

@@ -47,14 +47,14 @@ type Options struct {
 	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
 	// is then an error.
 	Decrypter *sops.Decrypter
-	// Proof is that of an earlier build of the same files, of which only Known is asked.
-	// Then the marked build runs in the place of the plain one.
+	// Proof is the proof of an earlier build of the same files. With it only Known may be called,
+	// and the marked build runs in place of the plain one.
 	Proof Proof
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
-	// Small says to end a build with ErrLarge, before it takes much of anything,
-	// unless it is small enough to run beside others. Grow is asked before that whether
-	// it may go on as one that is not; nil says no.
+	// Small ends a build with ErrLarge, before it takes much of anything, unless it is small enough
+	// to run in parallel with others. Before that the build calls Grow, which reports whether it
+	// may continue as a large one; nil means no.
 	Small bool
 	Grow  func() bool
 }
@@ -70,13 +70,12 @@ type Limits struct {
 	TotalBytes int64
 	// Files is the number of reads, counted likewise; default 10,000.
 	Files int
-	// AliasNodes is how many YAML nodes the aliases of one file may stand for;
-	// default 10,000.
+	// AliasNodes bounds the YAML nodes that the aliases of one file may stand for; default 10,000.
 	AliasNodes int
 	// Depth of nested YAML collections, and of bases in bases; default 100.
 	Depth int
-	// Nodes is how many YAML nodes the files may hold, and how many the objects that
-	// they give; default 400,000.
+	// Nodes bounds the YAML nodes in the files, and those in the resulting objects; default
+	// 400,000.
 	Nodes int
 	// Batch is about how many objects kustomize gets at a time where there are more than
 	// twice as many, and the outcome is the same; default 50.
@@ -86,7 +85,7 @@ type Limits struct {
 	Duration time.Duration
 }
 
-// timer is a context that ends with the time of a build, which extend sets anew unless it
+// timer returns a context that ends with the time of a build. extend restarts that time unless it
 // is over.
 func (l Limits) timer(ctx context.Context) (timed context.Context, extend func(Limits) bool, stop func()) {
 	timed, cancel := context.WithCancelCause(ctx)
@@ -141,7 +140,7 @@ const (
 	smallTime  = 2 * time.Second
 )
 
-// Result is what a build gave. It is immutable and safe for concurrent use.
+// Result is the result of a build. It is immutable and safe for concurrent use.
 type Result struct {
 	// Objects in kustomize's output order, with variables substituted; nil if
 	// Diags holds an error. Only with Unset they are there all the same, good for
@@ -151,7 +150,7 @@ type Result struct {
 	Unset   bool
 	// Diags is sorted by position.
 	Diags diag.List
-	// Reads is what the build looked up, also when it failed.
+	// Reads holds what the build looked up, also if it failed.
 	Reads ReadSet
 	// Secrets are the values that were encrypted in the files, as they are there:
 	// they must not be shown. Secretless says that some stand as placeholders, and

@@ -40,7 +40,7 @@ const (
 // Step is one of the places that together gave a field its value.
 type Step struct {
 	How How `json:"how"`
-	// Position is where the value stands; unknown for Unknown.
+	// Position is the place of the value; it is missing for Unknown.
 	diag.Position
 	// By is the entry of the kustomization that brings the value in, where that
 	// is at another place: the entry of a patch file or a replacement.
@@ -118,7 +118,7 @@ func (p *plan) step(s setter, value string) Step {
 	return out
 }
 
-// setterOf is what set a field last, or changed what was set.
+// setterOf returns what last set a field, or last changed its value.
 func (o *Origins) setterOf(f located) (setter, bool) {
 	l, up, ok := o.leafOf(f)
 	ok = ok && up == 0 && (l.from.how != Generator || !o.hasDocument(f.object))

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decryption is what became of the encrypted files that a view has read.
+// decryption holds the results for the encrypted files that a view has read.
 type decryption struct {
 	by      *sops.Decrypter
 	faults  diag.List
@@ -84,8 +84,8 @@ func (d *decryption) standIns(p string, asText bool) []byte {
 	return content
 }
 
-// idOf tells an encrypted value from all others: everybody who reads the repository knows
-// it, and it is another one once the value was encrypted anew.
+// idOf identifies an encrypted value: everybody who reads the repository knows it, and it changes
+// whenever the value is encrypted again.
 func idOf(s sops.Sealed) string {
 	sum := sha256.Sum256([]byte("sops\x00" + s.Ciphertext))
 	return hex.EncodeToString(sum[:16])
@@ -100,8 +100,8 @@ func (v *view) becomesText(p string) {
 	}
 }
 
-// sealed are variables with stand-ins for those that are secret: the ones that are marked,
-// and the ones that hold the value of one that is. All of them come from the configuration.
+// sealed returns the variables with stand-ins in place of secret values: those of marked variables,
+// and those that contain the value of a marked one. All of them come from the configuration.
 func (d *decryption) sealed(vars map[string]string, secretVars []string) map[string]string {
 	if len(secretVars) == 0 {
 		return vars
@@ -120,7 +120,7 @@ func (d *decryption) sealed(vars map[string]string, secretVars []string) map[str
 	return out
 }
 
-// decrypted takes over what a view found out about encrypted files.
+// decrypted copies what a view found out about encrypted files.
 func (r *Result) decrypted(v *view, w *walker) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // changed it on the way (parts.go). So for most questions no marked build is needed, and
 // for the others that of one batch.
 
-// direct is what a build in batches tells of its objects.
+// direct maps the members of a build in batches to its objects.
 type direct struct {
 	// member is the index of the member that an object of the raw build was.
 	member map[*yaml.Node]int

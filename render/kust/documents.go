@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// separator is what separates documents, as kustomize has it: not the second of two lines
-// that follow each other.
+// separator matches what separates documents, as in kustomize: not the second of two consecutive
+// lines.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
 // otherBreaks are line breaks of YAML that are none to kustomize as it cuts documents out.

@@ -11,14 +11,14 @@ import (
 // fleet whose objects all have a prefix asks the same of every one of them. So what came
 // of such a build is kept, as the fields that it bears on.
 
-// changed is how a build differs: a scalar of a kustomization has another text, or an entry
-// is left out, which has none. Marks at one key alone are told by that key.
+// changed is the difference of a build: a scalar of a kustomization has another text, or an entry
+// is left out, which has none. key identifies marks at one key alone.
 type changed struct {
 	at        *yaml.Node
 	text, key string
 }
 
-// effect is what came of a changed build. Fields are told by fieldID.
+// effect is the result of a changed build. Fields are identified by fieldID.
 type effect struct {
 	follows map[string]bool  // fields that have another value there, or are not there
 	lost    map[int]bool     // objects that are not found there
@@ -28,7 +28,7 @@ type effect struct {
 // fieldID tells a field of the raw build from all others.
 func fieldID(object int, p intent.Path) string { return strconv.Itoa(object) + " " + p.String() }
 
-// effectOf returns what came of the build that m changes, which is run once.
+// effectOf returns the result of the build that m changes, which is run once.
 func (o *Origins) effectOf(c changed, m *marker) *effect {
 	o.changing.Lock()
 	defer o.changing.Unlock()
@@ -61,7 +61,7 @@ type effectWalk struct {
 	path   intent.Path
 }
 
-// visit looks at the scalars at and below a node; now is nil where there is none any more.
+// visit compares the scalars at and below a node; now is nil if the node is gone.
 func (v *effectWalk) visit(was, now *yaml.Node) {
 	was, now = deref(was), deref(now)
 	below := func(elem string, c *yaml.Node) {

@@ -27,7 +27,7 @@ func (r *reader) add(code string, at diag.Position, summary, detail string) {
 	r.report(faultAt(code, at, summary, detail))
 }
 
-// maxFaults is how many findings one build may have: a reader has no use for more.
+// maxFaults bounds the findings of one build: a reader has no use for more.
 const maxFaults = 500
 
 func (r *reader) report(d diag.Diagnostic) {

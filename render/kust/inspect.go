@@ -39,7 +39,7 @@ func (w *walker) inspect(k *kust) {
 	}
 }
 
-// locationOf is where a document of a kustomization's configurations stands.
+// locationOf returns the location of a document of a kustomization's configurations.
 func (k *kust) locationOf(doc *yaml.Node) location {
 	for _, f := range k.configs {
 		for _, d := range f.docs {

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// marker writes the sources of a plan anew with their scalars marked.
+// marker rewrites the sources of a plan with their scalars marked.
 type marker struct {
 	// only limits the marks to some scalars; nil marks all.
 	only func(n *yaml.Node, steps []step) bool

@@ -55,8 +55,8 @@ func (p *plan) explain(err error) diag.Diagnostic {
 	return faultAt("build-failed", at, "kustomize: "+msg, detail)
 }
 
-// unwrapped takes the layers off a message of kustomize: it tries each resource as
-// a file and then as a directory, and tells both faults, of which one is real.
+// unwrapped removes the outer layers of a message of kustomize. kustomize tries each resource as a
+// file and then as a directory, and reports both faults, but only one is real.
 func unwrapped(msg string) string {
 	// The configuration of a transformer stands before what is wrong with it, in
 	// backquotes, and holds whole patches.
@@ -90,8 +90,8 @@ func unwrapped(msg string) string {
 	return msg
 }
 
-// objectID is how kustomize's messages name an object: kind, version, group,
-// name and namespace.
+// objectID matches an object's name in kustomize's messages: kind, version, group, name and
+// namespace.
 var objectID = regexp.MustCompile(`([A-Z]\w*)\.\w+\.[^/\s"]+/([^\s"]+)\.[^.\s"]+`)
 
 // about is the place of the object or patch that a message names, if it names

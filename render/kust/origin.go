@@ -16,15 +16,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Origins answers which line of which file gave a field of a build its value. A
-// review asks for that, and so does each diagnostic about an object. Code of our own
-// finds it: kustomize's originAnnotations name the file of an object, and its
-// transformerAnnotations what changed it, but no field and no line.
+// Origins answers which line of which file gave a field of a build its value. Reviews use it, and
+// so does each diagnostic about an object. Code of our own finds it: kustomize's originAnnotations
+// name the file of an object, and its transformerAnnotations what changed it, but no field and no
+// line.
 //
-// The terms: a leaf is a scalar of a source, with its path there; a source is a file
-// of objects, a patch, or a field of a kustomization; the raw build is kustomize's
-// output before variables are substituted. A question names a field of the substituted
-// object, and locate finds it in the raw build, where a key may still hold a variable.
+// The terms: a leaf is a scalar of a source, with its path there; a source is a file of objects, a
+// patch, or a field of a kustomization; the raw build is kustomize's output before variables are
+// substituted. A question names a field of the substituted object, and locate finds it in the raw
+// build, where a key may still hold a variable.
 //
 // A question goes through these steps until one can answer:
 //
@@ -33,35 +33,35 @@ import (
 //     object. Marks survive merges, JSON patches, replacements and copies, because for
 //     kustomize they are part of the values. The marks in the output name the leaves
 //     that the fields came from. An annotation names the document of each object.
-//  2. Fields that decide how a build goes (names, kinds, selectors, merge keys) bear no mark:
-//     a mark would change the build. An object's own apiVersion, kind, name and
-//     namespace come from its document where they still read as there.
-//  3. A mapping or a sequence stands where the first scalar below it does that a leaf
-//     accounts for: the key that lies as many elements above in the source.
+//  2. Fields that decide how a build proceeds (names, kinds, selectors, merge keys) bear no
+//     mark: a mark would change the build. An object's own apiVersion, kind, name and
+//     namespace come from its document if they are unchanged there.
+//  3. A mapping or a sequence has the place of the first scalar below it that a leaf
+//     accounts for: the key that is as many elements above in the source.
 //  4. Probes (probe.go), for a scalar that no mark accounts for. One thing is changed
 //     (an entry of images, a prefix, a replacement) and the build runs once more: what
 //     the field follows has set it. The field of a generated object leads to its
-//     generator's entry, and in the end only the scalars at the field's own key are
-//     marked, for a build that goes another way when all are.
+//     generator's entry. If marks on all scalars change the course of a build, the last
+//     probe marks only the scalars at the field's own key.
 //
 // The rules, each so that a wrong line is never shown (no line is better):
 //
 //   - A mark counts only if the marked field, without its marks, is the field of the
 //     raw build, and if the leaf's path in its source leads to the field's.
-//   - Where a file holds text like a mark, or the marked build fails, no mark counts.
+//   - If a file holds text like a mark, or the marked build fails, no mark counts.
 //   - A name that several entries of generators share has no origin.
-//   - Origins cost nothing until somebody asks. The marked build runs once, and the
-//     answers of probes are kept. What is kept of a build for long is its Proof
-//     (proof.go): with that the marked build alone can answer, later.
+//   - Origins cost nothing until the first question. The marked build runs once, and the
+//     answers of probes are kept. For the long term only the Proof of a build is kept
+//     (proof.go): with it the marked build alone can answer, later.
 //   - A question runs maxProbes builds at most, and all questions of a result together
 //     take no longer than one build may.
 //
-// Chain goes further down: it leaves out what set the field last, builds again, and
-// asks the same of that build, until it stands at the base. This build is an Origins of
-// its own (without), whose cuts say what is left out.
+// Chain goes further down: it leaves out what set the field last, builds again, and asks the same
+// question about that build, until it reaches the base. This build has Origins of its own
+// (without), whose cuts say what is left out.
 //
-// Origins stay in this package: they walk, feed and run the same plan as the build, and
-// the diagnostics of the substitution need them while the build is still under way.
+// Origins stay in this package: they walk, feed and run the same plan as the build, and the
+// diagnostics of the substitution need them while the build is still under way.
 type Origins struct {
 	objects []kinds.Object // with variables substituted, and with stand-ins for secrets
 	raw     []*yaml.Node   // before substitution, parallel to objects
@@ -86,7 +86,7 @@ type Origins struct {
 	probing  sync.Mutex
 	probed   map[string]diag.Position // by object and path; unknown ones too
 	changing sync.Mutex
-	effects  map[changed]*effect  // what came of changed builds
+	effects  map[changed]*effect  // results of changed builds
 	pruned   map[changed]*Origins // builds without what hides a change; nil those that fail
 	naming   sync.Once
 	byName   map[string]int // objects of the raw build by their identity, the first of each
@@ -210,7 +210,7 @@ func (o *Origins) locate(ref intent.ObjectRef, p intent.Path) (located, bool) {
 	return f, true
 }
 
-// position is where in a node's content the value for a path element stands.
+// position returns the index in a node's content of the value for a path element.
 func position(n *yaml.Node, elem string) int {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -346,7 +346,7 @@ func documentLeaf(f located, d sourceDoc) (*leaf, bool) {
 // the object they touch, and then the source is asked.
 func (o *Origins) styleOf(i int) func(n *yaml.Node, p intent.Path) yaml.Style {
 	return func(n *yaml.Node, p intent.Path) yaml.Style {
-		// kustomize writes annotations anew for each object, and labels where it adds some.
+		// kustomize rewrites the annotations of every object, and labels if it adds some.
 		rewritten := len(p) > 1 && p[0] == "metadata" && (p[1] == "annotations" || p[1] == "labels")
 		if n.Style&quotedOrBlock != 0 || !rewritten && !o.plan.losesStyle() {
 			return n.Style

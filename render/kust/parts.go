@@ -87,7 +87,7 @@ type cutter struct {
 	plan     *plan
 	contents map[string][]byte
 	byDir    map[string]*kust
-	seen     map[string]bool // files and directories, each of which may be used once
+	seen     map[string]bool // files and directories; each may be used once
 	parts    *parts
 	spans    [][2]int // members that one patch is for
 	patched  []patched
@@ -307,11 +307,11 @@ func (c *cutter) rename(s *split, own []int) bool {
 	return true
 }
 
-// maxName is how long a name of Kubernetes may be, in bytes.
+// maxName is the maximum length of a Kubernetes name, in bytes.
 const maxName = 253
 
-// maxNames is how many names an object may have on its way: that of three layers that
-// have a prefix and a suffix each.
+// maxNames bounds the names that an object has during a build: enough for three layers with a
+// prefix and a suffix each.
 const maxNames = 64
 
 // mentions finds which members say the names of others, and makes the batches.

@@ -10,11 +10,10 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// Where kustomizations do no more than name resources, kustomize leaves an object of
-// Cluster API as it reads it, and writes its annotations anew. Then the documents that were
-// parsed for the walk are the objects, if nothing in them could be read in another way. It
-// builds the first batch of each file all the same, and has the say of the
-// kustomizations, the file and the order.
+// If kustomizations do no more than name resources, kustomize leaves an object of Cluster API as it
+// reads it, and rewrites its annotations. Then the documents that were parsed for the walk are the
+// objects, if nothing in them could be read in another way. kustomize still builds the first batch
+// of each file, and so decides about the kustomizations, the file and the order.
 
 // plain reports whether no kustomization does more than name resources.
 func (c *parts) plain() bool {
@@ -26,8 +25,7 @@ func (c *parts) plain() bool {
 	return true
 }
 
-// read fills in the batches of which kustomize leaves the objects as they were read: never
-// the first.
+// read fills in the batches whose objects kustomize leaves as they were read: never the first.
 func (r *batchRun) read(built [][]*yaml.Node) {
 	for i, b := range r.parts.batches {
 		if nodes := r.asRead(b); nodes != nil {
@@ -61,8 +59,8 @@ func (r *batchRun) asRead(b batch) []*yaml.Node {
 	return out
 }
 
-// asRead is what kustomize makes of a document, of which text is the text, where nothing
-// changes it; nil where that is not known for sure.
+// asRead returns kustomize's output for a document with the given text if nothing changes it; nil
+// if that is uncertain.
 func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 	if !kinds.Reads(refOf(doc)) || !strings.HasSuffix(refOf(doc).Group(), ".x-k8s.io") {
 		return nil
@@ -100,12 +98,12 @@ func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 	return n
 }
 
-// maxAnnotations is how many annotations may be written anew here: the time for that grows
-// with the square of their number.
+// maxAnnotations bounds the annotations that are rewritten here: the time for that grows with the
+// square of their number.
 const maxAnnotations = 30
 
-// copyPlain is a node without its place and without anchors, as one that a worker sends;
-// nil where it holds what kustomize may change as it reads: aliases, merges, nulls, tags.
+// copyPlain returns a node without its place and without anchors, like a node from a worker. It
+// returns nil for what kustomize may change as it reads: aliases, merges, nulls, tags.
 func copyPlain(n *yaml.Node, commented bool) *yaml.Node {
 	c := yaml.Node{Kind: n.Kind, Style: n.Style, Tag: n.Tag, Value: n.Value}
 	if commented {

@@ -59,8 +59,8 @@ type scalarForm struct {
 	style      yaml.Style
 }
 
-// value is what kustomize's code would write in the end for a node; ok is false where that
-// is to be left to it. flow says that the node stands in a list or mapping of one line.
+// value returns what kustomize's code would finally write for a node; ok is false if only kustomize
+// can decide that. flow says that the node is in a list or mapping of one line.
 func (p printer) value(n *yaml.Node, flow bool) (v any, ok bool) {
 	flow = flow || n.Style&yaml.FlowStyle != 0
 	if n.Anchor != "" || flow && (n.HeadComment != "" || n.LineComment != "" || n.FootComment != "") {

@@ -12,7 +12,7 @@ import (
 // maxProbes bounds the builds that one question may cost.
 const maxProbes = 48
 
-// setter is what set a field, or changed it last.
+// setter describes what set a field, or last changed it.
 type setter struct {
 	at  diag.Position // the value
 	how How
@@ -313,8 +313,8 @@ func (o *Origins) generator(f located) (setter, bool) {
 	return found[0], true
 }
 
-// generatedFrom is where an entry of a generator gives the value of a data key:
-// at a literal, a line of a file of variables, or a file's beginning.
+// generatedFrom returns the places at which an entry of a generator gives the value of a data key:
+// a literal, a line of a file of variables, or a file's beginning.
 func (o *Origins) generatedFrom(k *kust, entry *yaml.Node, key string) []setter {
 	var found []setter
 	note := func(at, by diag.Position, n *yaml.Node) {

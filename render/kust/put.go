@@ -218,9 +218,9 @@ func (r *Result) Marked(text string) (marked string, secretive bool) {
 	return r.texts.Marked(text), true
 }
 
-// Shaped are the objects with stand-ins, but for values that are wholly secret where only
-// some form is accepted: these are one that always is. So what is found out about the
-// objects is the same for each secret that is of use there.
+// Shaped returns the objects with stand-ins. If only some form is accepted for a value that is
+// wholly secret, its stand-in is one that is always accepted. So the findings about the objects are
+// the same for every secret that is usable there.
 func (r *Result) Shaped() []kinds.Object {
 	out := slices.Clone(r.Public)
 	for i, o := range out {

@@ -13,22 +13,22 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// ReadSet is what a build looked up: for each path the mode and hash of the blob
-// or link, that it is a directory, or that it is missing, and for a directory
-// whose files were listed their names. As long as all of it is the same, so is
-// the build. The zero value is an empty set. A ReadSet is immutable.
+// ReadSet holds what a build looked up. For each path it has the mode and hash of the blob or link,
+// that it is a directory, or that it is missing. For a directory whose files were listed it has
+// their names. As long as all of it is the same, so is the build. The zero value is an empty set. A
+// ReadSet is immutable.
 type ReadSet struct {
 	paths []reading // what was found at a path
 	lists []reading // the names that were found in a directory
 }
 
-// reading is what a build saw of a path. Those of a set are sorted.
+// reading is the result of a lookup of a path. The readings of a set are sorted.
 type reading struct{ path, found string }
 
 const missing = "missing"
 
-// state is what a build can depend on at a path. A directory's hash is left
-// out: what it holds is recorded path by path.
+// state returns everything at a path that a build can depend on. A directory's hash is left out:
+// its contents are recorded path by path.
 func state(e tree.Entry, err error) string {
 	switch {
 	case err != nil:
@@ -59,8 +59,7 @@ func (r reading) compare(o reading) int {
 	return cmp.Or(strings.Compare(r.path, o.path), strings.Compare(r.found, o.found))
 }
 
-// Union is what all of the sets looked up. It is the same in a tree where each of
-// them is.
+// Union returns the lookups of all sets. It is unchanged in a tree if each of them is.
 func Union(sets ...ReadSet) ReadSet {
 	var out ReadSet
 	for _, s := range sets {
@@ -88,7 +87,7 @@ func (s ReadSet) With(one func(string) string) ReadSet {
 // Record is a ReadSet as it can be written down.
 type Record struct{ Paths, Lists []Reading }
 
-// Reading is what was found at a path.
+// Reading is the result of a lookup of a path.
 type Reading struct{ Path, Found string }
 
 // Record returns what Set makes the set of again.
@@ -165,7 +164,7 @@ func (s ReadSet) Paths() []string {
 	return out
 }
 
-// listing is what a build of a plain directory depends on: the names in it that
+// listing returns the part of a plain directory that its build depends on: the names in it that
 // look like YAML files.
 func listing(entries []tree.Entry) string {
 	var names []string

@@ -57,8 +57,8 @@ func (r *Result) substitute(o Options, w *walker) {
 	w.diags = append(w.diags, unset...)
 }
 
-// maxUnset is how many uses of variables without a value are reported. There is a
-// finding for each, and those of one variable become one.
+// maxUnset bounds the reported uses of variables without a value. Each use is a finding, and those
+// of one variable are merged into one.
 const maxUnset = 5_000
 
 // substitutionFault is a finding about an object once variables are substituted.

@@ -50,7 +50,7 @@ type source struct {
 	kust  *kust      // the kustomization that brings the text in; nil for a file of objects
 	entry *yaml.Node // its entry there
 	op    *yaml.Node // the operation of a JSON patch
-	whole bool       // a merge takes over a list as a whole
+	whole bool       // a merge replaces a list as a whole
 }
 
 // step is one element of a path with the nodes it consists of in the source.

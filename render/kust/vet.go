@@ -128,7 +128,7 @@ func oversized(text []byte, limit int64) int {
 	return 0
 }
 
-// nodesPerDocument is how much more a document costs than its nodes do.
+// nodesPerDocument is the cost of a document beyond its nodes, in nodes.
 const nodesPerDocument = 8
 
 // tooMany reports whether a build may not have so many nodes. One that is small grows
@@ -192,7 +192,7 @@ type vetting struct {
 	stopped  bool
 }
 
-// extent is what a node stands for, aliases expanded.
+// extent is the size of a node with its aliases expanded.
 type extent struct {
 	size   int // nodes, capped
 	height int
@@ -344,8 +344,8 @@ func field(m *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// foldedField is field as kustomize decodes its own files: a key in any case.
-// Of several spellings the decoder keeps the one that sorts last.
+// foldedField is field as kustomize decodes its own files: a key in any case. If several spellings
+// occur, the decoder keeps the one that sorts last.
 func foldedField(m *yaml.Node, name string) (key, value *yaml.Node) {
 	m = deref(m)
 	if m == nil || m.Kind != yaml.MappingNode {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// maxLinks is how many symlinks one path may cross, as in Linux.
+// maxLinks bounds the symlinks on one path, as in Linux.
 const maxLinks = 40
 
 var (
@@ -131,7 +131,7 @@ func (v *view) resolve(p string) (string, tree.Entry, error) {
 	return at, e, err
 }
 
-// resolutions are what paths led to so far.
+// resolutions returns the results of all paths that were resolved so far.
 func (v *view) resolutions() map[string]worker.Path {
 	v.mu.Lock()
 	defer v.mu.Unlock()

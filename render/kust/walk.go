@@ -41,8 +41,8 @@ type reader struct {
 	altered bool
 	// stuffed says that there are too many nodes: nothing more is parsed.
 	stuffed bool
-	// small says that the build is given up where it is not small, which is large, unless
-	// grow makes it one that is not.
+	// small ends a build that turns out not to be small, and then sets large, unless grow permits
+	// it to continue as a large one.
 	small, large bool
 	grow         func() bool
 }
@@ -87,7 +87,7 @@ type patch struct {
 	target *yaml.Node // its target selector, or nil
 }
 
-// location is where the patch's text stands.
+// location returns the location of the patch's text.
 func (p patch) location(k *kust) location {
 	if p.inline == nil {
 		return location{file: p.file.path, source: p.file.content}
@@ -346,12 +346,11 @@ func (r *reader) data(p string, at diag.Position) {
 	}
 }
 
-// lfsPointer is how a file starts whose content Git LFS keeps elsewhere, as its
-// specification says.
+// lfsPointer is the first line of a file whose content is in Git LFS, as its specification says.
 const lfsPointer = "version https://git-lfs.github.com/spec/"
 
-// batchedBytes are so many that the files most likely hold several batches of objects,
-// which workers build beside each other where the objects are altered.
+// batchedBytes is the size from which files most likely hold several batches of objects. Workers
+// build these in parallel if the objects are altered.
 const batchedBytes = 128 << 10
 
 // dataFile reads a file once; nil if it cannot be read.

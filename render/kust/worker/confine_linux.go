@@ -25,8 +25,8 @@ func usedCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// confine takes from this process, for ever, all that a build does not need, and
-// returns what it could not take.
+// confine removes permanently from this process everything that a build does not need, and returns
+// what it could not remove.
 func confine(l Limits) (lacks []string) {
 	time.Sleep(time.Nanosecond) // the runtime opens what it waits with at the first timer
 	lack := func(what string, err error) {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Mount is where kustomize sees the tree. It is not "/", because there
-// ../../../x would be clamped to the root and found, and it is absolute,
-// because kustomize never takes an absolute path for a Git URL.
+// Mount is the path at which kustomize sees the tree. It is not "/", because there ../../../x would
+// be clamped to the root and found, and it is absolute, because kustomize never takes an absolute
+// path for a Git URL.
 const Mount = "/.repo"
 
 var errReadOnly = errors.New("the file system of a build has no such operation")

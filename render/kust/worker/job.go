@@ -74,7 +74,7 @@ type Job struct {
 	Unsorted bool
 }
 
-// Path is what a path leads to, links followed.
+// Path is the target of a path, links followed.
 type Path struct {
 	At   string // the physical path
 	File bool   // else a directory
@@ -86,7 +86,7 @@ type Path struct {
 // Asker answers for a path that a Job does not hold.
 type Asker func(path string) Path
 
-// Fault is what kustomize found wrong, in its own words.
+// Fault is an error of kustomize, in its own words.
 type Fault string
 
 func (f Fault) Error() string { return string(f) }
@@ -98,18 +98,18 @@ var (
 	ErrReads = errors.New("the build reads too much")
 )
 
-// maxDepth is how deep an object may nest: some more than a file may.
+// maxDepth bounds the nesting of an object: somewhat more than that of a file.
 const maxDepth = 1000
 
-// maxCopied is how many bytes the copy operations of one JSON patch may copy.
+// maxCopied bounds the bytes that the copy operations of one JSON patch may copy.
 const maxCopied = 1 << 20
 
 func limitCopies() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
 
-// Prepare makes kustomize parse its schema of Kubernetes, for a process in which several
-// builds run beside each other: kustomize does that once, and then reads it without a lock.
-// It takes some 40 ms and much memory. A worker, which makes one build at a time, leaves it
-// to kustomize, which needs the schema for strategic merges alone.
+// Prepare makes kustomize parse its schema of Kubernetes, for a process in which several builds run
+// in parallel: kustomize does that once, and then reads it without a lock. It takes some 40 ms and
+// much memory. A worker, which makes one build at a time, leaves it to kustomize, which needs the
+// schema for strategic merges alone.
 var Prepare = sync.OnceFunc(func() {
 	limitCopies()
 	openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})

@@ -18,8 +18,8 @@ import (
 type Limits struct {
 	// Memory in bytes, code and stacks included. Small is that of one whose jobs are.
 	Memory, Small int64
-	// CPU is how much CPU time a build can be sure of. A worker that has used as much
-	// makes no further build, and the system ends it at twice that.
+	// CPU is the CPU time that every build gets at least. A worker that has used as much makes no
+	// further build, and the system ends it at twice that.
 	CPU time.Duration
 }
 
@@ -35,7 +35,7 @@ const (
 	mostSmall = 2
 )
 
-// Sum is what all workers at work may take of memory, in bytes.
+// Sum returns the most memory that all busy workers may take together, in bytes.
 func (l Limits) Sum() int64 { return mostLarge*l.Memory + mostSmall*l.Small }
 
 // of are the limits of the worker of a job.
@@ -46,9 +46,9 @@ func (l Limits) of(j *Job) Limits {
 	return l
 }
 
-// How much a worker may have taken to be kept for the next small build, how long those that
-// are more than one are kept, and how long the last one is: a new one takes some tenths of a
-// second to start, one that waits takes some 15 MiB.
+// keepMemory bounds the memory of a worker that is kept for the next small build. keepFor is the
+// time that surplus idle workers are kept, keepLast the time for the last one. A new worker takes
+// some tenths of a second to start, an idle one takes some 15 MiB.
 const (
 	keepMemory = 96 << 20
 	keepFor    = 15 * time.Second
@@ -117,7 +117,7 @@ func Ahead(workers int) {
 	}
 }
 
-// Cause is what a build was ended for.
+// Cause is the reason why a build was ended.
 type Cause string
 
 // Causes.
@@ -143,7 +143,7 @@ type pool struct {
 	small, large chan struct{} // a place for each worker that is at work
 
 	mu     sync.Mutex
-	idle   []*process // for small jobs; the one that was at work last stands last
+	idle   []*process // for small jobs; the most recently used is last
 	coming []*coming  // likewise, not yet asked for
 	closed bool
 	trim   *time.Timer

@@ -34,8 +34,7 @@ type process struct {
 	cause  Cause
 }
 
-// startTime is how long a worker may take until it is ready, on a machine that has
-// other things to do.
+// startTime bounds the time until a worker is ready, on a machine with other load.
 const startTime = time.Minute
 
 // program is the file of this program, also after another took its place on disk. Where
@@ -109,7 +108,7 @@ func (w *process) pid() int { return w.cmd.Process.Pid }
 
 func (w *process) kill() { _ = w.cmd.Process.Kill() }
 
-// answer is what a worker said of a job. lost is that it can do no other.
+// answer is a worker's answer to a job. lost says that the worker can do no other job.
 type answer struct {
 	nodes  []*yaml.Node
 	err    error
@@ -118,7 +117,7 @@ type answer struct {
 	lost   bool
 }
 
-// maxAsked is how many paths a build may ask for beyond those that it was given.
+// maxAsked bounds the paths that a build may ask for beyond those that it was given.
 const maxAsked = 100_000
 
 // build gives a worker a job and waits for its answer.
@@ -170,8 +169,8 @@ func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a
 	return answer{err: errWire, lost: true}
 }
 
-// noMemory are what Go's runtime and the C library say where the system gives no memory. The
-// collector of Go 1.26 does not ask whether it got any for its own lists, and fails in them.
+// noMemory lists the messages of Go's runtime and the C library if the system gives no memory. The
+// collector of Go 1.26 does not check whether it got any for its own lists, and fails in them.
 var noMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "pthread_create failed", "failed to create new OS thread", "runtime.(*spanQueue)"}
 
 // end ends a worker and returns why it ended, as far as that was not from here.

@@ -25,9 +25,9 @@ const Name = "build-worker"
 // Serve before it does anything else.
 func Asked() bool { return len(os.Args) == 4 && os.Args[1] == Name }
 
-// garbage is which part of its memory a worker may fill with garbage: 24 MiB of 216. What
-// holds with Go's own pace, which needs twice what is live, holds with that: of a small
-// worker's memory 56 MiB are left for its heap before Go asks for 64 MiB more.
+// garbage is the divisor that gives the part of its memory that a worker may fill with garbage: 24
+// MiB of 216. Limits that hold at Go's own pace, which needs twice the live memory, also hold with
+// it: of a small worker's memory 56 MiB are left for its heap before Go asks for 64 MiB more.
 const garbage = 9
 
 // idle is after what time without a job a worker gives back what memory it has free.

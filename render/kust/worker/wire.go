@@ -20,8 +20,8 @@ const (
 	frameExcess = 'E' // worker: ErrNodes
 )
 
-// maxFrame is how many bytes one frame may have: all files of a build, with what
-// finding origins adds to them, and so much of objects.
+// maxFrame bounds the bytes of one frame: all files of a build, with the additions for finding
+// origins, and as much of objects.
 const maxFrame = 64 << 20
 
 var errWire = errors.New("the other side sent what it must not")
@@ -102,7 +102,7 @@ func (p *parser) bytes() []byte {
 
 func (p *parser) text() string { return string(p.bytes()) }
 
-// end is whether all was as it must be.
+// end returns an error unless the frame was valid and read completely.
 func (p *parser) end() error {
 	if p.bad || len(p.rest) > 0 {
 		return errWire
@@ -183,8 +183,8 @@ type encoder struct {
 	nodes int // that may still come
 }
 
-// bits of a node's first byte; below them its kind, of which mappings and sequences
-// are numbered here.
+// bits of a node's first byte. The lowest bits are its kind, with own numbers for mappings and
+// sequences.
 const (
 	kindScalar, kindMapping, kindSequence = 0, 1, 2
 
