@@ -1,13 +1,13 @@
-// Package access says who may use the page and the API, and guards both.
+// Package access decides who may use the page and the API, and guards both.
 //
-// A Guard stands around everything that the daemon serves, except webhooks, which
-// prove themselves. For each request it finds out who asks: by a bearer token, by a
-// session that a token began in a browser, or by the headers of a proxy that the
-// configuration names. From the configuration comes the role, anew for each
-// request; the role decides which requests pass. Code behind the guard asks CallerOf.
+// A Guard protects everything that the daemon serves, except webhooks, which prove themselves. For
+// each request it identifies the caller: by a bearer token, by a session that a token started in a
+// browser, or by the headers of a proxy that the configuration names. The role comes from the
+// configuration and is read again for every request; it decides which requests pass. Code behind
+// the guard calls CallerOf.
 //
-// Tokens and secrets are read from their files at each use, are compared in
-// constant time, and are in no log and no answer.
+// Tokens and secrets are read from their files at each use, are compared in constant time, and are
+// in no log and no answer.
 package access
 
 import (
@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// Role is what a caller may do; each includes those before it.
+// Role is a caller's permission; each role includes those before it.
 type Role int
 
 // Roles.
@@ -46,7 +46,7 @@ func (r Role) String() string {
 	return [...]string{"none", RoleMetrics, RoleRead, RoleOperate}[r]
 }
 
-// Means is how a caller proved who they are.
+// Means is the way in which a caller proved their identity.
 type Means string
 
 // Means of proving it. Nobody, the caller without proof, is unnamed.
@@ -59,13 +59,13 @@ const (
 	ByState Means = "state directory"
 )
 
-// Caller is who asks. The zero value is an unknown caller, who may do nothing.
+// Caller is the sender of a request. The zero value is an unknown caller without any permission.
 type Caller struct {
 	Name  string
 	Means Means
 	Role  Role
-	// bound is what the tokens of this caller's forms are bound to: a session, a
-	// user of the proxy, or a browser that has not logged in.
+	// bound identifies what the tokens of this caller's forms are bound to: a session, a user of
+	// the proxy, or a browser that has not logged in.
 	bound string
 	// signed reads a body that the caller may send, and fails where another one was
 	// signed; nil where it was read, or needs no signature.
@@ -74,23 +74,23 @@ type Caller struct {
 
 type callerKey struct{}
 
-// CallerOf returns who asks, in a request that came through a Guard.
+// CallerOf returns the caller of a request that came through a Guard.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// Policy is what a configuration says about access. It is immutable.
+// Policy is the access part of a configuration. It is immutable.
 type Policy struct {
 	tokens []Token
 	proxy  Proxy
 	// from are the addresses of the proxy.
 	from  []netip.Prefix
 	rules []Rule
-	// anonymous is what may be done without a login.
+	// anonymous is the role without a login.
 	anonymous Role
-	// local says that programs on this machine may command without a login, and
-	// that nothing else tells who asks.
+	// local says that programs on this machine may command without a login, and that nothing else
+	// identifies the caller.
 	local bool
 	// ownHost says that requests under another name than this machine's are refused.
 	ownHost bool

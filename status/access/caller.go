@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// sessionFor is how long a login lasts.
+// sessionFor is the lifetime of a login.
 const sessionFor = 12 * time.Hour
 
 var (
@@ -16,8 +16,8 @@ var (
 	errTooMany  = errors.New("too many tries")
 )
 
-// caller finds out who asks. The error is about what was shown and does not count;
-// it holds nothing of it.
+// caller identifies the caller of a request. The error is about a credential that does not count;
+// it contains nothing of the credential.
 func (g *Guard) caller(p *Policy, r *http.Request) (Caller, time.Duration, error) {
 	through, err := p.proxied(r)
 	if err != nil {

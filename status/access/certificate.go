@@ -54,7 +54,7 @@ func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if err != nil || unchanged(c.seen, seen) {
 		return c.cert, nil // a file that is being replaced is there again soon
 	}
-	c.seen = seen // tried once, whatever comes of it
+	c.seen = seen // tried only once, with any result
 	cert, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
 		c.log.Error("the new certificate cannot be used, the one before stays", "certFile", c.certFile, "keyFile", c.keyFile, "error", err)

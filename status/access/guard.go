@@ -23,12 +23,12 @@ import (
 const (
 	// maxBody bounds what a request may send, in bytes.
 	maxBody = 64 << 10
-	// streamFor bounds answers that go on: whoever asks is then looked at anew.
+	// streamFor bounds continuous answers, so that the caller's access is checked again after it.
 	streamFor = 15 * time.Minute
-	// commandHeader is what each request to the API that changes something must
-	// have: no form of a page can send it, and no script of another origin may.
+	// commandHeader is the header that each request to the API must have if it changes something:
+	// no form of a page can send it, and no script of another origin may.
 	commandHeader = "X-Weir-Command"
-	// actionPrefix is where the forms of the page go.
+	// actionPrefix is the path prefix of the forms of the page.
 	actionPrefix = "/actions/"
 	loginPath    = "/login"
 	logoutPath   = "/logout"
@@ -47,8 +47,8 @@ type Guard struct {
 	actions  *limiter
 	networks *limiter
 	proofs   proofs
-	// uploads are how much may be sent where; reading bounds how many of them are held
-	// while they are checked against their signature.
+	// uploads holds the upload limits by path; reading bounds the uploads in memory while they are
+	// checked against their signature.
 	uploads map[string]int64
 	reading chan struct{}
 }
@@ -103,8 +103,8 @@ func isAsset(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/assets/") && r.URL.RawPath == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// Origin is where a request comes from, for those who count: the address of its
-// connection, or what a proxy of the configuration says of its own.
+// Origin returns the address that a request comes from, for rate limits and counts: the address of
+// its connection, or the address that a proxy of the configuration reports.
 func (g *Guard) Origin(r *http.Request) netip.Addr { return g.policy.Load().origin(r) }
 
 func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -239,7 +239,8 @@ func (g *Guard) formOf(c Caller, rw http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// upload is how many bytes a request may send that is no command, 0 for all others.
+// upload returns the maximum body size in bytes of a request that is no command, or 0 if it may
+// have none.
 func (g *Guard) upload(r *http.Request) int64 {
 	if r.Method != http.MethodPost {
 		return 0
@@ -259,7 +260,7 @@ func needOf(r *http.Request) Role {
 	}
 }
 
-// health answers whoever asks; those who may not read learn no more than the status.
+// health answers every caller; those without permission to read receive only the status.
 func (g *Guard) health(p *Policy, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		rw.Header().Set("Allow", "GET, HEAD")

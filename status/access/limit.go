@@ -44,7 +44,7 @@ func newLimiter(l limit, now func() time.Time) *limiter {
 	return &limiter{limit: l, now: now, buckets: map[string]*rate.Limiter{}, sweepAbove: leastSweep}
 }
 
-// full is when a bucket that is used now will count as unused again.
+// idle reports whether a bucket is full again, so that it counts as unused.
 func (l *limiter) idle(b *rate.Limiter, now time.Time) bool {
 	return b.TokensAt(now) >= float64(l.burst)
 }
@@ -66,7 +66,7 @@ func (l *limiter) bucket(key string) *rate.Limiter {
 	return b
 }
 
-// left is how long a caller must wait before the next try, 0 for not at all.
+// left returns the time that a caller must wait before the next try, or 0.
 func (l *limiter) left(key string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/page"
 )
 
-// saidFor is how long a browser keeps what an action came to until a page shows it.
+// saidFor is the time that a browser keeps the result of an action until a page shows it.
 const saidFor = time.Minute
 
 // loginAddress leads to the login, and from there back.
@@ -105,7 +105,7 @@ func (g *Guard) logout(p *Policy, c Caller, rw http.ResponseWriter, r *http.Requ
 	http.Redirect(rw, r, loginPath, http.StatusSeeOther)
 }
 
-// said is what an action came to, on its way to the page that is shown next.
+// said is the result of an action, on its way to the next page.
 type said struct {
 	Text  string `json:"text"`
 	Until int64  `json:"until"` // Unix seconds
@@ -144,7 +144,7 @@ func (g *Guard) forBrowser(p *Policy, c Caller, rw http.ResponseWriter, r *http.
 	return r.WithContext(context.WithValue(r.Context(), viewerKey{}, v))
 }
 
-// Viewer is who reads a page, in a request that came through a Guard.
+// Viewer returns the reader of a page, in a request that came through a Guard.
 func Viewer(r *http.Request) page.Viewer {
 	v, _ := r.Context().Value(viewerKey{}).(page.Viewer)
 	return v

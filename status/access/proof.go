@@ -17,20 +17,19 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// Where there is no TLS, whoever listens at an address of this machine may be any of
-// its users. So no token is sent there. Client and daemon show each other that both
-// have a key: the one of the state directory, or a token. The client says hello with
-// a nonce and a mark of it, the daemon answers with a session and a mark of both, and
-// the client marks its request, for that session alone. Someone between the two learns
-// no key, and can only pass on the request, once, or not.
+// Without TLS, any user of this machine may be the listener at one of its addresses. So no token is
+// sent there. Client and daemon prove to each other that both have a key: the key of the state
+// directory, or a token. The client says hello with a nonce and its signature, the daemon answers
+// with a session and a signature of both, and the client signs its request, for that session alone.
+// An attacker between the two learns no key, and can only pass on the request, once, or drop it.
 
-// ProofPath is where a daemon is said hello to.
+// ProofPath is the path for a hello to the daemon.
 const ProofPath = "/api/v1/proof"
 
 const (
 	proofScheme = "Weir"
-	// proofFor is how long a request may come after its hello, mostProofs bounds
-	// those that are awaited of one key.
+	// proofFor is the time within which a request must follow its hello. mostProofs bounds the
+	// awaited requests of one key.
 	proofFor   = time.Minute
 	mostProofs = 100
 )
@@ -38,15 +37,15 @@ const (
 // errUnproven says that a daemon did not prove that it has the key.
 var errUnproven = errors.New("it does not prove that it is the daemon that was meant, so it was sent nothing")
 
-// Proof shows a daemon who asks, without showing the key.
+// Proof identifies the caller to a daemon without showing the key.
 type Proof struct {
 	key  seals
 	user string
 }
 
-// LocalProof is by the key of a state directory, as its owner makes it: whoever can
-// read the directory holds all that the daemon holds. It is not ok where the
-// directory cannot be read.
+// LocalProof returns a proof with the key of a state directory. It stands for the directory's
+// owner: every user who can read the directory has everything that the daemon has. ok is false if
+// the directory cannot be read.
 func LocalProof(stateDir, user string) (p Proof, ok bool) {
 	key, err := files.ReadKey(keyOf(stateDir))
 	return Proof{seals{key: key}, user}, err == nil
@@ -78,7 +77,7 @@ func (p Proof) Sign(nonce string, answer []byte, method, uri string, body []byte
 	return proofScheme + " " + w.Session + "." + user + "." + text(p.key.mac("request", asked(w.Session, user, method, uri, body))), nil
 }
 
-// asked is what a request is marked by.
+// asked returns the bytes of a request that are signed.
 func asked(session, user, method, uri string, body []byte) []byte {
 	sum := sha256.Sum256(body)
 	return []byte(strings.Join([]string{session, user, method, uri, text(sum[:])}, "\x00"))
@@ -104,8 +103,7 @@ type proof struct {
 	until time.Time
 }
 
-// begin is the same session for the same hello: one that another repeats takes no
-// room.
+// begin returns the same session for the same hello: a hello that somebody repeats takes no room.
 func (p *proofs) begin(key []byte, nonce string, now time.Time) (session string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,9 +186,9 @@ func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []
 	return key, 0
 }
 
-// byProof finds who signed a request. The role is that of the configuration now. The server
-// reads an upload once the caller may send it: until then the session alone says who asks,
-// and its holder has shown that they have the key.
+// byProof identifies the signer of a request. The role is that of the current configuration. The
+// server reads an upload only if the caller may send it: until then the session alone identifies
+// the caller, and its holder has proved possession of the key.
 func (g *Guard) byProof(p *Policy, r *http.Request, header string) (Caller, error) {
 	parts := strings.Split(header, ".")
 	if len(parts) != 3 {

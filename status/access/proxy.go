@@ -22,7 +22,7 @@ var (
 	errBadGroups    = errors.New("the proxy sent groups that are no names, or too many")
 )
 
-// identity reads who asks from headers that a proxy has set. No user is no error.
+// identity reads the caller's identity from headers that a proxy has set. No user is no error.
 func identity(h http.Header, userHeader, groupsHeader string) (user string, groups []string, err error) {
 	switch users := h.Values(userHeader); {
 	case len(users) == 0:
@@ -69,8 +69,8 @@ func peer(r *http.Request) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// origin is where a request comes from as far as weir can know: the connection's
-// address, or what the proxy says of its own.
+// origin returns the address that a request comes from as far as weir can know: the connection's
+// address, or the address that the proxy reports.
 func (p *Policy) origin(r *http.Request) netip.Addr {
 	at := peer(r)
 	if !p.trusts(at) {
@@ -89,7 +89,7 @@ func (p *Policy) origin(r *http.Request) netip.Addr {
 	return at
 }
 
-// proxied reports whether a request came through the proxy that says who asks.
+// proxied reports whether a request came through the proxy that identifies callers.
 func (p *Policy) proxied(r *http.Request) (bool, error) {
 	if !p.trusts(peer(r)) {
 		return false, nil

@@ -76,7 +76,7 @@ type session struct {
 // mark stands for a token, and reveals nothing of it without the key.
 func (s seals) mark(token []byte) []byte { return s.mac("token", token) }
 
-// formFor is how long a form may stay open.
+// formFor is the time for which a form stays valid.
 const formFor = sessionFor
 
 // form is the token of a form: bound to whose page it is on, and good until the

@@ -12,14 +12,14 @@ import (
 	"sync"
 )
 
-// leastZipped is how long an answer is that is worth compressing, in bytes.
+// leastZipped is the length in bytes from which an answer is compressed.
 const leastZipped = 1400
 
 var zippers = sync.Pool{New: func() any {
 	// The fastest level: pages shrink to a tenth with it already.
 	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic("status: " + err.Error()) // the level is one that there is
+		panic("status: " + err.Error()) // the level is a valid one
 	}
 	return z
 }}

@@ -10,20 +10,21 @@ import (
 
 // SignIn is the page that takes a token.
 type SignIn struct {
-	// Back is where to go from there, below weir's own address.
+	// Back is the address of the next page, below weir's own address.
 	Back string
 	// Form proves that the form is from weir's own page.
 	Form string
-	// Problem is what was wrong with the last try; empty for the first.
+	// Problem is the reason why the last try failed; empty for the first.
 	Problem string
-	// Name is who has logged in already.
+	// Name is the name of the user if one is already logged in.
 	Name string
 }
 
 // Notice is a page with a short text: why something was not done.
 type Notice struct {
 	Headline, Text string
-	// Back is where to go on, below weir's own address; the fleet where it is not.
+	// Back is the address of the next page, below weir's own address; the fleet's page if it is
+	// not.
 	Back string
 }
 

@@ -27,7 +27,7 @@ type level struct {
 
 const (
 	levelWidth = 160
-	// mostCells is how many instances are drawn one by one.
+	// mostCells bounds the instances that are drawn one by one.
 	mostCells = 24
 )
 

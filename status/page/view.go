@@ -23,7 +23,7 @@ type views struct {
 	o     Options
 }
 
-// layout is what every page has.
+// layout is the common part of all pages.
 type layout struct {
 	Title      string
 	Instance   string
@@ -41,9 +41,9 @@ type layout struct {
 	Refused string
 	// Unwritten is why nothing is written, empty where something may be.
 	Unwritten string
-	// JSON is where the same is to be had for programs.
+	// JSON is the address of the same content for programs.
 	JSON string
-	// Viewer is who reads the page, filled in when it is rendered.
+	// Viewer is the reader of the page, filled in when it is rendered.
 	Viewer *Viewer
 }
 

@@ -70,7 +70,7 @@ func eventChangesOf(e events.Event, l forge.Links) []changeView {
 	return out
 }
 
-// parsePosition reads file:line:column, of which a file's name may have colons too.
+// parsePosition reads file:line:column. The file's name may contain colons too.
 func parsePosition(text string) diag.Position {
 	p := diag.Position{File: text}
 	var numbers []int
@@ -94,7 +94,7 @@ func parsePosition(text string) diag.Position {
 	return p
 }
 
-// activityView is what happened in the fleet.
+// activityView lists the events of the fleet.
 type activityView struct {
 	layout
 	Passes  bool // passes instead of events

@@ -340,7 +340,7 @@ func verb(n int, one, many string) string {
 	return many
 }
 
-// targetView is what a card and a page show of a target.
+// targetView is the part of a target that a card and a page show.
 type targetView struct {
 	Name, Self, Source string
 	AccountRegion      string

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// holdView is what steps of a target's plan wait for.
+// holdView is something that steps of a target's plan wait for.
 type holdView struct {
 	Words string
 	// Plan leads to the plan that waits for an approval; empty where none does.
@@ -39,7 +39,7 @@ func holdViews(r *plan.Report, target string) []holdView {
 	return out
 }
 
-// heldView is the earlier commit to which a target is held, or that there is none.
+// heldView is the earlier commit to which a target is held, or a note that none exists.
 type heldView struct {
 	*report.Kept
 	Commit commitView

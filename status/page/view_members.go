@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// membersView is who shares the work, and who owns what.
+// membersView lists the members that share the work, and what each owns.
 type membersView struct {
 	layout
 	Headline string
@@ -50,7 +50,7 @@ type ownerView struct {
 	Here  bool
 }
 
-// crew is who shares the work; ok is false where a daemon is alone.
+// crew returns the members that share the work; ok is false if a daemon is alone.
 func (w *views) crew() (v members.View, ok bool) {
 	if w.o.Members == nil {
 		return members.View{Engine: members.Engine{Kind: members.Alone}, Members: []members.Member{}, Owned: []members.Owned{}}, false

@@ -57,13 +57,13 @@ type pullPage struct {
 	Unforeseen string
 }
 
-// foreseen is what a pull request would do over time, in words.
+// foreseen is the forecast of a pull request, in words.
 type foreseen struct {
 	Milestones, Waits, Doubts, Assumed []string
 	More                               int
 }
 
-// pullTarget is what a pull request does to a target.
+// pullTarget is the effect of a pull request on a target.
 type pullTarget struct {
 	Name, Link, AccountRegion string
 	Anchor                    string
@@ -78,8 +78,8 @@ type pullTarget struct {
 	Words                     string
 }
 
-// pullSteps bounds the steps on a pull request's page, so that one that moves every
-// pool of a large fleet still opens.
+// pullSteps bounds the steps on a pull request's page, so that it still opens if the pull request
+// changes every pool of a large fleet.
 const pullSteps = 300
 
 func pullLink(source string, number int64) string {

@@ -14,7 +14,7 @@ type turnView struct {
 	Waits string
 }
 
-// rolloutActions is what may be done about a FleetRollout.
+// rolloutActions holds the possible actions on a FleetRollout.
 type rolloutActions struct {
 	*Viewer
 	// Revision is the change that is looked at: nobody stops another one by it.
@@ -24,7 +24,7 @@ type rolloutActions struct {
 	Abort bool
 }
 
-// Actions is what may be done about the FleetRollout.
+// Actions returns the possible actions on the FleetRollout.
 func (p rolloutPage) Actions() rolloutActions {
 	return rolloutActions{
 		Viewer: p.Viewer, Name: p.Name, Source: p.Source, Revision: p.Revision, Back: p.Link, Paused: p.Paused,

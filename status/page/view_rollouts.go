@@ -78,7 +78,7 @@ type gateView struct {
 	Asked moment
 }
 
-// badView is what is rolled out no more, with the pools that it was for.
+// badView is a change that is no longer rolled out, with the pools that it was for.
 type badView struct {
 	Hash, Why string
 	Fields    string
@@ -153,7 +153,7 @@ func barOf(m waves.Machines, shares []int32) machineBar {
 	return b
 }
 
-// phaseMarks are how phases of FleetRollouts are drawn.
+// phaseMarks maps phases of FleetRollouts to the marks that draw them.
 var phaseMarks = map[string]report.Phase{
 	waves.Idle: report.Waiting, waves.Gathering: report.Moving, waves.Running: report.Moving, waves.Baking: report.Moving,
 	waves.Paused: report.Held, waves.Stopped: report.Failing, waves.Done: report.Converged, waves.Incomplete: report.Held,
@@ -191,7 +191,8 @@ func (w *views) waits() (list waves.List, err error) {
 	return list, err
 }
 
-// busy are those of which people should know: all but those that rest.
+// busyRollout reports whether people should know about a rollout: all but the idle and the finished
+// ones.
 func busyRollout(r waves.Rollout) bool { return r.Phase != waves.Idle && r.Phase != waves.Done }
 
 func (w *views) rolloutsView() rolloutsView {

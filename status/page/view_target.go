@@ -50,7 +50,7 @@ type targetPage struct {
 	waits         waits
 }
 
-// driftView is what AWS has otherwise although Git did not change.
+// driftView is a difference in AWS that no change in Git explains.
 type driftView struct {
 	Pool, Link  string
 	Text, Cause string

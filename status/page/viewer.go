@@ -12,7 +12,7 @@ import (
 // FormField is the field of every form that holds its token.
 const FormField = "form"
 
-// Viewer is who reads a page, and what it offers them.
+// Viewer is the reader of a page, and what the page offers them.
 type Viewer struct {
 	// Name is empty without a login.
 	Name string
@@ -22,7 +22,7 @@ type Viewer struct {
 	Form string
 	// LogIn and LogOut say that there is something to log in to, or out of.
 	LogIn, LogOut bool
-	// Said is what the last action came to.
+	// Said is the result of the last action.
 	Said string
 	// Holds are the suspensions that people have asked for.
 	Holds []Suspension
@@ -51,7 +51,7 @@ type Suspension struct {
 // readBy fills in who reads the page, for every copy of a page's layout.
 func (l layout) readBy(v Viewer) { *l.Viewer = v }
 
-// actionsView is what may be done on a page about a target or a pool.
+// actionsView holds the possible actions on a page about a target or a pool.
 type actionsView struct {
 	*Viewer
 	Target, Pool string
@@ -71,7 +71,7 @@ type actionsView struct {
 	Alone bool
 }
 
-// waits is what the steps of a target's last plan wait for.
+// waits holds what the steps of a target's last plan wait for.
 type waits struct{ digest, approval, window string }
 
 func waitsOf(t board.TargetState) (w waits) {
@@ -104,7 +104,7 @@ func (v *Viewer) approved(target string) []Approval {
 	return slices.DeleteFunc(slices.Clone(v.Approvals), func(a Approval) bool { return a.Target != target })
 }
 
-// Actions is what may be done about the target.
+// Actions returns the possible actions on the target.
 func (p targetPage) Actions() actionsView {
 	return actionsView{
 		Viewer: p.Viewer, Target: p.Name, Back: targetLink(p.Name), Suspended: p.Viewer.suspended(p.Name, ""), Digest: p.waits.digest, Approval: p.waits.approval, Windows: p.waits.window,
@@ -112,7 +112,7 @@ func (p targetPage) Actions() actionsView {
 	}
 }
 
-// Actions is what may be done about the pool.
+// Actions returns the possible actions on the pool.
 func (p poolPage) Actions() actionsView {
 	key := p.Namespace + "/" + p.Name
 	v := actionsView{Viewer: p.Viewer, Target: p.Target, Pool: key, Back: keyLink(p.Target, key), Suspended: p.Viewer.suspended(p.Target, key)}
@@ -120,12 +120,12 @@ func (p poolPage) Actions() actionsView {
 	return v
 }
 
-// Actions is what may be done about the plan.
+// Actions returns the possible actions on the plan.
 func (p planPage) Actions() actionsView {
 	return actionsView{Viewer: p.Viewer, Target: p.Target, Back: targetLink(p.Target) + "/plan", Digest: p.waits.digest, Approval: p.waits.approval, Windows: p.waits.window, Alone: true, Approved: p.Viewer.approved(p.Target)}
 }
 
-// Actions is what may be done about the pull request's plan.
+// Actions returns the possible actions on the pull request's plan.
 func (p pullPage) Actions() actionsView {
 	v := actionsView{Viewer: p.Viewer, Back: p.Link, Alone: true}
 	if p.WantApproval && v.Operate {

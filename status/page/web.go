@@ -24,12 +24,12 @@ var pageFiles embed.FS
 type Options struct {
 	// Metrics serves /metrics; nil leaves it out.
 	Metrics http.Handler
-	// StaleAfter is how long the reconciler may show no sign of life until
-	// /healthz says so, unless a beat said that it may take longer; 0 means 10
-	// minutes.
+	// StaleAfter is the time without a sign of life from the reconciler after which /healthz
+	// reports it, unless a beat said that it may take longer; 0 means 10 minutes.
 	StaleAfter time.Duration
 	Logger     *slog.Logger
-	// Members are who shares the work of the instance; nil for a daemon that is alone.
+	// Members returns the members that share the work of the instance; nil for a daemon that is
+	// alone.
 	Members func() members.View
 	// Rollouts are the FleetRollouts; nil where there can be none.
 	Rollouts Rollouts
@@ -102,8 +102,8 @@ type web struct {
 	started time.Time
 }
 
-// asset is an embedded file, served under a name that changes with its content,
-// so that a browser may keep it for ever.
+// asset is an embedded file, served under a name that changes with its content, so that a browser
+// may keep it forever.
 type asset struct {
 	path, kind string
 	body       []byte
