@@ -61,11 +61,11 @@ type ForeignTemplate struct {
 	// instance types by their attributes.
 	Data         intent.TemplateData
 	Requirements bool
-	// Image is the one that Data names; nil where it names none.
+	// Image is the image that Data names; nil if it names none.
 	Image *Image
 }
 
-// EKSCluster is an EKS cluster as DescribeCluster tells it.
+// EKSCluster is an EKS cluster from DescribeCluster.
 type EKSCluster struct {
 	Name                   string
 	ARN                    string

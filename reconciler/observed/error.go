@@ -83,8 +83,8 @@ type Unread struct {
 	// Hooks are groups whose lifecycle hooks could not be read.
 	Hooks    map[string]*Error
 	Versions map[string]*Error
-	// VersionUsers are templates of which it could not be read which versions
-	// there are or who uses them, by name.
+	// VersionUsers holds the templates, by name, whose versions or users of versions could not be
+	// read.
 	VersionUsers map[string]*Error
 }
 

@@ -12,13 +12,13 @@ type Launches struct {
 	Failure LaunchFailure
 	// Failed are those that failed of late, the newest first; MostFailed at most.
 	Failed []LaunchFailure
-	// Read is when AWS said so, by its clock.
+	// Read is the time of AWS's answer, by AWS's clock.
 	Read time.Time
-	// Since is when the oldest launch that is under way began, zero where none is.
+	// Since is the start of the oldest launch in progress, zero for none.
 	Since time.Time
 }
 
-// MostFailed is how many failed launches of a group are remembered.
+// MostFailed is the number of a group's failed launches to remember.
 const MostFailed = 100
 
 // LaunchFailure is why AWS last failed to launch a machine of a group, in its words.
@@ -56,10 +56,10 @@ func (g Group) count(which func(Instance) bool) (n int32) {
 	return n
 }
 
-// DesiredInstances is how many instances make up the desired capacity. A group
-// with weights counts in units of these, and is complete with any instances that
-// reach it; how many vCPUs or MiB an instance has is not known, so a group in these
-// units is complete with what it has.
+// DesiredInstances returns the number of instances that make up the desired capacity. A group with
+// weights counts in their units, and is complete with any instances that reach it. The vCPUs or MiB
+// of an instance are unknown here, so a group in these units is complete with the instances that it
+// has.
 func (g Group) DesiredInstances() int32 {
 	weights := map[string]int32{}
 	if g.MixedInstancesPolicy != nil {
@@ -147,14 +147,13 @@ type Activities struct {
 	Refused string
 }
 
-// AWS tells of one group's instance refreshes in a call, so that asking at each pass
-// about each of many that move would use up the account's limit on reads, and a new
-// commit would wait behind it. How far a refresh has come the machines tell, which
-// are in the pages that a pass reads anyway. weir asks AWS itself when these show that
-// it must have more to say: the group is set to the new configuration, machines went
-// back to the old one, or what was being cancelled has settled. It also asks when they
-// have not moved for AskEvery, and the reconciler asks before a step that goes by the
-// answer.
+// AWS returns one group's instance refreshes per call. Reading many changing groups in every pass
+// would use up the account's limit on reads, and a new commit would wait behind it. The machines
+// show the progress of a refresh, and they are in the pages that a pass reads anyway. weir reads
+// the refresh itself when the machines show that AWS must have more to say: the group is set to the
+// new configuration, machines went back to the old one, or a cancellation has settled. It also
+// reads it when the machines have not changed for AskEvery, and the reconciler reads it before a
+// step that uses the answer.
 
 // DefaultAskEvery is for how long AWS is not asked about a refresh whose machines
 // show nothing new.

@@ -14,11 +14,11 @@ func (im *Image) Words() string {
 	return joinWords(what, im.Architecture, im.day())
 }
 
-// eksName is how the images that EKS publishes are named.
+// eksName matches the names of the images that EKS publishes.
 // Assumed of AWS: eks-image-names.
 var eksName = regexp.MustCompile(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-(?:x86_64|arm64)-(standard|nvidia|neuron)-)?(1\.\d+)-v\d+$`)
 
-// capaName is how Cluster API Provider AWS names the images that it publishes.
+// capaName matches the names of the images that Cluster API Provider AWS publishes.
 var capaName = regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
 
 // Family is the kind of a published image, and the Kubernetes version that it is made for;

@@ -16,9 +16,9 @@ type Query struct {
 	// Groups and Templates say whether the service is used at all: an unused
 	// service is not read.
 	Groups, Templates bool
-	// Round is the time in which each nodegroup at rest is described once, evenly
-	// spread; 0 describes all of them. One that is on its way is described more often:
-	// after as long as it has been, AskEvery at most, DefaultAskEvery if 0.
+	// Round is the time in which each idle nodegroup is described once, evenly spread; 0 describes
+	// all of them. A changing nodegroup is described more often: after as long as it has been
+	// changing, at most AskEvery, DefaultAskEvery if 0.
 	Round    time.Duration
 	AskEvery time.Duration
 	// Near is all that is read again of groups and templates; nil lists the owner's.
@@ -53,7 +53,7 @@ type Needs struct {
 	Polls []string
 	// Hooks are groups whose lifecycle hooks are needed.
 	Hooks []string
-	// Activities are groups of which it is asked why sizes or machines differ.
+	// Activities holds groups for which weir asks why sizes or machines differ.
 	Activities []ActivityQuery
 	// Short are groups whose report says why machines do not come, as far as spare
 	// calls allow. Planning does not need it.
@@ -65,20 +65,18 @@ type Needs struct {
 	// TemplateUsers asks which groups of the whole account launch from which
 	// template: read before a template is deleted.
 	TemplateUsers bool
-	// Numbers are templates whose version numbers are needed, and VersionUsers
-	// those of which it has to be known who uses which version: read before
-	// versions are deleted.
+	// Numbers lists templates whose version numbers are needed. VersionUsers lists templates whose
+	// users of versions are needed, before versions are deleted.
 	Numbers      []string
 	VersionUsers []string
-	// LaunchConfigurations are those of which the content is needed.
+	// LaunchConfigurations lists those whose content is needed.
 	LaunchConfigurations []string
-	// Launched are instances of which the launch time is needed.
+	// Launched lists instances whose launch time is needed.
 	Launched []string
-	// Alarms are alarms of CloudWatch of which the state is needed, as far as spare calls
-	// allow: State.Alarms and State.AlarmsUnknown.
+	// Alarms lists CloudWatch alarms whose state is needed, as far as spare calls allow:
+	// State.Alarms and State.AlarmsUnknown.
 	Alarms []string
-	// Commits are those of which it is to be known how they stand to the one that is
-	// followed: Input.Relations.
+	// Commits lists those whose relation to the followed commit is needed: Input.Relations.
 	Commits []string
 }
 

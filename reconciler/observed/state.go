@@ -1,13 +1,13 @@
-// Package observed holds what AWS says. State is the resources of an account and region,
-// and Answers what only AWS knows. Absent, Unread and Error are what was asked for in
-// vain and what AWS refused to show. Tags say whose a resource is, and Needs names what
-// planning still lacks.
+// Package observed holds the answers of AWS. State holds the resources of an account and region,
+// and Answers holds the answers to lookups. Absent holds names that do not exist, Unread and Error
+// what AWS refused to show. Tags say who owns a resource, and Needs names the facts that planning
+// still needs.
 //
-// Everything here is a value: whoever reads AWS makes it, planning compares it with what
-// Git wants, and neither changes it afterwards. Three states of a resource are distinct,
-// because nothing may be deleted or made on a guess: it is there, it was asked for and is
-// not there (Absent), and it was not asked for, which is neither. A resource that AWS
-// would not show (Unread) is a fourth: it is not known, and never taken for absent.
+// Everything here is a value: the reader of AWS makes it, planning compares it with what Git wants,
+// and neither changes it afterwards. Three states of a resource are distinct, because nothing may
+// be deleted or made on a guess: it exists, weir asked for it and it does not exist (Absent), and
+// weir did not ask for it, which is neither. A resource that AWS would not show (Unread) is a
+// fourth: it is unknown, and never counts as absent.
 package observed
 
 import (
@@ -46,21 +46,19 @@ type State struct {
 	Clusters map[string]bool
 	// Unread holds what AWS would not let weir read.
 	Unread Unread
-	// TemplateUsers names every group of the account and region, whoever owns
-	// it, that launches from a template, by template id and by name. It is nil
-	// until it was read.
+	// TemplateUsers names every group of the account and region, of any owner, that launches from a
+	// template, by template id and by name. It is nil until it was read.
 	TemplateUsers map[string][]string
-	// VersionUsers holds who uses which version of a template, whoever owns
-	// them, by the template's name: groups, active instance refreshes,
-	// nodegroups and live instances. A template that is not in it was not asked
-	// for.
+	// VersionUsers holds the users, of any owner, of each version of a template, by the template's
+	// name: groups, active instance refreshes, nodegroups and live instances. If a template is
+	// missing, weir did not ask for it.
 	VersionUsers map[string][]VersionUser
 	// LaunchConfigurations holds the content of launch configurations that were asked for,
 	// as that of a launch template which starts the same machines. One that does not
 	// exist, or may not be read, is Unknown.
 	LaunchConfigurations map[string]TemplateVersion
-	// Launched holds when instances were launched, of those that were asked for;
-	// one that no longer exists gives a zero time.
+	// Launched holds the launch times of the requested instances. An instance that no longer exists
+	// has a zero time.
 	Launched map[string]time.Time
 	// Alarms holds the states of those alarms of CloudWatch that were asked for, "" for one
 	// that does not exist; AlarmsUnknown says why others of them are not in it. Both are
@@ -178,7 +176,7 @@ type Instance struct {
 	Health         string // Healthy or Unhealthy
 	Protected      bool   // from scale-in
 	Template       TemplateRef
-	// LaunchConfiguration names what it was launched from where that was no template.
+	// LaunchConfiguration names the launch configuration of an instance without a template.
 	LaunchConfiguration string
 	// ImageID is the image of a machine that has another one than its launch template
 	// version: that of an override.
@@ -201,10 +199,10 @@ type Refresh struct {
 	Preferences          intent.Refresh
 	StartedAt            time.Time
 	EndedAt              time.Time
-	// ReadAt is when AWS said so, or took what made it so.
+	// ReadAt is the time when AWS reported this, or accepted the request that made it so.
 	ReadAt time.Time
-	// Earlier are the refreshes before this one that were started within Lately of
-	// when it was read, as far as they are known.
+	// Earlier lists the earlier refreshes that were started within Lately before the read, as far
+	// as they are known.
 	Earlier []Refresh
 }
 
@@ -223,7 +221,7 @@ func (r Refresh) Brings(policy *intent.MixedInstances) bool {
 	return bare.Same(policy)
 }
 
-// Lately is how far back refreshes that are over are of interest.
+// Lately is the age up to which ended refreshes are of interest.
 const Lately = time.Hour
 
 // Active reports whether the refresh still moves. The states are those of

@@ -22,8 +22,8 @@ const (
 	TagLaunchConfig = "weir.dev/launch-config"
 	// TagPrune is "disabled" on what must not be deleted when Git drops it.
 	TagPrune = "weir.dev/prune"
-	// TagKeep is how many earlier versions a template keeps, where that is not
-	// DefaultKeepVersions: what the last pruning went by.
+	// TagKeep is the number of earlier versions that a template keeps, if that is not
+	// DefaultKeepVersions, as the last pruning used it.
 	TagKeep = "weir.dev/keep-versions"
 	// TagKeys says which keys of the resource weir has put there for Git, in the
 	// form of keyMarks: a tag that Git drops is removed, and another's tag stays,
@@ -84,12 +84,11 @@ func ShellWord(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-// A tag's value holds at most 256 characters, fewer than the keys of fifty tags,
-// so the keys are recorded as marks: a character that says how long each mark is,
-// then the marks, sorted. A mark is the beginning of the key's SHA-256 in the
-// alphabet of base64 URLs, all of which AWS takes in a tag. Sixteen characters
-// fit for up to fifteen keys, five for fifty: even then the chance that one
-// foreign tag is taken for weir's is below one in twenty million.
+// A tag's value holds at most 256 characters, fewer than the keys of fifty tags. So the keys are
+// recorded as marks: a character for the length of each mark, then the marks, sorted. A mark is the
+// beginning of the key's SHA-256 in the alphabet of base64 URLs; AWS allows all of these characters
+// in a tag. Sixteen characters fit for up to fifteen keys, five for fifty: even then the chance
+// that a foreign tag matches is below one in twenty million.
 const (
 	marksLimit  = 256 // characters of a tag's value
 	longestMark = 16
@@ -162,9 +161,9 @@ const TagAdopted = "weir.dev/adopted"
 // drops their lifecycle actions.
 const TagDelete = OwnTagPrefix + "delete"
 
-// TagDrainer says how weir drains the machines of a group, in the words of
-// intent.Drainer.Text: what drains goes by what AWS holds, so that a group is drained, too,
-// that Git has dropped and that is scaled to zero.
+// TagDrainer says how weir drains the machines of a group, in the words of intent.Drainer.Text. The
+// drainer uses what AWS holds, so weir also drains a group that Git has dropped and that is scaled
+// to zero.
 const TagDrainer = OwnTagPrefix + "drainer"
 
 const (
@@ -176,7 +175,7 @@ const (
 	TagSince = "weir.dev/since-version"
 )
 
-// TagSuspended names the processes of a group that weir suspended for Git, with
-// spaces between: one that Git drops is resumed, and one that somebody else suspended
-// stays. A process that was suspended before Git declared it is somebody else's.
+// TagSuspended names the processes of a group that weir suspended for Git, with spaces between.
+// weir resumes a process that Git drops, and leaves a process that somebody else suspended. A
+// process that was suspended before Git declared it is somebody else's.
 const TagSuspended = OwnTagPrefix + "suspended"

@@ -69,7 +69,7 @@ func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
 	return d
 }
 
-// Field is where the pool's manifests name it, and no field where that is unknown.
+// Field returns the field of the pool's manifests that names it, and no field if that is unknown.
 func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	n := pool.Nodegroup
 	switch u.Kind {
@@ -99,7 +99,7 @@ func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	return pool.Infrastructure, nil
 }
 
-// templateField is where a field of the pool's launch template is written: in the pool, in the
+// templateField returns the place of a field of the pool's launch template: in the pool, in the
 // object of several pools that it refers to, or where the pool names a template of its own.
 func templateField(pool *intent.Pool, path ...string) (intent.ObjectRef, intent.Path) {
 	at := intent.Path{"spec", "awsLaunchTemplate"}.Join(path...)
@@ -113,7 +113,7 @@ func templateField(pool *intent.Pool, path ...string) (intent.ObjectRef, intent.
 	return pool.Infrastructure, at
 }
 
-// securityGroupField is where the pool names a security group.
+// securityGroupField returns the place where the pool names a security group.
 func securityGroupField(pool *intent.Pool, name string) (intent.ObjectRef, intent.Path) {
 	n, t := pool.Nodegroup, pool.LaunchTemplate
 	switch {

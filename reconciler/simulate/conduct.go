@@ -18,12 +18,12 @@ type source struct {
 	specs          []rollout.Spec
 	targets        map[string]bool
 	asker          *gate.Asker
-	// again is when to conduct without news, zero for only then.
+	// again is the time to conduct without news, zero for only with news.
 	again time.Time
 	now   time.Time
 }
 
-// askAgain is when a conductor looks again that waits for what it does not know.
+// askAgain is the time after which a conductor that waits for unknown facts runs again.
 const askAgain = 30 * time.Second
 
 // findSources finds the FleetRollouts of all that is wanted.

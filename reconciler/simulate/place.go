@@ -29,11 +29,11 @@ type place struct {
 	cluster []*cluster
 	sight   reconciler.Sight
 	rhythm  reconciler.Rhythm
-	// next is when the next pass begins, zero while nothing is to be seen.
+	// next is the start of the next pass, zero while nothing is to be seen.
 	next time.Time
 	// pages are the calls that each pass makes, by bucket.
 	pages map[string]timeline.Call
-	// still is since when passes that look for something see nothing new.
+	// still is the time since which passes that expect something see nothing new.
 	still time.Time
 }
 
@@ -118,7 +118,7 @@ func (p *place) compare(ctx context.Context, w *staging) (doubts []string) {
 	return doubts
 }
 
-// pass makes one pass over a place, and takes in what came of it.
+// pass makes one pass over a place, and takes in the result.
 func (w *staging) pass(ctx context.Context, p *place) error {
 	if p.next.After(p.clock.Now()) {
 		p.clock.Set(p.next)
@@ -194,7 +194,7 @@ func (w *staging) record(now time.Time, r *plan.Report) {
 	w.rec.Holds(now, r.Target, holds(r))
 }
 
-// holds are what holds the steps of a report.
+// holds returns the holds of a report's steps.
 func holds(r *plan.Report) (out []timeline.Held) {
 	if r.Err != nil {
 		return []timeline.Held{{Hold: "error", Why: r.Err.Error(), Person: true}}
@@ -245,8 +245,8 @@ func throttled(code string) bool {
 }
 
 const (
-	// lookEvery is how often a pass is made at least while something moves: AWS is asked
-	// so often how a rollout stands.
+	// lookEvery is the maximum time between passes while something is changing: weir reads the
+	// progress of a rollout from AWS so often.
 	lookEvery = time.Minute
 	// stillFor is after how long without anything that happens nobody waits any more.
 	stillFor = 2 * time.Hour
@@ -290,7 +290,7 @@ func (w *staging) schedule(p *place, reports []*plan.Report, now time.Time) {
 	}
 }
 
-// event is when the next thing happens by itself that a pass may see; zero for nothing.
+// event returns the time of the next change by itself that a pass may see; zero for none.
 func (w *staging) event(p *place, reports []*plan.Report, now time.Time) (first time.Time) {
 	at := func(t time.Time) {
 		if t.After(now) && (first.IsZero() || t.Before(first)) {

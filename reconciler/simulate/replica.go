@@ -25,8 +25,8 @@ import (
 	"github.com/weir-gitops/weir/render/field"
 )
 
-// Host is where the calls of a simulation go to: nowhere, as its embedded AWS answers in this
-// process.
+// Host is the address of a simulation's calls. No such host exists, as the embedded AWS answers in
+// this process.
 const Host = "simulated.invalid"
 
 // replica is an embedded AWS that holds what a pass saw of an account and region.
@@ -35,7 +35,7 @@ type replica struct {
 	srv             *awsemu.Server
 	clock           *awsemu.ManualClock
 	mu              sync.Mutex
-	// waited is told of each wait for AWS's rates; nil while the replica is made.
+	// waited receives each wait for AWS's rates; nil while the replica is made.
 	waited func(time.Duration)
 	// left says what could not be copied, and leftPools are the pools of that, by
 	// "namespace/name".
@@ -43,7 +43,7 @@ type replica struct {
 	leftPools map[string]bool
 }
 
-// before is how long before the look at AWS the replica's machines were made.
+// before is the age of the replica's machines at the read of AWS.
 const before = 24 * time.Hour
 
 // newReplica makes what a pass saw at a moment.
@@ -75,7 +75,7 @@ func newReplica(ctx context.Context, s observed.State, answers []observed.Answer
 	return r, nil
 }
 
-// open is a client of the replica that goes by its clock, and waits for AWS's rates by it.
+// open returns a client of the replica that uses its clock, also to wait for AWS's rates.
 func (r *replica) open(ctx context.Context, share float64) (*awscloud.Cloud, error) {
 	return awscloud.Open(ctx, sdk.Options{
 		Region: r.region, EndpointURL: "http://" + Host, Embedded: true, Transport: inProcess{r.srv}, Now: r.clock.Now,
@@ -83,8 +83,8 @@ func (r *replica) open(ctx context.Context, share float64) (*awscloud.Cloud, err
 	})
 }
 
-// sleep lets the replica's time pass. Calls that wait beside each other wake in the order of
-// their turns, so time goes on to the last of them.
+// sleep lets the replica's time pass. Concurrent waits end in the order of their turns, so time
+// goes on to the last of them.
 func (r *replica) sleep(ctx context.Context, d time.Duration) error {
 	until := r.clock.Now().Add(d)
 	r.mu.Lock()
@@ -117,7 +117,7 @@ func (p inProcess) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer is what a handler writes.
+// answer collects what a handler writes.
 type answer struct {
 	header http.Header
 	status int
@@ -186,7 +186,7 @@ func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 	return m.refreshes(ctx)
 }
 
-// clusters are the EKS clusters that exist, with their versions as far as something tells them.
+// clusters returns the existing EKS clusters, with their versions as far as they are available.
 func (m *maker) clusters(answers []observed.Answer) (out []eks.ClusterGraft) {
 	clusters := map[string]string{}
 	for name, exists := range m.seen.Clusters {

@@ -35,7 +35,7 @@ func (m *maker) templates(ctx context.Context, answers []observed.Answer) error 
 	return nil
 }
 
-// standInType is the instance type of a launch template of which none is known.
+// standInType is the instance type of a launch template without a known type.
 const standInType = "m5.large"
 
 // foreignTemplates returns the launch templates, by id, that are not among the observed
@@ -90,8 +90,8 @@ func (m *maker) foreignTemplates(answers []observed.Answer) map[string]observed.
 	return out
 }
 
-// eachRef calls use with every reference to a launch template of what was observed, and the
-// type of a machine that was launched from it, empty where there is none.
+// eachRef calls use with every observed reference to a launch template, and with the type of a
+// machine launched from it, empty if no machine was.
 func (m *maker) eachRef(use func(ref observed.TemplateRef, machine string)) {
 	for _, name := range slices.Sorted(maps.Keys(m.seen.Groups)) {
 		g := m.seen.Groups[name]
@@ -112,8 +112,8 @@ func (m *maker) eachRef(use func(ref observed.TemplateRef, machine string)) {
 	}
 }
 
-// template makes a launch template with the versions that were read, and those of which
-// something runs: these hold what a neighbour holds, as nobody launches of them.
+// template makes a launch template with the versions that were read, and with those that something
+// runs. The latter get the content of a neighbouring version, as nothing launches from them.
 func (m *maker) template(ctx context.Context, t observed.Template) error {
 	numbers := map[int64]bool{t.DefaultVersion: true, t.LatestVersion: true}
 	for n := range t.Versions {

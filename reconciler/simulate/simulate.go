@@ -1,12 +1,12 @@
-// Package simulate says what a change does over time before it is made: it lets weir's own
-// passes work on a copy of AWS as a plan saw it, in this process and by a clock of its own.
+// Package simulate shows what a change does over time before it is made. It runs weir's own passes
+// on a copy of AWS as a plan saw it, in this process and by a clock of its own.
 //
-// A Scene holds what plans stood on: for each account and region the state that was
-// observed, the answers to lookups, and what Git wants. Run copies each into an embedded AWS
-// with EC2's and Auto Scaling's rates on, and makes passes over the copies as the daemon's
-// loops do, with its gates, windows, waves and FleetRollouts. Time goes on from each pass to
-// the next one that has something to see. Nothing of AWS, Git or a cluster is asked, and
-// nothing is written anywhere: what is not in the scene is assumed, and said to be.
+// A Scene holds the inputs of plans: for each account and region the observed state, the answers to
+// lookups, and what Git wants. Run copies each into an embedded AWS with EC2's and Auto Scaling's
+// rates on, and makes passes over the copies as the daemon's loops do, with its gates, windows,
+// waves and FleetRollouts. Time goes on from each pass to the next one that has something to see. A
+// simulation reads nothing from AWS, Git or a cluster, and writes nothing anywhere: what is not in
+// the scene is assumed, and reported as assumed.
 package simulate
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
 )
 
-// Scene is what a simulation begins with.
+// Scene holds the start of a simulation.
 type Scene struct {
-	// Now is when AWS was looked at.
+	// Now is the time when AWS was read.
 	Now    time.Time
 	Stages []Stage
 	// Conditions are by target, Records what people asked for.
@@ -36,7 +36,7 @@ type Scene struct {
 	Rollouts map[string]*rollout.Record
 	// Elsewhere are batches that are not simulated: their FleetRollouts hold as well.
 	Elsewhere []reconciler.Batch
-	// Shown are the targets that are told of; nil for all.
+	// Shown holds the targets to report; nil for all.
 	Shown map[string]bool
 }
 
@@ -44,12 +44,12 @@ type Scene struct {
 type Stage struct {
 	// Batch holds what is wanted; its Scope is not used.
 	Batch reconciler.Batch
-	// Sight is what the pass stood on that made the plans of Reports.
+	// Sight holds the inputs of the pass that made the plans of Reports.
 	Sight   *reconciler.Sight
 	Reports []*plan.Report
 }
 
-// Assumptions are what AWS and people take, each a duration where it is 0 the default.
+// Assumptions are the durations that AWS and people take. A zero means the default.
 type Assumptions struct {
 	MachineReady    time.Duration
 	MachineGone     time.Duration
@@ -63,7 +63,7 @@ type Assumptions struct {
 	Free bool
 	// Share is the part of AWS's rates for writes that weir takes, the default if 0.
 	Share float64
-	// Most is how much time the simulation goes through at most.
+	// Most bounds the simulated time.
 	Most time.Duration
 }
 
@@ -99,7 +99,7 @@ func (a Assumptions) timings() world.Timings {
 	return t
 }
 
-// said are the assumptions as a timeline tells them.
+// said returns the assumptions in the form of a timeline.
 func (a Assumptions) said() []timeline.Assumption {
 	text := func(d time.Duration) string { return d.String() }
 	out := []timeline.Assumption{
@@ -121,17 +121,17 @@ func (a Assumptions) said() []timeline.Assumption {
 	return out
 }
 
-// Progress is how far a simulation is.
+// Progress is the progress of a simulation.
 type Progress struct {
 	Passes int
-	// Simulated is how much time has passed in it.
+	// Simulated is the simulated time so far.
 	Simulated time.Duration
 }
 
-// ErrNothing says that there is no account of which a plan stood on something.
+// ErrNothing says that no plan of any account had a state of AWS.
 var ErrNothing = errors.New("AWS could not be read, so there is nothing to simulate from")
 
-// passesEach is how many passes are made between two reports of progress.
+// passesEach is the number of passes between two reports of progress.
 const passesEach = 20
 
 // Run simulates a scene. It ends when nothing goes on any more, what is left waits for

@@ -9,18 +9,18 @@ import (
 	"io"
 )
 
-// The library maps the file into memory and believes what it reads there. A page that a
-// truncated file lacks ends the process with a signal, and a page that points to itself
-// keeps it busy for ever. So the pages that can be reached are walked here first, by
-// reading, with every number checked. The format is the library's version 2: pages with
-// a header of 16 bytes in the machine's own byte order, two meta pages of which the
-// valid one with the higher number is in force.
+// The library maps the file into memory and believes what it reads there. A page that is missing
+// from a truncated file ends the process with a signal, and a page that points to itself makes the
+// library loop without end. So this code first walks the reachable pages by reading, with every
+// number checked. The format is the library's version 2: pages with a header of 16 bytes in the
+// machine's own byte order, and two meta pages. The valid meta page with the higher number is in
+// force.
 //
-// The library's own Tx.Check does not do instead: it reads through the same memory, in
-// a goroutine of its own that debug.SetPanicOnFault does not reach, and it walks
-// circles. A trial took 421 copies of a file of 64 pages, with bytes changed, pages in
-// each other's place or the end cut off. Tx.Check ended the process for 32 and was not
-// done within half a minute for 4; of those that were cut off it called 40 sound.
+// The library's own Tx.Check is no replacement: it reads through the same memory, in a goroutine of
+// its own that debug.SetPanicOnFault does not reach, and it walks circles. A trial took 421 copies
+// of a file of 64 pages, with bytes changed, pages in each other's place or the end cut off.
+// Tx.Check ended the process for 32 and was not done within half a minute for 4. It called 40 of
+// the truncated files sound.
 
 const (
 	headerSize     = 16

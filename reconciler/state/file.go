@@ -25,8 +25,8 @@ var ErrInUse = errors.New("the state is in use by another weir")
 
 // UnreadableError says that a file could not be used as it was.
 type UnreadableError struct {
-	// File is where it was, Aside where it was moved; Aside is empty where the
-	// file was only to be read, or was not there.
+	// File is the original place of the file, Aside its new place. Aside is empty if the file was
+	// only to be read, or was not there.
 	File, Aside string
 	Why         error
 }
@@ -86,7 +86,7 @@ func OpenReadOnly(dir string) (*DB, error) {
 	return db.unsealed(err)
 }
 
-// unsealed is what was opened, unless its records were moved away.
+// unsealed returns the opened store, unless its records were moved away.
 func (db *DB) unsealed(err error) (*DB, error) {
 	if err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (db *DB) unsealed(err error) (*DB, error) {
 	return db, nil
 }
 
-// begin replaces a file that cannot be read by a new one. A crash at any moment leaves
-// one that says the same.
+// begin replaces an unreadable file by a new one. A crash at any moment leaves a file that says the
+// same.
 func begin(dir string, why *UnreadableError) (*DB, error) {
 	err := markBegun(dir)
 	if err == nil {

@@ -15,11 +15,10 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// guarded is the one way into the library, which reads the file through memory that
-// the file is mapped to. If another process shortens the file under a running daemon, a
-// read is a fault of the processor, which ends a process that is not prepared. If the
-// file then grows again, the new pages hold zeros, at which the library panics. Both
-// become a damage here.
+// guarded is the only way into the library, which reads the file through a memory map. If another
+// process truncates the file under a running daemon, a read is a fault of the processor, which ends
+// an unprepared process. If the file then grows again, the new pages hold zeros, at which the
+// library panics. guarded turns both into a damage.
 func guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -61,9 +60,9 @@ func panicsInLibrary() bool {
 // is full, each leaves one behind.
 const renewPause = 10 * time.Second
 
-// run does a transaction while no other is under way: one that ends in a fault
-// leaves the library's own locks as they were, and whoever waits for those waits for
-// ever. A damaged file is then moved aside and a new one begun, as Open does it.
+// run does one transaction at a time. A transaction that ends in a fault leaves the library's own
+// locks held, and further transactions would wait forever. So run then moves the damaged file aside
+// and begins a new one, like Open.
 func (db *DB) run(transaction func(*bolt.DB) error) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()

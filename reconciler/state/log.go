@@ -18,7 +18,7 @@ import (
 // no process has it in memory.
 type Log[T any] struct {
 	Name string
-	// At is when what a value tells of was.
+	// At returns the time of the event that a value describes.
 	At func(T) time.Time
 }
 
@@ -48,8 +48,7 @@ func (l Log[T]) Add(tx *Tx, values []T, keep Keep) error {
 	return tx.table.add(l.Name, raw, keep, old)
 }
 
-// Newest calls fn with every value, the one that was added last first, until it returns
-// ErrStop.
+// Newest calls fn with every value, the last added first, until it returns ErrStop.
 func (l Log[T]) Newest(tx *Tx, fn func(T) error) error {
 	err := tx.table.newest(l.Name, func(data []byte) error {
 		var v T
@@ -152,7 +151,7 @@ func logKey(log string, at time.Time, member string, n int) string {
 	return fmt.Sprintf("%s.%x.%s.%d", logTime(log, at), unique, escape(member), n)
 }
 
-// logTime is what the keys of a time begin with.
+// logTime returns the prefix of the keys of a time.
 func logTime(log string, at time.Time) string {
 	return fmt.Sprintf("%s%s/%016x", LogPrefix, log, uint64(math.MaxInt64-at.UnixNano())) //nolint:gosec // neither is negative
 }
@@ -220,7 +219,7 @@ func (s *Shared) trim(ctx context.Context, tx *sharedTx) {
 	}
 }
 
-// logCount is how many values a record has.
+// logCount returns the number of values in a record.
 func logCount(key string) int {
 	n, err := strconv.Atoi(key[strings.LastIndexByte(key, '.')+1:])
 	if err != nil {

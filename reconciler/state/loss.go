@@ -11,9 +11,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// markerFile stands beside File from the first start on: a directory with it and
-// without the other has lost the requests of people. To begin anew on purpose, the
-// whole directory is emptied.
+// markerFile exists in the directory of File from the first start on: a directory with the marker
+// and without File has lost the requests of people. To start again on purpose, empty the whole
+// directory.
 const markerFile = "weir.db.begun"
 
 const markerText = "weir keeps suspensions and approvals in " + File + ". Where that is gone and this file is not, weir holds all\n" +
@@ -100,9 +100,9 @@ func AcceptLoss(tx *Tx) error {
 	return errors.Join(losses.Delete(tx, lossKey), fresh.Delete(tx, freshKey), adopt(tx))
 }
 
-// A store that several weirs share begins empty, also where an engine lost what it had.
-// So one that is new believes nothing of a scope until AWS has shown that it holds
-// nothing of this instance there, or a person says so.
+// A store that several weirs share begins empty, also if an engine lost its data. So a new store
+// trusts nothing about a scope until AWS has shown that it holds nothing of this instance there, or
+// a person says so.
 var (
 	fresh       = Bucket[time.Time]{aboutBucket}
 	begunScopes = Bucket[time.Time]{"begun"}

@@ -18,8 +18,8 @@ const (
 
 // Replica are the records of an engine at one moment, as this process has them.
 type Replica interface {
-	// EngineID tells the engine from every other, also from what was restored of a backup
-	// of it; empty where that is not known.
+	// EngineID distinguishes the engine from every other, also from a restored backup of it; empty
+	// if unknown.
 	EngineID() string
 	Get(key string) coord.Record
 	// List are the records whose keys begin with prefix, in any order.
@@ -66,7 +66,7 @@ type Shared struct {
 	partSize int
 	// moves says that the records are moved, whether they are sealed or not.
 	moves bool
-	// updateFor is how long a change is tried.
+	// updateFor is the time for which a change is tried.
 	updateFor time.Duration
 }
 
@@ -128,8 +128,8 @@ func ReadShared(ctx context.Context, e Engine) (*Shared, error) {
 	})
 }
 
-// With are the same records, written through another way to the same engine: one that an
-// owner writes through, which holds only as long as it is the owner.
+// With returns the same records, written through another way to the same engine: an owner's way,
+// which is valid only as long as it is the owner.
 func (s *Shared) With(e Engine) *Shared {
 	with := *s
 	with.engine = e
@@ -224,7 +224,7 @@ func (e *EngineError) Error() string { return e.Text + ": " + e.Err.Error() }
 // Unwrap is why.
 func (e *EngineError) Unwrap() error { return e.Err }
 
-// Unreachable says what to do about an engine that does not do what it was asked for.
+// Unreachable explains what to do about an engine that did not carry out a request.
 func Unreachable(err error) error {
 	switch {
 	case errors.Is(err, coord.ErrUnknown):

@@ -81,7 +81,7 @@ func (t *sharedTx) get(bucket, key string) ([]byte, error) {
 	return t.value(raw)
 }
 
-// value is what a record stands for.
+// value returns the value of a record.
 func (t *sharedTx) value(raw []byte) ([]byte, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -163,7 +163,7 @@ func (t *sharedTx) put(bucket, key string, value []byte) error {
 	return nil
 }
 
-// split makes parts of a value. Each value has parts of its own, so that whoever
+// split makes parts of a value. Each value has parts of its own, so that a transaction that
 // replaces it may delete them.
 func (t *sharedTx) split(value []byte) ([]byte, error) {
 	salt := make([]byte, 8)
@@ -183,7 +183,7 @@ func (t *sharedTx) split(value []byte) ([]byte, error) {
 	return append([]byte("#"), raw...), err
 }
 
-// replace says that a record is no more what it was.
+// replace marks a record's bucket as touched, and deletes the parts of the old value.
 func (t *sharedTx) replace(bucket, key string) {
 	at := recordKey(bucket, key)
 	t.touched[bucket] = true
@@ -222,7 +222,7 @@ func (t *sharedTx) remove(bucket, key string) error {
 		raw = r.Value
 	}
 	if raw == nil {
-		return nil // there is none
+		return nil // no record
 	}
 	t.replace(bucket, key)
 	t.changed[at] = nil
@@ -361,7 +361,7 @@ func unescape(text string) (string, error) {
 	return b.String(), nil
 }
 
-// logEntry is what a transaction adds to a log: several values in one record.
+// logEntry is a transaction's addition to a log: several values in one record.
 type logEntry struct {
 	log, key string
 	value    []byte

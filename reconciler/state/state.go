@@ -1,5 +1,5 @@
-// Package state keeps what weir must remember and neither Git nor AWS can tell:
-// suspensions, approvals, what was told, history.
+// Package state keeps what weir must remember and what is neither in Git nor in AWS: suspensions,
+// approvals, sent messages, history.
 //
 // A Store has buckets of records, each under a key, which are read and changed in
 // transactions. There are two:
@@ -11,8 +11,8 @@
 //	Shared  the records of several weirs in an engine that all of them reach. Each
 //	        reads from a replica, and what it changes is one conditional write.
 //
-// A keeper of records does not know which of them it has. In both, transactions happen
-// one after another, whoever began them, and each sees all that those before it changed.
+// A keeper of records does not know which of them it has. In both, transactions happen one after
+// another, and each sees all earlier changes.
 package state
 
 import (
@@ -34,8 +34,8 @@ const (
 type Store interface {
 	// View calls fn with the records as they are at one moment.
 	View(fn func(*Tx) error) error
-	// Update calls fn and makes all of its changes at once; none where it fails, or fn
-	// does. Both may call fn again, so what fn changes beside records, it sets anew.
+	// Update calls fn and makes all of its changes at once. It makes none if Update or fn fails.
+	// Both may call fn again, so fn must reset anything else that it changes.
 	Update(fn func(*Tx) error) error
 }
 
@@ -43,8 +43,7 @@ type Store interface {
 // function that was given it.
 type Tx struct{ table table }
 
-// table is what a store does in a transaction. Values that it gives are not changed
-// and not kept.
+// table is the access of a transaction to a store. Returned values must not be changed or kept.
 type table interface {
 	get(bucket, key string) ([]byte, error) // nil for none
 	put(bucket, key string, value []byte) error

@@ -34,8 +34,8 @@ func (t *Timeline) Brief() *Timeline {
 	return &b
 }
 
-// Replacements is how many machines came instead of others: those that the pool grew by are
-// none.
+// Replacements returns the number of machines that replaced others. Machines by which the pool grew
+// do not count.
 func (p Pool) Replacements() (n int32) {
 	if len(p.Points) == 0 {
 		return p.Replaced
@@ -46,8 +46,8 @@ func (p Pool) Replacements() (n int32) {
 	return max(0, n-max(0, p.Growth()))
 }
 
-// Growth is how many machines more the pool has in the end, negative for fewer. Those that it
-// has above its desired size for a while do not count.
+// Growth returns the change of the pool's number of machines at the end, negative for fewer.
+// Machines above its desired size for a while do not count.
 func (p Pool) Growth() int32 {
 	if len(p.Points) == 0 {
 		return p.Grows

@@ -156,8 +156,7 @@ func (p PoolPoint) same(o PoolPoint) bool {
 	return p.Desired == o.Desired && p.Starting == o.Starting && p.Ending == o.Ending && p.Replaced == o.Replaced && maps.Equal(p.Versions, o.Versions)
 }
 
-// Touched takes in that something is done to a pool. One of which nothing was seen yet
-// counts as well.
+// Touched records that something is done to a pool, even to a pool that was not seen yet.
 func (r *Recorder) Touched(now time.Time, name, poolName, what string) {
 	t := r.targets[name]
 	p := t.pools[poolName]
@@ -185,7 +184,7 @@ func (r *Recorder) Wave(now time.Time, name string) {
 	r.note(now, Milestone{Kind: "wave", Text: name})
 }
 
-// Fact takes in what is told of a rollout and is no wave.
+// Fact records a fact about a rollout that is no wave.
 func (r *Recorder) Fact(now time.Time, text string) {
 	r.note(now, Milestone{Kind: "rollout", Text: text})
 }
@@ -368,7 +367,7 @@ func together(pools []Pool) []Point {
 	return out
 }
 
-// split tells the machines in service apart: as before, and new.
+// split counts the machines in service: old ones and new ones.
 func (p Pool) split(at PoolPoint) (old, is int32) {
 	all := int32(0)
 	for v, n := range at.Versions {
@@ -401,8 +400,8 @@ func (p Pool) rolls() bool {
 	return false
 }
 
-// thin keeps so many points at most: of each stretch of time its last one, and the one that
-// is highest.
+// thin reduces the points to the given number: of each stretch of time it keeps the last and the
+// highest point.
 func thin[P any](points []P, most int, of func(P) (at float64, height int32)) []P {
 	if len(points) <= most {
 		return points

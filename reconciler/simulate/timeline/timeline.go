@@ -17,28 +17,28 @@ const (
 	Incomplete = "incomplete" // the simulation was cut short
 )
 
-// Timeline is what a change does over time. All moments within it are seconds since Began.
+// Timeline shows what a change does over time. All moments within it are seconds since Began.
 type Timeline struct {
 	Schema string `json:"schema"`
-	// Began is when AWS was looked at, zero where that is left out.
+	// Began is the time when AWS was read, zero if that is left out.
 	Began time.Time `json:"began,omitzero"`
-	// End is when the last thing happened that the change is about.
+	// End is the time of the last event that belongs to the change.
 	End float64 `json:"end"`
 	// Outcome is one of Converged, Waits, Failed and Incomplete, Why says more.
 	Outcome string `json:"outcome"`
 	Why     string `json:"why,omitempty"`
-	// Changed is how many pools had something done to them.
+	// Changed is the number of pools that something is done to.
 	Changed int `json:"changedPools"`
-	// MostAbove is how many machines more than desired there are at most, at AboveAt.
+	// MostAbove is the maximum number of machines above the desired number, reached at AboveAt.
 	MostAbove int32   `json:"mostAboveDesired"`
 	AboveAt   float64 `json:"mostAboveAt"`
-	// Launched is how many machines AWS starts.
+	// Launched is the number of machines that AWS starts.
 	Launched int `json:"launched"`
 	// Waves are those of FleetRollouts, and the targets that wait for others, in the
 	// order in which they begin.
 	Waves      []Wave      `json:"waves"`
 	Milestones []Milestone `json:"milestones"`
-	// MilestonesLeft is how many more there were than are kept.
+	// MilestonesLeft is the number of milestones that were left out.
 	MilestonesLeft int      `json:"milestonesLeftOut,omitempty"`
 	Targets        []Target `json:"targets"`
 	Pools          []Pool   `json:"pools"`
@@ -48,10 +48,10 @@ type Timeline struct {
 	// RateWait is for how many seconds calls wait for AWS's rates, one after another.
 	RateWait float64 `json:"rateWait"`
 	Waiting  []Wait  `json:"waiting"`
-	// Assumptions are what was taken for granted, Doubts what may make all this untrue.
+	// Assumptions lists the facts that were assumed, Doubts what may make the timeline untrue.
 	Assumptions []Assumption `json:"assumptions"`
 	Doubts      []string     `json:"doubts,omitempty"`
-	// Passes is how many passes were simulated.
+	// Passes is the number of simulated passes.
 	Passes int `json:"passes"`
 }
 
@@ -78,7 +78,7 @@ type Milestone struct {
 	Text   string `json:"text"`
 }
 
-// Target is how a target comes out of it.
+// Target is the result for a target.
 type Target struct {
 	Name    string `json:"name"`
 	Account string `json:"account,omitempty"`
@@ -98,16 +98,16 @@ type Pool struct {
 	Begins    float64 `json:"begins"`
 	Ends      float64 `json:"ends"` // 0 where it does not converge
 	MostAbove int32   `json:"mostAboveDesired"`
-	// Version is the one of its launch template that its machines come to.
+	// Version is the version of the launch template to which its machines change.
 	Version string      `json:"version,omitempty"`
 	Points  []PoolPoint `json:"points"`
-	// Replaced is how many machines came instead of others, and Grows how many more there
-	// are in the end, negative for fewer. Only a Brief, which has no Points, says so.
+	// Replaced is the number of machines that replaced others. Grows is the number of additional
+	// machines at the end, negative for fewer. Only a Brief, which has no Points, sets them.
 	Replaced int32 `json:"replaced,omitempty"`
 	Grows    int32 `json:"grows,omitempty"`
 }
 
-// PoolPoint is how many machines a pool has from a moment on.
+// PoolPoint is the number of a pool's machines from a moment on.
 type PoolPoint struct {
 	At      float64 `json:"at"`
 	Desired int32   `json:"desired"`
@@ -115,11 +115,11 @@ type PoolPoint struct {
 	Versions map[string]int32 `json:"versions"`
 	Starting int32            `json:"starting,omitempty"`
 	Ending   int32            `json:"ending,omitempty"`
-	// Replaced is how many of all were not there at first.
+	// Replaced is the number of all machines that were not there at first.
 	Replaced int32 `json:"replaced,omitempty"`
 }
 
-// Point is how many machines there are from a moment on, in all pools that change.
+// Point is the number of machines from a moment on, in all pools that change.
 type Point struct {
 	At      float64 `json:"at"`
 	Desired int32   `json:"desired"`
@@ -132,10 +132,10 @@ type Point struct {
 	Ending   int32 `json:"ending"`
 }
 
-// above is how many machines more than desired run or start.
+// above returns the number of machines above the desired number that run or start.
 func (p Point) above() int32 { return max(0, p.Old+p.New+p.Starting-p.Desired) }
 
-// Bucket is what is taken from one of AWS's token buckets.
+// Bucket is the use of one of AWS's token buckets.
 type Bucket struct {
 	Account string `json:"account,omitempty"`
 	Region  string `json:"region"`
@@ -148,15 +148,15 @@ type Bucket struct {
 	Least float64 `json:"least"`
 }
 
-// Wait is what waits, at the end or for a while.
+// Wait is a wait of a target, at the end or for a while.
 type Wait struct {
 	Target string `json:"target"`
-	// Pools are how many of its pools wait so.
+	// Pools is the number of its pools that wait so.
 	Pools int `json:"pools"`
 	// Hold is the plan's word, such as approval or window, and Why says more.
 	Hold string `json:"hold"`
 	Why  string `json:"why,omitempty"`
-	// From is when it begins to wait, Until when it goes on; 0 where only somebody ends it.
+	// From is the start of the wait, Until its end; 0 if only a person ends it.
 	From  float64 `json:"from"`
 	Until float64 `json:"until,omitempty"`
 	// Person says that somebody has to end it.

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// KeyBytes is how long a key is.
+// KeyBytes is the length of a key.
 const KeyBytes = 32
 
 // OpenKey is ReadKey, and makes file and directory where they are missing.

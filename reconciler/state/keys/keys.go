@@ -1,16 +1,16 @@
-// Package keys keeps the keys that all daemons of an instance have in common (of digests,
-// of logins) among the records that they share, encrypted: whoever reads the engine does
-// not learn them.
+// Package keys keeps the keys that all daemons of an instance have in common (of digests, of
+// logins) among the records that they share. The keys are encrypted, so access to the engine does
+// not reveal them.
 //
-// The first daemon that needs a key makes it, by compare-and-set: of two that do at once
-// one wins, and both have its key. One that cannot decrypt it has other ciphers than the
-// others, and is told so rather than given a key of its own: what it says and what the
-// others say would not match.
+// The first daemon that needs a key makes it, by compare-and-set: of two concurrent attempts one
+// wins, and both daemons have its key. A daemon that cannot decrypt the key has other ciphers than
+// the other daemons. It gets an error and no key of its own, because its digests would not match
+// theirs.
 //
-// A daemon may have several ciphers. The first encrypts, all decrypt, and what another one
-// than the first decrypted is encrypted anew with the first: so a cipher is replaced by one
-// that is put before it, and taken away once every daemon has both. The keys themselves stay
-// what they are.
+// A daemon may have several ciphers. The first encrypts, all decrypt. A key that another cipher
+// than the first decrypted is encrypted again with the first. So to replace a cipher, put the new
+// one before it, and remove the old one once every daemon has both. The keys themselves do not
+// change.
 package keys
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// Bytes is how long a key is.
+// Bytes is the length of a key.
 const Bytes = 32
 
 // The uses of keys.
@@ -47,21 +47,21 @@ type Cipher interface {
 	Decrypt(ctx context.Context, sealed []byte, about map[string]string) ([]byte, error)
 }
 
-// ErrOther says that a cipher is not the one that encrypted a key.
+// ErrOther says that a cipher did not encrypt a key.
 var ErrOther = errors.New("it was encrypted with another key than this daemon has: give all daemons of the instance the same keysFile or kmsKeyARNs, and leave the key before a new one in there until all have the new one")
 
 // Ring are the keys of an instance.
 type Ring struct {
 	Store state.Store
-	// Ciphers are those that decrypt, of which the first encrypts.
+	// Ciphers decrypt, and the first one encrypts.
 	Ciphers  []Cipher
 	Instance string
 }
 
 var records = state.Bucket[[]byte]{Name: Bucket}
 
-// Key is the key of a use. Where there is none yet it is made, of what first gives or by
-// chance; first may be nil.
+// Key returns the key of a use. If it does not exist yet, Key makes it from the result of first or
+// at random; first may be nil.
 func (r Ring) Key(ctx context.Context, use string, first []byte) ([]byte, error) {
 	sealed, err := r.sealed(use)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r Ring) Read(ctx context.Context, use string) ([]byte, error) {
 	return key, err
 }
 
-// open is decrypt, and checks what comes of it.
+// open decrypts a key, and checks the result.
 func (r Ring) open(ctx context.Context, use string, sealed []byte) (key []byte, by int, err error) {
 	key, by, err = r.decrypt(ctx, use, sealed)
 	if err == nil && len(key) != Bytes {
@@ -110,8 +110,8 @@ func (r Ring) unread(use string, err error) error {
 	return fmt.Errorf("read the %s key of instance %s, which all of its daemons share: %w", use, r.Instance, err)
 }
 
-// decrypt tries each cipher. What one fails with for another reason than that it is not its
-// key is told only if no other one decrypts it.
+// decrypt tries each cipher. It returns a cipher's own failure only if no other cipher decrypts the
+// key.
 func (r Ring) decrypt(ctx context.Context, use string, sealed []byte) (key []byte, by int, err error) {
 	why := ErrOther
 	for i, c := range r.Ciphers {

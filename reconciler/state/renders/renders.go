@@ -1,7 +1,7 @@
-// Package renders keeps renders in files of the state directory, so that a daemon that starts
-// again makes anew only those that something was changed for meanwhile. Each file says for which
-// program, target and key it is, by a code that a key of the instance makes: one that is cut,
-// of another program, or by somebody else counts as none. Whatever fails here costs time.
+// Package renders keeps renders in files of the state directory, so that a restarted daemon repeats
+// only renders whose inputs have changed. Each file names its program, target and key,
+// authenticated by a key of the instance. A file that is truncated, of another program, or by
+// somebody else does not count. A failure here costs only time.
 package renders
 
 import (
@@ -31,7 +31,7 @@ type Dir struct {
 
 	mu    sync.Mutex
 	files map[string]bool // those that there are; nil before they were listed
-	// said says that a failure was told.
+	// said says that a failure was reported.
 	said bool
 }
 
@@ -46,8 +46,9 @@ var (
 	own  atomic.Pointer[[]byte]
 )
 
-// program is a hash over this program's file: another one renders otherwise. It takes a tenth of
-// a second once, and more on a busy machine, which nobody who is told to end waits for.
+// program returns a hash over this program's file, because another program renders differently. It
+// takes a tenth of a second once, and more on a busy machine. A process that must end does not wait
+// for it.
 func program(ctx context.Context) ([]byte, error) {
 	if sum := own.Load(); sum != nil {
 		return *sum, nil
@@ -88,7 +89,7 @@ func hashed() ([]byte, error) {
 
 const begin = "weir render 1\n"
 
-// most is how long a render may be.
+// most is the maximum size of a render.
 const most = 64 << 20
 
 // Get gives what was put for a target and key, nil for nothing.
@@ -96,7 +97,7 @@ func (d *Dir) Get(ctx context.Context, target string, key [sha256.Size]byte) []b
 	// To open a named pipe would wait for a writer.
 	f, err := os.OpenFile(d.file(target), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil // most likely there is none
+		return nil // most likely the file does not exist
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -200,7 +201,7 @@ func (d *Dir) list() error {
 	}
 	d.files = map[string]bool{}
 	for _, e := range entries {
-		d.files[e.Name()] = true // also what a crash left of one that was being written
+		d.files[e.Name()] = true // also a partial file that a crash left
 	}
 	return nil
 }
