@@ -1,14 +1,14 @@
-// Package drain moves pods off machines that Auto Scaling ends. A machine that waits for
-// weir's lifecycle hook is cordoned, its pods are evicted through the Eviction API, which
-// heeds disruption budgets, and then the hook is answered, so that AWS ends the machine.
+// Package drain moves pods off machines that Auto Scaling ends. A machine that waits for weir's
+// lifecycle hook is cordoned, its pods are evicted through the Eviction API, which respects
+// disruption budgets, and then weir answers the hook, so that AWS ends the machine.
 //
-// One call of Step is one look: nothing is waited for, and the next pass goes on. All that
-// has to last stands elsewhere: that a machine is on its way out in AWS, since when it is
-// drained in an annotation of its node. So a process that ends at any moment, and one that
-// takes over, go on where the last one was. What is remembered here only saves calls.
+// One call of Step never waits, and the next pass continues. All durable state is elsewhere: AWS
+// records that a machine is ending, and an annotation of its node records the start of the drain.
+// So a process may end at any moment, and its successor continues. What is remembered here only
+// saves calls.
 //
-// No pod is asked to go before AWS has taken a heartbeat for the machine from this process:
-// it is then certain that the machine ends, and that it waits for this hook.
+// weir evicts no pod before AWS has accepted a heartbeat for the machine from this process. Then it
+// is certain that the machine ends, and that it waits for this hook.
 package drain
 
 import (
@@ -50,7 +50,7 @@ type Actions interface {
 // ErrGone is the error of Actions where no lifecycle action of the hook is open.
 var ErrGone = errors.New("no lifecycle action of the hook is open")
 
-// Machine is one that waits for the hook.
+// Machine is a machine that waits for the hook.
 type Machine struct {
 	Pool            string // namespace/name
 	Group, Instance string
@@ -78,18 +78,18 @@ type Node struct {
 	Draining  string
 }
 
-// Standing is how far a machine is.
+// Standing is the progress of a machine's drain.
 type Standing struct {
 	Machine
 	Node string
-	// Since is when it began, Until when its pods must have gone; zero where that is not
-	// known yet.
+	// Since is the start of the drain, Until the time by which its pods must have gone; zero if
+	// that is unknown yet.
 	Since, Until time.Time
 	// Left are the pods that have not gone, each with what keeps it, and Why is what else
 	// keeps the machine.
 	Left []Left
 	Why  string
-	// Err is what failed, for people to mend; nil where it is nothing or passes by itself.
+	// Err is a failure that people must fix; nil for none, and for a transient one.
 	Err error
 	// Ended says that the machine was let go in this step, and how.
 	Ended Ending
@@ -98,7 +98,7 @@ type Standing struct {
 // Left is a pod that has not gone yet.
 type Left struct{ Pod, Why string }
 
-// Ending is how the draining of a machine ended.
+// Ending is the way in which the draining of a machine ended.
 type Ending string
 
 // Endings.
@@ -110,14 +110,15 @@ const (
 )
 
 const (
-	// parallel is how many machines, and how many pods of one, are worked on at once.
+	// parallel is the number of machines, and the number of pods of one machine, that are handled
+	// at once.
 	parallel = 8
-	// mostEvictions is how many pods are asked to go in one step.
+	// mostEvictions is the number of pods to evict in one step.
 	mostEvictions = 200
-	// stuckAfter is how long after its time a pod that was deleted is no longer waited
-	// for: its kubelet does not answer, or something holds its object.
+	// stuckAfter is the time after its deadline when weir stops waiting for a deleted pod: its
+	// kubelet does not answer, or something holds its object.
 	stuckAfter = time.Minute
-	// beats is how many heartbeats are sent in the time that AWS waits for one.
+	// beats is the number of heartbeats in the time that AWS waits for one.
 	beats = 3
 )
 
@@ -130,9 +131,9 @@ type Drainer struct {
 	known map[string]*memory // by machine
 }
 
-// memory is what is known of a machine beside AWS and its node.
+// memory holds what is known of a machine in addition to AWS and its node.
 type memory struct {
-	// first is when it was first seen, by Clock; what has no node goes by it.
+	// first is the time when it was first seen, by Clock. A machine without a node uses it.
 	first time.Time
 	// beat is the last heartbeat that AWS took, served the last step, by Now.
 	beat, served time.Time
@@ -185,7 +186,7 @@ func (d *Drainer) recall(machines []Machine) []*memory {
 	return out
 }
 
-// allowance is how many pods may still be asked to go.
+// allowance counts the pods that may still be evicted.
 type allowance struct {
 	mu   sync.Mutex
 	left int

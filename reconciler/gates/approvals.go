@@ -12,10 +12,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// Approve lets plans with the digest run, or those that it stands for now, which ready names.
-// Where such a plan has begun and is not done, its approval stays the one that it has: one more
-// would let the same plan run again, once it comes back. It returns an earlier approval if that
-// covers all of it.
+// Approve lets plans with the digest run, or the plans that it stands for now, which ready names. A
+// plan that has begun and is not done keeps its approval: a second one would let the same plan run
+// again, once it comes back. Approve returns an earlier approval if that covers all of it.
 func (b *Book) Approve(digest, by string, ready ...Grant) (a Approval, err error) {
 	now := b.now()
 	given := []Approval{{Digest: digest}}
@@ -235,8 +234,8 @@ func (b *Book) Begin(g Grant) error {
 	})
 }
 
-// Supersede ends grants whose targets want something else by now. Who approves the same plan
-// once it comes back approves it anew.
+// Supersede ends grants whose targets want something else by now. If the same plan comes back, it
+// needs a new approval.
 func (b *Book) Supersede(ended []Grant) error {
 	return b.db.Update(func(tx *state.Tx) error {
 		var errs []error

@@ -31,7 +31,7 @@ import (
 const (
 	approvalFor = 7 * 24 * time.Hour
 	overrideFor = time.Hour
-	// LongestSuspension bounds a suspension: one that is forgotten ends.
+	// LongestSuspension bounds a suspension, so that a forgotten one ends.
 	LongestSuspension = 90 * 24 * time.Hour
 )
 
@@ -45,8 +45,8 @@ type Suspension struct {
 	By     string    `json:"by"`
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
-	// Unsure is how long it lasts, until AWS has said what time it was as it was asked for.
-	// A machine that has stood still does not know, and its clock would end it early.
+	// Unsure is the duration, until AWS has said what time it was at the request. A machine that
+	// was suspended does not know the time, and its clock would end the suspension early.
 	Unsure time.Duration `json:"unsure,omitempty"`
 }
 
@@ -58,7 +58,7 @@ func (s Suspension) Text() string {
 // Approval lets the plans with a digest run that wait for a person's look.
 type Approval struct {
 	Digest string `json:"digest"`
-	// Of is what was approved, where that was several plans together.
+	// Of is the approved digest, if that covered several plans together.
 	Of string `json:"of,omitempty"`
 	// For is the target whose plan it was as it was approved, where that was known.
 	For string `json:"for,omitempty"`
@@ -118,7 +118,7 @@ type Book struct {
 	now func() clock.Moment
 
 	mu sync.Mutex
-	// asked is when suspensions that are unsure were asked for of this process.
+	// asked holds the times when this process received requests for unsure suspensions.
 	asked map[string]asking
 }
 
@@ -191,7 +191,7 @@ func keep[T any](list *[]T, v T, holds bool) error {
 	return nil
 }
 
-// early is how far clocks may differ that wrote and read a record.
+// early is the allowed difference between the clocks that wrote and read a record.
 const early = 5 * time.Minute
 
 // allows reports whether a permission is in force still, and already: a wrong clock

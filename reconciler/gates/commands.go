@@ -16,7 +16,7 @@ import (
 
 // Request holds what a command asks for; each reads the fields that it needs.
 type Request struct {
-	// By is the local user who asks.
+	// By is the local user of the command.
 	By      string   `json:"by"`
 	Target  string   `json:"target,omitempty"`
 	Targets []string `json:"targets,omitempty"`
@@ -26,7 +26,7 @@ type Request struct {
 	// as well.
 	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// For is how long, in Go's form.
+	// For is the duration, in Go's form.
 	For            string `json:"for,omitempty"`
 	Digest         string `json:"digest,omitempty"`
 	Retry          bool   `json:"retry,omitempty"`
@@ -42,15 +42,15 @@ type Answer struct {
 	// Stays are the suspensions that still hold what was resumed.
 	Stays    []Suspension `json:"stays,omitempty"`
 	Approval *Approval    `json:"approval,omitempty"`
-	// Plans are the targets whose plan matches the approved digest now, Behind those of them
-	// of which a newer commit is known than that of the plan.
+	// Plans are the targets whose plan matches the approved digest now. Behind are those with a
+	// newer known commit than the plan's.
 	Plans  []string `json:"plans,omitempty"`
 	Behind []string `json:"behind,omitempty"`
 	// Withdrawn are the approvals that were taken back before anything began, Begun those of
 	// which nothing more begins.
 	Withdrawn []Approval `json:"withdrawn,omitempty"`
 	Begun     []Grant    `json:"begun,omitempty"`
-	// Reconciled are the targets of which a pass was asked for.
+	// Reconciled are the targets for which a pass was requested.
 	Reconciled []string   `json:"reconciled,omitempty"`
 	Overrides  []Override `json:"overrides,omitempty"`
 	// Accepted is the loss with which weir goes on.
@@ -82,7 +82,8 @@ type Fault struct {
 // Error is the message.
 func (f *Fault) Error() string { return f.Message }
 
-// Unstored is what is told of an err that says that the records could not be written, and why; ok is false for any other one.
+// Unstored returns the message for an err that says that the records could not be written, and why;
+// ok is false for any other error.
 func Unstored(err error) (told *Fault, ok bool) {
 	var e *state.EngineError
 	if !errors.As(err, &e) {
@@ -103,8 +104,8 @@ type Daemon interface {
 	Targets() []string
 	// Pools are those of a target, as NAMESPACE/NAME, none where they are not known.
 	Pools(target string) []string
-	// Planned are the plans that a digest stands for now, and the targets among them of which a
-	// newer commit is known. Approvals that are over by that commit end first.
+	// Planned returns the plans that a digest stands for now, and the targets among them with a
+	// newer known commit. Approvals that such a commit supersedes end first.
 	Planned(digest string) (plans []Grant, behind []string, err error)
 	// Pass starts a pass now. Passes under way over targets end before their next step.
 	Pass(interrupt []string)

@@ -24,7 +24,8 @@ type asking struct {
 	ticks time.Duration
 }
 
-// past is how long ago a suspension that is unsure was asked for. false: of another process.
+// past returns the time since an unsure suspension was requested, false if another process received
+// the request.
 func (b *Book) past(s Suspension, now clock.Moment) (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,8 +58,8 @@ func (b *Book) dated(s *Suspension, now clock.Moment) bool {
 	return true
 }
 
-// keepDates puts the ends of suspensions on record, but of those that have ended or were
-// asked for anew. If it cannot write an end, the next reader finds it out once more.
+// keepDates records the ends of suspensions, except suspensions that have ended or were requested
+// again. If it cannot write an end, the next reader finds it out again.
 func (b *Book) keepDates(all []Suspension) {
 	if len(all) == 0 {
 		return

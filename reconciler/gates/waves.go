@@ -92,9 +92,9 @@ func (s Suspension) textSince() string {
 	return s.Text() + " (since " + s.Since.UTC().Format("2 Jan 2006 15:04 MST") + ")"
 }
 
-// Renewals say of which earlier targets AWS is to be asked anew, and at what time or
-// later: a later target has heard of something newer than they know of, so that they
-// may be about to move themselves.
+// Renewals returns the earlier targets that must ask AWS again, with the earliest time of the
+// answers: a later target has heard of something newer than they know of, so they may be about to
+// change themselves.
 func Renewals(target string, conditions map[string]Conditions, before Before) map[string]time.Time {
 	r := before.Reports[target]
 	if r == nil || len(r.Levels) == 0 {

@@ -12,8 +12,8 @@ type Secret struct {
 	Values map[string]string
 }
 
-// bootstrap is what becomes of user data: what the MachinePool says of it, and the object
-// or the Secret that it stands in.
+// bootstrap is the result for user data: the reference in the MachinePool, and the object or the
+// Secret that holds the data.
 type bootstrap struct {
 	of      map[string]any
 	objects []object

@@ -33,10 +33,10 @@ func (d Difference) Name() string {
 	return strings.TrimPrefix(d.Path.String(), "spec.")
 }
 
-// Differences are those between what Git wants of a pool and what AWS has, as far as the
-// changes of its plan are about them: what weir leaves alone anyway is none. Both sides are
-// said by the table that import goes by. What is taken out comes first, as some fields
-// exclude each other. Image is that of the version that the pool wants.
+// Differences returns the differences between what Git wants of a pool and what AWS has, as far as
+// the changes of its plan are about them: what weir leaves alone anyway is no difference. Import's
+// field table describes both sides. Removals come first, as some fields exclude each other. image
+// is the image of the version that the pool wants.
 func Differences(pool *intent.Pool, changes []step.Change, s *observed.State, image string) []Difference {
 	d := differ{pool: pool, changes: changes, maker: maker{state: *s}, covered: map[int]bool{}}
 	switch {
@@ -120,7 +120,7 @@ func (d *differ) add(object intent.ObjectRef, at intent.Path, value any) {
 // holds it, or about a part of it.
 func About(ch step.Change, object intent.ObjectRef, at intent.Path) bool {
 	p := ch.Path
-	if tag, is := strings.CutPrefix(ch.Field, "tags"); is && len(p) == 0 { // one that goes names no object
+	if tag, is := strings.CutPrefix(ch.Field, "tags"); is && len(p) == 0 { // a removed tag names no object
 		if rest, err := intent.ParsePath("x" + tag); err == nil {
 			p = intent.Path{"spec", "additionalTags"}.Join(rest[1:]...)
 		}
@@ -215,7 +215,7 @@ func sections(want, have words) {
 	}
 }
 
-// words are what manifests say of a pool.
+// words holds the manifests' fields of a pool.
 type words struct{ spec, options map[string]any }
 
 func newWords() words { return words{map[string]any{}, map[string]any{}} }
@@ -261,8 +261,8 @@ func (d *differ) group(g *observed.Group, image string) {
 	d.template(g.Template, image)
 }
 
-// hooks has those of the manifests, and those that weir has put there, whoever took them
-// out of Git.
+// hooks compares the hooks of the manifests, and the hooks that weir has put there, even if
+// somebody took them out of Git.
 func (d *differ) hooks(declared, there []intent.LifecycleHook, record string, want, have words) {
 	list := func(in []intent.LifecycleHook, of func(intent.LifecycleHook) bool) any {
 		var out []intent.LifecycleHook

@@ -29,7 +29,7 @@ func (m *maker) group(g observed.Group) Pool {
 	options := map[string]any{}
 	g.Options.DeleteWarmPool = false
 	if strings.HasSuffix(g.Options.ServiceLinkedRoleARN, "/AWSServiceRoleForAutoScaling") {
-		g.Options.ServiceLinkedRoleARN = "" // the one that each group has
+		g.Options.ServiceLinkedRoleARN = "" // the default of every group
 	}
 	if slices.Equal(g.Options.TerminationPolicies, []string{"Default"}) {
 		g.Options.TerminationPolicies = nil
@@ -106,7 +106,7 @@ func subnets(ids []string) []any {
 	return out
 }
 
-// processKey is how a manifest spells a scaling process.
+// processKey returns the manifest's spelling of a scaling process.
 func processKey(name string) string {
 	if name == "AZRebalance" {
 		return "azRebalance"

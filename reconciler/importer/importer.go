@@ -1,15 +1,14 @@
-// Package importer makes manifests of what AWS holds already: a MachinePool with its
-// infrastructure object, a PoolOptions where that says more, and what stands for their
-// clusters.
+// Package importer makes manifests of what AWS holds already: a MachinePool with its infrastructure
+// object, a PoolOptions if needed, and the objects of their clusters.
 //
-// It is a pure function over what was observed, and the inverse of rendering: fields are
-// written where the table of package field says that they are read, so a field that the
-// table gains is imported too, and a test fails for one that is not. Launch templates stay
-// what they are: a pool names its group's or nodegroup's, as a template that it brings
-// along, unless its manifests can say what it holds and nothing is replaced by that (own.go).
-// User data, which may hold secrets, becomes a bootstrap configuration only where that
-// gives it again and nothing secret can be in it, and else a Secret (bootstrap.go). What manifests cannot say is named in the result, and what cannot be
-// imported is refused with a reason; nothing is left out in silence.
+// It is a pure function over what was observed, and the inverse of rendering: fields are written
+// where the table of package field says that they are read, so a field that the table gains is
+// imported too, and a test fails for one that is not. Launch templates stay what they are: a pool
+// names the template of its group or nodegroup as a foreign template, unless its manifests can
+// express the contents and that replaces nothing (own.go). User data, which may hold secrets,
+// becomes a bootstrap configuration only if that renders the same data and the data can hold no
+// secret, and else a Secret (bootstrap.go). The result names what manifests cannot express, and
+// refuses with a reason what cannot be imported. Nothing is omitted silently.
 package importer
 
 import (
@@ -42,7 +41,7 @@ type Note struct {
 	Text  string `json:"text"`
 }
 
-// Pool is what became of one group or nodegroup.
+// Pool is the result for one group or nodegroup.
 type Pool struct {
 	Kind    intent.PoolKind `json:"kind"`
 	Name    string          `json:"name"` // in AWS
@@ -61,9 +60,9 @@ type Pool struct {
 	// SecretFile has its user data, below the directory.
 	SecretFile string `json:"secretFile,omitempty"`
 	Notes      []Note `json:"notes,omitempty"`
-	// Advice is what to know before the pool is weir's.
+	// Advice lists what a user should know before weir adopts the pool.
 	Advice []string `json:"advice,omitempty"`
-	// Conversions are what apply changes once the pool is adopted.
+	// Conversions lists what apply changes once the pool is adopted.
 	Conversions []string `json:"conversions,omitempty"`
 
 	objects []object
@@ -194,9 +193,8 @@ func (p Pool) namedBecause(why string) Pool {
 // the pool has no machine that would have to be replaced.
 func (p Pool) Gives(made intent.TemplateData) bool { return template.SameButTags(p.holds, made) }
 
-// Differs names the members of a launch template, in AWS's words, in which one that is made
-// of the pool's manifests is not what the pool launches from. User data has one name for all
-// that it holds.
+// Differs names the members of a launch template, in AWS's words, that differ between the pool's
+// actual template and the one made of its manifests. User data has one name for all its content.
 func (p Pool) Differs(made intent.TemplateData) []string {
 	holds := p.holds.Data
 	holds.TagSpecifications, made.TagSpecifications = nil, nil
@@ -226,8 +224,8 @@ func differing(at string, a, b any) []string {
 	return out
 }
 
-// Refuse is the pool as one that cannot be imported, with a reason. Where its manifests
-// say what its template holds, it is the pool that names the template instead.
+// Refuse returns the pool as refused, with a reason. If its manifests describe its template's
+// contents, Refuse returns the pool that names the template instead.
 func (p Pool) Refuse(why string) Pool {
 	switch {
 	case p.other == nil || p.other.State == Refused:

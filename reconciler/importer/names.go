@@ -41,7 +41,7 @@ func ownName(s observed.State, n observed.Nodegroup) string {
 	return clusterName(s, n.Cluster) + "-" + poolName(s, n)
 }
 
-// withoutNamespace is what follows the namespace in a name that begins with one.
+// withoutNamespace returns the name after the namespace, if the text begins with a namespace.
 func withoutNamespace(text string) (name string, is bool) {
 	namespace, name, cut := strings.Cut(text, "_")
 	return name, cut && namespace != "" && namespace == objectName(namespace) && name != "" && name == objectName(name)
@@ -63,9 +63,9 @@ func (m *maker) key(n observed.Nodegroup) string {
 	return k
 }
 
-// groupKey is the name for the MachinePool of a group: the group's own, where Kubernetes
-// accepts it, else the nearest one that it accepts, with a hash. It depends on the group's
-// name alone, so that an import of other groups gives the same.
+// groupKey returns the name for the MachinePool of a group: the group's own name if Kubernetes
+// accepts it, else the closest valid name, with a hash. It depends on the group's name alone, so
+// that an import of other groups gives the same.
 func (m *maker) groupKey(name string) string {
 	if isObjectName(name) {
 		return name

@@ -34,7 +34,7 @@ func newObject(apiVersion, kind, name string, annotations map[string]any, spec m
 	return object{"apiVersion": apiVersion, "kind": kind, "metadata": meta, "spec": spec}
 }
 
-// finish is what is known of a pool before its objects are made.
+// finish holds the facts about a pool before its objects are made.
 type finish struct {
 	key           string
 	spec, options map[string]any
@@ -192,8 +192,8 @@ func (s Secret) Plain() ([]byte, error) {
 	return encode([]object{{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": s.Name}, "data": data}}, "")
 }
 
-// clusterObjects stand for a cluster: pools need one that says whose it is.
-// nodes is the security group that its machines have, "" where weir is to find it.
+// clusterObjects returns the objects of a cluster: pools need a cluster that says who owns it.
+// nodes is the security group of its machines, "" if weir must find it.
 func clusterObjects(s observed.State, name, inAWS, nodes string) []object {
 	network := func(spec map[string]any, role string) map[string]any {
 		if nodes != "" {

@@ -24,7 +24,7 @@ const (
 	Own  Templates = "own"
 )
 
-// source is what a group or nodegroup launches from.
+// source identifies the template or launch configuration that a group or nodegroup launches from.
 type source struct {
 	ref    observed.TemplateRef
 	config string // a launch configuration's name
@@ -59,8 +59,8 @@ func (m *maker) template(ref observed.TemplateRef) (observed.Template, bool) {
 	return observed.Template{}, false
 }
 
-// Sources are the templates, their versions and the launch configurations of which Make
-// reads the content, by the names of AWS.
+// Sources returns the templates, their versions and the launch configurations whose content Make
+// needs, by the names of AWS.
 func Sources(s observed.State, how Templates) (needs observed.Needs) {
 	add := func(ref observed.TemplateRef, name string) {
 		if ref != (observed.TemplateRef{}) && (how == Own || how == Auto && ref.Name == name) {

@@ -15,8 +15,9 @@ const (
 	// maxRounds bounds how often facts may lead to further facts: the longest chain is a
 	// quota's, whose machines and their types follow one another, and then a dry run.
 	maxRounds = 5
-	// patience is how long a plan waits for answers, and onePatience for those about one kind of thing, so that a call which hangs leaves time for
-	// questions that follow from the others. The plan says which questions had no answer by then.
+	// patience is the time that a plan waits for answers. onePatience is the time for answers about
+	// one kind of thing, so that a hanging call leaves time for questions that follow from the
+	// other answers. The plan says which questions had no answer by then.
 	patience    = 10 * time.Second
 	onePatience = 5 * time.Second
 )
@@ -52,7 +53,7 @@ func New(cloud Cloud, launcher Launcher, now func() time.Time) *Asker {
 	return a
 }
 
-// Answer is what AWS says of one plan.
+// Answer is AWS's answer about one plan.
 type Answer struct {
 	// Findings say what AWS would refuse.
 	Findings diag.List

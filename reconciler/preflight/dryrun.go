@@ -62,9 +62,9 @@ func (v *verdict) dryRunOf(l *launch) (DryRun, bool) {
 	return r, true
 }
 
-// offeredPlace returns the pool's first instance type with the first of its subnets whose
-// zone offers that type, has a free address, and holds the reserved capacity in which alone
-// the machines may run. It returns false where there is none, or AWS did not say.
+// offeredPlace returns the pool's first instance type with the first of its subnets whose zone
+// offers that type, has a free address, and holds the reserved capacity to which the machines are
+// bound, if any. It returns false if no such place exists, or AWS did not say.
 func (v *verdict) offeredPlace(l *launch) (instanceType, subnet string, ok bool) {
 	var reserved []Reservation
 	bond, bound := l.bound()
@@ -100,8 +100,8 @@ func (v *verdict) offeredPlace(l *launch) (instanceType, subnet string, ok bool)
 	return "", "", false
 }
 
-// launchSubnets returns the subnets in which a launch can be tried: one that the launch
-// template's network interface names, else those of the pool.
+// launchSubnets returns the subnets in which a launch can be tried: the subnet of the launch
+// template's network interface, else those of the pool.
 func launchSubnets(l *launch) []string {
 	for _, n := range l.data.NetworkInterfaces {
 		if n.SubnetID != "" {

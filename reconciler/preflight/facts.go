@@ -12,8 +12,9 @@ import (
 // look whether the finding goes.
 const (
 	negativeTTL = 30 * time.Second
-	// deniedTTL is longer: people give permissions seldom, and each plan would ask in vain. lateTTL is, so that an AWS which hangs holds up one pass
-	// and not each.
+	// deniedTTL is longer than negativeTTL: people rarely grant permissions, and every plan would
+	// ask again without success. lateTTL is longer so that a hanging AWS delays one pass and not
+	// every pass.
 	deniedTTL   = 5 * time.Minute
 	lateTTL     = 5 * time.Minute
 	nameTTL     = 5 * time.Minute // profiles, key pairs, placement groups, target groups, keys
@@ -24,8 +25,8 @@ const (
 	quotaTTL    = time.Hour
 	imageTTL    = time.Hour
 	dryRunTTL   = 5 * time.Minute
-	// badTTL is how long a problem that AWS named stands while AWS does not answer any more:
-	// a step that it holds must not start because one call was throttled.
+	// badTTL is the time for which a problem that AWS named stays valid while AWS no longer
+	// answers: a step that it holds must not start because one call was throttled.
 	badTTL = 15 * time.Minute
 )
 

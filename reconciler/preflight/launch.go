@@ -21,18 +21,19 @@ type launch struct {
 	configures, made bool
 	// places says that the types or the zones of the machines change.
 	places bool
-	// reservation is what the group says of reserved capacity, nil if it says nothing; reserves that it changes.
+	// reservation is the group's setting for reserved capacity, nil for none; reserves says that
+	// the group changes it.
 	reservation *intent.GroupReservation
 	reserves    bool
 	// attaches are the load balancers that the plan attaches.
 	attaches []intent.TrafficSource
 	// before and after are the group's sizes now and by the plan.
 	before, after size
-	// more is how many more machines than now will run at the same time, at the least; so
-	// many of them are at least On-Demand and Spot. addresses is how many more there will
-	// be, with the ones that wait in a warm pool.
+	// more is the minimum number of additional machines that will run at the same time; onDemand
+	// and spot are the minimum numbers of On-Demand and Spot machines among them. addresses is the
+	// number of additional addresses, including the machines that wait in a warm pool.
 	more, onDemand, spot, addresses int64
-	// surging is how many of more a rollout launches before it ends others.
+	// surging is the number of those that a rollout launches before it ends others.
 	surging int64
 
 	types   []place
@@ -40,7 +41,7 @@ type launch struct {
 	vpc     string
 }
 
-// size is what a group holds, in the units in which it counts.
+// size is the capacity of a group, in its own units.
 type size struct {
 	desired, most int32
 	warm          *intent.WarmPool
@@ -171,8 +172,8 @@ func (l *launch) version(data intent.TemplateData) {
 	l.data = data
 }
 
-// surge is how many machines EKS adds, at the least, before it takes others away: as many
-// as may be unavailable, or up to two for each zone.
+// surge returns the minimum number of machines that EKS adds before it removes others: as many as
+// may be unavailable, or up to two for each zone.
 func (l *launch) surge() int32 {
 	u := l.pool.Nodegroup.UpdateConfig
 	if u.UpdateStrategy == "MINIMAL" {
@@ -199,8 +200,8 @@ func (l *launch) grow(units int64) {
 	l.addresses += l.machines(units)
 }
 
-// machines is how many machines make up a capacity, at the least: a group that counts in
-// other units has as many as its heaviest type makes of it.
+// machines returns the minimum number of machines for a capacity. A group that counts in other
+// units needs as many machines of its heaviest type.
 func (l *launch) machines(units int64) int64 {
 	g := l.pool.Group
 	if units <= 0 || g != nil && g.Options.DesiredCapacityType != "" && g.Options.DesiredCapacityType != "units" {

@@ -212,7 +212,7 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 	}
 }
 
-// perZone is how many machines of a zone a placement group with the strategy spread takes
+// perZone is the number of machines per zone in a placement group with the strategy spread
 // ("Placement groups" in the EC2 user guide).
 const perZone = 7
 

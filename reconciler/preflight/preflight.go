@@ -1,22 +1,23 @@
-// Package preflight asks AWS about what a plan names and says what AWS would refuse: a
-// plan that AWS refuses after the merge is half a plan.
+// Package preflight asks AWS about the names in a plan and reports what AWS would refuse: a plan
+// that AWS refuses after the merge is half a plan.
 //
 // # Terms
 //
-// A launch is the part of a plan for one pool that changes something (launchesOf). A fact is one answer of AWS about a thing that manifests name;
-// facts of a kind are on a shelf, each with an expiry. Judging launches by the facts at hand gives findings and names the facts that are missing; the
+// A launch is the part of a plan for one pool that changes something (launchesOf). A fact is one
+// answer of AWS about a thing that manifests name; facts of a kind are on a shelf, each with an
+// expiry. Judging launches by the available facts gives findings and names the missing facts; the
 // Asker reads these in batches and judges again.
 //
 // # Rules
 //
-// The Asker asks only about changes, so a pass at rest asks nothing. It takes known answers from package resolve and the planner (images, networks of
-// one VPC), and does not ask again.
+// The Asker asks only about changes, so a pass without changes asks nothing. It takes known answers
+// from package resolve and the planner (images, networks of one VPC), and does not ask again.
 //
 // A finding is a warning at the field that names the thing. By itself it holds no step: AWS may
-// know better than weir, and then the write succeeds; else it fails with AWS's own words,
-// and the pool waits for a change as ever. So a wrong finding costs a line of text, and a
-// question that fails costs a finding. What AWS is sure to refuse is an error: an instance
-// type that the region does not offer, a release that does not exist, a device named twice.
+// know better than weir, and then the write succeeds; else it fails with AWS's own words, and the
+// pool waits for a change as usual. So a wrong finding costs a line of text, and a question that
+// fails costs a finding. What AWS is sure to refuse is an error: an instance type that the region
+// does not offer, a release that does not exist, a device named twice.
 //
 // A refusal (Answer.Refused) is more: AWS said that a named resource does not exist or cannot
 // be used, so no new machine of the pool can start. The planner holds what ends machines of
@@ -124,7 +125,7 @@ type Cloud interface {
 	Running(ctx context.Context) ([]Instance, error)
 }
 
-// Instance is an instance of the account, whoever owns it.
+// Instance is an instance of the account, of any owner.
 type Instance struct {
 	Type  string
 	VCPUs int32 // 0 if AWS does not tell
@@ -136,7 +137,7 @@ type Reservation struct {
 	ID, Type, Zone string
 	// Open says that machines run in it that do not name it.
 	Open bool
-	// Free is how many more machines may run in it.
+	// Free is the number of further machines that may run in it.
 	Free int64
 }
 

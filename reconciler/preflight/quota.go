@@ -83,8 +83,8 @@ func (n need) String() string {
 	return n.quota.name + " On-Demand"
 }
 
-// cannotBegin is what follows where there is room for none of the machines that a rollout
-// launches before it ends others.
+// cannotBegin ends the message if a rollout that launches machines before it ends others has room
+// for none of them.
 const cannotBegin = "the rollout launches machines before it ends others, and there is room for none, so it does not begin"
 
 // needs are those of a launch; none where AWS may choose among types that count against

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// mostEach bounds how many things of a kind weir asks about one at a time for a plan, and mostBatch how many in batches. A plan may name more,
-	// even in a stranger's commit: weir then says that it does not know those.
+	// mostEach bounds the things of a kind that weir reads one at a time for a plan, and mostBatch
+	// those that it reads in batches. A plan may name more, even in an untrusted commit: weir then
+	// reports them as unknown.
 	mostEach  = 25
 	mostBatch = 2000
 )

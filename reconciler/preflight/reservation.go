@@ -17,10 +17,10 @@ type bond struct {
 	path   intent.Path
 }
 
-// bound is the bond of a launch, and whether there is one that weir can judge. What the group
-// says wins over its launch template, unless it leaves the choice to that. Where the group asks
-// for reserved capacity first, AWS launches elsewhere too, and so nothing gets in the way.
-// What is in a resource group weir does not ask.
+// bound returns the bond of a launch, and whether it has one that weir can judge. The group's
+// setting takes precedence over its launch template, unless it leaves the choice to the template.
+// If the group asks for reserved capacity first, AWS launches elsewhere too, so nothing can fail.
+// weir does not read the contents of a resource group.
 // Assumed of AWS: reservation-or-nothing.
 func (l *launch) bound() (b bond, ok bool) {
 	t := l.data.CapacityReservationSpecification
@@ -77,8 +77,8 @@ func (v *verdict) reservations(launches []*launch) {
 	}
 }
 
-// fitting are the reservations in which machines of a launch may run; ok is false if it has
-// been said why there is none.
+// fitting returns the reservations in which machines of a launch may run. ok is false if it has
+// already reported that none fits.
 func (v *verdict) fitting(l *launch, b bond, all []Reservation, zones []string) (out []Reservation, ok bool) {
 	var gone []string
 	for _, id := range b.ids {

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// refreshSurge is how many units of n an instance refresh launches before it ends others, at
-// the least: its own percentages count, and the group's maintenance policy where it has none.
-// Without a maximum Auto Scaling ends first; a maximum leaves it that only where the minimum
+// refreshSurge returns the minimum number of units of n that an instance refresh launches before it
+// ends others. Its own percentages count, and the group's maintenance policy if it has none.
+// Without a maximum Auto Scaling ends machines first. With a maximum it does so only if the minimum
 // lets one go.
 func (l *launch) refreshSurge(p intent.Refresh, n int64) int64 {
 	least, most := p.MinHealthyPercentage, p.MaxHealthyPercentage

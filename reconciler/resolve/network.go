@@ -20,7 +20,7 @@ const (
 	tagPrivate         = "kubernetes.io/role/internal-elb"
 )
 
-// candidates is a network's subnets, out of which a pool takes its own.
+// candidates holds a network's subnets, from which a pool takes its own.
 type candidates struct {
 	subnets []Subnet
 	// source says where they come from, for errors.
@@ -90,7 +90,7 @@ func (q *question) namedSubnets(ids []string) observed.Answer {
 	return observed.Answer{Subnets: subnetIDs(found), VPCs: vpcsOf(found)}
 }
 
-// subnetsByID reads subnets by id, all of which must exist.
+// subnetsByID reads subnets by id. All of them must exist.
 func (q *question) subnetsByID(ids []string, why string) (found []Subnet, a observed.Answer, ok bool) {
 	ok = true
 	for _, id := range ids {
@@ -130,7 +130,7 @@ func (q *question) unknownNetwork() string {
 		". Name subnets in the pool, or set network.subnetIDs in the target's configuration"
 }
 
-// step is how one link of a chain ends.
+// step is the result of one link of a chain.
 type step int
 
 const (
@@ -168,8 +168,8 @@ func (q *question) fromVPC(id, source string) (candidates, observed.Answer, step
 	return candidates{subnets: found, source: source}, a, answers
 }
 
-// fromManifests reads spec.network of the cluster's objects. A subnet without an
-// id of AWS's is one that Cluster API makes: its id is not in the manifests.
+// fromManifests reads spec.network of the cluster's objects. Cluster API makes a subnet without an
+// id of AWS's: its id is not in the manifests.
 func (q *question) fromManifests() (candidates, observed.Answer, step) {
 	n := q.Cluster.Network
 	c := candidates{source: "the cluster's manifests", public: map[string]bool{}}

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// parallel is how many questions that AWS takes one at a time are asked beside
-// each other.
+// parallel is the number of concurrent questions of a kind that AWS answers one at a time.
 const parallel = 8
 
 // read reads all facts that are wanted, in as few calls as AWS allows.
@@ -67,7 +66,7 @@ func readBatch[V any](s *cache[string, V], now time.Time, call func(keys []strin
 	return nil
 }
 
-// readEach reads keys one at a time, several beside each other.
+// readEach reads keys one per call, several concurrently.
 func readEach[V any](ctx context.Context, s *cache[string, V], now time.Time, call func(ctx context.Context, key string) (v V, found bool, err error)) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
@@ -128,8 +127,8 @@ func (r *Resolver) readNamedImages(ctx context.Context, now time.Time) error {
 	})
 }
 
-// namedKept is how many images of a name are remembered, the newest: one of them is the
-// answer, the others may have been reviewed.
+// namedKept is the number of newest images of a name to remember: one of them is the answer, the
+// others may have been reviewed.
 const namedKept = 200
 
 func (r *Resolver) readArchitectures(ctx context.Context, now time.Time) error {
@@ -202,7 +201,7 @@ func (r *Resolver) subnetsBy(ctx context.Context, filter string, values []string
 	return nil
 }
 
-// filterValues is how many values one EC2 filter takes.
+// filterValues is the number of values that one EC2 filter takes.
 const filterValues = 200
 
 func (r *Resolver) readSubnetsWith(ctx context.Context, now time.Time) error {

@@ -40,12 +40,12 @@ type Request struct {
 	Since time.Time
 }
 
-// Image is an AMI as DescribeImages tells it.
+// Image is an AMI from DescribeImages.
 type Image struct {
 	observed.Image
 	// Owner is the account that it belongs to.
 	Owner string
-	// DeprecatedAt is when its maker withdraws it, ISO 8601; empty for never.
+	// DeprecatedAt is the time when its maker withdraws it, ISO 8601; empty for never.
 	DeprecatedAt string
 	// State is "available" for an image that can be launched.
 	State string
@@ -66,7 +66,7 @@ type VPC struct {
 	Default bool
 }
 
-// Subnet is a subnet as DescribeSubnets tells it.
+// Subnet is a subnet from DescribeSubnets.
 type Subnet struct {
 	ID    string
 	VPCID string
@@ -76,7 +76,7 @@ type Subnet struct {
 	Tags        map[string]string
 }
 
-// SecurityGroup is a security group as DescribeSecurityGroups tells it.
+// SecurityGroup is a security group from DescribeSecurityGroups.
 type SecurityGroup struct {
 	ID    string
 	Name  string
@@ -84,7 +84,7 @@ type SecurityGroup struct {
 	Tags  map[string]string
 }
 
-// Template is a launch template as DescribeLaunchTemplates tells it.
+// Template is a launch template from DescribeLaunchTemplates.
 type Template struct {
 	ID, Name string
 	// Latest and Default are the numbers of those versions.
@@ -114,7 +114,7 @@ type Cloud interface {
 	Images(ctx context.Context, q ImageQuery) ([]Image, error)
 	// Architectures reads which architectures instance types have, in AWS's order.
 	Architectures(ctx context.Context, instanceTypes []string) (map[string][]string, error)
-	// TemplatesByName and TemplatesByID read launch templates, whoever owns them.
+	// TemplatesByName and TemplatesByID read launch templates of any owner.
 	TemplatesByName(ctx context.Context, names []string) ([]Template, error)
 	TemplatesByID(ctx context.Context, ids []string) ([]Template, error)
 	// TemplateVersion reads a version of a launch template.

@@ -44,8 +44,8 @@ func groupsAnswer(ids []string, vpcs ...string) observed.Answer {
 	return observed.Answer{SecurityGroups: distinct(ids), VPCs: distinct(vpcs)}
 }
 
-// givenGroups are groups whose ids a manifest names. They are in the VPCs that AWS
-// says; of one that it does not tell, nothing is known.
+// givenGroups answers for groups whose ids a manifest names. AWS says in which VPCs they are; a
+// group that it does not return stays unknown.
 func (q *question) givenGroups(ids ...string) observed.Answer {
 	var vpcs []string
 	for _, id := range distinct(ids) {

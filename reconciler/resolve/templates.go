@@ -47,9 +47,8 @@ func (t *templateCache) expire(now time.Time) {
 
 func versionKey(id string, number int64) string { return id + " " + strconv.FormatInt(number, 10) }
 
-// template answers which version of a launch template is wanted, and what of it
-// a plan must know. Its image is looked up like one that a manifest names, and
-// must fit the instance types.
+// template answers which version of a launch template is wanted, and what a plan must know about
+// it. Its image is looked up like an image in a manifest, and must fit the instance types.
 func (q *question) template() observed.Answer {
 	l, known := q.Lookup, q.facts.templates.byName
 	if l.Kind == intent.TemplateByID {
@@ -175,8 +174,8 @@ func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
 	return t, nil
 }
 
-// commonFrom is from how many versions on they are looked for among the newest and the
-// default ones of the account, of which a call answers 200.
+// commonFrom is the number of versions from which weir searches them among the newest and the
+// default versions of the account; a call returns 200 of these.
 const commonFrom = 20
 
 func (r *Resolver) readTemplateVersions(ctx context.Context, now time.Time) error {

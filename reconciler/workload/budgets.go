@@ -8,18 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DisruptionBudget is a PodDisruptionBudget, as the Eviction API goes by it.
+// DisruptionBudget is a PodDisruptionBudget, with the fields that the Eviction API uses.
 type DisruptionBudget struct {
 	Namespace, Name string
 	// Counted says that the cluster has counted the pods for what the budget says now: until
 	// then no pod goes.
 	Counted bool
-	// Allowed is how many pods may go now: Healthy of the Expected ones are, and Needed have
-	// to be.
+	// Allowed is the number of pods that may go now: of the Expected pods, Healthy are healthy and
+	// Needed must be.
 	Allowed, Healthy, Needed, Expected int32
 	// FreesUnready says that pods which are not Ready may go whatever the others are.
 	FreesUnready bool
-	// Why is what kept the cluster from counting, empty for nothing.
+	// Why is the reason why the cluster could not count, empty for none.
 	Why string
 
 	// selects is the label selector of its pods, as the API takes it; none says that it

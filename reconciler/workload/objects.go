@@ -47,7 +47,7 @@ type Node struct {
 	// condition last changed, zero for none.
 	Ready      bool
 	ReadySince time.Time
-	// Created is when the machine joined.
+	// Created is the time when the machine joined.
 	Created time.Time
 	// Why is the condition's reason and message where it is not True.
 	Why string
@@ -153,12 +153,12 @@ func clip(text string) string {
 const (
 	mostObjects = 50_000
 	mostPages   = 2 * mostObjects / pageSize
-	// mostInside is how many objects and lists an answer has in all of its items.
+	// mostInside bounds the objects and lists inside all items of an answer.
 	mostInside = 2_000_000
 )
 
-// list reads all pages of a list. Where the server has forgotten the point at
-// which the next page begins, which takes it five minutes, it begins anew once.
+// list reads all pages of a list. A server forgets the position of the next page after five
+// minutes; then list starts again, once.
 func list[T any](what string, o metav1.ListOptions, ask func(*metav1.ListOptions) ([]T, string, error)) ([]T, error) {
 	var out []T
 	again := false

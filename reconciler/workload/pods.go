@@ -20,7 +20,7 @@ const Budget Kind = "budget"
 // server only mirrors them, and they end with the machine.
 const mirrored = corev1.MirrorPodAnnotationKey
 
-// Pod is a v1 Pod, as far as draining a node goes by it.
+// Pod is a v1 Pod, with the fields that draining a node uses.
 type Pod struct {
 	Namespace, Name, UID string
 	// Node is the node that it is bound to.
@@ -33,8 +33,8 @@ type Pod struct {
 	Mirror, Finished, Pending bool
 	// Ready says that the condition Ready is True.
 	Ready bool
-	// GoneBy is when it is to be gone, the time that it has to end included; zero where
-	// nobody has deleted it.
+	// GoneBy is the time by which it must be gone, including its grace period; zero if nobody has
+	// deleted it.
 	GoneBy time.Time
 }
 

@@ -13,8 +13,8 @@ import (
 // messageLimit bounds the shown part of a server's message, in bytes.
 const messageLimit = 300
 
-// refusal is what a server says in place of an answer, without the credentials: a part of
-// one that the bound left would be recognised nowhere.
+// refusal converts a server's error answer, without the credentials. It could not recognise a part
+// of a credential that the bound left over.
 func refusal(status int, text []byte, secret bool, credentials []string) *Error {
 	e := &Error{Status: status, Kind: Transient}
 	switch {
@@ -62,9 +62,9 @@ func refusal(status int, text []byte, secret bool, credentials []string) *Error 
 	return e
 }
 
-// unquoted reports whether a refusal to make a Secret repeats nothing of it: it is the API
-// server's own, of who asks or how much there is. What an admission webhook or policy
-// says is anybody's text.
+// unquoted reports whether a refusal to make a Secret repeats nothing of it: it is the API server's
+// own text about the caller's permission or a quota. The text of an admission webhook or policy may
+// repeat anything.
 func unquoted(k Kind, message string) bool {
 	return k == Forbidden && !strings.Contains(message, "denied") &&
 		(strings.Contains(message, ` cannot create resource "secrets"`) || strings.Contains(message, "is forbidden: exceeded quota"))

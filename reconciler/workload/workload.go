@@ -1,15 +1,13 @@
-// Package workload is a client of the Kubernetes cluster that a target's machines
-// join: Secrets, for the join tokens that weir keeps there, Nodes, to tell which
-// machines have joined, and Pods, to be moved off machines that end. It is client-go's,
-// with the types of the core API and of policies alone.
+// Package workload is a client of the Kubernetes cluster that a target's machines join: Secrets for
+// the join tokens that weir keeps there, Nodes to see which machines have joined, and Pods to move
+// off machines that end. It uses client-go, with the types of the core API and of policies alone.
 //
-// Its own part are the things that a client in a process that may write to AWS must not
-// do. Nothing in a kubeconfig runs code: Load lists what it refuses. The transport is
-// built here and not by client-go, whose transports live for ever and carry plugins; a
-// guard on it bounds answers, follows no redirect and reads the token file at each
-// request. The typed clients of client-go send some requests again by themselves and
-// register every API group: its REST client is used directly, once for each call. No
-// error holds a credential or the value of a Secret.
+// Its own part protects a process that may write to AWS. Nothing in a kubeconfig runs code: Load
+// lists what it refuses. The transport is built here and not by client-go, whose transports are
+// never closed and carry plugins; a guard on it bounds answers, follows no redirect and reads the
+// token file at each request. The typed clients of client-go send some requests again by themselves
+// and register every API group: its REST client is used directly, once for each call. No error
+// holds a credential or the value of a Secret.
 package workload
 
 import (
@@ -37,7 +35,7 @@ import (
 const (
 	// timeout bounds a request with the reading of its answer.
 	timeout = 15 * time.Second
-	// pageSize is how many objects a page of a list has.
+	// pageSize is the number of objects in a page of a list.
 	pageSize = 500
 	// bodyLimit bounds an answer, in bytes: a page of nodes with long lists of
 	// images has a few MiB.
@@ -162,12 +160,12 @@ type Kind string
 
 // Kinds of errors.
 const (
-	// Unauthorized: the server does not know who asks, or the credentials have expired.
+	// Unauthorized: the server does not know the caller, or the credentials have expired.
 	Unauthorized Kind = "unauthorized"
-	// Forbidden: whoever asks lacks a permission.
+	// Forbidden: the caller has no permission.
 	Forbidden Kind = "forbidden"
 	NotFound  Kind = "not-found"
-	// Conflict: the object exists, or is not the one that was meant.
+	// Conflict: the object exists, or is another object than the expected one.
 	Conflict Kind = "conflict"
 	// Invalid requests are refused however often they are sent.
 	Invalid Kind = "invalid"

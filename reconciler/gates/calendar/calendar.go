@@ -44,8 +44,8 @@ func Open(windows []Window, now time.Time) bool {
 	return allowed || !allows
 }
 
-// horizon is how many days ahead a next opening is looked for: two weeks, in
-// which every weekday comes twice, and those that a window takes.
+// horizon is the number of days in which the next opening is searched: two weeks, in which every
+// weekday comes twice, and the days that a window takes.
 const horizon = 22
 
 // Next is the first moment from now on at which it is open. ok is false for none.
@@ -78,7 +78,7 @@ func Next(windows []Window, now time.Time) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// reach is how many days ago a window may have begun that is still open.
+// reach is the number of days back at which a window that is still open may have begun.
 const reach = 8
 
 func (w Window) contains(t time.Time) bool {
@@ -108,9 +108,9 @@ func (w Window) on(t time.Time, day int) (from, to time.Time, begins bool) {
 	return from, to, true
 }
 
-// wall is when the clock shows so many minutes since midnight on a date: twice,
-// first and last, where it is put back over them, and where it is put forward
-// over them the moment at which that is done.
+// wall returns the moments when the clock shows so many minutes since midnight on a date. If the
+// clock is put back over that time, it shows it twice, first and last. If the clock is put forward
+// over that time, wall returns the moment of the change.
 func wall(date time.Time, minutes int, zone *time.Location) (first, last time.Time) {
 	year, month, day := date.Date()
 	t := time.Date(year, month, day, 0, minutes, 0, 0, zone)

@@ -11,15 +11,15 @@ import (
 // shape is pools that share a base.
 type shape struct {
 	name string
-	// called is what the objects of the base are called.
+	// called is the name of the base's objects.
 	called string
 	parts  []*part
 	// base are the leaves that most of the pools have.
 	base []leaf
 }
 
-// most is how many pools are compared each with each; further ones only with the shapes
-// that these make.
+// most is the number of pools that are compared with each other. Further pools are compared only
+// with the resulting shapes.
 const most = 1000
 
 // How many lines files take beside the values.

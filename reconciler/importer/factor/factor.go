@@ -21,9 +21,9 @@ import (
 // Object is a Kubernetes object: maps, lists, texts, numbers and booleans.
 type Object = map[string]any
 
-// Most is how many pools an overlay may have whose pools use bases. For kustomize looks for
-// each reference at all objects that were called so, which takes seconds from here on.
-// Pools of larger clusters are files of their own, which weir builds in batches.
+// Most is the number of pools that an overlay may have whose pools use bases. For each reference,
+// kustomize searches all objects that had that name, which takes seconds from here on. Pools of
+// larger clusters are files of their own, which weir builds in batches.
 const Most = 128
 
 // Pool is a pool as it would be written by itself.
@@ -40,13 +40,13 @@ type Pool struct {
 	Secret []byte
 }
 
-// Cluster is what stands for a cluster. Its name is one that Kubernetes takes.
+// Cluster holds the objects of a cluster. Its name is valid in Kubernetes.
 type Cluster struct {
 	Name    string
 	Objects []Object
 }
 
-// Repository is what the pools are written as.
+// Repository is the written form of the pools.
 type Repository struct {
 	// Files have paths below the repository, with slashes.
 	Files map[string][]byte

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// tellKinds adds to the signatures of pools which kind of value they have where another pool
-// has a value of another kind: no patch turns a scalar into a list or a map, and one that
-// turns a quoted text into a number or a truth gets a text, so these share no base.
+// tellKinds adds the kinds of values to the signatures of pools if another pool has a value of
+// another kind. No patch turns a scalar into a list or a map, and a patch that turns a quoted text
+// into a number or a boolean results in a text, so these pools share no base.
 func tellKinds(parts []*part) {
 	seen := map[string]byte{}
 	mixed := map[string]bool{}

@@ -119,7 +119,7 @@ func jsonOf(v any) string {
 	return string(text)
 }
 
-// lines is how many lines of a file a value takes, below its key.
+// lines returns the number of lines of a file that a value takes, below its key.
 func lines(v any) int {
 	n := 0
 	switch v := v.(type) {

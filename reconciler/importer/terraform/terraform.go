@@ -42,7 +42,7 @@ type Resource struct {
 	Region, Account string
 }
 
-// Address is how Terraform's commands name the resource.
+// Address returns the resource's name in Terraform's commands.
 func (r Resource) Address() string { return r.resource(r.Module) + r.Key }
 
 func (r Resource) resource(module string) string {
@@ -53,7 +53,8 @@ func (r Resource) resource(module string) string {
 	return at
 }
 
-// from is how a removed block names it: all instances at once, of all modules' instances.
+// from returns the name in a removed block: it covers all instances at once, in all modules'
+// instances.
 func (r Resource) from() string {
 	var b strings.Builder
 	quoted, depth := false, 0
@@ -75,7 +76,7 @@ func (r Resource) from() string {
 	return r.resource(b.String())
 }
 
-// State is what a state holds of the four kinds, sorted by address.
+// State holds a state's resources of the four kinds, sorted by address.
 type State struct{ Resources []Resource }
 
 // attributes are those that are read of a resource.
@@ -226,8 +227,8 @@ func (s State) sorted() (State, error) {
 	return s, nil
 }
 
-// In is what the state holds of one account and region. What does not say where it is
-// counts.
+// In returns the state's resources of one account and region. A resource without a place is
+// included.
 func (s State) In(account, region string) State {
 	return State{slices.DeleteFunc(slices.Clone(s.Resources), func(r Resource) bool {
 		return r.Region != "" && r.Region != region || r.Account != "" && account != "" && r.Account != account

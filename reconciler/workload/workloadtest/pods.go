@@ -21,7 +21,7 @@ type Pod struct {
 	Mirror       bool
 	// Stuck pods are not ended by their kubelet.
 	Stuck bool
-	// Grace is how many seconds it has to end, 30 for 0.
+	// Grace is the number of seconds that it has to end. Zero means 30.
 	Grace int
 	// Unready pods do not have the condition Ready.
 	Unready bool

@@ -32,7 +32,7 @@ const Token = "workload-bearer-4f1c9a7be2"
 type Fault struct {
 	// Method and Path select requests: the path's prefix, both may be empty.
 	Method, Path string
-	// Times is how many requests fail, all if 0.
+	// Times is the number of requests that fail, all if 0.
 	Times int
 	// Status is answered; 0 hangs up without an answer.
 	Status int
@@ -43,7 +43,7 @@ type Fault struct {
 	// Delay is waited for before anything else, or until the client gives up.
 	Delay time.Duration
 
-	// skip is how many requests go well before.
+	// skip is the number of requests that succeed before.
 	skip int
 }
 
