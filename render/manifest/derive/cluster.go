@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/rules"
 )
 
-// cluster is what pools need of their cluster, as far as the render knows it.
+// cluster holds what pools need of their cluster, as far as the render knows it.
 type cluster struct {
 	key intent.Key
 	// known says that the Cluster object is in the render.

@@ -23,7 +23,7 @@ func expandImageFormat(format, baseOS string, v kinds.Kubernetes) string {
 	})
 }
 
-// imageQuestion is what is needed to ask for an image.
+// imageQuestion holds the inputs of a request for an image.
 type imageQuestion struct {
 	template     *kinds.LaunchTemplate
 	cluster      *cluster

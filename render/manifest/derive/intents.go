@@ -39,7 +39,7 @@ type Options struct {
 	Refused func(intent.ObjectRef) bool
 }
 
-// Judgement is how the text of user data is judged. The zero value judges it by its text.
+// Judgement says how to check the text of user data. The zero value checks it by its text.
 type Judgement struct {
 	// Format is the format that the text is said to have; empty detects it.
 	Format string
@@ -193,7 +193,7 @@ func groupOf(ref *kinds.ObjectReference) string {
 	return intent.ObjectRef{APIVersion: ref.APIVersion}.Group()
 }
 
-// halfPair is how grave a pool without its other half is.
+// halfPair returns the severity for a pool without its other half.
 func (b *Builder) halfPair() diag.Severity {
 	if b.partial {
 		return diag.Warning
@@ -289,7 +289,7 @@ func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*dra
 	b.faults.List = append(b.faults.List, d.Faults.List...)
 }
 
-// refuses reports a pool of which an object is refused.
+// refuses reports whether an object of a pool is refused.
 func (b *Builder) refuses(d *draft) bool {
 	return b.refused != nil && (b.refused(d.MachinePool) || b.refused(d.Infrastructure) || b.refused(d.Bootstrap))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// configKey is what pools have in common that share an EC2 launch template. All
-// else in which they differ, such as the Kubernetes version, tags and bootstrap
-// configuration, makes another version of it and no other template.
+// configKey holds the common properties of pools that share an EC2 launch template. All other
+// differences, such as the Kubernetes version, tags and bootstrap configuration, make another
+// version of it and no other template.
 type configKey struct {
 	Cluster intent.Key
 	Source  intent.ObjectRef

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// nodegroupName is what EKS takes for a nodegroup's name.
+// nodegroupName matches the nodegroup names that EKS accepts.
 var nodegroupName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
 // nodegroupPool fills a pool of kind AWSManagedMachinePool.

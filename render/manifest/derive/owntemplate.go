@@ -89,7 +89,7 @@ func (d *draft) noOwnTemplate(k kinds.OwnKeys, t kinds.TypeField) {
 		Detail: detail, Ref: d.Infrastructure, Path: t.At, Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: named.At, Message: "the template of another architecture"}}})
 }
 
-// foreignTemplate is the one that the keys of an architecture name, nil without one.
+// foreignTemplate returns the template that the keys of an architecture name, or nil without one.
 func foreignTemplate(k kinds.OwnKeys, suffix string, types []string) *intent.ForeignTemplate {
 	key, byID, ok := k.Named(suffix)
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// mostTags is how many tags of a cluster are given to its pools: four times what AWS
-// takes, so that each pool is refused for them, and not a million of copies.
+// mostTags bounds the tags of a cluster that its pools get: four times AWS's limit, so that each
+// pool is refused for them, without a million copies.
 const mostTags = 200
 
 func fewTags(tags map[string]string) map[string]string {

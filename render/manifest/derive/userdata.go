@@ -25,7 +25,7 @@ type writer struct {
 	judged func(intent.ObjectRef) Judgement
 }
 
-// judgement is how the text of a Secret is judged.
+// judgement says how to check the text of a Secret.
 func (w *writer) judgement(secret intent.ObjectRef) (j Judgement) {
 	if w.judged != nil {
 		j = w.judged(secret)
@@ -68,9 +68,9 @@ type userData struct {
 	tooLarge string
 }
 
-// maxTexts is how many bytes the user data of one render may have, each counted once:
-// 2,000 pools with all that EC2 takes, twice. A bootstrap configuration is written
-// out for each of its pools, and may compress to a hundredth.
+// maxTexts bounds the bytes of user data in one render, each counted once: 2,000 pools with EC2's
+// maximum, twice. A bootstrap configuration is written out for each of its pools, and may compress
+// to a hundredth.
 const maxTexts = 64 << 20
 
 // oneOf gives for equal user data the same text, looked at once, however many pools

@@ -186,7 +186,7 @@ type ListenerHealthCheck struct {
 	Path     *string `json:"path"`
 }
 
-// HealthCheck is how a load balancer tells healthy targets.
+// HealthCheck describes how a load balancer finds healthy targets.
 type HealthCheck struct {
 	IntervalSeconds         *int64 `json:"intervalSeconds"`
 	TimeoutSeconds          *int64 `json:"timeoutSeconds"`

@@ -91,7 +91,7 @@ type Processes struct {
 	ScheduledActions  *bool `json:"scheduledActions"`
 }
 
-// Ignition is how Ignition user data reaches the instances.
+// Ignition describes how Ignition user data reaches the instances.
 type Ignition struct {
 	Version     string         `json:"version"`
 	StorageType string         `json:"storageType" default:"ClusterObjectStore"`

@@ -45,7 +45,7 @@ type DiskSetup struct {
 	Filesystems []EKSFilesystem `json:"filesystems"`
 }
 
-// EKSPartition is a disk of which one partition is made, or none.
+// EKSPartition describes a disk with one partition, or none.
 type EKSPartition struct {
 	partition
 	Layout bool `json:"layout" check:"required"`
@@ -63,8 +63,8 @@ type KubeadmDiskSetup struct {
 	Filesystems []KubeadmFilesystem `json:"filesystems"`
 }
 
-// KubeadmPartition is a disk of which one partition is made, none, or those of
-// DiskLayout. v1beta2 wants exactly one of Layout and DiskLayout.
+// KubeadmPartition describes a disk with one partition, none, or those of DiskLayout. v1beta2 wants
+// exactly one of Layout and DiskLayout.
 type KubeadmPartition struct {
 	partition
 	Layout     *bool                    `json:"layout" check:"required=v1beta1"`

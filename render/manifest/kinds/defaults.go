@@ -12,7 +12,7 @@ type defaulted interface {
 	setDefaults(ref intent.ObjectRef)
 }
 
-// defaultSeconds is what CAPA makes of a cooldown or warm-up under a second.
+// defaultSeconds is CAPA's replacement for a cooldown or warm-up under a second.
 const defaultSeconds = 300
 
 func (s *AWSMachinePoolSpec) setDefaults(intent.ObjectRef) {

@@ -136,10 +136,11 @@ func (x *Index) accepts(k kind, ref intent.ObjectRef, r Reporter) bool {
 	return true
 }
 
-// aside is how many objects are decoded beside others at least: fewer take less than that.
+// aside is the least number of objects that one goroutine decodes: fewer take less time than
+// starting it.
 const aside = 64
 
-// addAll decodes objects of kinds, beside each other, and puts them into their tables in order.
+// addAll decodes objects of kinds in parallel, and puts them into their tables in order.
 func (x *Index) addAll(objects []Object, of []string) {
 	into := make([]func(), len(objects))
 	part := max(aside, (len(objects)-1)/runtime.GOMAXPROCS(0)+1)

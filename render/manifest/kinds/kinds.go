@@ -106,8 +106,8 @@ func Reads(ref intent.ObjectRef) bool {
 // shows nothing of these objects.
 var mayHoldSecrets = []string{"KubeadmConfig", "EKSConfig", "NodeadmConfig", "Secret", "ConfigMap"}
 
-// Plain reports whether weir reads an object and makes no user data of it: whoever may
-// look at AWS can read its fields, and plans show them.
+// Plain reports whether weir reads an object and makes no user data of it: every user with read
+// access to AWS can read its fields, and plans show them.
 func Plain(ref intent.ObjectRef) bool {
 	return !slices.Contains(mayHoldSecrets, ref.Kind) && Reads(ref)
 }

@@ -16,8 +16,8 @@ import (
 // weir resolves it, so that a rollout is planned and every version has one image.
 const SSMPrefix = intent.ParameterPrefix
 
-// ImageVariable is what an imageLookupFormat may hold between double braces.
-// CAPA takes any Go template; these two variables are all that one can name.
+// ImageVariable matches what an imageLookupFormat may contain between double braces. CAPA accepts
+// any Go template, but only these two variables exist in it.
 var ImageVariable = regexp.MustCompile(`\{\{-?\s*\.(\w+)\s*-?\}\}`)
 
 // The kinds that a pool's spec.launchConfigRef may name.

@@ -22,8 +22,8 @@ type Meta struct {
 	ManagedFields              Anything          `json:"managedFields"`
 }
 
-// head is what every object has beside its spec. Status is ignored: manifests
-// exported from a cluster carry it.
+// head is the part of every object besides its spec. Status is ignored: manifests exported from a
+// cluster carry it.
 type head struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// Misread is an object whose kind or apiVersion is almost one that weir reads.
+// Misread is an object whose kind or apiVersion resembles one that weir reads.
 type Misread struct {
 	Object
 	// Meant is the kind that weir reads.
@@ -55,8 +55,8 @@ type spelling struct {
 	found map[[2]string]kind
 }
 
-// find returns the kind that an object's most likely means. ok is false for a kind that
-// has nothing to do with one that weir reads.
+// find returns the kind that an object most likely means. ok is false for a kind that resembles
+// none that weir reads.
 func (s spelling) find(ref intent.ObjectRef) (kind, bool) {
 	id := [2]string{ref.APIVersion, ref.Kind}
 	k, known := s.found[id]
@@ -124,8 +124,8 @@ var clusterKinds = map[string]bool{
 	"Cluster": true, "AWSCluster": true, "AWSManagedCluster": true, "AWSManagedControlPlane": true, "AWSClusterRoleIdentity": true, "AWSClusterControllerIdentity": true,
 }
 
-// ClusterMisread returns the misread object that pools of the namespace may need for their
-// cluster, nil where there is none. Identities have no namespace.
+// ClusterMisread returns the misread object that pools of the namespace may need for their cluster,
+// or nil. Identities have no namespace.
 func (x *Index) ClusterMisread(namespace string) *Misread {
 	for i := range x.Misread {
 		if m := &x.Misread[i]; clusterKinds[m.Meant] && (m.Ref.Namespace == namespace || m.Ref.Namespace == "" || strings.HasSuffix(m.Meant, "Identity")) {

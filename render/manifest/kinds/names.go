@@ -10,8 +10,8 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// idDigits is what follows the prefix in the id of an EC2 resource: 17 hexadecimal digits,
-// or 8 for resources made before 2018 ("Resource IDs" in the user guide of EC2).
+// idDigits matches what follows the prefix in the id of an EC2 resource: 17 hexadecimal digits, or
+// 8 for resources made before 2018 ("Resource IDs" in the user guide of EC2).
 var idDigits = regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`)
 
 // CheckID reports an id that cannot be one of its kind.

@@ -24,7 +24,7 @@ const (
 	OwnCapacity = "capacity-type"
 )
 
-// OwnArchitectures are what the keys may end in; the first stands for all types.
+// OwnArchitectures returns the possible suffixes of the keys; the first stands for all types.
 func OwnArchitectures() []string { return []string{"", ".arm64", ".x86_64"} }
 
 func ownKeyNames() []string {
@@ -76,7 +76,7 @@ func ReadOwnKeys(r Reporter, m Meta) OwnKeys {
 	return out
 }
 
-// otherArchitectureNames are what Go, Debian and others call EC2's architectures:
+// otherArchitectureNames maps other names for EC2's architectures, such as those of Go and Debian:
 // by its letters alone, amd64 is nearer to arm64 than to x86_64.
 var otherArchitectureNames = strings.NewReplacer(".amd64", ".x86_64", ".x64", ".x86_64", ".x86-64", ".x86_64", ".aarch64", ".arm64")
 

@@ -19,10 +19,10 @@ type DrainerOptions struct {
 	OnDeadline string `json:"onDeadline" enum:"proceed|abandon" default:"proceed"`
 }
 
-// OptionsDrainer is where a pool asks for the drainer.
+// OptionsDrainer is the field in which a pool requests the drainer.
 var OptionsDrainer = path("spec", "drainer")
 
-// Intent is what the options ask for.
+// Intent returns the intent of the options.
 func (o *DrainerOptions) Intent() intent.Drainer {
 	return intent.Drainer{Timeout: int32(o.Timeout / time.Second), Abandon: o.OnDeadline == "abandon"}
 }

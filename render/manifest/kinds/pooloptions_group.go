@@ -111,7 +111,7 @@ var (
 	latticeGroupARN = regexp.MustCompile(`^arn:[^:]+:vpc-lattice:[^:]*:[^:]*:targetgroup/.+`)
 )
 
-// SourceType is what an identifier of a traffic source names.
+// SourceType returns the type of a traffic source by its identifier.
 func SourceType(identifier string) string {
 	switch {
 	case targetGroupARN.MatchString(identifier):

@@ -24,8 +24,8 @@ func checkName(r kinds.Reporter) {
 	}
 }
 
-// labelName is what Kubernetes takes as a label's value, and as its key after
-// the optional prefix.
+// labelName matches a valid label value of Kubernetes, and a valid label key after the optional
+// prefix.
 var labelName = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // checkLabels reports keys of labels or annotations, and values of labels, that
@@ -45,8 +45,8 @@ func checkLabels(r kinds.Reporter, p intent.Path, m map[string]string, values bo
 	}
 }
 
-// tagText is what CAPA allows in tag keys and values; AWS takes letters of other
-// scripts as well.
+// tagText matches the tag keys and values that CAPA allows; AWS accepts letters of other scripts as
+// well.
 var tagText = regexp.MustCompile(`^[a-zA-Z0-9\s_.:=+\-@/]*$`)
 
 // CheckTags applies CAPA's rules for additionalTags, and keeps weir's own keys

@@ -7,8 +7,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// clusterName is what EKS takes for a cluster's name: CreateCluster in its API
-// reference.
+// clusterName matches the cluster names that EKS accepts: CreateCluster in its API reference.
 var clusterName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
 // checkControlPlane reports a name that EKS does not take.

@@ -22,7 +22,7 @@ type Derived struct {
 	AtMachinePool, AtPool, AtOptions kinds.Reporter
 }
 
-// Cluster is what rules look at of a pool's cluster.
+// Cluster is the part of a pool's cluster that rules check.
 type Cluster struct {
 	// TagName stands in the keys of its tags.
 	TagName string
@@ -86,7 +86,7 @@ func (d *Derived) CheckTagCount(tags map[string]string) {
 	}
 }
 
-// hooks is how many lifecycle hooks the pool declares.
+// hooks returns the number of lifecycle hooks that the pool declares.
 func (d *Derived) hooks() int {
 	switch {
 	case d.Group != nil:
@@ -144,8 +144,8 @@ func (d *Derived) checkTagLengths() {
 	}
 }
 
-// ownTags is how many tags weir puts on a resource beside those of the manifests:
-// owner, target, source, pool and the record of which keys are weir's.
+// ownTags is the number of tags that weir adds to those of the manifests: owner, target, source,
+// pool and the record of which keys are weir's.
 const ownTags = 5
 
 // checkMetadataTags refuses to show in instance metadata what it cannot: EC2 would

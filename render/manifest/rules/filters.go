@@ -42,8 +42,8 @@ func checkGroupFilters(r kinds.Reporter, p intent.Path, refs []kinds.AWSResource
 	checkFilters(r, p, refs, groupFilters)
 }
 
-// maxFilterValues is how many values a request's filters may have: "List and
-// filter using the CLI and API" in the user guide of EC2.
+// maxFilterValues bounds the values in a request's filters: "List and filter using the CLI and API"
+// in the user guide of EC2.
 const maxFilterValues = 200
 
 // checkFilters warns of filters without values and of names that EC2 does not list,

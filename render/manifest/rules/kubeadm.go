@@ -22,7 +22,7 @@ func CheckKubeadmVersion(r kinds.Reporter, v kinds.Kubernetes) {
 	}
 }
 
-// partitionType is what Cluster API's schema takes.
+// partitionType matches the types that Cluster API's schema accepts.
 var partitionType = regexp.MustCompile(`^(Linux|LinuxSwap|LinuxRAID|LVM|Fat32|NTFS|LinuxExtended|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`)
 
 // CheckKubeadm applies the rules of Cluster API's webhook and schema, and notes

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// maxOverrides is how many instance types a group may have: LaunchTemplateOverrides
-// in the API reference of Auto Scaling.
+// maxOverrides bounds the instance types of a group: LaunchTemplateOverrides in the API reference
+// of Auto Scaling.
 const maxOverrides = 40
 
 // checkMixedPolicy checks a mixed instances policy against the rest of the pool.

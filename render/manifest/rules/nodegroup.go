@@ -81,7 +81,7 @@ func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 	}
 }
 
-// roleName is what IAM takes for a role's name: CreateRole in its API reference.
+// roleName matches the role names that IAM accepts: CreateRole in its API reference.
 var roleName = regexp.MustCompile(`^[\w+=,.@-]{1,64}$`)
 
 // policyARN and rolePath are the forms of ARNs of policies, and of paths: PolicyArn of

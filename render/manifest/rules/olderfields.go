@@ -31,7 +31,7 @@ func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.
 	}
 }
 
-// diskField is what a launch template has in place of spec.diskSize: EKS gives the size to
+// diskField names the field of a launch template that replaces spec.diskSize: EKS gives the size to
 // the volume that holds containers.
 func diskField(s *kinds.AWSManagedMachinePoolSpec) string {
 	if disks, _ := s.AMIType.Disks(); disks.Data != "" {

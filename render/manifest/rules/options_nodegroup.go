@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// maxNodegroupTypes is how many instance types EKS takes: instanceTypes of
-// CreateNodegroup in its API reference.
+// maxNodegroupTypes bounds the instance types that EKS accepts: instanceTypes of CreateNodegroup in
+// its API reference.
 const maxNodegroupTypes = 20
 
 // checkNodegroupOptions applies the rules of EKS that the options show by themselves.

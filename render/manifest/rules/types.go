@@ -163,8 +163,8 @@ func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds
 	}
 }
 
-// checkImageName warns of a lookup by a name that speaks of another architecture
-// than the one that is asked for: it finds nothing, unless the name misleads.
+// checkImageName warns of a lookup by a name that mentions another architecture than the requested
+// one: it finds nothing, unless the name misleads.
 func (d *Derived) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, got string) {
 	for field, value := range map[string]string{"imageLookupFormat": lt.ImageLookupFormat, "imageLookupBaseOS": lt.ImageLookupBaseOS} {
 		word := architectureWord.FindString(value)
