@@ -37,8 +37,8 @@ func (d Drainer) Heartbeat() int32 {
 	return max(shortestHeartbeat, (d.Timeout+heartbeats-1)/heartbeats)
 }
 
-// Result is what the lifecycle action of a machine is answered with whose pods did not go
-// in time, and what AWS takes where nobody answers.
+// Result returns the answer to the lifecycle action of a machine whose pods were not gone in time.
+// AWS uses the same result if nobody answers.
 func (d Drainer) Result() string {
 	if d.Abandon {
 		return Abandon

@@ -5,9 +5,9 @@ package intent
 type ForeignTemplate struct {
 	// Lookup asks for the template and for the number of the wanted version.
 	Lookup Lookup `json:"lookup"`
-	// NameField is the field of the pool's infrastructure object that names the
-	// template, VersionField the one that says its version; the latter is nil
-	// where the version is not written, which means the newest.
+	// NameField is the field of the pool's infrastructure object that names the template,
+	// VersionField the field with its version. VersionField is nil if the version is not written,
+	// which means the newest.
 	NameField    Path `json:"-"`
 	VersionField Path `json:"-"`
 }

@@ -12,8 +12,8 @@ type Group struct {
 	// pool's own object.
 	TypesOfOptions bool    `json:"-"`
 	Refresh        Refresh `json:"refresh"`
-	// SuspendedProcesses is what the manifest declares, sorted by process; a
-	// process that is not in it is left as it is found.
+	// SuspendedProcesses holds the processes in the manifest, sorted by process; a process that is
+	// not in it stays as it is in AWS.
 	SuspendedProcesses []Process `json:"suspendedProcesses,omitempty"`
 	// LifecycleHooks are sorted by name.
 	LifecycleHooks []LifecycleHook `json:"lifecycleHooks,omitempty"`

@@ -86,8 +86,8 @@ type HealthyPercentages struct {
 	MinHealthyPercentage *int32 `json:"minHealthyPercentage,omitempty"`
 }
 
-// MetricsCollection is what EnableMetricsCollection is sent, with all metrics
-// named; none of them is a group without metrics.
+// MetricsCollection is the input of EnableMetricsCollection, with all metrics named; without any
+// metrics it means a group without metrics.
 type MetricsCollection struct {
 	Granularity string   `json:"granularity,omitempty"`
 	Metrics     []string `json:"metrics"`
@@ -100,8 +100,8 @@ type TrafficSource struct {
 	Type       string `json:"type"`
 }
 
-// WarmPool is what PutWarmPool is sent, with AWS's defaults filled in.
-// MaxGroupPreparedCapacity is -1 where none is set.
+// WarmPool is the input of PutWarmPool, with AWS's defaults filled in. MaxGroupPreparedCapacity is
+// -1 if none is set.
 type WarmPool struct {
 	InstanceReusePolicy      ReusePolicy `json:"instanceReusePolicy"`
 	MaxGroupPreparedCapacity int32       `json:"maxGroupPreparedCapacity"`
@@ -114,7 +114,7 @@ type ReusePolicy struct {
 	ReuseOnScaleIn bool `json:"reuseOnScaleIn"`
 }
 
-// UsualWarmPool is a warm pool of which nothing is said.
+// UsualWarmPool returns a warm pool with only default values.
 func UsualWarmPool() WarmPool { return WarmPool{MaxGroupPreparedCapacity: -1, PoolState: "Stopped"} }
 
 // Sources are the traffic sources that the options name in any of their members,
@@ -134,8 +134,8 @@ func (o GroupOptions) Sources() []TrafficSource {
 	return slices.Compact(out)
 }
 
-// sourceType is what the identifier of a traffic source names: target groups have an
-// ARN, Classic Load Balancers a name.
+// sourceType returns the type of a traffic source by its identifier: target groups have an ARN,
+// Classic Load Balancers a name.
 // Assumed of AWS: traffic-source-type.
 func sourceType(identifier string) string {
 	service := strings.SplitN(identifier, ":", 4)

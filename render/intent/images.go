@@ -4,12 +4,12 @@ package intent
 // look up where no image is pinned.
 const FamilyLookup = "lookup"
 
-// Newest asks for the newest image of the family that the pool's image is of, and says
-// where in Git the image is pinned, or would be. The lookup is zero where there is nothing to propose: the pool
-// follows images by itself, brings its own launch template, or has an image that somebody
+// Newest returns the lookup of the newest image in the family of the pool's image, and the place in
+// Git at which the image is pinned, or would be. The lookup is zero if weir has nothing to propose:
+// the pool follows images by itself, brings its own launch template, or has an image that somebody
 // pinned by hand, without its family.
 //
-// has is the version of Kubernetes that its nodegroup has, for one that names none.
+// has is the Kubernetes version of its nodegroup, for a pool that names none.
 func (p *Pool) Newest(has string) (ask Lookup, at Pin) {
 	t := p.LaunchTemplate
 	switch {
@@ -52,7 +52,7 @@ func (p *Pool) Newest(has string) (ask Lookup, at Pin) {
 // image is expected, as in EC2.
 const ParameterPrefix = "resolve:ssm:"
 
-// Pin is where an image is pinned in Git.
+// Pin is the place of an image in Git.
 type Pin struct {
 	// Object has Field, whose value is the id of an image, or a release of a nodegroup's.
 	Object ObjectRef

@@ -24,7 +24,7 @@ type Set struct {
 	Rollouts []FleetRollout `json:",omitempty"`
 	// Ignored counts the objects of kinds that are not weir's.
 	Ignored []Ignored
-	// Unplanned are what stands in the manifests and is in no pool above, sorted by Key.
+	// Unplanned lists the manifests that are in no pool above, sorted by Key.
 	Unplanned []Unplanned `json:",omitempty"`
 }
 
@@ -84,7 +84,7 @@ type Number struct {
 	Written bool  `json:"written"`
 }
 
-// Cluster is what pools need of their cluster's objects.
+// Cluster holds what pools need of their cluster's objects.
 type Cluster struct {
 	Key Key `json:"key"`
 	// TagName is the <cluster> of tag keys: the Cluster's name, or the EKS
@@ -167,8 +167,8 @@ type Pool struct {
 	// FollowImages is weir.dev/ami-policy: follow: a newly published image is
 	// rolled out. Otherwise the image stays until the manifests change.
 	FollowImages bool `json:"followImages,omitempty"`
-	// AllowReplace is weir.dev/replace: allowed: what AWS cannot change in place is
-	// made anew beside it, and the old one deleted.
+	// AllowReplace is weir.dev/replace: allowed: if AWS cannot change something in place, weir
+	// creates it again next to the old one, and deletes the old one.
 	AllowReplace bool `json:"allowReplace,omitempty"`
 	// Adopt is weir.dev/adopt: "true": what the pool's names belong to already is
 	// taken over, where the target's configuration allows it.
@@ -179,7 +179,7 @@ type Pool struct {
 	ReplicasManagedExternally bool `json:"replicasManagedExternally,omitempty"`
 	// Version is the Kubernetes version, such as "v1.31.2"; empty if unwritten.
 	Version string `json:"version,omitempty"`
-	// MinReadySeconds is how long a node must be ready to count as available.
+	// MinReadySeconds is the time that a node must be ready to count as available.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
 	// LaunchConfig is set where the launch template is shared: LaunchTemplate is

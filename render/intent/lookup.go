@@ -46,9 +46,9 @@ const (
 	RolePolicies LookupKind = "role-policies"
 	RolePath     LookupKind = "role-path"
 	RoleBoundary LookupKind = "role-boundary"
-	// TemplateByName and TemplateByID ask for the launch template Name, whoever
-	// owns it, and for its Version: a number, $Latest or $Default. Its image must
-	// boot all of the instance types that InstanceType lists, or else its own.
+	// TemplateByName and TemplateByID ask for the launch template Name, with any owner, and for its
+	// Version: a number, $Latest or $Default. Its image must boot all of the instance types that
+	// InstanceType lists, or else its own.
 	TemplateByName LookupKind = "launch-template-name"
 	TemplateByID   LookupKind = "launch-template-id"
 )
@@ -70,7 +70,7 @@ type Lookup struct {
 	Zones string `json:"zones,omitempty"`
 	// SubnetType is public, private, all or empty, as availabilityZoneSubnetType.
 	SubnetType string `json:"subnetType,omitempty"`
-	// Filters is what JoinFilters makes.
+	// Filters is the result of JoinFilters.
 	Filters string `json:"filters,omitempty"`
 }
 

@@ -18,7 +18,7 @@ type Nodegroup struct {
 	MaxSize Number `json:"maxSize"`
 
 	NodegroupSettings
-	// InstanceType is the one of a pool without InstanceTypes.
+	// InstanceType is the instance type of a pool without InstanceTypes.
 	InstanceType string `json:"instanceType,omitempty"`
 	// RemoteAccessGroups fill RemoteAccess.SourceSecurityGroups.
 	RemoteAccessGroups []Lookup `json:"remoteAccessGroups,omitempty"`

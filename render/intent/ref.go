@@ -109,8 +109,8 @@ type Question struct {
 	Paths  []Path
 }
 
-// Value is what a pointer points to, and the zero value for nil: most members of AWS's
-// are read so, where "not written" and zero are the same.
+// Value returns the value that a pointer points to, or the zero value for nil: most members of
+// AWS's are read so, because "not written" and zero are the same for them.
 func Value[T any](p *T) T {
 	if p == nil {
 		var zero T
