@@ -99,7 +99,7 @@ func typed(text, kind string) (v any, err error) {
 	return v, nil
 }
 
-// textOf is how a value goes into the MAC, and how one looks in a dotenv file.
+// textOf returns a value in the form that the MAC covers, which is also its form in a dotenv file.
 func textOf(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -186,8 +186,8 @@ func (c *code) verify(key []byte) error {
 	return nil
 }
 
-// comments decrypts comments, which are bound to the path of the collection that
-// they stand in; which one that is, trying tells.
+// comments decrypts comments. Each is bound to the path of the collection that contains it, and
+// comments tries the paths to find it.
 type comments struct {
 	doc   document
 	key   []byte

@@ -125,8 +125,8 @@ func recipients(groups [][]masterKey) string {
 	return strings.Join(names, ", ")
 }
 
-// part decrypts what one group of keys has encrypted. It is errNoKey where no key
-// of the group is at hand, and else what the last one that is said.
+// part decrypts what one group of keys has encrypted. Its error is errNoKey if no key of the group
+// is available, and otherwise the error of the last available one.
 func (d *Decrypter) part(ctx context.Context, group []masterKey) ([]byte, error) {
 	last := errNoKey
 	for _, k := range group {

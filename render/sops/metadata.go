@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// metadata is what an encrypted file says about itself.
+// metadata is the description of an encrypted file in the file itself.
 type metadata struct {
 	LastModified     string
 	MAC              string

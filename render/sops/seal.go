@@ -26,7 +26,7 @@ type Sealer interface {
 	Encrypt(ctx context.Context, keyARN string, plain []byte, encryptionContext map[string]string) ([]byte, error)
 }
 
-// Recipients are what a file is encrypted for: each of them decrypts it alone.
+// Recipients can decrypt a file: each of them decrypts it alone.
 type Recipients struct {
 	// Age are age recipients, age1….
 	Age []string
@@ -168,7 +168,7 @@ func seal(text string, key []byte, aad string) string {
 	}
 	gcm, err := cipher.NewGCMWithNonceSize(block, len(nonce))
 	if err != nil {
-		panic("sops: " + err.Error()) // the size is one that it takes
+		panic("sops: " + err.Error()) // the size is a valid one
 	}
 	sealed := gcm.Seal(nil, nonce, []byte(text), []byte(aad))
 	at := len(sealed) - gcm.Overhead()

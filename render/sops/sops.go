@@ -1,18 +1,17 @@
 // Package sops decrypts files that SOPS has encrypted, in memory.
 //
-// It reads the formats that kustomize's resources and generators use: YAML, JSON,
-// dotenv and binary, with data keys encrypted for age recipients and by AWS KMS,
-// also in key groups of which a threshold is needed. The message authentication
-// code is always verified. Roles, profiles, contexts of the program and other places to
-// ask that a file names are ignored: keys come from the options alone. Of writing it does
-// one thing: it encrypts a Secret that weir itself has made (SealSecret).
+// It reads the formats that kustomize's resources and generators use: YAML, JSON, dotenv and
+// binary, with data keys encrypted for age recipients and by AWS KMS, also in key groups with a
+// threshold. The message authentication code is always verified. A file may name roles, profiles,
+// contexts of the program and other key services. They are ignored: keys come from the options
+// alone. It writes only one kind of file: it encrypts a Secret that weir itself has made
+// (SealSecret).
 //
-// It is code of its own for two reasons. The SOPS library links the clients of every
-// key service that it knows, 800 packages with gRPC and four more clouds, into a
-// process that may write to AWS. It also writes the YAML anew, so that no fault and no
-// origin could name the line of the file. The values that stand there are used: putting
-// a split data key together. Test vectors made by the library hold the rest to the
-// format.
+// It is code of its own for two reasons. The SOPS library links the clients of every key service
+// that it knows, 800 packages with gRPC and four more clouds, into a process that may write to AWS.
+// It also rewrites the YAML, so that no fault and no origin could name the line of the file. One
+// part of the library is used: joining a split data key. Test vectors made by the library check
+// that everything else follows the format.
 package sops
 
 import (
@@ -64,15 +63,15 @@ type Decrypter struct {
 	keys map[string]dataKey // by what they were decrypted from
 }
 
-// dataKey is what became of an encrypted data key.
+// dataKey is the result of decrypting a data key.
 type dataKey struct {
 	key   []byte
 	err   error
 	until time.Time // an error is forgotten then
 }
 
-// refusalKept is how long a refusal of KMS stands before it is asked again: a
-// daemon that passes each second must not ask each second.
+// refusalKept is the time that a refusal of KMS is kept before the next request: a daemon that
+// passes every second must not send one every second.
 const refusalKept = 30 * time.Second
 
 // keptKeys bounds the remembered data keys.
@@ -117,8 +116,8 @@ type File struct {
 // marker is in every file that SOPS has encrypted.
 const marker = "ENC[AES256_GCM,"
 
-// MayBe reports whether a file can be one that SOPS has encrypted: it holds a value of the
-// form that SOPS writes.
+// MayBe reports whether SOPS can have encrypted a file: it contains a value of the form that SOPS
+// writes.
 func MayBe(content []byte) bool { return bytes.Contains(content, []byte(marker)) }
 
 // Mentioned reports whether a text holds a value that SOPS has encrypted, as it is
@@ -145,7 +144,7 @@ var markerForms = func() (out []string) {
 	return out
 }()
 
-// Encrypted reports whether a file is one that SOPS has encrypted.
+// Encrypted reports whether SOPS has encrypted a file.
 func Encrypted(path string, content []byte) bool {
 	if !bytes.Contains(content, []byte(marker)) {
 		return false
@@ -159,7 +158,7 @@ var errPlain = errors.New("the file has no SOPS metadata")
 
 // document is an encrypted file that was parsed.
 type document interface {
-	// metadata is what the file says about its keys.
+	// metadata returns the file's description of its keys.
 	metadata() *metadata
 	// walk visits every value in the order of the MAC, and may change it.
 	walk(visit func(path []string, v *value) error) error

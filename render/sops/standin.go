@@ -15,9 +15,9 @@ type Sealed struct {
 	Ciphertext string
 	// Value is the plain text as the decrypted file says it, Tag its type in YAML.
 	Value, Tag string
-	// Line is where it stands in the file.
+	// Line is its line in the file.
 	Line int
-	// Literal is how a YAML file writes it; empty for other files.
+	// Literal is its spelling in a YAML file; empty for other files.
 	Literal string
 }
 

@@ -19,9 +19,9 @@ import (
 // member is the key that holds the metadata.
 const member = "sops"
 
-// yamlDocument is a YAML or JSON file. Its values are replaced in the text, not
-// in a tree that is written anew: so every line stays where it was, and a finding
-// about a decrypted file names the line that its author sees.
+// yamlDocument is a YAML or JSON file. Its values are replaced in the text, not in a rewritten
+// tree: so every line stays in its place, and a finding about a decrypted file names the line that
+// its author sees.
 type yamlDocument struct {
 	text  []byte
 	lines []int // where each line begins
@@ -131,7 +131,7 @@ func size(n *yaml.Node, level int) (nodes, depth int) {
 	return nodes, depth
 }
 
-// documentEnd is where a line of a text ends a document; -1 if none does.
+// documentEnd returns the position of the line of a text that ends a document, or -1 if none does.
 func documentEnd(text []byte) int {
 	at := 0
 	for line := range bytes.Lines(text) {
@@ -195,7 +195,7 @@ func jsonExtent(text []byte) (cut, error) {
 	return cut{}, odd
 }
 
-// offset is where a line and column begin, both from 1, columns in characters.
+// offset returns the offset of a line and column, both counted from 1, columns in characters.
 func (d *yamlDocument) offset(line, column int) int {
 	if line < 1 || line > len(d.lines) {
 		return len(d.text)

@@ -84,8 +84,8 @@ type Field struct {
 	Path  string
 	Value string
 	Plain bool
-	// Type is what SOPS calls the value's type: int, float, or bool, which is True or
-	// False; empty for a text.
+	// Type is SOPS's name for the value's type: int, float, or bool, which is True or False; empty
+	// for a text.
 	Type string
 }
 

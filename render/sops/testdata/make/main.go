@@ -1,8 +1,6 @@
-// Command make writes the test vectors of package sops with the SOPS library
-// itself: each file of plain text in the directory that is given is encrypted, and
-// what the library makes of the encrypted file is written beside it. The age keys
-// are made anew for each run and stand in the same directory: they protect
-// nothing.
+// Command make writes the test vectors of package sops with the SOPS library itself: it encrypts
+// each file of plain text in the given directory, and writes the library's decryption next to the
+// encrypted file. Every run makes new age keys in the same directory: they protect nothing.
 package main
 
 import (
