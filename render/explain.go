@@ -54,8 +54,8 @@ func (f Field) Spec() intent.Path {
 	return f.Manifest
 }
 
-// Fields returns all fields of a pool, in the order in which intents are printed.
-// Of user data it tells the number of bytes, unless that would tell how long a secret is.
+// Fields returns all fields of a pool, in the order in which intents are printed. For user data it
+// returns the number of bytes, unless that would reveal the length of a secret.
 func (r *Result) Fields(p *intent.Pool) ([]Field, error) {
 	doc, err := nodeOf(*p)
 	if err != nil {

@@ -67,14 +67,14 @@ func keep(s *Shared, of *Kept) (*Kept, error) {
 	return k, nil
 }
 
-// Alone is what Keep takes from a render that is itself held for as long: nothing is copied,
-// and the render answers for origins.
+// Alone returns what Keep keeps of a render that itself stays in memory for as long: nothing is
+// copied, and the render answers for origins.
 func (r *Result) Alone() *Kept {
 	return &Kept{Set: r.Set, Diags: r.Diags, Reads: r.Reads, Hidden: r.Hidden, Secretless: r.Secretless, Retry: r.Retry}
 }
 
-// mostKnown is how many origins are remembered. A steady pass asks for the same few;
-// who plans the change of everything asks for them all, once.
+// mostKnown bounds the origins that are remembered. A steady pass asks for the same few; a plan
+// that changes everything asks for them all, once.
 const mostKnown = 500
 
 // Origins says where fields of the render were set, with an unknown position where it

@@ -1,10 +1,9 @@
-// Package render turns a path of a tree into intents: it builds the path with
-// kustomize, substitutes variables, decodes and checks the objects, and says of
-// every finding which line of which file it is about.
+// Package render turns a path of a tree into intents: it builds the path with kustomize,
+// substitutes variables, decodes and checks the objects, and finds the line and file for each
+// finding.
 //
-// Rendering is pure: the same tree, path and options give the same result, and
-// nothing outside the tree is read. A mistake of the user is a diagnostic, never an
-// error.
+// Rendering is pure: the same tree, path and options give the same result, and nothing outside the
+// tree is read. A mistake of the user is a diagnostic, never an error.
 package render
 
 import (
@@ -47,8 +46,8 @@ type Options struct {
 	// BuildOnly says that only the objects are wanted: nothing is made of them, and the
 	// findings are those of the build.
 	BuildOnly bool
-	// Partial accepts a base, which no target renders by itself: one that holds
-	// MachinePools alone, or infrastructure pools alone.
+	// Partial accepts a base that no target renders by itself: a base with only MachinePools, or
+	// only infrastructure pools.
 	Partial bool
 }
 
@@ -56,19 +55,19 @@ func (o Options) build(small bool, grow func() bool) kust.Options {
 	return kust.Options{Vars: o.Vars, SecretVars: o.SecretVars, ValueFiles: o.ValueFiles, GiveValue: o.GiveValue, Strict: kinds.Reads, Decrypter: o.Decrypter, Limits: o.Limits, Small: small, Grow: grow}
 }
 
-// Result is what a render gave. It is immutable and safe for concurrent use.
+// Result is the result of a render. It is immutable and safe for concurrent use.
 type Result struct {
 	// Set holds the pools without an error, and the clusters.
 	Set intent.Set
 	// Diags are all findings, sorted, with their positions.
 	Diags diag.List
-	// Reads is what the render looked up in the tree; while that is the same in
-	// another tree, so is the result.
+	// Reads holds what the render looked up in the tree; if that is the same in another tree, so is
+	// the result.
 	Reads kust.ReadSet
-	// Secrets are the secret variables and what was decrypted: they must not be
-	// shown anywhere. Hidden are they, what of them reached a plain field, and the
-	// values of all Secrets in the build and in its files: they are shown only to who asks for the
-	// manifests themselves.
+	// Secrets holds the secret variables and the decrypted values: they must not be shown anywhere.
+	// Hidden holds these, the parts of them that reached a plain field, and the values of all
+	// Secrets in the build and in its files: they are shown only to users who request the manifests
+	// themselves.
 	Secrets, Hidden *secret.Set
 	// Secretless says that an encrypted file was read with placeholders, so that
 	// nothing may be applied; Retry that the same render may turn out otherwise later.
@@ -94,10 +93,9 @@ type Result struct {
 	masked *secret.Finder
 }
 
-// Render renders path, which is a kustomization directory, a directory of
-// manifests or one manifest file. Its error is non-nil only if the tree cannot
-// be read or ctx ends. A process makes so many renders at a time; one that is
-// one too many waits.
+// Render renders path, which is a kustomization directory, a directory of manifests or one manifest
+// file. Its error is non-nil only if the tree cannot be read or ctx ends. The number of concurrent
+// renders of a process is bounded; further ones wait.
 func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result, err error) {
 	err = inTurn(ctx, o.For, func(ctx context.Context, small bool, grow func() bool) error {
 		r, err = render(ctx, t, path, o, small, grow)
@@ -177,8 +175,8 @@ func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.S
 	r.setUnplannedFaults()
 }
 
-// maxFindings is how many findings about objects a render may have: a reader has no
-// use for more, and each costs a look-up and memory.
+// maxFindings bounds the findings about objects in a render: a reader has no use for more, and each
+// costs a look-up and memory.
 const maxFindings = 500
 
 // find adds faults to the findings, errors first where they are too many.

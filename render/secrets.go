@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// guard says of which objects the pools are left out: they would show a secret, or give
-// encrypted text to their nodes.
+// guard returns the objects whose pools are left out: they would show a secret, or give encrypted
+// text to their nodes.
 func (r *Result) guard() []kinds.Fault {
 	sealed := rules.Ciphertext(&r.Set)
 	for _, f := range sealed {
@@ -35,7 +35,7 @@ func (r *Result) refuses() (one func(intent.ObjectRef) bool, all bool) {
 	return func(ref intent.ObjectRef) bool { return all || slices.Contains(r.refused, ref) }, all
 }
 
-// secretIn is where the secret stands that a field holds where none may be.
+// secretIn returns the position of the secret in a field that must not contain one.
 func (r *Result) secretIn(ref intent.ObjectRef, p intent.Path) diag.Position {
 	for _, m := range r.built.Misuses {
 		if m.Ref == ref && slices.Equal(m.Path, p) {

@@ -32,7 +32,7 @@ type Shared struct {
 	// that were are not any more.
 	limit int
 	live  func() []*Kept
-	// fresh is what the attempt under way has added.
+	// fresh holds the additions of the attempt under way.
 	fresh struct {
 		texts  []string
 		values []valueID
@@ -68,8 +68,8 @@ func (s *Shared) Limit(bytes int, live func() []*Kept) {
 
 // FullError says that a render is more than may be kept beside the others.
 type FullError struct {
-	// Bytes are those that it adds, Held those of the others, of which there may be
-	// Limit.
+	// Bytes counts the bytes that it adds, Held those of all other renders, and Limit bounds their
+	// sum.
 	Bytes, Held, Limit int
 }
 
@@ -215,8 +215,8 @@ func sortedKeys(m reflect.Value) []reflect.Value {
 	return keys
 }
 
-// one returns the one value with the content, of which all parts are shared already.
-// Where no such value is held yet, it is fresh, which takes so many bytes itself.
+// one returns the only value with the content, whose parts are all shared already. If no such value
+// is stored yet, it stores fresh, which takes so many bytes itself.
 func (s *Shared) one(fresh reflect.Value, bytes int, content ...reflect.Value) reflect.Value {
 	h := sha256.New()
 	h.Write([]byte(fresh.Type().String()))
@@ -307,7 +307,7 @@ func (s *Shared) sweep(kept []*Kept) {
 	}
 }
 
-// marks are what renders hold: texts, and values by their address.
+// marks holds the texts of renders, and their values by address.
 type marks struct {
 	texts  map[string]bool
 	values map[uintptr]bool

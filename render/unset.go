@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostUses is how many uses of a variable without a value a finding names.
+// mostUses bounds the uses of a variable without a value that a finding names.
 const mostUses = 100
 
 // gathered are findings with one for each variable that has no value, which names all

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/render/pack"
 )
 
-// Stored is what is written down of a render. Whether it holds for a tree, its Reads tell.
+// Stored is a render as it is written to disk. Its Reads decide whether it holds for a tree.
 type Stored struct {
 	Reads kust.ReadSet
 	set   intent.Set

@@ -84,7 +84,7 @@ func Other(id string) string { return "v" + letters(process().key, "other\x00"+i
 // first characters.
 func Holds(text string) bool { return strings.Contains(text, process().head) }
 
-// Index is where the first stand-in of this process begins in a text; -1 if there is none.
+// Index returns the position of the first stand-in of this process in a text, or -1 if it has none.
 func Index(text []byte) int { return bytes.Index(text, []byte(process().head)) }
 
 // Set holds the secret texts of one build. The zero value and nil are empty. It is safe
@@ -140,8 +140,8 @@ func (s *Set) Touches(text string) bool {
 	return at >= 0
 }
 
-// piece is where the first piece of a stand-in is at or after a place, and how long it
-// is; -1 if there is none.
+// piece returns the position and length of the first piece of a stand-in at or after a place, or -1
+// if none follows.
 func (s *Set) piece(text string, from int) (at, length int) {
 	if s.Len() == 0 {
 		return -1, 0

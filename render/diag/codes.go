@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Rule is what there is to know about a code.
+// Rule describes a code.
 type Rule struct {
 	// Code is stable across releases, in kebab case.
 	Code string

@@ -13,8 +13,8 @@ type Finding struct {
 	Paths []string `json:"paths"`
 }
 
-// identity is what makes two diagnostics one. The object is part of it only where no
-// position is known: the same line of a shared base is one fault however many rendered
+// identity holds the properties by which two diagnostics are the same. The object is part of it
+// only without a known position: the same line of a shared base is one fault however many rendered
 // objects it reaches.
 type identity struct {
 	at            Position

@@ -54,7 +54,7 @@ func objectOf(r *render.Result, ref intent.ObjectRef) (any, bool) {
 	return nil, false
 }
 
-// decoded is a node as a value; one that cannot be is equal to nothing but itself.
+// decoded returns a node as a value. A node that cannot be decoded equals only itself.
 func decoded(n *yaml.Node) any {
 	var v any
 	if err := n.Decode(&v); err != nil {
@@ -63,7 +63,7 @@ func decoded(n *yaml.Node) any {
 	return v
 }
 
-// valueAt is what a value has at a path, nil where that is nothing.
+// valueAt returns the part of a value at a path, or nil if nothing is there.
 func valueAt(v any, p intent.Path) any {
 	for _, elem := range p {
 		switch at := v.(type) {

@@ -44,7 +44,7 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Place is what is applied.
+// Place is a path that is applied to a target.
 type Place struct {
 	// Name is that of the target.
 	Name string
@@ -61,8 +61,8 @@ type Wish struct {
 	Object intent.ObjectRef
 	// Field may name an item of a list by a text that it holds, as hooks[name=drain].
 	Field intent.Path
-	// Value is what YAML can say: a text, a number, a list, a mapping. nil takes the field
-	// out. A text is printable.
+	// Value is a YAML value: a text, a number, a list, a mapping. nil removes the field. A text is
+	// printable.
 	Value any
 }
 
@@ -86,7 +86,7 @@ type Refused struct {
 	Variable string
 }
 
-// Result is what Set found.
+// Result is the result of Set.
 type Result struct {
 	// Files are the new contents of those that change, by path.
 	Files   map[string][]byte
@@ -336,7 +336,7 @@ func faultOf(r *render.Result) string {
 // variables are those in a text that is not yet substituted.
 var variables = regexp.MustCompile(`(^|[^$])\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
-// variable names the one that decides the field; empty if none does.
+// variable names the variable that decides the field; empty if none does.
 func (f *finder) variable() string {
 	n := len(f.steps)
 	if n < 2 || f.steps[n-1].How != kust.Variable || f.steps[n-2].Value == nil {

@@ -153,7 +153,7 @@ func (f *finder) kustomization() (file string, content []byte, doc *yaml.Node) {
 	return "", nil, nil
 }
 
-// first is where a scalar of the object stood first, before patches and prefixes.
+// first returns the original place of a scalar of the object, before patches and prefixes.
 func (f *finder) first(p intent.Path) (kust.Step, bool) {
 	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.wish.Object, Manifest: p})
 	if len(steps) == 0 || steps[0].How != kust.Base || steps[0].Line == 0 {

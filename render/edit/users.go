@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// maxEntries is how many entries of a tree are looked at for who uses a file.
+// maxEntries bounds the entries of a tree that are searched for the users of a file.
 const maxEntries = 500_000
 
 // users says which directories reach a file by their kustomizations.
@@ -138,7 +138,7 @@ func (u *users) stranger(reached map[string]bool, places []Place) string {
 	return slices.Min(found)
 }
 
-// kustomization has the fields of one that name files and directories.
+// kustomization holds the fields of a kustomization that name files and directories.
 type kustomization struct {
 	Kind            string   `yaml:"kind"`
 	Resources       []string `yaml:"resources"`

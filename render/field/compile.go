@@ -12,7 +12,7 @@ import (
 
 // Step is one element on the way to members: a field of a struct of the intent.
 type Step struct {
-	// Key is how a manifest of PoolOptions spells it.
+	// Key is the name in a manifest of PoolOptions.
 	Key string
 	// Row is the row whose member it is; nil for what holds the members of rows.
 	Row *Row

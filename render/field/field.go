@@ -57,7 +57,7 @@ type Row struct {
 	Begins   string // how a text begins: arn: or the prefix of an id, sg-
 	Min, Max *int64
 	Default  string // where no manifest writes it
-	// Absent is what AWS takes an absent member for.
+	// Absent is the value that AWS assumes for an absent member.
 	Absent string
 
 	// By is the call that changes it; "" for the usual one of its kind.
@@ -78,7 +78,8 @@ type Block struct {
 	// Switch is the member of a structure that says whether there is any such thing. While
 	// it is false, the other members mean nothing.
 	Switch string
-	// Absent is what AWS takes for absent members of a structure, as JSON of the intent.
+	// Absent holds the values that AWS assumes for absent members of a structure, as JSON of the
+	// intent.
 	Absent string
 }
 
@@ -121,7 +122,7 @@ func (r *Row) Call() string {
 	return cmp.Or(r.By, map[Kind]string{Template: "CreateLaunchTemplateVersion", Group: UpdateGroup, Refresh: "StartInstanceRefresh", Nodegroup: UpdateNodegroup}[r.Of])
 }
 
-// Key is how a manifest spells AWS's name of a member.
+// Key returns the spelling in manifests of AWS's name of a member.
 func Key(name string) string { return strings.ToLower(name[:1]) + name[1:] }
 
 // section is the part of PoolOptions that is about a kind.

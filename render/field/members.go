@@ -33,7 +33,7 @@ type Member struct {
 	Special bool
 	// Replaces says that a change replaces what has the member.
 	Replaces bool
-	// Path is where requests and answers have it, by AWS's names.
+	// Path is the position in requests and answers, with AWS's names.
 	Path []string
 	// Block says how it is changed as a whole; nil for a single member.
 	Block   *Block
@@ -89,7 +89,7 @@ func (m *Member) IsDefault(v reflect.Value) bool {
 	return v.IsZero() || m.normal.IsValid() && reflect.DeepEqual(v.Interface(), m.normal.Interface())
 }
 
-// Found is what AWS has, where that is absent what AWS takes it for. A block with a
+// Found returns the value in AWS, or the value that AWS assumes if it is absent. A block with a
 // switch may be absent.
 func (m *Member) Found(v reflect.Value) reflect.Value {
 	if v.IsZero() && m.missing.IsValid() && (m.Block == nil || m.Block.Switch == "") {
@@ -141,9 +141,9 @@ func Holds(want, found, missing reflect.Value) bool {
 	return want.Equal(found)
 }
 
-// Complete returns a value with AWS's defaults in place of its absent members. It returns
-// the zero Value for one that means the same as an absent one. So two values that mean the
-// same are equal.
+// Complete returns a value with AWS's defaults in place of its absent members. For a value that
+// means the same as an absent one it returns the zero Value. So two values with the same meaning
+// are equal.
 func (m *Member) Complete(v reflect.Value) reflect.Value {
 	none := reflect.Zero(v.Type())
 	switch {

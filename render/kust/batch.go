@@ -32,7 +32,7 @@ type apart struct {
 }
 
 // built holds the objects of a build, in order. For a build in batches they are also in the order
-// of its members, each of which has become one object.
+// of its members, because each member has become one object.
 type built struct{ nodes, members []*yaml.Node }
 
 // build runs kustomize over the plan: in batches where there are many objects and that

@@ -344,8 +344,8 @@ func field(m *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// foldedField is field as kustomize decodes its own files: a key in any case. If several spellings
-// occur, the decoder keeps the one that sorts last.
+// foldedField is field with the rules that kustomize uses for its own files: a key in any case. If
+// several spellings occur, the decoder keeps the one that sorts last.
 func foldedField(m *yaml.Node, name string) (key, value *yaml.Node) {
 	m = deref(m)
 	if m == nil || m.Kind != yaml.MappingNode {

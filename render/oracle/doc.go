@@ -1,13 +1,13 @@
-// Package oracle holds weir's types and rules against those of Cluster API and
-// of its AWS provider, CAPA. It is a module of its own: nothing of what it
-// imports reaches weir's binary or go.sum. All of it is tests:
+// Package oracle compares weir's types and rules with those of Cluster API and of its AWS provider,
+// CAPA. It is a module of its own: none of its imports reaches weir's binary or go.sum. All of it
+// is tests:
 //
 //   - every JSON path of their Go structs is known to weir, and the other way round;
-//   - defaults, enums, bounds and required fields of their custom resource
-//     definitions are weir's as well;
-//   - manifests, made systematically, at random and by hand, are accepted by both or
-//     by neither, and read as the same values after their webhooks' defaulting.
+//   - defaults, enums, bounds and required fields of their custom resource definitions are weir's
+//     as well;
+//   - manifests, made systematically, at random and by hand, are accepted by both or by neither,
+//     and read as the same values after their webhooks' defaulting.
 //
-// Every difference stands in differences.yaml with its reason. One that is not
-// listed fails, and so does a listed one that no longer shows.
+// Every difference is in differences.yaml with its reason. A difference that is not listed fails,
+// and so does a listed one that no longer occurs.
 package oracle

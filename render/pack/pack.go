@@ -42,7 +42,7 @@ type writer struct {
 
 func (w *writer) number(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
 
-// size is that of a list or a map, of which 0 is nil.
+// size writes the length of a list or a map, plus one; 0 stands for nil.
 func (w *writer) size(v reflect.Value) bool {
 	if v.IsNil() {
 		w.number(0)
@@ -128,8 +128,8 @@ func (r *reader) number() uint64 {
 	return n
 }
 
-// size is how many elements follow, -1 for nil. Each takes a byte at least, but for those
-// without content, which a T does not have.
+// size reads the number of elements that follow, -1 for nil. Each takes a byte at least, except for
+// those without content, which a T does not have.
 func (r *reader) size() int {
 	n := r.number()
 	if n > uint64(len(r.rest))+1 {

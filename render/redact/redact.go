@@ -25,14 +25,14 @@ type Registry struct {
 
 	mu   sync.Mutex
 	sets map[string][2]*secret.Set // by owner: the values that hold now, and those before
-	// passing are the owners that come and go, the one that was set last at the end.
+	// passing lists the temporary owners, the one that was set last at the end.
 	passing []string
 	// bound takes the place of mostPassing, if not 0.
 	bound int
 }
 
-// mostPassing is how many owners that come and go are remembered: more than the plans
-// of pull requests that a page or a forge shows at a time.
+// mostPassing bounds the temporary owners that are remembered: more than the plans of pull requests
+// that a page or a forge shows at a time.
 const mostPassing = 1000
 
 // SetPassing is Set for an owner whose end no caller reports, such as a target in a
@@ -60,9 +60,8 @@ func (r *Registry) Set(owner string, values *secret.Set) {
 	r.set(owner, values)
 }
 
-// Only says which owners there still are of those whose names begin with a prefix.
-// The values of one that has gone stay hidden for as long as values that were
-// replaced: until this is said once more.
+// Only lists which owners still exist among those whose names begin with a prefix. The values of a
+// removed owner stay hidden as long as values that were replaced: until the next call.
 func (r *Registry) Only(prefix string, owners map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +164,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Unwrap returns the writer below, for who asks whether it is a terminal.
+// Unwrap returns the writer below, for callers that check whether it is a terminal.
 func (w *writer) Unwrap() io.Writer { return w.w }
 
 // Handler returns a log handler that passes records on without the values.

@@ -30,9 +30,8 @@ type Node = map[string]any
 // Kind is one version of a kind that weir reads.
 type Kind struct{ Group, Version, Name string }
 
-// Path is where the schema of a kind lies below a directory of schemas. It is
-// the layout that {{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json
-// names in kubeconform.
+// Path returns the path of a kind's schema below a directory of schemas. It is the layout that
+// {{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json names in kubeconform.
 func (k Kind) Path() string {
 	return k.Group + "/" + strings.ToLower(k.Name) + "_" + k.Version + ".json"
 }

@@ -21,8 +21,7 @@ type Finder struct {
 	// by their first bytes.
 	begins  [1 << 10]uint64
 	lengths map[head][]length
-	// most is how many forms there have been since the maps were made, which never
-	// shrink.
+	// most is the highest number of forms since the maps were made, because maps never shrink.
 	most int
 }
 

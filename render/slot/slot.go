@@ -51,18 +51,18 @@ type Queue struct {
 
 // Options of a Queue.
 type Options struct {
-	// Slots is how many callers run at a time.
+	// Slots bounds the callers that run concurrently.
 	Slots int
 	// Reserved slots are never given to the class Proposed.
 	Reserved int
-	// PerSource is how many slots one source may have; 0 is no bound.
+	// PerSource bounds the slots of one source; 0 is no bound.
 	PerSource int
 	// Preempt ends the context of a Proposed slot if a caller of another class has to
 	// wait.
 	Preempt bool
 }
 
-// New returns a queue of which all slots are free.
+// New returns a queue with all slots free.
 func New(o Options) *Queue { return &Queue{o: o, last: map[string]int{}} }
 
 // Slot is the right to run. Leave gives it back.
@@ -158,7 +158,7 @@ func (q *Queue) give(s *Slot) {
 	close(s.given)
 }
 
-// next is who gets the next slot, nil if nobody can.
+// next returns the caller that gets the next slot, or nil if none can.
 func (q *Queue) next() *Slot {
 	var best *Slot
 	for _, s := range q.waiting {
@@ -169,7 +169,7 @@ func (q *Queue) next() *Slot {
 	return best
 }
 
-// before reports whether s comes before one that arrived earlier.
+// before reports whether s comes before a caller that arrived earlier.
 func (q *Queue) before(s, earlier *Slot) bool {
 	if s.caller.Class != earlier.caller.Class {
 		return s.caller.Class < earlier.caller.Class

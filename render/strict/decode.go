@@ -153,8 +153,8 @@ func (d *Decoder) structure(n *yaml.Node, v reflect.Value, p intent.Path) {
 	}
 }
 
-// each visits the entries of a mapping. It reports a key that is no text and one that is
-// written twice.
+// each visits the entries of a mapping. It reports a key that is no text, and a key that is written
+// twice.
 func (d *Decoder) each(n *yaml.Node, p intent.Path, visit func(name string, key, item *yaml.Node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content) && !d.spent(); i += 2 {

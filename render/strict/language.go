@@ -34,12 +34,12 @@ type Language struct {
 type Fault struct {
 	// Code is stable: duplicate-key, wrong-type and the like.
 	Code, Summary, Detail string
-	// Path is where the value stands or should stand.
+	// Path is the place of the value, or of the missing value.
 	Path intent.Path
 	// Key says that the fault is about the key in a mapping and not about its value.
 	Key bool
-	// Node is what to show: the value, the key, or what a key is missing from. It is
-	// nil where the faulty text is no YAML.
+	// Node is the node to show: the value, the key, or the node that misses a key. It is nil if the
+	// faulty text is no YAML.
 	Node *yaml.Node
 }
 
@@ -52,8 +52,8 @@ func (f Fault) In(file string) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Error, Code: f.Code, Summary: f.Summary, Detail: f.Detail, Position: pos}
 }
 
-// Value is a type that reads a node in its own way. The node is no alias, and it is null
-// only in a document of which it is the whole.
+// Value is a type that reads a node in its own way. The node is no alias. It is null only if it is
+// the whole document.
 type Value interface {
 	DecodeYAML(d *Decoder, n *yaml.Node, p intent.Path)
 }

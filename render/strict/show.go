@@ -14,10 +14,10 @@ import (
 // for nothing.
 type Shown interface{ Show(version string) any }
 
-// Show is a value as YAML that would decode to it, by the fields that decoding has. nil
-// stands for a value that says nothing: in a configuration one that is empty, in a
-// manifest, where empty may mean something else than absent, one that is not there.
-// Every text passes through text.
+// Show returns a value as YAML that would decode to it, with the fields that decoding has. It
+// returns nil for a value without content: in a configuration this is an empty value; in a
+// manifest, where empty may differ from absent, it is an absent one. Every text passes through
+// text.
 func (l *Language) Show(v any, version string, text func(string) string) *yaml.Node {
 	return shower{l, version, text}.node(reflect.ValueOf(v))
 }

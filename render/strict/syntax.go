@@ -12,9 +12,9 @@ import (
 // UndecodableHint says what to do about what Undecodable finds.
 const UndecodableHint = "Write the file in UTF-8, without control characters."
 
-// Undecodable finds the first byte that YAML in UTF-8 cannot hold, of which the parser
-// would not say where it is. The line is 0 if there is none, or if the text is UTF-16 by
-// its byte order mark.
+// Undecodable finds the first byte that YAML in UTF-8 cannot contain, because the parser does not
+// report its position. The line is 0 if no such byte exists, or if the text is UTF-16 by its byte
+// order mark.
 func Undecodable(text []byte) (line, column int, summary string) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return 0, 0, ""

@@ -72,7 +72,7 @@ type Tree interface {
 	ReadDir(path string) ([]Entry, error)
 }
 
-// Clean turns a user's path into a Tree path. It refuses one that leaves the root.
+// Clean turns a user's path into a Tree path. It refuses a path that leaves the root.
 func Clean(p string) (string, error) {
 	c := path.Clean(strings.TrimPrefix(strings.ReplaceAll(p, "\\", "/"), "./"))
 	if path.IsAbs(c) || c == ".." || strings.HasPrefix(c, "../") {

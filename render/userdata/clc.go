@@ -61,7 +61,7 @@ func transpile(text string) (config v2.Config, entries []report.Entry, err error
 	return config, found.Entries, nil
 }
 
-// quotedWord is how the YAML reader shows a piece of a value.
+// quotedWord matches a piece of a value in the YAML reader's messages.
 var quotedWord = regexp.MustCompile("`[^`]*`|\"[^\"]*\"")
 
 // describe is an entry of a report without the values that it quotes: they may

@@ -13,9 +13,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Detect tells the format of user data that weir did not make by its beginning, as
-// cloud-init does: mime, shell, powershell, ignition, or cloud-config, which stands for
-// all that cloud-init takes beside.
+// Detect returns the format of user data that weir did not make, based on its beginning, as
+// cloud-init does: mime, shell, powershell, ignition, or cloud-config, which stands for all other
+// formats of cloud-init.
 func Detect(text string) string {
 	starts := func(prefixes ...string) bool {
 		for _, p := range prefixes {

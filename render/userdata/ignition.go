@@ -29,7 +29,7 @@ type Ignition struct {
 	CertificateAuthorities []string
 }
 
-// IgnitionProxy is how Ignition reaches the network.
+// IgnitionProxy describes how Ignition reaches the network.
 type IgnitionProxy struct {
 	HTTPProxy  *string  `json:"httpProxy,omitempty"`
 	HTTPSProxy *string  `json:"httpsProxy,omitempty"`

@@ -177,7 +177,7 @@ func (c CloudInit) freeText() bool {
 	return len(c.Files) > 0 || slices.ContainsFunc(c.Users, func(u User) bool { return u.Passwd != nil })
 }
 
-// cloudDocument is what is read of a cloud-config.
+// cloudDocument is the part of a cloud-config that is read.
 type cloudDocument struct {
 	WriteFiles []struct {
 		Path, Encoding, Owner, Permissions, Content string
@@ -207,7 +207,7 @@ func decode(text string, v any) bool {
 	return err == nil || errors.Is(err, io.EOF)
 }
 
-// cloudInit is what the document says, which stands in text with dash before each file.
+// cloudInit returns the content of the document, which is in text with dash before each file.
 func (d cloudDocument) cloudInit(text, dash string) CloudInit {
 	var out CloudInit
 	for _, f := range d.WriteFiles {

@@ -22,7 +22,7 @@ type Value struct {
 	Line, Column int
 }
 
-// Fault is what is wrong with a file. Its line is 0 where that is not known.
+// Fault is an error in a file. Its line is 0 if it is unknown.
 type Fault struct {
 	Line, Column int
 	Message      string

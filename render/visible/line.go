@@ -30,7 +30,7 @@ func Clip(s string, limit int) string {
 	return strings.TrimRight(s[:end], " ") + "…"
 }
 
-// Units is how many UTF-16 units a text has.
+// Units returns the length of a text in UTF-16 units.
 func Units(s string) (n int) {
 	for _, r := range s {
 		n += max(1, utf16.RuneLen(r))

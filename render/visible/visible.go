@@ -11,8 +11,8 @@ import (
 	"unicode/utf16"
 )
 
-// Hidden reports whether a character is one that a reader does not see. It says no for
-// blanks, and yes for line ends and tabs.
+// Hidden reports whether a character is invisible to a reader. It returns false for blanks, and
+// true for line ends and tabs.
 func Hidden(r rune) bool {
 	switch {
 	case ' ' <= r && r <= '~':
