@@ -21,8 +21,8 @@ type Kind[E any] interface {
 	Entries(ctx context.Context, all []E, now Now) (out []E, next time.Time, err error)
 	// Want decides what should become of an entry.
 	Want(ctx context.Context, e *E, now Now) (Want, error)
-	// Owns reports whether weir may have made a branch for an entry of which no pull request is
-	// recorded.
+	// Owns reports whether weir may have made a branch for an entry without a recorded pull
+	// request.
 	Owns(e *E, branch string) bool
 	// Made reads the trailers of a commit that has weir's author, and that is not recorded. ours
 	// says that weir made it for this entry, and can go on from there.
@@ -67,7 +67,7 @@ type Draft struct {
 	Pushed func()
 }
 
-// Made is what a commit of weir's says about itself: the print, and the commit it is on top of.
+// Made is the content of the trailers of a commit of weir's: the print, and the commit below it.
 type Made struct{ Print, On string }
 
 // Texts are the words of a kind. Merged, Closed and Left follow the number of the pull request.
@@ -109,7 +109,7 @@ type Now struct {
 	Head, Base string
 }
 
-// Forge is where pull requests are, with the token that may push.
+// Forge holds pull requests. Its token may push.
 type Forge interface {
 	Pulls(ctx context.Context, after forge.Cursor) (list []forge.PullRequest, next forge.Cursor, unchanged bool, err error)
 	Pull(ctx context.Context, number int64) (forge.PullRequest, error)

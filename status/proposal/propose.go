@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// todo is what there is to do for an entry.
+// todo is the next action for an entry.
 type todo string
 
 const (
@@ -113,7 +113,7 @@ func (t *turn[E, P]) moved(ctx context.Context, s *State, head string) (bool, er
 	return slices.ContainsFunc(s.Paths, func(p string) bool { _, is := slices.BinarySearch(since, p); return is }), nil
 }
 
-// propose opens the pull request of an entry, or updates the one that is open.
+// propose opens the pull request of an entry, or updates the open one.
 func (t *turn[E, P]) propose(ctx context.Context, e P, w Want) error {
 	s := e.state()
 	d, err := w.Draft(ctx)

@@ -18,12 +18,12 @@ const (
 	ByHand   Phase = "by-hand"  // weir cannot propose it
 )
 
-// State is what Machine keeps of one proposal. The entry of each kind embeds it, and adds what the
-// proposal is about. Members of different versions share these records: a field keeps its name and
-// its meaning, and losing a field that an older version does not know must do no harm.
+// State is the part of one proposal that Machine stores. The entry of each kind embeds it, and adds
+// what the proposal is about. Members of different versions share these records: a field keeps its
+// name and its meaning, and losing a field that an older version does not know must do no harm.
 type State struct {
 	Phase Phase `json:"phase,omitempty"`
-	// Number and URL belong to the pull request. Title is the one that weir gave it.
+	// Number and URL belong to the pull request. Title is the title that weir gave it.
 	Number int64  `json:"number,omitempty"`
 	URL    string `json:"url,omitempty"`
 	Title  string `json:"title,omitempty"`
@@ -52,7 +52,7 @@ type State struct {
 	// request before, if the kind opens another one.
 	Merge string `json:"merge,omitempty"`
 	Last  int64  `json:"last,omitempty"`
-	// Text is what weir reported last. Refused says that the forge does not let weir continue.
+	// Text is the last report of weir. Refused says that the forge does not let weir continue.
 	Text    string `json:"text,omitempty"`
 	Refused bool   `json:"refused,omitempty"`
 	// After is the time of the next try after an error, Tries the number of failed ones.

@@ -82,7 +82,7 @@ type Entry struct {
 	proposal.State
 	Asked
 	At time.Time `json:"at"` // when it was asked for
-	// Looked is when AWS was asked last, Head the commit that was followed then.
+	// Looked is the time of the last request to AWS, Head the commit that was followed then.
 	Looked time.Time `json:"looked,omitzero"`
 	Head   string    `json:"head,omitempty"`
 }
@@ -102,7 +102,7 @@ type Source struct {
 // kind decides about the changes of one source.
 type kind struct {
 	Options
-	// found is what was found last in this turn: for what was asked, and at which commit.
+	// found is the last result of this turn: of is its request, at its commit.
 	found *Found
 	of    Asked
 	at    string
@@ -126,8 +126,8 @@ func branchesOf(a Asked) string {
 	return Branches + hex.EncodeToString(sum[:])[:12] + "-"
 }
 
-// Ask opens the pull request of a pool, or brings the one that is open to what AWS has now. A
-// *gates.Fault says why there is none.
+// Ask opens the pull request of a pool, or updates the open one to what AWS has now. If it does
+// not, a *gates.Fault says why.
 func (s *Source) Ask(ctx context.Context, store state.Store, now proposal.Now, a Asked) (e Entry, f Found, err error) {
 	fresh := Entry{Asked: a, At: now.Time}
 	fresh.Phase, fresh.Branch = proposal.Asked, branchOf(a, now.Time)

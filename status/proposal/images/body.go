@@ -28,7 +28,7 @@ type Refusal struct {
 	Text string
 }
 
-// Planned is what the change does to a target.
+// Planned is the effect of the change on a target.
 type Planned struct {
 	Target string
 	// Pools roll, with Machines.
@@ -39,7 +39,7 @@ type Planned struct {
 	Schedule string
 }
 
-// title is the one of a pull request.
+// title returns the title of a pull request.
 func (k *kind) title(family string, pins []newer.Pin) string {
 	return "Pin newer images: " + visible.Clip(k.Words().Line(family), 100) + ", " + wording.Count(len(pins), "pool")
 }
@@ -134,7 +134,7 @@ func named(id string, im *observed.Image) string {
 	return id + " (" + im.Words() + ")"
 }
 
-// madeOf is when an image was made, or a release; zero where that is not known.
+// madeOf returns the time at which an image or a release was made; zero if that is unknown.
 func madeOf(id string, im *observed.Image) time.Time {
 	text, layout := "", time.RFC3339
 	if im != nil {

@@ -1,8 +1,8 @@
 // Package images proposes to pin newer images: one pull request for each family of images and
 // repository.
 //
-// The branch is named after the family and its images. So a crash or a lost record finds the pull
-// request again, and one that somebody closed stays closed for these images.
+// The branch is named after the family and its images. So weir finds the pull request again after a
+// crash or a lost record, and a pull request that somebody closed stays closed for these images.
 package images
 
 import (
@@ -42,7 +42,7 @@ const (
 type Entry struct {
 	proposal.State
 	Family string `json:"family"`
-	// Images are what the pull request pins, in Targets.
+	// Images are the images that the pull request pins, in Targets.
 	Images  []string `json:"images,omitempty"`
 	Targets []string `json:"targets,omitempty"`
 	// Declined are images of pull requests that people closed.
@@ -77,7 +77,8 @@ type Survey struct {
 	// Head is the commit at which the pools were planned.
 	Head     string
 	Families []newer.Family
-	// Gaps are pools of which that is unknown. Unread are such targets, each with the reason.
+	// Gaps lists pools whose newest image is unknown. Unread lists targets whose images are
+	// unknown, each with the reason.
 	Gaps   []newer.Gap
 	Unread map[string]string
 }
@@ -97,7 +98,7 @@ type Options struct {
 type kind struct {
 	Options
 	survey *Survey
-	// asked is when the survey began, next when the next one is due.
+	// asked is the start of the survey, next the time of the next one.
 	asked, next time.Time
 }
 

@@ -31,9 +31,9 @@ type Kind struct {
 	Change func()
 	// Turn turns now.
 	Turn func() error
-	// State is what is kept of the thing; the zero state if nothing is kept.
+	// State returns the stored state; the zero state if nothing is stored.
 	State func() proposal.State
-	// Wants is what Changes must return.
+	// Wants returns the expected result of Changes.
 	Wants func() string
 	// Goes says that weir goes on with a pull request after its record is lost. A kind that cannot
 	// leaves it alone.
@@ -65,7 +65,7 @@ func (k *Kind) Forget() {
 	k.Restart()
 }
 
-// proposes checks that there are n pull requests, of which the last one is open and up to date.
+// proposes checks that exactly n pull requests exist, and that the last one is open and up to date.
 func (k *Kind) proposes(n int) {
 	k.T.Helper()
 	s := k.State()
@@ -77,7 +77,7 @@ func (k *Kind) proposes(n int) {
 	}
 }
 
-// count is how many events of a kind there were.
+// count returns the number of events of a kind.
 func (k *Kind) count(what proposal.What) (n int) {
 	for _, e := range k.Events {
 		if strings.HasSuffix(e, "-"+string(what)) {

@@ -36,7 +36,7 @@ func writesMayBeLost(t *testing.T, begin func(*testing.T) *Kind) {
 						k.Forget()
 					}
 					k.turn()
-					if second && after == "forgets" { // the one that was found counts as changed now
+					if second && after == "forgets" { // the found one counts as changed now
 						k.turn()
 					}
 					t.Log(what, "done:", lost, after, "second:", second)

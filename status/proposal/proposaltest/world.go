@@ -134,7 +134,7 @@ func (w *World) Follow() {
 	w.Now.Head = s.Revision
 }
 
-// Last is the last pull request, nil if there is none.
+// Last returns the last pull request, or nil.
 func (w *World) Last() *forge.PullRequest {
 	if len(w.Pulls) == 0 {
 		return nil

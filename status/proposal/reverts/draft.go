@@ -17,8 +17,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// draft is what takes the stopped pools back: the revert of commits, or where none changed
-// what they launch, a pin of what they ran before.
+// draft returns the change that takes the stopped pools back: the revert of commits, or, if none
+// changed what they launch, a pin of what they ran before.
 func (k *kind) draft(ctx context.Context, e *Entry, now proposal.Now) (proposal.Draft, error) {
 	if e.Pin = len(e.Was) > 0 && len(e.Was) == len(e.Pools); e.Pin {
 		return k.pin(ctx, e, now)

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// farthest is how many commits back the cause is looked for: several may have been
-	// pushed at once.
+	// farthest bounds the commits that are searched for the cause: several may have been pushed at
+	// once.
 	farthest = 20
-	// tried is how many paths are tried one by one; of more, all are reverted.
+	// tried bounds the paths that are tried one by one; if there are more, all are reverted.
 	tried = 60
 )
 
-// Found is what has to be reverted.
+// Found is the change to revert.
 type Found struct {
 	// From is the commit from which the files are taken, Commits are those that came
 	// since, the newest first.
@@ -176,7 +176,7 @@ func (k *kind) fewest(ctx context.Context, e *Entry, f *Found, head string, targ
 	return nil
 }
 
-// restored is what the targets' pools launch with files as they were.
+// restored returns what the targets' pools launch if files are restored.
 func (k *kind) restored(ctx context.Context, on, from string, paths, targets []string) (map[string]string, error) {
 	result, err := k.Git.Restored(ctx, on, from, paths)
 	if err != nil {

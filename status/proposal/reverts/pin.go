@@ -37,8 +37,8 @@ type LeftPool struct {
 	Text string
 }
 
-// pinBranchOf is the branch that pins the pools of an entry: whoever proposes it makes the
-// same, and another bad image another one.
+// pinBranchOf returns the branch that pins the pools of an entry: all members compute the same
+// name, and another bad image gives another name.
 func pinBranchOf(e *Entry) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s", e.Revision, e.Pools[0].ID)

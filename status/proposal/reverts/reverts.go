@@ -95,10 +95,10 @@ type Entry struct {
 	Rollouts []string  `json:"rollouts"`
 	// Pools are those that were stopped, with what is bad for them.
 	Pools []rollout.Subject `json:"pools"`
-	// Earlier is what one of them ran before.
+	// Earlier is the version that one of them ran before.
 	Earlier *rollout.Version `json:"earlier,omitempty"`
-	// Was is what pools ran before that could be pinned to it, by pool. Pin says that the pull
-	// request does so, and reverts nothing.
+	// Was holds the earlier versions of pools that could be pinned to them, by pool. Pin says that
+	// the pull request does so, and reverts nothing.
 	Was map[string]rollout.Version `json:"was,omitempty"`
 	Pin bool                       `json:"pin,omitempty"`
 	// Told is the status of the commit that was written last.
