@@ -17,8 +17,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Comments reports pull requests on their forges: in the commit status <instance>/plan
-// of the head, and in one comment that is edited in place.
+// Comments reports pull requests on their forges: in the commit status <instance>/plan of the head,
+// and in one comment that is edited in place.
 //
 //	planned     success, and what changes
 //	unaffected  success; a comment is edited but none is made
@@ -26,12 +26,12 @@ import (
 //	conflict    failure, "update the branch"
 //	failing     failure, and the first fault
 //
-// Where several have one head, the first in rank is reported: one that waits, or
-// comes from a fork, never replaces another's verdict.
+// If several pull requests have one head, the first in rank is reported: a pull request that waits,
+// or comes from a fork, never replaces another's verdict.
 //
-// The comment of a pull request that ended is edited once more. A journal holds the
-// pending statuses, so that a crash leaves none behind. Comments need no journal:
-// their marker and author identify them.
+// The comment of a pull request that ended is edited once more. A journal holds the pending
+// statuses, so that a crash leaves none behind. Comments need no journal: their marker and author
+// identify them.
 type Comments struct {
 	o Options
 	// statuses are those of the heads.
@@ -61,7 +61,7 @@ type Options struct {
 }
 
 const (
-	// maxHeads is how many heads of a source may wait for their status.
+	// maxHeads bounds the heads of a source that may wait for their status.
 	maxHeads = 1000
 	// pullShare is the part of what a forge takes in a minute that statuses and
 	// comments of pull requests have together: one in three.
@@ -149,7 +149,7 @@ func (p *Comments) Rest(source string) {
 	}
 }
 
-// page is where weir's page shows a pull request.
+// page returns the address of a pull request on weir's page.
 func (p *Comments) page(source string, number int64) string {
 	if p.o.PageURL == "" {
 		return ""

@@ -31,7 +31,7 @@ type change struct {
 const (
 	// mostNames bounds the names that a line lists.
 	mostNames = 3
-	// shortDigest is how much of a digest names a plan where many are listed.
+	// shortDigest is the length of a digest in a list of plans.
 	shortDigest = 12
 )
 
@@ -231,7 +231,7 @@ func (c *comment) others(ch change) string {
 	return text
 }
 
-// reason is what all steps of a change are done for, "" where that differs.
+// reason returns the common reason of all steps of a change, or "" if they differ.
 func (ch change) reason() string {
 	for _, s := range ch.steps {
 		if s.Reason != ch.steps[0].Reason {

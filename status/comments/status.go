@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// status is what <instance>/plan says of a pull request. ok is false where nothing
-// is to be said: it ended.
+// statusOf returns the status <instance>/plan of a pull request. ok is false if it needs none: it
+// ended.
 func statusOf(p report.Pull) (state forge.CommitState, text string, ok bool) {
 	lead, more := p.Headline()
 	switch p.State {

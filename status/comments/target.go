@@ -75,8 +75,8 @@ func (c *comment) cells(r *plan.Report) []string {
 // mostCells bounds what one cell lists.
 const mostCells = 3
 
-// ends is how many machines a target's plan ends, and in how many batches each pool that it
-// rolls, as far as AWS documents that.
+// ends returns the number of machines that a target's plan ends, and the number of batches of each
+// pool that it rolls, as far as AWS documents that.
 func ends(r *plan.Report) (machines int, batches string) {
 	if r.Plan == nil {
 		return 0, ""

@@ -147,8 +147,9 @@ func (c *comment) text() string {
 	return strings.TrimRight(c.b.String(), "\n") + "\n"
 }
 
-// opening is what the comment of a pull request begins with: how it stands, without its plan. One that ended and whose comment says so needs no other,
-// which would take the plan away that the comment has.
+// opening returns the beginning of the comment of a pull request: its state, without its plan. If a
+// pull request ended and its comment says so, it needs no other comment, which would remove the
+// plan from the existing one.
 func opening(p report.Pull, o TextOptions) string {
 	c := newComment(p, o)
 	c.b.WriteString(c.marker())

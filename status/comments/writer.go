@@ -35,7 +35,7 @@ type writer struct {
 
 	mu    sync.Mutex
 	pulls map[int64]*pullComment
-	// records are what was written last, as far as they were read.
+	// records holds what was written last, as far as it was read.
 	records map[int64]written
 	// longest is the longest comment that the forge takes, less than its usual one
 	// once it refused one.
@@ -46,7 +46,7 @@ type writer struct {
 // pullComment is the comment of a pull request.
 type pullComment struct {
 	pull report.Pull
-	// turn is when it was shown last: the ones that wait longest go first.
+	// turn is the number of its last turn: the ones that wait longest go first.
 	turn int
 	// open says that the comment may not be as it should be.
 	open  bool
@@ -54,18 +54,17 @@ type pullComment struct {
 	// again makes the next write look at the comment, and write it though it has the text:
 	// somebody may have edited or deleted it.
 	again bool
-	// Only the worker uses these. read says that the comment was looked for; id is 0
-	// without a comment, and text is its content. gone says that one was there, and foreign
-	// that somebody else edited the one that is.
+	// Only the worker uses these. read says that the worker searched for the comment; id is 0
+	// without a comment, and text is its content. gone says that the comment was deleted, and
+	// foreign that somebody else edited it.
 	read          bool
 	id            int64
 	text          string
 	gone, foreign bool
 }
 
-// mostEnded is how many pull requests that ended may wait for their last comment,
-// with the plans of each: where the forge takes no comment, their number would grow
-// for ever.
+// mostEnded bounds the ended pull requests that wait for their last comment, with the plans of
+// each: if the forge accepts no comment, their number would grow without bound.
 const mostEnded = 50
 
 // errNotOurs says that another weir speaks for the source by now.
@@ -267,7 +266,7 @@ func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error 
 	}
 	marker := report.PullMarker(w.instance, w.source)
 	list = slices.DeleteFunc(list, func(c forge.Comment) bool {
-		marked := c.ID == last.ID || strings.HasPrefix(strings.TrimSpace(c.Body), marker) // whoever edits it may take the marker away
+		marked := c.ID == last.ID || strings.HasPrefix(strings.TrimSpace(c.Body), marker) // an editor of the comment may have removed the marker
 		return !marked || !strings.EqualFold(c.Author, w.login)
 	})
 	slices.SortFunc(list, func(a, b forge.Comment) int { return int(min(max(a.ID-b.ID, -1), 1)) })

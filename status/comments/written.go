@@ -71,7 +71,7 @@ func (w *writer) unnote(number int64) {
 	}
 }
 
-// last is what weir wrote last on a pull request, without an ID if it wrote nothing.
+// last returns what weir wrote last on a pull request, without an ID if it wrote nothing.
 func (w *writer) last(number int64) (r written, err error) {
 	w.mu.Lock()
 	r, known := w.records[number]
@@ -92,8 +92,8 @@ func (w *writer) last(number int64) (r written, err error) {
 	return r, err
 }
 
-// recognize compares weir's comment with what weir wrote last. One of which nothing is noted,
-// of an earlier release, is taken as it is.
+// recognize compares weir's comment with what weir wrote last. A comment without a record, of an
+// earlier release, is accepted as it is.
 func (w *writer) recognize(t *pullComment, number int64, last written, c forge.Comment) error {
 	switch now := writtenAs(c.ID, c.Body, c); {
 	case last.ID != c.ID:
@@ -129,8 +129,8 @@ func (p *Comments) Written(source string, c forge.Comment, whole bool) (intact, 
 	return false, !writing
 }
 
-// Again makes the next Show of a pull request look for its comment, and write it in any
-// case: anew where it was deleted, and over what somebody else made of it.
+// Again makes the next Show of a pull request search for its comment, and write it in any case: as
+// a new comment if it was deleted, and over the edits of other users.
 func (p *Comments) Again(source string, number int64) {
 	w := p.writers[source]
 	if w == nil {

@@ -38,13 +38,13 @@ type Commits struct {
 
 	mu     sync.Mutex
 	tracks map[string][]*track // by source, the current one last
-	turn   int                 // the last one that a track was given
-	// heads is what open pull requests want of their heads, by source and number.
+	turn   int                 // the last turn of a track
+	// heads holds the statuses that open pull requests want for their heads, by source and number.
 	heads map[string]map[int64]HeadStatus
 	// waiting are commits of sources that have no forge now: the journal keeps them
 	// until a process in which a forge is configured again.
 	waiting []*track
-	// keep is how many superseded commits may wait of which nothing pending is shown.
+	// keep bounds the waiting superseded commits without a visible pending status.
 	keep    int
 	changed bool // the journal lacks something that must precede a write
 	stale   bool // the journal lacks something
@@ -60,8 +60,8 @@ type Options struct {
 	Forges map[string]Forge
 	// Store holds the journal.
 	Store state.Store
-	// Held is where the journal of a source is written, nil where another weir speaks for
-	// the source: nothing is posted then. Without it this one speaks for all.
+	// Held returns the store for the journal of a source, nil if another weir owns the source:
+	// nothing is posted then. Without Held this weir owns all sources.
 	Held   func(source string) state.Store
 	Redact report.Redact
 	Logger *slog.Logger
@@ -85,8 +85,8 @@ type Revision struct {
 	Err error
 }
 
-// RecoveryGrace is how long "pending" of an earlier process may stand until its
-// source is read again.
+// RecoveryGrace is the time that "pending" of an earlier process may stay until its source is read
+// again.
 const RecoveryGrace = 2 * time.Minute
 
 // New reads the journal of an earlier process, if there is one.
@@ -192,8 +192,8 @@ type track struct {
 	// Left are the pools, by target, that earlier commits were still changing on targets that
 	// this one does not touch.
 	Left map[string]map[string]step.Verb `json:"left,omitempty"`
-	// recovered is when the track was read from the journal, zero once its
-	// source has come to the commit in this process.
+	// recovered is the time at which the track was read from the journal, zero once its source has
+	// reached the commit in this process.
 	recovered time.Time
 	// unsummed says that the status over all targets is to be found out again.
 	unsummed bool
@@ -379,8 +379,8 @@ func (c *Commits) count(is func(*contextTrack) bool) (n int) {
 	return n
 }
 
-// Unwritten is how many wanted statuses were never written: those of Pending without the
-// ones that are only to be read again.
+// Unwritten counts the wanted statuses that were never written: those of Pending without the ones
+// that only have to be read again.
 func (c *Commits) Unwritten() int {
 	return c.count(func(ct *contextTrack) bool { return ct.open() && !ct.written })
 }

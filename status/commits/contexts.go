@@ -71,7 +71,7 @@ func (c *Commits) wantStatus(t *track, status forge.CommitStatus) {
 	c.changed = true
 }
 
-// next is the context with another status; nil is one that had none.
+// next returns the context with another status; nil stands for a context without a status.
 func (c *contextTrack) next(want forge.CommitStatus) *contextTrack {
 	if c == nil {
 		return &contextTrack{Want: want}

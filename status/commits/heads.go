@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// HeadStatus is what a pull request wants to be said of its head.
+// HeadStatus is the status that a pull request wants for its head.
 type HeadStatus struct {
 	Sha, Text, Link string
 	State           forge.CommitState

@@ -46,9 +46,9 @@ func held(r *plan.Report) (forge.CommitState, string) {
 	return "", ""
 }
 
-// heldOrder are the holds of which a status tells, the first that there is: one that fails
-// the commit, then those that people end, then the others. What a pause or a stop holds is
-// told otherwise.
+// heldOrder lists the holds that a status reports; the first one present is reported. A hold that
+// fails the commit comes first, then those that people end, then all others. A pause and a stop are
+// reported in another way.
 var heldOrder = []step.Hold{
 	step.HeldConflict, step.HeldPruneLimit, step.HeldSuspended, step.HeldApproval, step.HeldPreflight, step.HeldPolicy, step.HeldGate, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit,
 	step.HeldControlPlane, step.HeldWaiting,

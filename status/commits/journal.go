@@ -33,10 +33,10 @@ type part struct {
 }
 
 const (
-	// wholeUpTo is how many targets and contexts a commit has in one part; one with more has
-	// partsOfMany.
+	// wholeUpTo is the number of targets and contexts up to which a commit is stored in one part; a
+	// commit with more has partsOfMany.
 	wholeUpTo, partsOfMany = 64, 32
-	// atOnce is how many records are written in one transaction.
+	// atOnce is the number of records that are written in one transaction.
 	atOnce = 40
 )
 
@@ -118,7 +118,7 @@ func parse(key string, value json.RawMessage, records map[string]json.RawMessage
 
 func partKey(key string, n int) string { return fmt.Sprintf("%s\x00%02d", key, n) }
 
-// records are what the journal should have of a track.
+// records returns what the journal should contain of a track.
 func (t *track) records(into map[string]json.RawMessage) error {
 	key := trackKey(t.Source, t.SHA)
 	if t.Parts = 1; len(t.Targets)+len(t.Contexts) > wholeUpTo {
@@ -258,7 +258,7 @@ func (c *Commits) save(all bool) error {
 	return err
 }
 
-// storeOf is where the journal of a source is written, nil where another weir writes it.
+// storeOf returns the store for the journal of a source, nil if another weir writes it.
 func (c *Commits) storeOf(source string) state.Store {
 	if c.o.Held == nil {
 		return c.o.Store

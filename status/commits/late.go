@@ -23,7 +23,7 @@ type lateWrite struct {
 	until  time.Time
 }
 
-// lateAfter is how long a forge may take for a write that nobody waits for any more.
+// lateAfter bounds the time that a forge may take for a write that no caller waits for any more.
 const lateAfter = 2 * time.Minute
 
 func (j job) id() contextID { return contextID{j.sha, j.want.Context} }

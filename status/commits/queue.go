@@ -94,8 +94,8 @@ func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool)
 	})
 }
 
-// lastMoments is how long a write under way goes on once weir stops. One that is cut may take
-// effect all the same, and what follows it is in doubt for minutes.
+// lastMoments is the time that a write under way may continue once weir stops. A write that is cut
+// off may take effect all the same, and what follows it is in doubt for minutes.
 const lastMoments = 2 * time.Second
 
 // lasting ends lastMoments after ctx.
@@ -199,8 +199,8 @@ func (c *Commits) post(ctx context.Context, source string, q *queue, j job) erro
 	return nil
 }
 
-// Unclear reports whether a failed write may have taken effect: there was no
-// answer, or one that is not the forge's own refusal.
+// Unclear reports whether a failed write may have taken effect: the answer is missing, or is not
+// the forge's own refusal.
 func Unclear(err error) bool {
 	var refusal *forgehttp.Error
 	return !errors.As(err, &refusal) || refusal.Status/100 != 4
@@ -276,13 +276,13 @@ func (c *Commits) done(source string, q *queue, j job, err error) {
 	}
 }
 
-// FailureOf is what a forge's refusal means for an outbox.
+// FailureOf translates a forge's refusal for an outbox.
 func FailureOf(refusal *forgehttp.Error) outbox.Failure {
 	return outbox.Failure{After: refusal.After, Denied: refusal.Fault == forgehttp.FaultDenied, Final: refusal.Fault == forgehttp.FaultRefused}
 }
 
-// mostTries is how often a commit that is missing is tried. A status that a superseded
-// commit never showed gets few tries, as does a pending one; a verdict gets more.
+// mostTries bounds the tries for a commit that is missing. A status that a superseded commit never
+// showed gets few tries, as does a pending one; a verdict gets more.
 func (c *contextTrack) mostTries() int {
 	if c.Shown || c.Want.State == forge.Success || c.Want.State == forge.Failure {
 		return LastingTries

@@ -2,9 +2,9 @@ package commits
 
 import "time"
 
-// How many superseded commits are kept that cannot be posted, for each source:
-// maxSuperseded of those of which the forge shows nothing pending, and maxTracks in
-// all. The oldest go first.
+// maxSuperseded bounds the superseded commits of each source that cannot be posted and show nothing
+// pending on the forge, maxTracks all superseded commits that cannot be posted. The oldest go
+// first.
 const (
 	maxSuperseded = 20
 	maxTracks     = 500

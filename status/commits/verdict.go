@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// patience is how long a commit stays pending while AWS throttles or does
-	// not answer. Failure comes after it, and success may still follow.
+	// patience is the time that a commit stays pending while AWS throttles or does not answer.
+	// Failure comes after it, and success may still follow.
 	patience = 10 * time.Minute
-	// stalledAfter is how long a commit stays pending while nothing moves: a
-	// group that cannot launch instances would keep it pending for ever.
+	// stalledAfter is the time that a commit stays pending while nothing changes: a group that
+	// cannot launch instances would keep it pending forever.
 	stalledAfter = 30 * time.Minute
 )
 
-// targetTrack is how far a commit has come on one target.
+// targetTrack is the progress of a commit on one target.
 type targetTrack struct {
 	State       forge.CommitState `json:"state"`
 	Description string            `json:"description"`
@@ -37,10 +37,9 @@ type targetTrack struct {
 	Pools map[string]step.Verb `json:"pools,omitempty"`
 	// Removed says that the commit took the target away.
 	Removed bool `json:"removed,omitempty"`
-	// Mark is a fingerprint of what was last observed, seen first at MarkAt;
-	// TroubleAt is when AWS began to fail in ways that pass, SourceAt when the
-	// source did. All are zero after a restart, which gives the commit the full
-	// time again.
+	// mark is a fingerprint of what was last observed, first seen at markAt; troubleAt is the time
+	// at which AWS began to fail temporarily, sourceAt the same for the source. All are zero after
+	// a restart, which gives the commit the full time again.
 	mark      string
 	markAt    time.Time
 	troubleAt time.Time

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Change is a field with what it was and became, as JSON values, null where
-// absent. At is the file:line:column that set it, empty where that is not known. Words
-// say what the values mean where they are ids.
+// Change is a field with its old and new value, as JSON values, null if absent. At is the
+// file:line:column that set it, empty if it is unknown. Words say what the values mean if they are
+// ids.
 type Change struct {
 	Field string `json:"field"`
 	From  any    `json:"from"`

@@ -22,7 +22,7 @@ import (
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
-	// Level is how much attention it deserves; empty is the kind's own.
+	// Level is the attention that the event deserves; empty means the level of its kind.
 	Level  kinds.Level `json:"level"`
 	Source string      `json:"source,omitempty"`
 	Target string      `json:"target,omitempty"`
@@ -40,13 +40,12 @@ type Event struct {
 	// Changes are the fields that were changed, or were found to differ: the
 	// first of them, where there are many.
 	Changes []Change `json:"changes,omitempty"`
-	// Facts are what else is known, such as version, refresh or percentage.
+	// Facts holds further details, such as version, refresh or percentage.
 	Facts map[string]string `json:"facts,omitempty"`
 }
 
-// Known is what was announced of a target or a source: as much as it takes to
-// announce the next milestone once, however often weir restarts. It is kept as
-// JSON.
+// Known holds what was announced of a target or a source: as much as it takes to announce the next
+// milestone once, however often weir restarts. It is kept as JSON.
 type Known struct {
 	// Revision and Phase are those of the last pass that was announced.
 	Revision string       `json:"revision,omitempty"`
@@ -54,30 +53,30 @@ type Known struct {
 	// Fault stands for what was wrong, empty where nothing was.
 	Fault     string `json:"fault,omitempty"`
 	Suspended bool   `json:"suspended,omitempty"`
-	// Held is how the target is kept although its commit cannot be rendered; nil where it
-	// is not.
+	// Held describes how the target is held if its commit cannot be rendered; nil if it is not
+	// held.
 	Held *KnownHeld `json:"held,omitempty"`
 	// Standing are facts that were announced and still hold, sorted.
 	Standing []string `json:"standing,omitempty"`
 	// Pools are by namespace/name.
 	Pools map[string]KnownPool `json:"pools,omitempty"`
-	// Drift are the pools and AWSLaunchConfigs that were found to differ, sorted;
-	// Mended those of them of which a step has been done since.
+	// Drift lists the pools and AWSLaunchConfigs that were found to differ, sorted; Mended lists
+	// those of them with a completed step since.
 	Drift  []string `json:"drift,omitempty"`
 	Mended []string `json:"mended,omitempty"`
 }
 
-// KnownPool is what was announced of a pool.
+// KnownPool holds what was announced of a pool.
 type KnownPool struct {
 	Converged bool   `json:"converged,omitempty"`
 	Failure   string `json:"failure,omitempty"`
-	// FailedSince is when the pool was first seen failing; zero where it does not fail.
+	// FailedSince is the time at which the pool was first seen failing; zero if it does not fail.
 	FailedSince time.Time `json:"failedSince,omitzero"`
 	// Causes are those for which AWS launched no machine or called the nodegroup
 	// degraded, and that were announced since the pool had converged.
 	Causes  []string      `json:"causes,omitempty"`
 	Rollout *KnownRollout `json:"rollout,omitempty"`
-	// Seen is how the pool was seen last.
+	// Seen is the last seen state of the pool.
 	Seen *SeenPool `json:"seen,omitempty"`
 }
 
@@ -287,8 +286,8 @@ func (t *finder) drift() {
 	slices.Sort(t.next.Mended)
 }
 
-// drifts is what the planner says of drift in steps, nil without drift: the first
-// that has a cause, else the first.
+// drifts returns the planner's drift in steps, nil without drift: the first with a cause, otherwise
+// the first.
 func drifts(steps []step.Step) (found *step.Drift) {
 	for _, s := range steps {
 		if s.Drift != nil && (found == nil || found.Cause == "" && s.Drift.Cause != "") {

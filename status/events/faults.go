@@ -23,7 +23,7 @@ func resourceOf(p plan.PoolStatus) step.Resource {
 	return step.AutoScalingGroup
 }
 
-// OwnerPool is what a step belongs to, as a person knows it.
+// OwnerPool returns the owner of a step in the form that a person knows.
 func OwnerPool(s step.Step) string {
 	if s.Pool == "" {
 		return s.LaunchConfig
@@ -31,7 +31,7 @@ func OwnerPool(s step.Step) string {
 	return s.Pool
 }
 
-// plainOwner is what Step.Owner returns, as a person knows it.
+// plainOwner returns the result of Step.Owner in the form that a person knows.
 func plainOwner(owner string) string {
 	if i := strings.LastIndex(owner, " "); i >= 0 {
 		return owner[i+1:]
@@ -77,8 +77,8 @@ func poolFails(r *plan.Report, code string) bool {
 	return slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return p.FailureReason == code })
 }
 
-// ofAccount are the kinds of errors that all calls of an account have at the same
-// time; calls are made beside each other, and which one is the first changes.
+// ofAccount lists the kinds of errors that all calls of an account have at the same time. Calls are
+// made in parallel, and which one fails first changes.
 var ofAccount = []observed.ErrorKind{observed.Transient, observed.Throttled, observed.Credentials}
 
 func errorKey(err error) string {

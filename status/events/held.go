@@ -8,7 +8,7 @@ import (
 type KnownHeld struct {
 	// To is its full hash, empty where the target is only observed.
 	To string `json:"to,omitempty"`
-	// Since is when that was announced.
+	// Since is the time at which that was announced.
 	Since time.Time `json:"since"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// rolloutStep is how many percent a rollout moves between two events.
+// rolloutStep is the progress of a rollout between two events, in percent.
 const rolloutStep = 25
 
 // pools announces how pools moved. It runs before what this pass started is taken

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Redacted is an event of which everything may be shown.
+// Redacted returns an event whose contents may all be shown.
 func Redacted(f report.Redact, e Event) Event {
 	e.Reason, e.Text = f.Text(e.Reason), f.Text(e.Text)
 	e.Changes = slices.Clone(e.Changes)

@@ -57,7 +57,7 @@ func standsWhole(v any) bool {
 	return false
 }
 
-// movingWords is what a step sets in motion where that replaces no instance.
+// movingWords describes what a step changes if it replaces no instance.
 func movingWords(s step.Step) string {
 	if s.Verb == step.Rollout && !wording.ReplacesNone(s) {
 		return ""

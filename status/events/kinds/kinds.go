@@ -13,7 +13,7 @@ import (
 // announced by its resource and verb, a hold as step-held, and a diagnostic as part
 // of its target's fault.
 
-// Level is how much attention an event deserves.
+// Level is the attention that an event deserves.
 type Level string
 
 // Levels.
@@ -51,8 +51,8 @@ var (
 	}
 )
 
-// Holds are the events of steps that are held, none for those of which a diagnostic
-// or the target's own suspension says.
+// Holds maps holds of steps to events. A hold has none if a diagnostic or the target's own
+// suspension reports it.
 var Holds = map[step.Hold]string{
 	step.HeldPaused:     "pool-paused",
 	step.HeldSuspended:  "",
@@ -95,7 +95,7 @@ var Findings = map[string]string{
 	"versions-kept":        "versions-kept",
 }
 
-// RolloutEnds are how a rollout ended, by the status that AWS gives it.
+// RolloutEnds maps the final status of a rollout in AWS to the result in an event.
 var RolloutEnds = map[string]string{
 	"Successful": "succeeded", "Failed": "failed", "Cancelled": "cancelled", "RollbackSuccessful": "rolled-back", "RollbackFailed": "rollback-failed",
 }
