@@ -2,12 +2,12 @@ package board
 
 import "time"
 
-// DefaultStaleAfter is how long the reconciler may show no sign of life.
+// DefaultStaleAfter is the default for the longest time without a sign of life from the reconciler.
 const DefaultStaleAfter = 10 * time.Minute
 
-// Silence is how long the reconciler has shown no sign of life, and whether that is no
-// longer than its last one allowed, or than patience where that is more. Before the first
-// one, since is the time.
+// Silence returns the time since the reconciler's last sign of life. It also reports whether that
+// time is at most what the last sign allowed, or patience if that is more. Before the first sign,
+// the time counts from since.
 func (b *Board) Silence(since time.Time, patience time.Duration) (silent time.Duration, alive bool) {
 	if patience <= 0 {
 		patience = DefaultStaleAfter

@@ -30,7 +30,7 @@ type Source struct {
 	Subject  string `json:"subject"`
 	// FetchedAt is the time of the last successful fetch.
 	FetchedAt time.Time `json:"fetchedAt,omitzero"`
-	// ChangedAt is when Revision was first seen; the board fills it in.
+	// ChangedAt is the time at which Revision was first seen; the board fills it in.
 	ChangedAt time.Time `json:"changedAt,omitzero"`
 	// Error is why the last fetch failed, empty where it did not.
 	Error string `json:"error,omitempty"`
@@ -69,10 +69,10 @@ type TargetState struct {
 	// ConvergedSince holds, by namespace/name, when a pool was first seen
 	// converged; it lacks pools that are not.
 	ConvergedSince map[string]time.Time
-	// HeldSince is when it was first told how the target is held as Last says; zero where it
-	// is not.
+	// HeldSince is the time of the first report that the target is held as Last says; zero if it is
+	// not held.
 	HeldSince time.Time
-	// NextDue is when the next pass is due, zero if unknown.
+	// NextDue is the time of the next pass, zero if unknown.
 	NextDue time.Time
 	// Rendering is the commit that is still being rendered, since a while; Unanswered
 	// is since when AWS has not answered the pass under way. Both are zero mostly.
@@ -80,9 +80,9 @@ type TargetState struct {
 	Unanswered time.Time
 }
 
-// AppliedOutcomes is how many outcomes are kept of the last pass that ran a step. The rest
-// of its report would stay for as long as nothing changes, and the one that made a large
-// fleet is large.
+// AppliedOutcomes bounds the outcomes that are kept of the last pass that ran a step. Its other
+// contents would stay until the next change, and the report of a pass that created a large fleet is
+// large.
 const AppliedOutcomes = 25
 
 // appliedOf is a report without all but its first outcomes, and how many more there were.
@@ -116,14 +116,12 @@ type Board struct {
 	targets map[string]TargetState
 	runs    ring[history.Run]
 	events  ring[events.Event]
-	// known is what was announced of each target and source, by targetKey and
-	// sourceKey.
+	// known holds what was announced of each target and source, by targetKey and sourceKey.
 	known map[string]events.Known
-	// absent says since when a target or source is gone of which something was
-	// announced.
+	// absent holds the time since which an announced target or source is gone.
 	absent    map[string]time.Time
 	heartbeat time.Time
-	// within is how long after a beat the next sign of life may take.
+	// within is the time within which the next sign of life must follow a beat.
 	within time.Duration
 	// configured says that Configure was called.
 	configured bool
@@ -154,15 +152,15 @@ type Options struct {
 	Notify func([]events.Event)
 }
 
-// History in memory is bounded: enough for a page, and a daemon that runs for a
-// year needs no more memory than one that runs for a day.
+// The history in memory is bounded: it suffices for a page, and a daemon that runs for a year needs
+// no more memory than a daemon that runs for a day.
 const (
 	keptRuns   = 200
 	keptEvents = 500
 )
 
-// New returns a board without targets, with the history of its archive. An
-// archive that cannot be read is logged, and history begins anew.
+// New returns a board without targets, with the history of its archive. If the archive cannot be
+// read, New logs that, and the history starts empty.
 func New(o Options) *Board {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -37,10 +37,10 @@ func (b *Board) HoldWrites(why string) {
 	}
 }
 
-// Facts are what each page says of the daemon.
+// Facts holds the facts about the daemon that each page shows.
 type Facts struct {
 	Instance string
-	// Configuration is the one that holds, as text.
+	// Configuration is the configuration in force, as text.
 	Configuration string
 	// Refused is why the configuration on the disk is not taken, empty where it is.
 	Refused string
@@ -50,7 +50,7 @@ type Facts struct {
 	HasPulls bool
 }
 
-// Facts are what each page says of the daemon.
+// Facts returns the facts about the daemon that each page shows.
 func (b *Board) Facts() Facts {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

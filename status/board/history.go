@@ -102,9 +102,8 @@ func (b *Board) publishSource(s Source) {
 	b.publish(list, nil, map[string]events.Known{sourceKey(s.Name): known})
 }
 
-// knownFor is how long the board remembers what was announced of a target or source
-// that is gone: one that comes back soon, as after a fault of the configuration, is
-// no news.
+// knownFor is the time that the board remembers what was announced of a target or source after it
+// is gone: if it comes back soon, as after a fault of the configuration, that is no news.
 const knownFor = time.Hour
 
 // miss notes which announced targets and sources are gone. The board is locked.

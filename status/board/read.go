@@ -48,7 +48,7 @@ func (b *Board) Pools() []plan.PoolStatus {
 	return out
 }
 
-// Links are the links of a source, none for one that is not known.
+// Links returns the links of a source, none for an unknown one.
 func (b *Board) Links(source string) forge.Links {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

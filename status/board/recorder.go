@@ -22,9 +22,8 @@ type Archive interface {
 	Known() (map[string]events.Known, error)
 }
 
-// gather is how long the recorder waits for more before it writes: a pass over
-// many targets is then a few writes, and a process that is killed loses no more
-// than this of its history.
+// gather is the time that the recorder waits for more before it writes: a pass over many targets is
+// then a few writes, and a process that is killed loses no more than this of its history.
 const gather = 100 * time.Millisecond
 
 // maxPending bounds what waits for an archive that cannot be written.
@@ -144,7 +143,7 @@ func (b *Board) QueryRuns(f history.Filter) ([]history.Run, error) {
 	return b.recorder.archive.Runs(f)
 }
 
-// Unwritten is how many events and passes are not in the archive yet.
+// Unwritten counts the events and passes that are not in the archive yet.
 func (b *Board) Unwritten() int {
 	r := b.recorder
 	if r == nil {

@@ -49,7 +49,7 @@ func Start(t *testing.T) *Browser {
 	t.Cleanup(func() {
 		bounded, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		_ = chromedp.Cancel(bounded) // one that ends late fails no test
+		_ = chromedp.Cancel(bounded) // a late end fails no test
 	})
 	return &Browser{ctx: ctx}
 }

@@ -77,7 +77,7 @@ func (p *Tab) hear(event any) {
 	}
 }
 
-// said is what an exception says, and where it came from.
+// said returns the text of an exception, and where it came from.
 func said(e *runtime.ExceptionDetails) string {
 	text := fmt.Sprintf("%s:%d: %s", e.URL, e.LineNumber+1, e.Text)
 	if e.Exception != nil {
@@ -168,13 +168,13 @@ func (p *Tab) Text(expression string) (out string) {
 	return out
 }
 
-// holds is whether an expression is true. Between two pages, none is.
+// holds reports whether an expression is true. Between two pages, none is.
 func (p *Tab) holds(expression string) (ok bool) {
 	return p.try("Boolean("+expression+")", &ok) == nil && ok
 }
 
-// Await waits until an expression is true in a page that is loaded, be it this one or
-// one that a link or a form leads to.
+// Await waits until an expression is true in a loaded page: this one, or the target of a link or a
+// form.
 func (p *Tab) Await(expression string) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); !p.holds("document.readyState === 'complete' && (" + expression + ")"); time.Sleep(20 * time.Millisecond) {
@@ -221,9 +221,9 @@ func quoted(text string) string {
 // keys are those that tests press by a name.
 var keys = map[string]string{"Tab": kb.Tab, "Enter": kb.Enter, "ArrowDown": kb.ArrowDown}
 
-// Press presses a key: Tab, Enter, ArrowDown, or one that writes a character. It goes
-// down with what it writes in one event, as on a keyboard, so that a page that takes the
-// key for itself keeps it from being written; chromedp's own way sends two.
+// Press presses a key: Tab, Enter, ArrowDown, or a character. One event carries the key and its
+// text, as on a keyboard, so that a page that handles the key itself prevents the text; chromedp's
+// own way sends two.
 func (p *Tab) Press(key string) {
 	p.t.Helper()
 	if named, ok := keys[key]; ok {

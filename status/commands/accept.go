@@ -16,7 +16,7 @@ const AcceptPath = "/api/v1/accept"
 // AcceptRequest asks for a pull request that keeps what AWS has of a pool: all that has
 // drifted, or fields that are named.
 type AcceptRequest struct {
-	// By is who asks, where nobody has proved it.
+	// By names the user if nobody has proved it.
 	By     string   `json:"by,omitempty"`
 	Target string   `json:"target"`
 	Pool   string   `json:"pool"`

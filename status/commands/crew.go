@@ -16,17 +16,18 @@ const (
 
 // Move asks for work to be moved between members.
 type Move struct {
-	// By is who asks, where nobody has proved it.
+	// By names the user if nobody has proved it.
 	By string `json:"by,omitempty"`
-	// Member is the member that drains or takes, the one that is asked if it is empty.
+	// Member is the member that drains or takes. If it is empty, the member that receives the
+	// command does.
 	Member string `json:"member,omitempty"`
 	// Undo ends draining.
 	Undo bool `json:"undo,omitempty"`
-	// Scope is what is to be taken: a key, account/region, or a target.
+	// Scope names the work to take: a key, account/region, or a target.
 	Scope string `json:"scope,omitempty"`
 }
 
-// Moved is what came of it.
+// Moved is the result of a move.
 type Moved struct {
 	Member string `json:"member"`
 	// Scope is the key of what was taken.
@@ -34,7 +35,7 @@ type Moved struct {
 	Undo  bool   `json:"undo,omitempty"`
 	// Heeded says that it is done; else it is stored, and the member does it once it can.
 	Heeded bool `json:"heeded"`
-	// Left is how much a member that drains still owns.
+	// Left counts what a draining member still owns.
 	Left int `json:"left,omitempty"`
 }
 
@@ -87,7 +88,8 @@ func (h handler) move(w http.ResponseWriter, r *http.Request, name string, do fu
 	answer(w, http.StatusOK, out)
 }
 
-// speaker is who commands, empty for a program on this machine that has not said so.
+// speaker returns the user who commands, empty for a program on this machine that has not named
+// one.
 func (h handler) speaker(r *http.Request) (string, error) {
 	by := h.Who(r)
 	if by == "" {

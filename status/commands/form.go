@@ -9,12 +9,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
-// formPrefix is where the forms of the page go: suspend, resume, approve, unapprove,
+// formPrefix is the path prefix of the forms of the page: suspend, resume, approve, unapprove,
 // reconcile, accept, rollout.
 const formPrefix = "/actions/"
 
-// form does what a form of the page asks for, and leads back to the page. The caller
-// has checked who asks and that the form is weir's.
+// form executes a form of the page, and redirects back to the page. The caller has checked the user
+// and that the form is weir's.
 func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	back := below(r.PostFormValue("back"))
 	by := h.Who(r)

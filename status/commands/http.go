@@ -1,7 +1,7 @@
-// Package commands takes over HTTP what people ask of a daemon: from programs as an API,
-// and from forms of the page. Package gates knows what the commands mean; this package
-// knows who may give them. A program has to show by a header that it is no page of a
-// browser, and one that has not shown who asks is heard from this machine alone.
+// Package commands receives commands of people over HTTP: from programs as an API, and from forms
+// of the page. Package gates knows what the commands mean; this package knows who may give them. A
+// program has to show by a header that it is no page of a browser. Without authentication it is
+// only accepted from this machine.
 package commands
 
 import (
@@ -58,8 +58,8 @@ type Options struct {
 	Accept func(context.Context, AcceptRequest) (Accepted, error)
 	// Done is called after each command that was done.
 	Done func(Action)
-	// Say makes the next page in the same browser show what a form came to, and
-	// Refuse shows why nothing came of it. Without them no forms are taken.
+	// Say makes the next page in the same browser show the result of a form, and Refuse shows why a
+	// form had no effect. Without them no forms are accepted.
 	Say    func(http.ResponseWriter, string)
 	Refuse func(w http.ResponseWriter, status int, wrong *gates.Fault, back string)
 }
@@ -144,7 +144,8 @@ func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do com
 	answer(w, http.StatusOK, out)
 }
 
-// failed is how a command is answered that was not done: what people can mend is told, anything else stands in the log.
+// failed returns the answer to a failed command: it contains faults that people can fix, anything
+// else is in the log.
 func failed(err error) (status int, told *gates.Fault) {
 	if errors.As(err, &told) {
 		return http.StatusBadRequest, told
@@ -180,7 +181,8 @@ func (h handler) do(ctx context.Context, name string, do command, in gates.Reque
 	return out, d, nil
 }
 
-// heeded says which owners have read a command, and whether it is only stored for others.
+// heeded returns which owners have read a command, and whether it is only stored for the remaining
+// owners.
 func (h handler) heeded(ctx context.Context, name string, in gates.Request, out gates.Answer) (by []string, stored bool) {
 	targets := append(append([]string{}, out.Plans...), out.Reconciled...)
 	if in.Target != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/source/upload"
 )
 
-// PlanPath is where a work tree is sent to be planned. The query says what it is about:
-// repository, target and ref, the first two as often as there are some.
+// PlanPath is the path that plans a work tree. The query names the repository, target and ref. The
+// first two may be repeated.
 const PlanPath = "/api/v1/plan"
 
 // PlanWithin bounds how long such a plan takes, and sendWithin how long the tree may
@@ -33,15 +33,15 @@ type Draft struct {
 	Archive io.Reader
 }
 
-// Planned is what a draft came to, schema weir.dev/plans/v1 with more beside it.
+// Planned is the result of a draft, schema weir.dev/plans/v1 with additional fields.
 type Planned struct {
 	Schema string       `json:"schema"`
 	Plans  []*plan.Plan `json:"plans"`
-	// Source is the one that the draft stands in for, and Against the commit of it that
-	// it is compared with.
+	// Source is the source that the draft replaces, and Against its commit that the draft is
+	// compared with.
 	Source  string `json:"source"`
 	Against string `json:"against"`
-	// Locations are where the targets are.
+	// Locations holds the locations of the targets.
 	Locations map[string]Location `json:"places"`
 	// Gone are targets that the draft takes away, Unaffected counts those that it leaves
 	// as they are, and Withheld were rendered without their secrets.
@@ -50,7 +50,7 @@ type Planned struct {
 	Withheld   []string `json:"withheld"`
 }
 
-// Location is where a target is.
+// Location is the account and region of a target.
 type Location struct {
 	Account string `json:"account"`
 	Region  string `json:"region"`

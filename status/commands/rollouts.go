@@ -15,7 +15,7 @@ const (
 
 // RolloutRequest asks for something to be done with a FleetRollout.
 type RolloutRequest struct {
-	// By is who asks, where nobody has proved it.
+	// By names the user if nobody has proved it.
 	By string `json:"by,omitempty"`
 	// Do is pause, resume or abort.
 	Do     string `json:"do"`

@@ -14,8 +14,8 @@ const (
 	mostWaits  = 6
 )
 
-// Elsewhere is a line of Markdown in the place of a timeline: why there is none, where failed
-// says so, and which command makes one.
+// Elsewhere returns a line of Markdown in place of a timeline: why it is missing, with the failure
+// in failed, and which command makes it.
 func Elsewhere(command, failed string) string {
 	if failed != "" {
 		return ":warning: **Over time**: unknown, as the simulation failed: " + wording.Escape(wording.Shorten(wording.Clean(failed), 300)) + ". Run " + wording.Code(wording.Clean(command)) + " to try it again.\n"

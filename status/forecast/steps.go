@@ -10,8 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// action is what happens to several pools in one wave, from the first that begins to the
-// last that ends.
+// action is one kind of change to several pools in one wave, from the first start to the last end.
 type action struct {
 	wave string
 	// rolls says that machines are replaced.
@@ -29,8 +28,8 @@ type action struct {
 // mostNamed bounds the pools that an action names.
 const mostNamed = 3
 
-// actions are what a timeline's pools do, those of one kind and wave together, in the order
-// in which they begin.
+// actions returns what a timeline's pools do, grouped by kind and wave, in the order of their
+// starts.
 func actions(t *timeline.Timeline) []action {
 	type kind struct {
 		wave  string

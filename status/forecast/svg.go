@@ -174,7 +174,7 @@ func (d drawing) legend(b *strings.Builder) {
 	fmt.Fprintf(b, `<path class="end" d="M%d %dv10" stroke="#16a34a" stroke-width="2"/><text class="label" x="%d" y="%d" fill="#334155">done</text>`+"\n", x, chartBottom+28, x+6, chartBottom+37)
 }
 
-// notes are how much is called and throttled, and the first of what waits.
+// notes returns the numbers of calls and throttled calls, and the first of what waits.
 func notes(t *timeline.Timeline) []string {
 	calls, throttled := 0, 0
 	for _, c := range t.Calls {

@@ -95,8 +95,8 @@ func moment(t *timeline.Timeline, seconds float64) string {
 	return t.Began.Add(time.Duration(seconds * float64(time.Second))).UTC().Format("Mon 2 Jan 15:04 MST")
 }
 
-// Text writes a timeline for people. Only its first milestones and buckets are told, the
-// rest is in the JSON.
+// Text writes a timeline for people. It shows only the first milestones and buckets; all of them
+// are in the JSON.
 func Text(out io.Writer, t *timeline.Timeline) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", Headline(t))
@@ -175,7 +175,7 @@ func Milestones(t *timeline.Timeline) (lines []string, more int) {
 	return lines, len(t.Milestones) - len(lines) + t.MilestonesLeft
 }
 
-// Waits are what waits, as lines.
+// Waits returns what waits, as lines.
 func Waits(t *timeline.Timeline) (lines []string) {
 	for _, w := range t.Waiting {
 		lines = append(lines, wait(t, w))
@@ -183,7 +183,7 @@ func Waits(t *timeline.Timeline) (lines []string) {
 	return lines
 }
 
-// Assumed is what was taken for granted, as lines.
+// Assumed returns the assumptions, as lines.
 func Assumed(t *timeline.Timeline) (lines []string) {
 	for _, a := range t.Assumptions {
 		lines = append(lines, assumption(a))

@@ -36,7 +36,7 @@ type Filter struct {
 	Since, Until time.Time
 	// Skip leaves out as many of the newest that are wanted; MaxSkip at most.
 	Skip int
-	// Limit is how many at most; 0 stands for DefaultLimit.
+	// Limit bounds the results; 0 stands for DefaultLimit.
 	Limit int
 }
 

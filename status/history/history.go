@@ -1,6 +1,6 @@
-// Package history keeps the past: passes as runs, the filter that finds some of them
-// and of the events, and the archive that keeps both, the newest of them, bounded by
-// age and by number, and what was told of each target.
+// Package history keeps the past: passes as runs, the filter that finds some of them and of the
+// events, and the archive. The archive keeps the newest runs and events, bounded by age and by
+// number, and what was announced of each target.
 package history
 
 import (
@@ -95,8 +95,8 @@ func (a *Archive) Runs(f Filter) ([]Run, error) {
 	return read(a.db, runLog, f, f.WantsRun)
 }
 
-// slack is how far the order in which things were added may be from that of their
-// times: passes over several accounts end beside each other, and clocks are set.
+// slack bounds the difference between the order of addition and the order of times: passes over
+// several accounts end in parallel, and clocks are set.
 const slack = time.Hour
 
 func read[T any](db state.Store, log state.Log[T], f Filter, wanted func(T) bool) (out []T, err error) {

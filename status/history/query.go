@@ -12,13 +12,13 @@ import (
 	"github.com/weir-gitops/weir/status/events/kinds"
 )
 
-// EventList is what /api/v1/events answers, newest first.
+// EventList is the answer of /api/v1/events, newest first.
 type EventList struct {
 	Events []events.Event `json:"events"`
 }
 
-// PassList is what /api/v1/history answers, newest first: the passes that did
-// something, failed, or changed how a target stands.
+// PassList is the answer of /api/v1/history, newest first: the passes that did something, failed,
+// or changed the state of a target.
 type PassList struct {
 	Passes []Run `json:"passes"`
 }

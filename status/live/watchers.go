@@ -24,7 +24,7 @@ const (
 	// heartbeat is the time between two signs of life while nothing changes, less
 	// than what proxies wait for.
 	heartbeat = 15 * time.Second
-	// writeWithin is how long a page may take to read a message.
+	// writeWithin bounds the time that a page takes to read a message.
 	writeWithin = 10 * time.Second
 )
 

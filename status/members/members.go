@@ -56,7 +56,7 @@ type Member struct {
 	Draining bool `json:"draining,omitempty"`
 	// Differs are the sections of its configuration that differ from the answering member's, where both have one version.
 	Differs []string `json:"differs,omitempty"`
-	// Clock is how many seconds its clock is ahead of the answering member's, if known.
+	// Clock is the lead of its clock over the answering member's in seconds, if known.
 	Clock   *float64 `json:"clockSeconds,omitempty"`
 	Scopes  int      `json:"scopes"`
 	Sources int      `json:"sources"`
@@ -78,7 +78,7 @@ type Owned struct {
 	// Owner is a living member, empty while nobody owns it; Last is the previous owner, if any.
 	Owner string `json:"owner"`
 	Last  string `json:"last,omitempty"`
-	// Since is when it was taken, or first seen unowned.
+	// Since is the time at which it was taken, or first seen unowned.
 	Since time.Time `json:"since,omitzero"`
 	// Epoch tells this taking from every other.
 	Epoch string `json:"epoch,omitempty"`

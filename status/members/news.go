@@ -13,7 +13,7 @@ import (
 const (
 	newsQuiet = 2 * time.Second
 	newsMost  = 15 * time.Second
-	// namedKeys is how many of the keys an event names.
+	// namedKeys bounds the keys that an event names.
 	namedKeys = 10
 )
 

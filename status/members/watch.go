@@ -12,10 +12,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Apart is how much clocks may differ until somebody should look: leases do not go by the time of day, but windows, approvals and shown times do.
+// Apart is the difference between clocks from which somebody should check them: leases do not use
+// the time of day, but windows, approvals and shown times do.
 const Apart = 5 * time.Second
 
-// TooLong is how long something may be unowned: a takeover takes less.
+// TooLong bounds the time that something may be unowned: a takeover takes less.
 const TooLong = time.Minute
 
 // Watch looks at the engine again and again, and so knows more than one look: since when something is unowned, and whose clock differs. The zero
@@ -24,7 +25,7 @@ type Watch struct {
 	mu sync.Mutex
 	// clocks are the times that members gave, and how much they were ahead.
 	clocks map[string]said
-	// unowned is when each key was first seen without an owner.
+	// unowned holds the time at which each key was first seen without an owner.
 	unowned map[string]time.Time
 	seen    bool
 	view    View
@@ -65,7 +66,8 @@ func (w *Watch) See(now time.Time, self string, list []coord.Alive, owners []coo
 	w.clocks, w.seen, w.view = clocks, true, v
 }
 
-// reference is the member that the others are compared with: the one that looks, or for a command the first by name.
+// reference returns the member that all others are compared with: the observing one, or for a
+// command the first by name.
 func reference(self string, list []coord.Alive) (like coord.Member) {
 	for _, a := range list {
 		if m := a.Member; m.Name == self || self == "" && m.Config != "" && (like.Name == "" || m.Name < like.Name) {

@@ -29,8 +29,8 @@ func (m *Metrics) Count(next http.Handler) http.Handler {
 	})
 }
 
-// routeClass puts a path into one of a few classes: whoever asks chooses the path,
-// and must not choose a label.
+// routeClass puts a path into one of a few classes: clients choose the path, and must not choose a
+// label.
 func routeClass(path string, stream bool, code int) string {
 	under := func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
 	switch {
@@ -139,8 +139,8 @@ func httpCode(code int) string {
 	return strconv.Itoa(code)
 }
 
-// remaining is how many requests a forge says that it still takes. GitHub's
-// header begins with X-, GitLab's does not.
+// remaining returns the number of requests that a forge still accepts. GitHub's header begins with
+// X-, GitLab's does not.
 func remaining(h http.Header) (int64, bool) {
 	for _, name := range []string{"RateLimit-Remaining", "X-RateLimit-Remaining"} {
 		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && n >= 0 {

@@ -78,7 +78,8 @@ type Metrics struct {
 	// series are the values of a second label beside a target's, by metric and
 	// target: a value that is over becomes 0, so that a graph shows it.
 	series map[seriesKey]map[string]bool
-	// whole is when a target or source was last looked at whole, or else became known.
+	// targetSince and sourceSince hold the time at which a target or source was last seen complete,
+	// or else became known.
 	targetSince, sourceSince map[string]time.Time
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/weir-gitops/weir/status/outbox"
 )
 
-// Receiver is where events are sent to.
+// Receiver is the destination of events.
 type Receiver struct {
 	// URL takes a POST for each event. It comes from the configuration, never from Git.
 	URL string
@@ -88,8 +88,8 @@ const (
 	// notifyTries bounds the tries of one event: about half an hour as delays go.
 	notifyTries = 10
 	notifyAtEnd = 900 * time.Millisecond // at the end
-	// sameEvent is how long an event that says what was said last of its subject is not
-	// sent again.
+	// sameEvent is the time in which an event that repeats the last one of its subject is not sent
+	// again.
 	sameEvent = 10 * time.Minute
 	// minNotifySecret is the length of the shortest secret, in bytes.
 	minNotifySecret = 16
@@ -119,8 +119,9 @@ type sender struct {
 	heir    *sender // who has what waits since it was handed on
 }
 
-// subject is what an event is about, lastSent what was last sent of it, and when. Kinds with
-// one first word, such as drift-found and drift-gone, say how one thing stands.
+// subject identifies what an event is about. lastSent holds the last event of a subject, and its
+// time. Kinds with the same first word, such as drift-found and drift-gone, describe the state of
+// one thing.
 type subject struct{ thing, source, target, pool, resource, name string }
 
 type lastSent struct {
@@ -162,9 +163,9 @@ func (n *Notifier) Add(events []events.Event) {
 	}
 }
 
-// Inherit takes over what waits in the notifier before this one, whose Run has ended, for
-// the receivers that both have, and what is still added there. It returns how many events
-// wait for receivers that there are no more.
+// Inherit copies what waits in the previous notifier, whose Run has ended, for the receivers that
+// both have, and what is still added there. It returns the number of events that wait for removed
+// receivers.
 func (n *Notifier) Inherit(before *Notifier) (left int) {
 	had := map[*sender]bool{}
 	for _, old := range before.senders {
@@ -433,7 +434,7 @@ func readNotifySecret(file string) ([]byte, error) {
 	return []byte(secret), nil
 }
 
-// Waiting is how many events are still to be sent, over all receivers.
+// Waiting counts the events that are still to be sent, over all receivers.
 func (n *Notifier) Waiting() (waiting int) {
 	for _, w := range n.senders {
 		waiting += w.left()

@@ -46,8 +46,8 @@ type Outbox struct {
 	wake   chan struct{}
 
 	mu sync.Mutex
-	// notBefore is when the destination, by its own word, may be asked again. denied
-	// counts its denials of the token in a row, and deniedUntil is when the token is
+	// notBefore is the time until which the destination refuses requests, as it said itself. denied
+	// counts its denials of the token in a row, and deniedUntil is the time at which the token is
 	// tried again.
 	notBefore, deniedUntil time.Time
 	denied                 int
@@ -110,8 +110,8 @@ func (o *Outbox) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Pick takes the first of the entries that may be tried now, by before. Without one,
-// wait is how long until there is one, 0 if no entry is open.
+// Pick returns the first of the entries that may be tried now, ordered by before. Without one, wait
+// is the time until the next may be tried, 0 if no entry is open.
 func Pick[T any](o *Outbox, entries iter.Seq2[*Entry, T], before func(a, b T) bool) (found T, wait time.Duration, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,21 +146,21 @@ type Entry struct {
 	gaveUp    bool
 }
 
-// Reset makes an entry one that was never tried.
+// Reset makes an entry look as if it was never tried.
 func (e *Entry) Reset() { *e = Entry{} }
 
 // Delay puts off the next try until a time.
 func (e *Entry) Delay(until time.Time) { *e = Entry{notBefore: until} }
 
-// Tries is how often it was tried without success.
+// Tries counts the failed tries.
 func (e *Entry) Tries() int { return e.tries }
 
 // GaveUp reports whether it is not tried any more.
 func (e *Entry) GaveUp() bool { return e.gaveUp }
 
-// Failure is how a write failed.
+// Failure describes a failed write.
 type Failure struct {
-	// After is how long the destination wants to be left alone, 0 if it did not say.
+	// After is the wait that the destination requests, 0 if it did not say.
 	After time.Duration
 	// Denied says that it does not accept the token, whatever is written.
 	Denied bool
@@ -170,7 +170,7 @@ type Failure struct {
 	Most int
 }
 
-// Outcome is what follows from a failure.
+// Outcome is the consequence of a failure.
 type Outcome int
 
 // The consequences of a failure.

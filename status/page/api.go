@@ -45,15 +45,15 @@ type apiTarget struct {
 	Steps       history.StepCounts `json:"steps"`
 	Outcomes    []step.Outcome     `json:"outcomes"`
 	Pools       int                `json:"pools"`
-	// PoolsAt is when the pools were last seen: before LastPass where that could
-	// not tell.
+	// PoolsAt is the time at which the pools were last seen: before LastPass if that could not read
+	// them.
 	PoolsAt time.Time `json:"poolsAt,omitzero"`
 	// Rendering is the commit that is still being rendered, UnansweredSince since when
 	// AWS has not answered the pass under way.
 	Rendering       board.Rendering `json:"rendering,omitzero"`
 	UnansweredSince time.Time       `json:"unansweredSince,omitzero"`
-	// HeldTo is how the target is kept although its followed commit cannot be rendered,
-	// missing where it is not.
+	// HeldTo describes how the target is held if its followed commit cannot be rendered, missing if
+	// it is not held.
 	HeldTo *report.Kept `json:"heldTo,omitempty"`
 }
 

@@ -38,7 +38,7 @@ type apiPull struct {
 	Unaffected int               `json:"unaffected"`
 	Differs    []string          `json:"differs"`
 	Uncompared []string          `json:"untold"`
-	// Forecast is what it would do over time, of the schema weir.dev/simulation/v1.
+	// Forecast is the simulation of the change over time, of the schema weir.dev/simulation/v1.
 	Forecast *report.Forecast `json:"forecast,omitempty"`
 }
 

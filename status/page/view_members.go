@@ -170,7 +170,7 @@ func (w *web) apiMembers(rw http.ResponseWriter, r *http.Request) {
 // standing is the state of the daemon in one answer, for who looks after it.
 type standing struct {
 	Instance string `json:"instance"`
-	// Waiting is what the daemon still waits for, until each target had a pass.
+	// Waiting lists what the daemon still waits for, until each target had a pass.
 	Waiting []string `json:"waiting"`
 	// Held is why nothing is written, missing where something may be.
 	Held string `json:"held,omitempty"`

@@ -63,7 +63,7 @@ func (p Pull) Headline() (lead, more string) {
 	return fmt.Sprintf("Merging this changes %d of %s", changed, wording.Count(all, "target")), p.phrases()
 }
 
-// Changed is how many targets merging changes, and of how many.
+// Changed returns the number of targets that merging changes, and the number of all targets.
 func (p Pull) Changed() (n, all int) {
 	for _, r := range p.Reports {
 		if r.Plan != nil && !r.Plan.Empty() {

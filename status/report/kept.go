@@ -13,7 +13,7 @@ type Kept struct {
 	// observed.
 	Revision     string `json:"revision"`
 	ObservedOnly bool   `json:"observedOnly"`
-	// Since is when this was first told, zero where that is not known.
+	// Since is the time of the first report of this, zero if it is unknown.
 	Since time.Time `json:"since,omitzero"`
 	// Why says what is wrong with the followed commit, Text all of it, and Ends who can end it.
 	Why  string `json:"why"`

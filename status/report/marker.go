@@ -2,8 +2,8 @@ package report
 
 import "net/url"
 
-// PullMarker is what an instance's comments on pull requests of a source begin with.
-// It is hidden.
+// PullMarker returns the beginning of an instance's comments on pull requests of a source. It is
+// hidden.
 func PullMarker(instance, source string) string {
 	return "<!-- weir:" + url.QueryEscape(instance) + ":" + url.QueryEscape(source) + " -->"
 }

@@ -51,7 +51,7 @@ func atRest(p *plan.PoolStatus) bool {
 // PoolID names a pool of a target.
 type PoolID struct{ Namespace, Name string }
 
-// PoolSteps are the pools of which a step is held, and those of which one is not.
+// PoolSteps holds the pools with a held step, and the pools with a free one.
 type PoolSteps struct{ Held, free map[PoolID]bool }
 
 func StepsByPool(r *plan.Report) PoolSteps {

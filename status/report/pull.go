@@ -53,7 +53,7 @@ type Pull struct {
 	Before map[string][]string `json:"-"`
 	// Gone are the targets that the pull request takes away.
 	Gone []string
-	// Unaffected is how many targets stay as they are.
+	// Unaffected counts the targets that stay as they are.
 	Unaffected int
 	// Digest is of all plans together, "" without one. Digests are the targets';
 	// empty, they are taken from the reports.
@@ -65,8 +65,8 @@ type Pull struct {
 	AsReviewed bool
 	// Stale says why weir may no longer apply exactly this plan, "" if it does.
 	Stale string
-	// PlannedAt is when the plan was made. It is shown on the page only: equal plans
-	// have equal comments.
+	// PlannedAt is the time of the plan. It is shown on the page only: equal plans have equal
+	// comments.
 	PlannedAt time.Time
 	// MergeSHA is the commit that merging made, "" until then.
 	MergeSHA string
@@ -74,15 +74,15 @@ type Pull struct {
 	// reviewed one, Differs how they differ, Untold what of that weir cannot know.
 	Compared            bool
 	Differs, Uncompared []string
-	// PageURL is where weir's page shows it, "" for nowhere.
+	// PageURL is its address on weir's page, or "".
 	PageURL string
 	// Unkept says that the reports are not held here any more.
 	Unkept bool
-	// Forecast is what it would do over time; nil where nobody knows.
+	// Forecast is what it would do over time; nil if that is unknown.
 	Forecast *Forecast
 }
 
-// Forecast is what the change of a pull request would do over time.
+// Forecast is the simulation of a pull request's change over time.
 type Forecast struct {
 	// Timeline is nil if the simulation failed, for the reason in Failed, or would take
 	// longer than a plan may wait. Command then runs it by hand.
@@ -180,7 +180,8 @@ func (p Pull) Bytes() (n int) {
 // bytes.
 const KeptPlans = 24 << 20
 
-// Targets is how many targets the pull request affects, and of how many.
+// Targets returns the number of targets that the pull request affects, and the number of all
+// targets.
 func (p Pull) Targets() (affected, all int) {
 	affected = len(p.Reports) + len(p.Gone)
 	return affected, affected + p.Unaffected

@@ -74,7 +74,8 @@ func zipped(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// ReadPull is the pull request of a record. It bounds how much it reads, whoever wrote the record.
+// ReadPull returns the pull request of a record. It bounds the size, because another member may
+// have written the record.
 func ReadPull(data []byte) (Pull, error) {
 	unzip, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

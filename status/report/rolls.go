@@ -14,15 +14,14 @@ import (
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-instance-refresh-default-values.html
 const usualMinHealthy = 90
 
-// RolloutBatches is how many of a group's instances an instance refresh replaces at
-// once, and in how many batches it comes round. Percentages are of the desired size;
-// nil is what was not set. 0, 0 is returned where AWS does not document it.
+// RolloutBatches returns how many of a group's instances an instance refresh replaces at once, and
+// the number of batches. Percentages are of the desired size; nil means that a percentage was not
+// set. It returns 0, 0 if AWS does not document the result.
 //
-// The share that stays healthy is rounded up to whole instances. The rest of them is a
-// batch; with no rest, as with 100 percent, a batch is one instance. A maximum above
-// 100 percent launches first and ends after: with all to stay healthy a batch is what
-// the maximum allows on top. How AWS mixes both, and how it rounds the maximum, is not
-// documented.
+// The number of instances that stay healthy is rounded up. All other instances form a batch; with
+// none left, as with 100 percent, a batch is one instance. A maximum above 100 percent launches
+// first and ends after: if all stay healthy, a batch is what the maximum allows on top. How AWS
+// mixes both, and how it rounds the maximum, is not documented.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_RefreshPreferences.html
 // Assumed of AWS: refresh-batches.
 func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches int) {
@@ -47,7 +46,7 @@ func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches
 	return int(batch), int((n + batch - 1) / batch)
 }
 
-// Roll is how a step replaces instances, as far as weir knows.
+// Roll describes how a step replaces instances, as far as weir knows.
 type Roll struct {
 	instances     int
 	Size, batches int // 0 where not known

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// RunText says what came of a pass: the first fault, else what was done.
+// RunText describes the result of a pass: the first fault, otherwise what was done.
 func RunText(r *plan.Report) string {
 	if fault, more := FirstFault(r); fault != "" {
 		return AndMore(fault, more)

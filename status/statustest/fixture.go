@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Noon is when the fixtures happen.
+// Noon is the time of the fixtures.
 var Noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 const (

@@ -78,14 +78,14 @@ func (f *Forge) LoseWith(lose func(sha string, s forge.CommitStatus) error) {
 	f.Lose = lose
 }
 
-// Log is what was posted, in order.
+// Log returns what was posted, in order.
 func (f *Forge) Log() []string {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return slices.Clone(f.posted)
 }
 
-// Shows is what a person sees on a commit: state and description by context.
+// Shows returns what a person sees on a commit: state and description by context.
 func (f *Forge) Shows(sha string) map[string]string {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

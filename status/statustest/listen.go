@@ -62,7 +62,7 @@ func (l *Listener) Next() (name string, change Change) {
 	return "", change
 }
 
-// Change is what a stream says that has changed.
+// Change is a message of a stream.
 type Change struct {
 	All     bool
 	Targets []string

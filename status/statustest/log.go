@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Log is what several goroutines write, and another one reads meanwhile.
+// Log is a buffer that several goroutines write, while another one reads it.
 type Log struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -62,7 +62,7 @@ type Roll struct {
 	Size, Batch, From int
 }
 
-// Foresee is what a change would do over time that rolls pools.
+// Foresee returns the forecast of a change that rolls pools.
 func Foresee(rolls ...Roll) *timeline.Timeline {
 	r := timeline.New(Noon)
 	machines := 0
@@ -98,7 +98,7 @@ func Foresee(rolls ...Roll) *timeline.Timeline {
 	return t
 }
 
-// Foreseen is what Planned would do over time.
+// Foreseen returns the forecast of Planned.
 func Foreseen() *timeline.Timeline {
 	return Foresee(Roll{"prod-eu", "default/web", 6, 2, 5}, Roll{"prod-eu", "default/batch", 10, 2, 45})
 }

@@ -55,7 +55,7 @@ func count(outcomes []step.Outcome, status step.OutcomeStatus) int {
 	return n
 }
 
-// mostUnsettled is how many pools are named that have not converged.
+// mostUnsettled bounds the unconverged pools that are named.
 const mostUnsettled = 10
 
 // unsettled names the pools that have not converged, with how they stand; "" if all have.

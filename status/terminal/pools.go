@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Mark is what a target's plan says of one of its pools.
+// Mark is the part of a target's plan about one of its pools.
 type Mark struct {
 	// Held describes what holds a step, empty for nothing.
 	Held  string `json:"held,omitempty"`
@@ -77,10 +77,10 @@ func (m Marks) Problem(s plan.PoolStatus) bool {
 	return m.Targets[s.Target].Stale || !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
 }
 
-// Target is how a target stands. Phase is the daemon's. Digest is that of its plan,
-// which weir approve takes; where Failed, Diagnostics say why. Stale says that its
-// pools are older than the last pass, which could not tell. LastPass is missing where
-// it is now. Held describes the steps that something holds.
+// Target is the state of a target. Phase is the daemon's. Digest is the digest of its plan, which
+// weir approve accepts; if Failed, Diagnostics say why. Stale says that its pools are older than
+// the last pass, which could not read them. LastPass is missing if it is now. Held describes the
+// steps that something holds.
 type Target struct {
 	Name      string    `json:"name"`
 	Phase     string    `json:"phase,omitempty"`
@@ -90,14 +90,14 @@ type Target struct {
 	LastPass  time.Time `json:"lastPass,omitzero"`
 	Digest    string    `json:"digest,omitempty"`
 	Held      []string  `json:"held,omitempty"`
-	// HeldTo is how the target is kept although its followed commit cannot be rendered.
+	// HeldTo describes how the target is held if its followed commit cannot be rendered.
 	HeldTo      *report.Kept `json:"heldTo,omitempty"`
 	Failed      bool         `json:"failed"`
 	Diagnostics diag.List    `json:"diagnostics"`
 }
 
-// Standing is what the API answers at /api/v1/pools, with the marks of each pool
-// and with the targets, and why nothing is written at all.
+// Standing returns the answer of the API at /api/v1/pools, with the marks of each pool and with the
+// targets, and why nothing is written at all.
 func Standing(held string, pools []plan.PoolStatus, configs []plan.LaunchConfigStatus, m Marks, targets []Target) any {
 	type marked struct {
 		plan.PoolStatus
@@ -181,7 +181,7 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 	return []tableCell{plain(wording.Clean(s.Target)), plain(wording.Clean(s.Namespace + "/" + s.Name)), plain(kind), phase, ready, plain(bounds), plain(version), {seen, dim}, m.note(s)}
 }
 
-// note is the one thing to know of a pool, and what its plan adds.
+// note returns the most important remark about a pool, and what its plan adds.
 func (m Marks) note(s plan.PoolStatus) tableCell {
 	mark := m.of(s)
 	parts := []string{note(s)}

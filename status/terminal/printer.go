@@ -134,7 +134,7 @@ func Plans(reports []*plan.Report) any {
 	return plansJSON{Schema: "weir.dev/plans/v1", Plans: plans}
 }
 
-// Applied is what an apply did to one target, over all its passes.
+// Applied is the result of an apply on one target, over all its passes.
 type Applied struct {
 	// First is the first pass, which planned the work; Last is the pass after
 	// which the apply ended.

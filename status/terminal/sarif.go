@@ -146,7 +146,7 @@ func message(d diag.Diagnostic) string {
 	return CleanText(text)
 }
 
-// locationOf is where a finding is shown.
+// locationOf returns the location that is shown for a finding.
 func locationOf(f diag.Finding) diag.Position {
 	if f.Known() || len(f.Paths) == 0 {
 		return f.Position

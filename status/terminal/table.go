@@ -29,7 +29,7 @@ const narrowest = 10
 func (p Printer) table(columns []column, rows [][]tableCell) {
 	for _, r := range rows {
 		for i := range r {
-			r[i].text = wording.Clean(r[i].text) // whoever answered with it
+			r[i].text = wording.Clean(r[i].text) // any server may have answered with it
 		}
 	}
 	shown := make([]int, len(columns))

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Of is how a run of a record stands, whose lists may be changed. Pools are those of its
-// source as their owners last reported them.
+// Of returns the state of a run in a record. The lists of the run may be changed. Pools holds those
+// of its source as their owners last reported them.
 func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollout.ID]rollout.Pool, now time.Time) Rollout {
 	o := &of{run: run, now: now, Rollout: Rollout{
 		Source: source, Name: run.Name, Revision: run.Revision, Began: run.Began, Ended: run.Ended, Waits: run.Wait,
@@ -249,7 +249,7 @@ func (o *of) stands() {
 	o.BakeAhead = int64(left.Round(time.Second) / time.Second)
 }
 
-// advice is what people can do.
+// advice lists what people can do.
 func (o *of) advice() (out []string) {
 	goes := o.goesOn()
 	if o.run.Paused != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Turn is that a target waits for its turn by the configuration, whatever FleetRollouts
-// say: for one that it depends on, or for the rollouts that an account and region may have
-// at a time.
+// Turn is the wait of a target for its turn by the configuration, independent of FleetRollouts: for
+// a target that it depends on, or for the limit of concurrent rollouts in an account and region.
 type Turn struct {
 	Target string `json:"target"`
 	// Hold is wave or rollout-limit.

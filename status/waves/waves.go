@@ -56,8 +56,8 @@ type Rollout struct {
 	Paused     *Word     `json:"paused,omitempty"`
 	Stopped    *Word     `json:"stopped,omitempty"`
 	Machines   Machines  `json:"machines"`
-	// MaxMachines is how many may be replaced at a time, 0 for any number; Moves is how
-	// many are, or may be without a further word.
+	// MaxMachines bounds the machines that are replaced at a time, 0 for any number. Moves counts
+	// those that are being replaced, or may be without a further word.
 	MaxMachines   int32 `json:"maxMachines,omitempty"`
 	Moves         int32 `json:"moves"`
 	Failed        int   `json:"failedPools"`
@@ -70,7 +70,7 @@ type Rollout struct {
 	Bad   []BadHash    `json:"bad"`
 }
 
-// Word is what somebody decided, or weir.
+// Word is a decision of a person, or of weir.
 type Word struct {
 	By  string    `json:"by"`
 	Why string    `json:"why,omitempty"`
@@ -104,7 +104,7 @@ func (m Machines) Words() string {
 	return strings.Join(out, ", ")
 }
 
-// Part is how many machines run something.
+// Part is the number of machines in one state.
 type Part struct {
 	What  string
 	Count int32
@@ -118,7 +118,7 @@ const (
 	PartOld      = "old"
 )
 
-// Parts are what there is of machines: together All.
+// Parts returns the parts of the machines: together All.
 func (m Machines) Parts() (out []Part) {
 	for _, p := range []Part{{PartNew, m.New - m.Starting - m.Failed}, {PartStarting, m.Starting}, {PartFailed, m.Failed}, {PartOld, m.Old}} {
 		if p.Count > 0 {
@@ -152,8 +152,8 @@ type Pool struct {
 	Target string `json:"target"`
 	Pool   string `json:"pool"`
 	Wave   string `json:"wave"`
-	// Machines is how many it has, the next four what they run; Unseen says that nobody has
-	// reported on them.
+	// Machines is the number of its machines, the next four split them by what they run; Unseen
+	// says that nobody has reported on them.
 	Machines int32 `json:"machines"`
 	Old      int32 `json:"old"`
 	New      int32 `json:"new"`
@@ -166,7 +166,7 @@ type Pool struct {
 	// nodegroup at most, as EKS does not tell how far it has come.
 	Rolls bool  `json:"rolls,omitempty"`
 	Left  int32 `json:"left,omitempty"`
-	// Share is how far it may roll, Moves how many machines that still replaces.
+	// Share is the share that may roll, Moves the number of machines that it still replaces.
 	Share int32 `json:"share"`
 	Moves int32 `json:"moves"`
 	// Failed says why its rollout failed.
@@ -194,7 +194,7 @@ type GateAnswer struct {
 	At time.Time `json:"at,omitzero"`
 }
 
-// BadHash is what is rolled out no more to a pool.
+// BadHash is a change that is no longer rolled out to a pool.
 type BadHash struct {
 	Target string `json:"target"`
 	Pool   string `json:"pool"`

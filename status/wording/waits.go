@@ -6,9 +6,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Wait is what steps of one target wait for, as people are told of it everywhere: in plans
-// and comments, on the page, in commit statuses and events, and in what a pass came to.
-// Beside a single step stands the name of its hold alone, with until when.
+// Wait is a reason for which steps of one target wait. It has the same words everywhere: in plans
+// and comments, on the page, in commit statuses and events, and in the results of passes. A single
+// step shows only the name of its hold, and until when it lasts.
 type Wait struct {
 	Hold step.Hold
 	// Steps are those that wait for the same, for the same reason and until the same.
@@ -18,8 +18,8 @@ type Wait struct {
 	Reason, Ends string
 }
 
-// mostAlike is how many waits of one hold are told apart: each of a thousand pools may wait
-// behind another number of rollouts.
+// mostAlike bounds the waits of one hold that are listed separately: each of a thousand pools may
+// wait behind another number of rollouts.
 const mostAlike = 3
 
 // WaitsOf are the waits of a target's steps, in the order of their first steps. Those of one
@@ -52,7 +52,7 @@ func WaitsOf(target string, steps []step.Step) []Wait {
 	return out
 }
 
-// For is what the steps wait for, without more.
+// For names what the steps wait for, without details.
 func (w Wait) For() string { return Clean(step.WaitOf(w.Hold).For) }
 
 // Text says how many steps wait for what, until when, and who can end that.
