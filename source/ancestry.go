@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// shortest is how many digits a short name has at least: Git's own default.
+	// shortest is the minimum length of a short name in digits: Git's own default.
 	shortest = 7
 	// maxStandings bounds the standings that are remembered, each about 100 bytes.
 	maxStandings = 10_000
@@ -109,8 +109,8 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 	return out, nil
 }
 
-// standing is how the commits that a name stands for stand to head, the first that
-// fits: a name that may be an earlier commit's is taken for it.
+// standing returns how the commits that a name may mean relate to head, and uses the first that
+// fits: a name that may mean an earlier commit counts as that commit.
 func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []plumbing.Hash, behind map[plumbing.Hash]bool) (snapshot.Standing, error) {
 	out := snapshot.Unknown
 	for _, h := range hashes {

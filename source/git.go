@@ -28,7 +28,7 @@ type Git struct {
 	mu     sync.Mutex // guards what follows
 	last   snapshot.Snapshot
 	loaded bool
-	// standings are what was found out about commits, compared with the heads standingTo.
+	// standings holds how commits relate to the heads standingTo.
 	standings  map[string]snapshot.Standing
 	standingTo string
 }

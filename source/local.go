@@ -120,7 +120,7 @@ func (b *localBackend) resolve(dirs git.Dirs) (target, error) {
 	return target{candidate: candidate{name.String(), ref.Hash()}}, nil
 }
 
-// unborn tells an empty repository from one that merely lacks the ref.
+// unborn distinguishes an empty repository from one without the ref.
 func (b *localBackend) unborn(refs storer.ReferenceStorer, name plumbing.ReferenceName) error {
 	all, err := b.hashRefs(refs)
 	if err != nil {

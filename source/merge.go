@@ -17,8 +17,8 @@ import (
 // trees without their files' contents: what both sides changed is a conflict, and a plan
 // for it would show files that no one wrote.
 
-// mergePull merges p's head into its base, both of which are here. forge is the
-// forge's merge commit, or the zero hash.
+// mergePull merges p's head into its base. Both must be in the repository. forge is the forge's
+// merge commit, or the zero hash.
 func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Hash) (Merge, error) {
 	head, err := r.snapshot(plumbing.NewHash(p.HeadSHA), p.Head)
 	if err != nil {
@@ -70,8 +70,8 @@ func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Has
 	return m, nil
 }
 
-// forgeTree gives the tree of the forge's merge commit if it merges just what p
-// asks for: one that is of another moment, or of something else, does not count.
+// forgeTree returns the tree of the forge's merge commit if it merges exactly what p asks for: a
+// merge commit of another moment, or of something else, does not count.
 func (r repository) forgeTree(p PullRef, forge plumbing.Hash) (*git.Tree, bool, error) {
 	if forge.IsZero() {
 		return nil, false, nil

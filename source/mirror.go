@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// maxHaves is how many commits are named to the server as already here.
-	// Several, because after a force-push the server may not know the newest.
+	// maxHaves bounds the commits that the server learns are already here. Several, because after a
+	// force-push the server may not know the newest.
 	maxHaves = 32
-	// maxBefore bounds the commits whose names a mirror that is made again takes over.
+	// maxBefore bounds the commits whose names a recreated mirror inherits.
 	maxBefore = 20_000
 )
 
@@ -121,9 +121,9 @@ func (m *mirror) prepare() error {
 	return nil
 }
 
-// overgrown reports whether the mirror should be made again rather than take in one
-// more pack: it has many, or is large, most of it beside its largest pack, which is
-// what a mirror made anew consists of.
+// overgrown reports whether to recreate the mirror instead of adding one more pack: it has many
+// packs, or it is large and its largest pack is only the smaller part. A recreated mirror consists
+// of one such pack.
 func (m *mirror) overgrown() bool { return m.above(1) }
 
 // above reports the same with limits that are times as high.

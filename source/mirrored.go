@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
-// maxRaces is how often a fetch starts over because the ref moved under it.
+// maxRaces bounds the restarts of a fetch because the ref moved under it.
 const maxRaces = 3
 
 // mirrorBackend is a remote repository with its mirror.

@@ -29,20 +29,19 @@ type PullRef struct {
 	MergeRef string
 }
 
-// Merge is what a pull request's head and the base give together.
+// Merge is the merge of a pull request's head and the base.
 type Merge struct {
-	// Snapshot holds the head's commit, to which statuses belong, the base commit
-	// as Parent, and the merged files. Its Tree is nil if there are conflicts. It
-	// is readable until the mirror is made again; then reading gives ErrReplaced,
-	// and Pull gives it anew.
+	// Snapshot holds the head's commit, to which statuses belong, the base commit as Parent, and
+	// the merged files. Its Tree is nil if the merge has conflicts. It is readable until the mirror
+	// is made again; then reading gives ErrReplaced, and Pull returns a new one.
 	Snapshot snapshot.Snapshot
 	// MergeBase is the commit that both have in common, the youngest of several;
 	// empty without one.
 	MergeBase string
 	// Conflicts is sorted by path and holds at most MaxConflicts.
 	Conflicts []Conflict
-	// Behind is how many commits of the base the head does not have, at most
-	// maxBehind. Where committers' clocks lie it can be too high.
+	// Behind counts the commits of the base that the head does not have, at most maxBehind. It can
+	// be too high if committers' clocks are wrong.
 	Behind int
 	// FromForge says that the tree is that of the forge's merge commit, which may
 	// have merged inside of files.
@@ -50,7 +49,7 @@ type Merge struct {
 }
 
 const (
-	// MaxConflicts is how many conflicts of one merge are listed.
+	// MaxConflicts bounds the conflicts of one merge that are listed.
 	MaxConflicts = 100
 	// maxBehind is up to where Merge.Behind counts.
 	maxBehind = 10_000
@@ -124,8 +123,8 @@ func (k ConflictKind) text() string {
 // moments. It passes: ask the forge again.
 type MovedError struct {
 	Ref string
-	// Want is what the forge said, Got what the ref names, empty if there is no
-	// such ref.
+	// Want is the commit that the forge reported, Got the commit of the ref, empty if the ref does
+	// not exist.
 	Want, Got string
 }
 
@@ -137,7 +136,7 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("%s is at %s, though the forge says %s; ask the forge again", fault.Plain(e.Ref), e.Got, e.Want)
 }
 
-// puller is what a backend does for pull requests.
+// puller is the part of a backend that pull requests need.
 type puller interface {
 	// here reports whether p can be read without asking the remote.
 	here(p PullRef) bool

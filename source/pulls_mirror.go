@@ -80,8 +80,7 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 	case !ok && !s.GivesHidden():
 		return forge, false, &MovedError{Ref: p.Head, Want: p.HeadSHA}
 	case !ok:
-		// The ref may be one that the server does not list. Its answer for the commit's name
-		// decides.
+		// The server may not list the ref. Its answer for the commit's name decides.
 		defer func() {
 			if err != nil && fault.ReasonOf(err) == fault.Unreachable && ctx.Err() == nil {
 				asked, err = false, &MovedError{Ref: p.Head, Want: p.HeadSHA}

@@ -21,8 +21,8 @@ import (
 // maxChanged bounds the paths of a change that weir would revert.
 const maxChanged = 2000
 
-// Commit is one that weir makes: On with the files at Paths as they are in From, or with
-// Files. Equal ones are one object, whoever makes them, and when.
+// Commit is a commit that weir makes: On with the files at Paths as they are in From, or with
+// Files. Equal commits are one object, independent of the member and the time.
 type Commit struct {
 	On, From string
 	Paths    []string

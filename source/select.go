@@ -13,13 +13,13 @@ type candidate struct {
 	hash plumbing.Hash
 }
 
-// target is what a source's ref selects among what the server lists.
+// target is the selection of a source's ref among what the server lists.
 type target struct {
 	candidate
 	// rivals are further tags of the same version; only their commits show which
 	// one to take.
 	rivals []candidate
-	// wants is what to ask the server for, more what to ask for when it refuses.
+	// wants lists the hashes to request from the server, more those to request if it refuses.
 	wants, more []plumbing.Hash
 }
 
@@ -85,10 +85,9 @@ func selectHead(s *transport.Session) (target, error) {
 	return t, nil
 }
 
-// selectCommit asks for the commit by name where the server lists it or allows
-// that, else for all branches and tags, one of which should contain it. A server
-// that gives tips by name only may refuse the former, and is then asked for the
-// latter.
+// selectCommit requests the commit by name if the server lists it or allows that. Otherwise it
+// requests all branches and tags, because one should contain it. A server that serves only tips by
+// name may refuse the first request; then it gets the second.
 func selectCommit(s *transport.Session, commit string) target {
 	h := plumbing.NewHash(commit)
 	t := target{candidate: candidate{commit, h}, wants: []plumbing.Hash{h}}

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// listedVersions is how many versions an error lists.
+// listedVersions bounds the versions that an error lists.
 const listedVersions = 5
 
 // taggedVersion is a tag that is a version.

@@ -89,7 +89,7 @@ type Config struct {
 	Verify signature.Policy
 }
 
-// Options are what the surroundings give. The zero value works.
+// Options holds what the surroundings provide. The zero value works.
 type Options struct {
 	// Logger receives what happens. Default: nothing is logged.
 	Logger *slog.Logger

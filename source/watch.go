@@ -16,8 +16,8 @@ const (
 	jitter = 0.1
 	// healDelay is the wait before a damaged mirror is made again.
 	healDelay = time.Second
-	// refusedRate is how many bytes a second polls bring that lead to nothing: a pack
-	// that is refused would come again at each of them.
+	// refusedRate is the average rate in bytes per second that useless polls may transfer: a
+	// refused pack would be sent again at every poll.
 	refusedRate = 1 << 20
 )
 
@@ -99,7 +99,7 @@ func (p poller) run(ctx context.Context) {
 	}
 }
 
-// outcome is what distinguishes one fetch from another.
+// outcome holds the properties that distinguish one fetch from another.
 type outcome struct {
 	seen          bool
 	revision, ref string
@@ -107,7 +107,7 @@ type outcome struct {
 	text          string
 }
 
-// restAfter is how long to let a remote be after an error, whatever the interval.
+// restAfter returns the minimum pause after an error, independent of the interval.
 func restAfter(err error) time.Duration {
 	var ue *fault.UnavailableError
 	if !errors.As(err, &ue) {

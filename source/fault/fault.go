@@ -53,7 +53,7 @@ type UnavailableError struct {
 	Revision string
 	Err      error
 
-	// Wasted is how many bytes came for nothing.
+	// Wasted counts the bytes that were received but not used.
 	Wasted int64
 }
 

@@ -89,8 +89,8 @@ func entryMode(s string) (tree.Mode, error) {
 	}
 }
 
-// Hash is the name that Git gives a tree object with these entries, so that a
-// directory that came out of a merge compares equal with one that was committed.
+// Hash returns the name that Git gives a tree object with these entries, so that a directory that
+// resulted from a merge compares equal with a committed one.
 func (n *Directory) Hash() plumbing.Hash {
 	return plumbing.ComputeHash(plumbing.TreeObject, n.Encode())
 }

@@ -24,7 +24,7 @@ const (
 	MaxMergeBases = 8
 )
 
-// Commit is what merging needs to know of a commit.
+// Commit is the part of a commit that merging needs.
 type Commit struct {
 	Tree    plumbing.Hash
 	Parents []plumbing.Hash
@@ -264,9 +264,9 @@ func (h *History) independent(ctx context.Context, commits []plumbing.Hash) ([]p
 	return commits, nil
 }
 
-// Reached are those of the sought commits that are heads, or that heads descend from.
-// The youngest are looked at first, so that a few old ones cost no more than the way
-// to them; where committers' clocks lie, one that is left is sought by itself.
+// Reached returns those of the sought commits that are heads, or that heads descend from. The
+// youngest are visited first, so that a few old ones cost no more than the way to them. If
+// committers' clocks are wrong, the remaining ones are searched for one by one.
 func (h *History) Reached(ctx context.Context, heads []plumbing.Hash, sought map[plumbing.Hash]bool) (map[plumbing.Hash]bool, error) {
 	found, oldest := map[plumbing.Hash]bool{}, int64(0)
 	for s := range sought {

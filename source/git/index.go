@@ -60,7 +60,7 @@ type awaited struct {
 // reservedType is an object type that means nothing yet.
 const reservedType plumbing.ObjectType = 5
 
-// maxChain is how many deltas may follow one another, as in Git.
+// maxChain bounds the length of a chain of deltas, as in Git.
 const maxChain = 4095
 
 // indexPack reads a pack, checks all of it, and makes its index; nil of an empty one.

@@ -43,8 +43,8 @@ const (
 	blobCacheBytes  = 16 << 20
 )
 
-// ErrReplaced says that the mirror was made again since a pull request's tree was
-// given out, and does not hold the pull request any more. Pull fetches it anew.
+// ErrReplaced says that the mirror was made again after a pull request's tree was returned, and no
+// longer contains the pull request. Pull fetches it again.
 var ErrReplaced = errors.New("the mirror was made again; ask for the pull request once more")
 
 // Store reads the objects of one repository: packs and loose objects of its

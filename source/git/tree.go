@@ -94,7 +94,7 @@ func (t *Tree) ReadFile(p string) ([]byte, error) {
 	if e.Mode.IsFile() && IsLFSPointer(data) {
 		return nil, &tree.LFSPointerError{Path: p}
 	}
-	// The cache keeps data, and a caller may write into what it was given.
+	// The cache keeps data, and a caller may change the slice that it receives.
 	return bytes.Clone(data), nil
 }
 

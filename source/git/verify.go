@@ -31,8 +31,7 @@ type Verifier struct {
 	known map[plumbing.Hash]extent
 }
 
-// extent is what a whole tree amounts to: the entries below it, and how many
-// levels of directories.
+// extent is the size of a whole tree: the entries below it, and how many levels of directories.
 type extent struct{ entries, height int }
 
 func NewVerifier(db *Store) *Verifier {

@@ -37,12 +37,12 @@ import (
 )
 
 const (
-	// renewBefore is how long before its end a token is replaced, and lastUse how
-	// long before it one is still given out where that fails.
+	// renewBefore is the time before its end at which a token is replaced. If that fails, the old
+	// token is used until lastUse before its end.
 	renewBefore = 10 * time.Minute
 	lastUse     = time.Minute
-	// skew is how far GitHub's clock may be behind, statementLife how long a
-	// statement holds; GitHub takes at most 10 minutes.
+	// skew is the tolerated lag of GitHub's clock, statementLife the lifetime of a statement;
+	// GitHub accepts at most 10 minutes.
 	skew          = time.Minute
 	statementLife = 8 * time.Minute
 	maxKeyBytes   = 64 << 10

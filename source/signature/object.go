@@ -17,7 +17,7 @@ const (
 
 // Object is a commit or tag, split into its parts.
 type Object struct {
-	// Payload is what was signed.
+	// Payload is the signed content.
 	Payload []byte
 	// Signature is armored, empty without one.
 	Signature []byte
@@ -41,7 +41,7 @@ func ParseCommit(raw []byte) (Object, error) {
 	var o Object
 	var payload, signature []byte
 	found := 0
-	// into is where continued lines go.
+	// into receives continued lines.
 	into := &payload
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
 		key, value, _ := bytes.Cut(line, []byte(" "))

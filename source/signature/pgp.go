@@ -97,8 +97,8 @@ func (k *pgpKeys) verify(o Object, now time.Time, again bool) (string, error) {
 	return name, nil
 }
 
-// check verifies a signature as of a time. A revoked key is revoked at every time,
-// and in every copy: whoever adds a revoked one to the file means it.
+// check verifies a signature as of a time. A revoked key is revoked at every time, and in every
+// copy: a user who adds a revoked key to the file intends that.
 func (k *pgpKeys) check(payload, data []byte, made *packet.Signature, at time.Time) (*openpgp.Entity, error) {
 	entity, err := openpgp.CheckDetachedSignature(&k.ring, bytes.NewReader(payload), bytes.NewReader(data), &packet.Config{Time: func() time.Time { return at }})
 	if err != nil && !errors.Is(err, pgperrors.ErrKeyExpired) {
@@ -119,8 +119,8 @@ func (k *pgpKeys) check(payload, data []byte, made *packet.Signature, at time.Ti
 // SHA-1 too, for which two contents with one hash can be made.
 var strongHashes = []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512}
 
-// describePGP reads a signature, and names its key. There must be one signature
-// alone, so that messages describe the one that was checked.
+// describePGP reads a signature, and names its key. It accepts exactly one signature, so that
+// messages describe the signature that was checked.
 func describePGP(data []byte) (s *packet.Signature, key string, err error) {
 	r := bytes.NewReader(data)
 	p, err := packet.Read(r)

@@ -33,7 +33,7 @@ type sshsig struct {
 	Signature []byte
 }
 
-// sshsigSigned is what the key signed, after the magic word.
+// sshsigSigned is the content that the key signed, after the magic word.
 type sshsigSigned struct {
 	Namespace string
 	Reserved  string

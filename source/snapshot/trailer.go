@@ -49,7 +49,7 @@ var gitsOwn = []string{"Signed-off-by: ", "(cherry picked from commit "}
 
 const (
 	comment = '#'
-	// cutLine is where a message ends that Git gave to an editor with more below.
+	// cutLine ends a message that Git gave to an editor with more below.
 	cutLine = "# ------------------------ >8 ------------------------\n"
 	// conflicts begins what Git once noted at the end of a merge's message.
 	conflicts = "Conflicts:\n"
@@ -65,8 +65,8 @@ func blankLine(s string) bool {
 	return strings.Trim(line, gitSpaces) == ""
 }
 
-// messageEnd is where the message ends without the comments, empty lines and list
-// of conflicts at its end, and without the text below the cut line.
+// messageEnd returns the end of the message without the comments, empty lines and list of conflicts
+// at its end, and without the text below the cut line.
 func messageEnd(s string) int {
 	cut := len(s)
 	if strings.HasPrefix(s, cutLine) {
@@ -99,9 +99,9 @@ func messageEnd(s string) int {
 	return cut
 }
 
-// trailersStart is where the trailers begin, the end of s without any: they are the
-// last paragraph, which is not the first, if it holds nothing else, or one line of
-// Git's own and at most three times as many others.
+// trailersStart returns the start of the trailers, or the end of s without any. The trailers are
+// the last paragraph, unless it is also the first. It must contain only trailers, or one line of
+// Git's own and at most three times as many other lines.
 func trailersStart(s string) int {
 	title := 0
 	for line := range strings.Lines(s) {
@@ -141,8 +141,8 @@ func trailersStart(s string) int {
 	return len(s)
 }
 
-// separatorAt is where the colon is behind a key and space, -1 where the line does
-// not begin so.
+// separatorAt returns the position of the colon behind a key and space, or -1 if the line does not
+// start so.
 func separatorAt(line string) int {
 	space := false
 	for i := range len(line) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Request is what a client sent.
+// Request is a request of a client.
 type Request struct {
 	Method, Path  string
 	Authorization string

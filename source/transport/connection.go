@@ -34,7 +34,7 @@ import (
 
 const (
 	connectTimeout = 10 * time.Second
-	// maxErrorBody is how much of a refusal's body is read.
+	// maxErrorBody bounds the part of a refusal's body that is read.
 	maxErrorBody = 4 << 10
 	maxRedirects = 5
 	// maxHeaderBytes bounds the head of an answer.
@@ -155,7 +155,7 @@ type observer struct {
 	base    http.RoundTripper
 	keep    refChoice
 	session *Session
-	// service is what the server is asked for; empty for git-upload-pack.
+	// service is the requested service; empty for git-upload-pack.
 	service string
 }
 

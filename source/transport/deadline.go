@@ -7,18 +7,17 @@ import (
 )
 
 const (
-	// slowest is how many bytes have to come in a second, on average, from a server
-	// that is waited for longer than Options.Timeout.
+	// slowest is the average rate in bytes per second that a server must reach if an operation
+	// takes longer than Options.Timeout.
 	slowest = 32 << 10
 	// longestWait bounds the waiting of one operation, however much comes.
 	longestWait = time.Hour
 )
 
-// Deadline bounds how long an operation waits for servers. A bound on the whole
-// alone would be too short for a large repository and too long for one that drips:
-// it could never be read, or always hold up what comes next. So whoever sends gets
-// more time, a second for each of the slowest bytes, and never more ahead than the
-// time that one gets who sends nothing.
+// Deadline bounds the time that an operation waits for servers. A single bound on the whole
+// operation would fail twice: a large repository could never be read, and a server that sends
+// slowly would always delay what comes next. So a server that sends gets more time, a second for
+// each slowest bytes. It is never ahead by more than the time that a silent server gets.
 type Deadline struct {
 	base time.Duration
 	end  func() // ends the operation
@@ -59,7 +58,7 @@ func (d deadlined) Err() error {
 	return context.Cause(d.Context)
 }
 
-// DeadlineOf is the one that ctx has, nil for none.
+// DeadlineOf returns the deadline of ctx, nil for none.
 func DeadlineOf(ctx context.Context) *Deadline {
 	d, _ := ctx.Value(deadlineKey{}).(*Deadline)
 	return d
@@ -79,7 +78,7 @@ func (d *Deadline) check() {
 	d.end()
 }
 
-// extend notes that a server sent so many bytes of what it was asked for.
+// extend notes that a server sent so many bytes of its answer.
 func (d *Deadline) extend(bytes int) {
 	if d == nil {
 		return
@@ -94,7 +93,7 @@ func (d *Deadline) extend(bytes int) {
 	)
 }
 
-// Received is how much came.
+// Received returns the number of bytes that arrived.
 func (d *Deadline) Received() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

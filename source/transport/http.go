@@ -60,8 +60,8 @@ func (r *httpRemote) Connect(ctx context.Context, keep refChoice) (*Session, err
 
 func (r *httpRemote) Close() { r.rt.CloseIdleConnections() }
 
-// readScopes is what a token needs, in each forge's words. A forge answers 403 to a
-// token that it knows and that lacks them.
+// readScopes names the permissions that a token needs, in each forge's words. A forge answers 403
+// to a known token without them.
 const readScopes = "a token needs read:repository on Gitea and Forgejo, read_repository on GitLab, Contents: read on GitHub"
 
 // httpUploader is one session of go-git's client.

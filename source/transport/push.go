@@ -21,18 +21,17 @@ import (
 // OwnBranches begins the names of the branches that weir makes. It makes no others.
 const OwnBranches = "weir/"
 
-// pushScopes is what a token needs that pushes, in each forge's words.
+// pushScopes names the permissions that a token needs to push, in each forge's words.
 const pushScopes = "a token that pushes needs write:repository on Gitea and Forgejo, write_repository and the role Developer on GitLab, Contents: read and write on GitHub, and its user may not be kept from making branches " + OwnBranches + "*"
 
 // Branch is a branch to be made, or to be moved on.
 type Branch struct {
 	// Name is that of the branch, such as weir/revert-0123456789ab.
 	Name string
-	// Commit is what it is to be at, Pack the objects that its server may not have.
+	// Commit is the new commit of the branch, Pack the objects that its server may not have.
 	Commit string
 	Pack   []byte
-	// After is the commit that the branch is at, of which Commit is a descendant; empty for
-	// a branch that is not there.
+	// After is the current commit of the branch, an ancestor of Commit; empty for a new branch.
 	After string
 }
 
@@ -47,14 +46,15 @@ func (e *TakenError) Error() string {
 // RefusedError says that a server does not make a branch, in its own words.
 type RefusedError struct{ Name, Said string }
 
-// Error is what the server said.
+// Error quotes the server's answer.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the server refuses the branch %s: %s", e.Name, e.Said)
 }
 
-// Pusher makes branches of weir's own in one repository, over HTTP(S), and moves them on to
-// descendants of what they are at. It cannot overwrite or delete one: each of its commands
-// says what the branch is at, or that there is none yet, which the server checks.
+// Pusher creates branches of weir's own in one repository, over HTTP(S), and advances them to
+// descendants of their commits. It cannot overwrite or delete a branch: each of its commands names
+// the current commit of the branch, or that the branch does not exist yet, and the server checks
+// that.
 type Pusher struct{ remote *httpRemote }
 
 // NewPusher is one for the repository at an address, with the credentials in cfg.
@@ -76,7 +76,7 @@ func NewPusher(address string, cfg Settings) (*Pusher, error) {
 // Close releases connections.
 func (p *Pusher) Close() { p.remote.Close() }
 
-// At is the commit that a branch of weir's is at, empty for one that is not there.
+// At returns the current commit of a branch of weir's, empty if the branch does not exist.
 func (p *Pusher) At(ctx context.Context, branch string) (string, error) {
 	name, err := ownBranch(branch)
 	if err != nil {
@@ -139,7 +139,7 @@ func (p *Pusher) Make(ctx context.Context, b Branch) error {
 	if err != nil {
 		return err
 	}
-	old := plumbing.NewHash(b.After) // the zero hash says that there is none
+	old := plumbing.NewHash(b.After) // the zero hash says that the branch does not exist
 	if at, there := adv.References[name.String()]; there && at.String() == b.Commit {
 		return nil
 	} else if there && at != old || !there && !old.IsZero() {

@@ -111,7 +111,7 @@ func (s *Session) arriving(ctx context.Context, w io.Writer) io.Writer {
 }
 
 func (a arrival) Write(p []byte) (int, error) {
-	// Even one that is wrapped a few bytes at a time is not all wrapping.
+	// Data that is wrapped a few bytes at a time is still not all wrapping.
 	a.overhead.left += 2 * int64(len(p))
 	a.deadline.extend(len(p))
 	return a.Writer.Write(p)

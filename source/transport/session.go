@@ -16,9 +16,8 @@ import (
 
 // Remote is a repository that is reached over the network.
 type Remote interface {
-	// Connect asks the server for its refs, of which it gives those that keep names
-	// to a server with such capabilities, HEAD, and maybe one more. The session is to
-	// be closed.
+	// Connect asks the server for its refs. It returns those that keep names to a server with such
+	// capabilities, HEAD, and maybe one more. The caller must close the session.
 	Connect(ctx context.Context, keep refChoice) (*Session, error)
 	// Close releases connections that are kept between two sessions.
 	Close()
@@ -39,8 +38,7 @@ type Session struct {
 	// Host is the repository's address as it may be shown.
 	Host string
 	Adv  *packp.AdvRefs
-	// Caps are what the server can do, as it said itself: go-git's own list
-	// leaves some out.
+	// Caps lists the server's capabilities as it reported them: go-git's own list leaves some out.
 	Caps Capabilities
 	// Shallow says that the server holds only a part of the history.
 	Shallow  bool
@@ -59,7 +57,7 @@ type uploader interface {
 
 func (s *Session) Close() { s.up.close() }
 
-// Capabilities are what a server says of itself beside its first ref.
+// Capabilities lists what a server reports about itself next to its first ref.
 type Capabilities []string
 
 // Value gives what follows prefix in the first capability with that prefix.
@@ -113,7 +111,7 @@ func (s *Session) Pack(ctx context.Context, wants, haves []plumbing.Hash, w io.W
 	defer func() { _ = resp.Close() }() // All that matters was read.
 	_, err = io.Copy(s.arriving(ctx, w), demux(req.Capabilities, resp))
 	if err == nil {
-		err = ctx.Err() // A connection that was given up ends like one that is over.
+		err = ctx.Err() // A connection that was given up ends like a closed one.
 	}
 	if err != nil {
 		return s.up.explain(ctx, err)

@@ -19,9 +19,9 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// sshRemote is a repository behind SSH. It uses its own client, because go-git's
-// reads ~/.ssh/config, asks the agent of whoever started the process, and cannot be
-// given up while it connects.
+// sshRemote is a repository behind SSH. It uses its own client, because go-git's reads
+// ~/.ssh/config, asks the SSH agent of the user who started the process, and cannot be cancelled
+// while it connects.
 //
 // Each session is a connection: one login per poll.
 type sshRemote struct {
@@ -32,10 +32,10 @@ type sshRemote struct {
 	keys  keyCache
 }
 
-// sshLocation is where a repository is over SSH.
+// sshLocation is the location of a repository over SSH.
 type sshLocation struct {
 	user, addr string
-	// path is what git-upload-pack is given.
+	// path is the argument of git-upload-pack.
 	path string
 }
 

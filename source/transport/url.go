@@ -45,7 +45,7 @@ func SchemeOf(raw string) (Scheme, error) {
 	}
 }
 
-// defaultSSHUser is what every forge calls the user of Git over SSH.
+// defaultSSHUser is the name that every forge uses for Git over SSH.
 const defaultSSHUser = "git"
 
 var transportHelper = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)

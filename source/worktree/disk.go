@@ -96,8 +96,8 @@ var (
 	errNotFile = errors.New("it is neither a file nor a directory")
 )
 
-// diskTree is a directory as it is on disk. Each path is read at most once, so
-// that it stays the same for whoever asks again.
+// diskTree is a directory as it is on disk. Each path is read at most once, so that later reads
+// return the same.
 type diskTree struct {
 	root     string
 	workTree bool
@@ -114,12 +114,12 @@ var _ tree.Tree = (*diskTree)(nil)
 // again when it is needed, and must then be the same.
 const maxHeldBytes = 64 << 20
 
-// diskEntry is what was found at a path: err alone, or an entry with content.
+// diskEntry is the result of a lookup of a path: err alone, or an entry with content.
 type diskEntry struct {
 	entry tree.Entry
 	err   error
 	data  []byte
-	// dataErr is why there is no content; dropped says that it was not kept.
+	// dataErr is the reason why the content is missing; dropped says that it was not kept.
 	dataErr error
 	dropped bool
 	list    []tree.Entry

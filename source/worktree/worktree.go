@@ -1,7 +1,6 @@
-// Package worktree gives the files of a directory on this machine, for commands that take
-// a path instead of a source: OpenPath those that are there, OpenWorkTree those that Git
-// tracks or would add. Nothing is written, and what was read once stays the same for
-// whoever asks again.
+// Package worktree returns the files of a directory on this machine, for commands that take a path
+// instead of a source: OpenPath those that exist, OpenWorkTree those that Git tracks or would add.
+// Nothing is written, and later reads of a path return the same as the first.
 package worktree
 
 import (
@@ -50,8 +49,8 @@ type WorkTree struct {
 	tracked map[string]bool
 }
 
-// Tracked is what Git tracks, as it is on disk. An untracked file is no part of it even
-// where no pattern ignores it: its owner has not said yet that it belongs to the
+// Tracked returns the files that Git tracks, as they are on disk. An untracked file is not
+// included, even if no pattern ignores it: its owner has not said yet that it belongs to the
 // repository.
 func (w *WorkTree) Tracked() tree.Tree {
 	return &unignored{Tree: w.disk, root: w.Root, tracked: w.tracked, strict: true, hidden: map[string]bool{}}
@@ -96,7 +95,7 @@ func (w *WorkTree) Filtered() (line, file string) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // one that is not there says nothing
+			continue // a missing one says nothing
 		}
 		for line := range strings.Lines(string(data)) {
 			for _, attribute := range strings.Fields(line) {
