@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -118,29 +117,32 @@ func chapters(t testing.TB, subnets []string) []chapter {
 }
 
 // struck are the ways in which a call goes wrong: once, or from there on, as when
-// the process is stopped. A process that is stopped before a read leaves in AWS what one
-// leaves that is stopped before the next call: of reads that follow each other only the
-// last one has a case, and all have one with WEIR_SOAK.
+// the process is stopped. A process that is stopped after a call leaves in AWS what one
+// leaves that is stopped before the next call, and reads leave nothing: so a process is
+// stopped before each write and before the last of reads that follow each other. The answer
+// to every other write of a kind is lost, the first one included. With WEIR_SOAK all goes
+// wrong in every way.
 func struck(c awsemu.Call, beforeRead bool, nth, index int) map[string][]awsemu.Fault {
 	stop := awsemu.Fault{Kind: awsemu.CutBefore, After: index, Times: -1}
 	out := map[string][]awsemu.Fault{}
 	if c.Write || !beforeRead || soaking() {
 		out["stopped before"] = []awsemu.Fault{stop}
 	}
-	if nth > 0 && !c.Write {
-		return out // one refusal for each kind of read is enough
+	if c.Write && soaking() {
+		out["stopped after"] = []awsemu.Fault{{Kind: awsemu.LoseAnswer, After: index}, stop}
 	}
 	once := func(name string, f awsemu.Fault) {
 		f.Service, f.Operation, f.After = c.Service, c.Operation, nth
 		out[name] = []awsemu.Fault{f}
 	}
-	once("refused", awsemu.Fault{Kind: awsemu.FailBefore, Code: "InternalFailure", Status: 500})
-	if c.Write {
+	if c.Write && sampled(2, nth) {
 		once("answer lost", awsemu.Fault{Kind: awsemu.LoseAnswer})
-		if nth == 0 {
-			once("throttled", awsemu.Fault{Kind: awsemu.Throttled})
-		}
-		out["stopped after"] = []awsemu.Fault{{Kind: awsemu.LoseAnswer, After: index}, stop}
+	}
+	if nth == 0 || c.Write && soaking() { // one refusal for each kind of call is enough
+		once("refused", awsemu.Fault{Kind: awsemu.FailBefore, Code: "InternalFailure", Status: 500})
+	}
+	if c.Write && nth == 0 {
+		once("throttled", awsemu.Fault{Kind: awsemu.Throttled})
 	}
 	return out
 }
@@ -178,11 +180,7 @@ func TestStoppedAtAnyCallOfAPoolsLife(t *testing.T) {
 				}
 				beforeRead := index+1 < len(all) && !all[index+1].Write
 				ways := struck(c, beforeRead, nth, index)
-				for i, name := range slices.Sorted(maps.Keys(ways)) {
-					faults := ways[name]
-					if !sampled(2, i, index) {
-						continue
-					}
+				for name, faults := range ways {
 					cases++
 					t.Run(fmt.Sprintf("%s at %d %s", name, index, c.Operation), func(t *testing.T) {
 						t.Parallel()
