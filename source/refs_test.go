@@ -185,15 +185,21 @@ func TestMirrorIsBounded(t *testing.T) {
 	source.SetMirrorBytes(g, 100_000)
 	repo.Write(map[string]string{"f": "1"})
 	base := repo.Commit("base")
+	var followed []string
 	for i := range 8 {
 		repo.Branch("main", base) // The former content is in no history any more.
 		repo.Write(map[string]string{"f": noise(30_000 + i)})
-		wantRevision(t, g, repo.Commit("again"))
+		followed = append(followed, repo.Commit("again"))
+		wantRevision(t, g, followed[i])
 		var sum int64
 		each(t, mirrorDir(t, dir), "objects/pack/*", func(file string) { sum += size(t, file) })
 		if sum > 150_000 {
 			t.Fatalf("after %d rewrites the mirror has %d bytes", i, sum)
 		}
+	}
+	// The mirror was made again twice: what was followed each time is still known by name.
+	if lost, err := g.Lost(t.Context(), followed[0], followed[7]); len(lost) < 2 || err != nil {
+		t.Errorf("lost %v of %v, %v", lost, followed, err)
 	}
 	posts := 0
 	for _, r := range repo.Requests() {

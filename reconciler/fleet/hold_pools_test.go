@@ -136,3 +136,29 @@ func TestPoolsAreHeldToRevisionsOfTheirOwn(t *testing.T) {
 		t.Errorf("all mended: whole %t (-want +got):\n%s", got.Whole, d)
 	}
 }
+
+// A target of which a commit leaves nothing is held to the revision before. What that wants is
+// not all that Git may want by now, so nobody deletes by it, whatever the commit's trailer allows.
+func TestAHeldTargetDeletesNothing(t *testing.T) {
+	h := newHarness(t, "- {name: one, path: o/one, region: eu-west-1}\n")
+	h.fleet.o.Good = noRecord{}
+	l := &line{trees: map[string]tree.Map{}}
+	l.commit("r1", tree.Map{"o/one/api.yaml": fleettest.Pool("api"), "o/one/bee.yaml": fleettest.Pool("bee")})
+	if _, got := h.compose(l.view()); !got["one"].Whole {
+		t.Fatal("what renders is not whole")
+	}
+	l.commit("r2", tree.Map{"o/one/api.yaml": fleettest.Pool("api", "minSize: 1", "minSize: many")})
+	v := l.view()
+	v.At, v.Snapshot.Parent, v.Snapshot.Message = v.Earlier, "r1", "remove\n\nWeir-Allow-Prune: one\n"
+	for range 20 {
+		_, got := h.compose(v)
+		h.fleet.Wait()
+		if d := got["one"]; d.Policy.Held != nil && d.Set != nil {
+			if d.Policy.Held.Revision != "r1" || d.Whole || d.Policy.Prune.Allowed != nil {
+				t.Errorf("held to %s, whole %t, pools that may be deleted: %v", d.Policy.Held.Revision, d.Whole, d.Policy.Prune.Allowed)
+			}
+			return
+		}
+	}
+	t.Error("it is held to no revision")
+}

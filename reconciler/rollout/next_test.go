@@ -124,6 +124,8 @@ func TestWavesFollowEachOther(t *testing.T) {
 		{"percentages are of all machines and take from each cluster", intent.FleetRollout{Waves: []intent.Wave{canary, {Percent: 40}, {Percent: 100}}}, 10,
 			"p0:10, then p1:10 p2:10 p3:10, then p4:10 p5:10 p6:10 p7:10 p8:10 p9:10"},
 		{"a percentage less than a pool takes none", intent.FleetRollout{Waves: []intent.Wave{{Percent: 1}, {Percent: 50}}}, 2, "p0:10, then p1:10"},
+		{"a percentage counts what selectors took", intent.FleetRollout{Waves: []intent.Wave{{Selector: &intent.PoolSelector{Targets: []string{"*0"}}}, {Percent: 60}}}, 10,
+			"p0:10 p2:10 p4:10 p6:10 p8:10, then p1:10, then p3:10 p5:10 p7:10 p9:10"},
 		{"selectors first, and they keep theirs from a canary", intent.FleetRollout{Waves: []intent.Wave{canary, {Selector: &intent.PoolSelector{Targets: []string{"*0"}}}}}, 4,
 			"p1:10, then p0:10 p2:10, then p3:10"},
 		{"maxMachines cuts pools", intent.FleetRollout{MaxMachines: 4}, 2, "p0:4, then p0:8, then p0:10 p1:2, then p1:6, then p1:10"},
@@ -138,6 +140,38 @@ func TestWavesFollowEachOther(t *testing.T) {
 				t.Errorf("the run has not ended: %+v", r)
 			}
 		})
+	}
+}
+
+// A gate that passed while a share still baked is asked once more when the time is over.
+func TestAGateIsAskedAfterTheBake(t *testing.T) {
+	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{BakeTime: 10 * time.Minute, Waves: []intent.Wave{{Pools: 1}},
+		Gates: []intent.RolloutGate{{Name: "errors", Prometheus: &intent.PrometheusGate{Provider: "prom", Query: "up"}}}}}, 2)
+	var said time.Time
+	f.answers = func(Ask) Answer {
+		if said.IsZero() {
+			return Answer{Verdict: Pass, At: f.in.Now}
+		}
+		return Answer{Verdict: Pass, At: said}
+	}
+	f.commit("c1", "new")
+	turns := func(n int) (moved []string) {
+		for range n {
+			f.next(time.Minute)
+			moved = append(moved, f.roll()...)
+		}
+		return moved
+	}
+	if moved := turns(6); !slices.Equal(moved, []string{"p0:10"}) {
+		t.Fatalf("%v moved first", moved)
+	}
+	said = f.in.Now
+	if moved, wait := turns(20), f.record.Runs[0].Wait; len(moved) > 0 || !strings.Contains(wait, "is asked once more") {
+		t.Errorf("by an answer from before the end of the bake, %v moved, and it waits: %q", moved, wait)
+	}
+	said = time.Time{}
+	if moved := turns(3); !slices.Equal(moved, []string{"p1:10"}) {
+		t.Errorf("%v moved then", moved)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 func TestRedact(t *testing.T) {
-	s := New("hunter2!", "short", "true", "  padded-value\n", "line one of a key\nuser: Xy7-zq!9w0\n-----BEGIN RSA PRIVATE KEY-----\n").Finder()
+	s := New("hunter2!", "short", "true", "  padded-value\n", "line one of a key\nuser: Xy7-zq!9w0\npass: \"Qz8-kw!4v1\"\n-----BEGIN RSA PRIVATE KEY-----\n").Finder()
 	for in, want := range map[string]string{
 		"":                         "",
 		"nothing here":             "nothing here",
@@ -25,6 +25,7 @@ func TestRedact(t *testing.T) {
 		"a padded-value":           "a (redacted)",
 		"   - line one of a key":   "   - (redacted)",
 		"Xy7-zq!9w0":               "(redacted)",
+		"pass Qz8-kw!4v1":          "pass (redacted)",
 		"-----BEGIN RSA PRIVATE K": "-----BEGIN RSA PRIVATE K",
 	} {
 		if got := s.Redact(in); got != want {

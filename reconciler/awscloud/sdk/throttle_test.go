@@ -105,6 +105,33 @@ func TestThrottlingShrinksTheBucketAndSuccessRestoresIt(t *testing.T) {
 	}
 }
 
+// Who gives up before the turn comes takes no token from those who wait.
+func TestWhoGivesUpTakesNoToken(t *testing.T) {
+	v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	th := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep}).of(limitKey{"1", "r", ""})
+	b := th.bucket("eks", "CreateNodegroup") // one a second
+	take := func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		_, err := th.take(ctx, b)
+		return err
+	}
+	for v.now.Equal(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) {
+		if err := take(time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 60 {
+		if err := take(500 * time.Millisecond); err == nil {
+			t.Fatal("a call had its turn although there was no token in its time")
+		}
+	}
+	began := v.now
+	if err := take(time.Hour); err != nil || v.now.Sub(began) > 2*time.Second {
+		t.Errorf("the next call waited %v, %v", v.now.Sub(began), err)
+	}
+}
+
 // A wave of reads for which AWS's bucket is smaller than thought goes on at the pace at which
 // AWS's fills: one complaint, and no halved flow. Further ones halve it, and so does the first
 // that comes while the bucket is empty, or for a write.
