@@ -269,3 +269,24 @@ func (w *world) endsAs(t *rapid.T, git wish, foreign bool) {
 		t.Fatalf("writes after convergence: %v", w.srv.CallCounts())
 	}
 }
+
+// A refresh whose start AWS refuses, or does not answer to, is not taken for one that runs: the
+// same process asks in the next pass.
+func TestARefreshWhoseStartFailedIsAskedAbout(t *testing.T) {
+	for name, f := range map[string]awsemu.Fault{"refused": {Kind: awsemu.FailBefore, Code: "InternalFailure", Status: 500}, "answer lost": {Kind: awsemu.LoseAnswer}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.settle(target("blue", groupPool("web", "m5.large", 2)))
+			f.Operation = "StartInstanceRefresh"
+			w.srv.Faults().Add(f)
+			w.srv.ResetCalls()
+			for range 2 {
+				_, _ = w.pass(reconciler.Apply, target("blue", groupPool("web", "m5.xlarge", 2)))
+			}
+			want := map[string]int{"refused": 2, "answer lost": 1}[name]
+			if n := w.srv.CallCounts(); n["autoscaling:StartInstanceRefresh"] != want || n["autoscaling:DescribeInstanceRefreshes"] < 2 {
+				t.Errorf("%v", n)
+			}
+		})
+	}
+}
