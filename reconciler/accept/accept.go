@@ -33,7 +33,7 @@ func (c Choice) pool(k intent.Key) bool {
 	return len(c.Pools) == 0 || slices.Contains(c.Pools, k.String()) || slices.Contains(c.Pools, k.Name)
 }
 
-// field reports whether a field is, or is below, one that was named.
+// field reports whether a field is, or is below, a named field.
 func (c Choice) field(name string) bool {
 	return len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(f string) bool {
 		rest, is := strings.CutPrefix(name, strings.TrimPrefix(f, "spec."))
@@ -46,9 +46,9 @@ type Field struct {
 	Target string `json:"target"`
 	Pool   string `json:"pool"`
 	Field  string `json:"field"`
-	// Value is what AWS has, nil where it has nothing.
+	// Value is the value in AWS, nil for none.
 	Value any `json:"value"`
-	// At is where the manifests say it after the change.
+	// At is the place in the manifests after the change.
 	At string `json:"at,omitempty"`
 	// Left says why it is not written, and what to do.
 	Left string `json:"left,omitempty"`
@@ -75,8 +75,8 @@ func Find(target string, set *intent.Set, p *plan.Plan, s *observed.State, c Cho
 	return out
 }
 
-// changesOf are the changes of a pool of which AWS has something else: not of what is to be
-// made, deleted or taken over.
+// changesOf returns the changes of a pool where AWS has another value. It leaves out creations,
+// deletions and adoptions.
 func changesOf(p *plan.Plan, pool string, only map[string]bool) (out []step.Change) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -106,8 +106,8 @@ func Drifted(p *plan.Plan) map[string]bool {
 	return out
 }
 
-// changeName is not of the step's verb: what a plan from scratch updates, one that knows more
-// may roll out.
+// changeName does not depend on the step's verb: a plan from scratch may update what a plan with
+// more facts rolls out.
 func changeName(s *step.Step, ch step.Change) string {
 	return string(s.Resource) + " " + s.Name + " " + ch.Field
 }

@@ -52,8 +52,8 @@ type Options struct {
 	Yields bool
 	// ReadsOnly makes no call that needs more than the permission to read: no dry run.
 	ReadsOnly bool
-	// Round is the time in which each nodegroup at rest is described once; 0 describes
-	// all of them in each pass.
+	// Round is the time in which weir describes each idle nodegroup once; 0 describes all of them
+	// in every pass.
 	Round time.Duration
 	// StepsFor bounds the time in which a pass begins with pools; 0 is no bound.
 	StepsFor time.Duration
@@ -70,19 +70,19 @@ type Set struct {
 	o Options
 	// limits are the limits that all roles into an account share.
 	limits *sdk.Limits
-	// lanes are what all scopes share when they apply.
+	// lanes holds the limits that all scopes share when they apply.
 	lanes reconciler.Lanes
 
 	mu   sync.Mutex
 	open map[reconciler.ScopeKey]*opened
-	// answered is when AWS last answered a call of a scope.
+	// answered holds the time of AWS's last answer to a call of each scope.
 	answered map[reconciler.ScopeKey]time.Time
 	// known are the accounts as AWS said last, also of scopes that were forgotten: whose
 	// lease a scope needs is known before it is opened again.
 	known map[reconciler.ScopeKey]string
 }
 
-// opened is a scope, or one that is being opened by who holds its turn.
+// opened is a scope that is open, or that the holder of its turn is opening.
 type opened struct {
 	turn chan struct{}
 	// scope is nil, and account empty, until it has been opened.
@@ -148,8 +148,8 @@ type Access struct {
 	Err     error
 }
 
-// Attach gives a batch its scope and its targets their account. Where there is none,
-// the targets' errors say why.
+// Attach gives a batch its scope and its targets their account. If it has none, the targets' errors
+// say why.
 func (x Access) Attach(b *reconciler.Batch) {
 	for i := range b.Targets {
 		d := &b.Targets[i]
@@ -226,8 +226,8 @@ func (s *Set) Account(key reconciler.ScopeKey) string {
 	return cmp.Or(key.Account, s.known[key])
 }
 
-// Open opens a scope, or gives the one that is open. It asks AWS whose account it is,
-// and so may take as long as ctx lets it.
+// Open opens a scope, or returns the open one. It asks AWS for the account, and so may take as long
+// as ctx allows.
 func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	if key.Region == "" {
 		return Access{} // no setting says where: a default of this machine's is no answer
@@ -317,7 +317,7 @@ func (s *Set) Forget(key reconciler.ScopeKey) {
 	delete(s.answered, key)
 }
 
-// Opened is how many scopes are open.
+// Opened returns the number of open scopes.
 func (s *Set) Opened() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -371,7 +371,7 @@ func (s *Set) heard(key reconciler.ScopeKey, c sdk.CallInfo) {
 	}
 }
 
-// Answered is when AWS last answered a call of a scope, zero if it never has.
+// Answered returns the time of AWS's last answer to a call of a scope, zero for none.
 func (s *Set) Answered(key reconciler.ScopeKey) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,8 @@ const (
 	// jump is the difference between two clocks from which on it means anything. AWS
 	// tells whole seconds, and an answer may have been on its way for a while.
 	jump = time.Minute
-	// otherValid is how long a clock is valid beside another one that differs from it.
+	// otherValid is the time for which a clock stays valid in addition to another one that differs
+	// from it.
 	otherValid = 10 * time.Minute
 )
 
@@ -25,8 +26,8 @@ type Moment struct {
 	Earliest, Latest time.Time
 	// Heard says that this process has heard the time from AWS.
 	Heard bool
-	// Ticks is how long this process has run, but for the time that the machine slept or
-	// stood still. HeardAt is Ticks as AWS was heard last.
+	// Ticks is the running time of this process, without the time that the machine slept or was
+	// suspended. HeardAt is the value of Ticks at AWS's last answer.
 	Ticks, HeardAt time.Duration
 	// Wall is the time by this machine's own clock.
 	Wall time.Time

@@ -30,8 +30,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// env is what a case works with: groups, nodegroups, parameters and weir's adapter, on
-// top of templates, on top of the endpoint.
+// env holds the tools of a case: groups, nodegroups, parameters and weir's adapter, on top of
+// templates, on top of the endpoint.
 type env struct{ *templates }
 
 // templates makes and reads launch templates of a case.

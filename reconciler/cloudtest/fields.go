@@ -25,7 +25,7 @@ type TemplateField struct {
 	Declared intent.TemplateData
 	// ByHand puts the second one into a request, by AWS's name of it.
 	ByHand func(*types.RequestLaunchTemplateData)
-	// Changed is what Declared is then.
+	// Changed is the value of Declared after the change.
 	Changed intent.TemplateData
 }
 
@@ -49,7 +49,7 @@ func TemplateFields() (out []TemplateField) {
 	return out
 }
 
-// beside is what EC2 wants to see beside a member.
+// beside returns the members that EC2 requires together with a member.
 func beside(r *field.Row) (d intent.TemplateData) {
 	yes, first := true, int32(0)
 	switch within, _, _ := strings.Cut(r.AWS, "."); within {
@@ -176,8 +176,8 @@ func fieldContracts() (out []contract) {
 	return append(out, contract{"several network interfaces", nil, func(e *env) { e.comesBack(several, TemplateField{}) }})
 }
 
-// comesBack makes a template and reads its version by weir's own adapter, and then the
-// one that somebody makes of it.
+// comesBack makes a template and reads its version with weir's own adapter. Then it reads the
+// version that a user makes from it.
 func (e *env) comesBack(declared intent.TemplateData, f TemplateField) {
 	e.Helper()
 	image := e.image()

@@ -74,8 +74,8 @@ func changedOptions(e *env) {
 	e.must(e.update(name, func(in *updateGroup) { in.DeletionProtection = types.DeletionProtectionNone }))
 }
 
-// protectedDeletion: a group that may not be deleted by force is deleted when it is
-// empty, and one that retains machines may not be deleted by force either.
+// protectedDeletion: a group with force deletion disabled can be deleted once it is empty. A group
+// that retains machines cannot be deleted by force either.
 func protectedDeletion(e *env) {
 	remove := func(name string, force bool) error {
 		_, err := e.asg.DeleteAutoScalingGroup(e.ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(name), ForceDelete: aws.Bool(force)})

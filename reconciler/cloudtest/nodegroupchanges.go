@@ -92,8 +92,8 @@ func nodegroupTypesTwice(e *env) {
 	e.refused(err, "InvalidRequestException")
 }
 
-// nodegroupNothing: a request that asks for nothing is refused, and so is one that
-// would let more nodes be away than there are.
+// nodegroupNothing: EKS refuses a request without changes, and a request that would let more nodes
+// be unavailable than exist.
 func nodegroupNothing(e *env) {
 	n := e.active(e.nodegroup(e.nodegroupInput(e.cluster(), "a")))
 	for what, in := range map[string]*eks.UpdateNodegroupConfigInput{

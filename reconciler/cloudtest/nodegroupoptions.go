@@ -78,7 +78,7 @@ func nodegroupHistory(e *env) {
 	e.equal("updates", want, list.UpdateIds)
 }
 
-// nodegroupsBesideEachOther is what a replacement relies on: each has a group of its
+// nodegroupsBesideEachOther checks what a replacement relies on: each nodegroup has a group of its
 // own, and the end of one leaves the other.
 func nodegroupsBesideEachOther(e *env) {
 	cluster := e.cluster()

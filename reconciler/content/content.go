@@ -21,8 +21,8 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 )
 
-// descriptionLimit is EC2's limit for a version description, in Java's characters:
-// UTF-16 units, of which an emoji takes two.
+// descriptionLimit is EC2's limit for a version description, in Java's characters: UTF-16 units. An
+// emoji takes two.
 // Assumed of AWS: description-units.
 const descriptionLimit = 255
 
@@ -78,7 +78,7 @@ func writeBody(out *bytes.Buffer, data *intent.TemplateData) {
 	out.Truncate(out.Len() - 1) // the encoder's end of line
 }
 
-// GzipBase64 is how gzip begins in base64: its magic number, and deflate.
+// GzipBase64 is the beginning of gzip data in base64: its magic number, and deflate.
 const GzipBase64 = "H4sI"
 
 // BodyHash is 16 hex of SHA-256 over the canonical JSON of template data.

@@ -26,12 +26,12 @@ type Cluster interface {
 	PodsOf(ctx context.Context, b workload.DisruptionBudget) ([]workload.Pod, error)
 }
 
-// Answer is what a cluster says of its budgets.
+// Answer is a cluster's answer about its budgets.
 type Answer struct {
 	// Blocked are the budgets that let none of their pods go, with the pods that would have
 	// to go with their machine.
 	Blocked []Blocked
-	// Unread is how many more let none go whose pods were not read.
+	// Unread is the number of further budgets that let no pod go and whose pods were not read.
 	Unread int
 	// Err says why all this, or a part of it, is not known.
 	Err error

@@ -23,8 +23,8 @@ const (
 )
 
 const (
-	// shownPods is how many pods of a budget a finding names, shownPools how many pools, and
-	// shownBudgets how many budgets are found for one pool.
+	// shownPods is the number of a budget's pods that a finding names, shownPools the number of
+	// pools, and shownBudgets the number of budgets that are reported for one pool.
 	shownPods    = 3
 	shownPools   = 5
 	shownBudgets = 5
@@ -90,7 +90,7 @@ func Of(p *plan.Plan, in basis.Input, a *Answer) (found diag.List) {
 	if why != "" {
 		return append(nothingDrains(bare, nil), unasked(why))
 	}
-	var budgets []string // of which pods are on machines that nothing drains
+	var budgets []string // budgets with pods on machines that nothing drains
 	for _, r := range due {
 		on := r.onMachines(in, a.Blocked)
 		if slices.Contains(bare, r) && (len(bare) > 1 || len(on) == 0) { // said of all of them at once
@@ -127,8 +127,8 @@ func undrained(in basis.Input, due []rollout) (out []rollout) {
 	return out
 }
 
-// nothingDrains is the one finding about all of those, with the budgets that pods on their
-// machines have.
+// nothingDrains returns one finding about all of these rollouts, with the budgets of the pods on
+// their machines.
 func nothingDrains(bare []rollout, budgets []string) diag.List {
 	if len(bare) == 0 {
 		return nil

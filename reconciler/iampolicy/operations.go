@@ -100,8 +100,8 @@ var operations = []operation{
 
 func are(rules ...rule) []rule { return rules }
 
-// behalf are actions that weir never calls: AWS asks for them when another one is
-// called, one that writes.
+// behalf lists actions that weir never calls: AWS checks them when weir calls another, writing
+// action.
 var behalf = []struct {
 	action string
 	rule   rule

@@ -1,6 +1,6 @@
-// Package iampolicy makes the least IAM policies with which weir works: for the
-// role that applies, for the one that only plans, and for the daemon's own
-// identity, which assumes them and uses the table and the keys that several daemons share.
+// Package iampolicy makes the minimal IAM policies for weir: for the role that applies, for the
+// role that only plans, and for the daemon's own identity, which assumes them and uses the table
+// and the keys that several daemons share.
 //
 // Every call that weir makes for a target stands in one table, operations, with the rules
 // under which it is allowed; the statements follow from it. The Service Authorization
@@ -97,7 +97,7 @@ type Scope struct {
 	PassRoles []PassRole
 	// KMSKeys are ARNs of keys that decrypt SOPS files.
 	KMSKeys []string
-	// SSMPrefixes are where parameters are written, such as /weir.
+	// SSMPrefixes holds the prefixes of the parameters that weir writes, such as /weir.
 	SSMPrefixes []string
 	// Parameters are named in manifests as the source of an AMI, beside AWS's own.
 	Parameters []string

@@ -22,8 +22,8 @@ type RolePolicy struct {
 	Policy  Document `json:"policy"`
 }
 
-// ForRole makes the policy of a role, empty for the daemon's own identity. Notes are for
-// whoever lets it write.
+// ForRole makes the policy of a role, empty for the daemon's own identity. Notes are for the
+// administrator who grants write access.
 func ForRole(a Access, role string, scope Scope, targets, notes []string) RolePolicy {
 	doc := Make(a, scope)
 	p := RolePolicy{For: a, Role: role, Account: scope.Account, Regions: scope.Regions, Targets: targets, Policy: doc, Size: doc.Size()}
@@ -39,18 +39,18 @@ func ForRole(a Access, role string, scope Scope, targets, notes []string) RolePo
 	return p
 }
 
-// Need is what one target needs.
+// Need holds the permissions that one target needs.
 type Need struct {
 	Target, Account, Region, Instance string
-	// PlanRole is what it is planned with, empty where that is ApplyRole; both are empty
-	// where the daemon's own identity does it. Assume are roles that it may name besides.
+	// PlanRole is the role for plans, empty if that is ApplyRole; both are empty if the daemon's
+	// own identity does it. Assume lists further roles that it may name.
 	PlanRole, ApplyRole string
 	Assume              []string
 	// The configuration's settings, and the user beside them.
 	KMSKeys, SSMPrefixes, PassRoles []string
 	Adopt                           bool
 	From                            string
-	// Set is what Git wants; nil where that is not known.
+	// Set holds what Git wants; nil if that is unknown.
 	Set *intent.Set
 }
 
@@ -72,7 +72,7 @@ type Roles struct {
 	alarms bool
 }
 
-// roleNeeds is what the targets of one role need.
+// roleNeeds holds the needs of one role's targets.
 type roleNeeds struct {
 	access         Access
 	role           string

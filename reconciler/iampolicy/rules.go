@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// rule is under which conditions, and of which resources, calls are allowed. The
-// name of a rule is the Sid of its statement.
+// rule says under which conditions, and on which resources, calls are allowed. The name of a rule
+// is the Sid of its statement.
 type rule struct {
 	sid string
 	// for says which policies have it.
@@ -86,7 +86,7 @@ func all(lists ...func(Scope) []string) func(Scope) []string {
 	}
 }
 
-// where keeps a rule to scopes of which something is known.
+// where limits a rule to scopes that satisfy a condition.
 func where(is func(Scope) bool, on func(Scope) []string) func(Scope) []string {
 	return func(s Scope) []string {
 		if !is(s) {
@@ -191,7 +191,7 @@ const (
 	SharedKeys   = "EncryptSharedKeys"
 )
 
-// tableActions are what a daemon does with the table that it shares.
+// tableActions lists a daemon's actions on the table that it shares.
 var tableActions = []string{
 	"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:DescribeTable", "dynamodb:GetItem",
 	"dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",

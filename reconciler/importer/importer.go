@@ -3,12 +3,12 @@
 //
 // It is a pure function over what was observed, and the inverse of rendering: fields are written
 // where the table of package field says that they are read, so a field that the table gains is
-// imported too, and a test fails for one that is not. Launch templates stay what they are: a pool
-// names the template of its group or nodegroup as a foreign template, unless its manifests can
-// express the contents and that replaces nothing (own.go). User data, which may hold secrets,
-// becomes a bootstrap configuration only if that renders the same data and the data can hold no
-// secret, and else a Secret (bootstrap.go). The result names what manifests cannot express, and
-// refuses with a reason what cannot be imported. Nothing is omitted silently.
+// imported too, and a test fails if it is not. Launch templates stay what they are: a pool names
+// the template of its group or nodegroup as a foreign template, unless its manifests can express
+// the contents and that replaces nothing (own.go). User data, which may hold secrets, becomes a
+// bootstrap configuration only if that renders the same data and the data can hold no secret, and
+// else a Secret (bootstrap.go). The result names what manifests cannot express, and refuses with a
+// reason what cannot be imported. Nothing is omitted silently.
 package importer
 
 import (

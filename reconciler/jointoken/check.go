@@ -94,8 +94,8 @@ func (c *check) run(ctx context.Context) (failed bool) {
 	return len(c.diags) > 0
 }
 
-// strays removes tokens that no parameter ever got. No request needs the cluster here,
-// so it may be away.
+// strays removes tokens that no parameter ever got. No request needs the cluster here, so it may be
+// unavailable.
 func (c *check) strays(ctx context.Context) {
 	secrets, err := c.keeper.Cluster.Secrets(ctx, namespace, c.labels())
 	if err != nil {
@@ -182,8 +182,8 @@ func (c *check) keep(ctx context.Context, p Pool) {
 	c.until[p.Key] = t.until
 }
 
-// token is one that holds for long enough: the longest that is there, so that two
-// weirs come to the same one, or a new one.
+// token returns a token that is valid for long enough: the longest existing one, so that two weirs
+// choose the same one, or a new one.
 func (c *check) token(ctx context.Context, pool string) (token, bool) {
 	for _, t := range c.tokens {
 		if t.pool == pool && t.until.Sub(c.now) > renewBefore {

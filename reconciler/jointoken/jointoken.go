@@ -39,13 +39,13 @@ const (
 	// renewBefore is the rest of a token's life at which a new one is made: so long may
 	// weir be down without a machine failing to join.
 	renewBefore = Life / 2
-	// checkEvery is the time between checks while nothing changes, and
-	// retryAfter after one that failed.
+	// checkEvery is the time between checks while nothing changes, and retryAfter the time after a
+	// failed check.
 	checkEvery = 5 * time.Minute
 	retryAfter = time.Minute
-	// mostWrites is how many tokens are made in one check, so that a pass over
-	// many new pools is not held up for minutes: Systems Manager takes few writes
-	// a second. The others follow in the next pass.
+	// mostWrites is the number of tokens to make in one check, so that many new pools do not delay
+	// a pass for minutes: Systems Manager accepts few writes a second. The other tokens follow in
+	// the next pass.
 	mostWrites = 20
 )
 
@@ -95,7 +95,7 @@ type Request struct {
 	// Standing says by key that machines may start from an earlier launch template:
 	// what these fetch is kept too, whether Git still wants the pool or not.
 	Standing map[string]bool
-	// Left are keys of which nothing is written or removed.
+	// Left holds keys for which nothing is written or removed.
 	Left map[string]bool
 	// Prune deletes what no pool needs any more.
 	Prune bool
@@ -107,7 +107,7 @@ type Result struct {
 	// without a token that holds are not in it.
 	Until       map[string]time.Time
 	Diagnostics diag.List
-	// Writes is how many calls changed something, in the cluster or in AWS.
+	// Writes is the number of calls that changed something, in the cluster or in AWS.
 	Writes int
 }
 

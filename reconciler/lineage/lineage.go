@@ -44,7 +44,7 @@ type Git interface {
 
 // record holds the facts known of a repository, whichever of its branches are followed.
 type record struct {
-	// Heads are where sources were last, by their names.
+	// Heads holds the last followed commit of each source, by its name.
 	Heads map[string]string `json:"heads,omitempty"`
 	// Left are commits that sources went away from to such as do not descend from them:
 	// what AWS holds of those was made by this weir, or with its knowledge.
@@ -95,10 +95,9 @@ func (b *Book) Line(id, name string, git Git, nudge func(), now func() time.Time
 	return &Line{book: b, id: id, name: name, git: git, nudge: nudge, now: now, asked: map[string]time.Time{}}
 }
 
-// Follow says which sources there are, and forgets what no source names any more:
-// repositories that none of them is of, and for one that is gone where it was. The
-// commit that it had applied is not a newer commit of another source: it is marked as
-// left.
+// Follow sets the sources, and forgets what no source names any more: repositories without a
+// source, and the last commit of a removed source. The commit that the removed source had applied
+// is not a newer commit of another source, so Follow marks it as left.
 func (b *Book) Follow(lines []*Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -254,10 +253,10 @@ func (b *Book) Lift(id string, commits []string) {
 // ID is the repository's.
 func (l *Line) ID() string { return l.id }
 
-// Relations says how commits stand to the one that is followed. One that is newer, or not
-// here, is asked for first: it is believed to be so once a look that began afterwards
-// has worked and found nothing newer to follow. Then one that a branch lost is an old one:
-// the branch has not got it again.
+// Relations returns the relation of commits to the followed one. If a commit is newer or missing,
+// Relations first asks for a fetch. It trusts that result once a later fetch has succeeded and
+// found nothing newer to follow. After that, a commit that a branch lost counts as old: the branch
+// has not got it again.
 func (l *Line) Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error) {
 	l.book.mu.Lock()
 	r := l.book.of(l.id)
@@ -308,11 +307,11 @@ func (l *Line) Relations(ctx context.Context, followed string, commits []string)
 	return out, nil
 }
 
-// alike reports whether two names, of which each may be short, are of one commit.
+// alike reports whether two names, each possibly short, are of one commit.
 func alike(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// passedElsewhere reports whether another source of the same repository has already passed
-// the commit: this weir is not behind one that it follows.
+// passedElsewhere reports whether another source of the same repository has already passed the
+// commit: this weir is not behind a commit that it follows.
 func (l *Line) passedElsewhere(ctx context.Context, lines []*Line, r record, commit string) bool {
 	for _, other := range lines {
 		head := r.Heads[other.name]
@@ -327,7 +326,7 @@ func (l *Line) passedElsewhere(ctx context.Context, lines []*Line, r record, com
 	return false
 }
 
-// unknownFor is how long ago this process first asked Git for a commit.
+// unknownFor returns the time since this process first asked Git for a commit.
 func (l *Line) unknownFor(commit string) time.Duration {
 	l.book.mu.Lock()
 	defer l.book.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// nameLength is how many digits of a lost commit's name are kept: descriptions in AWS have
+// nameLength is the number of digits to keep of a lost commit's name: descriptions in AWS have
 // seven.
 const nameLength = 8
 

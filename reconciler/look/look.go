@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Within is how old a look may be when the attempt is sent. AtOnce is what asking the fence,
-// which comes between them, may take of it: a busy machine takes longer than nothing.
+// Within is the maximum age of a read when the attempt is sent. AtOnce is the part of it that the
+// fence between them may take: a busy machine needs some time.
 const (
 	Within = 2 * time.Second
 	AtOnce = 250 * time.Millisecond

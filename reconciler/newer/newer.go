@@ -1,5 +1,5 @@
-// Package newer says which pools could have a newer image than the one that they have, and
-// where in Git it would be pinned. It is pure: what AWS answers is given.
+// Package newer finds pools for which a newer image may be available, and the place in Git to pin
+// it. It is pure: the caller passes AWS's answers.
 package newer
 
 import (
@@ -18,7 +18,8 @@ import (
 // Pool is a pool with what AWS says of its image.
 type Pool struct {
 	Target, Region, Name string
-	// At is where its image is pinned in Git, or would be, Ask what asks for the newest.
+	// At is the place in Git that pins its image, or would pin it. Ask is the lookup of the newest
+	// image.
 	At  intent.Pin
 	Ask intent.Lookup
 	// Has is the id of the image, or the release, that the pool has: what Git pins, else what
@@ -39,14 +40,14 @@ type Pool struct {
 type Pin struct {
 	Target, Region, Pool string
 	At                   intent.Pin
-	// From is what the pool has, and To what it is to have, as ids of images or as releases;
-	// FromImage and ToImage are nil where they are none, or AWS does not know it.
+	// From is the pool's present image, and To its wanted image, as ids of images or as releases.
+	// FromImage and ToImage are nil for releases, and for images that AWS does not know.
 	From, To           string
 	FromImage, ToImage *observed.Image
 }
 
-// Family is what one pull request is about: images of one kind, for all versions of Kubernetes
-// and architectures.
+// Family is the subject of one pull request: images of one kind, for all versions of Kubernetes and
+// architectures.
 type Family struct {
 	Name string
 	// Pins are in the order of targets and pools: at least one for each object that is to be
@@ -54,7 +55,7 @@ type Family struct {
 	Pins []Pin
 }
 
-// Gap is a pool of which it cannot be said whether there is a newer image.
+// Gap is a pool for which weir cannot tell whether a newer image exists.
 type Gap struct{ Target, Pool, Why string }
 
 // Find gives the families in which pools could have a newer image, in order, and what stands
@@ -156,8 +157,8 @@ func agree(pins []Pin) (out, torn []Pin) {
 	return out, torn
 }
 
-// versionOrArchitecture is what images of one family differ in, as their names and those of
-// parameters have it.
+// versionOrArchitecture matches the parts in which images of one family differ, in their names and
+// in names of parameters.
 var versionOrArchitecture = regexp.MustCompile(`\bv?1\.\d{2}(\.\d+)?\b|x86_64|x86-64|amd64|arm64|aarch64`)
 
 // FamilyOf is the name of the family that a lookup asks for: what the newest image is by its

@@ -8,12 +8,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Action is the request of a step, one of the types below. An executor does it
-// with one call to AWS (tags that are set and removed aside). A new one is a type that
-// says what it is about, with the case that does it in the adapter's Execute. An action
-// that launches machines from a template version also knows how to take it (versioned),
-// and one that writes tags how to take another (tagging). One that AWS's scaling
-// activities may explain knows which of them does (explained).
+// Action is the request of a step, one of the types below. An executor does it with one call to AWS
+// (not counting tags that it sets and removes). To add an action, add a type that says what it is
+// about, and the case that does it in the adapter's Execute. An action that launches machines from
+// a template version also implements versioned, and an action that writes tags implements Tagging.
+// An action whose cause AWS's scaling activities may explain implements Explained.
 type Action interface {
 	About() About
 }
@@ -48,7 +47,7 @@ type About struct {
 // RefreshUse says what an action has to do with the newest instance refresh of a group.
 type RefreshUse string
 
-// Uses of an instance refresh. A change that a refresh would undo goes by it.
+// Uses of an instance refresh. A change that a refresh would undo depends on it.
 const (
 	StartsRefresh  RefreshUse = "starts"
 	CancelsRefresh RefreshUse = "cancels"
@@ -79,8 +78,8 @@ func (a About) Subjects() []string {
 	return out
 }
 
-// RefreshOf names the group whose newest instance refresh the action goes by, "" for
-// none: it starts or ends one, or would be undone by one.
+// RefreshOf names the group whose newest instance refresh the action depends on, "" for none: it
+// starts or ends one, or a refresh would undo it.
 func (a About) RefreshOf() string {
 	if a.Refresh == "" {
 		return ""

@@ -205,8 +205,8 @@ func (a UpdateNodegroupVersion) with(made Made) Action {
 	return a
 }
 
-// Request is what the step asks of AWS, with the template versions that are made and with
-// its stamp.
+// Request returns the step's request to AWS, with the template versions that were made and with its
+// stamp.
 func (s Step) Request(made Made) Action {
 	do := WithTemplate(s.Do, made)
 	if writes, tags := do.(Tagging); tags && len(s.Stamp) > 0 {
@@ -258,8 +258,8 @@ func withGroupTags(base map[string]observed.GroupTag, more map[string]string) ma
 	return out
 }
 
-// Explained is an action of which AWS's scaling activities may tell the cause: those that
-// the answer takes; nil where none tells it.
+// Explained is an action whose cause AWS's scaling activities may tell. The returned function
+// selects these activities; it is nil if none applies.
 type Explained interface {
 	Explained(have observed.Group) func(observed.Activity) bool
 }

@@ -28,7 +28,7 @@ type Seen struct {
 	Made bool
 }
 
-// whose are the tags without which, or with another value of which, nothing is deleted.
+// whose lists the ownership tags: if one is missing or has another value, nothing is deleted.
 var whose = []string{observed.TagOwner, observed.TagSource, observed.TagTarget, observed.TagPool, observed.TagLaunchConfig, observed.TagPrune}
 
 func whoseTags(tags map[string]string) map[string]string {
@@ -56,8 +56,8 @@ func SeenTemplate(t observed.Template) *Seen {
 	return &Seen{Resource: LaunchTemplate, Name: t.Name, ID: t.ID, Tags: whoseTags(t.Tags)}
 }
 
-// Made is what weir must see of a resource that the same plan made; nil where an action is
-// about none.
+// Made returns the facts that weir must see of a resource that the same plan made; nil if an action
+// is about none.
 func (a About) Made(owner string) *Seen {
 	seen := &Seen{Moments: true, Made: true, Tags: map[string]string{observed.TagOwner: owner}}
 	switch {
@@ -73,8 +73,8 @@ func (a About) Made(owner string) *Seen {
 	return seen
 }
 
-// ToRoll is what weir must see before machines are replaced or ended, which is after a
-// step of the same plan has changed these tags.
+// ToRoll returns the facts that weir must see before machines are replaced or ended, which is after
+// a step of the same plan has changed these tags.
 func (s *Seen) ToRoll(put map[string]string, remove []string) *Seen {
 	s.Moments = true
 	for _, k := range remove {

@@ -2,11 +2,11 @@ package step
 
 import "strings"
 
-// Wait is a hold in words, as it is told wherever people read of it.
+// Wait is a hold in words, as all texts show it.
 type Wait struct {
 	Hold Hold
-	// For is what steps wait for; Ends is who or what ends that, where a step's HeldEnds does
-	// not say it better. TARGET and DIGEST stand for names.
+	// For names what steps wait for. Ends names who or what ends the wait, unless a step's HeldEnds
+	// is more specific. TARGET and DIGEST stand for names.
 	For, Ends string
 }
 
@@ -29,8 +29,7 @@ var Waits = []Wait{
 	{HeldStopped, "somebody, as they were stopped", "a commit that changes the same, or `weir reconcile TARGET --retry`"},
 }
 
-// WaitOf is the line of a hold; one that is not known, as that of a newer weir, waits for its
-// own name.
+// WaitOf returns the line of a hold. An unknown hold, as from a newer weir, waits for its own name.
 func WaitOf(h Hold) Wait {
 	for _, w := range Waits {
 		if w.Hold == h {

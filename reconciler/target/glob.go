@@ -64,7 +64,7 @@ func (g Glob) String() string { return strings.Join(g.elements, "/") }
 // OfFiles says that it matches files, not directories.
 func (g Glob) OfFiles() bool { return g.files }
 
-// Wildcards is how many wildcards the path has.
+// Wildcards returns the number of wildcards in the path.
 func (g Glob) Wildcards() int { return g.count }
 
 // Match is one path that a Glob stands for.
@@ -74,7 +74,7 @@ type Match struct {
 	Texts []string
 }
 
-// maxVisited is how many names an Expand looks at: more than a commit may have.
+// maxVisited bounds the names that an Expand reads: more than a commit may have.
 const maxVisited = 500_000
 
 // ErrTooManyNames says that a path leads through more than can be looked at.

@@ -125,9 +125,8 @@ func fillIn(template string, texts []string) string {
 	})
 }
 
-// fileFor is the name of a file for one directory, of which the repository decides the
-// name: what a placeholder stands for fills in one part of a path and leads nowhere
-// else.
+// fileFor returns the name of a file for one directory. The repository decides the directory's
+// name, so a placeholder's value fills in one part of a path and leads nowhere else.
 func fileFor(template string, standsFor func(placeholder string) string) string {
 	parts := strings.Split(template, "/")
 	for i, part := range parts {

@@ -200,8 +200,8 @@ func (r *Rollouts) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// defaultPrunePercent is how much of its pools a pass may delete of a target that says
-// nothing else.
+// defaultPrunePercent is the percentage of its pools that a pass may delete of a target without a
+// setting.
 const defaultPrunePercent = 20
 
 // SetDefaults fills in open members, and makes names of files absolute, which are

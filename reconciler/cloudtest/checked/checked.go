@@ -1,9 +1,7 @@
-// Package checked is imported by tests for its effect: every request that weir
-// makes to AWS in them, whoever opened the Cloud and whatever answers, is held
-// against AWS's own service models before it is sent. One with a member that the
-// operation does not have, without a required one, or with a value that breaks a
-// limit ends the process, so that the tests fail even where weir would pass over
-// an error.
+// Package checked is imported by tests for its effect: it checks every request that weir makes to
+// AWS in them against AWS's own service models before the request is sent, for every Cloud and
+// every endpoint. A request with an unknown member, without a required one, or with a value that
+// breaks a limit ends the process, so that the tests fail even if weir would ignore an error.
 package checked
 
 import (

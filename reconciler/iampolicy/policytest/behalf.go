@@ -79,8 +79,9 @@ func (c *call) nodegroupLaunch() []Asked {
 	return c.launch("LaunchTemplateId", id, version)
 }
 
-// launch is what AWS asks IAM about a caller that hands it a launch template: may they launch from it? Nobody knows whether AWS then fills the
-// condition key with the template, so both must be allowed.
+// launch returns AWS's IAM check about a caller that passes a launch template: may the caller
+// launch from it? It is unknown whether AWS then fills the condition key with the template, so both
+// must be allowed.
 func (c *call) launch(key, template, version string) []Asked {
 	text := c.look("ec2", http.MethodPost, "/", url.Values{"Action": {"DescribeLaunchTemplateVersions"}, "Version": {"2016-11-15"}, key: {template}, "LaunchTemplateVersion.1": {version}})
 	id, _, ok := between(text, "launchTemplateId")

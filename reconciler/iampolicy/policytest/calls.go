@@ -146,7 +146,7 @@ func (c *call) reads() bool {
 	return slices.ContainsFunc([]string{"Describe", "List", "Get", "Assume"}, func(p string) bool { return strings.HasPrefix(c.does, p) })
 }
 
-// asked is what IAM is asked about the call itself.
+// asked returns the IAM check of the call itself.
 func (c *call) asked() Asked {
 	a := Asked{Action: c.service + ":" + c.does, Resource: "*", Write: !c.reads(), Context: map[string]string{"aws:RequestedRegion": c.region}}
 	existing := func(tags map[string]string) {
