@@ -3,26 +3,24 @@
 // of machine pools talks to, in one HTTP handler that speaks the services' own wire protocols to
 // unmodified SDKs and the AWS CLI.
 //
-// It does not only answer, it behaves. Launch templates have immutable versions and
-// quotas, instances and nodegroups pass through their states on an injected [Clock],
-// pages end in opaque tokens, client tokens are remembered, requests can be throttled
-// as AWS throttles them, and [Faults] scripts what networks and clouds do to a caller.
-// An action, parameter, filter or header that the emulator does not know is refused in
-// the error shape of the service that was asked.
+// It does not only answer, it behaves. Launch templates have immutable versions and quotas,
+// instances and nodegroups pass through their states on an injected [Clock], pages end in opaque
+// tokens, client tokens are remembered, requests can be throttled as AWS throttles them, and
+// [Faults] scripts what networks and clouds do to a caller. An action, parameter, filter or header
+// that the emulator does not know is refused in the error shape of the called service.
 //
 // # It imitates AWS, not its callers
 //
-// The emulator imports nothing of the program that is tested against it. AWS's own
-// service models (package model) say what AWS accepts; AWS's documentation and
-// observations say what it does, which stands in the service that does it. A mistake in
-// the program's idea of a field can so never hide behind the same mistake here.
+// The emulator imports nothing of the program that is tested against it. AWS's own service models
+// (package model) say what AWS accepts; AWS's documentation and observations say what it does, and
+// each service implements its part. So a mistake in the program's idea of a field can never hide
+// behind the same mistake here.
 //
 // # Rooms
 //
-// This package is the front. It takes a request, finds its service and its region,
-// applies faults and throttling, runs the operation and records the call; and it saves
-// and loads the state. The rest stands in rooms, each of which knows only those named
-// before it:
+// This package is the front. It takes a request, finds its service and its region, applies faults
+// and throttling, runs the operation and records the call; and it saves and loads the state. All
+// other code is in rooms. Each room knows only the rooms named before it:
 //
 //   - world: what the services of a region share: time, ids, timers, quotas, tags
 //   - model: AWS's service models, and the check of requests and answers against them
@@ -35,11 +33,10 @@
 //   - asg: launches instances of ec2, ends refreshes by alarms; below it policy and schedule, for what moves groups
 //   - eks: makes its nodes with ec2, asg and iam
 //
-// A room's type Region is its part of one account's region: exported fields are
-// resources and are saved, unexported ones lead to the parts of other rooms and are
-// joined anew when a region is made or loaded. Every operation runs alone, under the
-// server's lock, so no room has locks of its own; only faults are armed from outside.
-// A failed operation changes nothing.
+// A room's type Region is its part of one account's region: exported fields are resources and are
+// saved, unexported ones lead to the parts of other rooms and are connected when a region is made
+// or loaded. Every operation runs alone, under the server's lock, so no room has locks of its own;
+// only faults are armed from outside. A failed operation changes nothing.
 //
 // # Accounts and regions
 //

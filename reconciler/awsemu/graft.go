@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// Graft is what another AWS holds of a region, as far as calls cannot say it: ids, the
-// numbers of versions, machines.
+// Graft holds the state of a region in another AWS that calls cannot express: ids, the numbers of
+// versions, machines.
 type Graft struct {
 	Account, Region string
 	Subnets         []ec2.SubnetGraft
@@ -67,9 +67,8 @@ func (s *Server) Graft(g Graft) error {
 // grafted is from where on ids count in a region that was grafted.
 const grafted = 1 << 40
 
-// NextDue is when the next thing happens by itself, after what is due now has happened;
-// false for never. That ended instances and client tokens are forgotten does not count:
-// nobody waits for it.
+// NextDue returns the time of the next event by itself, after all due events have happened; false
+// for none. Forgetting ended instances and client tokens does not count: nobody waits for it.
 func (s *Server) NextDue() (at time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// maxCalls is how many calls are kept; the numbers go on beyond it.
+// maxCalls is the number of calls to keep; the numbers go on beyond it.
 const maxCalls = 16384
 
-// maxRecordedBody is how much of a request's body is kept, in bytes.
+// maxRecordedBody is the number of bytes of a request's body to keep.
 const maxRecordedBody = 8192
 
 // Call is one recorded request.

@@ -113,7 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.write(w, rq, a.err)
 }
 
-// answer is how a call ends, beside what it wrote into its request.
+// answer is the result of a call, in addition to what it wrote into its request.
 type answer struct {
 	err   error
 	delay time.Duration

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// maxActivities is how many activities of a group are kept.
+// maxActivities is the number of a group's activities to keep.
 const maxActivities = 100
 
 // activity is a scaling activity.
@@ -67,13 +67,13 @@ func (r *Region) recordFailedLaunch(g *Group, message string) {
 	a.Description += ".  Status Reason: " + a.Message
 }
 
-// LaunchFailure is how Auto Scaling tells of what EC2 said.
+// LaunchFailure returns Auto Scaling's message for a failure of EC2.
 func LaunchFailure(message string) string {
 	return strings.TrimSuffix(message, ".") + ". Launching EC2 instance failed."
 }
 
-// openActivity finds the unfinished activity of a member that ends, or of one that comes
-// into service, nil where it is over or forgotten.
+// openActivity finds the unfinished activity of a member that ends or comes into service, nil if it
+// is over or forgotten.
 func (g *Group) openActivity(ends bool, id string) *activity {
 	for i := len(g.Activities) - 1; i >= 0; i-- {
 		if a := g.Activities[i]; a.InstanceID == id && a.End.IsZero() && strings.HasPrefix(a.Description, memberTerminating) == ends {

@@ -31,7 +31,7 @@ type Region struct {
 	ActivitySeq uint64
 }
 
-// maxGone is how many activities of deleted groups are kept.
+// maxGone is the number of activities of deleted groups to keep.
 const maxGone = 500
 
 // The timer kinds of Auto Scaling; the key is that of a group, for refreshes
@@ -119,7 +119,7 @@ func Service() *wire.Service {
 	)
 }
 
-// Timers are what happens in Auto Scaling, by kind.
+// Timers returns the timed events of Auto Scaling, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
 		timerScale: runScale, timerRetry: runScale, timerUnhealthy: runUnhealthy, timerHook: runHook,
@@ -127,8 +127,8 @@ func Timers() map[string]func(*Region, string) {
 	}
 }
 
-// Join connects the region, which is new or was read from JSON, with EC2, of which
-// groups launch their instances, and the alarms that end refreshes.
+// Join connects the region, new or read from JSON, with EC2, which launches the groups' instances,
+// and with the alarms that end refreshes.
 func (r *Region) Join(base *world.Region, machines *ec2.Region, alarms *cloudwatch.Region, listeners *world.Script[HookListener]) {
 	r.Region, r.ec2, r.alarms, r.listeners = base, machines, alarms, listeners
 }

@@ -112,8 +112,8 @@ func expand(r *ec2.Region, ch Choice, requirements wire.Data) ([]Choice, *wire.E
 	return out, nil
 }
 
-// units is how much a member of the choice adds to the capacity: its weight, or its
-// size in the group's capacity type.
+// units returns the number of units that a member of the choice adds to the capacity: its weight,
+// or its size in the group's capacity type.
 func (ch *Choice) units(capacityType string) int64 {
 	t := ec2.InstanceTypes()[ch.instanceType]
 	switch capacityType {

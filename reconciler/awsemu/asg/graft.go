@@ -10,7 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// GroupGraft is what a group that a call has made, without machines, is in another AWS.
+// GroupGraft holds the facts of a group in another AWS, for a group that a call has made without
+// machines.
 type GroupGraft struct {
 	Name         string
 	Created      time.Time

@@ -86,7 +86,7 @@ type GroupTag struct {
 	Propagate  bool
 }
 
-// trafficSource is where a group's members receive traffic from.
+// trafficSource is a source of traffic to a group's members.
 type trafficSource struct {
 	Identifier, Type string
 }

@@ -25,7 +25,7 @@ type location struct {
 	own          int // active members in the subnet
 }
 
-// locations are where the group may launch, the emptiest zone first.
+// locations returns the places in which the group may launch, the emptiest zone first.
 func (g *Group) locations(r *Region) []location {
 	inZone, inSubnet := map[string]int{}, map[string]int{}
 	for _, m := range g.Members {

@@ -141,7 +141,7 @@ func (r *Region) checkLaunchConfig(c *LaunchConfig) *wire.Error {
 	return nil
 }
 
-// body is what the configuration launches, as a launch template version says it.
+// body returns the contents of the configuration in the form of a launch template version.
 func (c *LaunchConfig) body() wire.Data {
 	out := wire.Data{}
 	for _, name := range []string{"ImageId", "InstanceType", "KeyName", "UserData", "BlockDeviceMappings", "MetadataOptions", "EbsOptimized", "KernelId"} {

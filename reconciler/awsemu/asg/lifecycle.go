@@ -261,5 +261,5 @@ func describeHookTypes(rq *request, _ struct{}) error {
 	return nil
 }
 
-// globalTimeout is how long an action lasts at most, with however many heartbeats.
+// globalTimeout is the maximum duration of an action, with any number of heartbeats.
 func (h *Hook) globalTimeout() int64 { return min(100*h.Timeout, 172800) }

@@ -127,8 +127,8 @@ func (r *Region) memberOf(id string) (*Group, *Member, error) {
 	return nil, nil, invalid("Instance Id not found - No managed instance found for instance ID %s", id)
 }
 
-// setInstanceHealth: an instance that is told to be unhealthy is replaced, after its
-// grace period unless the call says otherwise.
+// setInstanceHealth sets an instance's health. An unhealthy instance is replaced, after its grace
+// period unless the call says otherwise.
 func setInstanceHealth(rq *request, in healthInput) error {
 	r := rq.Region
 	g, m, err := r.memberOf(in.InstanceID)

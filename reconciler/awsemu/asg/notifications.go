@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// maxTopics is how many topics a group may notify.
+// maxTopics is the number of topics that a group may notify.
 const maxTopics = 10
 
 func notificationTypes() []string {
@@ -42,7 +42,7 @@ func (in *putNotificationInput) Check() error {
 	return nil
 }
 
-// putNotification replaces what a topic is told of a group.
+// putNotification replaces the events of a group that a topic receives.
 func putNotification(rq *request, in putNotificationInput) error {
 	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
@@ -60,7 +60,7 @@ type deleteNotificationInput struct {
 	TopicARN string
 }
 
-// deleteNotification: a topic that is told nothing is no fault.
+// deleteNotification removes a topic. A topic without notifications is no fault.
 func deleteNotification(rq *request, in deleteNotificationInput) error {
 	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {

@@ -21,8 +21,7 @@ const (
 	refreshRollbackFailed = "RollbackFailed"
 )
 
-// maxRefreshes is how many refreshes of a group are remembered; AWS keeps those of
-// six weeks.
+// maxRefreshes is the number of a group's refreshes to remember; AWS keeps those of six weeks.
 const maxRefreshes = 100
 
 // refresh is an instance refresh. Warm-up times are not waited for: a batch takes

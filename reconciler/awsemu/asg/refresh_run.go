@@ -91,9 +91,9 @@ func (r *replacement) step() time.Duration {
 	return r.advance()
 }
 
-// warming is how long the last of the members that the refresh launched still warms up:
-// for as long as its preferences say, or else the group ("instance warmup" in the user
-// guide). It is 0 where the timings leave warm-ups out.
+// warming returns the remaining warm-up time of the last member that the refresh launched, from its
+// preferences or else the group ("instance warmup" in the user guide). It returns 0 if the timings
+// leave warm-ups out.
 func (r *replacement) warming() (left time.Duration) {
 	seconds := int64(0)
 	Set(&seconds, r.g.Warmup)
@@ -235,9 +235,9 @@ func (r *replacement) checkpoint(now time.Time) (done bool, wait time.Duration) 
 	return false, wait
 }
 
-// short is how many members must still be replaced at the next checkpoint. Its percentage is
-// that of all the group's instances, of which the new ones count and those that match
-// already ("Add checkpoints to an instance refresh" in the user guide).
+// short returns the number of members that must still be replaced at the next checkpoint. Its
+// percentage is relative to all the group's instances. New instances and instances that already
+// match count ("Add checkpoints to an instance refresh" in the user guide).
 func (r *replacement) short() int64 {
 	members := int64(len(Keep(r.g.Members, (*Member).Active)))
 	return (members*r.f.Prefs.Checkpoints[r.f.Checkpoint]+99)/100 - (members - r.f.Left)
@@ -279,8 +279,8 @@ func (r *replacement) replaceBatch(stale []*Member) time.Duration {
 	return batch
 }
 
-// batchSize is how many of n members are replaced at once, and whether the new
-// ones are launched before the old ones end.
+// batchSize returns how many of n members are replaced at once, and whether the new ones are
+// launched before the old ones end.
 func (f *refresh) batchSize(n int64) (size int64, surge bool) {
 	down := n - (n*f.Prefs.MinHealthy+99)/100
 	if f.Prefs.MaxHealthy == nil {

@@ -190,7 +190,7 @@ func describeTrafficSources(rq *request, in describeSourcesInput) error {
 	})
 }
 
-// writePage writes one page of a list, of which write writes each.
+// writePage writes one page of a list. write writes each element.
 func writePage(rq *request, list string, keys []string, p paging, write func(key string)) error {
 	w := &rq.XML
 	w.Open(list)

@@ -19,7 +19,7 @@ const (
 // ready is the lifecycle state of an instance that the pool has prepared.
 func (pool *WarmPool) ready() string { return "Warmed:" + pool.State }
 
-// warmTarget is how many instances the group's warm pool is to hold: as many as the
+// warmTarget returns the wanted number of instances in the group's warm pool: as many as the
 // maximum prepared capacity still allows, and at least its minimum.
 func (g *Group) warmTarget() int64 {
 	if g.Warm == nil || g.Warm.Deleting || g.Deleting {

@@ -1,8 +1,8 @@
-// Package cloudwatch is the part of CloudWatch that keeps metric alarms. It has no metrics,
-// so nothing evaluates an alarm: it is INSUFFICIENT_DATA until SetAlarmState says
-// otherwise, and stays as that says. AWS would evaluate it again within a period. What
-// alarms do (their actions) is recorded and not done; what others do because of an alarm,
-// as a refresh that names it, they do when they are told of its new state.
+// Package cloudwatch implements the part of CloudWatch that keeps metric alarms. It has no metrics,
+// so nothing evaluates an alarm: it is INSUFFICIENT_DATA until SetAlarmState says otherwise, and
+// stays as that says. AWS would evaluate it again within a period. The actions of alarms are
+// recorded and not carried out. A service that reacts to an alarm, such as a refresh that names it,
+// does so when it receives the new state.
 package cloudwatch
 
 import (
@@ -30,8 +30,8 @@ type Region struct {
 	changed func(name string)
 }
 
-// Join connects the region, which is new or was read from JSON, with what it shares;
-// changed is told of each alarm whose state is another one.
+// Join connects the region, new or read from JSON, with what it shares. changed receives each alarm
+// whose state changes.
 func (r *Region) Join(base *world.Region, changed func(name string)) {
 	r.Region, r.changed = base, changed
 }
@@ -47,7 +47,7 @@ type Alarm struct {
 	Turned   time.Time // its state
 }
 
-// Settings are what PutMetricAlarm says of an alarm, by their names on the wire.
+// Settings holds PutMetricAlarm's settings of an alarm, by their names on the wire.
 type Settings struct {
 	AlarmName               string
 	AlarmDescription        string            `json:",omitempty"`

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// maxFilterValues is how many filter values one request may hold.
+// maxFilterValues is the number of filter values that one request may hold.
 const maxFilterValues = 200
 
 // filter is one filter of a Describe call: its values are alternatives.

@@ -11,7 +11,8 @@ import (
 // SubnetGraft is a subnet of another AWS.
 type SubnetGraft struct{ ID, Zone string }
 
-// TemplateGraft is what a launch template that calls have made is in another AWS.
+// TemplateGraft holds the facts of a launch template in another AWS, for a template that calls have
+// made.
 type TemplateGraft struct {
 	Name, ID string
 	Created  time.Time
@@ -113,7 +114,7 @@ func (r *Region) GraftInstance(g InstanceGraft) (*Instance, error) {
 	return in, nil
 }
 
-// trust equips an instance of which nothing is checked.
+// trust equips an instance without any checks.
 func (r launcher) trust(in *Instance, spec LaunchSpec) {
 	if id, err := r.ResolveImage(in.ImageID); err == nil {
 		in.ImageID = id

@@ -49,13 +49,13 @@ type Instance struct {
 	PlacementGroup string `json:",omitempty"` // name
 	Reserved       string `json:",omitempty"` // the capacity reservation that it runs in
 
-	// Of one that RunInstances made: with which others, and of what.
+	// Of an instance that RunInstances made: its reservation and its launch data.
 	Reservation string    `json:",omitempty"`
 	Index       int64     `json:",omitempty"` // in the reservation
 	Data        wire.Data `json:",omitempty"`
 
-	// A LaunchFault struck: Unhealthy instances run but never become healthy, Dies is
-	// why EC2 ends one that it has started, and a Stuck one stays pending.
+	// The effects of a LaunchFault: an Unhealthy instance runs but never becomes healthy, Dies is
+	// the reason why EC2 ends an instance that it has started, and a Stuck one stays pending.
 	Unhealthy bool   `json:",omitempty"`
 	Dies      string `json:",omitempty"`
 	Stuck     bool   `json:",omitempty"`
@@ -90,7 +90,7 @@ func (r *Region) InstanceChanged(in *Instance, from string) {
 	}
 }
 
-// Timers are what happens in EC2, by kind.
+// Timers returns the timed events of EC2, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
 		TimerInstanceRunning: func(r *Region, id string) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// launchData is what an instance was launched with, as far as that is still there: a
-// launch template version that was deleted tells nothing any more.
+// launchData returns the data with which an instance was launched, as far as it still exists: a
+// deleted launch template version gives none.
 func (r *Region) launchData(in *Instance) wire.Data {
 	if in.Data != nil {
 		return in.Data
@@ -37,7 +37,7 @@ func (in *describeStatusInput) Check() error {
 	return in.bound(5, 1000, 100)
 }
 
-// checks is how the status checks of an instance stand.
+// checks returns the states of an instance's status checks.
 func (in *Instance) checks() (status, reachability string) {
 	switch {
 	case in.State != InstanceRunning:

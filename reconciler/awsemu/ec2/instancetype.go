@@ -123,8 +123,8 @@ func vcpuQuota(instanceType string, spot bool) string {
 	return name
 }
 
-// vcpusLeft is how many vCPUs the quota of an instance leaves. Instances that are
-// stopped or end do not count.
+// vcpusLeft returns the number of vCPUs that the quota of an instance leaves. Stopped and ending
+// instances do not count.
 func (r launcher) vcpusLeft(in *Instance) int64 {
 	name := vcpuQuota(in.Type, in.Lifecycle == "spot")
 	left := int64(r.Quota(name))

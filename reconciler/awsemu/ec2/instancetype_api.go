@@ -162,7 +162,8 @@ func enclaves(name string, t instanceType) bool {
 	return t.Arch == "arm64" && t.Vcpus >= 2 || t.Vcpus >= 4
 }
 
-// interfaces are how many network interfaces a type may have, and addresses on each.
+// interfaces returns the number of network interfaces that a type may have, and of addresses on
+// each.
 func interfaces(t instanceType) (cards, addresses int64) {
 	switch {
 	case t.Memory <= 1024:

@@ -254,9 +254,9 @@ type LaunchFault struct {
 	AvailabilityZone string `json:"availabilityZone"`
 	ImageID          string `json:"imageId"`
 
-	// Code is such as InsufficientInstanceCapacity. With one that is a state reason, such
-	// as Client.InternalError, EC2 starts the instance and ends it; without any it
-	// launches but stays unhealthy.
+	// Code is an error code such as InsufficientInstanceCapacity. With a code that is a state
+	// reason, such as Client.InternalError, EC2 starts the instance and ends it. Without a code the
+	// instance launches but stays unhealthy.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	// A Stuck instance stays pending.

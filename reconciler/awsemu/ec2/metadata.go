@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// metadataDefaults are an account's defaults of instance metadata in a region, by
-// EC2's names of the members; one that is absent has none.
+// metadataDefaults holds an account's defaults of instance metadata in a region, by EC2's names of
+// the members. An absent member has no default.
 type metadataDefaults map[string]string
 
 type modifyMetadataDefaultsInput struct {

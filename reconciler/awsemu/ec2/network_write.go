@@ -95,7 +95,7 @@ func createSubnet(rq *request, in createSubnetInput) error {
 	return nil
 }
 
-// checkSubnetRange refuses a range outside of the VPC or one that is taken.
+// checkSubnetRange refuses a range outside of the VPC, and a taken range.
 func (r *Region) checkSubnetRange(v *Vpc, cidr string) error {
 	want, err := netip.ParsePrefix(cidr)
 	if err != nil {

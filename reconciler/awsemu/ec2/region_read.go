@@ -108,8 +108,8 @@ type spotPrice struct {
 	since                      time.Time
 }
 
-// spotPriceOf is what an instance costs as Spot: about a third of what vCPUs and memory
-// cost on demand, a little different in each zone, the same on each day.
+// spotPriceOf returns the Spot price of an instance: about a third of the on-demand price of its
+// vCPUs and memory, a little different in each zone, the same on each day.
 func (r *Region) spotPriceOf(name string, zone int) string {
 	t := InstanceTypes()[name]
 	dollars := (float64(t.Vcpus)*0.03 + float64(t.Memory)/1024*0.004) * (0.32 + 0.02*float64(zone))

@@ -34,7 +34,7 @@ func (c *Reservation) state(now time.Time) string {
 	return "active"
 }
 
-// free is how many more machines may run in a reservation.
+// free returns the number of further machines that may run in a reservation.
 func (r *Region) free(c *Reservation) int64 {
 	left := c.Total
 	for _, id := range r.Instances.Sorted() {

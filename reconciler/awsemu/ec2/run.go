@@ -75,8 +75,8 @@ func (r launcher) launchMany(spec LaunchSpec, least, most int64) ([]*Instance, e
 	return made, nil
 }
 
-// runSpec is what a request launches: what the launch template says that it names, and
-// what it says itself, which wins.
+// runSpec returns what a request launches: the contents of the launch template that it names,
+// overridden by its own.
 func (r launcher) runSpec(in wire.Data) (LaunchSpec, *wire.Error) {
 	data := in.MergedWith(nil)
 	for _, control := range []string{"MinCount", "MaxCount", "DryRun", "ClientToken", "LaunchTemplate"} {
@@ -106,7 +106,7 @@ func (r launcher) runSpec(in wire.Data) (LaunchSpec, *wire.Error) {
 	return spec, r.checkRun(data, spec.SubnetID)
 }
 
-// checkRun applies the rules of what may stand beside each other.
+// checkRun applies the rules of which members may be combined.
 func (r launcher) checkRun(data wire.Data, subnet string) *wire.Error {
 	if err := checkTemplateData(data); err != nil {
 		return err

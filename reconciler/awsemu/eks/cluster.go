@@ -48,7 +48,7 @@ type Cluster struct {
 	Access            map[string]AccessEntry `json:",omitempty"` // by principal
 }
 
-// vpcConfig is where a cluster's control plane is reached.
+// vpcConfig holds the network settings of a cluster's control plane.
 type vpcConfig struct {
 	Subnets        []string `json:"subnetIds"`
 	SecurityGroups []string `json:"securityGroupIds"`

@@ -86,7 +86,7 @@ func Service() *wire.Service {
 	)
 }
 
-// Timers are what happens in EKS, by kind.
+// Timers returns the timed events of EKS, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){timerCluster: runCluster, timerNodegroup: runNodegroup}
 }

@@ -12,7 +12,8 @@ import (
 // ClusterGraft is a cluster of another AWS.
 type ClusterGraft struct{ Name, Version string }
 
-// NodegroupGraft is what a nodegroup that a call has made is in another AWS.
+// NodegroupGraft holds the facts of a nodegroup in another AWS, for a nodegroup that a call has
+// made.
 type NodegroupGraft struct {
 	Cluster, Name    string
 	Version, Release string
@@ -52,8 +53,8 @@ func (r *Region) GraftNodegroup(g NodegroupGraft) error {
 	return nil
 }
 
-// trustedRelease is the image of a release that is taken to exist: the newest one that the
-// emulator has, or else one that is called newer than all others.
+// trustedRelease returns the image of a release that is assumed to exist: the newest release of the
+// emulator, or else a release that counts as newer than all others.
 func (r *Region) trustedRelease(kind amiKind, amiType, version, release string) (imageID, found string, fault *wire.Error) {
 	if release == "" {
 		path := "/aws/service/eks/optimized-ami/" + version + "/" + kind.variant + "/recommended/release_version"

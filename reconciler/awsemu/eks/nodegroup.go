@@ -44,7 +44,7 @@ type nodegroup struct {
 	Next            *Target   // of a version update under way
 }
 
-// Target is where a version update leads, and where it came from.
+// Target is the destination of a version update, and its origin.
 type Target struct {
 	Version, Release string
 	Template         *Template

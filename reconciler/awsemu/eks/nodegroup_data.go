@@ -57,8 +57,7 @@ func (r *Region) plainData(ng *nodegroup, data wire.Data) {
 	}
 }
 
-// plainDisk is the volume that a nodegroup's diskSize is about: the one that holds
-// containers.
+// plainDisk returns the volume that a nodegroup's diskSize sets: the volume with the containers.
 func plainDisk(amiType string, gib int64) []any {
 	device := "/dev/xvda"
 	if strings.HasPrefix(amiType, "BOTTLEROCKET") {

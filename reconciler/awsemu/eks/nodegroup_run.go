@@ -7,8 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// stallNodegroup is how many times its usual duration a state may last before it
-// fails.
+// stallNodegroup is the multiple of its usual duration that a state may last before it fails.
 const stallNodegroup = 10
 
 // nodeCreation is the code of an update whose nodes do not come up.

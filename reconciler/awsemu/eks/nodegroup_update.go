@@ -43,7 +43,7 @@ func (ng *nodegroup) updatable(c *Cluster) *wire.Error {
 	return nil
 }
 
-// maxUpdates is how many updates of a nodegroup are remembered.
+// maxUpdates is the number of a nodegroup's updates to remember.
 const maxUpdates = 100
 
 // beginUpdate notes an update.

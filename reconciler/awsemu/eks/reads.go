@@ -97,7 +97,8 @@ func describeAddonVersions(rq *request, _ nothing) (any, error) {
 	return out, nil
 }
 
-// supportOf is whether a Kubernetes version is in standard support: the four newest are.
+// supportOf returns the support status of a Kubernetes version: the four newest are in standard
+// support.
 func supportOf(version string) (status string, newest bool) {
 	age := minorOf(ec2.NewestKubernetes()) - minorOf(version)
 	if age < 4 {
@@ -142,8 +143,8 @@ func describeClusterVersions(rq *request, _ nothing) (any, error) {
 	return out, nil
 }
 
-// kubeletInsight is what EKS finds of nodes behind their cluster, before its version is
-// updated.
+// kubeletInsight returns EKS's insight about nodes that are behind their cluster, before its
+// version is updated.
 func (r *Region) kubeletInsight(c *Cluster) (summary map[string]any, resources []map[string]any) {
 	status, reason := "PASSING", "Node kubelet versions match the cluster control plane version."
 	resources = []map[string]any{}

@@ -21,7 +21,7 @@ type Region struct {
 	TargetGroups world.Table[*TargetGroup] // by ARN
 }
 
-// TargetGroup is where a load balancer sends requests.
+// TargetGroup is a destination of a load balancer's requests.
 type TargetGroup struct {
 	ARN      string
 	Name     string

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// page is which part of a list is asked for.
+// page selects the requested part of a list.
 type page struct {
 	Marker   string
 	MaxItems *int64

@@ -19,7 +19,7 @@ type Kind int
 // The kinds of faults.
 const (
 	Unknown Kind = iota // a member that the operation does not have
-	Missing             // a required one that is not there
+	Missing             // a required member is missing
 	Type                // a value of another type
 	Enum                // none of the values
 	Limit               // too long, too short, too much, too little, or against the pattern
@@ -67,8 +67,8 @@ func (c *checker) fault(k Kind, s *Shape, path string, v any, format string, arg
 	c.faults = append(c.faults, f)
 }
 
-// name is how a fault names a member: EC2 as it is in the request, all others with
-// a small first letter.
+// name returns a member's name in a fault: for EC2 as it is in the request, for all others with a
+// small first letter.
 func (c *checker) name(path, member string, m *Member) string {
 	if c.sv.Protocol == "ec2" {
 		return join(path, c.sv.wire(member, m))
@@ -145,7 +145,7 @@ func (c *checker) structure(s *Shape, m map[string]any, path string) {
 	}
 }
 
-// entries checks a map's keys and values, of which AWS tells at the map itself.
+// entries checks a map's keys and values. AWS reports their faults at the map itself.
 func (c *checker) entries(s *Shape, m map[string]any, path string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		inner := checker{sv: c.sv, text: c.text, answer: c.answer}

@@ -193,7 +193,7 @@ func (d *decoder) structure(f *Form, s *Shape, path string) any {
 	return out
 }
 
-// Time is how the XML protocols write times.
+// Time is the time format of the XML protocols.
 const Time = "2006-01-02T15:04:05.000Z"
 
 // canonical is a scalar as AWS writes it; what cannot be read stays as it is.

@@ -41,8 +41,8 @@ type parameterHistory struct {
 	DataType         string
 }
 
-// getParameterHistory lists a parameter's versions, oldest first. Public parameters have
-// one that anybody may see.
+// getParameterHistory lists a parameter's versions, oldest first. A public parameter has one
+// visible version.
 func getParameterHistory(rq *request, in getParameterHistoryInput) (any, error) {
 	p := rq.Region.Parameters.Get(in.Name)
 	if p == nil {

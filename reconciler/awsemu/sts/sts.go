@@ -138,7 +138,7 @@ const timerForgetKey = "sts.forget-key"
 
 func forgetKey(r *Region, key string) { delete(r.Keys, key) }
 
-// Timers are what happens in STS, by kind.
+// Timers returns the timed events of STS, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){timerForgetKey: forgetKey}
 }

@@ -26,7 +26,7 @@ func (d Data) Integer(name string) int64 {
 	return n
 }
 
-// Sub returns a structure; one that is absent reads as empty.
+// Sub returns a structure; an absent one reads as empty.
 func (d Data) Sub(name string) Data {
 	m, _ := d[name].(map[string]any)
 	return m

@@ -65,7 +65,7 @@ func (e *Error) HTTPStatus() int {
 	return http.StatusBadRequest
 }
 
-// Dialect is how a service words the errors that every service has.
+// Dialect holds a service's wording of the errors that every service has.
 type Dialect struct {
 	MissingAuth    func() *Error
 	InvalidKey     func() *Error

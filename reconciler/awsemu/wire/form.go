@@ -69,8 +69,7 @@ type binding struct {
 // common are the parameters that every operation has.
 func common(name string) bool { return name == "Action" || name == "Version" || name == "DryRun" }
 
-// structure reads a structure. A parameter without a field is one that AWS has and the
-// emulator does not.
+// structure reads a structure. A parameter without a field exists in AWS, but not in the emulator.
 func (b *binding) structure(f *model.Form, s *model.Shape, v reflect.Value, path string) error {
 	known := map[string]bool{}
 	for _, field := range reflect.VisibleFields(v.Type()) {

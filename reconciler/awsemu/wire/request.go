@@ -67,8 +67,8 @@ func (rq *Exchange) Handle() error {
 	return rq.Operation.handle(rq)
 }
 
-// decode reads a JSON body that was checked before. A member that is not in the
-// value is one that AWS has and the emulator does not.
+// decode reads a JSON body that was checked before. A member that the value does not have exists in
+// AWS, but not in the emulator.
 func (rq *Exchange) decode(into any) error {
 	body := bytes.TrimSpace(rq.Body)
 	if len(body) == 0 {

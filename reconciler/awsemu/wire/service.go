@@ -64,7 +64,7 @@ func (op *Operation) Rehearsing() *Operation {
 	return op
 }
 
-// DryRun is how a dry run ends in which nothing was refused.
+// DryRun returns the error of a dry run that succeeds.
 func DryRun() *Error {
 	return Fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }
@@ -79,9 +79,9 @@ func NewService(name string, d Dialect, ops ...*Operation) *Service {
 	return sv
 }
 
-// FormOp is an operation of a form-based protocol: its parameters are read into In.
-// An In with a method Check is checked before a dry run ends, and before run; one that is
-// [Data] has the whole request.
+// FormOp is an operation of a form-based protocol: its parameters are read into In. If In has a
+// method Check, that runs before a dry run ends, and before run. If In is [Data], it has the whole
+// request.
 func FormOp[R, In any](name string, e Effect, run func(rq *Request[R], in In) error) *Operation {
 	return &Operation{Name: name, Effect: e, handle: func(rq *Exchange) error {
 		var in In

@@ -7,15 +7,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// clientTokenLife is how long a client token is remembered.
+// clientTokenLife is the time for which a client token is remembered.
 const clientTokenLife = 24 * time.Hour
 
 const TimerForgetToken = "core.forget-token"
 
-// Idempotent runs a call at most once for each client token. The same token with
-// the same parameters gets the first answer again, with other parameters a fault.
-// do returns a name for what the call made; where alive no longer finds it, the
-// token is forgotten and the call runs anew. An empty token always runs.
+// Idempotent runs a call at most once for each client token. The same token with the same
+// parameters gets the first answer again, with other parameters a fault. do returns a name for what
+// the call made. If alive no longer finds it, the token is forgotten and the call runs again. An
+// empty token always runs.
 func (rq *Exchange) Idempotent(token string, alive func(resource string) bool, do func() (string, error)) error {
 	return rq.IdempotentFor(clientTokenLife, token, alive, do)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Time is how the query protocols write times.
+// Time is the time format of the query protocols.
 const Time = "2006-01-02T15:04:05.000Z"
 
 // XML appends XML to a buffer. It is small because answers are: elements
@@ -144,7 +144,7 @@ func (w *XML) escape(s string) {
 	w.Buf = append(w.Buf, s[last:]...)
 }
 
-// Epoch is how the JSON protocols write times: seconds with milliseconds.
+// Epoch returns a time in the format of the JSON protocols: seconds with milliseconds.
 func Epoch(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // WriteTags writes EC2's tagSet, nothing for no tags.

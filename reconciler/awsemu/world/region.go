@@ -1,12 +1,12 @@
-// Package world holds the part that the emulated services of a region share: whose
-// account and which region it is, the time, ids, what happens later, quotas, tags,
-// client tokens, tables of resources, and scripts of faults.
+// Package world holds the part that the emulated services of a region share: its account and name,
+// the time, ids, later events, quotas, tags, client tokens, tables of resources, and scripts of
+// faults.
 //
-// A [World] belongs to an emulator and is shared by all its regions. It moves when
-// the front asks [World.Next] for due timers: a timer runs at the time at which it was
-// due, so a clock that jumps and one that steps give the same history. Ids come from a
-// counter or, for what every emulator has, from the resource's name: the same calls
-// give the same ids. Everything exported in [State] and [Region] is saved.
+// A [World] belongs to an emulator and is shared by all its regions. It advances when the front
+// asks [World.Next] for due timers: a timer runs at the time at which it was due, so a clock that
+// jumps and one that steps give the same history. Ids come from a counter or, for what every
+// emulator has, from the resource's name: the same calls give the same ids. Everything exported in
+// [State] and [Region] is saved.
 //
 // The package knows no service and no protocol, so that every service can use it.
 package world

@@ -78,5 +78,5 @@ func TagFault(key, value string) string {
 	return ""
 }
 
-// SeedTime is when everything seeded was made.
+// SeedTime returns the creation time of everything seeded.
 func SeedTime() time.Time { return time.Date(2025, 1, 15, 12, 0, 0, 0, time.UTC) }

@@ -74,7 +74,7 @@ func (w *World) Next(until time.Time) (t Timer, ok bool) {
 // Restored brings the timers of a state that was read from JSON into order.
 func (s *State) Restored() { heap.Init(&s.Timers) }
 
-// NextBut is when the next timer is due that is of none of some kinds; false for none.
+// NextBut returns the time of the next due timer that is of none of some kinds; false for none.
 func (s *State) NextBut(kinds ...string) (at time.Time, ok bool) {
 	for _, t := range s.Timers {
 		if !slices.Contains(kinds, t.Kind) && (!ok || t.Due.Before(at)) {

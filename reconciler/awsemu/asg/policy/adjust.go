@@ -8,10 +8,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// maxSteps is how many step adjustments a policy may have.
+// maxSteps is the number of step adjustments that a policy may have.
 const maxSteps = 20
 
-// lower and upper are the bounds of a step, infinite where there is none.
+// lower and upper return the bounds of a step, infinite if it has none.
 func (s *StepAdjustment) lower() float64 { return bound(s.MetricIntervalLowerBound, math.Inf(-1)) }
 func (s *StepAdjustment) upper() float64 { return bound(s.MetricIntervalUpperBound, math.Inf(1)) }
 
@@ -83,7 +83,7 @@ func (p *Policy) step(distance float64) (int64, bool) {
 // Execution is a call that executes a policy.
 type Execution struct{ MetricValue, BreachThreshold string }
 
-// Capacity is what the policy makes of a capacity, regardless of the group's bounds.
+// Capacity returns the policy's new value for a capacity, regardless of the group's bounds.
 func (p *Policy) Capacity(now int64, e Execution) (int64, *wire.Error) {
 	measured := e.MetricValue != "" || e.BreachThreshold != ""
 	switch p.Type {

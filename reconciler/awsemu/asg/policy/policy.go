@@ -1,11 +1,11 @@
-// Package policy is the scaling policies of Auto Scaling groups: what a request for one
-// must be like, and what a policy makes of a capacity.
+// Package policy implements the scaling policies of Auto Scaling groups: the rules of a request,
+// and the effect of a policy on a capacity.
 //
-// A simple policy has one adjustment, a step policy one for each range of a metric's
-// distance from its threshold. Target tracking and predictive policies are kept with their
-// configuration: there are no metrics that could move them. Target tracking has alarms,
-// whose names and ARNs are told, as AWS makes them itself; those of other policies are made
-// in CloudWatch, whose alarms move nothing here.
+// A simple policy has one adjustment, a step policy one for each range of a metric's distance from
+// its threshold. Target tracking and predictive policies are kept with their configuration: no
+// metrics exist that could trigger them. Target tracking reports the names and ARNs of alarms, as
+// AWS makes them itself; those of other policies are made in CloudWatch, whose alarms trigger
+// nothing here.
 package policy
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// MaxPolicies is how many policies a group may have.
+// MaxPolicies is the number of policies that a group may have.
 const MaxPolicies = 50
 
 // The types of policies.
@@ -30,7 +30,7 @@ const (
 // Types are the types of policies.
 func Types() []string { return []string{Predictive, Simple, Step, TargetTracking} }
 
-// AdjustmentTypes are what an adjustment can mean.
+// AdjustmentTypes returns the types of an adjustment.
 func AdjustmentTypes() []string {
 	return []string{changeInCapacity, exactCapacity, percentChange}
 }
@@ -175,7 +175,7 @@ func (p *Policy) checkForecast() *wire.Error {
 	return nil
 }
 
-// AlarmNames are what the names of the policy's own alarms have in their middle.
+// AlarmNames returns the middle parts of the names of the policy's own alarms.
 func (p *Policy) AlarmNames() []string {
 	switch {
 	case p.Type != TargetTracking:

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Recurrence is when a recurring action runs: a cron expression of five fields, in the
-// minutes of a time zone. Each field is the set of its values. As in cron, where both
-// days are restricted, either of them will do.
+// Recurrence is the schedule of a recurring action: a cron expression of five fields, in the
+// minutes of a time zone. Each field is the set of its values. As in cron, if both days are
+// restricted, either of them will do.
 type Recurrence struct {
 	minute, hour, day, month, weekday uint64
 	anyDay, anyWeekday                bool
