@@ -54,9 +54,8 @@ func (s surroundings) confirm(ctx context.Context, question string) bool {
 // withoutYes is why nothing is deleted where no user can be asked.
 const withoutYes = "--yes was not given"
 
-// agree shows on a terminal what an apply would do, and asks. An apply then runs
-// exactly the plan that was shown. Elsewhere there is no question, and weir deletes
-// nothing.
+// agree shows on a terminal what an apply would do, and asks the user. An apply then runs exactly
+// the plan that was shown. Without a terminal it does not ask, and weir deletes nothing.
 func agree(ctx context.Context, s surroundings, w *work.Work) (agreed bool, err error) {
 	if !s.canAsk() {
 		w.Deletions = withoutYes

@@ -33,7 +33,7 @@ type surroundings struct {
 	getenv         func(string) string
 	// secrets are kept out of all output. run makes them.
 	secrets *redact.Registry
-	// open is standard output for what was asked to be shown with its secrets.
+	// open is standard output for output that was requested with its secrets.
 	open io.Writer
 	// color is auto, always or never. run makes it.
 	color *string
@@ -194,7 +194,7 @@ func (s surroundings) env() config.Env {
 	return config.Env{Getenv: s.getenv, Root: os.Geteuid() == 0}
 }
 
-// loadConfig reads a configuration and prints what is wrong with it.
+// loadConfig reads a configuration and prints its faults.
 func (s surroundings) loadConfig(file string) (*config.Config, error) {
 	c, faults, err := config.Load(file, s.env())
 	if err != nil {

@@ -91,8 +91,8 @@ func adoptCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// adoption says how adopt goes about it. held is the Terraform state that has the
-// resources now, nil where none is named.
+// adoption holds the options of adopt. held is the Terraform state that manages the resources now,
+// nil if none is named.
 type adoption struct {
 	output string
 	yes    bool

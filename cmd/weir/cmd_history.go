@@ -185,7 +185,7 @@ func parseLength(text string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// readHistory asks a daemon, or where none answers reads what it keeps.
+// readHistory asks a daemon, or reads the daemon's files if none answers.
 func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFlags, f history.Filter, path string,
 	read func(*history.Archive, history.Filter) ([]T, error), list func(A) []T,
 ) ([]T, error) {

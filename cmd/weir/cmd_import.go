@@ -60,7 +60,7 @@ those that launch from its launch templates. The file is a state, as terraform s
 writes it, or what terraform show -json writes.
 `
 
-// importFlags say what is imported, from where, and where to.
+// importFlags say what to import, from where, and where to.
 type importFlags struct {
 	region, account, role, endpoint, dir, report string
 	choice                                       importer.Choice
@@ -225,7 +225,7 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 	return nil
 }
 
-// read reads what is chosen; held is what --from-terraform names.
+// read reads the chosen resources; held is the state that --from-terraform names.
 func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.State) (observed.State, error) {
 	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
 	cloud, err := awscloud.Open(ctx, o)
@@ -284,7 +284,7 @@ type importReport struct {
 	// Lines are those of YAML, FlatLines how many a file for each pool would have.
 	Lines     int `json:"lines,omitempty"`
 	FlatLines int `json:"flatLines,omitempty"`
-	// Notice says why there are no bases though they were asked for.
+	// Notice says why the requested bases are missing.
 	Notice string `json:"notice,omitempty"`
 }
 

@@ -131,8 +131,8 @@ func askMembers(ctx context.Context, s surroundings, d client.Client, cfg *confi
 	return readEngine(ctx, cfg)
 }
 
-// readEngine reads who owns what from the engine itself: all that was ever owned, as only
-// daemons know what is wanted.
+// readEngine reads from the engine itself which member owns what: all that was ever owned, because
+// only daemons know what is wanted.
 func readEngine(ctx context.Context, cfg *config.Config) (v members.View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
@@ -178,7 +178,7 @@ func (f *moveFlags) add(c *cobra.Command, s surroundings) {
 	}
 }
 
-// offer are the names of members, or of what they own.
+// offer returns the names of members, or of what they own.
 func (f *moveFlags) offer(ctx context.Context, s surroundings, owned bool) (out []cobra.Completion) {
 	var cfg *config.Config
 	if f.config != "" {

@@ -96,7 +96,7 @@ func planCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// proposalFlags say what is planned in place of the commit that a source follows.
+// proposalFlags name what to plan in place of the commit that a source follows.
 type proposalFlags struct{ path, ref, pull string }
 
 func (f *proposalFlags) add(c *cobra.Command) {
@@ -125,7 +125,7 @@ func (f *proposalFlags) draft(c *cobra.Command, targets []string) (work.Draft, e
 	return out, err
 }
 
-// planned makes the plans that a command line asks for: here, or where a daemon runs.
+// planned makes the plans that a command line requests: here, or in a running daemon.
 func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, server serverFlags, args []string) ([]*plan.Report, error) {
 	asks := server.address != "" || flags.config == "" && proposal.given() && s.getenv("WEIR_SERVER") != ""
 	switch flag := given(c, "address", "token-file", "ca-file"); {

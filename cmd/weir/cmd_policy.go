@@ -140,7 +140,7 @@ func (f *policyFlags) check(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// wants reports whether a kind of policy is asked for; without a flag all are.
+// wants reports whether a kind of policy is requested; without a flag all are.
 func (f *policyFlags) wants(a iampolicy.Access) bool {
 	asked := map[iampolicy.Access]bool{iampolicy.Plan: f.plan, iampolicy.Apply: f.apply, iampolicy.Daemon: f.daemon}
 	return asked[a] || !f.plan && !f.apply && !f.daemon
@@ -172,9 +172,9 @@ func (f *policyFlags) printTrust(c *cobra.Command, s surroundings, output string
 	return s.value(output, doc)
 }
 
-// ofConfig makes the policies of a configuration's targets, one for each account
-// and role. Where it cannot render a target it returns an error beside the policies
-// that it made, as the roles of that target are missing.
+// ofConfig makes the policies of a configuration's targets, one for each account and role. If it
+// cannot render a target, it returns an error together with the policies that it made, because the
+// roles of that target are missing.
 func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []string) ([]iampolicy.RolePolicy, error) {
 	c, err := s.loadConfig(f.config)
 	if err != nil {

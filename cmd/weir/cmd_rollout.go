@@ -46,7 +46,7 @@ func rolloutCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// rolloutAsk are the flags of what asks for the list.
+// rolloutAsk holds the flags of a command that requests the list.
 type rolloutAsk struct {
 	serverFlags
 	file, output string

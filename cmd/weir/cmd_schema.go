@@ -78,8 +78,8 @@ type schemaFile struct {
 	schema schema.Node
 }
 
-// schemaFiles returns the schemas of what the arguments name, all kinds and the
-// configuration for none. The first one is for all of it.
+// schemaFiles returns the schemas that the arguments name, or all kinds and the configuration
+// without arguments. The first one covers everything.
 func schemaFiles(args []string, o schema.Options) ([]schemaFile, error) {
 	ours := schemaFile{configSchema, config.Schema()}
 	if len(args) == 1 && args[0] == configWord {

@@ -108,8 +108,8 @@ func planCode(reports []*plan.Report, detailed bool) int {
 	return code
 }
 
-// simulated plans what a command line asks for, and simulates it. The timeline is nil where
-// nothing could be planned; the reports say why.
+// simulated plans what a command line requests, and simulates it. The timeline is nil if nothing
+// could be planned; the reports say why.
 func simulated(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, assume simulate.Assumptions, timeout time.Duration, args []string) (*timeline.Timeline, []*plan.Report, error) {
 	ctx := c.Context()
 	env := flags.env(s, s.quiet())

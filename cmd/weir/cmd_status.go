@@ -125,7 +125,7 @@ func (f *statusFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// narrow leaves out the pools that were not asked for.
+// narrow leaves out the pools that were not requested.
 func (f *statusFlags) narrow(found *standing) {
 	found.beside = found.marks.Beside(found.Pools)
 	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool {
@@ -136,7 +136,7 @@ func (f *statusFlags) narrow(found *standing) {
 	}
 }
 
-// add adds a target, and what it says about its pools.
+// add adds a target, and its information about its pools.
 func (found *standing) add(t terminal.Target) {
 	found.targets = append(found.targets, t)
 	if found.marks.Targets == nil {
@@ -190,7 +190,7 @@ type standing struct {
 	LaunchConfigs []plan.LaunchConfigStatus `json:"launchConfigs"`
 	targets       []terminal.Target
 	marks         terminal.Marks
-	beside        []string // what is held of pools that are not among Pools
+	beside        []string // holds of pools that are not among Pools
 	held          string   // why nothing is written at all
 }
 
@@ -212,7 +212,7 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 	case server.address != "":
 		return s.askServer(ctx, server, nil, args)
 	case flags.config != "" && reading != "":
-		// An endpoint is asked for that the daemon may not have.
+		// The user asks for an endpoint that the daemon may not use.
 	case flags.config != "":
 		cfg, err := s.loadConfig(flags.config)
 		if err != nil {

@@ -35,8 +35,7 @@ func (f *commandFlags) add(c *cobra.Command, s surroundings) {
 // where the command needs a daemon.
 type direct func(*gates.Book, gates.Daemon, gates.Request) (gates.Answer, error)
 
-// send asks the daemon for what a command is about, or where none runs does it in
-// the state directory.
+// send sends a command to the daemon. If none runs, it executes the command in the state directory.
 func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r gates.Request, alone direct) (gates.Answer, error) {
 	if f.address != "" && f.config != "" {
 		return gates.Answer{}, usage("leave one of them out", "--address and --config both say which daemon to ask")

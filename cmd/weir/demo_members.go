@@ -92,7 +92,7 @@ func start(m demo.Member) (*daemonProcess, error) {
 	return p, nil
 }
 
-// stopAll tells all to stop, at once, and ends those that do not.
+// stopAll stops all processes at once, and kills those that do not stop.
 func stopAll(all []*daemonProcess) {
 	var wg sync.WaitGroup
 	for _, p := range all {

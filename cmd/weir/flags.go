@@ -53,7 +53,7 @@ func (p *passFlags) pathOnly(c *cobra.Command) string {
 	return given(c, "region", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn", "kubeconfig", "prune")
 }
 
-// fits refuses flags of a PATH beside a configuration.
+// fits refuses flags of a PATH together with a configuration.
 func (p *passFlags) fits(c *cobra.Command) error {
 	if flag := p.pathOnly(c); p.config != "" && flag != "" {
 		return usage("the configuration says it; leave the flag out", "%s goes with a PATH, not with --config", flag)

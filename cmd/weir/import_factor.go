@@ -86,7 +86,7 @@ func sameObjects(ctx context.Context, flat, files tree.Map, overlays []string) (
 	return "", nil
 }
 
-// built are the objects of a directory as JSON, by what they are.
+// built returns the objects of a directory as JSON, by their identity.
 func built(ctx context.Context, files tree.Map, dir string) (objects map[string]string, why string, err error) {
 	r, err := kust.Build(ctx, files, dir, kust.Options{Decrypter: sops.New(sops.Options{Placeholders: true})})
 	if err != nil {
@@ -151,7 +151,7 @@ func targets(region, account string, overlays []string) string {
 	return b.String()
 }
 
-// readme says to who opens the repository what is where.
+// readme explains the directories to a reader of the repository.
 func readme(region, account string, r factor.Repository) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Pools of machines\n\nMade by `weir import` from what runs in " + region + ".\n\n| Directory | Holds |\n| --- | --- |\n")

@@ -29,10 +29,10 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// prove writes the manifests below temp and plans them as they are once they are adopted.
-// Pools whose plan has faults, or replaces something, are refused, and the rest is planned
-// once more; others get the list of what apply would change. So nothing is imported by
-// which weir would do harm, whatever package importer takes for granted.
+// prove writes the manifests below temp and plans them as they will be after their adoption. It
+// refuses pools whose plan has faults, or replaces something, and plans all other pools once more;
+// these get the list of what apply would change. So import writes no manifest with which weir would
+// do harm, whatever package importer assumes.
 func (f *importFlags) prove(c *cobra.Command, s surroundings, state observed.State, pools []importer.Pool, temp string) error {
 	dir := filepath.Join(temp, "fleet")
 	key, err := age.GenerateX25519Identity() // nothing secret is on the disk as it is, for however short
@@ -113,7 +113,7 @@ func (f *importFlags) seal(ctx context.Context, s surroundings, pools []importer
 func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age.Identity) (*plan.Report, error) {
 	flags := passFlags{endpoint: f.endpoint}
 	env := flags.env(s, s.quiet())
-	env.Note = func(string) {} // what it would say is of a directory that nobody knows
+	env.Note = func(string) {} // its remarks would be about a temporary directory
 	w, err := work.OpenPath(c.Context(), env, work.Path{
 		Path: dir, Region: f.region, Target: "import", Instance: fleet.PathInstance,
 		Inputs: func() (work.Inputs, error) { return work.Inputs{Identities: []age.Identity{key}}, nil },
@@ -216,8 +216,8 @@ func (j *judgement) step(st *step.Step, of *plan.Plan) {
 	}
 }
 
-// differing names what a plan would launch otherwise than the pool does now, empty if that
-// is nothing, or if the pool's manifests do not say what it launches.
+// differing names what a plan would launch differently from the pool's current launches. It is
+// empty if nothing differs, or if the pool's manifests do not say what it launches.
 func differing(p *importer.Pool, of *plan.Plan) string {
 	if !p.Owned {
 		return ""

@@ -194,7 +194,7 @@ func lineDiff(was, now string) (out []string) {
 			}
 		}
 	}
-	shown := 0 // the lines of a that stand in out
+	shown := 0 // lines of a that are in out
 	for i, j := 0, 0; i < len(a) || j < len(b); {
 		if i < len(a) && j < len(b) && a[i] == b[j] {
 			i, j = i+1, j+1

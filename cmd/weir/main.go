@@ -26,7 +26,7 @@ var version, commit string
 var memProfileRate = runtime.MemProfileRate
 
 func main() {
-	runtime.MemProfileRate = 0 // nobody can ask for a profile without --profile-listen
+	runtime.MemProfileRate = 0 // no profile can be requested without --profile-listen
 	os.Exit(process(surroundings{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}))
 }
 

@@ -100,7 +100,7 @@ type stepHandler struct {
 	attrs    []slog.Attr
 }
 
-// Enabled passes what is worth showing.
+// Enabled accepts the records that are worth showing.
 func (h *stepHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
 
 // Handle shows a record.
@@ -140,7 +140,7 @@ func (h *stepHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup is not used by the reconciler; groups are flattened.
 func (h *stepHandler) WithGroup(string) slog.Handler { return h }
 
-// say shows a line in the place of the bar, on a terminal only.
+// say shows a line in place of the bar, on a terminal only.
 func (p *progress) say(text string) {
 	if !p.bar {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// maxState bounds what is read of a state, in bytes.
+// maxState bounds the size of a state, in bytes.
 const maxState = 512 << 20
 
 // readTerraform reads the state that a flag names.
@@ -107,7 +107,7 @@ func printRemoved(s surroundings, output string, state terraform.State, reports 
 	fmt.Fprintln(w)
 }
 
-// nameInAWS is the name of what a step adopts; of a nodegroup CLUSTER/NAME.
+// nameInAWS returns the name of the resource that a step adopts; for a nodegroup CLUSTER/NAME.
 func nameInAWS(st *step.Step) string {
 	if t, ok := st.Do.(step.TagNodegroup); ok {
 		return t.String()

@@ -1,10 +1,10 @@
-// Package advice has the errors that a user can do something about: what is wrong, and
-// beside it a hint that says what to do. Commands, and what they share, return them;
-// weir prints the hint on a line of its own below the error. A hint is never part of the
-// error's text, which also goes where nobody acts on it: to logs, and into other errors.
+// Package advice contains the errors that a user can do something about: a fault, with a hint that
+// says what to do. Commands, and what they share, return them; weir prints the hint on a line of
+// its own below the error. A hint is never part of the error's text, which also goes where no user
+// acts on it: to logs, and into other errors.
 //
-// Package diag is for findings about files. A finding has a code, a severity and a
-// position, and no use as an error; an error of a command has none of these.
+// Package diag is for findings about files. A finding has a code, a severity and a position, and no
+// use as an error; an error of a command has none of these.
 package advice
 
 import (
@@ -34,7 +34,7 @@ func Usage(hint, format string, args ...any) error {
 	return Hinted(fmt.Errorf(format, args...), hint)
 }
 
-// DidYouMean is a hint with what a misspelt word most likely stands for, before the rest.
+// DidYouMean returns a hint with the most likely meaning of a misspelt word, followed by rest.
 func DidYouMean(word string, known []string, rest string) string {
 	if near := nearest.Word(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q? %s", near, rest)

@@ -30,7 +30,7 @@ type site struct {
 	notices     *page.Notices
 }
 
-// newSite makes what stands before the page and the API.
+// newSite makes the handlers and access checks of the page and the API.
 func newSite(a *App) (*site, error) {
 	c := a.o.Config
 	key, err := peers{a}.keyOf(keys.Session, access.Key)
@@ -65,9 +65,9 @@ func (s *site) set(c *config.Config) {
 	s.guard.Set(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)))
 }
 
-// handler is everything that the daemon serves. Webhooks prove themselves, so they
-// may come from anywhere and change one thing: when sources are looked at. All else
-// goes through the guard.
+// handler serves everything that the daemon serves. Webhooks prove themselves, so they may come
+// from anywhere and change one thing: when sources are read. All other requests go through the
+// guard.
 func (s *site) handler() http.Handler {
 	shown := page.Options{Metrics: promhttp.HandlerFor(s.app.registry, promhttp.HandlerOpts{}), Logger: s.app.log, Viewer: s.viewer, Rollouts: s.app.rollouts}
 	var crew commands.Crew

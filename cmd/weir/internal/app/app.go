@@ -71,11 +71,11 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and
-// systemd wait by default or by custom before they kill. A step may take what the
-// others leave, and always has its own share: what must be saved is saved, however
-// slow AWS or a forge is. Steps without a share only close something, or end what waits
-// for nobody: each has leastShare for that.
+// stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and systemd wait by
+// default or by custom before they kill. Every step may use the time that other steps leave, and
+// always has its own share: what must be saved is saved, however slow AWS or a forge is. Steps
+// without a share of their own only close something, or end work that nothing waits for: each has
+// leastShare for that.
 const (
 	stopWithin      = 25 * time.Second
 	reloadShare     = 2 * time.Second
@@ -105,10 +105,10 @@ type Options struct {
 	Member string
 	// LeaseClock decides when leases end; nil for this machine's.
 	LeaseClock coord.Clock
-	// Load reads the configuration again; it has said what is wrong with it
-	// when it returns an error. If it is nil, the configuration never changes.
+	// Load reads the configuration again. When it returns an error, it has already reported the
+	// faults. If it is nil, the configuration never changes.
 	Load func() (*config.Config, error)
-	// Reload asks for a reload beside changes of the file; nil for none.
+	// Reload requests reloads in addition to changes of the file; nil for none.
 	Reload <-chan os.Signal
 	Logger *slog.Logger
 	Getenv func(string) string
@@ -141,7 +141,7 @@ type App struct {
 	// crew holds the daemons that share the work; nil if this daemon is alone. heeded holds the requests
 	// of people at the last read.
 	crew       *crew.Crew
-	news       *members.News        // tells people who owns what; nil like crew
+	news       *members.News        // reports owners to people; nil like crew
 	dispatcher *handover.Dispatcher // asks members to move work, and shows them; nil like crew
 	shared     map[string][]byte    // keys of the instance, by use
 	heeded     gates.Records
@@ -161,7 +161,7 @@ type App struct {
 	hooks      *forge.Receiver
 	// planAccounts are those in which pull requests are planned.
 	planAccounts *accounts.Set
-	// turns bound what is planned for pull requests and drafts together.
+	// turns bounds the concurrent plans of pull requests and drafts together.
 	turns  *pulls.Turns
 	drafts *pulls.Drafts
 	// gen holds everything that depends on the configuration. A reload replaces it while no
@@ -212,8 +212,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 	return a, nil
 }
 
-// open opens everything, each step with what those before it opened; what was opened
-// before an error is in the cleanups.
+// open opens everything. Each step uses what the steps before it opened; the cleanups contain
+// everything that was opened before an error.
 func (a *App) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		a.openState,      // nothing before it
@@ -283,7 +283,7 @@ func (a *App) openTracing(ctx context.Context) (err error) {
 	return err
 }
 
-// openPage opens the page's listener, and what stands before the page.
+// openPage opens the page's listener, and the access checks before the page.
 func (a *App) openPage(ctx context.Context) (err error) {
 	if a.site, err = newSite(a); err != nil {
 		return err

@@ -69,8 +69,8 @@ func (d daemon) Pass(interrupt []string) {
 	d.app.passAll()
 }
 
-// Reconcile starts a pass now, at whose beginning the sources look at Git: what they
-// find starts another.
+// Reconcile starts a pass now. At its start the sources read Git: if they find a new commit,
+// another pass starts.
 func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 	all := d.app.board.Targets()
 	all = slices.DeleteFunc(all, func(t board.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })

@@ -30,7 +30,7 @@ type memory struct {
 	scopes map[string][]reconciler.ScopeKey
 	// waiting are the scopes with targets that wait for a target, by its name.
 	waiting map[string][]reconciler.ScopeKey
-	// fresh is at what time or later AWS is to be asked what targets follow, by name:
+	// fresh holds the time from which AWS must be read again for what targets follow, by name:
 	// later targets know of something newer.
 	fresh map[string]time.Time
 	// unused says why approvals could not be used by the last pass, so that it is
@@ -42,7 +42,7 @@ type memory struct {
 	busy map[string]bool
 }
 
-// take takes in what was composed.
+// take stores a composition.
 func (m *memory) take(c *fleet.Composition) {
 	m.conditions, m.batches, m.waiting = c.Conditions, map[reconciler.ScopeKey]reconciler.Batch{}, map[string][]reconciler.ScopeKey{}
 	m.blank, m.scopes = map[string]bool{}, map[string][]reconciler.ScopeKey{}
@@ -263,8 +263,7 @@ func (p *passes) supersede(ended []gates.Grant) error {
 	return nil
 }
 
-// reportLoss says on the page and in the metrics that all writes are held, or that they
-// are held no more.
+// reportLoss reports on the page and in the metrics that all writes are held, or no longer held.
 func (a *App) reportLoss(lost *state.Loss) {
 	why := ""
 	if lost != nil {
@@ -285,9 +284,9 @@ func (p *passes) moved(r *plan.Report) bool {
 	})
 }
 
-// noted takes in a report: for targets that wait for this one, and for what holds until
-// it has converged. It reports false where there is no such target there any more, or nothing
-// to report of it yet. Own says that this daemon made the pass.
+// noted stores a report: for targets that wait for this one, and for holds that last until it has
+// converged. It returns false if the target no longer exists there, or has nothing to report yet.
+// Own says that this daemon made the pass.
 func (p *passes) noted(r *plan.Report, own bool) bool {
 	p.mu.Lock()
 	m := &p.memory

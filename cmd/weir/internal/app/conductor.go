@@ -202,7 +202,7 @@ func mayHave(targets []fleet.Target, name string) bool {
 	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Unlisted && target.Overlap(t.Name, name) })
 }
 
-// configure shows which sources and targets there are, and forgets the rest.
+// configure shows the existing sources and targets, and forgets all others.
 func (g conductor) configure(targets []fleet.Target) {
 	for _, old := range g.app.shown {
 		if !has(targets, old.Name) {
@@ -215,7 +215,7 @@ func (g conductor) configure(targets []fleet.Target) {
 		}
 	}
 	if g.commits != nil {
-		for _, name := range g.commits.Unfinished() { // also of what went while weir was stopped
+		for _, name := range g.commits.Unfinished() { // includes those that disappeared while weir was stopped
 			if !has(targets, name) && !mayHave(targets, name) {
 				g.commits.Forget(name)
 			}

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// hideCredentials keeps the credentials of sources, forges and gate providers out of all output: each
-// use reads the files again, so it hides what they hold now. A file that cannot be read
-// holds nothing to hide; its user says what is wrong.
+// hideCredentials keeps the credentials of sources, forges and gate providers out of all output:
+// each use reads the files again, so it hides their current contents. A file that cannot be read
+// has nothing to hide; its user reports the error.
 func (g *generation) hideCredentials() {
 	var values []string
 	file := func(name string) { values = append(values, content(name)...) }
@@ -53,8 +53,8 @@ func (g *generation) hideCredentials() {
 // ofSource begins the names of those whose credentials are hidden for a source.
 const ofSource = "source "
 
-// hideSource keeps a source's credentials, as they are now, out of what it says: they
-// may have been replaced since the last pass, and a server may repeat them.
+// hideSource keeps a source's current credentials out of its output: they may have been replaced
+// since the last pass, and a server may repeat them.
 func (g *generation) hideSource(s config.Source) {
 	g.app.o.Secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
 }

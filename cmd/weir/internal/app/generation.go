@@ -79,7 +79,7 @@ const (
 type follower struct {
 	config config.Source
 	git    *source.Git
-	// line compares what AWS names with the commits that the source came to.
+	// line compares the commits that AWS names with the commits that the source reached.
 	line *lineage.Line
 	// app makes tokens for the source and its forge; nil without a GitHub App.
 	app *githubapp.App
@@ -226,8 +226,8 @@ func (g *generation) halt(ctx context.Context, parts ...part) error {
 	return errors.Join(errs...)
 }
 
-// leave ends all but the conductor, for another generation to go on. Statuses that are
-// wanted wait for that one in their journals, notifications in their notifier.
+// leave ends all parts but the conductor, so that another generation continues. Wanted statuses
+// wait for it in their journals, notifications in their notifier.
 func (g *generation) leave(ctx context.Context) error {
 	err := g.halt(ctx, pullsPart, sourcesPart, statusesPart, notifierPart)
 	if g.commits != nil {
@@ -250,7 +250,7 @@ func (g *generation) closeConnections() {
 	}
 }
 
-// closeStatuses posts what is wanted and leaves nothing pending.
+// closeStatuses posts the wanted statuses and leaves nothing pending.
 func (g *generation) closeStatuses(ctx context.Context) error {
 	switch {
 	case g.commits == nil:
@@ -261,7 +261,7 @@ func (g *generation) closeStatuses(ctx context.Context) error {
 	return g.commits.Close(ctx)
 }
 
-// closePulls posts what is left to post of pull requests.
+// closePulls posts what has not been posted yet of pull requests.
 func (g *generation) closePulls(ctx context.Context) error {
 	switch {
 	case g.review == nil:
@@ -332,9 +332,9 @@ func (g *generation) hear(f *follower, s snapshot.Snapshot, err error) {
 	a.wake()
 }
 
-// firstSource bounds how long the first pass waits for the first source, otherSources how
-// long it then waits for the others: a source that does not answer holds up its own
-// targets only.
+// firstSource bounds the time that the first pass waits for the first source, otherSources the time
+// that it then waits for all other sources: a source that does not answer delays only its own
+// targets.
 const (
 	firstSource  = 15 * time.Second
 	otherSources = time.Second

@@ -103,7 +103,7 @@ func (m *marks) change(target string, next func(lastgood.Record) lastgood.Record
 	return nil
 }
 
-// verdicts returns what the last reports say of revisions to which targets may be held.
+// verdicts returns the verdicts in the last reports on revisions to which targets may be held.
 func (p *passes) verdicts() map[string]fleet.Judged {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *passes) verdicts() map[string]fleet.Judged {
 	return out
 }
 
-// marksBad adds to a target that is held the launches of it that were found bad.
+// marksBad adds to a held target those of its launches that were found bad.
 func (p *passes) marksBad(d *reconciler.Desired, records map[string]*rollout.Record) {
 	if d.Set == nil || d.Policy.Held == nil && len(d.Policy.HeldPools) == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// Start starts the goroutines. They live until Stop, whatever becomes of ctx.
+// Start starts the goroutines. They live until Stop, even if ctx ends.
 func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if a.crew != nil {
@@ -133,8 +133,8 @@ func (a *App) stopPart(of part, finish func(*generation, context.Context) error)
 	}
 }
 
-// Stop ends what Start started and closes what New opened, the last first. It
-// goes on after a failure, returns all of them, and does nothing the second time.
+// Stop ends what Start started and closes what New opened, the last first. It continues after a
+// failure, returns all failures, and does nothing the second time.
 func (a *App) Stop(ctx context.Context) error {
 	var errs []error
 	for i := len(a.cleanups) - 1; i >= 0; i-- {

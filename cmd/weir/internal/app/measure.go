@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/status/board"
 )
 
-// measure makes the metrics ask for the figures that no report brings.
+// measure registers functions with the metrics for the figures that are in no report.
 func (a *App) measure() {
 	if a.dispatcher != nil {
 		a.metrics.Coordination(a.dispatcher.View, func() time.Duration {

@@ -127,7 +127,7 @@ func addressOf(c *config.Config) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// moved counts and tells moves of leases.
+// moved counts and reports moves of leases.
 func (a peers) moved(self string) func(coord.Event) {
 	a.news = members.NewNews(self, func(e events.Event) { a.board.Event(e) })
 	return func(e coord.Event) {

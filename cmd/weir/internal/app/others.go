@@ -34,7 +34,7 @@ func (a peers) heedOthers(ctx context.Context) error {
 	}
 }
 
-// heed takes in news. Only its goroutine calls it.
+// heed processes news of other members. Only its goroutine calls it.
 func (a peers) heed() {
 	a.crew.Reports(a.reporter.take)
 	a.crew.Pulls(a.gen.Load().showsPulls, a.takePull)
@@ -77,7 +77,7 @@ func (l *loop) withdrawn(now gates.Records) *gates.Grant {
 	return nil
 }
 
-// heedAsk does what was asked of all members, if it is this one's to do.
+// heedAsk executes a request to all members, if it concerns this one.
 func (a peers) heedAsk(ask crew.Ask) {
 	g := a.gen.Load()
 	if ask.Source != "" {
@@ -343,7 +343,7 @@ func (g *generation) tellPull(p report.Pull) {
 		return // the current owner sends it
 	}
 	redact := g.app.o.Secrets.Redact
-	p = p.Lean() // of what its plans were made nothing is held until it is sent
+	p = p.Lean() // no inputs of its plans stay in memory until it is sent
 	f.crew.PublishPull(l, crew.Pull{
 		Source: p.Source, Number: p.Number, Ended: p.Ended(),
 		Data: func() (data, same []byte, err error) { return p.Record(redact) },
@@ -377,7 +377,8 @@ func (h pullHints) Heard(number int64, comment forge.Heard) {
 	h.g.app.crew.AskSoon(crew.Ask{Source: h.source, Pulls: true, Pull: number, Heard: &heard})
 }
 
-// speaker plans the pull requests of a source while this daemon speaks for it, by a new watcher each time, which goes on with the records.
+// speaker plans the pull requests of a source while this daemon owns it. Each term has a new
+// watcher, which continues with the records.
 func (g *generation) speaker(ctx context.Context, f config.Forge) error {
 	g.app.crew.While(ctx, g.followers[f.Source].key(), func(ctx context.Context, _ *coord.Lease) error {
 		w, err := g.newWatcher(f, g.review, false)

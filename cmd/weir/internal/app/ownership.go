@@ -77,7 +77,7 @@ func (a peers) begin(l *coord.Lease) {
 	}
 }
 
-// work returns when the lease has ended; what is under way then ends by itself.
+// work returns when the lease has ended; work under way then ends by itself.
 func (a peers) work(l *coord.Lease) {
 	look := time.NewTicker(progressEvery)
 	defer look.Stop()
@@ -151,7 +151,7 @@ const (
 // key is that of the lease under which this daemon reads a source and speaks for it.
 func (f *follower) key() string { return crew.SourceKey(f.view.ID) }
 
-// place is the key of a scope's account and region; false while nobody knows the account.
+// place returns the key of a scope's account and region; false while the account is unknown.
 func (p *passes) place(key reconciler.ScopeKey) (string, bool) {
 	account := p.app.accounts.Probably(key)
 	if account == "" || key.Region == "" {

@@ -25,8 +25,8 @@ import (
 // reloads of the configuration.
 type passes struct {
 	app *App
-	// handing is held while a pass takes what is wanted, while it hands a report on, and
-	// while a reload replaces the receivers of reports; taken before mu.
+	// handing is locked while a pass takes what is wanted, while it hands a report on, and while a
+	// reload replaces the receivers of reports; locked before mu.
 	handing state.Turn
 	ctx     context.Context // of all loops
 	stop    context.CancelFunc
@@ -95,8 +95,8 @@ func (p *passes) closeLoops(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// pass makes the loops pass over what was composed: over all scopes, or over those of
-// which something else is wanted than before.
+// pass makes the loops pass over a composition: over all scopes, or over those whose desired
+// resources have changed.
 func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,8 +146,8 @@ func (p *passes) runs(key reconciler.ScopeKey) bool {
 	return false
 }
 
-// quickDelay is the time to the next look while something moves at an endpoint
-// that is not AWS itself: emulators are quick and have no rate limits.
+// quickDelay is the time to the next read while something is changing at an endpoint that is not
+// AWS itself: emulators are quick and have no rate limits.
 const quickDelay = 250 * time.Millisecond
 
 // startLoop starts the loop of a scope. The caller holds mu.

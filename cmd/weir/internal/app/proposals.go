@@ -28,7 +28,7 @@ type proposer struct {
 	due chan struct{}
 }
 
-// turn does what is missing, and says when to turn again without news.
+// turn does what is missing, and returns the time of the next turn without news.
 type turn func(ctx context.Context, store state.Store, now proposal.Now) (again time.Time, err error)
 
 const (

@@ -40,7 +40,7 @@ func (p *provider) open() (*prometheus.Client, error) {
 	return p.client, nil
 }
 
-// close closes idle connections. A query that is under way goes on.
+// close closes idle connections. A query that is under way continues.
 func (p *provider) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +65,8 @@ func (g *generation) closeProviders() {
 	}
 }
 
-// newGates answers gates by what the present configuration names. What owners reported
-// counts for as long as they may take for the next report, and once more.
+// newGates answers gates based on the present configuration. A report of an owner is valid for two
+// intervals and a minute.
 func (a *App) newGates() *gate.Asker {
 	return &gate.Asker{
 		Now: a.clock.Earliest, // what owners report is by AWS's clock

@@ -169,8 +169,8 @@ func (g conductor) remember(views map[string]fleet.View) {
 	}
 }
 
-// rule gives targets what is known of the commits of their sources: how those stand to
-// each other, and what trailers of commits that merge pull requests count for.
+// rule adds to targets what is known of the commits of their sources: how those relate to each
+// other, and what trailers of commits that merge pull requests count for.
 func (g conductor) rule(batches []reconciler.Batch, views map[string]fleet.View) {
 	g.reread()
 	for i := range batches {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// reloader reads the configuration again when a signal asks for it or the file changes,
-// and acts on changes of the files that it names, until ctx ends.
+// reloader reads the configuration again at a signal or when the file changes, and acts on changes
+// of the files that it names, until ctx ends.
 func (a *App) reloader(ctx context.Context) error {
 	named := a.gen.Load().watchNamed(ctx)
 	defer func() { named() }()
@@ -38,7 +38,7 @@ func (a *App) reloader(ctx context.Context) error {
 	}
 }
 
-// configChanged asks for a reload; it never blocks.
+// configChanged requests a reload; it never blocks.
 func (a *App) configChanged() {
 	select {
 	case a.reloadDue <- struct{}{}:
@@ -46,8 +46,8 @@ func (a *App) configChanged() {
 	}
 }
 
-// reload puts a new configuration in the place of the old one. One that has a
-// fault, or that changes what only a restart can change, is refused as a whole.
+// reload replaces the configuration by a new one. A configuration with a fault, or with a change
+// that needs a restart, is refused as a whole.
 func (a *App) reload(ctx context.Context) {
 	a.notifyManager(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
 	defer func() {

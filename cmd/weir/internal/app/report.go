@@ -62,7 +62,7 @@ type passLog struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	said map[string]string // by target: what was last wrong with it
+	said map[string]string // by target: its last reported fault
 }
 
 func newPassLog(l *slog.Logger) *passLog { return &passLog{log: l, said: map[string]string{}} }

@@ -18,9 +18,9 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// rollouts conducts FleetRollouts: for each source for which this daemon speaks, it makes
-// the next record of what was reported, and has pools looked at whose permits are others
-// now. Owners of accounts read the record alone.
+// rollouts conducts FleetRollouts: for each source that this daemon owns, it makes the next record
+// from the reports, and triggers a read of pools whose permits have changed. Owners of accounts
+// only read the record.
 type rollouts struct {
 	app    *App
 	ledger *ledger.Ledger
@@ -43,8 +43,8 @@ func newRollouts(a *App) *rollouts {
 	return &rollouts{app: a, ledger: ledger.Open(a.store), gates: a.newGates(), due: make(chan struct{}, 1), answers: map[string]map[string]rollout.Answer{}, heeded: map[string]*rollout.Record{}}
 }
 
-// answerer answers gates as far as it can now. It waits for nobody longer than a few
-// seconds; who does not answer is unknown.
+// answerer answers gates as far as it can now. It waits for a provider at most a few seconds;
+// without an answer the result is unknown.
 type answerer interface {
 	Answers(ctx context.Context, asks []rollout.Ask, pools []rollout.Pool) map[string]rollout.Answer
 }
@@ -57,7 +57,7 @@ type fleetSpecs struct {
 	targets map[string]string // the rendered commit of each target
 }
 
-// specsOf takes the FleetRollouts out of what was composed, by source.
+// specsOf returns the FleetRollouts of a composition, by source.
 func specsOf(batches map[reconciler.ScopeKey]reconciler.Batch) map[string]fleetSpecs {
 	out := map[string]fleetSpecs{}
 	for _, b := range batches {
@@ -240,8 +240,8 @@ func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.
 	return in, true
 }
 
-// planless says why a report has no plan. AWS gives each refusal another request: with that,
-// the record would be another one in each pass.
+// planless says why a report has no plan. AWS gives each refusal another request ID: with it, the
+// record would change in every pass.
 func (r *rollouts) planless(of *plan.Report) string {
 	why, more := report.FirstFault(of)
 	var refused *observed.Error
@@ -270,7 +270,7 @@ func (r *rollouts) changed(old, now *rollout.Record) {
 			withdrawn[p.Target] = true
 		}
 	}
-	for _, p := range old.Permits { // of what is governed no more
+	for _, p := range old.Permits { // of pools that are no longer governed
 		if _, still := now.PermitOf(p.ID); !still {
 			nudged[p.Target] = true
 		}
@@ -330,9 +330,9 @@ func (r *rollouts) withdrawn(began map[string][]rollout.Permit) error {
 	return nil
 }
 
-// heed has pools looked at whose permits another member has written. It wakes the conductor
-// where a record is another one, or where this daemon speaks for other sources than before;
-// what others report does that by itself.
+// heed triggers a read of pools whose permits another member has written. It wakes the conductor if
+// a record has changed, or if this daemon owns other sources than before; reports of other members
+// wake it by themselves.
 func (r *rollouts) heed() {
 	g, leads, news := r.app.gen.Load(), map[string]bool{}, false
 	for source, f := range g.followers {
@@ -357,7 +357,7 @@ func (r *rollouts) heed() {
 	}
 }
 
-// retry lets what was stopped of a target be rolled out again.
+// retry permits the stopped changes of a target to be rolled out again.
 func (r *rollouts) retry(target string) error {
 	t, _ := r.app.board.Target(target)
 	record, err := r.ledger.Read(t.Source)

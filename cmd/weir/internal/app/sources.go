@@ -17,8 +17,8 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// Hide keeps values out of all output, in place of what the same owner gave
-// before. It may be nil.
+// Hide keeps values out of all output. They replace the earlier values of the same owner. It may be
+// nil.
 type Hide func(owner string, values *secret.Set)
 
 // SourceConfig is a configured source as package source takes it, with its
@@ -65,8 +65,8 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 	})
 }
 
-// refused is a commit that a source came to and that is not signed as the
-// configuration asks: it is reported as a failure, though another one stays applied.
+// refused returns a commit that a source reached without the signature that the configuration
+// requires: it is reported as a failure, though another commit stays applied.
 func (f *follower) refused() (sha string, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,8 +17,8 @@ type State struct {
 	lock *os.File
 }
 
-// OpenState makes the directory if need be and locks it. The lock goes with the
-// process, however that ends.
+// OpenState makes the directory if need be and locks it. The lock ends with the process, also after
+// a crash.
 func OpenState(dir string) (*State, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open state directory: %w", err)

@@ -98,7 +98,7 @@ func (p *passes) retryAsked(l *loop, access accounts.Access) {
 	}
 	p.mu.Unlock()
 	d := daemon{p.app}
-	targets = slices.DeleteFunc(targets, func(name string) bool { return len(d.Pools(name)) == 0 }) // nobody knows yet what has failed
+	targets = slices.DeleteFunc(targets, func(name string) bool { return len(d.Pools(name)) == 0 }) // what has failed is not known yet
 	for _, name := range (peers{p.app}).takeUp(targets) {
 		p.retry(name, d.Pools(name))
 	}

@@ -49,10 +49,10 @@ type Options struct {
 
 // Client asks one daemon.
 type Client struct {
-	// Address is the daemon's, as it was named.
+	// Address is the daemon's address as the user named it.
 	Address string
-	// token is shown to daemons that TLS has proven, proof to those on this machine;
-	// neither where the daemon asks for no token.
+	// token is shown to daemons that TLS has proven, proof to those on this machine; both are unset
+	// if the daemon requires no token.
 	token string
 	proof *access.Proof
 	// Open says that the connection can be read on the way.
@@ -270,7 +270,7 @@ func (d Client) send(ctx context.Context, method, path string, body []byte, most
 	return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status), "look at the daemon's log, and whether weir listens there")
 }
 
-// unreached says why there is no answer.
+// unreached says why the daemon did not answer.
 func unreached(shown string, err error) error {
 	var failed *url.Error // it repeats the address with the user in it
 	if errors.As(err, &failed) {

@@ -18,7 +18,7 @@ import (
 var (
 	instancePattern = pattern(`^[a-z0-9][a-z0-9-]{0,62}$`)
 	namePattern     = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	// targetPattern leaves room for what placeholders stand for.
+	// targetPattern leaves room for the values of placeholders.
 	targetPattern     = pattern(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
 	dependencyPattern = pattern(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
 	// regionPattern is the form alone, for AWS adds regions.
@@ -37,7 +37,8 @@ var (
 	headerPattern = pattern(`^[Xx]-[A-Za-z0-9-]{1,62}$|^[Rr]emote-[A-Za-z0-9-]{1,62}$`)
 )
 
-// pattern is compiled when it is first asked for: a command that reads no configuration needs none.
+// pattern compiles an expression at its first use: a command that reads no configuration needs
+// none.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
@@ -97,7 +98,7 @@ func checkPage(text string) (wrong, help string) {
 	return "", ""
 }
 
-// CheckEndpoint says what is wrong with the URL of an AWS endpoint.
+// CheckEndpoint returns the fault in the URL of an AWS endpoint.
 func CheckEndpoint(raw string) error {
 	if u := webAddress(raw); u == nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("%q is no http(s) URL of an endpoint", redact(raw))

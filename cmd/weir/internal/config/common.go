@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// own are the keys at the top that daemons of one instance may have for themselves: where they listen, what they keep on their machine, and how they
-// reach what they share.
+// own lists the top-level keys that may differ between daemons of one instance: where they listen,
+// what they keep on their machine, and how they reach what they share.
 var own = []string{"apiVersion", "kind", "instance", "stateDir", "listen", "publicURL", "tls", "access", "coordination"}
 
-// Common stands for what all daemons of an instance must have in common: for each section its name and a hash of it. Names of files are left out, as
-// machines keep them in places of their own.
+// Common returns what all daemons of an instance must have in common: for each section its name and
+// a hash of it. Names of files are left out, because they may differ between machines.
 func (c *Config) Common() string {
 	var out []string
 	v := reflect.ValueOf(c).Elem()

@@ -126,8 +126,8 @@ type Env struct {
 	Getenv func(string) string
 	// Root says that the process runs as root.
 	Root bool
-	// Files says to look at the files with credentials: a daemon reads them, and a
-	// command of another user on its machine may not.
+	// Files says to check the files with credentials: a daemon reads them, and a command of another
+	// user on its machine may not.
 	Files bool
 }
 
@@ -183,7 +183,7 @@ func defaultStateDir(env Env) string {
 	return filepath.Join(env.Getenv("HOME"), ".local", "state", "weir")
 }
 
-// isPath tells a path on this machine from a URL and from ssh's host:path.
+// isPath distinguishes a path on this machine from a URL and from ssh's host:path.
 func isPath(url string) bool {
 	colon, slash := strings.Index(url, ":"), strings.Index(url, "/")
 	return url != "" && (colon < 0 || slash >= 0 && slash < colon)
@@ -225,8 +225,8 @@ func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 	return c, d.faults.Sorted()
 }
 
-// Reachable puts the loopback address in the place of "any address", on which one can
-// listen and to which one cannot always connect.
+// Reachable replaces "any address" by the loopback address: a server can listen on "any address",
+// but a client cannot always connect to it.
 func Reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {

@@ -117,8 +117,8 @@ func (v *validator) etcd(at string, e Etcd) {
 	}
 }
 
-// encrypted refuses an engine that is reached over a network without TLS: who reads and
-// changes what is sent decides what is approved.
+// encrypted refuses an engine that is reached over a network without TLS: an attacker who reads and
+// changes the traffic would decide what is approved.
 func (v *validator) encrypted(at, raw string) {
 	u := webAddress(raw)
 	if u == nil || u.Scheme != "http" {
@@ -129,8 +129,8 @@ func (v *validator) encrypted(at, raw string) {
 	}
 }
 
-// coordinationFiles looks at the files that the engine is reached with. An unreadable
-// one is an error here: without it the daemon has no engine, and so cannot start.
+// coordinationFiles checks the files that the connection to the engine needs. An unreadable file is
+// an error here: without it the daemon has no engine, and so cannot start.
 func (v *validator) coordinationFiles() {
 	c := v.config.Coordination
 	for _, f := range []struct{ key, file string }{

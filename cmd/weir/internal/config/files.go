@@ -13,9 +13,9 @@ import (
 // minToken is the minimum length of an access token, in characters.
 const minToken = 32
 
-// files looks at the files with credentials that the configuration names. A fault of a
-// file is a warning: a file that is mounted late is found at its next use, and until
-// then only what needs it fails.
+// files checks the files with credentials that the configuration names. A fault of a file is a
+// warning: a file that is mounted late is found at its next use, and until then only its users
+// fail.
 func (v *validator) files() {
 	v.config.each(func(at, path, file string) {
 		if !ruleOf(path).credential || file == "" || strings.HasPrefix(path, "coordination.") {
@@ -57,7 +57,7 @@ func (v *validator) credential(at, file string) (content []byte, ok bool) {
 	return content, true
 }
 
-// tokens looks at the tokens of a file, one a line.
+// tokens checks the tokens of a file, one a line.
 func (v *validator) tokens(at, file string, content []byte) {
 	found, lines := false, bufio.NewScanner(bytes.NewReader(content))
 	for n := 1; lines.Scan(); n++ {

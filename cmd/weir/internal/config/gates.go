@@ -27,7 +27,7 @@ func (v *validator) windows(at string, windows []target.Window) {
 	}
 }
 
-// mostDemanded bounds what a FleetRollout can be asked for: its own numbers have 32 bits.
+// mostDemanded bounds the demands on a FleetRollout: its own numbers have 32 bits.
 const mostDemanded = 1 << 30
 
 func (v *validator) demand(at string, d target.Demand) {

@@ -31,10 +31,9 @@ func (v *validator) pulls(at string, f *Forge) {
 	}
 }
 
-// planRoles makes sure that targets applied together are planned together: with roles of their
-// own, plans would not see what the other targets of the account want, and would
-// not show what merging deletes. Where manifests may name the role to apply with,
-// only they tell which targets these are.
+// planRoles makes sure that targets applied together are planned together. With roles of their own,
+// plans would not see what other targets of the account want, and would not show what merging
+// deletes. If manifests may name the role to apply with, only they show which targets these are.
 func (v *validator) planRoles() {
 	if !slices.ContainsFunc(v.config.Forges, v.config.PlansPulls) {
 		return

@@ -92,7 +92,7 @@ func checkEvery(text string) (wrong, help string) {
 	return "", ""
 }
 
-// imageUpdates checks that what they need is there.
+// imageUpdates checks that everything that they need is configured.
 func (v *validator) imageUpdates(at string, s *Source) {
 	switch {
 	case !v.written(at):

@@ -22,8 +22,8 @@ type rule struct {
 	// it may be without one, and add what to write. required is for a key whose words say enough.
 	missing, add string
 	required     bool
-	// words are the only values, form is the pattern of them, and check gives what is
-	// wrong with one and what to write in its place.
+	// words lists the only valid values, form is their pattern, and check returns the fault of a
+	// value and what to write instead.
 	words []string
 	form  func() *regexp.Regexp
 	check func(text string) (wrong, help string)
@@ -229,7 +229,7 @@ func (v *validator) keys() {
 		case text == "" && r.missing != "" && v.inSection(at):
 			v.fault(at, "missing-key", r.add, "%s", r.missing)
 		case text == "" && !r.required && !strings.HasSuffix(path, "[]"):
-			// It is left out, or comes to nothing.
+			// It is left out, or has no value.
 		case wrong != "":
 			v.fault(at, "bad-value", help, "%s", wrong)
 		case r.twice == "":

@@ -27,7 +27,7 @@ func Schema() schema.Node {
 	return out
 }
 
-// describe is the schema of the type of what stands at a path.
+// describe returns the schema of the type at a path.
 func describe(at string, t reflect.Type) schema.Node {
 	out := shape(at, t)
 	if d := ruleOf(at).initial; d != nil {

@@ -24,7 +24,7 @@ func (c *Config) Shown() (string, error) {
 	return out.String(), nil
 }
 
-// withoutPassword leaves out who logs in from an address, and what it asks for.
+// withoutPassword removes a user with a password, the query and the fragment from an address.
 func withoutPassword(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" {

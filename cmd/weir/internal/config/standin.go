@@ -21,10 +21,10 @@ func (c *Config) Feeds(source, name string) bool {
 	return slices.ContainsFunc(c.Targets, func(t target.Target) bool { return t.Source == source && target.Overlap(t.Name, name) })
 }
 
-// SourceOf is the source that a repository stands in for: the source of the named
-// targets, or the one of the same repository, or the only one. The identities are those
-// of the repository, that of its own place before those of what it is a clone of. A
-// clone of another repository has to be meant by a target's name.
+// SourceOf returns the source that a repository stands in for: the source of the named targets, or
+// the source with the same repository, or the only one. The identities are those of the repository,
+// that of its own place before those of what it is a clone of. For a clone of another repository,
+// the user has to name a target.
 func (c *Config) SourceOf(targets, repositories []string) (Source, error) {
 	var all []string
 	var named, same, both []Source

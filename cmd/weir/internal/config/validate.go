@@ -17,8 +17,8 @@ type validator struct {
 	decoder *decoder
 }
 
-// fault reports what is wrong at a path, at its place in the file or else at
-// that of what is around it.
+// fault reports a fault at a path, at its place in the file or otherwise at the place of what is
+// around it.
 func (v *validator) fault(at, code, detail, format string, args ...any) {
 	v.report(diag.Error, at, code, detail, format, args...)
 }
@@ -146,8 +146,8 @@ func (v *validator) varsFrom(at string, t *target.Target, g target.Glob) {
 	}
 }
 
-// valuePath checks that a file of the repository is below the source's root, whatever
-// the target's wildcards stand for.
+// valuePath checks that a file of the repository is below the source's root, for all values of the
+// target's wildcards.
 func (v *validator) valuePath(at, p string, g target.Glob) {
 	dir := g.String()
 	if g.OfFiles() {

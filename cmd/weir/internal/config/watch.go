@@ -16,9 +16,9 @@ import (
 // several steps, and a half-written file is not a bad configuration.
 const settle = 200 * time.Millisecond
 
-// Watch calls changed after the content of any of the files has changed, and
-// returns when ctx ends. It watches the files' directories, because editors and
-// mounted ConfigMaps put a new file or link in the place of the old one.
+// Watch calls changed after the content of any of the files has changed, and returns when ctx ends.
+// It watches the files' directories, because editors and mounted ConfigMaps replace a file or link
+// by a new one.
 func Watch(ctx context.Context, files []string, changed func()) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -50,7 +50,7 @@ func Watch(ctx context.Context, files []string, changed func()) error {
 			if !ok {
 				return nil
 			}
-			// Events may have been lost; the content tells.
+			// Events may have been lost; compare the content.
 			timer.Reset(settle)
 		case <-timer.C:
 			if now := digest(files); !bytes.Equal(now, last) {

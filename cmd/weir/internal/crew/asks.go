@@ -33,7 +33,7 @@ type Heard struct {
 // askFor is the time that the engine keeps an ask: each member has read it by then.
 const askFor = time.Minute
 
-// Ask tells all members, this one included.
+// Ask sends a request to all members, this one included.
 func (c *Crew) Ask(ctx context.Context, a Ask) error {
 	s := c.keeper.Session()
 	if s == nil {
@@ -70,7 +70,7 @@ func (c *Crew) AskSoon(a Ask) {
 	c.wake()
 }
 
-// Asks calls heed with each ask since its last call.
+// Asks calls heed with each request since its last call.
 func (c *Crew) Asks(heed func(Ask)) {
 	list := c.mirror.Snapshot().List(askPrefix)
 	now := make(map[string]bool, len(list))

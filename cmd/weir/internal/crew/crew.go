@@ -1,16 +1,17 @@
-// Package crew makes a daemon one of the members of its instance: it translates package coord into the daemon's own terms. It knows keys, records and
-// leases, and neither AWS nor Git.
+// Package crew makes a daemon one of the members of its instance: it translates package coord into
+// the daemon's own terms. It knows keys, records and leases, and neither AWS nor Git.
 //
 // # Terms
 //
-// A member owns scopes (an account and region) and sources; the key of each is in keys.go. It works on a key until its lease's context ends, and uses
-// it through Use: the member releases the key when nothing uses it any more. Fence guards each write to AWS. Members tell each other things by
-// records:
+// A member owns scopes (an account and region) and sources; the key of each is in keys.go. It works
+// on a key until its lease's context ends, and uses it through Use: the member releases the key
+// when nothing uses it any more. Fence guards each write to AWS. Members exchange information
+// through records:
 //
 //	head/SOURCE/NAME     the commit that is applied of a source, by its owner
 //	report/TARGET/N      the last report of a target, by its scope's owner
 //	pull/SOURCE/NUMBER/N a pull request as it is shown, by its source's owner
-//	ask/TIME-RANDOM      what somebody wants looked at or tried again, by any member
+//	ask/TIME-RANDOM      a request to read or retry something, by any member
 //
 // and, through Store, all that package state keeps. A daemon alone uses nothing here.
 package crew
@@ -49,7 +50,7 @@ type Options struct {
 	Random func(n int64) int64
 }
 
-// Crew is this member, and what it sees of the others.
+// Crew is this member, and its view of all other members.
 type Crew struct {
 	o      Options
 	mirror *coord.Mirror
@@ -64,7 +65,8 @@ type Crew struct {
 	asks map[string]bool
 	// reports has, by target, the last record read.
 	reports map[string]readReport
-	// pulls has the version of each pull request's record as it was read last, and pullsAt is where.
+	// pulls holds the version of each pull request's record at the last read, pullsAt the snapshot
+	// of that read.
 	pulls   map[pullKey]int64
 	pullsAt *coord.Snapshot
 	// replaced counts the replacements of the engine that are on record.
@@ -121,7 +123,7 @@ func Open(ctx context.Context, o Options) (*Crew, error) {
 	return c, nil
 }
 
-// Run is the member's life. When ctx ends it hands over what it owns.
+// Run runs the member. When ctx ends, it hands over what it owns.
 func (c *Crew) Run(ctx context.Context) error {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -215,8 +217,8 @@ func (c *Crew) use(key string, prepared bool) (l *coord.Lease, done func()) {
 // failedFor is the delay before failed work restarts.
 const failedFor = 5 * time.Second
 
-// While calls run whenever this member owns a key, until ctx ends. run ends with its context,
-// or when it fails: then While calls it again soon, as the lease may go on for days.
+// While calls run whenever this member owns a key, until ctx ends. run ends with its context, or
+// when it fails: then While calls it again soon, because the lease may last for days.
 func (c *Crew) While(ctx context.Context, key string, run func(context.Context, *coord.Lease) error) {
 	for ctx.Err() == nil {
 		c.mu.Lock()

@@ -26,7 +26,8 @@ func headOf(r coord.Record) (h Head, ok bool) {
 	return h, r.Version != 0 && json.Unmarshal(r.Value, &h) == nil
 }
 
-// Lead publishes the commit that a source has come to, as its owner. It tries until it succeeds, or no longer owns the source.
+// Lead publishes the commit that a source has reached, as its owner. It tries until it succeeds, or
+// no longer owns the source.
 func (c *Crew) Lead(l *coord.Lease, id, source, commit, ref string) error {
 	for {
 		r := c.mirror.Snapshot().Get(headKey(id, source))

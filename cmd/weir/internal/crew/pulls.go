@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Pull requests as the speaker for their source shows them, for the pages of the others:
+// The owner of a source publishes its pull requests for the pages of all members:
 //
-//	pull/SOURCE/NUMBER/N   parts of one: a head, which says what the rest is, and the rest
+//	pull/SOURCE/NUMBER/N   parts of one: a head, which describes the data, and the data
 //
 // The engine keeps all open ones, and the last few that have ended.
 
@@ -29,7 +29,7 @@ const (
 	keptPullBytes = 8 << 20
 )
 
-// Pull is one to be told to the others.
+// Pull is a pull request to publish.
 type Pull struct {
 	Source string
 	Number int64
@@ -53,7 +53,8 @@ func pullSource(source string) string { return pullPrefix + url.PathEscape(sourc
 
 func (k pullKey) prefix() string { return fmt.Sprintf("%s%019d/", pullSource(k.source), k.number) }
 
-// pullHead begins the first part: how many parts there are, whether it has ended, when it was written, and a hash of its content.
+// pullHead is the beginning of the first part: the number of parts, whether the pull request has
+// ended, when it was written, and a hash of its content.
 type pullHead struct {
 	parts byte
 	ended bool
@@ -203,8 +204,9 @@ func (c *Crew) sendPull(ctx context.Context, p waitingPull) error {
 	return nil
 }
 
-// makeRoom returns what removes the oldest of those that have ended, where there are too many or they hold too much beside another one, and how many
-// bytes that one may have.
+// makeRoom returns the operations that remove the oldest ended pull requests, if there are too many
+// or they are too large together with a new one. It also returns the number of bytes that the new
+// one may have.
 func makeRoom(list []keptPull, size int, ended bool) (ops []coord.Op, left int) {
 	left = keptPullBytes
 	var over []keptPull

@@ -13,7 +13,7 @@ type writer interface {
 	Write(ctx context.Context, w coord.Write) (version int64, err error)
 }
 
-// held writes as the owner that has a lease.
+// held writes as the owner of a lease.
 type held struct{ *coord.Lease }
 
 func (h held) Write(ctx context.Context, w coord.Write) (int64, error) {

@@ -39,7 +39,8 @@ type sending struct {
 	same  []byte
 }
 
-// made is a report. did says that its pass did something: no later report tells that, so nothing may skip it.
+// made is a report. did says that its pass made changes: no later report shows them, so this one
+// must not be skipped.
 type made struct {
 	data func() ([]byte, error)
 	did  bool
@@ -89,7 +90,7 @@ func unpack(data []byte) (list []numbered) {
 	return list
 }
 
-// trim drops reports that nobody needs any more.
+// trim drops reports that are no longer needed.
 func trim(list []numbered) []numbered {
 	newest := len(list) - 1
 	list = slices.DeleteFunc(list, func(r numbered) bool { return !r.did && r.n != list[newest].n })

@@ -32,8 +32,8 @@ func (p span) or(preferred string) string {
 	return p.address
 }
 
-// readAddresses reads a configuration that was kept. It leaves anything that it does
-// not understand to the reader of the configuration, who says what is wrong.
+// readAddresses reads a configuration that was kept. If it does not understand something, it leaves
+// that to the reader of the configuration, which reports the fault.
 func readAddresses(file string) (addresses, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -38,7 +38,7 @@ type Demo struct {
 	Git bool
 }
 
-// New makes what is missing in dir: a demo that was kept goes on where it was.
+// New creates what is missing in dir: a demo that was kept continues.
 func New(ctx context.Context, dir string, files fs.FS) (*Demo, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // emulator starts like this, and the request needs no signature.
 const callsPath = "/_calls"
 
-// withCalls answers callsPath, and leaves the rest to next.
+// withCalls answers callsPath, and passes all other requests to next.
 func withCalls(aws *awsemu.Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != callsPath {
@@ -26,6 +26,6 @@ func withCalls(aws *awsemu.Server, next http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		out := json.NewEncoder(w)
 		out.SetIndent("", "  ")
-		_ = out.Encode(aws.CallCounts()) // the client is gone: nobody to tell
+		_ = out.Encode(aws.CallCounts()) // the client is gone
 	})
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// saveEvery is the time between two looks at whether the state has changed.
+// saveEvery is the time between two checks for changes of the state.
 const saveEvery = 3 * time.Second
 
 // Options configure a server.
@@ -31,10 +31,10 @@ type Options struct {
 	// State is a file that the state is read from, if it exists, and saved to;
 	// empty keeps it in memory only.
 	State string
-	// Seed is a JSON file with resources beside the seeded ones; empty for none.
+	// Seed is a JSON file with resources in addition to the seeded ones; empty for none.
 	Seed string
-	// Faults is a JSON file with what goes wrong, looked at again at each request;
-	// empty for nothing. It need not exist.
+	// Faults is a JSON file with faults to inject. It is read again at each request; empty for
+	// none. It need not exist.
 	Faults string
 	// Realtime takes AWS's own times instead of seconds.
 	Realtime bool

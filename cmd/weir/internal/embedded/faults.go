@@ -14,9 +14,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
-// faultFile arms what a file says goes wrong, and looks at the file at each request,
-// so that a change of it holds from the next call on. Without the file nothing goes
-// wrong.
+// faultFile injects the faults of a file, and reads the file again at each request, so that a
+// change applies from the next call on. Without the file it injects none.
 type faultFile struct {
 	name   string
 	faults *awsemu.Faults

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// counted tells of each call.
+// counted reports each call.
 type counted struct {
 	coord.Store
 	called Called

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/keys"
 )
 
-// kmsKey is a cipher by a key of AWS KMS, which is asked with the daemon's own credentials.
-// The encryption context says what is encrypted, so that a policy can allow an instance its
-// own keys alone, and CloudTrail shows which they were.
+// kmsKey is a cipher with a key of AWS KMS. Requests use the daemon's own credentials. The
+// encryption context says what is encrypted, so that a policy can allow an instance only its own
+// keys, and CloudTrail shows which they were.
 type kmsKey struct{ arn, endpoint string }
 
 var _ keys.Cipher = kmsKey{}

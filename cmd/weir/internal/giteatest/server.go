@@ -33,7 +33,7 @@ type Server struct {
 
 	tb    testing.TB
 	admin *Client
-	// suffix tells this test's names from others on a server that stays.
+	// suffix distinguishes this test's names from others on a server that stays.
 	suffix string
 }
 
@@ -228,7 +228,7 @@ func (p *process) serve() *Server {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // what it had to say is in the file
+		_ = cmd.Wait() // its output is in the file
 	}()
 	stop := func() {
 		_ = cmd.Process.Signal(os.Interrupt)

@@ -1,12 +1,15 @@
-// Package handover moves work between the daemons of an instance when somebody asks for
-// it, and shows who has what.
+// Package handover moves work between the daemons of an instance on request, and shows who owns
+// what.
 //
 // # Terms
 //
-// A member is asked to drain, which is to hand over all that it owns and to take nothing, or to take one scope or source. Members never call each
-// other: a request is a record, which any member writes and the addressed one heeds. It is for one process: the next one on the same machine is
-// another member. The caller hears that the member has done it, or that the request is only stored, because the member did not get to it in time. For
-// any other command, which is stored for the owners of its targets, the caller hears which of them have read it.
+// A user asks a member to drain, that is, to hand over everything that it owns and to take nothing,
+// or to take one scope or source. Members never call each other: a request is a record, which any
+// member writes and the addressed one executes. It is for one process: the next process on the same
+// machine is another member. The caller receives one of two answers: the member has done it, or the
+// request is only stored, because the member did not get to it in time. Every other command is
+// stored for the owners of its targets, and the caller receives the list of those that have read
+// it.
 package handover
 
 import (
@@ -70,10 +73,10 @@ type Dispatcher struct {
 
 var _ commands.Crew = (*Dispatcher)(nil)
 
-// New makes a Dispatcher. It heeds nothing until it runs.
+// New makes a Dispatcher. It processes no request until Run is called.
 func New(o Options) *Dispatcher { return &Dispatcher{o: o} }
 
-// Run watches who has what, and heeds requests to this member, until ctx ends.
+// Run watches who owns what, and executes requests to this member, until ctx ends.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	var endDrain func() // ends what Keeper.Drain still does
 	defer func() {
@@ -124,7 +127,7 @@ func (d *Dispatcher) look(now *coord.Snapshot) {
 	d.watch.See(time.Now(), d.o.Member, now.Alive, now.Owners, d.o.Wanted())
 }
 
-// see looks, and tells of members with another configuration.
+// see updates the view, and reports members with another configuration.
 func (d *Dispatcher) see(now *coord.Snapshot) {
 	d.look(now)
 	v, differ := d.watch.View(), map[string]string{}

@@ -14,8 +14,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// heeds is the prefix of records that ask owners whether they have read earlier ones: heed/ID is the question, and heed/ID/MEMBER an answer. A member
-// that reads the question has read everything that the caller wrote before it.
+// heeds is the prefix of records that ask owners whether they have read earlier ones: heed/ID is
+// the question, and heed/ID/MEMBER an answer. A member that reads the question has read everything
+// that the caller wrote before it.
 const heeds = "heed/"
 
 // question is the value of such a record. No targets stand for all.

@@ -7,11 +7,13 @@ import (
 	"net"
 )
 
-// Systems give ports from 32768 (Linux) or 49152 (macOS) to connections and to listeners on port 0. A server that stops and starts again
-// can lose such a port to any of these meanwhile; one below is nobody's.
+// Systems give ports from 32768 (Linux) or 49152 (macOS) to connections and to listeners on port 0.
+// A server that stops and starts again can lose such a port to any of these meanwhile; ports below
+// are not given out.
 const low, high = 20000, 32000
 
-// Address is one of 127.0.0.1 that nobody listens on now, and that the system gives to nobody who does not ask for it.
+// Address returns an address of 127.0.0.1 without a listener. The system gives it only to processes
+// that request it.
 func Address() (string, error) {
 	var err error
 	for range 100 {

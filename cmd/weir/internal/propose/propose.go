@@ -1,5 +1,5 @@
-// Package propose renders and plans commits that nobody has pushed, for the pull requests that weir
-// opens. It looks with the roles for plans, as for pull requests of others.
+// Package propose renders and plans commits that are not pushed yet, for the pull requests that
+// weir opens. It reads AWS with the roles for plans, as for pull requests of other authors.
 package propose
 
 import (
@@ -27,7 +27,7 @@ type Source struct {
 	Drafts *pulls.Drafts
 }
 
-// render renders targets of a commit: those that are named, all, or else those that it changes. owner
+// render renders targets of a commit: those in only, all, or otherwise those that it changes. owner
 // says in logs what it is for.
 func (s Source) render(ctx context.Context, c snapshot.Snapshot, owner string, only []string, all bool) (*fleet.Review, error) {
 	base := s.Base()

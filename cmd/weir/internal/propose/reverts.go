@@ -55,7 +55,7 @@ func (r Reverts) Render(ctx context.Context, s snapshot.Snapshot, only []string)
 	return out, nil
 }
 
-// launched stands for what decides what a pool's machines are, as Git says it.
+// launched returns everything in Git that decides how a pool's machines are launched.
 func launched(p *intent.Pool) string {
 	var of struct {
 		Template  *intent.LaunchTemplate

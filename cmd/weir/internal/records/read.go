@@ -39,8 +39,9 @@ func (reader) Commit(context.Context, []coord.Op) error {
 	return errors.New("the records are only read")
 }
 
-// Read opens the records of an instance to read them, beside daemons that run over an engine, and where none has the state directory open: then it
-// fails with state.ErrInUse. It fails with fs.ErrNotExist where there are none. done closes them.
+// Read opens the records of an instance for reading. It works in parallel with daemons that run
+// over an engine. With a state directory, it works only if no daemon has it open: otherwise it
+// fails with state.ErrInUse. It fails with fs.ErrNotExist if no records exist. done closes them.
 func Read(ctx context.Context, c *config.Config) (store state.Store, done func() error, err error) {
 	if !c.Several() {
 		db, err := state.OpenReadOnly(c.StateDir)
@@ -63,8 +64,8 @@ func Read(ctx context.Context, c *config.Config) (store state.Store, done func()
 	return shared, e.Close, nil
 }
 
-// DigestKey is the key of digests in plans that a command makes as the daemons would. Where several share it and this command may not read it, it is
-// one by chance, and why says that.
+// DigestKey returns the key of digests in plans that a command makes as the daemons would. If
+// several daemons share it and this command may not read it, the key is random, and why says that.
 func DigestKey(ctx context.Context, c *config.Config) (key []byte, why, err error) {
 	if !c.Several() {
 		key, err = app.DigestKey(c.StateDir)
@@ -90,8 +91,8 @@ func sharedKey(ctx context.Context, c *config.Config) (key []byte, err error) {
 	return ring.Read(ctx, keys.Digest)
 }
 
-// Abort ends a move between the places of two configurations that stopped half way: weir goes on with the first one. whole is false where the other
-// place cannot be reached, and so stays as it is.
+// Abort ends a move between the places of two configurations that stopped half way: weir continues
+// with the first one. whole is false if the other place cannot be reached, and so stays as it is.
 func Abort(ctx context.Context, old, next *config.Config) (whole bool, err error) {
 	from, err := open(ctx, old)
 	if err != nil {

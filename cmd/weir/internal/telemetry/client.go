@@ -31,8 +31,8 @@ type settings struct {
 
 const defaultTimeout = 10 * time.Second
 
-// readEnvironment returns nil where nothing is to be sent. It refuses what the exporter
-// would pass over, with a line on standard error that may show a key.
+// readEnvironment returns nil if no traces are configured. It refuses settings that the exporter
+// would only report on standard error, in a line that may show a key.
 func readEnvironment() (*settings, error) {
 	// A variable of the traces alone goes before the one for all signals.
 	either := func(name string) string {

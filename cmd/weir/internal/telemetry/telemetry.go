@@ -36,8 +36,8 @@ type Tracing struct {
 	provider *sdktrace.TracerProvider
 }
 
-// Open reads the environment. It connects to nothing: a collector that does not
-// answer is logged when spans are to be sent, and the spans are dropped.
+// Open reads the environment. It opens no connection: if a collector does not answer, that is
+// logged when spans are sent, and the spans are dropped.
 func Open(ctx context.Context, o Options) (*Tracing, error) {
 	settings, err := readEnvironment()
 	if err != nil || settings == nil {

@@ -45,13 +45,13 @@ type look struct {
 	tree   tree.Tree
 	places []edit.Place
 
-	mu      sync.Mutex // of what passes over several scopes fill
+	mu      sync.Mutex // guards what passes over several scopes fill
 	reports map[string]*plan.Report
 	sets    map[string]*intent.Set
 	states  map[string]*observed.State
 }
 
-// pass plans a batch, and keeps what was seen.
+// pass plans a batch, and keeps what it read.
 func (l *look) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 	b.Sight = &reconciler.Sight{}
 	reports := reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
@@ -134,7 +134,7 @@ func AcceptConfig(ctx context.Context, env Env, cfg *config.Config, path string,
 	})
 }
 
-// accepts looks at what there is, edits, and looks at the edited files.
+// accepts plans the current files, edits them, and plans the edited files.
 func accepts(ctx context.Context, c accept.Choice, see func(files map[string][]byte) (*look, []string, error)) (*Accepted, error) {
 	before, names, err := see(nil)
 	if err == nil {

@@ -49,7 +49,7 @@ func manifestsBelow(dir string) []string {
 		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") && rel != "." || strings.Count(rel, string(filepath.Separator)) >= deepest):
 			return fs.SkipDir
 		case filepath.Dir(rel) == "." && isKustomization(e.Name()):
-			own = true // what it takes from below, it names
+			own = true // it names what it uses from below
 			return fs.SkipAll
 		case e.IsDir() || filepath.Dir(rel) == ".":
 			return nil

@@ -50,8 +50,8 @@ type proposed struct {
 	fleet.Proposal
 	// what names it, for people.
 	what string
-	// lacks tells whether it does not have a commit that the source follows; nil where
-	// that is unknown.
+	// lacks reports whether a commit that the source follows is missing in it; nil if that is
+	// unknown.
 	lacks func(ctx context.Context, followed string) (bool, error)
 }
 
@@ -61,7 +61,7 @@ type Drafted struct {
 	// what names the thing planned, against the commit that source follows; unread says
 	// why that is not known.
 	what, source, against, unread string
-	// behind says that the draft lacks that commit.
+	// behind says that this commit is missing in the draft.
 	behind bool
 	// gone are targets that it takes away, unaffected is how many it leaves as they
 	// are, and withheld are those without their secrets.
@@ -184,7 +184,8 @@ func openWorkTree(path string) (*worktree.WorkTree, error) {
 	return tree, nil
 }
 
-// identities are that of a work tree where it is, and those of what it is a clone of.
+// identities returns the identity of a work tree by its place, and those of the repositories that
+// it is a clone of.
 func identities(tree *worktree.WorkTree) (out []string) {
 	if tree == nil {
 		return nil
@@ -222,7 +223,7 @@ func (w *Work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref st
 	return p, nil
 }
 
-// onDisk stands for the revision of what no commit is.
+// onDisk replaces the revision of files that are no commit.
 const onDisk = "on disk"
 
 // fromSource is a ref of a source's own repository.
@@ -261,8 +262,8 @@ func (w *Work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 	return p, advice.Hinted(fmt.Errorf("plan %s: %w", wording.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
 }
 
-// mergeLacks asks the source's history whether a ref lacks what is followed. Where that
-// cannot be read, it reports nothing.
+// mergeLacks reads from the source's history whether the followed commit is missing in a ref. If
+// that cannot be read, it reports nothing.
 func (w *Work) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
 	if !strings.HasPrefix(head.Ref, "refs/") {
 		return nil
@@ -273,7 +274,7 @@ func (w *Work) mergeLacks(name string, head snapshot.Snapshot) func(context.Cont
 	}
 }
 
-// Notes say what was planned, and what is not among the plans.
+// Notes says what was planned, and what the plans leave out.
 func (r Drafted) Notes() (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	compared := "commit " + r.against[:min(7, len(r.against))] + ", which it follows"

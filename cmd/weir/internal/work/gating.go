@@ -24,8 +24,8 @@ import (
 	"github.com/weir-gitops/weir/status/commands"
 )
 
-// gating makes one command hold the steps that the daemon would hold: what people
-// asked for, windows, and waves.
+// gating makes one command hold the steps that the daemon would hold: requests of people, windows,
+// and waves.
 type gating struct {
 	clock      *clock.Clock
 	conditions map[string]gates.Conditions
@@ -43,7 +43,7 @@ type gating struct {
 	ready map[string]gates.Grant
 }
 
-// newGating fails where a command that writes cannot know what people asked for.
+// newGating fails if a command that writes cannot read the requests of people.
 func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.Composition, now *clock.Clock, writes bool) (*gating, error) {
 	g := &gating{clock: now, conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
 	for i := range g.all { // of these none is left out
@@ -100,7 +100,7 @@ func askRecords(ctx context.Context, env Env, c *config.Config) (out gates.Recor
 	return out, d.Ask(ctx, commands.RecordsPath, &out)
 }
 
-// held is why nothing is written at all, empty where something may be.
+// held returns the reason why nothing is written at all, or "".
 func (g *gating) held() string {
 	if g == nil || g.records.Lost == nil {
 		return ""
@@ -108,8 +108,8 @@ func (g *gating) held() string {
 	return gates.LossText(*g.records.Lost)
 }
 
-// before sets the gates of a pass. Before the first one it looks at the targets
-// that others wait for, and finds the plans that were approved.
+// before sets the gates of a pass. Before the first pass it plans the targets that others wait for,
+// and finds the plans that were approved.
 func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 	if g == nil {
 		return
@@ -166,7 +166,7 @@ func (g *gating) renew(ctx context.Context, batches []reconciler.Batch) {
 	}
 }
 
-// opens reports whether the targets that a target comes after let it go on by now.
+// opens reports whether the targets that a target comes after permit it to continue now.
 func (g *gating) opens(target string) bool {
 	if g == nil {
 		return false
@@ -181,7 +181,7 @@ func (g *gating) opens(target string) bool {
 	return false
 }
 
-// begin makes the passes after this one run the rest of an approved plan.
+// begin makes the passes after this one run the remaining steps of an approved plan.
 func (g *gating) begin(ready gates.Grant) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -197,8 +197,7 @@ func (g *gating) waits(batches []reconciler.Batch) bool {
 	})
 }
 
-// after takes in a report. A target that was not chosen is held back by the command
-// alone.
+// after processes a report. Only the command itself holds back a target that was not chosen.
 func (g *gating) after(r *plan.Report, chosen bool) {
 	if g == nil {
 		return

@@ -23,8 +23,8 @@ type Path struct {
 	Region, Target, Instance string
 	Kubeconfig               string
 	KMSKeys                  []string
-	// Prune deletes what the directory no longer wants. Writes says that AWS is changed:
-	// then nothing is read with placeholders for what is encrypted.
+	// Prune deletes what the directory no longer wants. Writes says that AWS is changed: then
+	// encrypted values are never replaced by placeholders.
 	Prune, Writes bool
 	// Files take the place of those on disk, by their paths below the work tree's root.
 	Files map[string][]byte
@@ -121,9 +121,9 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
 	return w, nil
 }
 
-// headOf is the commit that a work tree stands on, to be read until it is closed. It is
-// nil outside of a work tree, and where the repository cannot be read: a version of a
-// launch template then tells less of where it comes from, which does not prevent it.
+// headOf returns the checked-out commit of a work tree, to be read until it is closed. It is nil
+// outside of a work tree, and if the repository cannot be read: a version of a launch template then
+// says less about its origin, but can still be created.
 func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done func()) {
 	w, err := worktree.OpenWorkTree(root)
 	if err != nil {
@@ -139,9 +139,8 @@ func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done fun
 	return head, git.Close
 }
 
-// OpenConfig opens targets of a configuration, all where none is named, at the commits
-// that are followed. Where AWS is to be changed, it fails if nobody knows what people
-// asked for.
+// OpenConfig opens targets of a configuration, all if none is named, at the followed commits. If
+// AWS will be changed, it fails if the requests of people cannot be read.
 func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, writes bool) (w *Work, err error) {
 	if err := apart(env, c, "give the address of a weir emulator with --endpoint-url"); err != nil {
 		return nil, err

@@ -32,8 +32,8 @@ type Rendered struct {
 	Known  bool
 }
 
-// begin readies this process, which is gone soon, for a render: it may collect less of its
-// garbage, and the worker that will run kustomize starts beside what comes first.
+// begin prepares this short-lived process for a render: it may collect less of its garbage, and the
+// worker that will run kustomize starts in parallel with what comes first.
 var begin = sync.OnceFunc(func() {
 	headroom.Set(128 << 20)
 	worker.Ahead(1)

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/simulate"
 )
 
-// Scene makes the pass that weir plan makes, and the scene of a simulation from what it
-// saw. The reports are those of the plans.
+// Scene makes the pass of weir plan, and the scene of a simulation from its reads. The reports are
+// those of the plans.
 func (w *Work) Scene(ctx context.Context) (simulate.Scene, []*plan.Report) {
 	for i := range w.batches {
 		w.batches[i].Sight = &reconciler.Sight{}
@@ -71,7 +71,7 @@ func DraftScene(ctx context.Context, env Env, c *config.Config, f Draft) (s simu
 		s.Stages[i].Batch.Targets = targets
 	}
 	s.Now, s.Conditions, s.Records, s.Rollouts, s.Elsewhere, s.Shown = g.clock.Earliest(), g.conditions, g.records, g.rollouts, g.all, map[string]bool{}
-	s.Records.Grants, s.Records.Approvals = nil, nil // of what is followed now
+	s.Records.Grants, s.Records.Approvals = nil, nil // they belong to the followed commits
 	for _, r := range out.Reports {
 		s.Shown[r.Target] = true
 	}

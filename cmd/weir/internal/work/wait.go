@@ -69,9 +69,8 @@ func (w *Work) Apply(ctx context.Context, wait Wait) (applied []terminal.Applied
 	return applied, false
 }
 
-// Settled reports whether another pass would change nothing: each target has
-// converged, or what keeps it from that does not pass by waiting. One that waits for
-// others goes on once these let it, which opens says.
+// Settled reports whether another pass would change nothing: each target has converged, or waiting
+// does not help it. A target that waits for others continues once opens returns true for it.
 func Settled(applied []terminal.Applied, opens func(target string) bool) bool {
 	for _, a := range applied {
 		if !a.Last.Converged() && (!stuck(a.Last) || awaits(a.Last, step.HeldWave) && opens(a.Last.Target)) {
@@ -81,9 +80,9 @@ func Settled(applied []terminal.Applied, opens func(target string) bool) bool {
 	return true
 }
 
-// stuck reports whether a target waits for a person: it cannot be planned, all
-// that is left is held, or AWS refused a step. A target that still moves is no such
-// one, nor one whose trouble may pass by itself: it is tried again.
+// stuck reports whether a target waits for a person: it cannot be planned, all its remaining steps
+// are held, or AWS refused a step. A target that is still changing does not count, nor does a
+// temporary failure: it is retried.
 func stuck(r *plan.Report) bool {
 	if r.Err != nil {
 		var e *observed.Error
@@ -103,7 +102,7 @@ func stuck(r *plan.Report) bool {
 	return Failing(r) || Refused(r) && r.Plan.Runnable() == 0
 }
 
-// awaits reports whether something is left that is held so.
+// awaits reports whether a remaining step has this hold.
 func awaits(r *plan.Report, by step.Hold) bool {
 	return r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st step.Step) bool { return st.Held == by })
 }
@@ -117,8 +116,8 @@ func passing(e *observed.Error) bool {
 	return false
 }
 
-// merge adds a later pass's outcomes. A step that was left for later, and one
-// that is held as before, is shown once: as it ended.
+// merge adds a later pass's outcomes. A step that was postponed, and a step with the same hold as
+// before, is shown once: with its last outcome.
 func merge(before, after []step.Outcome) []step.Outcome {
 	type key struct {
 		verb       step.Verb
@@ -139,8 +138,8 @@ func merge(before, after []step.Outcome) []step.Outcome {
 	return append(out, after...)
 }
 
-// refusals are the diagnostics that explain a held step: they are no errors of
-// the command, which has an exit code of its own for them.
+// refusals lists the diagnostics that explain a held step: they are no errors of the command, which
+// has an exit code of its own for them.
 var refusals = []string{"conflict", "contested-name", "prune-refused"}
 
 // Failing reports whether something is wrong with a target beyond refusals.

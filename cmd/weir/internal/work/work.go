@@ -55,7 +55,7 @@ func (e Env) accounts() *accounts.Set {
 	return accounts.New(accounts.Options{Logger: e.Logger, Getenv: e.Getenv})
 }
 
-// quick reports whether an emulator stands in for AWS.
+// quick reports whether an emulator replaces AWS.
 func (e Env) quick() bool { return e.Endpoint != "" || e.Getenv("AWS_ENDPOINT_URL") != "" }
 
 // Work is the work of one command. All its passes read the same commits.
@@ -71,7 +71,7 @@ type Work struct {
 	// says how to agree to deletions if no user can be asked.
 	Agreed    map[string]*basis.Agreement
 	Deletions string
-	// Decided lets what was adopted roll for the first time.
+	// Decided permits the first rollout of adopted pools.
 	Decided bool
 	// Insists lets steps run that end machines although no new one can start. Retry tries
 	// again what failed or was refused, in the first pass.
@@ -113,7 +113,7 @@ func (w *Work) Held() string { return w.gating.held() }
 // directory that is removed when the command ends.
 func mirrorDir(stateDir string) (dir string, done func(), err error) {
 	if own, err := app.OpenState(filepath.Join(stateDir, "commands")); err == nil {
-		return own.Dir, func() { _ = own.Close() }, nil // the lock goes with the process anyway
+		return own.Dir, func() { _ = own.Close() }, nil // the lock ends with the process anyway
 	}
 	dir, err = os.MkdirTemp("", "weir-")
 	if err != nil {
@@ -145,8 +145,8 @@ func (w *Work) readSources(ctx context.Context, env Env, c *config.Config, dir s
 	return views, ctx.Err()
 }
 
-// choose limits the work to the named targets. The others stay in the batches,
-// suspended: what they want must not be taken for orphaned.
+// choose limits the work to the named targets. All other targets stay in the batches, suspended:
+// otherwise their resources would look orphaned.
 func (w *Work) choose(names []string, targets []fleet.Target) error {
 	if len(names) == 0 {
 		return nil
