@@ -176,12 +176,12 @@ func TooLong(err error) bool {
 	return e.Status == http.StatusRequestEntityTooLarge || e.Status >= 400 && strings.Contains(strings.ToLower(e.Message), "too long")
 }
 
-// Gone reports whether a forge says that there is no such thing.
+// Gone reports whether a forge says that something does not exist.
 func Gone(err error) bool {
 	return refused(err, http.StatusNotFound) != nil || refused(err, http.StatusGone) != nil
 }
 
-// whoAmI is the login that the token is of, which is asked for until it is known.
+// whoAmI returns the login of the token, and requests it until it is known.
 func (c *caller) whoAmI(ctx context.Context, grant string, ask func(context.Context) (string, error)) (string, error) {
 	c.mu.Lock()
 	known := c.self

@@ -13,7 +13,7 @@ type Verb string
 const (
 	Plan    Verb = "plan"
 	Approve Verb = "approve"
-	// Unapprove takes back what was approved.
+	// Unapprove withdraws an approval.
 	Unapprove Verb = "unapprove"
 	Help      Verb = "help"
 	// Unknown is a command that there is not, or that is not written as it should be.
@@ -23,8 +23,8 @@ const (
 // Command is an instruction to weir in a comment.
 type Command struct {
 	Name Verb
-	// Digest is of the plan that is approved, or is no more, or its beginning: 8 to 64 hex
-	// digits in lower case. "" approves what was shown last, and takes back all.
+	// Digest is the digest of the plan to approve or unapprove, or its beginning: 8 to 64 hex
+	// digits in lower case. "" approves what was shown last, and withdraws all approvals.
 	Digest string
 	// Text is the text of an Unknown command: at most 60 characters of it, without any that mean
 	// something in Markdown. Meant is the command that results without the signs around it, such as
@@ -143,7 +143,7 @@ func firstSaid(body string) string {
 		case fenceOf(line) != "":
 			fence, quote = fenceOf(line), false
 		case quote:
-			// A paragraph that is quoted goes on without the sign.
+			// A quoted paragraph continues without the sign.
 		case strings.HasPrefix(text, "<!--"):
 			rest, open := withoutComments(text)
 			if rest != "" {

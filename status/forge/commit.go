@@ -9,8 +9,8 @@ import (
 // GitLab maps each to a job's state.
 type CommitState string
 
-// Commit states. Failure is a verdict on the commit; Error says that there is no
-// verdict (superseded, interrupted). Neither satisfies a required check.
+// Commit states. Failure is a verdict on the commit; Error says that the verdict is missing
+// (superseded, interrupted). Neither satisfies a required check.
 const (
 	Pending CommitState = "pending"
 	Success CommitState = "success"

@@ -21,8 +21,8 @@ type Hint struct {
 	// Repository is the path of the repository on its forge, such as owner/name,
 	// empty if the delivery is about none in particular.
 	Repository string
-	// Ref is the full name of what moved, such as refs/heads/main, empty if the
-	// delivery does not say.
+	// Ref is the full name of the changed ref, such as refs/heads/main, empty if the delivery does
+	// not say.
 	Ref string
 	// Commit is its current commit, empty if it was deleted or the delivery does not say.
 	Commit string

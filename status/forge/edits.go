@@ -65,9 +65,9 @@ func (g *gitHub) Edits(ctx context.Context, c Comment) (Edits, error) {
 	return Unedited, nil
 }
 
-// Edits reads GitLab's mark of an edit, which only GraphQL has. updated_at also moves when
-// a thread is resolved. GitLab has the query since 15.9; before that, equal times show that
-// nothing happened to the note.
+// Edits reads GitLab's mark of an edit, which only GraphQL has. updated_at also changes when a
+// thread is resolved. GitLab has the query since 15.9; before that, equal times show that nothing
+// happened to the note.
 // https://docs.gitlab.com/api/graphql/reference/#querynote
 func (g *gitLab) Edits(ctx context.Context, c Comment) (Edits, error) {
 	var in struct {
@@ -86,7 +86,7 @@ func (g *gitLab) Edits(ctx context.Context, c Comment) (Edits, error) {
 		if err != nil {
 			return err
 		}
-		req.URL.Path = strings.TrimSuffix(req.URL.Path, "/v4/") + "/graphql" // beside the REST API, below the same address
+		req.URL.Path = strings.TrimSuffix(req.URL.Path, "/v4/") + "/graphql" // below the same address as the REST API
 		req.URL.RawPath = ""
 		_, err = g.client.Do(req, &in)
 		return err

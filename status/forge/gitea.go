@@ -159,13 +159,13 @@ func (t *giteaForge) Pull(ctx context.Context, number int64) (out PullRequest, e
 	return out, err
 }
 
-// MergedSince reads what was closed: those alone that were merged Gitea does not list.
+// MergedSince reads all closed pull requests: Gitea cannot list only the merged ones.
 func (t *giteaForge) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
 	return mergedSince(t.size, from, func(page int) ([]PullRequest, answer, error) { return t.list(ctx, gitea.StateClosed, page, "") })
 }
 
-// PullOf asks for it by its two branches, since Gitea 1.22. Of several Gitea gives the
-// oldest: the list, which has the newest first, is read only where there is one.
+// PullOf finds the pull request by its two branches, since Gitea 1.22. If several exist, Gitea
+// returns the oldest. So the list, which has the newest first, is read only if one exists.
 func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error) {
 	_, err = t.read(ctx, need{does: "read pull requests", grant: giteaRead, thing: "the pull request"}, "", t.call(func(c *gitea.Client) error {
 		in, _, err := c.GetPullRequestByBaseHead(t.owner, t.repo, base, head)
@@ -191,7 +191,7 @@ func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullReque
 			switch {
 			case one == nil:
 			case one.Index <= oldest.Number:
-				return 0, a, err // the others are older
+				return 0, a, err // all later ones are older
 			case ofBranches(one, base, head):
 				p = t.pull(one)
 				return 0, a, err
@@ -273,15 +273,15 @@ func giteaComment(c *gitea.Comment, number int64) Comment {
 	}
 }
 
-// Comments lists a conversation, which Gitea gives at once, or in pages where a server
-// has been made to.
+// Comments lists a conversation. Gitea returns it at once, or in pages if the server is configured
+// so.
 func (t *giteaForge) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(t.size, from, func(page int) ([]Comment, answer, error) {
 		return t.talk(ctx, t.aboutPull("read comments", giteaRead, number), number, from, page, "")
 	})
 }
 
-// CommentsSince lists what was said on all pull requests.
+// CommentsSince lists the comments on all pull requests.
 func (t *giteaForge) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	return t.comments.read(t.size, from, func(page int, etag string) ([]Comment, answer, error) {
 		return t.talk(ctx, need{does: "read comments", grant: giteaRead}, 0, from, page, etag)
@@ -391,7 +391,7 @@ func (t *giteaForge) Statuses(ctx context.Context, sha string) (map[string]Commi
 		return len(list), a, err
 	})
 	if e := refused(err, http.StatusNotFound); e != nil {
-		// Gitea says "not found" of a commit that is not there yet, and of a repository
+		// Gitea answers "not found" for a commit that it does not have yet, and for a repository
 		// that the token may not see.
 		if t.write(ctx, giteaStatuses, t.call(func(c *gitea.Client) error { _, _, err := c.GetRepo(t.owner, t.repo); return err })) == nil {
 			return nil, &forgehttp.Error{Forge: e.Forge, Fault: forgehttp.FaultMissing, Status: e.Status, Message: "the commit is not there yet", Err: e.Err}

@@ -106,7 +106,7 @@ func (g *gitHub) Pull(ctx context.Context, number int64) (out PullRequest, err e
 	return out, err
 }
 
-// MergedSince reads what was closed: those alone that were merged GitHub does not list.
+// MergedSince reads all closed pull requests: GitHub cannot list only the merged ones.
 func (g *gitHub) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
 	return mergedSince(g.size, from, func(page int) ([]PullRequest, answer, error) { return g.list(ctx, "closed", page, "") })
 }
@@ -209,7 +209,7 @@ func (g *gitHub) Comments(ctx context.Context, number int64, from time.Time) ([]
 	})
 }
 
-// CommentsSince lists what was said on all pull requests.
+// CommentsSince lists the comments on all pull requests.
 func (g *gitHub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	return g.comments.read(g.size, from, func(page int, etag string) ([]Comment, answer, error) {
 		return g.talk(ctx, need{does: "read comments", grant: githubRead}, 0, from, page, etag)
@@ -314,7 +314,7 @@ func (g *gitHub) Self(ctx context.Context) (string, error) {
 
 // query sends a GraphQL query.
 func (g *gitHub) query(ctx context.Context, query map[string]any, into any) error {
-	path := "../graphql" // of GitHub Enterprise Server, beside v3
+	path := "../graphql" // of GitHub Enterprise Server, next to v3
 	if g.client.BaseURL.Path == "/" {
 		path = "graphql"
 	}

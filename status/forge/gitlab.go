@@ -61,8 +61,8 @@ func newGitLab(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 	if len(g.ref) > gitlabText {
 		g.ref = "" // GitLab finds one by itself then
 	}
-	// The library would repeat writes, and slow down by what the first answer says of
-	// limits, which the transport keeps to.
+	// The library would repeat writes, and slow down based on the limits in the first answer. The
+	// transport observes these.
 	var err error
 	g.client, err = gitlab.NewAuthSourceClient(gitlab.Unauthenticated{}, gitlab.WithBaseURL(base.JoinPath("api", "v4").String()), gitlab.WithHTTPClient(g.http),
 		gitlab.WithoutRetries(), gitlab.WithURLWarningLogger(slog.New(slog.DiscardHandler)), gitlab.WithCustomLimiter(rate.NewLimiter(rate.Inf, 0)))
@@ -166,7 +166,7 @@ func (g *gitLab) Pull(ctx context.Context, number int64) (out PullRequest, err e
 	return out, err
 }
 
-// MergedSince lists what was merged.
+// MergedSince lists the merged pull requests.
 func (g *gitLab) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
 	return mergedSince(g.size, from, func(page int) ([]PullRequest, answer, error) { return g.list(ctx, "merged", from, page, "") })
 }

@@ -18,7 +18,7 @@ func (g *gitLab) PullOf(ctx context.Context, base, head string) (p PullRequest, 
 	return list[i], true, nil
 }
 
-// OpenPull opens one, whose branch goes with the merge.
+// OpenPull opens a merge request. The merge deletes its branch.
 func (g *gitLab) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
 	err = g.write(ctx, need{does: "open merge requests", grant: gitlabPropose, thing: "the branch " + p.Head}, func(ctx context.Context) error {
 		in, _, err := g.client.MergeRequests.CreateMergeRequest(g.project, &gitlab.CreateMergeRequestOptions{

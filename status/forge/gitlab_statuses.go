@@ -42,9 +42,9 @@ func stateOfGitLab(s string) CommitState {
 	}
 }
 
-// next is the job's state to ask for, empty where the job cannot be changed: a
-// pending job can become running, and a running one can only end. A job that has
-// ended is followed by a new one.
+// next returns the job's next state to request, empty if the job cannot be changed: a pending job
+// can become running, and a running one can only end. A job that has ended is followed by a new
+// one.
 func (c *gitlabCommit) next(name string, want CommitState) string {
 	if want != Pending {
 		return gitlabStates[want]
@@ -91,7 +91,7 @@ func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 	return err
 }
 
-// set asks for a job's state.
+// set requests a job's state.
 func (g *gitLab) set(ctx context.Context, sha string, commit *gitlabCommit, state string, s CommitStatus) error {
 	o := &gitlab.SetCommitStatusOptions{State: gitlab.BuildStateValue(state), Name: &s.Context, Description: &s.Description}
 	if s.TargetURL != "" && len(s.TargetURL) <= gitlabText { // a cut address leads nowhere
@@ -130,7 +130,7 @@ func (g *gitLab) settle(ctx context.Context, sha string, want CommitStatus, refu
 	if has[want.Context].State == want.State {
 		return nil
 	}
-	// It is something else, and known now: the next try asks for what follows it.
+	// The state differs, and is known now: the next try requests what follows it.
 	refusal.Fault = forgehttp.FaultMissing
 	return refusal
 }

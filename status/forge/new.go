@@ -29,13 +29,13 @@ type ClientOptions struct {
 	Transport http.RoundTripper
 }
 
-// New returns a client of one repository. Its token needs, beside what commit statuses
-// need:
+// New returns a client of one repository. In addition to the permissions for commit statuses, its
+// token needs:
 //
 //	GitHub   Pull requests: read and write (fine-grained, App), or the scope repo (classic)
 //	GitLab   the scope api, and the role Developer
-//	Gitea    the scopes read:repository, write:issue and read:user; to tell what
-//	         others may do, its user must be an administrator of the repository
+//	Gitea    the scopes read:repository, write:issue and read:user; to read the permissions
+//	         of other users, its user must be an administrator of the repository
 func New(o ClientOptions) (Client, error) {
 	parts := strings.Split(o.Repository, "/")
 	if len(parts) < 2 || slices.ContainsFunc(parts, func(p string) bool { return p == "" || p == "." || p == ".." }) {
@@ -94,7 +94,7 @@ func plausible(user string) bool {
 	return user != "" && len(user) <= 255 && user != "." && user != ".." && !strings.ContainsAny(user, "/\\?#%")
 }
 
-// lastAnswer keeps an answer that was asked for under the same name last.
+// lastAnswer keeps the last answer to the request with a name.
 type lastAnswer[T any] struct {
 	name, etag string
 	value      T

@@ -35,8 +35,8 @@ func total(h http.Header) int {
 	return -1
 }
 
-// eachPage reads the pages of a list, which says how many items it has that were in no
-// page before, until there are no more of them.
+// eachPage reads the pages of a list until the last one. read returns the number of items that were
+// in no page before.
 func eachPage(size int, read func(page int) (int, answer, error)) error {
 	seen := 0
 	for page := 1; page <= (maxItems+size-1)/size; page++ {
@@ -248,11 +248,10 @@ type pullPage struct {
 	answer answer
 }
 
-// sweep asks whether the pages are what they were. As the pull requests that
-// changed last come first, the first page and the total tell of every change. A
-// forge that answers that a page is the same does not say the total; then each page
-// is asked for, which is no more than a question. first is the first page where it
-// was read.
+// sweep checks whether the pages are unchanged. Because the pull requests that changed last come
+// first, the first page and the total show every change. A forge that answers that a page is the
+// same does not return the total; then each page is checked, with a conditional request. first is
+// the first page if it was read.
 func sweep(ctx context.Context, p pullPager, was mark) (now mark, first pullPage, unchanged bool, err error) {
 	now = mark{Of: was.Of}
 	for i, w := range was.Pages {

@@ -60,7 +60,7 @@ type webhook struct {
 	event, delivery, signature []string
 	// token is the header with the secret itself, "" for a forge that signs.
 	token string
-	// withoutEvent means that a delivery may lack an event.
+	// withoutEvent means that a delivery may have no event.
 	withoutEvent bool
 	// senderIsAuthor means that a delivery about an edited comment names the author of the comment
 	// as its sender, even if another user edited it.

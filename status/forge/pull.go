@@ -17,8 +17,8 @@ const (
 	Merged State = "merged"
 )
 
-// PullRequest is a pull request, on GitLab a merge request, as its forge tells of it.
-// It may be old by the time it is read: the commits decide.
+// PullRequest is a pull request, on GitLab a merge request, as its forge reports it. It may be old
+// by the time it is read: the commits decide.
 type PullRequest struct {
 	Number                int64
 	Title, Author, WebURL string
@@ -30,13 +30,12 @@ type PullRequest struct {
 	// HeadSHA is the commit that is proposed, HeadRef the branch it is on, in the
 	// repository that it comes from. Fetch it by Profile.HeadRef.
 	HeadSHA, HeadRef string
-	// BaseRef is the branch that it is to be merged into. BaseSHA is that branch's
-	// commit as the forge recorded it, and "" where the forge does not say; it may
-	// be older than the branch.
+	// BaseRef is the branch that it will be merged into. BaseSHA is that branch's commit as the
+	// forge recorded it, and "" if the forge does not say; it may be older than the branch.
 	BaseRef, BaseSHA string
-	// MergeRef is the ref to fetch that holds the forge's own result of merging, ""
-	// where the forge makes no such ref. The ref is missing, or is of older
-	// commits, while there are conflicts: its parents tell.
+	// MergeRef is the ref to fetch with the forge's own result of merging, "" if the forge makes no
+	// such ref. During conflicts the ref is missing, or belongs to older commits: its parents show
+	// that.
 	MergeRef string
 	// MergeSHA is the commit that the merge made on the base branch, however it was
 	// merged: by a merge commit, squashed, rebased or fast-forward. "" until then.
@@ -121,8 +120,8 @@ const (
 	Refused Reaction = "-1"
 )
 
-// Cursor says what was read last. It is opaque, is only good for the client's
-// repository, and may be kept.
+// Cursor identifies the last read. It is opaque, is only valid for the client's repository, and may
+// be kept.
 type Cursor string
 
 // Client reads and writes the data of one repository on its forge. Its errors are *forgehttp.Error,
@@ -131,17 +130,16 @@ type Cursor string
 type Client interface {
 	// Profile returns the properties of every forge of its kind.
 	Profile() Profile
-	// Pulls lists the open pull requests, the ones that changed last first, and at
-	// most 1,000 of them. An empty cursor asks for all. With the cursor of the call
-	// before, a list that is the same costs the fewest requests that the forge can
-	// answer it with: unchanged is true then and the list nil. One that is not
-	// listed any more may have moved between two pages: ask Pull what became of it.
+	// Pulls lists the open pull requests, the ones that changed last first, and at most 1,000 of
+	// them. An empty cursor requests all. With the cursor of the call before, an unchanged list
+	// costs the fewest requests that the forge can answer it with: unchanged is true then and the
+	// list nil. If a pull request is no longer listed, it may have moved between two pages: call
+	// Pull to find out.
 	Pulls(ctx context.Context, after Cursor) (list []PullRequest, next Cursor, unchanged bool, err error)
 	// Pull reads one pull request, open or not.
 	Pull(ctx context.Context, number int64) (PullRequest, error)
-	// MergedSince lists the pull requests that were merged and changed at or after a
-	// time. whole says that these are all: a list that goes on after 1,000 closed ones
-	// is cut off.
+	// MergedSince lists the pull requests that were merged and changed at or after a time. whole
+	// says that the list is complete: a list with more than 1,000 closed ones is cut off.
 	MergedSince(ctx context.Context, since time.Time) (list []PullRequest, whole bool, err error)
 	// Comments lists the comments of a pull request that were made or edited at or after a time,
 	// the oldest first. The zero time requests all of them. It returns at most 1,000.
@@ -151,7 +149,7 @@ type Client interface {
 	CommentsSince(ctx context.Context, since time.Time) ([]Comment, error)
 	// Permission returns a user's current permission, None for an unknown user.
 	Permission(ctx context.Context, user string) (Level, error)
-	// React marks a comment. Where the forge lacks the mark, nothing happens.
+	// React marks a comment. If the forge does not have the mark, nothing happens.
 	React(ctx context.Context, number, comment int64, r Reaction) error
 	// Edits reads what the forge records about edits of a comment's text. The text is
 	// that of c, which may be only the part that CommentsSince keeps.
@@ -161,8 +159,8 @@ type Client interface {
 	// EditComment replaces a comment's text, and returns it as the forge stored it.
 	EditComment(ctx context.Context, number, id int64, body string) (Comment, error)
 	DeleteComment(ctx context.Context, number, id int64) error
-	// PullOf finds the pull request of a branch of the repository itself into another
-	// one, the newest of several, whatever became of it.
+	// PullOf finds the pull request of a branch of the repository itself into another one, the
+	// newest of several, in any state.
 	PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error)
 	// OpenPull opens a pull request of a branch of the repository itself.
 	OpenPull(ctx context.Context, p Proposal) (PullRequest, error)

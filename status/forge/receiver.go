@@ -63,7 +63,7 @@ const (
 	TooLarge      Result = "too-large"
 	Limited       Result = "limited" // too many from one address
 	Busy          Result = "busy"
-	Misconfigured Result = "misconfigured" // there is no secret
+	Misconfigured Result = "misconfigured" // no secret is configured
 )
 
 // codes are the HTTP statuses of results. A delivery that was authenticated and
@@ -89,7 +89,7 @@ const (
 	// maxBody bounds a delivery. A push of very many commits may be larger: it is
 	// refused, and seen by polling.
 	maxBody = 1 << 20
-	// reading bounds how many bodies are held at a time, and readWait how long one waits for its turn.
+	// reading bounds the bodies in memory, and readWait the wait for a turn.
 	reading  = 32
 	readWait = 5 * time.Second
 	// readWithin bounds how long a body may take to arrive.
@@ -244,7 +244,7 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, Resul
 	case <-req.Context().Done():
 		return nil, Busy, req.Context().Err()
 	}
-	// A server in tests may not know deadlines; the real one does.
+	// A server in tests may not support deadlines; the real one does.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readWithin))
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	var large *http.MaxBytesError
@@ -295,8 +295,8 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	return Accepted, nil
 }
 
-// own reports whether a delivery is about what weir itself wrote, which is comments
-// only. A person may share its login, so the rest is taken. So are edits on GitLab, which
+// own reports whether a delivery is about weir's own writing. This is true for comments only: a
+// person may share its login, so all other deliveries are accepted. So are edits on GitLab, which
 // does not say who made them.
 func own(hook Hook, hint Hint) bool {
 	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self) && (!ProfileOf(hook.Kind).webhook.senderIsAuthor || !hint.Comment.Edited)
@@ -313,7 +313,7 @@ func (r *Receiver) known(name string, hook Hook, hint Hint) bool {
 	return ok && hint.Commit != "" && last.commit == hint.Commit && (time.Since(last.at) < sameWithin || hook.Source.At() == hint.Commit)
 }
 
-// note logs what became of a delivery, what anybody can cause not each time.
+// note logs the result of a delivery. It limits the log of results that anybody can cause.
 func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result, hint Hint, err error) {
 	args := []any{"source", clip(name), "forge", ProfileOf(hook.Kind).Label, "result", string(result), "from", r.origin(req).String()}
 	for _, a := range []struct{ key, value string }{

@@ -63,13 +63,12 @@ func readSecrets(file string) (Secrets, error) {
 // errUnsigned says that a delivery does not prove that it knows the secret.
 var errUnsigned = errors.New("the delivery is not signed with the secret")
 
-// Verify reports whether a delivery proves that it knows one of the secrets. It
-// takes the same time whatever the delivery has wrong. SHA-1 signatures are not read.
+// Verify reports whether a delivery proves that it knows one of the secrets. It always takes the
+// same time, whatever is wrong with the delivery. SHA-1 signatures are not read.
 func (s Secrets) Verify(kind Kind, h http.Header, body []byte) error {
 	hook := ProfileOf(kind).webhook
 	if hook.token != "" {
-		// The digests are of the same length whatever was sent, so that not even the
-		// secret's length shows.
+		// The digests always have the same length, so that not even the secret's length shows.
 		sent := sha256.Sum256([]byte(h.Get(hook.token)))
 		found := 0
 		for _, secret := range s {

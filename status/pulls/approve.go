@@ -75,7 +75,7 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 // from names a pull request in approvals.
 func (l *comments) from(k *work) string { return fmt.Sprintf("%s#%d", l.o.Source, k.Number) }
 
-// told keeps who approved the plan, and shows it.
+// told records who approved the plan, and shows it.
 func (l *comments) told(k *work) {
 	switch p := k.shown; {
 	case p.State != report.PullPlanned:
@@ -169,8 +169,7 @@ func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest 
 			continue
 		}
 		found = true
-		// Forges count whole seconds: of what was written within the same one, nobody can tell
-		// the order.
+		// Forges count whole seconds: the order of two texts of the same second is unknown.
 		if intact && strings.Contains(own.Body, report.DigestMarker(digest)) && own.UpdatedAt.Before(c.CreatedAt) {
 			return "", nil
 		}

@@ -43,7 +43,7 @@ type comments struct {
 	marks  int
 }
 
-// readComments reads the comments since the last poll, and does what they ask for.
+// readComments reads the comments since the last poll, and executes their commands.
 func readComments(ctx context.Context, w *Watcher) error {
 	since, err := w.records.since()
 	if err != nil {
@@ -88,8 +88,8 @@ func readComments(ctx context.Context, w *Watcher) error {
 		}
 	}
 	if len(list) >= fullList {
-		// There are more. Where so many were made in a short time, reading them once
-		// more would never come to an end.
+		// There are more. If so many were made in a short time, reading them again would never come
+		// to an end.
 		if last = last.Add(overlap); last.After(newest) {
 			newest = last
 		}
@@ -126,8 +126,8 @@ func passing(err error) bool {
 	return errors.As(err, &e) && e.Fault == forgehttp.FaultBusy || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// obey does what a comment asks for, if anything. An error is one of the forge:
-// the comment is read again.
+// obey executes the command in a comment, if it has one. An error comes from the forge: the comment
+// is read again.
 func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	if !ok {

@@ -22,20 +22,20 @@ type commits struct {
 	records
 
 	mu sync.Mutex // guards what follows
-	// known holds them by revision, order the oldest first. Those that were evicted are
-	// in the state directory yet. begun says that this process came to one, also where it
-	// was there before.
+	// known holds them by revision, order the oldest first. The evicted ones are still in the state
+	// directory. begun says that this process followed a commit, even if the source was already
+	// there.
 	known   map[string]*commit
 	order   []string
 	evicted []int64
 	begun   bool
 }
 
-// commit is the knowledge of a commit that the source came to.
+// commit is the knowledge of a commit that the source reached.
 type commit struct {
 	keptCommit
-	// number orders commits as the source came to them, seen is when this process came to
-	// this one.
+	// number orders commits as the source reached them, seen is the time at which this process
+	// reached this one.
 	number int64
 	seen   time.Time
 	// unsure says that a process before this one may have applied a part of it.
@@ -136,8 +136,8 @@ func (c *commit) await() {
 // missing returns the touched targets without a report.
 func (c *commit) missing() []string { return slices.Sorted(maps.Keys(c.awaited)) }
 
-// complete reports whether all is known that the commit changes. Targets are
-// reported one after the other: what has come says nothing of the rest.
+// complete reports whether the plans of all changed targets are known. Targets are reported one
+// after the other: the first reports say nothing of the missing ones.
 func (c *commit) complete() bool { return c.Followed && len(c.awaited) == 0 }
 
 // note takes in what a pass found of the commit that it was of, and of those before it
@@ -166,7 +166,7 @@ func (l *commits) note(r *plan.Report) (news bool) {
 	return news
 }
 
-// commit is the entry of a revision; mu is held.
+// commit returns the entry of a revision. The caller holds mu.
 func (l *commits) commit(revision string) *commit {
 	c := l.known[revision]
 	if c == nil {
@@ -229,8 +229,8 @@ func (c commit) clone() commit {
 	return c
 }
 
-// bringing is the first commit that the source came to with another one in it, "" where
-// it did not come to one yet: it may have come to several at once.
+// bringing returns the first commit of the source that contains another one, "" if the source has
+// not reached one yet: it may have reached several at once.
 func (l *commits) bringing(ctx context.Context, what string) (found string, err error) {
 	const most = 8 // that are asked about where main was moved away from it again
 	l.mu.Lock()

@@ -26,7 +26,7 @@ type merge struct {
 // weir cannot compare.
 type findings struct{ differs, uncompared []string }
 
-// compare holds what was planned first at a merge against what was shown.
+// compare compares the first plans after a merge with the plans that were shown.
 func compare(r reviewed, m merge) findings {
 	var out findings
 	for _, target := range targetsOf(r, m) {
@@ -111,7 +111,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 	return differs, uncompared
 }
 
-// heldOtherwise says that other steps are held than were shown so.
+// heldOtherwise says that the held steps differ from those that were shown.
 func heldOtherwise(before, now plan.Holding) string {
 	shown, is := held(before), held(now)
 	switch {

@@ -21,7 +21,7 @@ var (
 	ErrBusy = errors.New("others are being planned")
 	// ErrEarly says that nothing is known yet that a draft could be compared with.
 	ErrEarly = errors.New("the sources were not read yet")
-	// ErrRoleless says that there is no role with which a draft may be looked at.
+	// ErrRoleless says that no role for the plan of a draft is configured.
 	ErrRoleless = errors.New("there is no role for plans")
 )
 
@@ -55,8 +55,8 @@ func (d *Drafts) Begin(by string) (end func(), err error) {
 	}, nil
 }
 
-// Plan plans a draft against the followed commit. Where targets are named that there
-// are not, the review tells which there are, and nothing is planned.
+// Plan plans a draft against the followed commit. If it names unknown targets, the review lists the
+// existing ones, and nothing is planned.
 func (d *Drafts) Plan(ctx context.Context, base *fleet.Base, p fleet.Proposal) (*fleet.Review, []*plan.Report, error) {
 	p.Untrusted, p.Draft = true, true
 	return d.Trusted(ctx, base, p)
@@ -80,7 +80,7 @@ func (d *Drafts) Trusted(ctx context.Context, base *fleet.Base, p fleet.Proposal
 	opening, opened := context.WithTimeout(ctx, answering)
 	review.Open(opening, d.Accounts)
 	opened()
-	for i := range review.Batches { // what was seen is the caller's to read
+	for i := range review.Batches { // the caller reads what was seen
 		review.Batches[i].Sight = &reconciler.Sight{}
 	}
 	reports := review.Plan(func(b reconciler.Batch) []*plan.Report { return d.Turns.pass(ctx, b) })

@@ -100,8 +100,8 @@ func (l *comments) answerEdited(ctx context.Context, k *work, c forge.Comment) e
 	return l.note(k, c, command, l.answer(ctx, k, c, forge.Refused, text, false))
 }
 
-// lacks answers a command that weir cannot act on because its token may not read what that
-// needs, on each pull request once for each reason. Any other error is returned.
+// lacks answers a command that weir cannot execute because its token has no permission for a
+// required read, on each pull request once for each reason. Any other error is returned.
 func (l *comments) lacks(ctx context.Context, k *work, c forge.Comment, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultDenied {

@@ -41,14 +41,14 @@ func (s *scene) pass(ctx context.Context, turns *Turns, b reconciler.Batch) []*p
 	return reports
 }
 
-// mostForeseen is about how many pools are simulated at most beside a plan. A pass over the
-// copy costs what a pool costs, or so many machines.
+// mostForeseen bounds roughly the pools in a simulation for a plan. A pass over the copy costs as
+// much for machinesPerPool machines as for a pool.
 const (
 	mostForeseen    = 200
 	machinesPerPool = 20
 )
 
-// size is about what it costs to simulate a scene, in pools.
+// size returns the approximate cost of simulating a scene, in pools.
 func (s *scene) size() (n int) {
 	for _, st := range s.Stages {
 		machines := 0
@@ -72,10 +72,10 @@ func (s *scene) size() (n int) {
 	return n
 }
 
-// foresee finds out what a plan would do over time, on a copy of what it stood on in this
-// process: AWS is not asked, and no account waits for it. A plan that is the same as the one
-// that is shown does the same. If the simulation fails, the forecast says why; if it takes
-// too long, it says what to run. It never keeps a plan from being shown.
+// foresee computes what a plan would do over time, on a copy of its inputs in this process: it
+// reads nothing from AWS, and no account waits for it. A plan that equals the shown one keeps its
+// forecast. If the simulation fails, the forecast says why; if it takes too long, it says what to
+// run. It never prevents a plan from being shown.
 func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *report.Forecast) {
 	does := slices.ContainsFunc(of.Reports, func(r *plan.Report) bool { return r.Plan != nil && !r.Plan.Empty() })
 	if p.Policy.Forecast == Never || of.State != report.PullPlanned || !does {

@@ -23,7 +23,7 @@ func (r *work) label(p Policy, fresh bool) {
 	}
 }
 
-// wait says why a pull request is not planned, empty if it is to be.
+// wait says why a pull request is not planned, or returns "" if it must be planned.
 func (r *work) wait(p Policy) string {
 	// A permission of an earlier configuration does not stay valid.
 	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA && (!r.pr.Fork || len(p.Forks.AllowBy) > 0) {
@@ -48,8 +48,8 @@ func (r *work) wait(p Policy) string {
 	}
 }
 
-// forksOff is why a pull request from a fork is not planned where the configuration lets
-// nobody allow it.
+// forksOff is the reason why a pull request from a fork is not planned if the configuration permits
+// nobody to allow it.
 const forksOff = "pull requests from forks are not planned here: push its branch to this repository, or set pullRequests.forks.allowBy"
 
 // forksText answers the comment weir plan where comments do not allow a plan.

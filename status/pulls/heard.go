@@ -9,16 +9,16 @@ import (
 // mostHeard bounds the comments whose texts are remembered.
 const mostHeard = 1024
 
-// Heard remembers the texts of comments that webhooks reported, the newest ones. A webhook
-// brings a comment as its author wrote it, a moment later the forge may have another text.
-// What it remembers is compared with what is read, and never obeyed. The zero value is ready.
+// Heard remembers the newest texts of comments that webhooks reported. A webhook contains a comment
+// as its author wrote it, and a moment later the forge may have another text. The remembered text
+// is compared with what is read, and never obeyed. The zero value is ready.
 type Heard struct {
 	mu    sync.Mutex
 	texts map[int64]forge.Heard
 	order []int64
 }
 
-// add remembers a text. An edit stays remembered, whatever is reported later.
+// add remembers a text. An edit stays remembered, even if later reports differ.
 func (h *Heard) add(c forge.Heard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

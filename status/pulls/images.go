@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// The images that a plan on a pull request showed are what its merge applies. They are
-// kept by what they are the images of, so that it does not matter how the pull request
-// was merged, with which others, and whether the forge has reported it yet.
+// A merge applies the images that a plan on its pull request showed. They are stored by the
+// properties that select them. So it does not matter how the pull request was merged, with which
+// others, and whether the forge has reported it yet.
 
 const (
 	// imagesFor is for how long a plan's images hold.
@@ -35,7 +35,7 @@ type imageRecord struct {
 	// recorded.
 	At       time.Time `json:"at"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
-	// Images are shared by Targets: of each the image by what else its version holds.
+	// Images are shared by Targets, which map the other contents of a version to its image.
 	Images  []basis.ReviewedImage     `json:"images"`
 	Targets map[string]map[string]int `json:"targets"`
 }
@@ -72,8 +72,8 @@ func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageReco
 	return out
 }
 
-// images are those that plans showed, by pull request. The state directory is written
-// first, and what it holds is then used.
+// images holds the images that plans showed, by pull request. The state directory is written first,
+// and its contents are then used.
 type images struct {
 	records
 	// changing is locked to change the records and the state directory together.
@@ -187,8 +187,8 @@ func (m *images) read() error {
 	return nil
 }
 
-// give gives a target the images that plans of its source's pull requests showed: of
-// those that were merged, and of those that may have been, as forges tell late. doubt says
+// give adds to a target the images that plans of its source's pull requests showed: those of merged
+// pull requests, and of those that may have been merged, because forges report late. doubt says
 // that these differ.
 func (m *images) give(d *reconciler.Desired) (doubt bool) {
 	m.mu.Lock()

@@ -28,7 +28,7 @@ const (
 	mostSoon = 5
 )
 
-// early notes whether the forge had the list, and asks for it again soon where it had not.
+// early notes whether the forge had the list, and requests it again soon if it did not.
 func (l *listing) early(err error, now time.Time) {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultMissing {

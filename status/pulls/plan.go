@@ -20,7 +20,7 @@ import (
 var (
 	errSilent = fmt.Errorf("AWS did not answer within %s", answering)
 	errSlow   = fmt.Errorf("its changes were not rendered within %s", rendering)
-	// errMerging is why a plan is put off that may be of what was merged already.
+	// errMerging delays a plan that may be of an already merged pull request.
 	errMerging = errors.New("the forge may report in a moment that it was merged")
 )
 
@@ -89,7 +89,7 @@ func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work
 	// An earlier process's text about the head stands until there is something newer.
 	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Reported || k.Head != k.pr.HeadSHA) {
 		w.o.Display.Begin(w.o.Source, k.Number, k.pr.HeadSHA)
-		k.Reported = true // so that its end is reported too, whatever becomes of the plan
+		k.Reported = true // so that its end is reported too, even without a plan
 	}
 	ctx, stop := context.WithCancel(ctx)
 	p := &planning{records: w.records, k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, early: w.listing.read.Before(w.commits.reportedBy(at)), from: w.o.Now(), began: time.Now(), stop: stop}
@@ -146,7 +146,7 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 	}
 	k.base = at
 	if p.review == nil {
-		return // as it was
+		return // unchanged
 	}
 	k.review = p.review
 	shown.Before = w.standings.before(shown.Reports)
@@ -158,14 +158,14 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 	w.show(k, shown)
 }
 
-// again notes when to try once more what may pass: each time later.
+// again schedules the next try after a temporary failure, each time with a longer delay.
 func (w *Watcher) again(k *work) {
 	k.tries++
 	k.due = w.o.Now().Add(min(w.o.Interval<<min(k.tries-1, 6), 30*time.Minute))
 }
 
-// broken reports whether something other than the commit kept a target from being
-// planned, or may have: what AWS was asked for may be there later.
+// broken reports whether something other than the commit kept a target from being planned, or may
+// have: what is missing in AWS may exist later.
 func broken(reports []*plan.Report) bool {
 	return slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Err != nil || r.Plan != nil && r.Diagnostics.HasErrors() })
 }

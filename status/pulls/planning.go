@@ -16,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// planning is a plan under way. It is made beside Run, from a copy, so that it holds up
-// neither the other pull requests nor the next poll of this one.
+// planning is a plan under way. It runs in parallel with Run, on a copy, so that it delays neither
+// the other pull requests nor the next poll of this one.
 type planning struct {
 	records
 	k *work // whose plan it is; Run alone looks into it
@@ -26,9 +26,9 @@ type planning struct {
 	base  *fleet.Base
 	at    string
 	dirty bool
-	// It may lack what moves after from. began is by this machine's clock.
+	// It may miss changes after from. began is by this machine's clock.
 	from, began time.Time
-	// early says that the forge may not have reported yet what brought main to at.
+	// early says that the forge may not have reported yet which pull request brought main to at.
 	early bool
 	stop  context.CancelFunc
 	// dropped says that it is not wanted any more, noted that the state directory
@@ -82,9 +82,9 @@ func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, err
 	return p.judge(ctx, review), review, nil
 }
 
-// mayBeMerged reports whether a pull request that changes nothing any more, or is in the
-// way of what main holds now, may be what main holds now. Git comes before the forge's
-// word for it, and a squashed or rebased merge does not have the head.
+// mayBeMerged reports whether a pull request may be part of main already, because it changes
+// nothing any more or conflicts with main. Git shows a merge before the forge reports it, and a
+// squashed or rebased merge does not contain the head.
 func (p *planning) mayBeMerged() bool {
 	was := p.was.reviewed
 	return p.early && was.Base != p.at && (was.State == report.PullPlanned || was.State == report.PullFailing)
@@ -121,7 +121,7 @@ func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, 
 	return p.render(ctx, m)
 }
 
-// lighter ends what a plan held.
+// lighter releases the resources of a plan.
 func (p *planning) lighter() {
 	if p.heavy {
 		<-p.Turns.heavy
@@ -204,7 +204,7 @@ func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull 
 	return out
 }
 
-// asReviewed reports whether a touched target is applied as it was reviewed.
+// asReviewed reports whether a touched target applies its reviewed images.
 func asReviewed(review *fleet.Review) bool {
 	return slices.ContainsFunc(review.Batches, func(b reconciler.Batch) bool {
 		return slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool {

@@ -1,15 +1,14 @@
-// Package pulls plans pull requests. For each source with a forge one Watcher lists
-// the open ones, merges each with what the source follows, plans what that would
-// change, and shows it; it reads the commands in comments, and sees a pull request
-// to its end:
+// Package pulls plans pull requests. For each source with a forge one Watcher lists the open ones,
+// merges each with what the source follows, plans what that would change, and shows it. It reads
+// the commands in comments, and follows a pull request to its end:
 //
-//	list ──▶ gate ──▶ merge ──▶ review ──▶ plan ──▶ tell
-//	            ▲                 ▲ what is followed and what AWS holds move
+//	list ──▶ gate ──▶ merge ──▶ review ──▶ plan ──▶ show
+//	            ▲                 ▲ the followed commit and AWS change
 //	            └── comments: weir plan, weir approve
 //
-// The content of a pull request is input and nothing else: it is rendered and never
-// run, planned with the role for plans and never applied, and from a fork without any
-// secret. Nothing here writes to AWS.
+// The content of a pull request is input and nothing else: it is rendered and never run, planned
+// with the role for plans and never applied, and from a fork without any secret. Nothing here
+// writes to AWS.
 package pulls
 
 import (
@@ -47,7 +46,8 @@ type Display interface {
 	// Begin says that a head was seen and is being planned.
 	Begin(source string, number int64, sha string)
 	Show(p report.Pull)
-	// Deliver brings the last word on a pull request to the forge, which may not have it: it was shown before, to everybody else.
+	// Deliver sends the final state of a pull request to the forge, which may not have it. All
+	// other sinks have shown it before.
 	Deliver(p report.Pull)
 	// Owes reports whether the forge has not yet received the last state of a pull request that was
 	// shown.
@@ -64,7 +64,7 @@ type Display interface {
 type Approver interface {
 	// ApproveFrom lets plans run: the targets by the digests of their plans.
 	ApproveFrom(from string, plans map[string]string, by string) error
-	// Withdraw takes back what it gave: all, or what a digest or its beginning stands for.
+	// Withdraw takes back the user's approvals: all, or those with a digest or its beginning.
 	Withdraw(digest, from string) (unused []gates.Approval, begun []gates.Grant, err error)
 }
 

@@ -15,8 +15,8 @@ import (
 // record holds what must be known of a pull request after a restart.
 type record struct {
 	Number int64 `json:"number"`
-	// Seen is the head as it was seen last, Labelled whether the label that allows
-	// was on it from the start.
+	// Seen is the head at the last read. Labelled reports whether the label that allows it was set
+	// from the start.
 	Seen     string `json:"seen"`
 	Labelled bool   `json:"labelled,omitempty"`
 	// SeenAt is the time of the pull request's last change when the head was first seen, by the
@@ -36,9 +36,9 @@ type record struct {
 	reviewed
 	Earlier  []reviewed `json:"earlier,omitempty"`
 	Approved string     `json:"approved,omitempty"`
-	// Comment is the newest comment that was read. Left says that the pull request is not
-	// open, and remembered for two things alone: its comments, as forges list them for a
-	// while yet, and what is yet to be said of its end.
+	// Comment is the newest comment that was read. Left says that the pull request is not open. It
+	// is remembered for two reasons only: forges still list its comments for a while, and its final
+	// state may not be reported yet.
 	Comment int64        `json:"comment,omitempty"`
 	Left    bool         `json:"left,omitempty"`
 	Last    *report.Pull `json:"last,omitempty"`
@@ -198,7 +198,7 @@ func (w *Watcher) remember(l left) {
 	}
 }
 
-// leave writes what is to be remembered of a pull request that is not open any more.
+// leave writes what must be remembered of a closed pull request.
 func (r records) leave(tx *state.Tx, l left) error {
 	if l.empty() {
 		return bucket.Delete(tx, r.key(l.Number))
@@ -206,8 +206,9 @@ func (r records) leave(tx *state.Tx, l left) error {
 	return bucket.Put(tx, r.key(l.Number), l.record)
 }
 
-// lastWords lets go of the last words that the forge has, and hands it those that the one who spoke for the source before could not bring there. They
-// wait for the list: what was opened again has not ended.
+// lastWords drops the final states that the forge has, and sends it those that the previous owner
+// of the source could not deliver. They wait for the list: a pull request that was opened again has
+// not ended.
 func (w *Watcher) lastWords() {
 	for number, l := range w.left {
 		switch {

@@ -21,14 +21,14 @@ type reviewed struct {
 	Digest     string            `json:"digest,omitempty"`
 	Digests    map[string]string `json:"digests,omitempty"`
 	Undigested []string          `json:"undigested,omitempty"`
-	// Held says of each target with held steps which they were, Prunes which pools'
+	// Held describes the held steps of each target that has some, Prunes lists the pools whose
 	// deletion was shown as allowed by the head's trailer.
 	Held   map[string]plan.Holding `json:"held,omitempty"`
 	Prunes map[string][]string     `json:"prunes,omitempty"`
 }
 
-// mostEarlier bounds the reviews that are kept beside the last one. A merge that the
-// forge is late to report may be in the new plan of its own pull request.
+// mostEarlier bounds the reviews that are kept in addition to the last one. If the forge reports a
+// merge late, the merge may be part of the new plan of its own pull request.
 const mostEarlier = 4
 
 // note keeps what must be known of the shown plan after a restart, and after the next.

@@ -80,8 +80,8 @@ func (w *Watcher) mergedByHand(ctx context.Context, k *work, pr forge.PullReques
 	return with, nil
 }
 
-// settle compares what was applied with what was reviewed, once it is known, and
-// ends a merged pull request.
+// settle compares what was applied with what was reviewed, as soon as it is known, and ends a
+// merged pull request.
 func (w *Watcher) settle(ctx context.Context, base *fleet.Base, k *work) time.Duration {
 	over := w.o.Now().After(k.MergedAt.Add(waiting))
 	found, known, err := w.judgeMerge(ctx, base, k)
@@ -133,8 +133,8 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 		return out, false, err
 	}
 	if with == "" {
-		// A source that has not come to the merge yet is waited for: the forge may tell
-		// first. One that went elsewhere since will not come to it.
+		// weir waits for a source that has not reached the merge yet: the forge may report it
+		// first. A source that moved elsewhere since then will not reach it.
 		now := w.commits.at(view.Snapshot.Revision)
 		gone := view.Err == nil && now.seen.After(k.MergedAt) && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval))
 		if gone {
@@ -174,7 +174,7 @@ func (w *Watcher) explains(k *work, at commit) func(target, digest string) bool 
 	}
 }
 
-// unplanned names what is missing of a merge that was not planned for too long.
+// unplanned names the missing plans of a merge after too long a wait.
 func (c commit) unplanned(merge string) (out findings) {
 	for _, target := range c.missing() {
 		out.uncompared = append(out.uncompared, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))

@@ -32,15 +32,14 @@ const (
 	merging = 24 * time.Hour
 )
 
-// ruling is the finding about a followed commit with a trailer, or one for which plans
-// of several pull requests showed different images. It is kept for as long as the
-// commit is followed: what it lets go may take several passes.
+// ruling is the decision about a followed commit with a trailer, or about a commit for which plans
+// of several pull requests showed different images. It is kept as long as the commit is followed:
+// the deletions that it permits may take several passes.
 type ruling struct {
 	Revision string `json:"revision"`
-	// Pull is the pull request that the commit merges, 0 if it merges no pull
-	// request. Why says why the trailer allows nothing but Prunes: by target, the
-	// pools whose deletion was shown as allowed. Without a reason it allows what it
-	// says.
+	// Pull is the pull request that the commit merges, 0 if it merges no pull request. Why says why
+	// the trailer allows nothing but Prunes: by target, the pools whose deletion was shown as
+	// allowed. Without a reason it allows everything that it says.
 	Pull   int64               `json:"pull,omitempty"`
 	Why    string              `json:"why,omitempty"`
 	Prunes map[string][]string `json:"prunes,omitempty"`
@@ -62,7 +61,7 @@ type inquiry struct {
 // trailers decides which trailers of the followed commit count.
 type trailers struct {
 	records
-	// listen makes the watcher read what was merged meanwhile.
+	// listen makes the watcher read the merges since its last read.
 	listen func()
 
 	mu sync.Mutex // guards what follows
@@ -102,8 +101,7 @@ func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune.Allowed = counts
 }
 
-// ruled is the ruling on a commit. If there is no ruling yet, it makes the watcher
-// find out.
+// ruled returns the ruling on a commit. If it is missing, it makes the watcher find out.
 func (t *trailers) ruled(commit snapshot.Snapshot) (ruling, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,7 +142,7 @@ func (t *trailers) asked() (*inquiry, bool) {
 	return q, true
 }
 
-// decided notes what was found out about a commit.
+// decided records the ruling on a commit.
 func (t *trailers) decided(q *inquiry, r ruling) {
 	t.Logger.Info("which pull request a commit merges is known", "source", t.Source, "revision", q.revision, "pull", r.Pull, "why", r.Why)
 	t.write(func(tx *state.Tx) error { return rulings.Put(tx, t.Source, r) })

@@ -26,7 +26,7 @@ type Turns struct {
 	// sources lets sources take turns.
 	sources     *slot.Queue
 	quick, slow chan struct{}
-	// heavy is held by the one review that may hold much.
+	// heavy is taken by the only review that may use much memory.
 	heavy chan struct{}
 	// foresees is taken by the review that computes what its plan would do over time.
 	foresees chan struct{}
@@ -111,8 +111,8 @@ func (t *Turns) outgrows(done chan struct{}) bool {
 // line queues the plans of an account, which are made one at a time.
 type line struct {
 	turn chan struct{}
-	// Guarded by Turns.mu: how many are in the line, and when a plan last came to an end
-	// that was not given up.
+	// users and moved are guarded by Turns.mu: the number of plans in the line, and the time at
+	// which a plan last ended without being given up.
 	users int
 	moved time.Time
 }

@@ -16,19 +16,18 @@ type work struct {
 	// empty after a restart.
 	shown  report.Pull
 	review *fleet.Review
-	// bytes are those of its plans that are held.
+	// bytes is the size of its plans in memory.
 	bytes int
 	// base is the commit that the plan was last known to hold for.
 	base    string
 	planned time.Time
-	// asked says that a user wants a plan, whatever weir knows already.
+	// asked says that a user requests a plan, even if one is known.
 	asked bool
 	// planning is the plan under way, nil for none: there is one at a time.
 	planning *planning
-	// slow says that it took long to render last, heavy that it held much.
+	// slow says that the last render took long, heavy that it used much memory.
 	slow, heavy bool
-	// tries counts plans that failed in a row for what may pass, due is when the
-	// next one is made.
+	// tries counts temporary failures of plans in a row, due is the time of the next plan.
 	tries int
 	due   time.Time
 	// replied is the time of weir's last reply, restored the time of the last rewrite of its

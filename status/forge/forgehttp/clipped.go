@@ -13,7 +13,8 @@ type clipped struct {
 	r      io.Reader
 	quoted bool
 	length int // of the text so far
-	// escape is the rest of \u1234, and opened while only its backslash was read.
+	// escape counts the missing characters of \u1234, and is opened while only its backslash was
+	// read.
 	escape int
 	cut    bool
 }

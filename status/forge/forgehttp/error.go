@@ -68,8 +68,8 @@ func faultOf(code int, h http.Header) (Fault, time.Duration) {
 	}
 }
 
-// maxRetryAfter bounds what a forge may ask for: a wrong clock must not stop
-// everything for a day.
+// maxRetryAfter bounds the wait that a forge may request: a wrong clock must not stop everything
+// for a day.
 const maxRetryAfter = time.Hour
 
 // RetryAfter reads the header Retry-After, which is seconds or a date; 0 if it is
