@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
-// errWhole says that a build is to be done as a whole.
+// errWhole says that a build must be done as a whole.
 var errWhole = errors.New("the build cannot be done in batches")
 
 // trusted is from how many objects on a fault that kustomize finds in a batch is not
@@ -81,7 +81,7 @@ func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) 
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}, files: map[string]*file{}, begun: map[string]bool{}}
 	plain := len(fed) == 0 && parts.plain()
 	for name, f := range p.files {
-		if plain && bytes.Equal(f.content, whole.Files[name]) { // what is fed in its place was not parsed
+		if plain && bytes.Equal(f.content, whole.Files[name]) { // content in its place was not parsed
 			r.files[name] = f
 		}
 	}
@@ -131,7 +131,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	runs.SetLimit(runtime.GOMAXPROCS(0))
 	for i, b := range batches {
 		if failed.Load() {
-			break // those before it go on to their end
+			break // the ones before it run to their end
 		}
 		if built[i] != nil { // meanwhile
 			if errs[i] = spend(built[i]); errs[i] != nil {

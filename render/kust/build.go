@@ -1,14 +1,13 @@
-// Package kust turns a path of a tree into Kubernetes objects: a full
-// kustomize build, then the substitution of ${VAR}.
+// Package kust turns a path of a tree into Kubernetes objects: a full kustomize build, then the
+// substitution of ${VAR}.
 //
-// The flow is: walk (read every file that kustomize would reach, refuse what is
-// remote, runs code, leaves the tree or would exhaust the machine, and report
-// all faults at once), run (kustomize over exactly the files that were walked),
-// substitute. The result keeps what it needs to say on demand which line of
-// which file set a field (Origins), and which paths it looked up (ReadSet).
+// The flow is: walk (read every file that kustomize would reach, refuse what is remote, runs code,
+// leaves the tree or would exhaust the machine, and report all faults at once), run (kustomize over
+// exactly the files that were walked), substitute. The result keeps what it needs to answer on
+// demand which line of which file set a field (Origins), and which paths it looked up (ReadSet).
 //
-// A mistake of the user is always a diagnostic; an error means that the tree could
-// not be read or that the context ended.
+// A mistake of the user is always a diagnostic; an error means that the tree could not be read or
+// that the context ended.
 package kust
 
 import (
@@ -34,8 +33,8 @@ type Options struct {
 	// secret.
 	Vars       map[string]string
 	SecretVars []string
-	// ValueFiles are files of the tree that hold values for what Vars leaves open, the
-	// later over the earlier. None of them is secret.
+	// ValueFiles are files of the tree with values for variables that Vars does not have. Later
+	// files override earlier ones. None of them is secret.
 	ValueFiles []string
 	// GiveValue says how the caller of the build gives a variable a value, after
 	// "give it a value".
@@ -158,13 +157,12 @@ type Result struct {
 	// nothing kills its process.
 	Secrets           []string
 	Secretless, Retry bool
-	// Public are the objects with stand-ins in the place of secret texts; the same as
-	// Objects where they hold none. Misuses are
-	// the places where no secret may be.
+	// Public holds the objects with stand-ins in place of secret texts; it equals Objects if they
+	// contain none. Misuses lists the places where a secret is not allowed.
 	Public  []kinds.Object
 	Misuses []Misuse
-	// Secretive says that the objects hold a secret anywhere, Mixes that they hold one
-	// beside other text.
+	// Secretive says that the objects contain a secret anywhere, Mixes that a value contains one
+	// together with other text.
 	Secretive, Mixes bool
 	// Hashed are the names of objects that end in a hash over a secret, with the names
 	// without it.
@@ -199,7 +197,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	w.small = o.Small
 	w.grow = func() bool {
 		if w.large || o.Grow == nil || !o.Grow() || !extend(whole) {
-			return false // once for all: what is read after that has gaps
+			return false // final: later reads have gaps
 		}
 		lim, v.lim = whole, whole
 		o.Small, r.small, v.small, w.small = false, false, false, false
@@ -246,8 +244,8 @@ func (r *Result) onlyUnset() bool {
 	return r.Objects != nil && r.Diags.HasErrors()
 }
 
-// attempt reads values, walks and builds. A panic is a finding: one target must not
-// take the others with it.
+// attempt reads values, walks and builds. A panic is a finding: one target must not stop the
+// others.
 func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -266,7 +264,7 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 	}
 }
 
-// finish runs kustomize over what was walked and substitutes the variables.
+// finish runs kustomize over the walked files and substitutes the variables.
 func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 	nodes, fault := r.runMarked(ctx, p, o.Proof)
 	if nodes == nil {

@@ -54,14 +54,13 @@ type Step struct {
 // maxChain bounds a chain.
 const maxChain = 32
 
-// Chain returns what gave the scalar at p of an object its value, in the order
-// that it happened: the base's value, what changed it on the way, and at last
-// the substitution of variables. The last step's Value is the field's. A step that
-// weir could not find out is Unknown, and all steps after it are certain. ok is false
-// if there is no scalar at p.
+// Chain returns what gave the scalar at p of an object its value, in order: the base's value, the
+// changes on the way, and finally the substitution of variables. The last step's Value is the
+// field's. A step that weir could not find out is Unknown, and all steps after it are certain. ok
+// is false if p has no scalar.
 //
-// It leaves out the last thing that set the field and builds again, and again, so
-// a step costs a few builds.
+// It repeatedly leaves out the last thing that set the field and builds again, so a step costs a
+// few builds.
 func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 || f.node.Kind != yaml.ScalarNode {
@@ -164,7 +163,7 @@ func (o *Origins) same(other *Origins, f located) (located, bool) {
 	})
 	i, found := o.byName[identity(was)]
 	if !found {
-		// Its name came from a part that is left out. Nothing else moves objects.
+		// Its name came from a part that is left out. Nothing else reorders objects.
 		if len(o.raw) != len(other.raw) || text(o.raw[f.object], "kind") != text(was, "kind") {
 			return located{}, false
 		}

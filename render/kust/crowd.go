@@ -61,11 +61,11 @@ func crowdedIn(nodes []*yaml.Node) int {
 	return 0
 }
 
-// For each generated object, and each patch, kustomize looks at every object that there is,
-// and it appends to an annotation of a patched object. The time therefore grows with the
-// square of the number of patches or generators in one kustomization. weir bounds the sum of
-// these squares. A patch of one object counts with those of the same name only: weir gives
-// kustomize each object with the patches that name it.
+// For each generated object, and each patch, kustomize visits every object, and it appends to an
+// annotation of a patched object. The time therefore grows with the square of the number of patches
+// or generators in one kustomization. weir bounds the sum of these squares. A patch of one object
+// counts with those of the same name only: weir gives kustomize each object with the patches that
+// name it.
 const (
 	maxMany = 2_000
 	fewMany = 300

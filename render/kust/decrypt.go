@@ -21,8 +21,8 @@ type decryption struct {
 	by      *sops.Decrypter
 	faults  diag.List
 	secrets []string
-	// secretless says that some content is made of placeholders, retry that a
-	// later try may open what was not opened now.
+	// secretless says that some content is made of placeholders, retry that a later try may open
+	// what could not be opened now.
 	secretless, retry bool
 	// files are those that were opened, by physical path.
 	files map[string]sops.File
@@ -32,9 +32,8 @@ type decryption struct {
 	places map[string]diag.Position
 }
 
-// open returns the plain text of a file, with stand-ins in the place of what was
-// encrypted. Files are opened where they are read, so nothing of a build sees a secret
-// text: no patch, no generator, no check.
+// open returns the plain text of a file, with stand-ins in place of encrypted values. Files are
+// opened at the read, so no part of a build sees a secret text: no patch, no generator, no check.
 func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	if !e.Mode.IsFile() {
 		return content
@@ -62,8 +61,8 @@ func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	return d.standIns(p, false)
 }
 
-// standIns is the content of a file that was opened, with stand-ins. In a file whose text
-// becomes a value, the stand-ins stand for what is written there, quotes included.
+// standIns returns the content of an opened file, with stand-ins. In a file whose text becomes a
+// value, the stand-ins replace the written form, quotes included.
 func (d *decryption) standIns(p string, asText bool) []byte {
 	f := d.files[p]
 	content, err := f.StandIns(func(s sops.Sealed) string {

@@ -53,8 +53,7 @@ func (k *kust) has(names ...string) bool {
 	return false
 }
 
-// foldedKeys refuses keys that differ in case alone: kustomize's decoder merges
-// what they hold.
+// foldedKeys refuses keys that differ in case alone: kustomize's decoder merges their contents.
 func (w *walker) foldedKeys(n *yaml.Node, p location) {
 	if n.Kind == yaml.MappingNode {
 		kept := make(map[string]string, len(n.Content)/2)

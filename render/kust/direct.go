@@ -11,15 +11,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Of a build in batches it is known which document each object was, and what may have
-// changed it on the way (parts.go). So for most questions no marked build is needed, and
-// for the others that of one batch.
+// For a build in batches, the document of each object is known, and what may have changed the
+// object on the way (parts.go). So most questions need no marked build, and all others only that of
+// one batch.
 
 // direct maps the members of a build in batches to its objects.
 type direct struct {
 	// member is the index of the member that an object of the raw build was.
 	member map[*yaml.Node]int
-	// object is the index of what a member has become in the raw build.
+	// object holds the index in the raw build of the object that a member has become.
 	object []int
 
 	mu     sync.Mutex
@@ -66,11 +66,10 @@ func (o *Origins) hasDocument(object int) bool {
 	return ok
 }
 
-// directLeaf is leafOf without a build, for a field below spec that reads as in its
-// object's document, where nothing else can have set it: no patch is for the object, and
-// labels, annotations, namespaces and prefixes do not reach there in the objects of Cluster
-// API. A reference to another object that reads as in the document is also from there.
-// sure is false where only a build can tell.
+// directLeaf is leafOf without a build, for a field below spec that is unchanged from its object's
+// document, if nothing else can have set it: no patch is for the object, and labels, annotations,
+// namespaces and prefixes do not reach such fields in the objects of Cluster API. An unchanged
+// reference to another object is also from the document. sure is false if only a build can answer.
 func (o *Origins) directLeaf(f located) (l *leaf, up int, ok, sure bool) {
 	_, made, known := o.memberOf(f.object)
 	switch {
@@ -196,8 +195,8 @@ func (s *directSearch) find(raw, n *yaml.Node, below int) (*leaf, int) {
 	return nil, 0
 }
 
-// traceAt is a trace that knows of one object what trace knows: that of its batch, where
-// there are batches and nothing has asked for more.
+// traceAt returns a trace with the full knowledge of trace about one object: that of its batch, if
+// the build has batches and no earlier question needed more.
 func (o *Origins) traceAt(object int) *trace {
 	i, _, ok := o.memberOf(object)
 	if !ok {

@@ -12,8 +12,8 @@ var separator = regexp.MustCompile(`\n---.*\n`)
 // otherBreaks are line breaks of YAML that are none to kustomize as it cuts documents out.
 var otherBreaks = regexp.MustCompile(`\r[^\n]|\r$|[\x{85}\x{2028}\x{2029}]`)
 
-// documents are the documents of a file that hold something, as kustomize cuts them out;
-// nil where lines alone do not tell.
+// documents returns the non-empty documents of a file, as kustomize splits them; nil if lines alone
+// do not show that.
 func documents(content []byte) [][]byte {
 	if otherBreaks.Match(content) {
 		return nil

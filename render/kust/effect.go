@@ -25,7 +25,7 @@ type effect struct {
 	leaves  map[string]*leaf // leaves that marks lead to
 }
 
-// fieldID tells a field of the raw build from all others.
+// fieldID identifies a field of the raw build.
 func fieldID(object int, p intent.Path) string { return strconv.Itoa(object) + " " + p.String() }
 
 // effectOf returns the result of the build that m changes, which is run once.
@@ -95,12 +95,12 @@ func (v *effectWalk) visit(was, now *yaml.Node) {
 	}
 }
 
-// moves reports whether a field is another one there.
+// moves reports whether a field differs in the changed build.
 func (e *effect) moves(f located) bool {
 	return !e.lost[f.object] && e.follows[fieldID(f.object, f.path)]
 }
 
-// withoutOnce is without, for what has to be left out to see what a change does.
+// withoutOnce is without, for the parts to leave out to see what a change does.
 func (o *Origins) withoutOnce(c changed, cut []*yaml.Node) *Origins {
 	o.changing.Lock()
 	defer o.changing.Unlock()

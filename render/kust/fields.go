@@ -293,8 +293,7 @@ func (w *walker) crds(k *kust) {
 
 const maxSchemaSteps = 10_000
 
-// followSchema takes the steps that kustomize takes from one type, and returns
-// what is left of the budget.
+// followSchema follows the steps of kustomize from one type, and returns the remaining budget.
 func followSchema(types *yaml.Node, name string, budget int) int {
 	_, def := field(types, name)
 	_, schema := foldedField(def, "schema")

@@ -136,7 +136,7 @@ func (w *walker) envFile(f *file) {
 	}
 }
 
-// patchForm refuses a patch that kustomize cannot tell the form of.
+// patchForm refuses a patch whose form kustomize cannot recognize.
 func (w *walker) patchForm(k *kust, p patch) {
 	at := p.location(k)
 	if len(p.docs) == 1 && p.docs[0].Kind == yaml.SequenceNode {
@@ -220,8 +220,8 @@ func hasField(n *yaml.Node, name string) bool {
 	return key != nil
 }
 
-// longPaths refuses field paths that would nest an object deeper than a document
-// may be: kustomize makes what is missing on the way.
+// longPaths refuses field paths that would nest an object deeper than a document may be: kustomize
+// creates missing parts on the way.
 func (w *walker) longPaths(n *yaml.Node, p location) {
 	limit := w.view.lim.Depth
 	check := func(v *yaml.Node) {

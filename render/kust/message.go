@@ -58,8 +58,8 @@ func (p *plan) explain(err error) diag.Diagnostic {
 // unwrapped removes the outer layers of a message of kustomize. kustomize tries each resource as a
 // file and then as a directory, and reports both faults, but only one is real.
 func unwrapped(msg string) string {
-	// The configuration of a transformer stands before what is wrong with it, in
-	// backquotes, and holds whole patches.
+	// The configuration of a transformer comes before the error, in backquotes, and contains whole
+	// patches.
 	if before, rest, ok := strings.Cut(msg, " with config: `"); ok {
 		if i := strings.LastIndex(rest, "`: "); i >= 0 {
 			msg = before + ": " + rest[i+len("`: "):]
@@ -122,7 +122,7 @@ func (p *plan) about(msg string) (at diag.Position) {
 	return at
 }
 
-// hidden stands in a message for what may be secret.
+// hidden replaces text in a message that may be secret.
 const hidden = "…"
 
 // redacted takes out of a message of kustomize what may be secret: the values of

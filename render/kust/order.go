@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// inOrder sorts objects as kustomize does for kubectl: by type, in an order that it is
-// asked for with one object of each, and then by namespace and name.
+// inOrder sorts objects as kustomize does for kubectl: by type, and then by namespace and name. The
+// order of types comes from a run of kustomize with one object of each.
 func inOrder(ctx context.Context, nodes []*yaml.Node) error {
 	type key struct{ version, kind string }
 	keyOf := func(n *yaml.Node) key { return key{text(n, "apiVersion"), text(n, "kind")} }

@@ -90,7 +90,7 @@ type Origins struct {
 	pruned   map[changed]*Origins // builds without what hides a change; nil those that fail
 	naming   sync.Once
 	byName   map[string]int // objects of the raw build by their identity, the first of each
-	cuts     []*yaml.Node   // what is left out to see what stood below
+	cuts     []*yaml.Node   // parts that are left out to see what was below
 	// proof is not nil where raw is the marked build without its marks, which are in marked.
 	proof  Proof
 	marked []*yaml.Node
@@ -146,7 +146,7 @@ func (o *Origins) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool
 // that still holds oldName was left dangling by the renaming. If the object is
 // used several times, the first of the build decides.
 func (o *Origins) Renamed(kind, oldName string) (newName string, ok bool) {
-	// Most often the object is in no file at all: no build has to tell that.
+	// Most often the object is in no file at all: that needs no build.
 	o.index()
 	if !slices.ContainsFunc(o.names[kind], func(name string) bool { return name != oldName }) {
 		return "", false
@@ -285,7 +285,7 @@ func (o *Origins) leafOf(f located) (l *leaf, up int, ok bool) {
 // search looks for scalars that a leaf accounts for.
 type search struct {
 	trace  *trace
-	within string // the file that the leaf must stand in; any if empty
+	within string // the file of the leaf; any if empty
 }
 
 // find returns the leaf of the first scalar at or below a node.
@@ -318,8 +318,8 @@ func (s *search) find(raw, marked *yaml.Node, p intent.Path, down int) (*leaf, i
 	return nil, 0, false
 }
 
-// documentLeaf accounts for what is not marked since it is the object's
-// identity: it came from the object's own document if it still reads as there.
+// documentLeaf accounts for unmarked fields, which are the object's identity: they came from the
+// object's own document if they are unchanged there.
 func documentLeaf(f located, d sourceDoc) (*leaf, bool) {
 	if f.node == nil || f.node.Kind != yaml.ScalarNode {
 		return nil, false

@@ -8,22 +8,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kustomize's time grows with the square of the number of objects, because it looks
-// through all of them for each name that one of them mentions. So a build of many is
-// done in batches, each with its own objects and those that they can mention. That is
-// exact, because of what a kustomization may hold here:
+// kustomize's time grows with the square of the number of objects, because it searches all of them
+// for each name that one of them mentions. So a build of many objects is done in batches, each with
+// its own objects and those that they can mention. That is exact, because of what a kustomization
+// may contain here:
 //
 //   - Prefixes, namespaces, labels, annotations and images change each object by itself.
-//   - A reference follows an object only if it says one of the names that the object has
-//     on its way through the layers. Those are known: no patch here changes a name. From a
-//     new name it may go on to an object that had this name before.
-//   - A patch without a target goes with its object, which must be the only one.
-//     A patch with a target changes each object by itself.
-//   - A configuration holds more references, of fields below spec. It counts for the
-//     directories above too, so it is part of every batch.
+//   - A reference follows an object only if it contains one of the names that the object has on its
+//     way through the layers. Those are known: no patch here changes a name. From a new name it may
+//     continue to an object that had this name before.
+//   - A patch without a target belongs to its object, which must be the only one. A patch with a
+//     target changes each object by itself.
+//   - A configuration contains more references, of fields below spec. It counts for the directories
+//     above too, so it is part of every batch.
 //   - Objects come out in the order in which they went in, and none is made or removed.
 //
-// Where a kustomization holds anything else, the build is done as a whole.
+// If a kustomization contains anything else, the build is done as a whole.
 
 // parts is a plan in batches.
 type parts struct {
@@ -171,7 +171,7 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 			*list.to = append(*list.to, made)
 		}
 	}
-	if len(s.resources) == 0 && !doesMore(s.doc) || !c.patches(s, own) { // kustomize refuses what is empty
+	if len(s.resources) == 0 && !doesMore(s.doc) || !c.patches(s, own) { // kustomize refuses empty ones
 		return nil, nil, false
 	}
 	return s, own, c.rename(s, own)

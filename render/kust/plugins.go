@@ -21,9 +21,9 @@ func builtin(kind string) bool {
 	return false
 }
 
-// plugins walks generators, transformers or validators: files of configurations,
-// or configurations in place. Directories are refused, for what a kustomization
-// would render as a configuration cannot be checked beforehand.
+// plugins walks generators, transformers or validators: files of configurations, or configurations
+// in place. Directories are refused, because the configuration that a kustomization would render
+// cannot be checked beforehand.
 func (w *walker) plugins(k *kust, name string, refs []string) {
 	for i, ref := range refs {
 		entry := deref(k.entry(name, i))

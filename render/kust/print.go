@@ -53,7 +53,7 @@ func printWhole(n *yaml.Node) ([]byte, error) {
 // lists and scalars of one line has to go them.
 type printer map[scalarForm]any
 
-// scalarForm is all of a scalar that decides what it becomes.
+// scalarForm holds every property of a scalar that decides its printed form.
 type scalarForm struct {
 	tag, value string
 	style      yaml.Style
@@ -127,5 +127,5 @@ func (p printer) scalar(n *yaml.Node) (v any, ok bool) {
 	return nil, false
 }
 
-// unprintable stands for what a scalar becomes that is left to kustomize.
+// unprintable marks a scalar that only kustomize can print.
 var unprintable any = new(byte)

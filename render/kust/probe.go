@@ -17,9 +17,8 @@ type setter struct {
 	at  diag.Position // the value
 	how How
 	by  diag.Position // what brings it in, where that is not at the same place
-	cut []*yaml.Node  // what to leave out for the field to be as it was before
-	// value is the text that stands there, where it is a scalar of an object or
-	// a patch.
+	cut []*yaml.Node  // parts to leave out to restore the earlier value of the field
+	// value is the text at that place, if it is a scalar of an object or a patch.
 	value string
 }
 

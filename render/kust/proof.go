@@ -11,10 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Proof tells of objects whether a build holds them, long after it is gone: a mark counts
-// only where the marked field without its marks is that of the plain build. It holds a
-// hash over each object, is sorted, and is good for this process alone. Nobody can read a
-// secret from it.
+// Proof reports whether a build contains an object, long after the build is gone: a mark counts
+// only if the marked field without its marks equals that of the plain build. It contains a hash
+// over each object, is sorted, and is valid for this process alone. It reveals no secret.
 type Proof []uint64
 
 var proofSeed = maphash.MakeSeed()
@@ -53,8 +52,8 @@ func hashOf(n *yaml.Node) uint64 {
 	return h.Sum64()
 }
 
-// runMarked runs the marked build in the place of the plain one, and returns it without
-// its marks; nothing where there is no proof of the plain one, or where it fails.
+// runMarked runs the marked build in place of the plain one, and returns it without its marks. It
+// returns nothing without a proof of the plain build, or if it fails.
 func (r *Result) runMarked(ctx context.Context, p *plan, proof Proof) ([]*yaml.Node, *diag.Diagnostic) {
 	if len(proof) == 0 {
 		return nil, nil

@@ -26,7 +26,7 @@ type Misuse struct {
 	Secret diag.Position
 }
 
-// MisuseKind says what is wrong.
+// MisuseKind is the kind of fault.
 type MisuseKind int
 
 // The kinds of misuse.

@@ -18,7 +18,7 @@ import (
 // their names. As long as all of it is the same, so is the build. The zero value is an empty set. A
 // ReadSet is immutable.
 type ReadSet struct {
-	paths []reading // what was found at a path
+	paths []reading // the results of lookups of paths
 	lists []reading // the names that were found in a directory
 }
 

@@ -61,7 +61,7 @@ func (p *plan) job(fed map[string][]byte) *worker.Job {
 	j := &worker.Job{Root: p.root, Files: p.view.contents(p.files), Paths: p.view.resolutions(), Reads: p.limits.Files, Bytes: p.limits.TotalBytes, Nodes: p.limits.Nodes, Small: p.view.small}
 	maps.Copy(j.Files, p.fed)
 	maps.Copy(j.Files, fed)
-	if p.made != "" { // kustomize sees it, and no other kustomization beside it
+	if p.made != "" { // kustomize reads it, and must find no other kustomization
 		for _, name := range konfig.RecognizedKustomizationFileNames() {
 			j.Paths[path.Join(p.root, name)] = worker.Path{Missing: true}
 		}
@@ -78,7 +78,7 @@ func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *d
 	return b.nodes, fault
 }
 
-// runParts is run, and tells which objects the members of a plan in batches have become.
+// runParts is run, and also returns the objects that the members of a plan in batches have become.
 func (p *plan) runParts(ctx context.Context, fed map[string][]byte) (built, *diag.Diagnostic) {
 	b, err := p.build(ctx, fed)
 	if err == nil {

@@ -86,9 +86,8 @@ func (f substitutionFault) diagnostic(giveValue string) diag.Diagnostic {
 	return d
 }
 
-// substituteAll puts the values of variables into objects. style tells how a scalar
-// of the object at an index was written. Where the values are too much, it gives a
-// finding in place of objects.
+// substituteAll puts the values of variables into objects. style returns how a scalar of the object
+// at an index was written. If the values are too large, it returns a finding instead of objects.
 func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Node, intent.Path) yaml.Style) (objects []kinds.Object, faults []substitutionFault, large *diag.Diagnostic) {
 	if grown := grownBy(raw, o.Vars); grown > substitutionLimit {
 		d := faultAt("too-large", diag.Position{}, fmt.Sprintf("the variables would grow the objects by up to %d bytes, the limit is %d", grown, substitutionLimit),
@@ -126,7 +125,7 @@ func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Nod
 // bytes: a repository decides how often a value is used, however long it is.
 const substitutionLimit = 64 << 20
 
-// grownBy is an upper bound of what substitution adds: it takes the longest value for
+// grownBy returns an upper bound of the bytes that substitution adds: it uses the longest value for
 // every use of a variable.
 func grownBy(objects []*yaml.Node, vars map[string]string) int64 {
 	longest := 0

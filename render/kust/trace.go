@@ -44,7 +44,7 @@ type leaf struct {
 	from source
 }
 
-// source is the kind of text that a scalar stands in.
+// source is the kind of text that contains a scalar.
 type source struct {
 	how   How
 	kust  *kust      // the kustomization that brings the text in; nil for a file of objects

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// The forms of a variable are those of clusterctl: ${VAR}, ${VAR:-default} and
-// ${VAR:=default}, which both give the default where VAR is unset or empty, and
-// $${…}, which stands for a literal ${…}. $VAR, $(VAR) and {{ }} mean nothing.
+// The forms of a variable are those of clusterctl: ${VAR}, ${VAR:-default} and ${VAR:=default},
+// which both give the default if VAR is unset or empty, and $${…}, which means a literal ${…}.
+// $VAR, $(VAR) and {{ }} mean nothing.
 //
-// As with clusterctl and Flux, all objects are substituted, those that weir does
-// not read too: there a variable with a value gets it, and the rest stays as it stands.
+// As with clusterctl and Flux, all objects are substituted, also those that weir does not read:
+// there a variable with a value gets it, and all other variables stay unchanged.
 var variableForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)(:[-=]((?s:.*)))?$`)
 
 // misuse is a place of a text that cannot be substituted.

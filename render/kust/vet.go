@@ -57,11 +57,10 @@ func scalarPosition(p location, line, column int) diag.Position {
 // YAML does not: the two would see different documents.
 var splitAmbiguity = regexp.MustCompile(`\n---#`)
 
-// parse reads all documents of a YAML text and refuses what is not safe to hand
-// to kustomize: syntax errors, aliases that refer to themselves or stand for too
-// much, deep nesting, keys that are given twice. It returns the root node of
-// each document that can be looked at further, none if the text is no YAML, and
-// ok if no diagnostic was added.
+// parse reads all documents of a YAML text and refuses what is not safe to hand to kustomize:
+// syntax errors, aliases that refer to themselves or expand too much, deep nesting, duplicate keys.
+// It returns the root node of each document that can be checked further, none if the text is no
+// YAML, and ok if no diagnostic was added.
 func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 	before := len(r.diags)
 	if loc := splitAmbiguity.FindIndex(text); loc != nil {
@@ -131,8 +130,7 @@ func oversized(text []byte, limit int64) int {
 // nodesPerDocument is the cost of a document beyond its nodes, in nodes.
 const nodesPerDocument = 8
 
-// tooMany reports whether a build may not have so many nodes. One that is small grows
-// first, if it may.
+// tooMany reports whether a build may not have so many nodes. A small build grows first, if it may.
 func (r *reader) tooMany(nodes int) bool {
 	return nodes > r.view.lim.Nodes && (!r.small || !r.grow() || nodes > r.view.lim.Nodes)
 }
@@ -165,8 +163,8 @@ func syntaxHint(text []byte, line int) string {
 
 var flowVariable = regexp.MustCompile(`[{\[].*[^"'$]\$\{`)
 
-// vet walks one document once, whatever its aliases stand for, and reports
-// whether its size and its aliases are harmless.
+// vet walks one document once, without expanding its aliases, and reports whether its size and its
+// aliases are harmless.
 func (r *reader) vet(root *yaml.Node, p location) bool {
 	s := &vetting{r: r, p: p, anchored: map[*yaml.Node]extent{}}
 	whole := s.visit(root, 1)

@@ -138,7 +138,7 @@ func (v *view) resolutions() map[string]worker.Path {
 	return maps.Clone(v.resolved)
 }
 
-// pathOf answers kustomize for a path that was not asked for before.
+// pathOf answers kustomize for a path that it did not request before.
 func (v *view) pathOf(p string) worker.Path {
 	clean, err := tree.Clean(p)
 	if err != nil {
@@ -162,8 +162,7 @@ func (v *view) contents(files map[string]*file) map[string][]byte {
 }
 
 func (v *view) follow(p string) (string, tree.Entry, error) {
-	// A tree finds no path through a symlink, so what is found at once is
-	// physical.
+	// A tree finds no path through a symlink, so a path that is found directly is physical.
 	if e, err := v.lstat(p); err == nil && e.Mode != tree.Symlink && e.Mode != tree.Submodule {
 		return p, e, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -242,8 +241,8 @@ func (v *view) countLocked(n int64) error {
 	return nil
 }
 
-// read returns the content of the file, or the text of the link, at a physical
-// path. The caller must not change what it returns.
+// read returns the content of the file, or the text of the link, at a physical path. The caller
+// must not change the result.
 func (v *view) read(p string) ([]byte, error) {
 	e, err := v.sized(p)
 	if err != nil {

@@ -27,8 +27,8 @@ type walker struct {
 	chain []string         // directories that led to where the walk is
 }
 
-// reader reads the files of a walk, each one once, refuses what is not safe to hand to
-// kustomize, and keeps the findings.
+// reader reads the files of a walk, each one once, refuses what is not safe to hand to kustomize,
+// and keeps the findings.
 type reader struct {
 	view  *view
 	diags diag.List

@@ -28,7 +28,7 @@ func usedCPU() time.Duration {
 // confine removes permanently from this process everything that a build does not need, and returns
 // what it could not remove.
 func confine(l Limits) (lacks []string) {
-	time.Sleep(time.Nanosecond) // the runtime opens what it waits with at the first timer
+	time.Sleep(time.Nanosecond) // the runtime opens its wait descriptors at the first timer
 	lack := func(what string, err error) {
 		if err != nil {
 			lacks = append(lacks, fmt.Sprintf("%s: %v", what, err))
@@ -99,8 +99,8 @@ func enclose(fd int) error {
 // machines are the architectures for which the filter is known to be right.
 var machines = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// needed are the system calls of Go's runtime and of reading and writing what is open,
-// without any condition. All others fail.
+// needed lists the system calls of Go's runtime and of reading and writing open files, which are
+// permitted without any condition. All others fail.
 var needed = []uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_FCNTL,
 	unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY,

@@ -1,43 +1,39 @@
-// Package worker runs kustomize, in a process of its own where the program asks for it
-// (Enable).
+// Package worker runs kustomize, in a process of its own if the program enables that (Enable).
 //
-// Others write the files that a commit or a pull request makes weir build, and
-// kustomize knows no limit and cannot be interrupted. Its time grows with the square of
-// the number of objects, a patch may double what it copies, and a file of a megabyte
-// can ask for hours or for all memory. No sum over the files tells beforehand which of
-// them are honest. So kustomize runs where it can be ended.
+// Other people write the files that a commit or a pull request makes weir build, and kustomize
+// knows no limit and cannot be interrupted. Its time grows with the square of the number of
+// objects, a patch may double what it copies, and a file of a megabyte can need hours or all
+// memory. No check of the files shows beforehand which of them are harmless. So kustomize runs in a
+// process that can be ended.
 //
-// A worker is this program once more (Serve), started by Enable's process with an
-// environment that says when Go collects garbage, and nothing else. It confines itself
-// before it reads anything. Limits of the system bound memory, CPU time and open files, a
-// seccomp filter leaves a few system calls, and Landlock bounds files, network and
-// signals; and it is the first that the kernel ends where memory runs out. If it could
-// not set one, it says so once.
+// A worker is another process of this program (Serve), started by Enable's process with an
+// environment that says when Go collects garbage, and nothing else. It confines itself before it
+// reads anything. Limits of the system bound memory, CPU time and open files, a seccomp filter
+// leaves a few system calls, and Landlock bounds files, network and signals; and it is the first
+// that the kernel ends if memory runs out. If it could not set one of these, it reports that once.
 //
 // The rules:
 //
-//   - A worker gets a Job: the files of one build, read, checked and decrypted by
-//     weir, and what every path leads to. It reads nothing else, and holds no key
-//     and no credential. It asks for any other path that it needs; weir answers from
-//     the commit's tree, and records that as it records all reads.
-//   - One side speaks at a time, in frames of limited length. Neither trusts the
-//     other's bytes: each checks sizes, lengths and depth before it takes memory,
-//     and nodes arrive as a tree without aliases.
-//   - weir ends a build that is given up, is too long or takes too much by ending its
-//     worker. The worker of a small build stays for the next one, unless it has grown;
-//     a large build has a new one, with most of the memory, and there is one at a time.
-//   - A worker ends with the process that started it: its input ends, and Linux
-//     sends it a signal.
+//   - A worker gets a Job: the files of one build, read, checked and decrypted by weir, and the
+//     target of every path. It reads nothing else, and has no key and no credential. It asks weir
+//     for any other path that it needs; weir answers from the commit's tree, and records that as it
+//     records all reads.
+//   - One side sends at a time, in frames of limited length. Neither trusts the other's bytes: each
+//     checks sizes, lengths and depth before it allocates memory, and nodes arrive as a tree
+//     without aliases.
+//   - weir ends a build that is given up, is too long or uses too much by ending its worker. The
+//     worker of a small build stays for the next one, unless it has grown. A large build has a new
+//     worker, with most of the memory, and only one runs at a time.
+//   - A worker ends with the process that started it: its input ends, and Linux sends it a signal.
 //
-// weir itself does the rest, before and after: it parses the files, reads the files
-// that they refer to, puts in variables and decodes the objects. All of these are code
-// of its own or of the YAML library, whose time and memory grow with bytes and nodes;
-// both are bounded before and counted on the way. Its fuzzers and the hostile trees
-// hold them to two seconds of CPU time and to memory that the shipped limits leave.
-// Keys and values that are secret thereby stay in one process.
+// weir itself does all other work, before and after: it parses the files, reads the files that they
+// refer to, puts in variables and decodes the objects. All of these are code of its own or of the
+// YAML library. Their time and memory grow with bytes and nodes; both are bounded before and
+// counted on the way. Its fuzzers and the hostile trees check that they stay within two seconds of
+// CPU time and the memory that the shipped limits leave. So keys and secret values stay in one
+// process.
 //
-// Without Enable a Job runs in this process, with neither limit nor protection, as
-// tests do.
+// Without Enable a Job runs in this process, with neither limit nor protection, as tests do.
 package worker
 
 import (
@@ -65,8 +61,8 @@ type Job struct {
 	Reads int
 	Bytes int64
 	Nodes int
-	// Small is for what needs little memory: such builds run beside a large one. One
-	// that is ended for its memory may be tried again as a large one.
+	// Small marks a build that needs little memory: it runs in parallel with a large one. A build
+	// that is ended for its memory may be retried as a large one.
 	Small bool
 	// Spent is the CPU time of all jobs that share it, which is bounded as that of one is.
 	Spent *atomic.Int64
@@ -124,8 +120,8 @@ func ClusterScoped(t kyaml.TypeMeta) bool {
 	return openapi.IsCertainlyClusterScoped(t)
 }
 
-// Run runs kustomize and returns the objects, in order. Its error is a Fault, ErrNodes,
-// an Ended, the cause of ctx's end, or that there is no worker to be had.
+// Run runs kustomize and returns the objects, in order. Its error is a Fault, ErrNodes, an Ended,
+// the cause of ctx's end, or says that no worker is available.
 func Run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
 	if p := enabled.Load(); p != nil {
 		return p.run(ctx, j, ask)

@@ -23,10 +23,10 @@ type Limits struct {
 	CPU time.Duration
 }
 
-// DefaultLimits are those of a worker of weir. Of the small one the system counts some
-// 160 MiB before its first build: Go takes memory 64 MiB at a time, and counts as taken
-// what it has not used. The unit file and the manifests of
-// Kubernetes leave room for Sum beside the daemon.
+// DefaultLimits holds the limits of weir's workers. The system counts some 160 MiB for a small one
+// before its first build: Go allocates memory 64 MiB at a time, and counts unused memory as
+// allocated. The unit file and the manifests of Kubernetes leave room for Sum in addition to the
+// daemon.
 var DefaultLimits = Limits{Memory: 640 << 20, Small: 216 << 20, CPU: 4 * time.Minute}
 
 // How many workers are at work at a time: as many as renders.
@@ -69,7 +69,7 @@ func Enable(l Limits) (stop func()) {
 	}
 }
 
-// Warm starts a worker for the first build, and tells of what workers lack.
+// Warm starts a worker for the first build, and reports the protections that workers could not set.
 func Warm(ctx context.Context, log *slog.Logger) {
 	p := enabled.Load()
 	if p == nil {
@@ -94,7 +94,7 @@ func Warm(ctx context.Context, log *slog.Logger) {
 type coming struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	w      *process // nil where it did not start: the job tells why, with one of its own
+	w      *process // nil if it did not start: the job reports why, with a worker of its own
 }
 
 // Ahead starts workers, so that there are so many for small builds to come. It is for
@@ -144,7 +144,7 @@ type pool struct {
 
 	mu     sync.Mutex
 	idle   []*process // for small jobs; the most recently used is last
-	coming []*coming  // likewise, not yet asked for
+	coming []*coming  // likewise, without a request yet
 	closed bool
 	trim   *time.Timer
 }
@@ -186,8 +186,8 @@ func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error)
 		if errors.Is(a.err, errWire) {
 			cause = Nonsense
 		}
-		// One that was killed may have nothing to do with what it built. An idle one may
-		// be gone since it was last used.
+		// If a worker was killed, its build may not be the reason. An idle one may be gone since
+		// its last use.
 		if cause != Killed || again {
 			return nil, &Ended{Cause: cause, Limits: limits}
 		}

@@ -56,9 +56,9 @@ func program() (string, error) {
 	return filepath.Abs(path)
 }
 
-// environment lets a worker start without collecting what the packages of weir make as
-// they are initialised, which takes a third of the time, and without a profile of its memory,
-// which nobody can ask it for. It has no other variable.
+// environment lets a worker start without collecting what the packages of weir allocate as they are
+// initialised, which would take a third of the time, and without a profile of its memory, which
+// nobody can request. It has no other variable.
 var environment = []string{"GOGC=off", "GODEBUG=memprofilerate=0"}
 
 func start(ctx context.Context, l Limits) (*process, error) {
@@ -176,7 +176,7 @@ var noMemory = []string{"out of memory", "cannot allocate memory", "cannot map p
 // end ends a worker and returns why it ended, as far as that was not from here.
 func (w *process) end() Cause {
 	w.ending.Do(func() {
-		// One that has ended by itself keeps what it ended with.
+		// A worker that has ended by itself keeps its exit status.
 		_ = w.in.Close()
 		w.kill()
 		_ = w.cmd.Wait()
@@ -196,8 +196,8 @@ func (w *process) end() Cause {
 	return w.cause
 }
 
-// tail keeps the beginning of what a worker writes to its standard error: what Go says
-// of the end of a process comes first.
+// tail keeps the beginning of a worker's standard error: Go's message about the end of a process
+// comes first.
 type tail struct {
 	mu sync.Mutex
 	b  []byte

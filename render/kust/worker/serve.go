@@ -33,8 +33,8 @@ const garbage = 9
 // idle is after what time without a job a worker gives back what memory it has free.
 const idle = time.Second
 
-// Serve is a worker's life: it confines itself, builds what it is sent, and ends when
-// its input does.
+// Serve runs a worker: it confines itself, builds the jobs that it receives, and ends when its
+// input does.
 func Serve() int {
 	// weir itself acts on signals that a terminal or a service manager sends to all
 	// processes.
@@ -76,7 +76,7 @@ func serve(in io.Reader, out io.Writer) int {
 		for {
 			kind, b, err := readFrame(r)
 			if err != nil {
-				os.Exit(0) // weir has ended, whatever is under way here
+				os.Exit(0) // weir has ended; any work here is obsolete
 			}
 			frames <- received{kind, b}
 		}

@@ -11,7 +11,7 @@ import (
 
 // The kinds of frames, by their first byte.
 const (
-	frameReady  = 'R' // worker: what it could not limit
+	frameReady  = 'R' // worker: the limits that it could not set
 	frameJob    = 'J' // weir: a Job
 	frameAsk    = '?' // worker: a path that the Job does not hold
 	framePath   = 'P' // weir: the Path
@@ -41,7 +41,8 @@ const headerSize = 5
 // frame begins a frame.
 func frame(kind byte) []byte { return append(make([]byte, 0, 256), kind, 0, 0, 0, 0) }
 
-// readFrame reads a frame. It takes memory as bytes arrive, whatever is announced.
+// readFrame reads a frame. It allocates memory as bytes arrive, independent of the announced
+// length.
 func readFrame(r io.Reader) (kind byte, b []byte, err error) {
 	var head [headerSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -177,7 +178,7 @@ var tagNumbers = func() map[string]uint64 {
 	return m
 }()
 
-// encoder writes nodes, aliases by what they stand for.
+// encoder writes nodes. It writes aliases as their targets.
 type encoder struct {
 	b     []byte
 	nodes int // that may still come
