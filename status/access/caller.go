@@ -85,8 +85,8 @@ func (g *Guard) bySession(p *Policy, r *http.Request) (Caller, bool) {
 	return Caller{Name: t.Name, Means: BySession, Role: roleOf(t.Role), bound: "session\x00" + s.ID}, true
 }
 
-// runs reports whether a session has not ended. One that would go on for longer
-// than any does was made by a clock that was ahead.
+// runs reports whether a session has not ended. A session that would last longer than the maximum
+// was made by a clock that was ahead.
 func (g *Guard) runs(s session) bool {
 	left := time.Unix(s.Expires, 0).Sub(g.now())
 	return left > 0 && left <= sessionFor+time.Minute

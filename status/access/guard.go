@@ -189,8 +189,8 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	next.ServeHTTP(rw, r)
 }
 
-// streamer tells callers apart whose streams are counted: by name, and those without one
-// by address.
+// streamer identifies callers whose streams are counted: by name, and those without a name by
+// address.
 func streamer(p *Policy, c Caller, r *http.Request) string {
 	if c.Means == Nobody {
 		return "address\x00" + network(p.origin(r))
@@ -300,8 +300,8 @@ func (b *bare) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// uncached says of every answer that it is not to be kept: also of errors, from
-// which http.Error takes what was said before.
+// uncached forbids caching of every answer: also of errors, because http.Error removes the headers
+// that were set before.
 type uncached struct{ http.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.

@@ -131,7 +131,7 @@ func (g *Guard) forBrowser(p *Policy, c Caller, rw http.ResponseWriter, r *http.
 	v := page.Viewer{Name: c.Name, Operate: c.Role >= Operate && c.bound != "", LogOut: c.Means == BySession, LogIn: c.Means == Nobody && len(p.tokens) > 0}
 	if v.Operate || v.LogOut {
 		v.Form = g.seals.form(c.bound, 0)
-		// Compressed, the length of a page with this in it could tell it.
+		// The length of a compressed page could reveal this text.
 		r.Header.Del("Accept-Encoding")
 	}
 	if cookie, err := r.Cookie(p.cookie("said")); err == nil && wantsPage(r) {

@@ -138,8 +138,8 @@ func (p *proofs) end(session string, now time.Time) (key []byte, ok bool) {
 	return one.key, ok && now.Before(one.until)
 }
 
-// prove answers a hello. It tells only a holder of a key that it has the key, so
-// that no one else learns which keys exist.
+// prove answers a hello. It answers only a holder of a key that it has the key, so that no one else
+// learns which keys exist.
 func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 	nonce, mark, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), proofScheme+" "), ".")
 	key, wait := g.keyOf(p, r, func(k seals) bool { return len(nonce) <= maxUser && k.marks("hello", nonce, mark) })

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what a proxy says.
+// Limits of the proxy's headers.
 const (
 	maxUser   = 256 // bytes of a user's name
 	maxGroups = 1000

@@ -86,7 +86,7 @@ const (
 	// AnonymousNone and AnonymousRead are what may be done without a login.
 	AnonymousNone = "none"
 	AnonymousRead = RoleRead
-	// BehindProxy and Insecure are why there is no TLS.
+	// BehindProxy and Insecure are the reasons for running without TLS.
 	BehindProxy = "behind-proxy"
 	Insecure    = "insecure"
 )

@@ -57,8 +57,8 @@ func same(a, b []byte) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// find returns whose token this is. All are looked at, so that the time does not
-// tell which one was near. Faulty are the files that cannot be used.
+// find returns the entry of a token. It compares all tokens, so that the time does not reveal a
+// close match. faulty holds the errors of files that cannot be used.
 func (p *Policy) find(token []byte) (found Token, ok bool, faulty []error) {
 	for _, t := range p.tokens {
 		have, err := secretsOf(t.File)

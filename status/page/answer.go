@@ -53,8 +53,8 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// packed is an answer as it is held until its tag is known: compressed, which a list of
-// pools is to a twentieth.
+// packed is an answer in memory until its tag is known: compressed, because that reduces a list of
+// pools to a twentieth.
 type packed struct {
 	bytes.Buffer
 	length int

@@ -28,8 +28,8 @@ type Notice struct {
 	Back string
 }
 
-// Notices writes pages to people who may not see the others yet. They are alike and
-// show nothing of the fleet.
+// Notices writes pages for people who may not see the other pages yet. They look alike and show
+// nothing of the fleet.
 type Notices struct{ web *web }
 
 // NewNotices reads what the pages are made of. Their style sheet is at the same

@@ -53,7 +53,7 @@ func poolLevel(p plan.PoolStatus, mark report.Phase) level {
 	return l
 }
 
-// coordinate prints a length with as many digits as an eye can tell.
+// coordinate prints a length with as many digits as an eye can see.
 func coordinate(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
@@ -107,7 +107,7 @@ func mosaicOf(counts map[string]int) mosaic {
 	return m
 }
 
-// share is a bar of how many of something there are, beside others.
+// share is a bar that shows how many of something exist, in proportion to others.
 type share struct {
 	Name, Note string
 	Count      int

@@ -130,7 +130,7 @@ func (i poolItem) is(trait string) bool {
 	return false
 }
 
-// wants reports whether the filter wants a pool, whatever its target's phase.
+// wants reports whether the filter selects a pool, independent of its target's phase.
 func (f poolFilter) wants(i poolItem) bool {
 	return (f.Phase == "" || string(i.pool.Phase) == f.Phase) && (f.Kind == "" || string(i.pool.Kind) == f.Kind) &&
 		(f.Only == "" || i.is(f.Only)) && f.finds(i)

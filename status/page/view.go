@@ -17,7 +17,7 @@ import (
 // The types in the files view*.go are what the templates read: text that is ready
 // to be shown, and no decisions left.
 
-// views makes what the templates read of what the board has.
+// views turns the contents of the board into what the templates read.
 type views struct {
 	board *board.Board
 	o     Options

@@ -118,8 +118,8 @@ var sinces = []choice{{"", "All that is kept"}, {"1h", "Last hour"}, {"24h", "La
 
 const activityPage = 100
 
-// activityFilter reads the query of the activity's page. It is kinder than that of
-// the API: what it does not know it leaves out, and since may be a span of time.
+// activityFilter reads the query of the activity's page. It is more tolerant than that of the API:
+// it ignores unknown values, and since may be a duration.
 func (w *views) activityFilter(q url.Values) history.Filter {
 	f := history.Filter{Target: q.Get(history.ParamTarget), Pool: q.Get(history.ParamPool), Limit: activityPage + 1}
 	f.About = strings.FieldsFunc(strings.Join(q[history.ParamAbout], ","), func(r rune) bool { return r == ',' || r == ' ' })
@@ -181,7 +181,7 @@ func (w *views) activityView(q url.Values) activityView {
 		v.Levels = append(v.Levels, filter{Name: strings.ToUpper(string(l[:1])) + string(l[1:]), Link: with(history.ParamLevel, string(l)), Phase: mark, Current: slices.Contains(f.Levels, l)})
 	}
 	if f.Until.IsZero() {
-		// The pages that follow are of what there was now.
+		// The next pages show the state as of now.
 		f.Until = w.board.Now()
 	}
 	n := 0

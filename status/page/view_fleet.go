@@ -19,7 +19,7 @@ type indexView struct {
 	layout
 	Headline  string
 	Mood      report.Phase // of the headline
-	Moves     string       // describes what is on its way
+	Moves     string       // describes what is changing
 	Figures   []figure
 	States    []filter // targets by phase
 	Traits    []filter // pools by trait
@@ -61,7 +61,7 @@ type sourceView struct {
 type targetCard struct {
 	targetView
 	Rows   []poolRow
-	Fleet  bool // rows tell the target
+	Fleet  bool // rows show the target
 	More   int
 	Link   string // to all of the card's pools
 	Counts string

@@ -19,8 +19,8 @@ type holdView struct {
 	Plan string
 }
 
-// holdViews say what held steps wait for, one line for each hold. Its diagnostic
-// describes a conflict.
+// holdViews describes what held steps wait for, one line for each hold. A conflict is described by
+// its diagnostic.
 func holdViews(r *plan.Report, target string) []holdView {
 	if r == nil || r.Plan == nil {
 		return nil
@@ -48,7 +48,7 @@ type heldView struct {
 	Because, Does string
 }
 
-// heldViewOf is nil where the target is not held.
+// heldViewOf returns nil if the target is not held.
 func (w *views) heldViewOf(t *board.TargetState) *heldView {
 	h := report.KeptOf(t.Last, t.HeldSince)
 	if h == nil {
@@ -67,7 +67,8 @@ func (w *views) heldViewOf(t *board.TargetState) *heldView {
 	return v
 }
 
-// diagnosticsOf are a report's, but for how its target is held: that has its own place.
+// diagnosticsOf returns a report's diagnostics, without the one about how its target is held: that
+// has its own place.
 func diagnosticsOf(r *plan.Report) diag.List {
 	return slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return r.Holds != nil && d.Code == r.Holds.Diagnostic().Code })
 }

@@ -44,7 +44,7 @@ type ownedView struct {
 
 // ownerView says on a target who owns it.
 type ownerView struct {
-	Name  string // empty while nobody does
+	Name  string // empty while it has no owner
 	Last  string
 	Since moment
 	Here  bool

@@ -26,7 +26,7 @@ type stepView struct {
 	Ends    string // describes how many it replaces or ends
 }
 
-// linked is a name with what it leads to.
+// linked is a name with its link.
 type linked struct{ Name, Link string }
 
 type changeView struct {
@@ -121,14 +121,14 @@ type planPage struct {
 	Phase        report.Phase
 	Made         moment
 	Digest       string
-	NoDigest     string // why there is no digest
+	NoDigest     string // why the digest is missing
 	Figures      []figure
 	Faults       []faultView
 	Steps        []stepView
 	Held         int
 	HeldTo       *heldView // the followed commit cannot be rendered
 	Pager        pager
-	Why          string // why there is no plan
+	Why          string // why the plan is missing
 	waits        waits
 }
 

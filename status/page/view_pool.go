@@ -22,7 +22,7 @@ type poolPage struct {
 	Target        string
 	AccountRegion string
 	AsOf          moment    // set where the pool is older than the last pass
-	Fault         string    // why the last pass could not tell
+	Fault         string    // why the last pass could not read it
 	HeldTo        *heldView // the followed commit of the target cannot be rendered
 	LastEnded     *rolloutView
 	ByVersion     []share
@@ -41,7 +41,7 @@ type poolPage struct {
 	Activity      string
 	EventError    string
 	Governing     []governed
-	// source is the target's, and held says that nothing puts the pool right now.
+	// source is the target's, and held says that nothing corrects the pool now.
 	source string
 	held   bool
 }

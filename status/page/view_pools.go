@@ -22,7 +22,7 @@ type poolRow struct {
 	Failing          moment // since when FailureReason is reported
 	Template         string
 	Drift, Held      bool
-	Stale            bool // the last pass could not tell
+	Stale            bool // the last pass could not read it
 }
 
 func (w *views) poolRow(i poolItem) poolRow {
@@ -116,7 +116,7 @@ type poolsView struct {
 	Pager     pager
 	Words     string
 	HasFilter bool
-	Fleet     bool // rows tell the target
+	Fleet     bool // rows show the target
 }
 
 const poolsPerPage = 100

@@ -48,8 +48,8 @@ type pullPage struct {
 	Unkept       bool
 	Targets      []pullTarget
 	WantApproval bool // it holds until it is approved
-	// Picture draws what it would do over time, Foreseen says that and more. Instead Simulate
-	// may be the command that finds it out.
+	// Picture draws the forecast, Foreseen describes it with more details. If it is missing,
+	// Simulate may be the command that computes it.
 	Picture  template.HTML
 	Foreseen foreseen
 	Simulate string

@@ -17,7 +17,7 @@ type turnView struct {
 // rolloutActions holds the possible actions on a FleetRollout.
 type rolloutActions struct {
 	*Viewer
-	// Revision is the change that is looked at: nobody stops another one by it.
+	// Revision is the change on the page: its forms cannot stop another one.
 	Name, Source, Revision, Back string
 	Paused                       *wordView
 	// Abort says that there is a change to be stopped.

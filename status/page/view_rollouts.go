@@ -97,7 +97,7 @@ type waveView struct {
 	Size         string // a class that says how wide it is drawn
 	Bar          machineBar
 	Pools        []wavePool
-	Rest         []wavePool // beside those, behind a fold
+	Rest         []wavePool // all others, behind a fold
 	More         int        // that are not shown
 }
 
@@ -111,7 +111,7 @@ type wavePool struct {
 	Waits            string
 }
 
-// machineBar are machines by what they run, as a bar. Its words say the same.
+// machineBar shows machines by what they run, as a bar. Its words say the same.
 type machineBar struct {
 	Words string
 	Parts []sharePart
@@ -303,7 +303,7 @@ func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	return v
 }
 
-// badViews puts together what was stopped for one reason.
+// badViews groups what was stopped for the same reason.
 func (w *views) badViews(list []waves.BadHash) (out []badView) {
 	for _, b := range list {
 		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why && v.Fields == b.Fields })
@@ -327,7 +327,7 @@ func (w *views) wordOf(word *waves.Word) *wordView {
 	return &wordView{word.By, word.Why, w.moment(word.At)}
 }
 
-// fill puts pools into a wave: those first that need attention, the rest behind a fold.
+// fill puts pools into a wave: those first that need attention, all others behind a fold.
 func (v *waveView) fill(r waves.Rollout, n int) {
 	var all []wavePool
 	for _, p := range r.Pools {

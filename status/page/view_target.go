@@ -31,7 +31,7 @@ type targetPage struct {
 	Pager    pager
 	// Filtered says that some pools are not wanted.
 	Filtered bool
-	Fleet    bool // rows tell the target
+	Fleet    bool // rows show the target
 	Configs  []launchConfigView
 	Plan     []stepView // of the last pass, where it has steps
 	MorePlan int
@@ -46,7 +46,7 @@ type targetPage struct {
 	Runs          []runView
 	Events        []eventView
 	Activity      string
-	Waiting       []holdView // but for what the actions say
+	Waiting       []holdView // without what the actions show
 	waits         waits
 }
 

@@ -18,13 +18,13 @@ type Viewer struct {
 	Name string
 	// Operate says that the page shows the forms that change something.
 	Operate bool
-	// Form goes with each form, and proves that it is from weir's own page.
+	// Form is part of each form, and proves that it is from weir's own page.
 	Form string
 	// LogIn and LogOut say that there is something to log in to, or out of.
 	LogIn, LogOut bool
 	// Said is the result of the last action.
 	Said string
-	// Holds are the suspensions that people have asked for.
+	// Holds lists the suspensions that people have requested.
 	Holds []Suspension
 	// Approvals are those in force.
 	Approvals []Approval
@@ -59,8 +59,8 @@ type actionsView struct {
 	Back      string
 	Suspended []Suspension
 	Approved  []Approval
-	// Digest is that of a plan that waits for an approval, empty where none does; Approval
-	// says what it waits for.
+	// Digest is the digest of a plan that waits for an approval, or ""; Approval says what it waits
+	// for.
 	Digest, Approval string
 	// Windows says until when steps wait for a window, empty where none does.
 	Windows string

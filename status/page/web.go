@@ -239,7 +239,7 @@ func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
 func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 	missing := w.board.Missing()
 	if _, several := w.crew(); several && w.board.Configured() {
-		// Others may own what is missed, or nobody for a while: any member can serve.
+		// Other members may own what is missing, or no member for a while: any member can serve.
 		missing = nil
 	}
 	if len(missing) > 0 {
