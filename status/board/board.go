@@ -55,19 +55,19 @@ type Target struct {
 type TargetState struct {
 	Target
 	Phase report.Phase
-	// Last is the report of the last pass, nil before the first. Applied is
-	// what is kept of that of the last pass that ran a step, nil if none has, and MoreApplied
-	// says how many more outcomes that one had.
+	// Last is the report of the last pass, nil before the first. Applied is the kept part of the
+	// report of the last pass that ran a step, nil if none has, and MoreApplied counts the outcomes
+	// that were dropped from it.
 	Last        *plan.Report
 	Applied     *plan.Report
 	MoreApplied int
-	// Pools are those of the last pass that could tell, at PoolsAt: a render
-	// that fails says nothing about the pools in AWS.
+	// Pools holds the pools of the last pass that could read them, at PoolsAt: a render that fails
+	// says nothing about the pools in AWS.
 	Pools         []plan.PoolStatus
 	LaunchConfigs []plan.LaunchConfigStatus
 	PoolsAt       time.Time
-	// ConvergedSince holds, by namespace/name, when a pool was first seen
-	// converged; it lacks pools that are not.
+	// ConvergedSince holds, by namespace/name, the time at which a pool was first seen converged.
+	// Other pools are not in it.
 	ConvergedSince map[string]time.Time
 	// HeldSince is the time of the first report that the target is held as Last says; zero if it is
 	// not held.
@@ -129,7 +129,7 @@ type Board struct {
 	// shown is the configuration as the page shows it, and refused why a later one
 	// did not replace it, empty without a refusal.
 	shown, refused string
-	// held is why nothing is written, empty where something may be.
+	// held is the reason why nothing is written, or "".
 	held string
 
 	watchers live.Watchers
@@ -182,9 +182,8 @@ func New(o Options) *Board {
 	return b
 }
 
-// Configure says which sources and targets there are. The board keeps what it knows of
-// those that stay, and forgets the rest. A daemon is ready once every target named here
-// has made its first pass.
+// Configure sets the sources and targets. The board keeps what it knows of those that stay, and
+// forgets all others. A daemon is ready once every target named here has made its first pass.
 func (b *Board) Configure(sources []Source, targets []Target) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -270,8 +269,8 @@ func (b *Board) Subject(source, revision, subject string) {
 // Report takes in what a pass did and found.
 func (b *Board) Report(_ context.Context, whole *plan.Report) { b.report(whole, true) }
 
-// Take shows a report of another weir's pass. What is new in it that one has told: here it
-// becomes no event, and no history.
+// Take shows a report of another weir's pass. That weir has announced its news: here they become no
+// event, and no history.
 func (b *Board) Take(r *plan.Report) { b.report(r, false) }
 
 func (b *Board) report(whole *plan.Report, own bool) {

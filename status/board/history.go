@@ -49,8 +49,7 @@ func (b *Board) Run(ctx context.Context) error {
 	return b.recorder.run(ctx)
 }
 
-// publish takes in events, in the order of time, and what they announced. The board is
-// locked.
+// publish adds events, in the order of time, and what they announced. The board is locked.
 func (b *Board) publish(list []events.Event, runs []history.Run, known map[string]events.Known) {
 	for i, e := range list {
 		e = events.Redacted(b.redact, e)
@@ -124,8 +123,8 @@ func (b *Board) miss() {
 	b.absent = absent
 }
 
-// forgetGone forgets what was announced of targets and sources that are long gone, in
-// the archive too. The board is locked.
+// forgetGone forgets what was announced of targets and sources that were removed long ago, in the
+// archive too. The board is locked.
 func (b *Board) forgetGone() {
 	gone := map[string]events.Known{}
 	for key, since := range b.absent {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/history"
 )
 
-// Archive keeps history over restarts. It bounds what it keeps by itself. Its
-// methods may be called by several goroutines.
+// Archive keeps history over restarts. It bounds its size by itself. Its methods may be called by
+// several goroutines.
 type Archive interface {
 	// Append adds a record, all of it or nothing, and it is on the disk then.
 	Append(history.Record) error
@@ -75,7 +75,7 @@ func join(a, b history.Record) history.Record {
 	return a
 }
 
-// run writes until ctx ends, and then what is left.
+// run writes until ctx ends, and then the remaining records.
 func (r *recorder) run(ctx context.Context) error {
 	for {
 		select {
@@ -94,7 +94,7 @@ func (r *recorder) run(ctx context.Context) error {
 	}
 }
 
-// flush writes what waits. Records that cannot be written go on waiting.
+// flush writes the waiting records. Records that cannot be written stay in the queue.
 func (r *recorder) flush() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// lastSeen are the pools of a target whose pass could not tell, as they were before: those
-// of this process, or those that were written down.
+// lastSeen returns the earlier pools of a target whose pass could not read them: those of this
+// process, or those in the archive.
 func lastSeen(old TargetState, target string, known events.Known) (pools []plan.PoolStatus, at time.Time) {
 	if len(old.Pools) > 0 {
 		pools = slices.Clone(old.Pools)

@@ -4,7 +4,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Stale reports whether the last pass could not tell how the pools are.
+// Stale reports whether the last pass could not read the pools.
 func (t *TargetState) Stale() bool {
 	return t.Last != nil && t.Last.Plan == nil && len(t.Last.Pools) == 0 && len(t.Pools) > 0
 }

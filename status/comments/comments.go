@@ -63,8 +63,8 @@ type Options struct {
 const (
 	// maxHeads bounds the heads of a source that may wait for their status.
 	maxHeads = 1000
-	// pullShare is the part of what a forge takes in a minute that statuses and
-	// comments of pull requests have together: one in three.
+	// pullShare is the part of a forge's rate per minute that statuses and comments of pull
+	// requests have together: one in three.
 	pullShare = 3
 	planning  = "planning"
 )
@@ -122,11 +122,11 @@ func (p *Comments) Show(pull report.Pull) {
 	d.take(pull)
 }
 
-// TakeOver goes on with the statuses that the weir that spoke for a source before wanted.
-// Comments are written as their pull requests are planned.
+// TakeOver continues with the statuses that the previous owner of a source wanted. Comments are
+// written as their pull requests are planned.
 func (p *Comments) TakeOver(source string) error { return p.statuses.TakeOver(source) }
 
-// Owes reports whether the comment of a pull request is yet to be written as it was shown last.
+// Owes reports whether the comment of a pull request must still be updated to its last shown state.
 func (p *Comments) Owes(source string, number int64) bool {
 	w := p.writers[source]
 	if w == nil {
@@ -138,8 +138,8 @@ func (p *Comments) Owes(source string, number int64) bool {
 	return t != nil && t.open && !t.entry.GaveUp()
 }
 
-// Rest forgets the comments that are to be written for a source: another weir speaks for it,
-// and writes others.
+// Rest forgets the comments that have to be written for a source: another weir owns it, and writes
+// others.
 func (p *Comments) Rest(source string) {
 	if w := p.writers[source]; w != nil {
 		w.mu.Lock()
@@ -172,7 +172,7 @@ func (p *Comments) Run(ctx context.Context) error {
 // written when their pull requests are planned next. Run must have returned.
 func (p *Comments) Leave() error { return p.statuses.Leave() }
 
-// Close writes what is left until it is done or ctx ends, and leaves nothing pending
+// Close writes the remaining comments until they are done or ctx ends, and leaves nothing pending
 // but what waits for a person. Run must have returned.
 func (p *Comments) Close(ctx context.Context) error {
 	var wg sync.WaitGroup

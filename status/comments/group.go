@@ -53,8 +53,8 @@ func (c *comment) groups() (out []*group) {
 	return out
 }
 
-// keyOf stands for what a target's plan does, whatever the target and its resources are
-// called.
+// keyOf identifies what a target's plan does, independent of the names of the target and its
+// resources.
 func keyOf(r *plan.Report) string {
 	if r.Plan == nil {
 		return "no plan"
@@ -112,7 +112,7 @@ func (g *group) gather() {
 	}
 }
 
-// summary counts the pools of a group by what happens to them.
+// summary counts the pools of a group by their changes.
 func (g *group) summary() string {
 	if len(g.reports) == 1 || g.reports[0].Plan == nil {
 		return report.SummaryWords(g.reports[0])
@@ -130,8 +130,8 @@ func (g *group) summary() string {
 	return report.SummaryWords(&plan.Report{Plan: &all})
 }
 
-// fold writes a change and what was found of its targets, if there is anything. It is open
-// where it is the only one.
+// fold writes a change and the findings about its targets, if it has any. It is open if it is the
+// only one.
 func (c *comment) fold(g *group, only bool) {
 	found := c.found(g)
 	if len(g.changes) == 0 && (len(found) == 0 || c.level >= withoutUnchanged && !slices.ContainsFunc(found, finding.isError)) {
@@ -266,7 +266,7 @@ func (ch change) ends(r *plan.Report) string {
 	return wording.Ends(s)
 }
 
-// waits say what held steps wait for, a line for each wait that is alike.
+// waits describes what held steps wait for, a line for each kind of wait.
 func (c *comment) waits(g *group) {
 	type line struct {
 		text    string
@@ -335,7 +335,7 @@ func (c *comment) found(g *group) (out []finding) {
 	return out
 }
 
-// findings writes what was found while planning the targets of a group.
+// findings writes the findings about the targets of a group.
 func (c *comment) findings(list []finding) {
 	if len(list) == 0 {
 		return

@@ -167,7 +167,7 @@ func escaped(s string, limit int) string { return wording.Escape(visible.Clip(vi
 // quoted is the same as code.
 func quoted(s string) string { return wording.Code(visible.Clip(visible.Line(s), longestName)) }
 
-// differences say how what was applied is not what was reviewed.
+// differences describes how the applied plan differs from the reviewed one.
 func (c *comment) differences() {
 	if c.State != report.PullMerged {
 		return
@@ -273,7 +273,7 @@ func (c *comment) footer() {
 	}
 }
 
-// shortened says what was left out, and where to read it.
+// shortened says what was left out, and how to read it.
 func (c *comment) shortened() string {
 	where := "Run `weir plan` to see the whole plan."
 	if page := report.SafeURL(c.PageURL); page != "" {

@@ -26,8 +26,8 @@ type writer struct {
 	log              *slog.Logger
 	wrote            func(forge, result string)
 	redact           report.Redact
-	// speaks says that no other weir speaks for the source, and store is where what was
-	// written is noted then.
+	// speaks reports whether this weir owns the source. store then holds the record of what was
+	// written.
 	speaks func() bool
 	store  func() state.Store
 	// login is the token's, once it was read. Only the worker uses it.
@@ -48,7 +48,7 @@ type pullComment struct {
 	pull report.Pull
 	// turn is the number of its last turn: the ones that wait longest go first.
 	turn int
-	// open says that the comment may not be as it should be.
+	// open says that the comment may not be up to date.
 	open  bool
 	entry outbox.Entry
 	// again makes the next write look at the comment, and write it though it has the text:
@@ -74,7 +74,7 @@ var errNotOurs = errors.New("another weir speaks for the source")
 // its length.
 const leastComment = 4000
 
-// errTooLong says that a comment is to be tried again, shorter.
+// errTooLong says that the comment must be shortened and written again.
 var errTooLong = errors.New("comment is too long")
 
 // take notes what to report.
@@ -132,7 +132,7 @@ func (w *writer) retry() {
 	w.box.TryToken()
 }
 
-// draft is a comment to write, as it was when it was taken up.
+// draft is a comment to write, as it was when its turn started.
 type draft struct {
 	*pullComment
 	pull report.Pull
@@ -165,7 +165,7 @@ func (w *writer) next() (found draft, wait time.Duration, ok bool) {
 	}, func(a, b draft) bool { return a.turn < b.turn })
 }
 
-// write brings the comment of a pull request to what it should say.
+// write updates the comment of a pull request.
 func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (result string, err error) {
 	w.mu.Lock()
 	longest := w.longest
@@ -199,7 +199,7 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 			t.read = t.read && !commits.Unclear(err) // it may say that by now
 			return "", err
 		}
-		// A person deleted it, or the token cannot see it any more: looking tells.
+		// A person deleted it, or the token cannot see it any more: a search decides.
 		if err := w.find(ctx, t, p); err != nil {
 			return "", err
 		}
@@ -336,7 +336,7 @@ func (w *writer) done(c draft, result string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	log := w.log.With("pull", c.pull.Number)
-	current := c.pullComment.turn == c.turn // nothing newer is to be reported by now
+	current := c.pullComment.turn == c.turn // no newer state has to be reported
 	forget := func() {
 		if c.pull.Ended() && w.pulls[c.pull.Number] == c.pullComment { // else it was opened again
 			delete(w.pulls, c.pull.Number)

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// written is a comment as the forge stored it when weir last wrote it. Whoever may write to
-// a repository can edit the comments of others on most forges: what is not as it is noted
-// here, somebody else wrote.
+// written is a comment as the forge stored it when weir last wrote it. On most forges, every user
+// with permission to write to a repository can edit the comments of others: if a comment differs
+// from this record, somebody else wrote it.
 type written struct {
 	ID int64 `json:"id"`
 	// At is the forge's own time of the write, Sum stands for the whole text and Begins for
@@ -32,8 +32,8 @@ func sumOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// writtenAs is the record of a comment as the forge has it, which answers a write with what
-// it stored. text is what was written, for a forge that answers without a text.
+// writtenAs returns the record of a comment in the forge's answer, which contains the stored text.
+// text is the written text, for a forge that answers without one.
 func writtenAs(id int64, text string, now forge.Comment) written {
 	if now.Body != "" {
 		text = now.Body

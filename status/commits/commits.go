@@ -17,19 +17,19 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Commits writes commit statuses: the aggregate context <instance>/apply on
-// every commit that a source with a forge comes to, and
-// <instance>/apply/<target> for each target that the commit touches.
+// Commits writes commit statuses: the aggregate context <instance>/apply on every commit that a
+// source with a forge reaches, and <instance>/apply/<target> for each target that the commit
+// touches.
 //
 //	pending  a pass of the commit is due or under way, or a rollout that it
-//	         started moves, or it waits (suspension, approval, AWS throttling)
+//	         started is in progress, or it waits (suspension, approval, AWS throttling)
 //	success  every touched pool has converged, or no target is affected and none is
 //	         left failing by the commit before
 //	failure  a fault in the files, a failed step, a conflict, a refused prune
 //	error    no verdict: a newer commit came first, or weir was stopped
 //
-// A journal holds the wanted statuses before the first "pending" is posted, so that
-// a crash leaves no "pending" behind: the next process continues or closes them.
+// A journal holds the wanted statuses before the first "pending" is posted, so that a crash leaves
+// no "pending" behind: the next process continues or closes them.
 type Commits struct {
 	o      Options
 	queues map[string]*queue // by source
@@ -46,8 +46,8 @@ type Commits struct {
 	waiting []*track
 	// keep bounds the waiting superseded commits without a visible pending status.
 	keep    int
-	changed bool // the journal lacks something that must precede a write
-	stale   bool // the journal lacks something
+	changed bool // a change must be in the journal before the next write
+	stale   bool // a change is missing in the journal
 }
 
 // Options configures Commits.
@@ -72,14 +72,14 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Revision is a commit that a source came to.
+// Revision is a commit that a source reached.
 type Revision struct {
 	Source string
 	SHA    string
-	// Touched names the targets whose render the commit changed, and those that it leaves
-	// with a fault: a success would be read as if it were applied there. On the first
-	// revision after a start it names all of the source's. Removed names those that the
-	// commit took away: what they have in AWS stays there.
+	// Touched names the targets whose render the commit changed, and those that it leaves with a
+	// fault: a success would look as if it were applied there. On the first revision after a start
+	// it names all targets of the source. Removed names those that the commit removed: their
+	// resources stay in AWS.
 	Touched, Removed []string
 	// Err is why the commit as a whole cannot be rendered.
 	Err error
@@ -103,9 +103,8 @@ func Check(store state.Store) error {
 	})
 }
 
-// NewNamed reads the journal of the given name. keep is how many commits that are
-// not the last of their source may wait, and share the part of what a forge takes in
-// a minute, as one to so many.
+// NewNamed reads the journal of the given name. keep bounds the waiting commits that are not the
+// last of their source. share is their part of what a forge accepts in a minute: one in share.
 func NewNamed(o Options, bucket string, keep, share int) (*Commits, error) {
 	if o.Instance == "" || o.Store == nil || o.Logger == nil {
 		return nil, errors.New("make commit statuses: instance, store and logger are required")
@@ -127,8 +126,8 @@ func NewNamed(o Options, bucket string, keep, share int) (*Commits, error) {
 	return c, nil
 }
 
-// TakeOver goes on with what the weir that spoke for a source before has left in the
-// journal: what this one knew of the source is older.
+// TakeOver continues with the statuses that the previous owner of a source has left in the journal:
+// this weir's knowledge of the source is older.
 func (c *Commits) TakeOver(source string) error {
 	if c.queues[source] == nil {
 		return nil
@@ -163,7 +162,7 @@ func (c *Commits) read(source string) error {
 		}
 		t.recovered = now
 		for _, ct := range t.Contexts {
-			// The journal lacks what was written after it.
+			// Writes after the last save of the journal are missing in it.
 			ct.Shown = ct.Shown || ct.Want.State == forge.Pending
 			if !ct.Delivered { // the process before may have ended while it wrote
 				ct.late = lateUntil(now)
@@ -195,7 +194,7 @@ type track struct {
 	// recovered is the time at which the track was read from the journal, zero once its source has
 	// reached the commit in this process.
 	recovered time.Time
-	// unsummed says that the status over all targets is to be found out again.
+	// unsummed says that the status over all targets must be computed again.
 	unsummed bool
 }
 
@@ -247,9 +246,8 @@ func (c *Commits) current(source string) *track {
 	return nil
 }
 
-// Begin says that a source came to a revision, before the pass that applies it. A
-// repeated revision continues; another one closes the pending statuses on the
-// earlier commits of the source.
+// Begin records that a source reached a revision, before the pass that applies it. A repeated
+// revision continues; another one closes the pending statuses on the earlier commits of the source.
 func (c *Commits) Begin(r Revision) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,7 +274,7 @@ func (c *Commits) Begin(r Revision) {
 			c.close(old, "superseded by "+wording.Short(r.SHA))
 			old.Targets = nil // no report changes it any more
 		}
-		// A branch that is moved back comes to a commit again, with a new verdict.
+		// A branch that is moved back reaches a commit again, with a new verdict.
 		var again *track
 		if c.tracks[r.Source], again = drop(c.tracks[r.Source], r.SHA); again != nil {
 			next.Contexts = again.Contexts
@@ -292,9 +290,9 @@ func (c *Commits) Begin(r Revision) {
 	c.refresh(cur)
 }
 
-// Report takes in what a pass did. Reports of targets that the source's current revision
-// does not touch say nothing about the commit, and those of another revision only which
-// pools it answers for: that pass began before, and what it changed moves still.
+// Report processes the results of a pass. Reports of targets that the source's current revision
+// does not touch say nothing about the commit. Reports of another revision only say which pools
+// that revision answers for: its pass started before, and its changes may still be in progress.
 func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -341,8 +339,8 @@ func (c *Commits) Unfinished() (names []string) {
 	return names
 }
 
-// Forget says that a target is no longer configured: no report will finish it. A failure
-// on it stays told, and is not the commit's any more.
+// Forget records that a target is no longer configured: no report will finish it. A failure on it
+// stays visible, but no longer belongs to the commit.
 func (c *Commits) Forget(target string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

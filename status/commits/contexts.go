@@ -110,8 +110,7 @@ func (c *Commits) close(t *track, why string) {
 
 const Interrupted = "interrupted; weir goes on with it once it runs again"
 
-// Run posts the wanted statuses until ctx ends, one forge beside the other. Call
-// Close afterwards.
+// Run posts the wanted statuses until ctx ends, to all forges in parallel. Call Close afterwards.
 func (c *Commits) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for source, q := range c.queues {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// keptText says what becomes of a target whose commit cannot be rendered, before what is
-// wrong with it: that may be long.
+// keptText says how a target is held if its commit cannot be rendered, before the fault itself: the
+// fault may be long.
 func keptText(r *plan.Report) string {
 	switch h := r.Holds; {
 	case h == nil || h.Passing():
@@ -22,8 +22,8 @@ func keptText(r *plan.Report) string {
 	}
 }
 
-// held is the verdict on steps that do not run; an empty state says that
-// nothing is held but paused pools.
+// held returns the verdict on steps that do not run; an empty state says that nothing is held but
+// paused pools.
 func held(r *plan.Report) (forge.CommitState, string) {
 	waits := wording.WaitsOf(r.Target, r.Plan.Steps)
 	for _, h := range heldOrder {

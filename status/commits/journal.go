@@ -21,7 +21,7 @@ import (
 type journal struct {
 	bucket string
 
-	mu state.Turn // held while it is written, taken before that of Commits
+	mu state.Turn // locked while it is written, before that of Commits
 	// written are the hashes of the records, as they were read or written last.
 	written map[string]uint64
 }
@@ -42,9 +42,9 @@ const (
 
 func trackKey(source, sha string) string { return source + "\x00" + sha }
 
-// read returns the tracks of a source, of all sources without one, in their order. It
-// leaves out a record that it cannot understand, and broken says so: statuses that it
-// held may stay pending, which is better than a daemon that does not start.
+// read returns the tracks of a source, of all sources without one, in their order. It leaves out a
+// record that it cannot understand, and returns that in broken: its statuses may stay pending,
+// which is better than a daemon that does not start.
 func (j *journal) read(store state.Store, source string) (tracks []*track, broken, err error) {
 	records := map[string]json.RawMessage{}
 	err = store.View(func(tx *state.Tx) error {
@@ -67,7 +67,7 @@ func (j *journal) read(store state.Store, source string) (tracks []*track, broke
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	maps.DeleteFunc(j.written, func(key string, _ uint64) bool { return source == "" || strings.HasPrefix(key, source+"\x00") })
-	for key, value := range records { // also what is broken: the next write removes it
+	for key, value := range records { // includes broken ones: the next write removes them
 		j.written[key] = sum(value)
 	}
 	for key, value := range records {
@@ -156,7 +156,7 @@ func sum(value []byte) uint64 {
 	return h.Sum64()
 }
 
-// write brings the records of the sources that have a store to what they should be.
+// write updates the records of the sources that have a store.
 func (j *journal) write(should map[string]json.RawMessage, storeOf func(source string) state.Store) error {
 	stores, changed := map[string]state.Store{}, map[string][]string{}
 	add := func(key string) {
@@ -220,8 +220,8 @@ func (j *journal) writeSome(store state.Store, keys []string, should map[string]
 	return err
 }
 
-// save writes the journal if it lacks something that must precede a write to a
-// forge, or with all if it lacks anything. Several workers may call it.
+// save writes the journal if a change must be in it before a write to a forge, or with all if any
+// change is missing. Several workers may call it.
 func (c *Commits) save(all bool) error {
 	c.journal.mu.Lock()
 	defer c.journal.mu.Unlock()

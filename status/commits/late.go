@@ -10,10 +10,10 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// lateWrites are writes that got no answer and were not seen on the forge. One that hangs
-// may take such a write long after, and then shows it: the newest status of a context is
-// what it took last. So the next status of the context counts as delivered only once it
-// was read after lateAfter.
+// lateWrites holds writes that got no answer and were not seen on the forge. A slow forge may
+// execute such a write long after, and then shows it: the newest status of a context is the last
+// executed write. So the next status of the context counts as delivered only once it was read after
+// lateAfter.
 type lateWrites map[contextID]lateWrite
 
 type contextID struct{ sha, context string }
@@ -61,7 +61,7 @@ func (l lateWrites) read(sha string, known map[string]forge.CommitStatus) {
 	}
 }
 
-// over reports whether a context is to be read now, as no write of it is late any more.
+// over reports whether a context must be read now, because no write of it is late any more.
 func (l lateWrites) over(j job, now time.Time) bool {
 	w, doubt := l[j.id()]
 	if !doubt || now.Before(w.until) {

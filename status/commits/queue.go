@@ -51,8 +51,8 @@ const (
 	// where more are not worth it: Gitea answers so for about a second after a
 	// push, GitHub at times for longer.
 	MissingTries = 7
-	// LastingTries is the same for verdicts and for what must not stay pending: a day
-	// of tries once forgeDelays are slow.
+	// LastingTries is the same for verdicts and for statuses that must not stay pending: a day of
+	// tries once forgeDelays are slow.
 	LastingTries = 15 + 96
 )
 
@@ -77,7 +77,7 @@ func (c *Commits) work(ctx context.Context, source string, q *queue, drain bool)
 		}
 		if q.box.Wait(ctx) == nil && c.storeOf(source) != nil {
 			if q.late.over(j, c.o.Now()) {
-				delete(q.known, j.sha) // what the forge shows by now is to be read
+				delete(q.known, j.sha) // the forge must be read again
 			}
 			if q.doubted.Swap(false) {
 				clear(q.known)
@@ -154,8 +154,8 @@ var errKept = errors.New("status is kept")
 // errNotOurs says that another weir speaks for the source by now.
 var errNotOurs = errors.New("another weir speaks for the source")
 
-// post reads what the commit has, once, and writes what differs. After a write that
-// may or may not have taken effect the next one reads again.
+// post reads the commit's statuses once, and writes those that differ. After a write that may or
+// may not have taken effect the next post reads again.
 func (c *Commits) post(ctx context.Context, source string, q *queue, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()

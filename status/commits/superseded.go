@@ -47,7 +47,7 @@ func (t *track) leave(old *track) {
 	}
 }
 
-// settle forgets what has come to its end on a target that the commit does not touch.
+// settle forgets what has finished on a target that the commit does not touch.
 func (t *track) settle(r *plan.Report) {
 	pools := t.Left[r.Target]
 	if r.Plan == nil || len(pools) == 0 {

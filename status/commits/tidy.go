@@ -59,8 +59,8 @@ func (c *Commits) evict(list []*track, q *queue, limit int, matches func(*track)
 	return kept
 }
 
-// noteShown records whether a forge may show a context as pending, whatever is
-// wanted by now.
+// noteShown records whether a forge may show a context as pending, independent of the wanted
+// status.
 func (c *Commits) noteShown(source string, j job, shown bool) {
 	for _, t := range c.tracks[source] {
 		if ct := t.Contexts[j.want.Context]; t.SHA == j.sha && ct != nil && ct.Shown != shown {

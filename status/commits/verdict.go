@@ -32,8 +32,8 @@ const (
 type targetTrack struct {
 	State       forge.CommitState `json:"state"`
 	Description string            `json:"description"`
-	// Pools are those that the commit changed, with the gravest verb of what was done
-	// about each, empty where steps were held so far.
+	// Pools lists the pools that the commit changed, with the gravest verb of its steps on each,
+	// empty if all steps were held so far.
 	Pools map[string]step.Verb `json:"pools,omitempty"`
 	// Removed says that the commit took the target away.
 	Removed bool `json:"removed,omitempty"`
@@ -67,9 +67,9 @@ func (t *targetTrack) judge(r *plan.Report, now time.Time) (forge.CommitState, s
 		t.sourceAt = time.Time{}
 		return t.verdict(r, now)
 	}
-	// The commit is not at fault. weir still applies what it has read of it, and a step
-	// that AWS refuses is its failure. But nothing is deleted while the source is away,
-	// nor taken over from another target, so that it is neither done nor in conflict.
+	// The commit is not at fault. weir still applies what it has read of it, and a step that AWS
+	// refuses is its failure. But while the source is unavailable, weir deletes nothing and adopts
+	// nothing from another target, so that it is neither done nor in conflict.
 	if t.sourceAt.IsZero() {
 		t.sourceAt = now
 	}
@@ -203,7 +203,7 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState
 		pools[report.PoolKey(p)] = p
 	}
 	var waiting []string
-	said := ""       // by AWS of a rollout that does not go on
+	said := ""       // AWS's message about a stuck rollout
 	soaking := false // for as long as minReadySeconds say, nothing has to move
 	mark := fmt.Sprintf("%d steps", due)
 	for _, key := range slices.Sorted(maps.Keys(t.Pools)) {
@@ -214,7 +214,7 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState
 		}
 		if !steps[key] && (!there || p.Converged) {
 			if there && t.Pools[key] == step.Delete {
-				t.Pools[key] = step.Replace // what it had under another name is gone
+				t.Pools[key] = step.Replace // its resource under another name is deleted
 			}
 			continue
 		}

@@ -50,7 +50,7 @@ type Known struct {
 	// Revision and Phase are those of the last pass that was announced.
 	Revision string       `json:"revision,omitempty"`
 	Phase    report.Phase `json:"phase,omitempty"`
-	// Fault stands for what was wrong, empty where nothing was.
+	// Fault is the last fault, or "".
 	Fault     string `json:"fault,omitempty"`
 	Suspended bool   `json:"suspended,omitempty"`
 	// Held describes how the target is held if its commit cannot be rendered; nil if it is not
@@ -88,7 +88,7 @@ type KnownRollout struct {
 	Notch      int32         `json:"notch,omitempty"`
 	Back       bool          `json:"back,omitempty"`
 	Superseded bool          `json:"superseded,omitempty"`
-	// What describes what moves, such as "the change of maxSize"; empty for a rollout.
+	// What describes what is changing, such as "the change of maxSize"; empty for a rollout.
 	What string `json:"what,omitempty"`
 }
 
@@ -103,10 +103,9 @@ type finder struct {
 	failed []string
 }
 
-// Between returns the milestones between old and r, and the Known that includes them.
-// First says that r is of the process's first pass over the target: the planner then
-// cannot know what is drift, and old can. An empty Known announces nothing of what
-// stands as it should.
+// Between returns the milestones between old and r, and the Known that includes them. First says
+// that r is of the process's first pass over the target: the planner then cannot recognize drift,
+// but old can. With an empty Known, healthy resources are not announced.
 func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Event) {
 	t := &finder{old: old, r: r, at: at, first: first}
 	t.next = Known{Revision: r.Revision, Phase: report.PhaseOf(r), Suspended: r.Suspended, Held: old.Held}
@@ -306,7 +305,7 @@ func (t *finder) wasConverged(s step.Step) bool {
 	return len(pools) > 0 && !slices.ContainsFunc(pools, func(p string) bool { return !t.old.Pools[p].Converged })
 }
 
-// outcomes announces what was done and what failed.
+// outcomes announces completed and failed steps.
 func (t *finder) outcomes() {
 	for _, o := range t.r.Outcomes {
 		switch o.Status {
@@ -324,7 +323,7 @@ func (t *finder) outcomes() {
 			}
 			t.once("failed "+failureKey(o), e)
 		case step.Skipped, step.Held:
-			// A held step stands in every pass; holds announces it once.
+			// A held step is in every pass; holds announces it once.
 		}
 	}
 }
@@ -349,7 +348,7 @@ func (t *finder) done(o step.Outcome) {
 	t.add(e)
 	p, known := t.next.Pools[s.Pool]
 	if !known {
-		return // of an orphan, or of what pools share
+		return // it belongs to an orphan, or is shared by pools
 	}
 	if cancelled, ok := s.Do.(step.CancelRefresh); ok {
 		if p.Rollout == nil || p.Rollout.ID != cancelled.RefreshID {

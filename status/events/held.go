@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// KnownHeld is an earlier commit that a target was said to be held to.
+// KnownHeld is an earlier commit to which a target was reported as held.
 type KnownHeld struct {
 	// To is its full hash, empty where the target is only observed.
 	To string `json:"to,omitempty"`
@@ -12,9 +12,9 @@ type KnownHeld struct {
 	Since time.Time `json:"since"`
 }
 
-// held announces to which earlier commit the target is held, and when that has ended. While
-// it is not known, as a daemon begins, AWS does not answer or the next commit is tried, what was
-// told stands: no daemon tells of one hold twice.
+// held announces to which earlier commit the target is held, and when that has ended. The last
+// announcement stays valid while the state is unknown: as a daemon starts, AWS does not answer or
+// the next commit is tried. So no daemon announces one hold twice.
 func (t *finder) held() {
 	h, old := t.r.Holds, t.old.Held
 	switch {

@@ -70,8 +70,8 @@ func (t *finder) isNew(p plan.PoolStatus, old KnownPool, next *KnownPool) bool {
 // maxCauses bounds the causes that are announced of one pool.
 const maxCauses = 20
 
-// rollout announces how a pool's rollout goes on or ended, and whether that said
-// why the pool has failed.
+// rollout announces the progress or the end of a pool's rollout, and returns whether that said why
+// the pool has failed.
 func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failureAnnounced bool) {
 	now := p.Rollout
 	if was := next.Rollout; was != nil && (now == nil || now.ID != "" && was.ID != "" && now.ID != was.ID) {
@@ -115,15 +115,15 @@ func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failur
 	return failureAnnounced
 }
 
-// ended says how a rollout ended that moves no more, false while that is not known
-// yet. Where AWS was not asked how it ended, it has succeeded if nothing is left to
-// roll: a failed one leaves instances behind, or says why it failed.
+// ended returns how a finished rollout ended, false while that is unknown. If the result was not
+// read from AWS, it has succeeded if nothing is left to roll: a failed rollout leaves instances
+// behind, or says why it failed.
 func (t *finder) ended(p plan.PoolStatus, was KnownRollout, rolls bool) (ended, failed bool) {
 	how, why := "", ""
 	switch last := p.LastRollout; {
 	case last != nil && last.ID == was.ID:
 		if how = kinds.RolloutEnds[last.Status]; how == "" {
-			return false, false // AWS says that it moves
+			return false, false // AWS reports it as in progress
 		}
 		why = last.Message
 	case p.FailureReason != "":

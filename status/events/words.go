@@ -45,8 +45,8 @@ func firstOf(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// standsWhole reports whether a value stands in a sentence whole and as it is. A secret
-// that is cut or rewritten here could not be recognised when the event is redacted.
+// standsWhole reports whether a sentence contains a value complete and unchanged. A secret that is
+// cut or rewritten here could not be recognised when the event is redacted.
 func standsWhole(v any) bool {
 	switch v := v.(type) {
 	case nil, bool, int, int32, int64, float64:
@@ -72,7 +72,7 @@ func movingWords(s step.Step) string {
 	return "the change of " + firstOf(fields)
 }
 
-// foundMoving is the same of what was found under way, by what EKS calls it.
+// foundMoving is the same for a change that was found under way, based on EKS's name for it.
 func foundMoving(p plan.PoolStatus) string {
 	if resourceOf(p) == step.ManagedNodegroup && p.Rollout != nil && p.Rollout.Message != "VersionUpdate" {
 		return "the update"

@@ -24,8 +24,8 @@ type Kind[E any] interface {
 	// Owns reports whether weir may have made a branch for an entry without a recorded pull
 	// request.
 	Owns(e *E, branch string) bool
-	// Made reads the trailers of a commit that has weir's author, and that is not recorded. ours
-	// says that weir made it for this entry, and can go on from there.
+	// Made reads the trailers of a commit that has weir's author but no record. ours says that weir
+	// made it for this entry, and can continue from there.
 	Made(e *E, trailers []snapshot.Trailer) (m Made, ours bool)
 	// Ended is called once an entry is in a phase without a pull request. keep false removes the
 	// entry.
@@ -39,20 +39,20 @@ type Kind[E any] interface {
 
 // Want says what should become of an entry. The zero value leaves it as it is.
 type Want struct {
-	// Gone says why nobody needs the proposal. An open pull request is closed then.
+	// Gone says why the proposal is no longer needed. An open pull request is closed then.
 	Gone string
-	// Branches are the exact names that the branch may have. The forge is asked for their pull
-	// requests before one is opened.
+	// Branches are the exact names that the branch may have. weir searches the forge for their pull
+	// requests before it opens one.
 	Branches []string
-	// Print identifies what is to be written. An open pull request with another print is updated.
+	// Print identifies the content to write. An open pull request with another print is updated.
 	Print string
-	// Fixed says what the open pull request does, if it is never updated: it stays as it was opened.
+	// Fixed describes the open pull request if it is never updated: it stays as it was opened.
 	Fixed string
 	// Draft makes the change. It is called only if something is pushed.
 	Draft func(ctx context.Context) (Draft, error)
 }
 
-// Draft is a pull request that is to be opened or updated.
+// Draft is a pull request to open or update.
 type Draft struct {
 	Branch, Title, Body string
 	// Commit needs no author: Machine adds weir's.
@@ -97,7 +97,7 @@ func (e *Refusal) Error() string { return e.Text }
 // Refuse returns a *Refusal.
 func Refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
 
-// NotNeeded is an error of a draft: nobody needs the proposal any more.
+// NotNeeded is an error of a draft: the proposal is no longer needed.
 type NotNeeded struct{ Why string }
 
 func (e *NotNeeded) Error() string { return e.Why }
@@ -129,7 +129,7 @@ type Git interface {
 	Branch(ctx context.Context, name string, c source.Commit) (transport.Branch, error)
 }
 
-// Pusher makes branches, and moves them on to descendants.
+// Pusher creates branches, and advances them to descendants.
 type Pusher interface {
 	At(ctx context.Context, branch string) (string, error)
 	Make(ctx context.Context, b transport.Branch) error

@@ -85,8 +85,8 @@ func (t *turn[E, P]) save() error {
 	return t.store.Update(func(tx *state.Tx) error { return t.records.Put(tx, t.Source, record[E]{all}) })
 }
 
-// Turn does what is missing. again is the time of the next turn without news, zero for no such
-// time. The store is that of the source's lease if several weirs share the work.
+// Turn does what is missing. again is the time of the next turn without news, or zero. The store is
+// that of the source's lease if several weirs share the work.
 func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (again time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,7 +129,7 @@ func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (a
 	return again, t.save()
 }
 
-// step does what is missing of one entry, and returns when there is more to do.
+// step does what is missing of one entry, and returns the time of its next step.
 func (t *turn[E, P]) step(ctx context.Context, e P) (at time.Time) {
 	s := e.state()
 	var err error
@@ -157,9 +157,9 @@ func (t *turn[E, P]) step(ctx context.Context, e P) (at time.Time) {
 	return at
 }
 
-// Ask does at once what is missing of one entry, because somebody asked for it. It takes the entry
-// that is the same, or else fresh. with checks and changes the entry before. Pull requests that
-// people ask for are not subject to Options.Every.
+// Ask does at once what is missing of one entry, because a user requested it. It uses the entry
+// that is the same, or otherwise fresh. with checks and changes the entry before. Options.Every
+// does not apply to requested pull requests.
 func (m *Machine[E, P]) Ask(ctx context.Context, store state.Store, now Now, fresh E, same func(*E) bool, with func(*E) error) (e E, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

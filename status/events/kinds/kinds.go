@@ -8,10 +8,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// The tables in this file say which event something becomes. A line here names the
-// event of a new step, a new hold or a new diagnostic; without one, a step is
-// announced by its resource and verb, a hold as step-held, and a diagnostic as part
-// of its target's fault.
+// The tables in this file map steps, holds and diagnostics to events. A line here names the event
+// of a new step, a new hold or a new diagnostic; without one, a step is announced by its resource
+// and verb, a hold as step-held, and a diagnostic as part of its target's fault.
 
 // Level is the attention that an event deserves.
 type Level string
@@ -63,7 +62,7 @@ var Holds = map[step.Hold]string{
 	step.HeldWave:       "wave-awaited",
 	step.HeldGate:       "gate-awaited",
 	step.HeldPolicy:     "policy-awaited",
-	// A warning says what AWS refuses, and the target's state and statuses that it is held.
+	// A warning says what AWS refuses, and the target's state and statuses show the hold.
 	step.HeldPreflight: "preflight-refused",
 	// A cluster that is being made takes minutes, an upgrade may take weeks.
 	step.HeldControlPlane: "control-plane-awaited",

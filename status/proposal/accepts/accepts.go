@@ -1,8 +1,8 @@
-// Package accepts proposes to keep what somebody changed in AWS: one pull request for one pool, which
-// writes what AWS has into the manifests.
+// Package accepts proposes to keep what somebody changed in AWS: one pull request for one pool,
+// which writes AWS's values into the manifests.
 //
-// Somebody asks for it (Ask). What they asked for is kept before anything is pushed, and the branch is
-// named after it. So a crash or a lost answer leaves nothing that is not found again.
+// A user requests it (Ask). The request is stored before anything is pushed, and the branch is
+// named after it. So weir finds everything again after a crash or a lost answer.
 package accepts
 
 import (
@@ -63,7 +63,7 @@ func (f Found) written() (out []accept.Field) {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(a accept.Field) bool { return a.Left != "" })
 }
 
-// print identifies what is written.
+// print identifies the content to write.
 func (f Found) print() string {
 	of := f.written()
 	for i := range of {
@@ -81,7 +81,7 @@ func (f Found) print() string {
 type Entry struct {
 	proposal.State
 	Asked
-	At time.Time `json:"at"` // when it was asked for
+	At time.Time `json:"at"` // the time of the request
 	// Looked is the time of the last request to AWS, Head the commit that was followed then.
 	Looked time.Time `json:"looked,omitzero"`
 	Head   string    `json:"head,omitempty"`
@@ -115,7 +115,7 @@ func New(o Options) *Source {
 	return &Source{proposal.New(o.Options, proposal.Kind[Entry](k)), k}
 }
 
-// branchOf returns the branch of what was asked for. The branches of one pool share a prefix.
+// branchOf returns the branch of a request. The branches of one pool share a prefix.
 func branchOf(a Asked, at time.Time) string {
 	sum := sha256.Sum256([]byte(at.UTC().Format(time.RFC3339Nano)))
 	return branchesOf(a) + hex.EncodeToString(sum[:])[:8]
@@ -132,7 +132,7 @@ func (s *Source) Ask(ctx context.Context, store state.Store, now proposal.Now, a
 	fresh := Entry{Asked: a, At: now.Time}
 	fresh.Phase, fresh.Branch = proposal.Asked, branchOf(a, now.Time)
 	began := false
-	var wrong error // of what was asked for
+	var wrong error // of the request
 	e, err = s.Machine.Ask(ctx, store, now, fresh, func(o *Entry) bool { return o.Target == a.Target && o.Pool == a.Pool }, func(e *Entry) error {
 		began, e.By, e.After = true, a.By, time.Time{}
 		f, wrong = s.kind.ask(ctx, e, now, a)
@@ -180,7 +180,7 @@ func (k *kind) ask(ctx context.Context, e *Entry, now proposal.Now, a Asked) (f 
 	return f, nil
 }
 
-// fieldsOf returns the fields that were asked for, or else those that were found. It names whole lists.
+// fieldsOf returns the requested fields, or otherwise the found ones. It names whole lists.
 func fieldsOf(a Asked, f Found) []string {
 	out := a.Fields
 	for _, x := range f.Fields {
@@ -209,7 +209,7 @@ func nothing(f Found) error {
 	return &gates.Fault{Message: "nothing of it can be written: " + strings.Join(why, "; "), Hint: "write it into the manifests by hand"}
 }
 
-// Entries adds none: people ask for them.
+// Entries adds none: users request them.
 func (k *kind) Entries(_ context.Context, all []Entry, now proposal.Now) ([]Entry, time.Time, error) {
 	if k.found = nil; len(all) == 0 {
 		return all, time.Time{}, nil
@@ -217,7 +217,7 @@ func (k *kind) Entries(_ context.Context, all []Entry, now proposal.Now) ([]Entr
 	return all, now.Time.Add(k.Every), nil
 }
 
-// Want proposes what AWS has now, and asks for that every Every and at each new commit.
+// Want proposes AWS's current values, and reads them every Every and at each new commit.
 func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal.Want, err error) {
 	if k.found == nil || k.at != now.Head || !reflect.DeepEqual(k.of, e.Asked) {
 		if e.IsOpen() && e.Tries == 0 && now.Head == e.Head && now.Time.Before(e.Looked.Add(k.Every)) {
@@ -261,8 +261,8 @@ func (k *kind) Owns(e *Entry, branch string) bool {
 	return strings.HasPrefix(branch, branchesOf(e.Asked))
 }
 
-// Made reads the trailer of a commit. Without a record of it nobody knows which fields people asked
-// for, so weir does not go on from it.
+// Made reads the trailer of a commit. Without a record the requested fields are unknown, so weir
+// does not continue from the commit.
 func (k *kind) Made(e *Entry, of []snapshot.Trailer) (m proposal.Made, ours bool) {
 	return m, e.Commit != "" && slices.ContainsFunc(of, func(t snapshot.Trailer) bool {
 		return strings.EqualFold(t.Key, Trailer) && t.Value == e.Target+" "+e.Pool

@@ -16,7 +16,7 @@ import (
 // Pinned is a change of files that pins images.
 type Pinned struct {
 	Files map[string][]byte
-	// Pins are those that the files write, Refused the others.
+	// Pins lists the pins that the files contain, Refused all other ones.
 	Pins    []newer.Pin
 	Refused []Refusal
 	Plans   []Planned
@@ -33,9 +33,9 @@ type Planned struct {
 	Target string
 	// Pools roll, with Machines.
 	Pools, Machines int
-	// Fault says why there is no plan.
+	// Fault says why the plan is missing.
 	Fault string
-	// Schedule says when the target rolls: its windows, and what it comes after.
+	// Schedule says when the target rolls: its windows, and the targets that it comes after.
 	Schedule string
 }
 
@@ -51,7 +51,7 @@ type move struct {
 	pools              []string
 }
 
-// moves are those of pins, in their order.
+// moves returns the moves of pins, in their order.
 func moves(pins []newer.Pin) (out []move) {
 	at := map[[2]string]int{}
 	for _, p := range pins {

@@ -154,7 +154,7 @@ func (k *kind) take(got Survey) {
 	}
 }
 
-// Want proposes the newest images that nobody turned down.
+// Want proposes the newest images that no user declined.
 func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal.Want, err error) {
 	if k.survey == nil || k.survey.Head != now.Head || e.IsOpen() && k.unknown(e) {
 		return w, nil

@@ -15,15 +15,16 @@ import (
 // Kind is a kind of proposal in a world of its own, with one thing that it may propose.
 type Kind struct {
 	*World
-	// Record names what is kept. Every is the least time between two changes of a pull request.
+	// Record names the stored record. Every is the least time between two changes of a pull
+	// request.
 	Record string
 	Every  time.Duration
 	// Earlier are the fields of an entry that the version before Machine kept.
 	Earlier string
-	// Restart begins another process: what is in memory is lost.
+	// Restart starts another process: everything in memory is lost.
 	Restart func()
-	// Need makes the thing be wanted, and Drop makes nobody need it. Again makes the same be wanted
-	// once more after Drop.
+	// Need makes the thing wanted, and Drop makes it unneeded. Again makes the same wanted once
+	// more after Drop.
 	Need, Drop, Again func()
 	// Reopens says that the kind proposes a thing again that weir closed.
 	Reopens bool
@@ -35,12 +36,12 @@ type Kind struct {
 	State func() proposal.State
 	// Wants returns the expected result of Changes.
 	Wants func() string
-	// Goes says that weir goes on with a pull request after its record is lost. A kind that cannot
+	// Goes says that weir continues a pull request after its record is lost. A kind that cannot
 	// leaves it alone.
 	Goes bool
 }
 
-// turn turns after what failed may be tried again, and what is open may be changed.
+// turn makes a turn after failures may be retried, and open pull requests may be changed.
 func (k *Kind) turn() proposal.State {
 	k.T.Helper()
 	k.Now.Time = k.Now.Time.Add(max(k.Every, time.Hour))
@@ -56,7 +57,7 @@ func (k *Kind) soon() proposal.State {
 	return k.State()
 }
 
-// Forget loses what is kept.
+// Forget deletes the stored record.
 func (k *Kind) Forget() {
 	k.T.Helper()
 	if err := k.Store.Update(func(tx *state.Tx) error { return state.Bucket[struct{}]{Name: k.Record}.Delete(tx, "s") }); err != nil {
