@@ -21,9 +21,9 @@ const (
 	maxStandings = 10_000
 )
 
-// Standings says of each of the others, which may be short names, how it stands to the
-// first of the heads, which is followed, and to the rest, which were. It asks no
-// server. Heads that are not here any more do not count.
+// Standings returns for each of others, which may be short names, how it relates to the heads. The
+// first head is the followed one, all others were followed before. It sends no request to a server.
+// Heads that are not in the repository any more do not count.
 func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error) {
 	out := make(map[string]snapshot.Standing, len(others))
 	var left []string
@@ -204,8 +204,8 @@ func (r repository) before() (out []plumbing.Hash) {
 	return out
 }
 
-// Descends reports whether a commit is another one, or descends from it. It asks no
-// server: what is here descends only from commits that are here too.
+// Descends reports whether a commit equals another one, or descends from it. It sends no request to
+// a server: the ancestors of a local commit are local too.
 func (g *Git) Descends(ctx context.Context, revision, from string) (bool, error) {
 	if !git.IsHash(revision) || !git.IsHash(from) {
 		return false, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q and %q: want full object names", fault.Plain(revision), fault.Plain(from)))

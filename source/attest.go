@@ -31,11 +31,11 @@ func (r Ref) namesTag() bool {
 	return r.Tag != "" || r.SemVer != "" || strings.HasPrefix(r.Name, "refs/tags/")
 }
 
-// attest checks that a signature vouches for what c names, as the policy asks,
-// and notes whose it is. Without a ref the tag's name is not compared. again says
-// that an earlier process took the same.
+// attest checks that a signature vouches for what c names, as the policy requires, and notes the
+// signer. Without a ref the tag's name is not compared. again says that an earlier process accepted
+// the same.
 //
-// Signatures say who wrote a commit, not that it is the newest: who may push can
+// Signatures say who wrote a commit, not that it is the newest: a user with permission to push can
 // still go back to an older one.
 func (r repository) attest(p signature.Policy, c candidate, again bool, s *snapshot.Snapshot) error {
 	if p.IsZero() {

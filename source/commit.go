@@ -60,7 +60,7 @@ func (r repository) isContent(h plumbing.Hash) bool {
 	return treeErr == nil || blobErr == nil
 }
 
-// maxSubject bounds a subject, in characters. It stands in tables and lines.
+// maxSubject bounds a subject, in characters. It is shown in tables and lines.
 const maxSubject = 300
 
 func shortened(subject string) string {

@@ -36,7 +36,7 @@ type Git struct {
 // backend is a repository, remote with a mirror or on this machine. latest is
 // called by one goroutine at a time; the other methods at any time.
 type backend interface {
-	// latest gives what the ref names now; last is what it gave before.
+	// latest returns what the ref names now; last is its previous result.
 	latest(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, error)
 	// load gives what an earlier process left, the zero Snapshot if nothing.
 	load() (snapshot.Snapshot, error)

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// The merge by paths is code of our own because go-git merges by fast-forward alone, and
-// git itself wants a work tree or a program that this machine may not have. It merges
-// trees without their files' contents: what both sides changed is a conflict, and a plan
-// for it would show files that no one wrote.
+// The merge by paths is code of our own, because go-git merges by fast-forward alone, and git
+// itself needs a work tree or a program that this machine may not have. It merges trees without
+// their files' contents: what both sides changed is a conflict, and a plan for it would show files
+// that no one wrote.
 
 // mergePull merges p's head into its base. Both must be in the repository. forge is the forge's
 // merge commit, or the zero hash.

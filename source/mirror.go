@@ -59,18 +59,18 @@ func defaultLimits() limits {
 // at most temporary files, which sweep removes.
 type mirror struct {
 	dir string
-	// okName names the file below refs/weir/ok that records what was verified.
+	// okName names the file below refs/weir/ok that records the verified commit.
 	okName string
 	limits limits
 	repository
-	// suspect says that an object could not be read, or that verification
-	// failed, and that the mirror is to be made again.
+	// suspect says that an object could not be read, or that verification failed, and that the
+	// mirror must be made again.
 	suspect atomic.Bool
 	// shallow says that the server had only a part of the history at the last
 	// fetch, so that a missing commit is no damage.
 	shallow atomic.Bool
-	// crowded says that pull requests made it overgrown, so that it is to be made
-	// again though the followed ref did not move.
+	// crowded says that pull requests made it overgrown, so that it must be made again though the
+	// followed ref did not change.
 	crowded atomic.Bool
 }
 
@@ -107,7 +107,7 @@ func (m *mirror) prepare() error {
 		}
 	}
 	for name, text := range map[string]string{
-		"HEAD":   "ref: refs/heads/main\n", // Git asks for one, though nothing is there.
+		"HEAD":   "ref: refs/heads/main\n", // Git requires it, even if the branch is missing.
 		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
 	} {
 		file := filepath.Join(m.dir, name)
@@ -310,10 +310,9 @@ func (m *mirror) sweep(now time.Time, age time.Duration) error {
 	})
 }
 
-// replaceBy puts a mirror that was made beside this one into its place. The two
-// renames are not one step: a process killed between them finds no mirror at its
-// next start and makes one. Trees that were given out stay usable as far as the
-// new mirror holds their objects.
+// replaceBy puts a mirror that was made next to this one into its place. The two renames are not
+// one step: a process killed between them finds no mirror at its next start and makes one. Returned
+// trees stay usable as far as the new mirror has their objects.
 func (m *mirror) replaceBy(fresh *mirror) error {
 	fresh.db.Close()
 	old := m.dir + ".old"

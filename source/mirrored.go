@@ -48,8 +48,8 @@ func (b *mirrorBackend) latest(ctx context.Context, last snapshot.Snapshot) (sna
 	}
 }
 
-// latestOnce asks the server once what the ref names, and fetches it. The target is zero
-// where it did not come to know it.
+// latestOnce requests once from the server what the ref names, and fetches it. The target is zero
+// if it could not be determined.
 func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, target, error) {
 	s, err := b.remote.Connect(ctx, b.ref.chooses)
 	if err != nil {
@@ -164,7 +164,7 @@ func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *transport.Sessi
 	return nil
 }
 
-// accept verifies t and moves the mirror's ref.
+// accept verifies t and updates the mirror's ref.
 func (b *mirrorBackend) accept(m *mirror, t target) (snapshot.Snapshot, error) {
 	c, err := m.newest(t)
 	if err != nil {
@@ -185,7 +185,7 @@ func (b *mirrorBackend) accept(m *mirror, t target) (snapshot.Snapshot, error) {
 	return snap, nil
 }
 
-// damaged notes that the mirror is to be made again, if err says so.
+// damaged notes that the mirror must be made again, if err says so.
 func (b *mirrorBackend) damaged(err error) error {
 	if fault.ReasonOf(err) == fault.Corrupt {
 		b.mirror.suspect.Store(true)
@@ -210,7 +210,7 @@ func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
 	return fresh.setOK(h, named) == nil
 }
 
-// rebuild makes the mirror again beside the old one and puts it into place.
+// rebuild makes the mirror again next to the old one and puts it into place.
 func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t target) (snapshot.Snapshot, error) {
 	b.log.Warn("making the mirror again")
 	fresh := newMirror(b.mirror.dir+".new", b.mirror.okName)

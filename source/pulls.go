@@ -75,7 +75,7 @@ const (
 // Conflict is one path that was changed on both sides, or, without a path, what
 // stands against merging at all.
 type Conflict struct {
-	// Path is as Git holds it, in whatever encoding.
+	// Path is the path in Git, in any encoding.
 	Path string
 	Kind ConflictKind
 }
@@ -128,7 +128,7 @@ type MovedError struct {
 	Want, Got string
 }
 
-// Error says what was expected.
+// Error names the expected commit.
 func (e *MovedError) Error() string {
 	if e.Got == "" {
 		return fmt.Sprintf("%s is not there, though the forge says that it is at %s; ask the forge again", fault.Plain(e.Ref), e.Want)
@@ -151,17 +151,16 @@ type puller interface {
 	forget(head string) error
 }
 
-// Pull gives what a pull request would give if it were merged now. That is the tree of
-// the forge's merge commit where its parents are exactly the base and the head, else a
-// merge of the two by path: a path that both sides changed to different content is a
-// conflict. A renamed file is one deleted and one added.
+// Pull returns the result of merging a pull request now. That is the tree of the forge's merge
+// commit if its parents are exactly the base and the head. Otherwise it is a merge of the two by
+// path: a path that both sides changed to different content is a conflict. A renamed file is one
+// deleted and one added.
 //
-// The head need not be signed: verify has to do with commits that weir applies, and
-// this one is only planned.
+// The head need not be signed: verify is about commits that weir applies, and this one is only
+// planned.
 //
-// An error is a *MovedError, an *UnavailableError, or wraps ctx's. Pull may run
-// beside every other method. The followed ref, and what Last gives, stay as they
-// are.
+// An error is a *MovedError, an *UnavailableError, or wraps ctx's. Pull may run in parallel with
+// every other method. It does not change the followed ref, or the result of Last.
 func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
 	if err := p.validate(); err != nil {
 		return Merge{}, fault.Unavailable(g.cfg.Name, err)

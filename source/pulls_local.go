@@ -73,7 +73,7 @@ func (b *localBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, err
 	return forge, nil
 }
 
-// named gives what a ref names, the zero hash if there is no such ref.
+// named returns the commit that a ref names, or the zero hash if the ref does not exist.
 func (b *localBackend) named(refs storer.ReferenceStorer, name string) (plumbing.Hash, error) {
 	ref, err := storer.ResolveReference(refs, plumbing.ReferenceName(name))
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {

@@ -30,8 +30,8 @@ func (b *mirrorBackend) here(p PullRef) bool {
 	return err == nil && have
 }
 
-// unreadable marks the mirror to be made again if an object is missing: what was fetched
-// was whole, unless the server is not.
+// unreadable marks the mirror to be made again if an object is missing: fetched objects were
+// complete, unless the server's are not.
 func (b *mirrorBackend) unreadable(err error) error {
 	var oe *fault.ObjectError
 	switch {
@@ -52,8 +52,8 @@ func (b *mirrorBackend) forget(head string) error {
 	return nil
 }
 
-// bring lists the remote's refs once, and a second time if the server refuses to
-// give what they named: then they may have moved in between.
+// bring lists the remote's refs once, and a second time if the server refuses to send their
+// commits: then they may have changed in between.
 func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
 	forge, asked, err := b.bringOnce(ctx, p)
 	if err != nil && asked && fault.ReasonOf(err) == fault.Unreachable && ctx.Err() == nil {
@@ -62,7 +62,7 @@ func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, er
 	return forge, err
 }
 
-// bringOnce returns what bring returns, and whether it asked for a pack.
+// bringOnce returns what bring returns, and whether it requested a pack.
 func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbing.Hash, asked bool, err error) {
 	m, head := b.mirror, plumbing.NewHash(p.HeadSHA)
 	if m.suspect.Load() {

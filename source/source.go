@@ -1,36 +1,35 @@
-// Package source turns a Git repository and a ref into snapshots: one commit with its
-// tree. It gives what a pull request would be when it is merged, and how commits stand to
-// each other. Nothing is ever checked out, and nothing is pushed but new branches of weir's
-// own (revert.go makes their commits in memory, transport.Pusher sends them).
+// Package source turns a Git repository and a ref into snapshots: one commit with its tree. It
+// returns the result of merging a pull request, and how commits relate to each other. Nothing is
+// ever checked out, and nothing is pushed but new branches of weir's own (revert.go makes their
+// commits in memory, transport.Pusher sends them).
 //
 //	server ──transport──▶ mirror ─┐
 //	                              ├─git──▶ verified tree ─▶ signature ─▶ Snapshot
 //	repository on this machine ───┘                     └─▶ merge by path ─▶ Merge
 //
-// Terms. A *source* is a repository and the Ref that weir follows there. The *mirror* is a
-// bare directory with the history of that ref: a cache, which is made again where it is
-// damaged or has grown too much. A *backend* is a mirror with its server, or a repository
-// on this machine, which is read where it is and never written. A *target* (select.go) is
-// what the ref names now. A *Merge* is a pull request's head put together with a commit
-// that is followed.
+// Terms. A *source* is a repository and the Ref that weir follows there. The *mirror* is a bare
+// directory with the history of that ref: a cache, which is made again if it is damaged or has
+// grown too much. A *backend* is a mirror with its server, or a repository on this machine, which
+// is read in place and never written. A *target* (select.go) is what the ref names now. A *Merge*
+// is a pull request's head merged with a followed commit.
 //
 // Rules, and why:
 //
-//   - A snapshot is given out only after its whole tree was seen to be present: a missing
-//     object that looked like a missing file would delete machines.
-//   - All that stands in the way of one is a fault.UnavailableError with a Reason. The last
-//     good snapshot stays available from Last, also after a restart, so that a broken
-//     source is never taken for an empty one.
-//   - Whoever sends, sends within bounds: refs, packs, objects, deltas, entries, depth and
-//     time. Anyone may open a pull request, so theirs are narrower, and what they bring
-//     goes when the mirror is made again (git.ErrReplaced).
-//   - Only what weir applies must be signed: the followed commit, or the tag that led to
-//     it. A pull request is only planned.
+//   - A snapshot is returned only after its whole tree was found to be complete: a missing object
+//     that looked like a missing file would delete machines.
+//   - Everything that prevents a snapshot is a fault.UnavailableError with a Reason. The last good
+//     snapshot stays available from Last, also after a restart, so that a broken source is never
+//     mistaken for an empty one.
+//   - All received data is bounded: refs, packs, objects, deltas, entries, depth and time. Anyone
+//     may open a pull request, so the bounds of pull requests are narrower, and their objects go
+//     when the mirror is made again (git.ErrReplaced).
+//   - Only what weir applies must be signed: the followed commit, or the tag that led to it. A pull
+//     request is only planned.
 //   - One operation on a repository runs at a time; reading objects waits for none.
 //
-// Rooms: git reads objects, transport reaches servers, signature says who signed, snapshot
-// is the value, fault says what went wrong, worktree reads what is not committed yet,
-// upload carries it to a daemon, githubapp makes tokens. These alone import go-git.
+// Packages: git reads objects, transport reaches servers, signature checks who signed, snapshot is
+// the value, fault says what went wrong, worktree reads what is not committed yet, upload carries
+// it to a daemon, githubapp makes tokens. Only these import go-git.
 package source
 
 import (

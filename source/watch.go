@@ -30,11 +30,10 @@ func (g *Git) Nudge() {
 	}
 }
 
-// Watch fetches the source at once, then at each interval with jitter, at each
-// nudge, and for a repository on this machine soon after each change of a ref. It
-// calls fn, in its own goroutine and never twice at a time, whenever the outcome
-// differs from the one before: another revision or ref, another error, or the end
-// of one. Revisions that came and went while fn ran are skipped.
+// Watch fetches the source at once, then at each interval with jitter, at each nudge, and for a
+// repository on this machine soon after each change of a ref. It calls fn, in its own goroutine and
+// never twice at a time, whenever the outcome differs from the one before: another revision or ref,
+// another error, or the end of one. Revisions that were replaced while fn ran are skipped.
 //
 // Watch returns nil once ctx has ended. One Watch may run at a time.
 func (g *Git) Watch(ctx context.Context, fn func(snapshot.Snapshot, error)) error {

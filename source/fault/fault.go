@@ -1,11 +1,11 @@
-// Package fault says why a source gives no snapshot. Each cause has a Reason, which is
-// stable and which metrics and the API show, and a text in which nothing of the other
-// side's is repeated raw. Rooms below source return an Error or an ObjectError; source
-// adds its name and what to do, and gives out an UnavailableError.
+// Package fault says why a source returns no snapshot. Each cause has a Reason, which is stable and
+// which metrics and the API show, and a text that repeats nothing of the other side raw. Packages
+// below source return an Error or an ObjectError; source adds its name and what to do, and returns
+// an UnavailableError.
 //
-// An object that cannot be read is never an fs.ErrNotExist: a missing pack must not look
-// like a missing file, because a missing file means that Git wants less. Nor is a lack of
-// file descriptors or memory taken for damage: it passes, and nothing is made again for it.
+// An object that cannot be read is never an fs.ErrNotExist: a missing pack must not look like a
+// missing file, because a missing file means that Git wants less. Nor does a shortage of file
+// descriptors or memory count as damage: it is temporary, and nothing is made again for it.
 package fault
 
 import (
@@ -169,8 +169,8 @@ func ReasonOf(err error) Reason {
 type ObjectError struct {
 	Hash plumbing.Hash
 	Text string
-	// Missing and wrongType tell an absent object, and a whole one of another
-	// type, from a damaged one.
+	// Missing and WrongType distinguish an absent object, and an intact one of another type, from a
+	// damaged one.
 	Missing, WrongType bool
 	// Malformed says that it is whole, and no object that Git would make.
 	Malformed bool

@@ -35,9 +35,9 @@ func (n *Directory) find(name string) int {
 	return -1
 }
 
-// decodeTree reads Git's tree format: mode, space, name, NUL, 20 bytes of hash.
-// Names are kept as they are, in whatever encoding; those that cannot stand for
-// one path element, and repeated ones, make the tree invalid.
+// decodeTree reads Git's tree format: mode, space, name, NUL, 20 bytes of hash. Names are kept
+// unchanged in any encoding. Names that cannot be one path element, and repeated ones, make the
+// tree invalid.
 func decodeTree(data []byte) (*Directory, error) {
 	n := &Directory{}
 	for len(data) > 0 {

@@ -20,11 +20,10 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// The index of a pack is made here and not by go-git, whose parser holds each object
-// whole, and some 1,200 bytes for each: 6 MB of a pull request took 500 MiB. Objects
-// are read as they come, and those that deltas are made of are held for as long as
-// there are some to make, the largest family of each last. So memory is bounded by
-// packLimits.deltaBytes, and by 80 bytes an object.
+// The index of a pack is made here and not by go-git. Its parser keeps each object in memory, and
+// some 1,200 bytes for each: 6 MB of a pull request took 500 MiB. Here objects are read as they
+// come. The bases of deltas stay in memory until their deltas are resolved, the largest family of
+// each last. So memory is bounded by packLimits.deltaBytes, and by 80 bytes an object.
 
 // indexer makes the index of a pack.
 type indexer struct {
@@ -295,7 +294,7 @@ func (x *indexer) index() *idxfile.MemoryIndex {
 	return index
 }
 
-// writeIndex writes the index of a pack beside it.
+// writeIndex writes the index of a pack next to it.
 func writeIndex(file string, index *idxfile.MemoryIndex) error {
 	f, err := os.CreateTemp(filepath.Dir(file), TempPrefix)
 	if err != nil {

@@ -21,8 +21,8 @@ type PackLimits struct {
 	Objects uint32
 	// Unpack is the time that reading a small pack may take on this machine.
 	Unpack time.Duration
-	// ObjectBytes bounds one object, deltaBytes those that have to be in memory at a
-	// time to tell what deltas stand for.
+	// ObjectBytes bounds one object, deltaBytes the objects that have to be in memory at a time to
+	// resolve deltas.
 	ObjectBytes, deltaBytes int64
 }
 

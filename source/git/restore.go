@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Changed lists the paths of files that differ between two trees, in order, at most limit
-// and one more. A directory in the place of a file counts with all that is in it.
+// Changed lists the paths of files that differ between two trees, in order, at most limit and one
+// more. A directory that replaces a file counts with all its files.
 func Changed(ctx context.Context, db *Store, from, to plumbing.Hash, limit int) (paths []string, err error) {
 	var walk func(at string, a, b plumbing.Hash) error
 	walk = func(at string, a, b plumbing.Hash) error {
@@ -68,8 +68,8 @@ func Changed(ctx context.Context, db *Store, from, to plumbing.Hash, limit int) 
 	return paths, err
 }
 
-// Restore is the tree on with files as they are in from: a path that from does not hold is
-// gone. Merged has the directories that it made.
+// Restore returns the tree on with files as they are in from: a path that is missing in from is
+// removed. Merged has the directories that it made.
 func Restore(db *Store, on, from plumbing.Hash, paths []string) (*Tree, error) {
 	old := &Tree{Db: db, Root: from}
 	out := &Tree{Db: db, Root: on, Merged: map[plumbing.Hash]*Directory{}}
@@ -94,8 +94,8 @@ func Restore(db *Store, on, from plumbing.Hash, paths []string) (*Tree, error) {
 	return out, nil
 }
 
-// Edit is the tree on with files of these contents at their paths, which it holds already or
-// not. Merged has the directories that it made, Written the files.
+// Edit returns the tree on with these contents of files, new or existing. Merged has the
+// directories that it made, Written the files.
 func Edit(db *Store, on plumbing.Hash, files map[string][]byte) (*Tree, error) {
 	out := &Tree{Db: db, Root: on, Merged: map[plumbing.Hash]*Directory{}, Written: map[plumbing.Hash][]byte{}}
 	for _, p := range slices.Sorted(maps.Keys(files)) {

@@ -65,7 +65,7 @@ type Store struct {
 	Damaged func(missing bool)
 	// Epoch counts how often exchange put other packs into place, from 1.
 	Epoch atomic.Int64
-	// Steady is held for reading while several reads have to see the same packs.
+	// Steady is locked for reading while several reads have to see the same packs.
 	Steady sync.RWMutex
 
 	mu     sync.Mutex
@@ -253,9 +253,8 @@ func (db *Store) findLoaded(t plumbing.ObjectType, h plumbing.Hash, limit int64)
 	return db.find(t, h, limit)
 }
 
-// mayHeal reports whether err is damage, so that reading again, after listing the
-// packs again, may succeed: not where the object is there and merely not what was
-// asked for.
+// mayHeal reports whether err is damage, so that reading again, after listing the packs again, may
+// succeed: not if the object exists but has another type than expected.
 func mayHeal(err error) bool {
 	var oe *fault.ObjectError
 	return err != nil && fault.ReasonOf(err) == fault.Corrupt && (!errors.As(err, &oe) || !oe.WrongType)

@@ -27,7 +27,7 @@ type Tree struct {
 	Merged map[plumbing.Hash]*Directory
 	// Written holds the content of files that no commit has.
 	Written map[plumbing.Hash][]byte
-	// Epoch is the mirror's, if the tree goes with it; else 0.
+	// Epoch is the mirror's, if the tree depends on it; otherwise 0.
 	Epoch int64
 }
 

@@ -21,9 +21,9 @@ const (
 	maxRemembered = 1_000_000
 )
 
-// Verifier walks trees and fails on the first object that is missing. It
-// remembers whole trees by name, so that the next commit costs only what it
-// changed. go-git's walkers take a missing subtree for the end of the list.
+// Verifier walks trees and fails on the first object that is missing. It remembers intact trees by
+// name, so that the next commit costs only what it changed. go-git's walkers mistake a missing
+// subtree for the end of the list.
 type Verifier struct {
 	db *Store
 
@@ -57,7 +57,7 @@ func (v *Verifier) Verify(root plumbing.Hash) error {
 	return err
 }
 
-// Forget drops what was seen, for when the objects below may have changed.
+// Forget drops the results so far, because the objects below may have changed.
 func (v *Verifier) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,16 +1,20 @@
 // Package githubapp makes the access tokens of a GitHub App's installation, as
-// https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
-// describes: the App signs a short statement with its private key, and GitHub
-// gives a token for an hour that opens one repository.
+// https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app describes: the
+// App signs a short statement with its private key, and GitHub returns a token for an hour that
+// opens one repository.
 //
 // One App serves Git and the forge's API alike, so that both share a token.
 //
-// The usual library for it, ghinstallation, was weighed and would replace some 50 of
-// these lines. It does not do what the rest is for: find the installation by the
-// repository, take a client id, renew ten minutes early and go on with the old token
-// where GitHub fails, notice a new key, bound an answer, let who waits give up, and say
-// what to do about a refusal. It reads an answer into the token that it has, so one
-// without a token gives the old one a later end, and it leaves a refusal's body open.
+// The usual library for it, ghinstallation, would replace some 50 of these lines. It does not do
+// what all other lines are for:
+//
+//   - find the installation by the repository, and accept a client id
+//   - renew ten minutes early, and continue with the old token if GitHub fails
+//   - notice a new key, and bound an answer
+//   - stop waiting when the caller gives up, and say what to do about a refusal
+//
+// It reads an answer into the token that it has, so an answer without a token gives the old token a
+// later end, and it leaves a refusal's body open.
 package githubapp
 
 import (
@@ -173,7 +177,7 @@ func (a *App) Reject(token string) {
 	}
 }
 
-// request finds the installation, unless it is known, and asks for a token.
+// request finds the installation, unless it is known, and requests a token.
 func (a *App) request(ctx context.Context, key *rsa.PrivateKey, now time.Time, installation string) (string, time.Time, string, error) {
 	statement, err := a.statement(key, now)
 	if err != nil {

@@ -26,8 +26,7 @@ type Snapshot struct {
 	CommittedAt time.Time
 	// Parent is the object name of the first parent, empty for a root commit.
 	Parent string
-	// SignedBy names the key that vouches for the revision, empty where none is
-	// asked for.
+	// SignedBy names the key that vouches for the revision, empty if no signature is required.
 	SignedBy string
 	// Tree holds the commit's files. It may be used by several goroutines.
 	Tree tree.Tree

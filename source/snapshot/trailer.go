@@ -4,18 +4,17 @@ import "strings"
 
 // Trailer is a line such as "Signed-off-by: A U Thor" at the end of a commit message.
 type Trailer struct {
-	// Key is as it was written: keys that differ in case alone are the same.
+	// Key is the key as written: keys that differ in case alone are the same.
 	Key string
 	// Value is on one line, however it was folded.
 	Value string
 }
 
-// Trailers reads the trailers of a commit message as Git 2.39 does in
-// `git log --format=%(trailers:only,unfold)` and in
-// `git interpret-trailers --parse --no-divider`, which is for commit messages: a
-// line of dashes ends the message in a mail only. go-git has no such reader. Settings
-// of Git's configuration (separators, the comment character, keys) have their defaults
-// here, whatever the machine says: a message means the same everywhere.
+// Trailers reads the trailers of a commit message as Git 2.39 does in `git log
+// --format=%(trailers:only,unfold)` and in `git interpret-trailers --parse --no-divider`, which is
+// for commit messages: a line of dashes ends the message in a mail only. go-git has no such reader.
+// Settings of Git's configuration (separators, the comment character, keys) always have their
+// defaults here: a message means the same on every machine.
 func Trailers(message string) []Trailer {
 	message, _, _ = strings.Cut(message, "\x00") // where a text of C ends
 	for message != "" && blankLine(message) {

@@ -175,8 +175,8 @@ func (r *Repo) Switch(branch string) { r.branch = branch }
 // Orphan makes the next commit of the current branch one without parents.
 func (r *Repo) Orphan() { r.orphan = true }
 
-// Commit records what was written since the last commit, on top of the current
-// branch, and gives the commit's name.
+// Commit records what was written since the last commit, on top of the current branch, and returns
+// the commit's name.
 func (r *Repo) Commit(message string) string {
 	r.t.Helper()
 	ref := "refs/heads/" + r.branch
@@ -187,7 +187,7 @@ func (r *Repo) Commit(message string) string {
 	if parent := r.Tip(r.branch); parent != "" && !r.orphan {
 		fmt.Fprintf(&in, "from %s\n", parent)
 	} else {
-		// Without this, fast-import would go on from the branch as it is.
+		// Without this, fast-import would continue from the branch as it is.
 		fmt.Fprintf(&in, "deleteall\n")
 	}
 	in.Write(r.pending.Bytes())
@@ -203,7 +203,7 @@ func (r *Repo) Commit(message string) string {
 	return commit
 }
 
-// Tip is the commit that a branch names, empty if there is no such branch.
+// Tip returns the commit that a branch names, empty if the branch does not exist.
 func (r *Repo) Tip(branch string) string {
 	r.t.Helper()
 	ref := "refs/heads/" + branch
@@ -213,7 +213,7 @@ func (r *Repo) Tip(branch string) string {
 	return r.Git("for-each-ref", "--format=%(objectname)", ref)
 }
 
-// Branch sets a branch to a commit, whatever it was before: a force-push.
+// Branch sets a branch to any commit: a force-push.
 func (r *Repo) Branch(name, commit string) {
 	r.t.Helper()
 	r.Git("update-ref", "refs/heads/"+name, commit)
@@ -245,7 +245,7 @@ func (r *Repo) SetHead(branch string) {
 	r.Git("symbolic-ref", "HEAD", "refs/heads/"+branch)
 }
 
-// quote writes a path for fast-import, whatever bytes it holds.
+// quote writes a path for fast-import, with any bytes.
 func quote(name string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -61,7 +61,7 @@ func newServer(t testing.TB, root string, env []string) *Server {
 
 func (s *Server) base() string { return s.http.URL }
 
-// RequireAuth asks for basic authentication; an empty user asks for none.
+// RequireAuth requires basic authentication; an empty user turns that off.
 func (s *Server) RequireAuth(user, pass string) {
 	s.set(func() { s.user, s.pass = user, pass })
 }
@@ -93,10 +93,10 @@ func (s *Server) CutAfter(bytes int64) { s.set(func() { s.cutAfter = bytes }) }
 // doing so.
 func (s *Server) Redirect(base string) { s.set(func() { s.redirect = base }) }
 
-// Before runs fn ahead of each request, for what happens between two of them.
+// Before runs fn ahead of each request, to simulate events between two of them.
 func (s *Server) Before(fn func(*http.Request)) { s.set(func() { s.before = fn }) }
 
-// Requests lists what was asked so far.
+// Requests lists the requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -156,7 +156,7 @@ func (s *SSHServer) Drop() {
 // Logins lists the users that logged in, Commands what they ran.
 func (s *SSHServer) Logins() []string { return s.list(&s.logins) }
 
-// Commands lists what was run.
+// Commands lists the commands that were run.
 func (s *SSHServer) Commands() []string { return s.list(&s.commands) }
 
 func (s *SSHServer) list(of *[]string) []string {

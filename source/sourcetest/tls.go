@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// TLSServer is a server behind TLS, and what it heard of its clients.
+// TLSServer is a server behind TLS, with a log of its requests.
 type TLSServer struct {
 	// URL is its address, CAFile the authority that its certificate says that it is of.
 	URL, CAFile string
@@ -30,7 +30,7 @@ type TLSServer struct {
 	heard []string
 }
 
-// Heard lists what was asked, with the credentials.
+// Heard lists the requests, with their credentials.
 func (s *TLSServer) Heard() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func newAuthority(t testing.TB, name string) *authority {
 	return a
 }
 
-// sign makes a certificate, of itself if there is no authority yet.
+// sign makes a certificate, self-signed if there is no authority yet.
 func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,13 +1,13 @@
-// Package transport reaches the servers of repositories, over HTTP(S) and SSH. A Remote
-// is one repository there; its Connect makes a Session, which lists refs and gives at
-// most one pack. A Pusher makes branches of weir's own there, with credentials of its own.
+// Package transport reaches the servers of repositories, over HTTP(S) and SSH. A Remote is one
+// repository there; its Connect makes a Session, which lists refs and fetches at most one pack. A
+// Pusher makes branches of weir's own there, with credentials of its own.
 //
 //	Settings ─▶ New ─▶ Remote ──Connect──▶ Session: refs ─▶ pack
 //
-// Rules: a server chooses nothing. It cannot send weir to another host, is believed only
-// by certificate or known host key, and is cut off when it lists, says or waits too much.
-// Credentials are read from their files at each use, and are in no error. The time that a
-// server gets grows with what it sends (Deadline).
+// Rules: a server chooses nothing. It cannot send weir to another host, is believed only by
+// certificate or known host key, and is cut off when it sends too much or waits too long.
+// Credentials are read from their files at each use, and are in no error. The time that a server
+// gets grows with what it sends (Deadline).
 package transport
 
 import (
@@ -148,9 +148,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// observer sees what go-git's client does not tell: whether the answer is smart
-// HTTP, and the capabilities before go-git filters them. It bounds bodies. One
-// is made per session.
+// observer records what go-git's client does not return: whether the answer is smart HTTP, and the
+// capabilities before go-git filters them. It bounds bodies. One is made per session.
 type observer struct {
 	base    http.RoundTripper
 	keep    refChoice

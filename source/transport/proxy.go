@@ -124,8 +124,8 @@ func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_
 	if err := req.Write(conn); err != nil {
 		return nil, err
 	}
-	// The server speaks only after the client did, and an SSH server may speak
-	// first: what was read too far belongs to the connection.
+	// The server speaks only after the client did, and an SSH server may speak first: bytes that
+	// were read too far belong to the connection.
 	head := &io.LimitedReader{R: conn, N: maxProxyHead}
 	r := bufio.NewReader(head)
 	resp, err := http.ReadResponse(r, req) //nolint:bodyclose // The tunnel follows the head of this answer.
@@ -146,7 +146,7 @@ func proxyAuthRequired(host string) error {
 	return fault.New(fault.AuthFailed, "the proxy %s asks for credentials, or does not take these (407); check proxyAuth", fault.Plain(host))
 }
 
-// bufferedConn reads first what was read ahead.
+// bufferedConn first returns the bytes that were read ahead.
 type bufferedConn struct {
 	net.Conn
 	r *bufio.Reader

@@ -101,7 +101,7 @@ func ownBranch(branch string) (plumbing.ReferenceName, error) {
 	return name, nil
 }
 
-// connect asks the server what a branch is at, and for what it can.
+// connect requests the current commit of a branch and the capabilities from the server.
 func (p *Pusher) connect(ctx context.Context, name plumbing.ReferenceName) (transport.ReceivePackSession, *packp.AdvRefs, error) {
 	auth, _, err := p.remote.auth.method(ctx)
 	if err != nil {
@@ -124,9 +124,8 @@ func (p *Pusher) connect(ctx context.Context, name plumbing.ReferenceName) (tran
 	return receive, adv, nil
 }
 
-// Make makes a branch, or moves it on from where it is said to be. One that is there at its
-// commit already counts as made: an answer may have been lost. One at another commit is a
-// *TakenError.
+// Make creates a branch, or advances it from its expected commit. A branch that is already at its
+// commit counts as made: an answer may have been lost. A branch at another commit is a *TakenError.
 func (p *Pusher) Make(ctx context.Context, b Branch) error {
 	name, err := ownBranch(b.Name)
 	if err != nil {
@@ -167,7 +166,7 @@ func (p *Pusher) Make(ctx context.Context, b Branch) error {
 	return nil
 }
 
-// firstBytes keeps the beginning of what is written.
+// firstBytes keeps the beginning of the written bytes.
 type firstBytes struct{ text bytes.Buffer }
 
 func (f *firstBytes) Write(p []byte) (int, error) {

@@ -15,12 +15,12 @@ const (
 	maxAdvertBytes = 64 << 20
 	// maxRefs bounds those of them that are kept.
 	maxRefs = 200_000
-	// maxOverheadBytes bounds what a server says before a pack and beside it.
+	// maxOverheadBytes bounds what a server sends before a pack and around it.
 	maxOverheadBytes = 16 << 20
 )
 
-// refFilter passes a list of refs on without those that weir did not ask for: a
-// large repository lists hundreds of thousands, at each fetch.
+// refFilter passes a list of refs on without those that weir did not request: a large repository
+// lists hundreds of thousands, at each fetch.
 type refFilter struct {
 	lines *pktline.Scanner
 	keep  refChoice
@@ -67,7 +67,7 @@ func (f *refFilter) pass(line []byte) error {
 		f.to.Shallow = true
 		return nil
 	case ok && (bytes.HasSuffix(name, []byte("^{}")) || !f.keep(string(name), f.to.Caps)):
-		return nil // The tag itself shows what it leads to.
+		return nil // The tag itself shows its target.
 	default:
 		if f.kept++; f.kept > maxRefs {
 			return fault.New(fault.Unsupported, "the server lists more than %d branches and tags", maxRefs)
@@ -77,8 +77,8 @@ func (f *refFilter) pass(line []byte) error {
 	return to.Encode(line)
 }
 
-// overhead bounds what a server says beside the pack: acknowledgements, progress, and
-// what the pack is wrapped in.
+// overhead bounds what a server sends around the pack: acknowledgements, progress, and the framing
+// of the pack.
 type overhead struct{ left int64 }
 
 var errOverhead = fault.New(fault.Unsupported, "the server talks without end instead of sending a pack")

@@ -46,11 +46,11 @@ type Session struct {
 	overhead overhead
 }
 
-// uploader is a way to ask for a pack.
+// uploader requests packs.
 type uploader interface {
 	UploadPack(context.Context, *packp.UploadPackRequest) (*packp.UploadPackResponse, error)
-	// explain gives an error of UploadPack, or of reading what it gave, its
-	// reason. The context is that of the operation with its deadline.
+	// explain adds the reason to an error of UploadPack, or of reading its result. The context is
+	// that of the operation with its deadline.
 	explain(ctx context.Context, err error) error
 	close()
 }
@@ -87,7 +87,7 @@ func (c Capabilities) checkFormat() error {
 	return nil
 }
 
-// Pack asks for wants and writes the pack to w.
+// Pack requests wants and writes the pack to w.
 func (s *Session) Pack(ctx context.Context, wants, haves []plumbing.Hash, w io.Writer) (err error) {
 	req := packp.NewUploadPackRequestFromCapabilities(s.Adv.Capabilities)
 	// go-git's filter drops these two, and Azure DevOps and CodeCommit send

@@ -129,8 +129,8 @@ func shellQuote(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
 }
 
-// advertisement reads the refs. The stream goes on afterwards, so that no more
-// may be read ahead than the line that is there.
+// advertisement reads the refs. The stream continues afterwards, so it must not read beyond the
+// current line.
 func (u *sshUploader) advertisement(ctx context.Context, keep refChoice) (*Session, error) {
 	s := &Session{Host: u.host, up: u, Adv: packp.NewAdvRefs(), overhead: overhead{left: maxOverheadBytes}}
 	u.overhead = &s.overhead
@@ -172,8 +172,8 @@ func emptyRepository(host string) error {
 	return &fault.Error{Reason: fault.EmptyRepository, Text: host + " has no commit yet", Err: transport.ErrEmptyRemoteRepository}
 }
 
-// refused explains why the server ended before it said anything: what it wrote
-// beside the protocol is all there is.
+// refused explains why the server ended before it sent anything: its output outside the protocol is
+// the only information.
 func (u *sshUploader) refused(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, io.EOF) {
 		return u.explain(ctx, err)
@@ -188,8 +188,8 @@ func (u *sshUploader) refused(ctx context.Context, err error) error {
 	return fault.New(fault.NotFound, "%s: the server says: %s", u.host, said)
 }
 
-// UploadPack asks for a pack as over stateless HTTP, all in one message, so that
-// both ways are read alike.
+// UploadPack requests a pack as over stateless HTTP, all in one message, so that both kinds are
+// read alike.
 func (u *sshUploader) UploadPack(_ context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
 	if err := req.Validate(); err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (u *sshUploader) close() {
 	}
 }
 
-// cappedText keeps the beginning of what a server writes beside the protocol.
+// cappedText keeps the beginning of a server's output outside the protocol.
 type cappedText struct {
 	mu  sync.Mutex
 	buf []byte

@@ -62,7 +62,7 @@ type login struct {
 	config *ssh.ClientConfig
 	// refusal is why the server's key was not taken.
 	refusal error
-	// offered says that the server was trusted and our key was asked for.
+	// offered says that the server was trusted and requested our key.
 	offered bool
 	key     ssh.PublicKey
 }

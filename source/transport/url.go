@@ -30,8 +30,7 @@ const (
 	SchemeSSH   Scheme = "ssh"
 )
 
-// SchemeOf tells how to reach a URL, or the mistake in it. The error holds no
-// credentials.
+// SchemeOf returns the scheme of a URL, or the mistake in it. The error contains no credentials.
 func SchemeOf(raw string) (Scheme, error) {
 	switch loc, err := Parse(raw); {
 	case err != nil:

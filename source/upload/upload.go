@@ -1,6 +1,6 @@
-// Package upload carries a work tree to a daemon: a compressed archive of the files
-// that Git would track. Both ends hold to the same limits; the daemon believes nothing
-// of what it gets, and keeps it in memory alone.
+// Package upload carries a work tree to a daemon: a compressed archive of the files that Git would
+// track. Both ends apply the same limits. The daemon trusts nothing that it receives, and keeps it
+// in memory alone.
 package upload
 
 import (

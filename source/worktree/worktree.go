@@ -38,8 +38,8 @@ var ErrNoWorkTree = errors.New("it is in no Git work tree")
 type WorkTree struct {
 	// Root is its absolute path.
 	Root string
-	// Tree holds what the next commit of everything would: what Git tracks, as it is on
-	// disk, and what it neither tracks nor ignores.
+	// Tree holds what the next commit of everything would contain: the tracked files, as they are
+	// on disk, and those that are neither tracked nor ignored.
 	Tree tree.Tree
 	// Remotes are the URLs of the repository's remotes, that of origin first.
 	Remotes []string
@@ -214,7 +214,7 @@ func trackedPaths(dirs git.Dirs) (map[string]bool, error) {
 // over them the repository's.
 func excludes(d git.Dirs, settings *gitconfig.Config) []gitignore.Pattern {
 	var out []gitignore.Pattern
-	home, _ := os.UserHomeDir() // without one there are no patterns of the user's
+	home, _ := os.UserHomeDir() // without one the user has no patterns
 	at := settings.Section("core").Option("excludesfile")
 	if own, err := gitignore.LoadGlobalPatterns(osfs.New("/")); err == nil && len(own) > 0 {
 		out = append(out, own...)
@@ -232,8 +232,7 @@ func excludes(d git.Dirs, settings *gitconfig.Config) []gitignore.Pattern {
 	return out
 }
 
-// readPatterns reads what a file says is to be ignored. One that cannot be read says
-// nothing, as for Git.
+// readPatterns reads the ignore patterns of a file. An unreadable file counts as empty, as for Git.
 func readPatterns(file string, domain []string) (out []gitignore.Pattern) {
 	data, err := os.ReadFile(file)
 	if err != nil {
