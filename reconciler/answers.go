@@ -26,8 +26,8 @@ type questions struct {
 	checked  []map[basis.ImageCheck]observed.Answer
 }
 
-// answers resolves the lookups of all targets in one batch. Those of images that were
-// reviewed are no older than the review, and each reviewed image is asked about.
+// answers resolves the lookups of all targets in one batch. Answers about reviewed images are no
+// older than the review, and each reviewed image is looked up.
 func (s *Scope) answers(ctx context.Context, targets []Desired) ([]observed.Answers, []map[basis.ImageCheck]observed.Answer, error) {
 	q := &questions{answers: make([]observed.Answers, len(targets)), checked: make([]map[basis.ImageCheck]observed.Answer, len(targets))}
 	for i := range targets {

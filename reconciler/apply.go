@@ -280,8 +280,8 @@ func (s *Scope) do(ctx context.Context, r *plan.Report, st step.Step, made step.
 	return out
 }
 
-// existed is the error of a step that was to make what AWS holds already. The step made
-// nothing, and the next pass goes on from what it then observes.
+// existed returns the error of a step that should make what AWS holds already. The step made
+// nothing, and the next pass continues from what it then observes.
 func existed(st step.Step) error {
 	return &observed.Error{
 		Kind: observed.Busy, Service: "weir", Operation: "Observe", Code: observed.CodeChanged,
@@ -289,8 +289,7 @@ func existed(st step.Step) error {
 	}
 }
 
-// execute does what a step asks for, after it reads again what the step ends and what
-// it relies on.
+// execute runs a step, after it reads again what the step ends and what it relies on.
 func (s *Scope) execute(ctx context.Context, st step.Step, made step.Made) (step.Result, error) {
 	if !s.Shared && st.Seen != nil && (!st.Seen.Moments || s.sinceLook() >= seenMoments) {
 		if err := s.Cloud.Confirm(ctx, *st.Seen); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// independent reports whether the other steps of the turn go on even if this one fails:
-// a version of a shared template is nothing to the pools that want another one.
+// independent reports whether the other steps of the turn continue even if this one fails: a
+// version of a shared template does not matter to pools that want another one.
 func independent(st step.Step) bool {
 	_, makes := st.Do.(step.CreateLaunchTemplateVersion)
 	return makes && st.LaunchConfig != ""

@@ -96,7 +96,7 @@ func attachPositions(ctx context.Context, found diag.List, t Desired) {
 	}
 }
 
-// ofDiagnostics asks for the positions that diagnostics lack.
+// ofDiagnostics requests the positions that are missing from diagnostics.
 func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []func(diag.Position)) {
 	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return !d.Known() && d.Object != "" }) {
 		return nil, nil

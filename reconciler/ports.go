@@ -47,8 +47,8 @@ type Resolver interface {
 	Renew(fresh time.Time)
 }
 
-// Preflight says of plans what AWS would refuse of them, one answer for each. It never
-// fails: what AWS does not tell is among the findings.
+// Preflight reports what AWS would refuse of plans, one answer for each. It never fails: missing
+// answers of AWS are among the findings.
 type Preflight interface {
 	Ask(ctx context.Context, plans []preflight.Plan) []preflight.Answer
 }
@@ -118,8 +118,8 @@ type Desired struct {
 	// nil where the target is new.
 	Proposed bool
 	Base     *intent.Set
-	// Wanted stands for what Git and the configuration want, so that others can tell
-	// whether a report is about the present wishes.
+	// Wanted identifies what Git and the configuration want, so that others can see whether a
+	// report is about the present wishes.
 	Wanted string
 	// Wishes stands for what is rendered and where that is placed: it is the same at each
 	// commit that wants the same. Empty where nobody remembers it.

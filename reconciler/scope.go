@@ -45,8 +45,8 @@ type Scope struct {
 	// come to, because AWS takes only so many calls a second, is left to the next
 	// one, which knows newer commits. 0 is no bound.
 	StepsFor time.Duration
-	// AskEvery is for how long AWS is not asked about an instance refresh whose
-	// machines show nothing new, observed.DefaultAskEvery if 0.
+	// AskEvery is the time for which weir does not read an instance refresh whose machines show
+	// nothing new, observed.DefaultAskEvery if 0.
 	AskEvery time.Duration
 	// Round is the time in which weir describes each idle nodegroup once; 0 describes all of them
 	// in every pass.
@@ -300,8 +300,8 @@ func (s *Scope) taken(reports []*plan.Report) {
 	}
 }
 
-// retried forgets the wishes to try again that this pass has planned for. One whose
-// steps wait for something else stays: without it there are no such steps.
+// retried forgets the requests to try again that this pass has planned for. A request stays if its
+// steps wait for something else: without it these steps would not exist.
 func (s *Scope) retried(inputs []basis.Input, plans []*plan.Plan) {
 	wait := map[string]bool{}
 	for _, p := range plans {

@@ -28,8 +28,8 @@ func conditions(items []*item) map[string]gates.Conditions {
 	return out
 }
 
-// wanted stands for all that is wanted of an item; empty where nothing is known to
-// be. It is keyed, since user data may hold secrets that are easily guessed.
+// wanted identifies all that an item wants; empty if that is unknown. It is keyed, since user data
+// may hold secrets that are easily guessed.
 func (it *item) wanted() string {
 	d := &it.desired
 	if d.Set == nil {
@@ -47,8 +47,8 @@ func (it *item) wanted() string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// configured stands for what the configuration says of an item beside what it renders,
-// as far as a plan depends on it. It is short: there is one in each report.
+// configured identifies the configuration of an item outside of its render, as far as a plan
+// depends on it. It is short, because each report has one.
 func (it *item) configured() string {
 	p := it.desired.Policy
 	return fmt.Sprint(" ", p.ReportOnly, p.Suspended, p.KeepVersions, p.Prune.Enabled, p.Prune.Percent, p.Prune.Count, p.Adoption.Annotated)

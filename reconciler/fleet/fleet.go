@@ -50,8 +50,8 @@ type View struct {
 	// Parents lists those before one along the first parents, the nearest first.
 	Earlier func(ctx context.Context, revision string) (snapshot.Snapshot, error)
 	Parents func(ctx context.Context, revision string, most int) ([]string, error)
-	// Verify stands for the signatures that are asked for of the source's commits:
-	// what was rendered while others were, or none, does not count.
+	// Verify identifies the signatures required of the source's commits: a render from a time with
+	// other requirements, or none, does not count.
 	Verify string
 }
 
@@ -221,8 +221,8 @@ type inputs struct {
 	views map[string]View
 	// variables learns of the secret values of variables.
 	variables hider
-	// readOnly says that nobody is asked as one who may write: accounts are read with
-	// the roles for plans, where there are such, and clusters of workloads not at all.
+	// readOnly prevents reads with write permissions: accounts are read with the roles for plans,
+	// where these exist, and clusters of workloads not at all.
 	readOnly bool
 	// unusedRows says that rows for which there is no directory are warned of.
 	unusedRows bool

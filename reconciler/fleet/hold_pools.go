@@ -303,8 +303,8 @@ func originsOf(ctx context.Context, asked []intent.Question, followed func(conte
 	return out
 }
 
-// merge adds the pools that a search has found to the followed set. A pool stays out whose
-// names another pool of the followed set has, or whose cluster names another role.
+// merge adds the pools that a search has found to the followed set. It leaves out a pool if another
+// pool of the followed set has its names, or if its cluster names another role.
 func (f *Fleet) merge(it *item, s *search, broken []intent.Unplanned) merged {
 	base := &it.render.result.Set
 	set := *base

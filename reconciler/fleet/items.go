@@ -30,15 +30,14 @@ type item struct {
 	plain   map[string]string
 	keyless *sops.Decrypter
 	hidden  bool
-	// proposed says that the item is of a commit that is not followed yet, light that
-	// the proposal is to be.
+	// proposed says that the item is of a commit that is not followed yet. light says that the
+	// proposal must be light.
 	proposed, light bool
 	// earlier says that the item is of a commit before the followed one, which cannot be
 	// applied.
 	earlier bool
-	// unknown says that the item stands for targets whose names are not known:
-	// those of a path with wildcards that matches nothing or could not be read;
-	// crowded that they are too many.
+	// unknown says that the item represents targets with unknown names: those of a path with
+	// wildcards that matches nothing or could not be read. crowded says that they are too many.
 	unknown, crowded bool
 	// rowless says that the target's table has no row for the item.
 	rowless bool
@@ -105,8 +104,8 @@ func expandTarget(t *target.Target, v View, limits target.Limits, room int) []*i
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
 	}
 	if v.Snapshot.Tree == nil {
-		// Nobody knows which targets a wildcard stands for. One that stands for them
-		// all keeps the account from being taken for complete.
+		// It is unknown which targets a wildcard matches. One item for all of them prevents the
+		// account from counting as complete.
 		err := v.Err
 		if err == nil {
 			err = fmt.Errorf("read source %s: not read yet", t.Source)

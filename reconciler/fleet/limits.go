@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/kust"
 )
 
-// tooManyTargets says that a path stands for more targets than its source has room
-// for; found is 0 where there were too many names to count them.
+// tooManyTargets reports that a path matches more targets than its source has room for. found is 0
+// if too many names exist to count them.
 func tooManyTargets(t *target.Target, limits target.Limits, found, room int) diag.Diagnostic {
 	stands := fmt.Sprintf("stands for %d targets", found)
 	if found == 0 {
@@ -132,8 +132,8 @@ func (o *budget) held() []*render.Kept {
 	return out
 }
 
-// take puts a new result into a target's render, or where there is no room for it what
-// tells whether it would be another one by now. full says why nothing else was kept.
+// take puts a new result into a target's render. If the budget has no room for it, take puts in
+// only the facts that show whether a new render would differ. full says why nothing else was kept.
 func (o *budget) take(name string, r *rendered, k *render.Kept, full *render.FullError) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -190,8 +190,8 @@ func (o *budget) sweep() {
 	o.mu.Unlock()
 }
 
-// littered are the renders that are held, nil if a sweep is not worth its while with so
-// many bytes shared. Renders that are made beside it may drop others meanwhile.
+// littered returns the renders in memory, nil if so many shared bytes are not worth a sweep.
+// Concurrent renders may drop others during the sweep.
 func (o *budget) littered(bytes int) []*render.Kept {
 	o.mu.Lock()
 	defer o.mu.Unlock()

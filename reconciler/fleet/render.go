@@ -90,8 +90,8 @@ func (it *item) giveValue() string {
 	return "in targets[].vars of weir's configuration"
 }
 
-// origins answers where fields of the item's render were set. Where the render is not
-// known to hold for the commit, nobody can tell.
+// origins answers where fields of the item's render were set. If the render may not be valid for
+// the commit, it gives no answers.
 func (it *item) origins() func(context.Context, []intent.Question) []diag.Position {
 	kept, tree, path, options := it.render.result, it.view.Snapshot.Tree, it.path, it.options()
 	if tree == nil || it.render.revision != it.view.Snapshot.Revision {
@@ -255,9 +255,9 @@ func (it *item) allows() bool {
 	return false
 }
 
-// allow works out which pools the commit's trailer lets go: those that its render
-// holds no more and its first parent's did. Where that cannot be told, it says so and
-// is asked again by the next pass.
+// allow finds the pools that the commit's trailer allows to be deleted: those that its first
+// parent's render had and its own does not. If that is unknown, it says so, and the next pass tries
+// again.
 func (it *item) allow(ctx context.Context) error {
 	snap := it.view.Snapshot
 	if it.render.allowedBy == snap.Revision {

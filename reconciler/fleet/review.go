@@ -116,8 +116,8 @@ func (r *Review) Open(ctx context.Context, accounts Accounts) {
 	accounts.Attach(ctx, r.Batches[:r.openable], slices.Concat(r.Batches[r.openable:], r.others)...)
 }
 
-// Plan plans the touched targets, one scope beside the other, and gives their reports
-// by name. The holds of steps are asked when they are to run.
+// Plan plans the touched targets, with scopes in parallel, and returns their reports by name. It
+// does not apply the holds of steps, which count only when steps run.
 func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.Report) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

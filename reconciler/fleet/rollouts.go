@@ -146,8 +146,8 @@ func emptyWaves(items []*item, sources map[string]*sourceWaves) {
 	}
 }
 
-// demandWaves tells targets whose configuration demands a FleetRollout which of their pools
-// have none that will do.
+// demandWaves reports, for targets whose configuration demands a FleetRollout, the pools without a
+// sufficient one.
 func demandWaves(items []*item, sources map[string]*sourceWaves) {
 	filled := map[string]map[string]rollout.Filled{}
 	for _, it := range items {
@@ -167,7 +167,7 @@ func demandWaves(items []*item, sources map[string]*sourceWaves) {
 	}
 }
 
-// unmet says of the pools of a target what the FleetRollouts in Git lack; nil for nothing.
+// unmet returns what the FleetRollouts in Git miss for the pools of a target; nil for nothing.
 func unmet(it *item, s *sourceWaves, demand rollout.Demand, filled map[string]rollout.Filled) map[string]string {
 	lacks := map[string]string{}
 	var met []rollout.Pool

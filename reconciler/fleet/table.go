@@ -64,8 +64,8 @@ func (it *item) lackRow() {
 // applied.
 func (it *item) accountUnknown() bool { return it.rowless || it.unknown && it.target.Table != nil }
 
-// unmatched warns of rows for which there is no directory, with the first of the
-// target's items. Where the source cannot be read, nobody knows.
+// unmatched warns of rows without a directory, with the first of the target's items. If the source
+// cannot be read, it reports nothing.
 func unmatched(t *target.Target, items []*item) {
 	if len(items) == 0 || t.Table == nil || items[0].unlisted() {
 		return

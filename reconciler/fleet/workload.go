@@ -69,8 +69,8 @@ func (f *Fleet) cluster(file string) (*workload.Cluster, error) {
 	return have.cluster, nil
 }
 
-// unreachable stands for a cluster whose kubeconfig cannot be used: what AWS
-// knows of join tokens still counts.
+// unreachable represents a cluster with an unusable kubeconfig: AWS's copy of join tokens still
+// counts.
 type unreachable struct{ why string }
 
 func (u unreachable) fail() error {

@@ -70,8 +70,8 @@ func (it *item) unwritable() bool {
 	return it.proposed || it.keyless != nil || len(it.secretVars) > 0
 }
 
-// writtenKey stands for all that the item is rendered with beside the tree, and beside keys,
-// as nothing that is written down was encrypted.
+// writtenKey identifies all inputs of the item's render other than the tree and the keys. Keys do
+// not matter, as nothing that is stored was encrypted.
 func (it *item) writtenKey() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %d\n", it.path, it.giveValue(), it.valueFiles, it.budget.build().Nodes)

@@ -53,7 +53,7 @@ type Answer struct {
 	// Reconciled are the targets for which a pass was requested.
 	Reconciled []string   `json:"reconciled,omitempty"`
 	Overrides  []Override `json:"overrides,omitempty"`
-	// Accepted is the loss with which weir goes on.
+	// Accepted is the loss that a person accepted.
 	Accepted *state.Loss `json:"accepted,omitempty"`
 	// HeededBy names the daemons that own what it is about and have read it, where several
 	// share the work: no write that begins later is against it. Stored says that there are

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// suspends reports whether a suspension is in force. One that is unsure is for as long as
-// it was asked for by what has passed since; where another process was asked, until AWS is
-// heard.
+// suspends reports whether a suspension is in force. An unsure suspension lasts for its requested
+// time, counted from the request to this process. If another process got the request, it lasts
+// until AWS gives the time.
 func (b *Book) suspends(s Suspension, now clock.Moment) bool {
 	if now.Earliest.Before(s.Until) || s.Unsure == 0 {
 		return now.Earliest.Before(s.Until)

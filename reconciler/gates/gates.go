@@ -20,13 +20,12 @@ type Conditions struct {
 	// too, the first of all first. Targets that come after the same ones share it.
 	DependsOn []string
 	Windows   []calendar.Window
-	// Rendered stands for what the target wants, by commit and configuration: two
-	// that want the same have the same, in whatever process. It is empty where
-	// nothing is known to be wanted.
+	// Rendered identifies what the target wants, by commit and configuration: two targets that want
+	// the same have the same value, in any process. It is empty if the wishes are unknown.
 	Rendered string
 	// Seq is Desired.Seq of the target.
 	Seq int64
-	// Wanted is Rendered with what the configuration says of the target beside it.
+	// Wanted is Rendered together with the target's configuration.
 	Wanted string
 }
 

@@ -61,7 +61,7 @@ func (c *computation) reportContested(s step.Step, times int) string {
 	return short
 }
 
-// otherWriter names who changes a resource beside this weir, as far as AWS says.
+// otherWriter names the other writer of a resource, as far as AWS shows it.
 func (c *computation) otherWriter(s *step.Step) string {
 	about := s.About()
 	tags := c.in.State.Nodegroups[about.Nodegroup].Tags

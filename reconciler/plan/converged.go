@@ -119,7 +119,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 	case heldToEarlier:
 		c.Severity, c.Reason, c.Message = "Warning", ReasonHeld, "held to "+short(in.Earlier(key).Revision)+", and as that says; the followed commit cannot be rendered: "+in.Earlier(key).Why
 	}
-	// The report names failures beside whatever else is to be done.
+	// The report names failures in addition to all other work.
 	s.failsBeside(&c, launch.FailureLaunch, cause, unlaunched)
 	if left.Failure != "" {
 		s.failsBeside(&c, left.Failure, left.Cause, left.Message)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// LevelOf is the level that an answer tells, and false where it tells none.
+// LevelOf returns the level in an answer, and false if the answer has none.
 func LevelOf(l intent.Lookup, a observed.Answer) (basis.Level, bool) {
 	switch l.Kind {
 	case intent.ImageByParameter, intent.ImageForEKS, intent.ImageByName:

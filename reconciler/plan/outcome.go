@@ -186,15 +186,15 @@ type Report struct {
 	// HeldPools says the same of single pools ("namespace/name") that the followed
 	// revision breaks, while the rest of the target follows it.
 	HeldPools map[string]*Holds `json:",omitempty"`
-	// Wanted stands for what Git and the configuration want of the target, Levels are
-	// the answers that its pools went by in the pass, each asked for at Fresh or later.
+	// Wanted identifies what Git and the configuration want of the target. Levels are the answers
+	// that its pools used in the pass, each requested at Fresh or later.
 	Wanted string
 	Levels []basis.Level
 	Fresh  time.Time
 }
 
-// Shown is the plan as it is shown. A report without one gives a plan without steps
-// and without a digest, whose diagnostics say why.
+// Shown returns the plan for people. A report without a plan gives a plan without steps and without
+// a digest, whose diagnostics say why.
 func (r *Report) Shown() *Plan {
 	p := r.Plan
 	if p == nil {

@@ -152,8 +152,8 @@ func (r *Report) Record(redact func(*Report) *Report) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Same stands for what a report says, but for when its pass was and how long it took: a
-// pass that finds what the one before it found is no news to others.
+// Same returns the content of a report without the time and the duration of its pass: a pass that
+// finds the same as the one before is no news to others.
 func (r *Report) Same(redact func(*Report) *Report) ([]byte, error) {
 	shown := *redact(r)
 	shown.StartedAt, shown.Duration = time.Time{}, 0

@@ -102,8 +102,8 @@ func (v *faulty) broken(u *intent.Unplanned) {
 	v.add(s)
 }
 
-// heldAsWhole shows the pools of a target that is held to an earlier revision because the
-// followed commit cannot be rendered: nobody knows what it wants of them.
+// heldAsWhole shows the pools of a target that is held to an earlier revision because the followed
+// commit cannot be rendered: what that commit wants of them is unknown.
 func (v *faulty) heldAsWhole() {
 	if v.in.Policy.Held == nil {
 		return

@@ -127,8 +127,8 @@ func heldWhy(r *Report) (step.Hold, string) {
 // triedAgain are the faults of pools that are parked until somebody asks.
 var triedAgain = []string{"rollout-failed", "rollout-cancelled", "rollout-contested", "nodegroup-update-failed"}
 
-// firstTrouble is the first failure, by its code if any, and who can end it: this is
-// said of another target, whose own report says all of it.
+// firstTrouble returns the first failure, by its code if any, and who can end it. It is about
+// another target, whose own report has all details.
 func firstTrouble(r *Report) string {
 	if f := r.Failures(); len(f) > 0 && f[0].Err != nil {
 		text := f[0].Err.Operation + ": " + f[0].Err.Code
@@ -183,8 +183,8 @@ func WaitFor(source, revision, on, wanted string, seq int64, s Standing) string 
 // WaitText says for which target another waits, and why.
 func WaitText(target, why string) string { return "waits for the target " + target + ", which " + why }
 
-// Await holds all that would run until an earlier target has moved. It is for plans that
-// are shown before the state of that one is known.
+// Await holds all steps that would run before an earlier target has changed. It is for plans that
+// are shown before the state of that target is available.
 func (p *Plan) Await(why string) {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Held == "" {

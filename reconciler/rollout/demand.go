@@ -15,8 +15,8 @@ import (
 // a run: waves without machines separate nothing.
 type Demand struct {
 	MinWaves, MaxMachines int32
-	// Counts are the targets whose machines make a wave count: those of the source that
-	// demand waves too. Nil stands for all.
+	// Counts holds the targets whose machines make a wave count: those of the source that demand
+	// waves too. Nil means all.
 	Counts map[string]bool
 }
 
@@ -148,7 +148,7 @@ func (d Demand) LacksPlaced(name string, s Spec, places []Place) string {
 	return text
 }
 
-// Says is why a pool of a target is held that lacks something, and who ends that.
+// Says returns why a pool of a target is held that misses something, and who ends that.
 func (d Demand) Says(target, lacks string) string {
 	return "the configuration of " + target + " demands waves (targets[].rollout): " + lacks + "; a commit with such a FleetRollout ends that, or a change of the configuration"
 }
@@ -257,8 +257,9 @@ func (r *Run) Places() []Place {
 	return out
 }
 
-// Unmet says of pools of a target ("namespace/name") what the waves lack into which runs of the record have put
-// them. It is nil where nothing lacks, and leaves out pools that have no place yet: these roll nothing.
+// Unmet returns, for pools of a target ("namespace/name"), what is missing from the waves that runs
+// of the record have put them into. It is nil if nothing is missing. It leaves out pools without a
+// wave yet: these roll nothing.
 func (g *Governor) Unmet(d Demand, target string, permits map[string]Permit) map[string]string {
 	if d.MinWaves == 0 {
 		return nil

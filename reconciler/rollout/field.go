@@ -145,8 +145,8 @@ func Still(stops []Bad, hash string, values func() []Field) *Bad {
 // StillText says that a later commit leaves the stopped change in, and what ends that.
 func (b *Bad) StillText() string { return b.text() + "; still in it: " + b.Names() }
 
-// bad is the stop that holds what a pool wants now; nil for none. Still says that it is of an earlier commit, and what
-// it stopped is still in.
+// bad returns the stop that holds what a pool wants now; nil for none. still says that the stop is
+// of an earlier commit whose stopped change is still included.
 func (r *Record) bad(p Pool) (b *Bad, still bool) {
 	if b := r.BadOf(p.ID, p.Hash); b != nil || p.Still == "" {
 		return b, false

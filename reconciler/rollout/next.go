@@ -22,8 +22,8 @@ const Settle = 2 * time.Minute
 type Input struct {
 	// Revision is the commit that is followed.
 	Revision string
-	// Specs are the FleetRollouts of all renders of the source; those of the targets in
-	// Unread, whose files do not render, are not known.
+	// Specs holds the FleetRollouts of all renders of the source. Those of the targets in Unread,
+	// whose files do not render, are unknown.
 	Specs  []Spec
 	Unread map[string]bool
 	// Pools are as they were last reported.

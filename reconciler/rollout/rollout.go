@@ -51,9 +51,9 @@ type Pool struct {
 	Keeps bool `json:"keeps,omitempty"`
 	// Revision is the commit from which the pool's owner planned it.
 	Revision string `json:"revision"`
-	// Hash stands for what the pool's machines are to be launched of: the hash of the body
-	// of its launch template version, with the image as AWS resolved it. It is empty where
-	// that is not known yet.
+	// Hash identifies the wanted launch configuration of the pool's machines: the hash of the body
+	// of its launch template version, with the image as AWS resolved it. It is empty while that is
+	// unknown.
 	Hash string `json:"hash"`
 	// Fault is why it could not be planned; empty if it was.
 	Fault string `json:"fault,omitempty"`
@@ -90,8 +90,8 @@ type Version struct {
 	Template string `json:"template"`
 	Number   int64  `json:"number"`
 	Hash     string `json:"hash,omitempty"`
-	// Policy is that of the group, Plain says that it had none. Where neither is recorded it
-	// is not known.
+	// Policy is the group's policy. Plain says that it had none. If neither is recorded, the policy
+	// is unknown.
 	Policy *intent.MixedInstances `json:"policy,omitempty"`
 	Plain  bool                   `json:"plain,omitempty"`
 	// Pin is the image of the version, or its number where the pool brings its launch template
@@ -155,7 +155,7 @@ const (
 // Alarm is an alarm of CloudWatch.
 type Alarm struct {
 	Name string `json:"name"`
-	// State is OK, ALARM or INSUFFICIENT_DATA, empty where there is no such alarm.
+	// State is OK, ALARM or INSUFFICIENT_DATA, empty if the alarm does not exist.
 	State string `json:"state,omitempty"`
 }
 
@@ -228,7 +228,7 @@ type Answer struct {
 	Verdict Verdict `json:"verdict"`
 	// What says what was found, or what is unknown, with its value.
 	What string `json:"what"`
-	// At is of when what it rests on was read.
+	// At is the time when its facts were read.
 	At time.Time `json:"at"`
 }
 

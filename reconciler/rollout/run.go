@@ -105,8 +105,8 @@ func (n *next) unheard(r *Run) []string {
 	return slices.Compact(out)
 }
 
-// join takes in pools whose owners reported late: they are rolled last, or are as bad as
-// the change is.
+// join adds pools whose owners reported late: they are rolled last, or are stopped if the change
+// was stopped.
 func (n *next) join(r *Run, due []Pool) {
 	if r.Gathers || r.Began.IsZero() || !r.Ended.IsZero() {
 		return

@@ -17,7 +17,7 @@ func Selects(s intent.PoolSelector, p Pool) bool {
 		!slices.ContainsFunc(slices.Collect(maps.Keys(s.Labels)), func(key string) bool { have, ok := p.Labels[key]; return !ok || have != s.Labels[key] })
 }
 
-// fits reports whether a name is of a pattern, in which * stands for any text.
+// fits reports whether a name matches a pattern, in which * matches any text.
 func fits(pattern, name string) bool {
 	first, rest, some := strings.Cut(pattern, "*")
 	if !some {
@@ -118,8 +118,8 @@ func (n *next) members(r *Run, pools []Pool) []Member {
 	return out
 }
 
-// spread orders pools such that those at the front are of many clusters, and in each of
-// many zones.
+// spread orders pools so that the first ones are in many clusters, and within each cluster in many
+// zones.
 func spread(pools []Pool, which []int) []int {
 	type place struct{ key string }
 	queues := map[place][]int{}

@@ -49,7 +49,7 @@ func (v *visit) read(ctx context.Context) {
 	v.wasRead = true
 }
 
-// pages asks for the largest pages that weir asks for.
+// pages requests the largest pages that weir ever requests.
 func (v *visit) pages(ctx context.Context) {
 	const most = 1000
 	for _, ask := range []struct {

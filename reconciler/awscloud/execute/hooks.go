@@ -14,9 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// putHook sends defaults too, because AWS leaves missing members as they are. It first
-// forgets what it remembers of the group's hooks, so that they are read again however
-// the call ends.
+// putHook sends defaults too, because AWS leaves missing members unchanged. It first forgets the
+// group's remembered hooks, so that they are read again however the call ends.
 func (x *Executor) putHook(ctx context.Context, a step.PutHook) error {
 	x.memory.Hooks.Drop(a.Group)
 	h := observed.HookDefaults(a.Hook)
@@ -49,7 +48,7 @@ func (x *Executor) deleteHook(ctx context.Context, a step.DeleteHook) error {
 	return e
 }
 
-// holdMachine gives AWS a heartbeat. It is done as often as it is asked for.
+// holdMachine sends AWS a heartbeat. Each request sends one.
 func (x *Executor) holdMachine(ctx context.Context, a step.HoldMachine) error {
 	_, err := x.autoscaling.RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
 		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Hook), InstanceId: aws.String(a.Instance),

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// fillActivities reads why groups are as they are. It only explains, so nothing
-// fails for want of it.
+// fillActivities reads the activities that explain the state of groups. Nothing depends on them, so
+// a failure fails nothing else.
 func (f *Filler) fillActivities(ctx context.Context, s *observed.State, queries []observed.ActivityQuery) {
 	for _, q := range queries {
 		known, ok := f.memory.Activities.Get(q, f.client.Now())

@@ -26,8 +26,8 @@ type alarm struct {
 	at    time.Time
 }
 
-// fillAlarms reads the states of alarms, with spare calls. Nothing fails for want of it:
-// what is not known, or was too long ago, is not in the state, which says why.
+// fillAlarms reads the states of alarms, with spare calls. A failure fails nothing else: an unknown
+// or outdated state is not in the result, which says why.
 func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {
 		return nil

@@ -96,7 +96,7 @@ func (g *shortGroup) update(have observed.Group, now, clock time.Time) {
 	g.old = false
 }
 
-// due reports whether AWS is to be asked.
+// due reports whether to ask AWS.
 func (g *shortGroup) due(now time.Time) bool {
 	if g.gate && (g.asked.IsZero() || now.Sub(g.asked) >= gateEvery) {
 		return true
@@ -105,8 +105,8 @@ func (g *shortGroup) due(now time.Time) bool {
 	return late && (g.asked.IsZero() || now.Sub(g.asked) >= g.wait)
 }
 
-// due notes which groups are short of machines, forgets the others, and returns those
-// that AWS is to be asked about: why machines do not come, or which hooks keep them.
+// due notes which groups are short of machines, and forgets all others. It returns the groups to
+// ask AWS about: why machines do not come, or which hooks keep them.
 func (l *shortLog) due(groups map[string]observed.Group, names, gate []string, now, clock time.Time) (why, hooks []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -87,8 +87,8 @@ func (c *Versions) Forget(id string) {
 	delete(c.templates, id)
 }
 
-// Numbers returns the versions that a template has, ascending, and what they say of
-// their content; nil where they are to be read.
+// Numbers returns a template's version numbers, ascending, with the contents in their descriptions;
+// nil if they must be read.
 func (c *Versions) Numbers(id string, newest int64) ([]int64, map[int64]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

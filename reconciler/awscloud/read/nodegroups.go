@@ -49,7 +49,7 @@ func (r *Reader) Nodegroups(ctx context.Context, cluster string) (found []observ
 	return found, true, nil
 }
 
-// Nodegroup returns nil where there is no such nodegroup.
+// Nodegroup returns nil if the nodegroup does not exist.
 func (r *Reader) Nodegroup(ctx context.Context, name observed.NodegroupName) (*observed.Nodegroup, error) {
 	out, err := r.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(name.Cluster), NodegroupName: aws.String(name.Name)})
 	if e := sdk.Classify("eks", "DescribeNodegroup", err); e != nil {

@@ -100,8 +100,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 
 func mebibytes(n int) string { return strconv.Itoa(n>>20) + " MiB" }
 
-// boundTexts looks through what was decoded: what AWS says to people is cut, weir may
-// neither compare nor show any other value of that length.
+// boundTexts checks the decoded answer: it cuts AWS's texts for people, and refuses any other value
+// of that length, because weir must neither compare nor show it.
 func boundTexts(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, meta, err := next.HandleDeserialize(ctx, in)
 	if err == nil && out.Result != nil {
@@ -180,8 +180,8 @@ func head(text string) string { return text[:min(len(text), LongestText)] }
 // listKey holds how many bytes the pages of a list may still have.
 type listKey struct{}
 
-// EachPage asks for the pages of a list until the last one. A list without an end, or
-// one whose token comes again, is an error. It classifies an error that page returns.
+// EachPage requests the pages of a list until the last one. A list without an end, or with a
+// repeated token, is an error. It classifies an error that page returns.
 func EachPage(ctx context.Context, service, operation string, page func(ctx context.Context, token *string) (next *string, err error)) error {
 	left := int64(longestList)
 	ctx = context.WithValue(ctx, listKey{}, &left)

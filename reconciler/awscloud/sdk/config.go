@@ -18,8 +18,7 @@ import (
 // sessionName is the name that CloudTrail shows for an assumed role.
 const sessionName = "weir"
 
-// Load returns a Client that has made no request yet: whose account it reaches is not
-// known.
+// Load returns a Client that has made no request yet. Its account is still unknown.
 func Load(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{Logger: o.Logger, Now: o.Now, Clock: o.Clock, calls: newCallCounter(o.OnCall)}
 	if c.Logger == nil {

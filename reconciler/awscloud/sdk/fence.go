@@ -72,8 +72,9 @@ func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next mi
 	return out, meta, err
 }
 
-// may fails unless an attempt may be sent now. To look at what it names and to ask the fence may both take a moment, and neither may be old then: so it is
-// asked again until the fence answers at once.
+// may fails unless an attempt may be sent now. Reading the named resources and asking the fence may
+// both take a moment, and neither result may be old then. So may repeats both until the fence
+// answers at once.
 func (f fenced) may(ctx context.Context) error {
 	for range askTimes {
 		if err := look.Again(ctx); err != nil {

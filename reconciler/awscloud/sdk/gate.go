@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// gate stands before every call of a Client. Its buckets are the Client's own until
-// it is known whose account that is.
+// gate runs before every call of a Client. Its buckets are the Client's own until the account is
+// known.
 type gate struct {
 	buckets atomic.Pointer[throttle]
 	// yields makes reads wait for spare tokens.

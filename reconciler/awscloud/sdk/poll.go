@@ -21,9 +21,9 @@ const (
 	PollLate = 3 * time.Minute
 )
 
-// Poll asks about as many things, in their order, as spare calls allow. It waits for
-// none and fails for none that AWS cannot answer now: what it does not read stays as it
-// is known, and a later pass asks for it.
+// Poll reads as many things, in their order, as spare calls allow. It never waits, and does not
+// fail if AWS cannot answer now: what it does not read keeps its known state, and a later pass
+// reads it.
 func Poll[T any](ctx context.Context, c *Client, service, operation string, about []T, ask func(context.Context, T) error) error {
 	var g errgroup.Group
 	g.SetLimit(Parallel)

@@ -108,9 +108,8 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 	return owner == "" || !ours && a.Asked && a.From == owner
 }
 
-// remedy says what to do about a resource of owner, for whom "" stands for no weir. A
-// plan of a directory by itself does not advise to take what a daemon owns: both would
-// go on changing it.
+// remedy says what to do about a resource of owner; an empty owner means no weir. The plan of a
+// directory by itself does not advise to adopt a daemon's resource: both would go on changing it.
 func (p Policy) remedy(owner string) string {
 	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
 		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"

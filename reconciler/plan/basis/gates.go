@@ -62,7 +62,7 @@ type Gates struct {
 	// Decided allows the first rollout of an adopted pool: the user was shown it, or wants no
 	// question.
 	Decided bool
-	// Insists lets steps run that preflight would hold, where a person asks for that beside
+	// Insists lets steps run that preflight would hold, if a person requests that separately from
 	// the plan: an approval insists by its Grant.
 	Insists bool
 	// Deletions says how deletions are agreed to, where weir can ask nobody: none runs.

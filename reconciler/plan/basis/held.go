@@ -13,8 +13,8 @@ type Held struct {
 	Revision string
 	// Why says what is wrong with the followed commit, for people.
 	Why string
-	// Recorded says that weir itself applied the revision; Settled stands for where the
-	// target had converged with the revision's very wishes, empty where that is not known.
+	// Recorded says that weir itself applied the revision. Settled identifies the network of the
+	// target when it had converged with the revision's exact wishes, empty if unknown.
 	Recorded bool
 	Settled  string
 	// Reached says that the target had converged with the revision's very wishes. It

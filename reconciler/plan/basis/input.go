@@ -45,8 +45,8 @@ type Input struct {
 	// Began is the start of the pass by the process's own clock, like ReadAt of what was read: no
 	// manifest sets it.
 	Began time.Time
-	// AskEvery is for how long AWS is not asked about an instance refresh whose
-	// machines show nothing new; DefaultAskEvery if 0.
+	// AskEvery is the time for which weir does not read an instance refresh whose machines show
+	// nothing new; DefaultAskEvery if 0.
 	AskEvery time.Duration
 	// Reviewed are the images of reviewed versions, by SourceHash; Checked says of each
 	// whether it is an answer to its lookup still.
@@ -85,8 +85,8 @@ type Node struct {
 	Since, Created time.Time
 	// Why is the cluster's reason where it is not ready.
 	Why string
-	// Cordoned says that it takes no further pods, Draining is what its annotation says of
-	// who drains it.
+	// Cordoned says that it accepts no further pods. Draining is the value of its annotation that
+	// names the drainer.
 	Cordoned bool
 	Draining string
 }
@@ -273,8 +273,7 @@ type Memory struct {
 	// Settled holds what pools wanted when they last had converged, by SettledKey.
 	// It is replaced as a whole and never changed.
 	Settled map[string]Settled
-	// Retry names pools ("namespace/name") whose parked rollouts are to be
-	// tried again in this pass.
+	// Retry names pools ("namespace/name") whose parked rollouts this pass must try again.
 	Retry map[string]bool
 	// InService holds since when instances are in service, of pools with
 	// minReadySeconds; nil in the first pass of a process.

@@ -32,8 +32,8 @@ func (p Policy) JoinParameter(key string) string {
 	return strings.Join([]string{p.JoinTokens.Prefix, p.Instance, p.Target, key}, "/")
 }
 
-// JoinKey says whose join token a pool's machines fetch: the pool's own, or that
-// of the AWSLaunchConfig whose template it shares.
+// JoinKey returns the key of the join token that a pool's machines fetch: the pool's own, or the
+// key of the AWSLaunchConfig whose template it shares.
 func JoinKey(pool *intent.Pool) string {
 	if pool.LaunchConfig != nil {
 		return "launch-config/" + pool.LaunchConfig.Key.String()

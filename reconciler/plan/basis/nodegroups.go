@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ClusterOf is the EKS cluster that a pool's machines join as AWS answered, nil where
-// it is no EKS cluster or not known.
+// ClusterOf returns AWS's answer about the EKS cluster that a pool's machines join, nil if it is no
+// EKS cluster or unknown.
 func (in Input) ClusterOf(pool *intent.Pool) *observed.EKSCluster {
 	asked := pool.ControlPlane
 	if pool.Nodegroup != nil {

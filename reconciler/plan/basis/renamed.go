@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// CodeRenamed is the diagnostic of a pool whose group or nodegroup has another name in AWS
-// than in Git. AWS renames neither.
+// CodeRenamed is the diagnostic of a pool whose group or nodegroup has another name in AWS than in
+// Git. AWS cannot rename either.
 const CodeRenamed = "pool-renamed"
 
 // Renamed returns the target's groups or nodegroups that carry the pool's tag under a name

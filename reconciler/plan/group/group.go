@@ -262,9 +262,9 @@ func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
 	return step.SeenGroup(have).ToRoll(basis.MissingGroupTags(groupTags(*c.In, pool), have.Tags))
 }
 
-// A step's changes show what it sends of the manifest's: they are what people approve,
-// and what tells a request that AWS refused from one that Git has mended. Members with
-// the usual value are not shown.
+// A step's changes show the values that it sends from the manifests. People approve them, and they
+// tell a request that AWS refused from a request that Git has corrected. Members with the usual
+// value are not shown.
 
 // usualStrategy is the strategy of a refresh where no manifest sets one.
 const usualStrategy = "Rolling"

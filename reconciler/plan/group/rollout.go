@@ -60,7 +60,7 @@ func (c Planner) stale(pool *intent.Pool, have observed.Group, version template.
 	return versions, types
 }
 
-// toward stands for what the machines of a group are to be.
+// toward identifies the wanted configuration of a group's machines.
 func toward(pool *intent.Pool, version template.Version) string {
 	return version.Refreshed(pool.Group.MixedInstancesPolicy)
 }

@@ -13,8 +13,8 @@ import (
 // volumes of the wanted image. Nothing is launched, so it needs no room beside the group.
 const replaceRootVolume = "ReplaceRootVolume"
 
-// withImages is a pool whose overrides name the image of the launch template where they name
-// none: AWS replaces root volumes by the images of overrides alone. Other pools stay as they are.
+// withImages returns the pool with the launch template's image in overrides that name no image: AWS
+// replaces root volumes only by the images of overrides. Other pools stay unchanged.
 func withImages(pool *intent.Pool, image string) *intent.Pool {
 	m := pool.Group.MixedInstancesPolicy
 	if pool.Group.Refresh.Strategy != replaceRootVolume || m == nil || image == "" {
@@ -31,8 +31,8 @@ func withImages(pool *intent.Pool, image string) *intent.Pool {
 	return &p
 }
 
-// strategy returns the strategy of a refresh for a pool that asks for new root volumes, and
-// what the plan says of it where the refresh replaces machines.
+// strategy returns the strategy of a refresh for a pool that wants new root volumes, and the plan's
+// note about it if the refresh replaces machines.
 func (c Planner) strategy(pool *intent.Pool, have observed.Group, version template.Version, g *governed) (name, note string) {
 	if why := c.launchesAnew(pool, have, version, g); why != "" {
 		return usualStrategy, "; machines are launched anew, as " + why

@@ -76,8 +76,8 @@ func (r Record) Reach(m Mark) Record {
 	return r
 }
 
-// Settled stands for where AWS said that the target was placed when it had converged with
-// these wishes, empty where that is not known or something else was begun since.
+// Settled identifies the target's network, as AWS reported it, when it had converged with these
+// wishes. It is empty if that is unknown or something else was begun since.
 func (r Record) Settled(wants string) (network string) {
 	if r.Reached.Wants != wants {
 		return ""

@@ -342,7 +342,7 @@ func (w wantNodegroup) updated(u step.UpdateNodegroupVersion) string {
 	return content.ShortHash([]byte(w.sum()), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
 }
 
-// toward stands for what the machines of the nodegroup are to be in the end.
+// toward identifies the wanted configuration of the nodegroup's machines.
 func (w wantNodegroup) toward() string {
 	return content.ShortHash([]byte(w.sum()), content.Canonical(w.pool.Nodegroup))
 }

@@ -138,9 +138,9 @@ func (c Planner) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *obs
 	}
 }
 
-// usableByNodegroup applies what EKS asks of a launch template and of what stands
-// beside it: "Customize managed nodes with launch templates" in its user guide,
-// and CreateNodegroup in its API reference.
+// usableByNodegroup applies EKS's rules for a launch template and for the nodegroup's own fields:
+// "Customize managed nodes with launch templates" in its user guide, and CreateNodegroup in its API
+// reference.
 func (c Planner) usableByNodegroup(pool *intent.Pool, t *observed.ForeignTemplate) {
 	n, d := pool.Nodegroup, &t.Data
 	for _, member := range []struct {

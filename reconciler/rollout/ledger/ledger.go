@@ -46,8 +46,8 @@ const format = 1
 // ErrNewer is that of a record which a newer weir has written.
 var ErrNewer = errors.New("a newer weir has written the record of rollouts: start that version; until then this one holds what is governed")
 
-// stored is a record as it is written: compressed, and in parts where engines take no values
-// of its size. Before it there were records as they are, without a format.
+// stored is a record as it is written: compressed, and in parts for engines that accept no values
+// of its size. Earlier releases wrote plain records without a format.
 type stored struct {
 	Format int    `json:"format,omitempty"`
 	Parts  int    `json:"parts,omitempty"`
