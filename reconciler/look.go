@@ -44,7 +44,7 @@ type looks struct {
 	at map[string]time.Time
 	// tagged are the tags that steps of this pass wrote.
 	tagged map[string]tagged
-	// claimed are the resources whose tags name the commit since a step of this pass.
+	// claimed holds the resources whose tags name the commit since a step of this pass.
 	claimed map[string]bool
 }
 

@@ -22,7 +22,7 @@ import (
 
 // ScopeKey distinguishes the accounts and regions, together with how they are reached.
 type ScopeKey struct {
-	// Account may be empty until the credentials tell it.
+	// Account may be empty until the credentials give it.
 	Account  string
 	Region   string
 	RoleARN  string
@@ -71,7 +71,7 @@ type Sight struct {
 	// Requests holds the requests to the Resolver, and Answers its answers.
 	Requests []resolve.Request
 	Answers  []observed.Answer
-	// Nodes are those of the workload clusters, by target; nil where none was asked.
+	// Nodes holds the nodes of the workload clusters, by target; nil if none was read.
 	Nodes map[string]*basis.Nodes
 }
 
@@ -341,7 +341,7 @@ func (l *Loop) jitter(d time.Duration) time.Duration {
 	return d + time.Duration((random()*0.2-0.1)*float64(d))
 }
 
-// pass works through the scope once and says what it found.
+// pass makes one pass over the scope and returns what it found.
 func (l *Loop) pass(ctx context.Context, look bool) (found pace) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 // then versions, then refreshes, then commits.
 const planRounds = 8
 
-// plan observes and plans until no plan lacks anything.
+// plan observes and plans until no plan needs further facts.
 func (s *Scope) plan(ctx context.Context, targets []Desired, inputs []basis.Input, near *near) ([]*plan.Plan, observed.State, error) {
 	plans := make([]*plan.Plan, len(targets))
 	wanted := slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil })
@@ -89,8 +89,7 @@ func (t Desired) shown() bool {
 	return t.Set == nil && t.Err == nil && t.Policy.Fault != "" && t.Policy.Region != "" && !t.Proposed
 }
 
-// askRelations asks the target's source about commits. A later pass asks again what it
-// cannot answer.
+// askRelations asks the target's source about commits. A later pass repeats unanswered questions.
 func askRelations(ctx context.Context, t Desired, in *basis.Input, commits []string) {
 	answers, err := t.Ancestry.Relations(ctx, t.Commit.Revision, commits)
 	known := maps.Clone(in.Relations)

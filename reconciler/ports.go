@@ -60,7 +60,7 @@ type Workload interface {
 	Nodes(ctx context.Context) ([]workload.Node, error)
 	// Version is the Kubernetes version of the API server.
 	Version(ctx context.Context) (string, error)
-	// Its budgets and their pods are asked for where a rollout is due.
+	// Its budgets and their pods are read if a rollout is due.
 	disruption.Cluster
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// limitRollouts holds what would exceed the smallest limit of the targets, and
-// remembers who waits.
+// limitRollouts holds what would exceed the smallest limit of the targets, and remembers the
+// waiting rollouts.
 func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *observed.State) {
 	limit := 0
 	for _, t := range targets {

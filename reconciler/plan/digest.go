@@ -76,7 +76,7 @@ func CombinedDigest(plans []*Plan) string {
 // the commit, AWS and the configuration. A digest does not contain it, so that an
 // approval of held steps is one of the same plan.
 type Holding struct {
-	// Sum stands for which steps are held, and why; empty where none is.
+	// Sum identifies the held steps and their reasons; empty for no held step.
 	Sum string `json:"sum,omitempty"`
 	// Counts are the numbers of steps, by hold.
 	Counts map[step.Hold]int `json:"counts,omitempty"`

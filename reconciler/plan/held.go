@@ -182,7 +182,7 @@ func poolsOf(s step.Step) []string {
 	return []string{s.Pool}
 }
 
-// Holds says what becomes of a target whose followed commit cannot be rendered.
+// Holds describes the treatment of a target whose followed commit cannot be rendered.
 type Holds struct {
 	// Revision is the earlier revision that the pass used, empty where none was left to try.
 	Revision string `json:"revision"`
@@ -219,7 +219,7 @@ func (h *Holds) Text() string {
 	return "only observed " + since + "; " + short(h.Revision) + " is not held to: " + h.Verdict.Why
 }
 
-// Diagnostic says the same beside what is wrong with the followed commit.
+// Diagnostic says the same, with the error of the followed commit.
 func (h *Holds) Diagnostic() diag.Diagnostic {
 	code := "held-to-earlier"
 	if h.To() == "" {

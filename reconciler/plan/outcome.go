@@ -64,7 +64,7 @@ type PoolStatus struct {
 	MaxReplicas    int32    `json:"maxReplicas"`
 	ReadyFrom      string   `json:"readyFrom"` // "InService" or "nodes"
 	ProviderIDList []string `json:"providerIDList"`
-	// NodeRefs are the nodes of the instances, where the workload cluster was asked.
+	// NodeRefs holds the nodes of the instances, if the workload cluster was read.
 	NodeRefs []NodeRef `json:"nodeRefs,omitempty"`
 	// Instances are the numbers of instances by version, zone and state.
 	Instances []InstanceCount `json:"instances,omitempty"`
@@ -102,7 +102,7 @@ type PoolStatus struct {
 	FailedSince time.Time `json:"failedSince,omitzero"`
 }
 
-// Draining is a machine that is to end, and waits until its pods have gone.
+// Draining is a machine that will end, and waits until its pods have gone.
 type Draining struct {
 	Instance string `json:"instance"`
 	Node     string `json:"node,omitempty"`
@@ -168,7 +168,7 @@ type Report struct {
 	Governed []rollout.Pool `json:",omitempty"`
 	// LaunchConfigs are the AWSLaunchConfigs of the target, in order.
 	LaunchConfigs []LaunchConfigStatus
-	// Milestones are the events beside the steps.
+	// Milestones are the events other than steps.
 	Milestones []step.Milestone
 	// Diagnostics are all of the pass: render, lookups, plan.
 	Diagnostics diag.List

@@ -34,7 +34,7 @@ func (p *Plan) HoldRefused(refused map[string][]string, policy basis.Policy) {
 	p.holdMarks()
 }
 
-// refusedEnds says who or what ends a preflight hold.
+// refusedEnds names who or what ends a preflight hold.
 func refusedEnds(policy basis.Policy, digest string) string {
 	ends := "a commit that corrects the name, or the resource, once it is there"
 	switch {
@@ -46,7 +46,7 @@ func refusedEnds(policy basis.Policy, digest string) string {
 	return ends + "; weir approve " + digest + " insists"
 }
 
-// insistence stands for a preflight hold in a grant.
+// insistence identifies a preflight hold in a grant.
 func insistence(owner, reason string) string {
 	sum := sha256.Sum256([]byte(owner + "\x00" + reason))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])

@@ -65,8 +65,7 @@ func (s *PoolStatus) sortAlike() {
 	})
 }
 
-// notes tells of the versions of the pool's own template that were read, newest
-// first.
+// notes lists the versions of the pool's own template that were read, newest first.
 func (s *PoolStatus) notes(in basis.Input, pool *intent.Pool) {
 	if pool.LaunchTemplate == nil || s.LaunchTemplateID == "" {
 		return

@@ -22,7 +22,7 @@ type Standing struct {
 	// Resting that nothing is left to do and nothing rolls, though the size of a group
 	// may be on its way.
 	Converged, Failing, Resting bool
-	// Why says in a few words why it has not converged, and who can end that.
+	// Why says briefly why it has not converged, and who can end that.
 	Why string
 	// Held is the hold on the first of its held steps.
 	Held step.Hold
@@ -40,7 +40,7 @@ type Ground struct {
 	// Seq tells two times apart at which the source came to one revision: what was applied
 	// between them need not be undone yet.
 	Seq int64
-	// Wanted stands for what Git and the configuration want, as Desired says it.
+	// Wanted identifies what Git and the configuration want, like Desired.Wanted.
 	Wanted string
 	// Levels are AWS's answers, which change without a commit.
 	Levels []basis.Level
@@ -107,7 +107,7 @@ func (s Standing) Earlier(target string) basis.Earlier {
 	return basis.Earlier{Target: target, Account: s.account, Region: s.region, Levels: s.Ground.Levels, Fresh: s.fresh}
 }
 
-// heldWhy says by what the target is held, and who can end that.
+// heldWhy returns the hold of the target, and who can end it.
 func heldWhy(r *Report) (step.Hold, string) {
 	i := slices.IndexFunc(r.Plan.Steps, func(s step.Step) bool { return s.Held != "" })
 	s := r.Plan.Steps[i]

@@ -26,7 +26,7 @@ type Adoption struct {
 	// are meant, or Pools ("namespace/name").
 	Asked bool
 	Pools map[string]bool
-	// From is the instance whose resources are taken over besides, with Asked.
+	// From is another instance whose resources the target also adopts, with Asked.
 	From string
 }
 

@@ -159,7 +159,7 @@ func shownTag(key string, value any) any {
 	return value
 }
 
-// Minus returns the members of a list that another lacks.
+// Minus returns the members of a list that are missing from another.
 func Minus[T comparable](list, other []T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(other, v) })
 }

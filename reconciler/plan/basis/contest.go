@@ -99,7 +99,7 @@ func (c *Work) contest(pool *intent.Pool, summary string) {
 	c.Note(diag.Error, pool, nil, "rollout-contested", summary, "")
 }
 
-// WithoutVersions are the steps beside those that make a version of a template.
+// WithoutVersions returns the steps, except those that make a version of a template.
 func WithoutVersions(steps []step.Step) []step.Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s step.Step) bool { return s.About().Makes != "" })
 }

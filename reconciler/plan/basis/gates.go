@@ -28,7 +28,7 @@ const (
 	RelationNewer Relation = "newer"
 	// RelationUnknown: the repository, as it was just read, does not have it.
 	RelationUnknown Relation = "unknown"
-	// RelationAsked: it is not here, and Git is asked for it.
+	// RelationAsked: the commit is missing here, and Git is asked for it.
 	RelationAsked Relation = "asked"
 )
 
@@ -57,7 +57,7 @@ type Gates struct {
 	// Window says when the next window opens: no step runs that replaces or
 	// ends something.
 	Window string
-	// Agreed is nil where no question was asked.
+	// Agreed is nil if the user was asked nothing.
 	Agreed *Agreement
 	// Decided allows the first rollout of an adopted pool: the user was shown it, or wants no
 	// question.
@@ -138,7 +138,7 @@ func (g Gates) WhySuspended(p Policy, pool string) string {
 	return g.Pools[pool]
 }
 
-// EndsSuspended says who ends what WhySuspended says.
+// EndsSuspended names who ends the suspension of WhySuspended.
 func (g Gates) EndsSuspended(p Policy, pool string) string {
 	switch {
 	case p.ReportOnly:
@@ -175,10 +175,10 @@ type Level struct {
 	Since time.Time
 }
 
-// Earlier is a target that this one comes after. It has converged, with what it knew.
+// Earlier is a target on which this one depends. It has converged, with the answers that it had.
 type Earlier struct {
 	Target, Account, Region string
-	// Levels are the answers that it has converged with, each asked for at Fresh or later.
+	// Levels holds the answers with which it has converged, each requested at Fresh or later.
 	Levels []Level
 	Fresh  time.Time
 }

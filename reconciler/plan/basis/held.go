@@ -27,7 +27,7 @@ type Held struct {
 	Unread string
 }
 
-// NetworkOf stands for where the answers place the pools of a set.
+// NetworkOf identifies the placement of a set's pools in the answers.
 func NetworkOf(set *intent.Set, answers observed.Answers) string {
 	var parts [][]byte
 	for i := range set.Pools {

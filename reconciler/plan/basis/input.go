@@ -121,7 +121,7 @@ type Policy struct {
 	// OwnTargetOnly refuses resources of another target of the same instance
 	// and source: path mode, where the other targets' wishes are unknown.
 	OwnTargetOnly bool
-	// DigestKey keys the HMAC that stands for user data in changes.
+	// DigestKey keys the HMAC that replaces user data in changes.
 	DigestKey []byte
 	// Adoption says what of others becomes the target's.
 	Adoption Adoption
@@ -178,7 +178,7 @@ type Prune struct {
 // nor the configuration sets it.
 const DefaultKeepVersions = 10
 
-// DefaultPrunePercent is the limit where the configuration gives none.
+// DefaultPrunePercent is the limit if the configuration sets none.
 const DefaultPrunePercent = 20
 
 // Limit returns how many of owned pools may be deleted in one pass.

@@ -55,7 +55,7 @@ func (in Input) InstancesOf(pool *intent.Pool) []observed.Instance {
 	return out
 }
 
-// Machine says of an instance whether it is ready, and available besides.
+// Machine reports whether an instance is ready, and whether it is also available.
 func (in Input) Machine(pool *intent.Pool, i observed.Instance) (ready, available bool) {
 	since := time.Time{}
 	if in.Nodes != nil && in.Nodes.Err == nil {

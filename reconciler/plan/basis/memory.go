@@ -54,7 +54,7 @@ type Written struct {
 	pool *intent.Pool
 }
 
-// Write is a change as it is remembered.
+// Write is a change in the form of the memory.
 type Write struct {
 	Key    WriteKey
 	from   string
@@ -159,13 +159,12 @@ type Settled struct {
 	Answers observed.Answers
 }
 
-// Of reports whether Git wants of the pool what it wanted then.
+// Of reports whether Git wants the same of the pool as it did then.
 func (s Settled) Of(pool *intent.Pool) bool {
 	return s.Pool != nil && (s.Pool == pool || reflect.DeepEqual(s.Pool, pool))
 }
 
-// Same reports whether the pool wants what it wanted then, of Git and of AWS's
-// answers.
+// Same reports whether the pool wants the same as then, from Git and from AWS's answers.
 func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
 	if !s.Of(pool) {
 		return false
@@ -189,7 +188,7 @@ func (s Settled) Placed(pool *intent.Pool, answers observed.Answers) bool {
 	return slices.Equal(s.Answers[l].Subnets, answers[l].Subnets)
 }
 
-// settled reports whether the pool wants what it wanted when it last had converged.
+// settled reports whether the pool wants the same as when it last had converged.
 func (in Input) settled(pool *intent.Pool) bool {
 	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
 	return known && in.same(then, pool)

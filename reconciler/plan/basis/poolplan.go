@@ -73,7 +73,7 @@ func (p *PoolPlan) Unplanned() string {
 	return cmp.Or(p.Fault, "it cannot be planned now")
 }
 
-// Outstands records that something that Git asks for is outstanding.
+// Outstands records an outstanding request of Git.
 func (p *PoolPlan) Outstands(severity, reason, message string) {
 	p.Outstanding = &Outstanding{Severity: severity, Reason: reason, Message: message}
 }

@@ -22,7 +22,7 @@ type Waves struct {
 	Specs map[string]rollout.Spec
 }
 
-// Demand adds to the policy what waves lack into which a change was put.
+// Demand adds to the policy what is missing from the waves of a change.
 func (p *Policy) Demand(unmet map[string]string) {
 	if len(unmet) == 0 {
 		return
@@ -44,7 +44,7 @@ type Way struct {
 	Still string
 }
 
-// WayTo is the way of a pool to what hash stands for, which has values.
+// WayTo returns the way of a pool to the configuration that hash identifies and values describe.
 func (in Input) WayTo(pool *intent.Pool, hash func() string, values func() []rollout.Field) Way {
 	permit, governed := in.Policy.Gates.Rollouts[pool.Key.String()]
 	if !governed {
@@ -72,7 +72,7 @@ func (w Way) Share() int32 {
 // Stopped reports whether what Git wants is bad for the pool.
 func (w Way) Stopped() bool { return w.Governed && w.Permit.Stopped && w.Permit.Hash == w.Hash }
 
-// Hold is the step held for want of a permit. A hold of another kind stays.
+// Hold returns the step as held until a permit allows it. A hold of another kind stays.
 func (w Way) Hold(s step.Step) step.Step {
 	if s.Held != "" {
 		return s
@@ -90,7 +90,7 @@ func (w Way) Hold(s step.Step) step.Step {
 	return s
 }
 
-// Wait says what a held step waits for, until when, and who can end that.
+// Wait returns the text of a held step's wait: for what, until when, and who can end it.
 func (w Way) Wait() string {
 	unknown := "waits until its place in the waves of " + cmp.Or(strings.Join(w.Permit.Rollouts, " and "), "its FleetRollout") + " is known, which takes a pass"
 	if w.unrecorded() {
@@ -239,7 +239,7 @@ func (in Input) NoteActivities(governed []rollout.Pool) {
 	}
 }
 
-// causesTold is of how many failed launches a report has the words of AWS.
+// causesTold is the number of failed launches whose text from AWS a report contains.
 const causesTold = 3
 
 // GroupsOf are the names of a pool's groups: its own, or those behind its nodegroups.

@@ -22,10 +22,10 @@ func (p Policy) putOwnTags(tags map[string]string, pool *intent.Pool) {
 	}
 }
 
-// Ownership says whose a resource is, according to its tags.
+// Ownership gives the owner of a resource, according to its tags.
 type Ownership struct {
 	Ours bool
-	// Why says who has it, where it is not ours.
+	// Why names the owner if the resource is not ours.
 	Why string
 	// remedy says what a person can do about that, where more is known than that
 	// the pool may be renamed.

@@ -43,9 +43,9 @@ func derives(u *intent.Unplanned, tag string) bool {
 // cutName is a derived name that was too long: a hash of the whole stands for its end.
 var cutName = regexp.MustCompile(`^(.+)-[0-9a-f]{8}$`)
 
-// derivesCut reports whether a derived name that was cut may be that of a launch
-// configuration: after a cluster's name, it goes on as the launch configuration does, as far
-// as it goes. It may say so of another one, whose template then stays as well.
+// derivesCut reports whether a truncated derived name may be that of a launch configuration: after
+// a cluster's name, the rest is a prefix of the launch configuration's name. It may also match
+// another launch configuration, whose template then stays as well.
 func derivesCut(config, name string) bool {
 	m := cutName.FindStringSubmatch(name)
 	if m == nil || len(name) != intent.MaxTemplateName {

@@ -95,7 +95,7 @@ func (c Planner) find(pool *intent.Pool) (have observed.Group, found bool) {
 	return have, found
 }
 
-// noteBeside tells of machines that run outside their group's capacity.
+// noteBeside reports machines that run outside their group's capacity.
 func (c Planner) noteBeside(pool *intent.Pool, have observed.Group) {
 	var retained, standby []string
 	for _, i := range have.Instances {

@@ -61,7 +61,7 @@ func changedSettings(pool *intent.Pool, have *observed.Group, u *step.UpdateGrou
 	return out
 }
 
-// skipChanges say that a request is to skip a check.
+// skipChanges returns the change for a request that must skip a check.
 func skipChanges(pool *intent.Pool) []step.Change {
 	skip := pool.Group.Options.SkipZonalShiftValidation
 	if skip == nil {

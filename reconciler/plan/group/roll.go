@@ -153,7 +153,7 @@ func (r *roll) endOf(latest observed.Refresh) situation {
 	return ""
 }
 
-// act does what a situation asks for.
+// act plans the steps for a situation.
 func (r *roll) act(is situation) {
 	switch is {
 	case inSync:
@@ -174,7 +174,7 @@ func (r *roll) act(is situation) {
 	}
 }
 
-// actOnMachines does what a situation asks for in which machines do not run what Git wants.
+// actOnMachines plans the steps for a situation in which machines do not run what Git wants.
 func (r *roll) actOnMachines(is situation) {
 	switch is {
 	case stopped:
@@ -233,7 +233,8 @@ func (r *roll) setGroup() {
 	changes := r.launchChanges(r.pool, r.have, r.version)
 	r.Step(r.pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: r.have.Name, Reason: basis.Reason(changes), Changes: changes, Toward: toward(r.pool, r.version),
 		Do: step.UpdateGroup{Name: r.have.Name, Template: new(r.version.Ref), MixedInstancesPolicy: r.pool.Group.MixedInstancesPolicy}})
-	// Before the group grows: what it launches until then would have to be replaced.
+	// This goes before the growth of the group: machines launched until then would have to be
+	// replaced.
 	last := len(r.Steps) - 1
 	r.Steps = slices.Concat(r.Steps[last:], r.Steps[:last])
 }

@@ -137,7 +137,7 @@ func (c Planner) templateOf(name string, version template.Version) observed.Temp
 	return c.In.State.Templates[name]
 }
 
-// reached reports whether as many machines as the permit allows are of what Git wants.
+// reached reports whether as many machines as the permit allows run what Git wants.
 func (g *governed) reached() bool {
 	share := g.Share()
 	return g.Governed && share < 100 && g.report.New >= rollout.Need(g.report.Machines, share)

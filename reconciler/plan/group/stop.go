@@ -152,7 +152,7 @@ func (c Planner) back(pool *intent.Pool, have observed.Group, version template.V
 
 func sameRef(a, b observed.TemplateRef) bool { return a.ID == b.ID && a.Version == b.Version }
 
-// noteStopped says how a group of a stopped change stands, and what it launches.
+// noteStopped reports the state of a group with a stopped change, and what it launches.
 func (c Planner) noteStopped(pool *intent.Pool, have observed.Group, version template.Version, g *governed, bad int, set bool) {
 	text := "version " + version.Version() + " of " + have.Name + " " + g.Wait()
 	if bad > 0 || set {

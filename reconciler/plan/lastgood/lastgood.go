@@ -17,10 +17,10 @@ import (
 // MaxParents bounds the number of commits before the followed one that are tried.
 const MaxParents = 100
 
-// Mark is a revision of a target, and what stands for its wishes there.
+// Mark is a revision of a target, with hashes of its wishes.
 type Mark struct {
 	Revision string `json:"revision"`
-	// Wants stands for the intents, Network for where AWS said that they are placed.
+	// Wants identifies the intents, Network their placement according to AWS.
 	Wants   string `json:"wants"`
 	Network string `json:"network,omitempty"`
 }
@@ -101,7 +101,7 @@ func (r Record) Order(head string, parents []string) []string {
 	return out
 }
 
-// Candidate is a revision beside what AWS holds of the target.
+// Candidate is a revision, compared with what AWS holds of the target.
 type Candidate struct {
 	// Recorded says that weir applied the revision itself, so that what exists beside its
 	// pools did then too.
@@ -118,7 +118,7 @@ type Pool struct {
 	// version of its launch template that is the newest or in use has the hash of what the
 	// candidate wants; where EKS alone decides, if no other nodegroup is wanted.
 	Exists, Recorded bool
-	// Unclear says why that cannot be told now.
+	// Unclear says why that is unknown now.
 	Unclear string
 	// Hash identifies a configuration for marks as bad. Bad lists the pool's bad hashes.
 	Hash string
@@ -132,9 +132,9 @@ type Answer string
 const (
 	// Fits: the target is held to it.
 	Fits Answer = "fits"
-	// Differs: another one is tried.
+	// Differs: weir tries another revision.
 	Differs Answer = "differs"
-	// Unclear: it is asked about again.
+	// Unclear: weir checks the revision again later.
 	Unclear Answer = "unclear"
 	// Nothing: AWS holds nothing of the target, so there is nothing to hold.
 	Nothing Answer = "nothing"

@@ -16,7 +16,7 @@ type Cause struct {
 	// Text is AWS's text without figures and names.
 	Code, Text string
 	Hint       string
-	// pattern matches texts that tell of the cause.
+	// pattern matches texts that show the cause.
 	pattern func() *regexp.Regexp
 }
 

@@ -139,7 +139,7 @@ func someOf(ids []string) string {
 	return ids[0] + " is"
 }
 
-// Watched are the groups of several targets about whose failed launches gates ask.
+// Watched returns the groups of several targets whose failed launches gates need.
 func Watched(inputs []basis.Input) []string {
 	var out []string
 	for _, in := range inputs {

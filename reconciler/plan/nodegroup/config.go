@@ -217,7 +217,7 @@ func unbounded(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 	return &out
 }
 
-// withoutBound is a warm pool without the capacity that stands for none.
+// withoutBound returns a warm pool without the capacity value that means none.
 func withoutBound(p *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 	if p == nil || p.MaxGroupPreparedCapacity == nil || *p.MaxGroupPreparedCapacity >= 0 {
 		return p

@@ -161,7 +161,7 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	c.Pool.Fails("rollout-stopped", "rollout-stopped")
 }
 
-// runs reports whether a nodegroup has what its machines are to be.
+// runs reports whether a nodegroup has the wanted configuration for its machines.
 func (w wantNodegroup) runs(have observed.Nodegroup) bool {
 	if w.hasTemplate && !w.version.Resolves(have.Template) {
 		return false

@@ -55,7 +55,7 @@ func (d *differences) field(differs bool, field, from, to string) {
 	}
 }
 
-// placement compares where and as whom the machines run.
+// placement compares the subnets and the role of the machines.
 func (d *differences) placement(have observed.Nodegroup) {
 	subnets := d.w.writtenSubnets()
 	d.field(len(subnets) > 0 && !slices.Equal(have.SubnetIDs, subnets), "subnetIDs", strings.Join(have.SubnetIDs, ", "), strings.Join(subnets, ", "))
@@ -64,8 +64,8 @@ func (d *differences) placement(have observed.Nodegroup) {
 	d.field(!d.w.hasImage && d.n.AMIType != "" && have.AMIType != d.n.AMIType, "amiType", have.AMIType, d.n.AMIType)
 }
 
-// template compares which launch template a nodegroup has; another version of it is no
-// difference here.
+// template compares the launch templates of the nodegroups; another version of the same template is
+// no difference here.
 func (d *differences) template(have observed.Nodegroup) {
 	same := d.w.version.Found && have.Template.ID == d.w.version.Template.ID
 	if f := d.w.pool.ForeignTemplate; f != nil && have.Template.ID != d.w.version.Template.ID {
@@ -79,7 +79,7 @@ func (d *differences) template(have observed.Nodegroup) {
 	}
 }
 
-// machines compares the types of the machines, and who chooses their image.
+// machines compares the types of the machines, and the source of their image.
 func (d *differences) machines(have observed.Nodegroup) {
 	types := d.w.instanceTypes()
 	differ, from, to := len(types) > 0 && !slices.Equal(have.InstanceTypes, types), strings.Join(have.InstanceTypes, ", "), strings.Join(types, ", ")
@@ -104,7 +104,7 @@ func immutableReason(differs []immutable) string {
 	return "EKS cannot change in place: " + strings.Join(fields, ", ")
 }
 
-// accessText says who may log in; EKS shows an empty block where access is off.
+// accessText describes the remote access; EKS shows an empty block where access is off.
 func accessText(a *intent.RemoteAccess) string {
 	if a == nil || a.EC2SSHKey == "" {
 		return ""

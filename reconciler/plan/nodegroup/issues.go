@@ -76,7 +76,7 @@ func healthHint(issues []observed.HealthIssue) string {
 	return ""
 }
 
-// healthCause stands for why a nodegroup ails, whichever machines EKS names.
+// healthCause identifies the cause of a nodegroup's health issues, whichever machines EKS names.
 func healthCause(issues []observed.HealthIssue) string {
 	var out []string
 	for _, i := range issues {

@@ -205,7 +205,7 @@ func (c *orphans) limited(o orphan) bool {
 	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.in.Pool(o.pool) == nil
 }
 
-// clusterOf asks test about the clusters of the render whose tag the orphan has.
+// clusterOf runs test on the clusters of the render whose tag the orphan has.
 func (c *orphans) clusterOf(o orphan, test func(paused, topology bool) bool) bool {
 	for _, cl := range c.in.Set.Clusters {
 		if _, tagged := o.tags[observed.TagClusterPrefix+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {

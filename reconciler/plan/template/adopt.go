@@ -78,7 +78,7 @@ func (w *Want) findIn(t observed.Template, candidates []observed.TemplateVersion
 	return candidates[i], true
 }
 
-// plainData is template data as far as versions of different makers are compared.
+// plainData returns the part of template data by which versions of different makers are compared.
 func plainData(d intent.TemplateData) intent.TemplateData {
 	specs := make([]intent.TemplateTagSpecification, 0, len(d.TagSpecifications))
 	for _, s := range d.TagSpecifications {

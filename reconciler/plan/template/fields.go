@@ -74,7 +74,7 @@ func (c Planner) InstanceType(name, instanceType string) rollout.Field {
 	return c.Field(InstanceTypes, name, instanceType)
 }
 
-// Field is one with a value that its mark stands for.
+// Field returns a field with the mark of a value.
 func (c Planner) Field(key, name string, value any) rollout.Field {
 	mark, _ := mask(c.In.Policy.DigestKey, key+"\x00"+string(content.Canonical(value))).(string)
 	return rollout.Field{Key: key, Name: name, Mark: mark}

@@ -102,7 +102,7 @@ func (c Planner) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *obse
 	c.Pool.Moved = is
 }
 
-// notUsable blocks a pool whose foreign template holds what does not go with it.
+// notUsable blocks a pool whose foreign template has contents that the pool cannot use.
 func (c Planner) notUsable(pool *intent.Pool, t *observed.ForeignTemplate, path intent.Path, why, detail string) {
 	if path == nil {
 		path = pool.ForeignTemplate.NameField
@@ -170,7 +170,7 @@ func (c Planner) usableByNodegroup(pool *intent.Pool, t *observed.ForeignTemplat
 	}
 }
 
-// customImage is EKS's amiType of a nodegroup whose launch template has the image.
+// CustomImage is EKS's amiType of a nodegroup whose launch template has the image.
 const CustomImage = "CUSTOM"
 
 // VersionChanges says how a pool comes from one launch template version to

@@ -121,7 +121,7 @@ func (s *Shared) split() {
 	}
 }
 
-// join puts together what the users say of the template itself.
+// join merges the users' settings of the template itself.
 func (s *Shared) join() {
 	s.tags = maps.Clone(s.Users[0].LaunchTemplate.Tags)
 	for _, u := range s.Users {

@@ -69,7 +69,7 @@ func (w Version) PinTo(pool *intent.Pool, t observed.Template, n int64) string {
 	return image
 }
 
-// Refreshed stands for what a refresh of a group brings it to.
+// Refreshed identifies the result of a refresh of a group.
 func (w Version) Refreshed(policy *intent.MixedInstances) string {
 	return content.ShortHash([]byte(w.Sum()), content.Canonical(policy))
 }

@@ -45,7 +45,7 @@ type Version struct {
 	Ref observed.TemplateRef
 	// Number is the version's number, predicted where it is yet to be made.
 	Number int64
-	// Template is the observed template; Found is false where it is to be created.
+	// Template is the observed template; Found is false if weir must create it.
 	Template observed.Template
 	Found    bool
 	// Foreign says that the wanted content is in a version which weir did not make.
@@ -54,7 +54,7 @@ type Version struct {
 	// HasImage says that the version is of a template which the pool brings along,
 	// and names an image.
 	HasImage bool
-	// Image is the version's, empty where it names none or is not known.
+	// Image is the version's image, empty if it names none or is unknown.
 	Image string
 	Kept  map[int64]bool
 	// Alike are instances, by id, that run the same from what somebody else made: another
