@@ -135,7 +135,7 @@ func Printable(s string) string {
 // Said holds the statements of a version's description about its content.
 type Said struct {
 	Body, Source string
-	// confirmed is the confirmation of a version that was made because the one
+	// Confirmed is the confirmation of a version that was made because the one
 	// before did not hold what it said; "" in all others.
 	Confirmed string
 }

@@ -53,7 +53,7 @@ func (f *Fleet) keysOf(in *inputs, t *target.Target, ages ageKeys) keyring {
 	key := reconciler.ScopeKey{Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
 	fmt.Fprintf(h, "kms %q %q %q\n", t.KMSKeyARNs, key.RoleARN, key.Endpoint)
 	k := keyring{id: hex.EncodeToString(h.Sum(nil))}
-	// The encrypted text is the same, whichever role asks for it.
+	// The encrypted text is the same for every role.
 	key.RoleARN = in.role(t, key.RoleARN)
 	by := k.id + " " + key.RoleARN
 	if k.decrypter = f.decrypters[by]; k.decrypter == nil { // read the files again: none may have been given before

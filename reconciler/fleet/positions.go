@@ -49,7 +49,7 @@ func MapPositions(list diag.List, convert func(diag.Position) diag.Position) dia
 	return out
 }
 
-// mapDesired applies what Readable returned to all that a Desired says of positions.
+// mapDesired applies the function from Readable to all positions in a Desired.
 func mapDesired(d *reconciler.Desired, convert func(diag.Position) diag.Position) {
 	d.Diagnostics = MapPositions(d.Diagnostics, convert)
 	d.Policy.Fault = faultOf(d.Diagnostics)

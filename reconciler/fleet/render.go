@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// rendered is a target's last render, and what it came from.
+// rendered is a target's last render, with its inputs.
 type rendered struct {
 	// result is nil before the first render.
 	result     *render.Kept
@@ -47,7 +47,7 @@ type rendered struct {
 	// allowedBy allows.
 	allowed   map[string]bool
 	allowedBy string
-	// sum stands for the intents of the result sumOf.
+	// sum identifies the intents of the result sumOf.
 	sum   string
 	sumOf *render.Kept
 }
@@ -70,7 +70,7 @@ func (it *item) options() render.Options {
 	return o
 }
 
-// caller says for whom the item is rendered.
+// caller identifies the requester of the item's render.
 func (it *item) caller() slot.Caller {
 	c := slot.Caller{Source: it.target.Source}
 	switch {

@@ -26,7 +26,7 @@ type Proposal struct {
 	Source string
 	// Snapshot is the source with the proposal applied.
 	Snapshot snapshot.Snapshot
-	// Owner tells its secret values apart from those of other proposals.
+	// Owner distinguishes its secret values from those of other proposals.
 	Owner string
 	// Secrets receives them; nil means the fleet's own registry.
 	Secrets *redact.Registry
@@ -235,8 +235,7 @@ func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposa
 		return nil, nil, err
 	}
 	for _, it := range items {
-		// Secrets that a proposal leaves as they are were hidden when the source was
-		// followed.
+		// Secrets that a proposal leaves unchanged were hidden when the source was followed.
 		if r := it.render.result; r != nil && it.desired.Touched {
 			passing{secrets, p.Owner}.hide("target "+it.name, r.Hidden)
 		}

@@ -89,7 +89,7 @@ func (it *item) named(name string) {
 // sourceError says that what Git wants could not be read: no fault of the commit.
 type sourceError struct{ error }
 
-// Unwrap gives the cause, and what tells that it is the source's.
+// Unwrap returns the cause, and ErrSource.
 func (e sourceError) Unwrap() []error { return []error{e.error, plan.ErrSource} }
 
 // unreadable marks an error of reading a source; nil stays nil.

@@ -38,7 +38,7 @@ func (f *Fleet) give(in *inputs, t *target.Target, items []*item) {
 	}
 }
 
-// variablesOf names who gave the values of a target's variables.
+// variablesOf names the source of the values of a target's variables.
 func variablesOf(target string) string { return "variables of " + target }
 
 // same returns the earlier value of a target if it is equal, so that equal targets share one value.
@@ -60,8 +60,7 @@ func (it *item) lackRow() {
 	it.diags = append(it.diags, diag.Diagnostic{Severity: diag.Error, Code: "row-missing", Summary: summary, Detail: detail})
 }
 
-// accountUnknown reports whether it is not known to which account and region the item is
-// applied.
+// accountUnknown reports whether the account and region of the item are unknown.
 func (it *item) accountUnknown() bool { return it.rowless || it.unknown && it.target.Table != nil }
 
 // unmatched warns of rows without a directory, with the first of the target's items. If the source

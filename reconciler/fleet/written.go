@@ -16,7 +16,7 @@ import (
 // same target and key by the same program.
 type Written interface {
 	Get(ctx context.Context, target string, key [sha256.Size]byte) []byte
-	// Put takes nil where there is nothing to write of the newest render.
+	// Put gets nil if the newest render has nothing to store.
 	Put(ctx context.Context, target string, key [sha256.Size]byte, text []byte)
 	// Only forgets all other targets.
 	Only(targets []string)

@@ -144,7 +144,7 @@ func (r Records) InForce() []Approval {
 // approvals are those by which the grant holds.
 func (g Grant) approvals() []Approval { return append([]Approval{g.Approval}, g.Earlier...) }
 
-// Holds reports whether the grant holds by an approval that another one holds by.
+// Holds reports whether the grant rests on the approval of another grant of the same target.
 func (g Grant) Holds(other Grant) bool {
 	return g.Target == other.Target && slices.ContainsFunc(g.approvals(), func(a Approval) bool {
 		return a.Digest == other.Digest && a.Since.Equal(other.Since)

@@ -50,7 +50,7 @@ type Suspension struct {
 	Unsure time.Duration `json:"unsure,omitempty"`
 }
 
-// Text says who suspended, until when, and why.
+// Text says who suspended the target, until when, and why.
 func (s Suspension) Text() string {
 	return fmt.Sprintf("suspended by %s until %s: %s", s.By, s.Until.UTC().Format("2 Jan 2006 15:04 MST"), s.Reason)
 }
@@ -60,7 +60,7 @@ type Approval struct {
 	Digest string `json:"digest"`
 	// Of is the approved digest, if that covered several plans together.
 	Of string `json:"of,omitempty"`
-	// For is the target whose plan it was as it was approved, where that was known.
+	// For is the target whose plan it was at the approval, if known.
 	For string `json:"for,omitempty"`
 	// From is the pull request whose comment gave it, as SOURCE#NUMBER.
 	From  string    `json:"from,omitempty"`
@@ -93,7 +93,7 @@ type Grant struct {
 	// the target wanted then (Conditions): the grant holds for nothing else.
 	Revision string `json:"revision"`
 	Rendered string `json:"rendered"`
-	// Seq is Conditions.Seq then: who still has an earlier commit does not end it.
+	// Seq is Conditions.Seq at that time: a process with an earlier commit does not end the grant.
 	Seq int64 `json:"seq,omitempty"`
 	// Works and Deletes say what was approved, as planning knows it.
 	Works   []string `json:"works"`

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// Request holds what a command asks for; each reads the fields that it needs.
+// Request holds the arguments of a command; each command reads the fields that it needs.
 type Request struct {
 	// By is the local user of the command.
 	By      string   `json:"by"`
@@ -96,13 +96,13 @@ func fault(hint, format string, args ...any) error {
 	return &Fault{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Daemon is the running daemon, as far as commands need it.
+// Daemon is the part of the running daemon that commands need.
 type Daemon interface {
 	// Knows reports whether there is a target of the name, Targets names those that
 	// are known.
 	Knows(target string) bool
 	Targets() []string
-	// Pools are those of a target, as NAMESPACE/NAME, none where they are not known.
+	// Pools returns the pools of a target, as NAMESPACE/NAME, none if they are unknown.
 	Pools(target string) []string
 	// Planned returns the plans that a digest stands for now, and the targets among them with a
 	// newer known commit. Approvals that such a commit supersedes end first.
@@ -121,7 +121,7 @@ var (
 	})
 )
 
-// Suspend does what weir suspend asks for.
+// Suspend carries out weir suspend.
 func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
 	s, err := subject(d, &r)
 	if err != nil {
@@ -149,7 +149,7 @@ func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
 	return Answer{Suspension: &s}, nil
 }
 
-// Resume does what weir resume asks for.
+// Resume carries out weir resume.
 func Resume(b *Book, d Daemon, r Request) (Answer, error) {
 	s, err := subject(d, &r)
 	if err != nil {
@@ -185,7 +185,7 @@ func resumeAfterLoss(b *Book, d Daemon, r Request) (out Answer, err error) {
 	return out, err
 }
 
-// Approve does what weir approve asks for.
+// Approve carries out weir approve.
 func Approve(b *Book, d Daemon, r Request) (out Answer, err error) {
 	digest, err := digestOf(r)
 	if err != nil {
@@ -207,7 +207,7 @@ func Approve(b *Book, d Daemon, r Request) (out Answer, err error) {
 	return out, nil
 }
 
-// Unapprove does what weir unapprove asks for.
+// Unapprove carries out weir unapprove.
 func Unapprove(b *Book, d Daemon, r Request) (out Answer, err error) {
 	digest, err := digestOf(r)
 	if err != nil {
@@ -256,7 +256,7 @@ func digestOf(r Request) (string, error) {
 	return digest, nil
 }
 
-// Reconcile does what weir reconcile asks for.
+// Reconcile carries out weir reconcile.
 func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
 	for _, t := range r.Targets {
 		if !d.Knows(t) {

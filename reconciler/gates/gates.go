@@ -36,7 +36,7 @@ type Before struct {
 	Standings map[string]plan.Standing
 }
 
-// Note takes in a report.
+// Note stores a report.
 func (b *Before) Note(r *plan.Report) {
 	if b.Reports == nil {
 		b.Reports, b.Standings = map[string]*plan.Report{}, map[string]plan.Standing{}
@@ -45,7 +45,7 @@ func (b *Before) Note(r *plan.Report) {
 	b.Standings[r.Target] = b.Standings[r.Target].After(r)
 }
 
-// Keep forgets the targets that are no more: an approval is for none of them.
+// Keep forgets the targets that no longer exist: no approval is for them.
 func (b *Before) Keep(conditions map[string]Conditions) {
 	maps.DeleteFunc(b.Reports, func(name string, _ *plan.Report) bool { _, is := conditions[name]; return !is })
 	maps.DeleteFunc(b.Standings, func(name string, _ plan.Standing) bool { _, is := conditions[name]; return !is })

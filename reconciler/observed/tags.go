@@ -141,7 +141,7 @@ func Marked(record, key string) bool {
 }
 
 const (
-	// ownTagPrefix begins the keys of weir's own tags.
+	// OwnTagPrefix begins the keys of weir's own tags.
 	OwnTagPrefix = "weir.dev/"
 	// shortestMark is that of fifty keys; a shorter one was not made by weir.
 	shortestMark = 5

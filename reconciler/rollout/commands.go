@@ -137,7 +137,7 @@ func (r *Record) hold(run *Run, wait string) {
 	}
 }
 
-// Moves are the pools whose machines a run replaces now.
+// Moves returns the pools whose machines a run replaces now.
 func (r *Run) Moves() (out []Member) {
 	for _, m := range r.Members {
 		if m.Reserved > 0 {

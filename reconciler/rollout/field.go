@@ -17,7 +17,7 @@ type Field struct {
 	Key string `json:"key"`
 	// Name is the manifest's name for it.
 	Name string `json:"name"`
-	// Mark stands for the value. It is keyed, as any value may be secret.
+	// Mark identifies the value. It is keyed, as any value may be secret.
 	Mark string `json:"mark"`
 	// Gone says that the change took the value away.
 	Gone bool `json:"gone,omitempty"`

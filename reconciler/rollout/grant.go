@@ -155,7 +155,7 @@ func (r *Run) allows(p Pool) (share int32, wait string) {
 	return 0, r.Name + ": " + r.Wait
 }
 
-// ends says who ends that the run holds a pool; empty where its waves do.
+// ends names who ends the hold of a pool by the run; empty if the run's waves do.
 func (r *Run) ends(p Pool) string {
 	i, is := r.member(p.ID)
 	switch {
@@ -171,7 +171,7 @@ func (b *Bad) text() string {
 	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; what ends it: " + b.ends()
 }
 
-// ends says who ends that what was found bad is rolled out no more.
+// ends says how a stop of a bad change ends.
 func (b *Bad) ends() string {
 	what := "what its machines are"
 	if len(b.Fields) > 0 {

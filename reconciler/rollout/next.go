@@ -39,7 +39,7 @@ type Input struct {
 	Now     time.Time
 }
 
-// Output is the next record, and what it makes known.
+// Output is the next record, with its questions and events.
 type Output struct {
 	Record Record
 	Asks   []Ask
@@ -252,7 +252,7 @@ type Governor struct {
 	bad    map[ID][]Bad
 }
 
-// NewGovernor is of a record and the FleetRollouts of all renders of the source.
+// NewGovernor returns a Governor for a record and the FleetRollouts of all renders of the source.
 func NewGovernor(r *Record, specs []Spec) *Governor {
 	g := &Governor{record: r, specs: Names(specs), bad: map[ID][]Bad{}}
 	for _, run := range r.Runs {
@@ -323,7 +323,7 @@ func (s Spec) Concerns(target string) bool {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// questions are the gates that have to be asked of a run.
+// questions returns the questions of a run to its gates.
 func (r *Run) questions() (out []Ask) {
 	var about []Subject
 	for _, m := range r.Members {
@@ -353,5 +353,5 @@ func (r *Run) watches(id ID) bool {
 	return is && r.Active() && !r.Gathers && r.Members[i].Wave <= r.Wave
 }
 
-// outside reports whether a gate is answered by who knows nothing of the change.
+// outside reports whether a system that does not know the change answers the gate.
 func outside(g intent.RolloutGate) bool { return g.CloudWatchAlarms != nil || g.Prometheus != nil }

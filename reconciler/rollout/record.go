@@ -9,11 +9,11 @@ import (
 // Record holds the decisions about the pools of a source. Its values do not change once the record
 // is passed on.
 type Record struct {
-	// Seq goes up with each record that is another one.
+	// Seq increases with every changed record.
 	Seq int64 `json:"seq"`
 	// Runs are the changes that are rolled out, or were last, by Name.
 	Runs []Run `json:"runs,omitempty"`
-	// Permits are of all governed pools, in order of target and pool.
+	// Permits holds the permits of all governed pools, in order of target and pool.
 	Permits []Permit `json:"permits,omitempty"`
 	// Bad are the hashes that were stopped, the oldest first.
 	Bad []Bad `json:"bad,omitempty"`
@@ -37,7 +37,7 @@ type Run struct {
 	// Members are the pools that it rolls, which are fixed at its start, in order of target
 	// and pool.
 	Members []Member `json:"members,omitempty"`
-	// Left are pools that an earlier change may still move, whose owners have been silent
+	// Left holds pools that an earlier change may still be changing, whose owners have been silent
 	// since.
 	Left []Member `json:"left,omitempty"`
 	// Unproven lists earlier changes that pools began and that no run has ended.
@@ -55,7 +55,7 @@ type Run struct {
 	// Unheard are the targets that had not reported what Revision makes of their pools when
 	// the run ended, each with the revision that they had reported last.
 	Unheard map[string]string `json:"unheard,omitempty"`
-	// Failed are the members whose rollout failed.
+	// Failed holds the members whose rollout failed.
 	Failed []ID   `json:"failed,omitempty"`
 	Gates  []Gate `json:"gates,omitempty"`
 	Paused *Word  `json:"paused,omitempty"`

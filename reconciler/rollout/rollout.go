@@ -102,7 +102,8 @@ type Version struct {
 
 // Move is an instance refresh or a nodegroup's update that is under way.
 type Move struct {
-	// ID is that of the refresh or update, Hash what it leads to, Share how far.
+	// ID identifies the refresh or update, Hash its wanted configuration, and Share how far it
+	// goes.
 	ID    string `json:"id"`
 	Hash  string `json:"hash"`
 	Share int32  `json:"share"`
@@ -131,7 +132,7 @@ type Facts struct {
 	// why they could not be read.
 	Alarms        []Alarm `json:"alarms,omitempty"`
 	AlarmsUnknown string  `json:"alarmsUnknown,omitempty"`
-	// ReadAt is of when AWS and the cluster answered.
+	// ReadAt is the time of AWS's and the cluster's answers.
 	ReadAt time.Time `json:"readAt,omitzero"`
 }
 
@@ -146,7 +147,7 @@ type Machine struct {
 // MostWaiting bounds the machines that are not ready in a report.
 const MostWaiting = 20
 
-// What tells that machines are ready.
+// The sources of the readiness of machines.
 const (
 	FromNodes     = "nodes"
 	FromInService = "InService"
@@ -191,7 +192,7 @@ type Permit struct {
 	Watched bool `json:"watched,omitempty"`
 	// Alarms are those of CloudWatch that they ask about, in order.
 	Alarms []string `json:"alarms,omitempty"`
-	// Seq is that of the record in which the permit was last another one.
+	// Seq is the Seq of the record that last changed the permit.
 	Seq int64 `json:"seq"`
 	// Stops are the changes of the pool that were stopped. The record has them once, for all permits.
 	Stops []Bad `json:"-"`

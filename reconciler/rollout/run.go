@@ -194,7 +194,7 @@ func (n *next) hear(r *Run) {
 	}
 }
 
-// wrong says why the change is bad; empty if it is not known to be.
+// wrong says why the change is bad; empty if nothing shows that it is.
 func (n *next) wrong(r *Run) string {
 	if len(r.Failed) > int(r.Spec.FailureBudget) {
 		first := n.pools[r.Failed[len(r.Failed)-1]]
@@ -253,7 +253,7 @@ func (r *Record) mark(run *Run, m Member) {
 	}
 }
 
-// nextWave goes on to the next wave that has members, or ends the run.
+// nextWave starts the next wave that has members, or ends the run.
 func (n *next) nextWave(r *Run) {
 	before := r.Wave
 	r.Share, r.Since, r.Baked = 0, n.in.Now, time.Time{}

@@ -67,7 +67,7 @@ func (s Spec) Bake(wave int) time.Duration {
 // WaveName returns the name of a wave for people.
 func (s Spec) WaveName(n int) string { return cmp.Or(s.wave(n).Name, "wave "+itoa(n+1)) }
 
-// selecting is the wave whose selector takes a pool; -1 for none.
+// selecting returns the wave whose selector takes a pool; -1 for none.
 func (s Spec) selecting(p Pool) int {
 	return slices.IndexFunc(s.Waves, func(w intent.Wave) bool { return w.Selector != nil && Selects(*w.Selector, p) })
 }

@@ -118,7 +118,7 @@ func metaAt(file io.ReaderAt, at, size int64) (meta, bool) {
 	return m, ok
 }
 
-// page reads a page with what it continues on, once.
+// page reads a page with its continuation, once.
 func (w *walk) page(id uint64) (flags uint16, count int, data []byte, err error) {
 	if id >= w.pages {
 		return 0, 0, nil, fmt.Errorf("page %d is beyond its end", id)

@@ -22,7 +22,7 @@ type Replica interface {
 	// if unknown.
 	EngineID() string
 	Get(key string) coord.Record
-	// List are the records whose keys begin with prefix, in any order.
+	// List returns the records whose keys begin with prefix, in any order.
 	List(prefix string) []coord.Record
 }
 

@@ -133,7 +133,7 @@ func (v *visit) data(image string) *types.RequestLaunchTemplateData {
 	}
 }
 
-// version makes a version after the first; its token is of the visit and the suffix.
+// version makes a version after the first. Its token combines the visit and the suffix.
 func (v *visit) version(ctx context.Context, template, suffix string, change *types.RequestLaunchTemplateData) (int64, error) {
 	if change == nil { // EC2 wants something
 		change = &types.RequestLaunchTemplateData{InstanceType: types.InstanceType(v.InstanceType)}
@@ -148,7 +148,7 @@ func (v *visit) version(ctx context.Context, template, suffix string, change *ty
 	return aws.ToInt64(out.LaunchTemplateVersion.VersionNumber), nil
 }
 
-// tokenAgain asks for the second version with the token that made it.
+// tokenAgain requests the second version with the token that made it.
 func (v *visit) tokenAgain(ctx context.Context, template string) {
 	n, err := v.version(ctx, template, "two", nil)
 	if e := sdk.Classify("ec2", "CreateLaunchTemplateVersion", err); e != nil {

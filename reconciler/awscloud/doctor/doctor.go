@@ -45,14 +45,14 @@ const (
 type Options struct {
 	// Apply allows making, rolling and deleting things.
 	Apply bool
-	// Number tells visits apart: letters and digits. It is required.
+	// Number distinguishes visits: letters and digits. It is required.
 	Number string
 	// InstanceType is the type of the group's machines (default t3.micro). OtherType is the type
 	// that replaces it (default t3.small).
 	InstanceType, OtherType string
 	// Subnet holds the machines; empty takes a default one.
 	Subnet string
-	// Cluster and NodeRole, an ARN, are of the nodegroups; empty makes none.
+	// Cluster and NodeRole, an ARN, are those of the nodegroups; empty makes none.
 	Cluster, NodeRole string
 	// Progress gets what is being done; nil for nobody.
 	Progress func(string)
@@ -206,7 +206,7 @@ func (v *visit) whyNot(ctx context.Context, a assumption) string {
 	return cmp.Or(a.absent, "the check was not reached: see what differs or was refused above")
 }
 
-// told is a text for a report, which names no account.
+// told returns a text for a report without the account's number.
 func (v *visit) told(format string, args ...any) string {
 	text := fmt.Sprintf(format, args...)
 	if account := v.client.Account(); account != "" {

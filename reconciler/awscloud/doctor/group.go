@@ -69,7 +69,7 @@ func (v groupChecks) create(ctx context.Context, name, subnet, template string) 
 	return err
 }
 
-// policy is of one template's version and, where any is given, of types.
+// policy returns a mixed instances policy for a template's version and, if given, for types.
 func policy(template string, version int64, machines ...string) *types.MixedInstancesPolicy {
 	lt := &types.LaunchTemplate{LaunchTemplateSpecification: &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(template), Version: aws.String(fmt.Sprint(version))}}
 	for _, m := range machines {
@@ -200,7 +200,7 @@ func (v groupChecks) newest(ctx context.Context, group string) (r types.Instance
 	return r
 }
 
-// desired compares what a running refresh says of its configuration with what was sent.
+// desired compares the configuration of a running refresh with the requested one.
 func (v groupChecks) desired(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
 	const name = "desired-configuration-comes-back"
 	got := v.newest(ctx, group).DesiredConfiguration

@@ -85,7 +85,7 @@ func (v *visit) pages(ctx context.Context) {
 	}
 }
 
-// aliases asks for the newest and the default version of all templates at once.
+// aliases requests the newest and the default version of all templates at once.
 func (v *visit) aliases(ctx context.Context) {
 	const name = "aliases-in-one-list"
 	list, err := v.calls.templates(ctx, &ec2.DescribeLaunchTemplatesInput{})
@@ -175,7 +175,7 @@ func (v *visit) failedLaunches(ctx context.Context) {
 	}
 }
 
-// failedLaunch judges the text of an activity, where it is of a launch that failed.
+// failedLaunch judges the text of an activity of a failed launch.
 func (v *visit) failedLaunch(a astypes.Activity) {
 	said := aws.ToString(a.StatusMessage)
 	failed := a.StatusCode == astypes.ScalingActivityStatusCodeFailed || a.StatusCode == astypes.ScalingActivityStatusCodeCancelled
@@ -228,7 +228,7 @@ func (v *visit) launchHook(ctx context.Context, cluster, nodegroup string) {
 	}
 }
 
-// refusals asks for what is not there.
+// refusals requests resources that do not exist.
 func (v *visit) refusals(ctx context.Context) {
 	missing := aws.String(Prefix + v.Number + "-missing")
 	_, err := v.calls.refreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: missing})
@@ -237,7 +237,7 @@ func (v *visit) refusals(ctx context.Context) {
 	v.kind("eks", "ListNodegroups", err, observed.NotFound)
 }
 
-// kind judges whether weir takes a refusal for what it is.
+// kind judges whether weir classifies a refusal correctly.
 func (v *visit) kind(service, operation string, err error, want observed.ErrorKind) {
 	const name = "codes-told-apart-by-text"
 	e := sdk.Classify(service, operation, err)
@@ -283,7 +283,7 @@ func (v *visit) imageNames(ctx context.Context) {
 	}
 }
 
-// times compares the times that answers told.
+// times compares the times in AWS's answers.
 func (v *visit) times(clock *Clock) {
 	const name = "answers-tell-the-time"
 	if clock == nil {

@@ -168,8 +168,7 @@ func (x *Executor) unknownName(e *observed.Error, u observed.UnknownName) *obser
 	return &out
 }
 
-// claim says whose an existing resource is, seen from an action that wanted to
-// make it.
+// claim gives the owner of an existing resource, relative to an action that wanted to make it.
 type claim int
 
 const (

@@ -92,7 +92,7 @@ func (x *Executor) updateNodegroupVersion(ctx context.Context, a step.UpdateNode
 	return step.Result{UpdateID: updateID(out.Update)}, nil
 }
 
-// updateID is empty where the answer lacks it: the update is under way all the same.
+// updateID returns an empty id if the answer has none: the update is in progress all the same.
 func updateID(u *types.Update) string {
 	if u == nil {
 		return ""

@@ -70,7 +70,7 @@ func (a *alarms) due(names []string, now time.Time) []string {
 	return nil
 }
 
-// note takes an answer, and forgets what nobody asked about for an hour.
+// note stores an answer, and forgets alarms that were unused for an hour.
 func (a *alarms) note(names []string, states map[string]string, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -23,13 +23,14 @@ const (
 	shortSoonest, shortLatest = time.Minute, 16 * time.Minute
 	// gateEvery is the time between two reads for a group that a gate needs.
 	gateEvery = 30 * time.Second
-	// allGroupsFrom is for how many groups one call asks about all of the account.
+	// allGroupsFrom is the number of groups from which one call reads the activities of the whole
+	// account.
 	allGroupsFrom = 4
 	// failureAge is the age up to which a failed launch may explain a machine that is missing now.
 	failureAge = time.Hour
 )
 
-// shortLog remembers which groups lack machines, and what AWS said of it.
+// shortLog remembers which groups are short of machines, and AWS's reasons.
 type shortLog struct {
 	mu    sync.Mutex
 	began time.Time // when the process did
@@ -57,7 +58,7 @@ type shortGroup struct {
 	hooks bool
 }
 
-// update takes in the state of a group in this pass.
+// update stores the state of a group in this pass.
 func (g *shortGroup) update(have observed.Group, now, clock time.Time) {
 	if g.still.IsZero() {
 		if g.still = now; g.old {
@@ -286,7 +287,7 @@ func (f *Filler) askHooks(ctx context.Context, s *observed.State, names []string
 	})
 }
 
-// askTogether asks about the newest activities of the account.
+// askTogether reads the newest activities of the account.
 func (f *Filler) askTogether(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil

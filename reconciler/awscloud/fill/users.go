@@ -11,14 +11,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// versionUsers collects who uses which version of some templates.
+// versionUsers collects the users of each version of some templates.
 type versionUsers struct {
 	mu    sync.Mutex
 	names map[string]string // by template id and by name
 	users map[string][]observed.VersionUser
 }
 
-// template is the name of the template where it is one of those asked about.
+// template returns the name of the template if it is among the requested ones.
 func (u *versionUsers) template(id, name string) (string, bool) {
 	if id == "" {
 		id = name

@@ -20,7 +20,7 @@ const (
 	standard = "$Default"
 )
 
-// wanted holds the versions that are to be read, by the name of their template.
+// wanted holds the versions to read, by the name of their template.
 type wanted map[string][]int64
 
 // fillVersions reads the bodies of template versions that no cache holds, in the

@@ -99,7 +99,7 @@ func parameterTags(tags map[string]string) []types.Tag {
 	return out
 }
 
-// DeleteParameter deletes a parameter; that it is gone already is no error.
+// DeleteParameter deletes a parameter. A missing parameter is no error.
 func (l *Lookups) DeleteParameter(ctx context.Context, name string) error {
 	_, err := l.ssm.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(name)})
 	var gone *types.ParameterNotFound

@@ -140,7 +140,7 @@ func (m *Nodegroups) Forget(name observed.NodegroupName) {
 	delete(m.known, name)
 }
 
-// Update returns an update that has ended, which stays as it is.
+// Update returns an ended update, which no longer changes.
 func (m *Nodegroups) Update(name observed.NodegroupName, id string) (u observed.NodegroupUpdate, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -51,7 +51,7 @@ func (o *Observer) owned(ctx context.Context, q observed.Query, s *observed.Stat
 	}
 }
 
-// read waits until it is known what was read ahead, and reports whether it was.
+// read waits for the read ahead, and reports whether it succeeded.
 func (a *ahead) read(ctx context.Context) bool {
 	select {
 	case <-a.done:

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Doer is the HTTP client that aws-sdk-go-v2 asks for.
+// Doer is the HTTP client interface of aws-sdk-go-v2.
 type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }

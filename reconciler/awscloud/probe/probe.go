@@ -53,7 +53,7 @@ const (
 	mostSplits   = 25 // of lists of names, for one call of halved
 )
 
-// filter takes values as they are: what means anything in EC2's filters is escaped.
+// filter uses values literally: it escapes the special characters of EC2's filters.
 func filter(name string, values ...string) types.Filter {
 	escaped := make([]string, len(values))
 	for i, v := range values {
@@ -78,7 +78,7 @@ func (p *Prober) Profile(ctx context.Context, name string) (preflight.Profile, b
 	return found, true, nil
 }
 
-// unlessMissing is nil for an error that says that there is no such thing.
+// unlessMissing returns nil for an error that says that the resource does not exist.
 func unlessMissing(e *observed.Error) error {
 	if e.Kind == observed.NotFound {
 		return nil

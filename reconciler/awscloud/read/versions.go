@@ -62,8 +62,7 @@ func (r *Reader) NamedVersions(ctx context.Context, id string, numbers ...int64)
 	return out, sdk.Classify("ec2", "DescribeLaunchTemplateVersions", err)
 }
 
-// Contents lists the versions of a template, with what each says of its
-// content; never nil.
+// Contents lists the versions of a template, with the content in each description; never nil.
 func (r *Reader) Contents(ctx context.Context, id string) (contents map[int64]string, gone bool, err error) {
 	contents = map[int64]string{}
 	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), MaxResults: aws.Int32(VersionsPage)}

@@ -75,7 +75,7 @@ func boundBody(ctx context.Context, in middleware.DeserializeInput, next middlew
 	return out, meta, err
 }
 
-// boundedBody fails where a body goes on after its bound.
+// boundedBody fails if a body continues after its bound.
 type boundedBody struct {
 	io.ReadCloser
 	limit int

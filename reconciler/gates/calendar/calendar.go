@@ -19,7 +19,7 @@ const Longest = 7 * 24 * time.Hour
 type Window struct {
 	// Deny makes it a time in which nothing may happen.
 	Deny bool
-	// Days are those on which it begins; none stands for all.
+	// Days are those on which it begins; none means all.
 	Days []time.Weekday
 	// Start and End are minutes since midnight by the wall's clock; an End that
 	// is not after Start is on the next day. Length, where it is not 0, replaces End

@@ -125,7 +125,7 @@ const (
 	joinsWithin = 10 * time.Minute
 	// unreadyNamed is the number of machines that a message names.
 	unreadyNamed = 3
-	// failureNodes is the failure of a pool whose machines stay without a Ready node.
+	// FailureNodes is the failure of a pool whose machines stay without a Ready node.
 	FailureNodes = "nodes-not-ready"
 )
 

@@ -22,7 +22,7 @@ import (
 // something else, the pool changes in Git, or somebody requests it. A restart forgets this, and
 // costs two more writes.
 
-// codeNotTaken is the diagnostic of a change that AWS takes and does not keep.
+// CodeNotTaken is the diagnostic of a change that AWS takes and does not keep.
 const CodeNotTaken = "not-taken"
 
 // CodeImmutable is the diagnostic of a nodegroup that EKS cannot change to what Git wants.

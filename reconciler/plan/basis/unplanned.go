@@ -44,8 +44,8 @@ func derives(u *intent.Unplanned, tag string) bool {
 var cutName = regexp.MustCompile(`^(.+)-[0-9a-f]{8}$`)
 
 // derivesCut reports whether a truncated derived name may be that of a launch configuration: after
-// a cluster's name, the rest is a prefix of the launch configuration's name. It may also match
-// another launch configuration, whose template then stays as well.
+// a cluster's name, it continues like the launch configuration's name, as far as both go. It may
+// also match another launch configuration, whose template then stays as well.
 func derivesCut(config, name string) bool {
 	m := cutName.FindStringSubmatch(name)
 	if m == nil || len(name) != intent.MaxTemplateName {

@@ -36,7 +36,7 @@ func Strip(v any) (out any, something bool) {
 	return v, v != nil
 }
 
-// userDataField is the field of a change of user data as a whole; the changes of
+// UserDataField is the field of a change of user data as a whole; the changes of
 // its parts have fields below it.
 const UserDataField = "userData"
 

@@ -64,7 +64,7 @@ func (r *Result) Step(pool *intent.Pool, s step.Step) {
 	r.Steps = append(r.Steps, s)
 }
 
-// codeConflict is the diagnostic of a name that somebody else uses.
+// CodeConflict is the diagnostic of a name that somebody else uses.
 const CodeConflict = "conflict"
 
 // Conflict records that a wanted name belongs to a resource that is not ours. Nothing

@@ -90,7 +90,7 @@ func takingProcesses(want map[string]string, have observed.Group, pool *intent.P
 	return observed.WithTags(want, map[string]string{observed.TagSuspended: suspendedMarks(taken)})
 }
 
-// codeProcessSuspended is the diagnostic of a suspended process that keeps machines
+// CodeProcessSuspended is the diagnostic of a suspended process that keeps machines
 // from being replaced, started or ended.
 const CodeProcessSuspended = "process-suspended"
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// failureLaunch is the failure of a pool whose machines AWS cannot launch.
+	// FailureLaunch is the failure of a pool whose machines AWS cannot launch.
 	FailureLaunch = "launch-failed"
 	// ReasonPending is the reason of the condition Ready where machines have been on
 	// their way for long.

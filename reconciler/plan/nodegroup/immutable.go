@@ -55,7 +55,7 @@ func (d *differences) field(differs bool, field, from, to string) {
 	}
 }
 
-// placement compares the subnets and the role of the machines.
+// placement compares the subnets, the capacity type, the role and the AMI type of the machines.
 func (d *differences) placement(have observed.Nodegroup) {
 	subnets := d.w.writtenSubnets()
 	d.field(len(subnets) > 0 && !slices.Equal(have.SubnetIDs, subnets), "subnetIDs", strings.Join(have.SubnetIDs, ", "), strings.Join(subnets, ", "))

@@ -242,7 +242,7 @@ func firstError(diags []diag.Diagnostic) string {
 	return ""
 }
 
-// codeConfigNotReady is the diagnostic of a pool whose shared template is not
+// CodeConfigNotReady is the diagnostic of a pool whose shared template is not
 // there and cannot be made.
 const CodeConfigNotReady = "launch-config-not-ready"
 

@@ -75,7 +75,7 @@ func (a *Asker) Answers(ctx context.Context, asks []rollout.Ask, pools []rollout
 	return out
 }
 
-// ask asks providers what is not known, and forgets what nobody wants to know any more.
+// ask sends missing queries to providers, and forgets unused answers.
 func (a *Asker) ask(ctx context.Context, asks []rollout.Ask) {
 	a.mu.Lock()
 	if a.said == nil {

@@ -137,7 +137,7 @@ func (c *Client) Query(ctx context.Context, query string) ([]gate.Sample, error)
 	return nil, fmt.Errorf("the query has a %s and neither a scalar nor an instant vector", value.Type())
 }
 
-// told is an error in a sentence, without what a server repeats of the credential.
+// told returns an error as one sentence, without any part of the credential that a server repeats.
 func (c *Client) told(err error, secret []string) error {
 	text := err.Error()
 	var sent *url.Error
@@ -168,7 +168,7 @@ func (c *Client) told(err error, secret []string) error {
 	return errors.New(c.host.Host + ": " + text)
 }
 
-// credential is the header to send, and what of it may not be told.
+// credential returns the header to send, and its secret parts.
 func (c *Client) credential() (header string, secret []string, err error) {
 	o := &c.options
 	switch {
@@ -223,7 +223,7 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bounded fails where a body goes on after its bound.
+// bounded fails if a body continues after its bound.
 type bounded struct {
 	io.ReadCloser
 	left int

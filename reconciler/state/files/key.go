@@ -38,7 +38,7 @@ func ReadKey(file, what, lost string) ([]byte, error) {
 	return key, nil
 }
 
-// decode is the key that a text stands for, nil for none.
+// decode returns the key in a text, nil for none.
 func decode(text string) []byte {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != KeyBytes {

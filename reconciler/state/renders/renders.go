@@ -225,7 +225,7 @@ func (d *Dir) code(ctx context.Context, target string, key [sha256.Size]byte, te
 	return h.Sum(nil), nil
 }
 
-// failed tells once that renders are not kept.
+// failed reports once that renders are not kept.
 func (d *Dir) failed(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
