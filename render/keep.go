@@ -23,13 +23,13 @@ type Kept struct {
 	Hidden            *secret.Set
 	Secretless, Retry bool
 
-	// open says that no secret was near, and that the render has no fault: it may be written down.
+	// open says that the render read no secret and has no fault: it may be written to disk.
 	open bool
-	// proof tells which fields of a later build are those of this one.
+	// proof identifies the fields of a later build that are those of this one.
 	proof kust.Proof
 
 	mu sync.Mutex
-	// known are the origins that callers asked for last; the zero position is unknown.
+	// known holds the origins that callers requested last; the zero position is unknown.
 	known map[questionID]answer
 	turn  uint64
 }

@@ -1,13 +1,13 @@
 // Package decoy makes random stand-ins for secret texts, from a key of the process.
 //
-// A build sees stand-ins only. So nothing that it decides (which patch applies, what a
-// selector finds, which order objects have, what a hash is, whether it fails) depends on
-// a secret. Afterwards Put exchanges the stand-ins for the texts, where a text may be.
+// A build sees stand-ins only. So nothing that it decides (which patch applies, what a selector
+// finds, the order of objects, a hash, whether it fails) depends on a secret. Afterwards Put
+// replaces the stand-ins by the texts, in places where a text is allowed.
 //
-// All stand-ins have the same shape, whatever they stand for: Length lower-case letters
-// and digits, the first one a letter. That is a text for YAML, a name for Kubernetes, a
-// value for a file of variables, and base64. The same secret has the same stand-in for
-// as long as the process runs, and another one in the next process.
+// All stand-ins have the same form: Length lower-case letters and digits, the first one a letter.
+// That is a text for YAML, a name for Kubernetes, a value for a file of variables, and base64. The
+// same secret has the same stand-in as long as the process runs, and another one in the next
+// process.
 package decoy
 
 import (
@@ -163,7 +163,7 @@ func (s *Set) piece(text string, from int) (at, length int) {
 	return -1, 0
 }
 
-// In are the texts whose stand-ins are in a text as they are, once each time.
+// In returns the texts whose stand-ins occur unchanged in a text, each of them once.
 func (s *Set) In(text string) (out []Text) {
 	if s.Len() == 0 {
 		return nil
@@ -200,7 +200,7 @@ type Found int
 const (
 	None  Found = iota // no stand-in
 	Whole              // it is one stand-in
-	Part               // it holds stand-ins beside other text
+	Part               // it contains stand-ins together with other text
 	Cut                // it holds a piece of a stand-in: nothing was put in
 )
 

@@ -11,7 +11,7 @@ type Rule struct {
 	Code string
 	// Severities are those that it is reported with, gravest first.
 	Severities []Severity
-	// Short says what it means: one sentence without a full stop.
+	// Short describes it: one sentence without a full stop.
 	Short string
 	// Help says what to do, in sentences.
 	Help string
@@ -72,7 +72,7 @@ func (r Rule) Levels() string {
 	return strings.Join(words, ", ")
 }
 
-// Hint returns what a code's rule says is to be done, empty for an unknown code.
+// Hint returns the advice of a code's rule, empty for an unknown code.
 func Hint(code string) string { return byCode[code].Help }
 
 // Hinted gives each diagnostic without a Detail the Hint of its code.

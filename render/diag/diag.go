@@ -17,7 +17,7 @@ type Severity int
 const (
 	// Error stops the pool or the target that it concerns.
 	Error Severity = iota
-	// Warning is shown, and the run goes on.
+	// Warning is shown, and the run continues.
 	Warning
 	// Info is a note, such as a deprecation.
 	Info
@@ -62,7 +62,7 @@ type Position struct {
 // Known reports whether at least the file is known.
 func (p Position) Known() bool { return p.File != "" }
 
-// String prints file:line:column, leaving out what is not known.
+// String prints file:line:column, without the unknown parts.
 func (p Position) String() string {
 	switch {
 	case p.File == "":

@@ -33,7 +33,7 @@ func (s *setter) compare(p *Place, before, after *render.Result) (done []int, wh
 				continue
 			}
 			want = with(want, w.Field, w.Value)
-			if w.Value == nil { // what held it may be left empty, or go with it
+			if w.Value == nil { // what contained it may be left empty, or be removed with it
 				want, is = pruned(want), pruned(is)
 			}
 			done = append(done, k)

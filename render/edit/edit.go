@@ -1,30 +1,30 @@
-// Package edit sets fields of rendered objects in the files that they come from: which
-// file changes, at which line. It changes as few bytes as it can, so that comments, order
-// and quotes stay.
+// Package edit sets fields of rendered objects in the files that they come from: which file
+// changes, at which line. It changes as few bytes as it can, so that comments, order and quotes
+// stay.
 //
 //	done, err := edit.Set(ctx, tree, places, []edit.Wish{{Place: "prod", Object: ref, Field: path, Value: "ami-1"}})
 //
-// A Place is what is applied: the directory of a target, with the options that it is
-// rendered with. All of the source's belong there, as Set looks at those that a file
+// A Place is a directory that is applied: the directory of a target, with the options that it is
+// rendered with. The caller passes all places of the source, because Set checks those that a file
 // reaches. Image says which object and field pin the image of a pool.
 //
 // For each wish Set tries, in this order:
 //
 //  1. the place that gives the field its value now: in the object, a patch (a file or
 //     inline, a strategic merge or JSON 6902);
-//  2. where nothing does, the object's own document;
+//  2. if nothing does, the object's own document;
 //  3. a patch of the object that the kustomization of the place's directory has already;
 //  4. a patch at the end of that kustomization, inline.
 //
-// A try counts only if it was proven: every place that reaches the file is rendered before
-// and after, and the objects must be the same but for fields that are wished, with the
-// values that are wished. So a base is changed where all that use it wish the same, and
-// gets a patch in the overlay where they do not. A file that some kustomization of the
-// tree reaches which is no Place counts as shared too: another weir may apply that.
+// A try counts only if it was proven: every place that reaches the file is rendered before and
+// after, and the objects must be the same except for the wished fields with the wished values. So a
+// base is changed if all its users wish the same; otherwise the overlay gets a patch. If a
+// kustomization of the tree that is no Place reaches a file, the file counts as shared too: another
+// weir may apply that.
 //
-// Where a variable decides, nothing is changed: its value is in the configuration, not in
-// the tree. Where nothing can be proven, the answer says what to write by hand. Whoever
-// proposes the result plans it before: renders are no plan.
+// If a variable decides, nothing is changed: its value is in the configuration, not in the tree. If
+// nothing can be proven, the answer says what to write by hand. A caller that proposes the result
+// plans it before: renders are no plan.
 package edit
 
 import (
@@ -115,8 +115,8 @@ func Image(p *intent.Pool) (object intent.ObjectRef, field intent.Path, ok bool)
 // would have to escape there.
 var plainValue = regexp.MustCompile(`^[!#-&(-\[\]-~]+( [!#-&(-\[\]-~]+)*$`)
 
-// Set finds the files that give fields the values that are wished. It returns an error only
-// if the tree cannot be read, ctx ends, or the caller asks for what cannot be.
+// Set finds the files that give fields the wished values. It returns an error only if the tree
+// cannot be read, ctx ends, or the caller requests something impossible.
 func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Result, error) {
 	wishes = slices.Clone(wishes)
 	s := &setter{tree: t, files: map[string][]byte{}, places: places, renders: map[string]*render.Result{}, wishes: wishes, state: make([]state, len(wishes))}

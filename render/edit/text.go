@@ -81,8 +81,7 @@ func offset(content []byte, line, column int) (int, bool) {
 	return at, true
 }
 
-// replace puts another value in the place of a scalar that stands on one line. Its quotes
-// stay.
+// replace replaces a scalar on one line by another value. Its quotes stay.
 func replace(content []byte, line, column int, had string, value any) ([]byte, bool) {
 	at, ok := offset(content, line, column)
 	if !ok || at >= len(content) {
@@ -110,9 +109,9 @@ func replace(content []byte, line, column int, had string, value any) ([]byte, b
 	return slices.Concat(content[:at], []byte(now), content[at+length:]), true
 }
 
-// insert gives a field of a document of a file a value: it replaces what is there, or adds
-// it below what the document has of the path already. nil takes the field out, or, where it
-// is not there, adds it as null, which in a patch means the same.
+// insert gives a field of a document of a file a value: it replaces the existing value, or adds it
+// below the existing part of the path. nil removes the field, or, if the field is missing, adds it
+// as null, which in a patch means the same.
 func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, value any) ([]byte, bool) {
 	docs := documents(content)
 	i := slices.IndexFunc(docs, its)
@@ -272,7 +271,7 @@ func (l *textLines) insert(after int, add []string) []byte {
 	return l.bytes()
 }
 
-// end is the last line of what a key has, which stands at a line and a column of a block.
+// end returns the last line of the value of a key at a line and a column of a block.
 func (l *textLines) end(line, column int) int {
 	last := line
 	for i := line; i < len(l.text); i++ {

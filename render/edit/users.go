@@ -20,9 +20,9 @@ const maxEntries = 500_000
 type users struct {
 	// of are the directories that name a path, which is a file or a directory.
 	of map[string][]string
-	// built has the directories with a kustomization; true for what is a component.
+	// built lists the directories with a kustomization; true for a component.
 	built map[string]bool
-	links map[string]string // of the tree's symlinks, to what they lead
+	links map[string]string // the tree's symlinks, with their targets
 }
 
 // usersOf reads all kustomizations of a tree. One that cannot be read reaches nothing.
@@ -58,10 +58,10 @@ func usersOf(ctx context.Context, t tree.Tree) (*users, error) {
 			case e.Mode.IsFile() && slices.Contains(konfig.RecognizedKustomizationFileNames(), e.Name) && e.Size < 1<<20:
 				content, err := t.ReadFile(p)
 				if err != nil {
-					continue // too large, or not here: nobody can build it
+					continue // too large, or not here: it cannot be built
 				}
 				var k kustomization
-				_ = yaml.Unmarshal(content, &k) // what was read before a fault stays
+				_ = yaml.Unmarshal(content, &k) // fields before a fault stay
 				u.built[dir] = k.Kind == "Component"
 				u.of[p] = append(u.of[p], dir)
 				named[dir] = k.paths()

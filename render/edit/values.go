@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// normal is a value as decoding of YAML gives it; ok is false for what YAML cannot say, and
-// for texts that are not printable.
+// normal returns a value as decoding of YAML gives it; ok is false for values that YAML cannot
+// express, and for texts that are not printable.
 func normal(v any) (out any, ok bool) {
 	text, err := yaml.Marshal(v)
 	if err != nil || yaml.Unmarshal(text, &out) != nil {
@@ -91,7 +91,7 @@ func nested(keys intent.Path, value any, indent int) (lines []string) {
 // held is an entry of a mapping.
 type held struct{ in, key, value *yaml.Node }
 
-// exchange puts another value in the place of an entry's.
+// exchange replaces the value of an entry.
 func exchange(content []byte, at held, value any) ([]byte, bool) {
 	if at.in.Style&yaml.FlowStyle != 0 {
 		from, to, ok := flowSpan(content, at.value)

@@ -14,9 +14,9 @@ import (
 type Step struct {
 	// Key is the name in a manifest of PoolOptions.
 	Key string
-	// Row is the row whose member it is; nil for what holds the members of rows.
+	// Row is the row of this member; nil for parents of the members of rows.
 	Row *Row
-	// OfOptions says that PoolOptions sets it, or some of what it holds.
+	// OfOptions says that PoolOptions sets it, or some of its members.
 	OfOptions bool
 }
 
@@ -72,7 +72,7 @@ func (c *compiled) add(of Kind, rows []Row, root reflect.Type) {
 	}
 }
 
-// enter goes from a type to what it has under a key.
+// enter returns the type below a key of a type.
 func (c *compiled) enter(t reflect.Type, key string, r *Row, last bool) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -152,8 +152,8 @@ func At(t reflect.Type, name string) (s Step, ok bool) {
 	return Step{}, false
 }
 
-// Refused says why a struct of the intent has no member of AWS's, by the key that a
-// manifest would have; "" where nothing is to be said of it.
+// Refused says why a struct of the intent has no member of AWS's, by the key that a manifest would
+// have; "" if no reason is recorded.
 func Refused(t reflect.Type, key string) string { return table().refused[t][key] }
 
 // Refusals are the members of AWS's that a kind cannot have, each with why.

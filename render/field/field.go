@@ -1,21 +1,20 @@
-// Package field is the table of the fields of a pool that stand for one member of
-// AWS's API each. A field is one row here and one member of a struct in package
-// intent; what else is to be known of it follows from the two.
+// Package field is the table of the fields of a pool that map to one member of AWS's API each. A
+// field is one row here and one member of a struct in package intent; everything else follows from
+// the two.
 //
-// Terms. A row is of a kind: of a launch template's data, of an Auto Scaling group or
-// of a nodegroup. Its member is where the value is in the intent, by the keys of the
-// intent's JSON, which are AWS's names. Its sources are the fields of manifests that
-// set it: of the pool's object, under names that Cluster API Provider AWS chose, or of
-// PoolOptions, where a field has AWS's name in lower camel case.
+// Terms. A row is of a kind: of a launch template's data, of an Auto Scaling group or of a
+// nodegroup. Its member is the place of the value in the intent, by the keys of the intent's JSON,
+// which are AWS's names. Its sources are the fields of manifests that set it: of the pool's object,
+// under names that Cluster API Provider AWS chose, or of PoolOptions, with AWS's name in lower
+// camel case.
 //
-// A structure, map or list that AWS's request changes as a whole, or item by item, has a
-// Block beside the rows of what is in it.
+// A structure, map or list that AWS's request changes as a whole, or item by item, has a Block in
+// addition to the rows of its members.
 //
-// Rules. A row says what is true of one field by itself and nothing else: there are no
-// conditions, no expressions and no functions in it. A field that depends on another
-// one, on an answer of AWS or on the order of calls is code, and its row says so in
-// Special. It is then in the documentation, in origins and in changes as any other, and
-// the code that Special names converts it.
+// Rules. A row describes one field by itself and nothing else: it contains no conditions, no
+// expressions and no functions. A field that depends on another one, on an answer of AWS or on the
+// order of calls is code, and its row says so in Special. It is then in the documentation, in
+// origins and in changes like any other, and the code that Special names converts it.
 //
 // The table is not the emulator's: that imitates AWS, and would agree with a mistake.
 package field
@@ -50,8 +49,8 @@ type Row struct {
 	// separated by |. Without any it is PoolOptions that sets it; - where neither does.
 	Pool string
 
-	// The values that may be written, beside what the member's type allows. Fields of the
-	// pool have the limits of their own schema, in package manifest.
+	// The valid values, within those of the member's type. Fields of the pool have the limits of
+	// their own schema, in package manifest.
 	Required bool
 	Values   string // the only texts, separated by |
 	Begins   string // how a text begins: arn: or the prefix of an id, sg-
@@ -70,9 +69,9 @@ type Row struct {
 	Special string
 }
 
-// Block is a row for a whole structure, map or list, which AWS's request does not change
-// member by member. The rows of what is in it follow from the same first name. No manifest
-// that leaves a block out changes it.
+// Block is a row for a whole structure, map or list, which AWS's request does not change member by
+// member. The rows of its members follow from the same first name. A manifest without the block
+// does not change it.
 type Block struct {
 	Form Form
 	// Switch is the member of a structure that says whether there is any such thing. While

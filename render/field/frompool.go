@@ -28,8 +28,8 @@ func FromPool(of Kind, spec, settings any) {
 	}
 }
 
-// reach goes from a struct to what is at a path below it. It makes what pointers on the
-// way lack, or else says that nothing is there.
+// reach returns the value at a path below a struct. It creates missing pointers on the way if grow
+// is set, and otherwise reports that nothing is there.
 func reach(v reflect.Value, path intent.Path, grow bool) (reflect.Value, bool) {
 	for i := 0; ; {
 		if v.Kind() == reflect.Pointer {

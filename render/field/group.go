@@ -1,7 +1,7 @@
 package field
 
-// group are the members of an Auto Scaling group that its pool sets: intent.GroupSettings.
-// AWS's API reference of CreateAutoScalingGroup says what an absent member comes to.
+// group lists the members of an Auto Scaling group that its pool sets: intent.GroupSettings. AWS's
+// API reference of CreateAutoScalingGroup documents the default of an absent member.
 var group = []Row{
 	{AWS: "DefaultCooldown", Pool: "defaultCoolDown", Default: "300", Absent: "300", Doc: "in seconds"},
 	{AWS: "DefaultInstanceWarmup", Pool: "defaultInstanceWarmup", Default: "300", Absent: "-1", Doc: "in seconds"},

@@ -104,8 +104,8 @@ func (m *Member) Holds(want, found reflect.Value) bool {
 	return want.IsZero() || Holds(want, found, m.missing)
 }
 
-// Holds compares as Member.Holds does; missing is what AWS takes what is absent for, and
-// the zero Value where that is not known.
+// Holds compares as Member.Holds does; missing is the value that AWS assumes for an absent one, and
+// the zero Value if that is unknown.
 func Holds(want, found, missing reflect.Value) bool {
 	if missing.IsValid() && absent(found) {
 		found = missing
@@ -223,8 +223,7 @@ func settingOf(t reflect.Type, name string) reflect.StructField {
 	panic("field: " + t.String() + " has no member " + name)
 }
 
-// put writes a text into what is at a path of a value of type t, which is made where it
-// is the first.
+// put writes a text at a path of a value of type t, and creates the value for the first text.
 func put(v *reflect.Value, t reflect.Type, path []string, text string) {
 	if text == "" {
 		return

@@ -1,7 +1,7 @@
 package field
 
-// nodegroup are the members of an EKS managed nodegroup: intent.NodegroupSettings. EKS
-// changes most of what can be changed in requests of their own form.
+// nodegroup lists the members of an EKS managed nodegroup: intent.NodegroupSettings. EKS changes
+// most changeable members in requests of their own form.
 var nodegroup = []Row{
 	{AWS: "AmiType", Pool: "amiType", Replaces: true, Special: "plan: an image in the launch template excludes it"},
 	{AWS: "ReleaseVersion", Pool: "amiVersion", By: "UpdateNodegroupVersion"},

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// beside are members that the pool's own object sets and that are no rows, because its
-// field does not stand for one of them alone: by AWS's name as a manifest would spell it.
+// beside lists members that the pool's own object sets and that are no rows, because its field does
+// not map to one of them alone: by AWS's name as a manifest would spell it.
 var beside = map[Kind]map[string]string{
 	Template: {
 		"blockDeviceMappings": "awsLaunchTemplate.rootVolume", "instanceMarketOptions": "awsLaunchTemplate.spotMarketOptions",

@@ -25,8 +25,8 @@ const (
 	Abandon     = "ABANDON"
 )
 
-// AWS waits for a heartbeat for as long as the hook says, and for 100 times that, or 48
-// hours, with heartbeats. So long is the time for which nobody drains where weir is away.
+// AWS waits for a heartbeat for the time in the hook, and for 100 times that, or 48 hours, with
+// heartbeats. If weir is down for longer than one heartbeat, AWS stops waiting.
 const (
 	shortestHeartbeat = 300 // seconds: a weir that is replaced is back by then
 	heartbeats        = 90  // of the 100, with some to spare
@@ -51,8 +51,8 @@ func (d Drainer) Hook() LifecycleHook {
 	return LifecycleHook{Name: DrainHook, LifecycleTransition: Terminating, HeartbeatTimeout: d.Heartbeat(), DefaultResult: d.Result()}
 }
 
-// Text is the drainer as a group's tag has it: a group that Git has dropped is drained by
-// it, and so is one whose new settings have not come to AWS yet.
+// Text returns the drainer in the form of a group's tag: weir uses it to drain a group that Git has
+// dropped, and a group whose new settings are not in AWS yet.
 func (d Drainer) Text() string {
 	return (time.Duration(d.Timeout) * time.Second).String() + " " + d.Result()
 }

@@ -3,7 +3,7 @@ package intent
 // ForeignTemplate is an EC2 launch template that a pool brings along: another program
 // or person makes its versions. weir reads it, and never changes or deletes it.
 type ForeignTemplate struct {
-	// Lookup asks for the template and for the number of the wanted version.
+	// Lookup requests the template and the number of the wanted version.
 	Lookup Lookup `json:"lookup"`
 	// NameField is the field of the pool's infrastructure object that names the template,
 	// VersionField the field with its version. VersionField is nil if the version is not written,

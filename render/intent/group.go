@@ -17,7 +17,7 @@ type Group struct {
 	SuspendedProcesses []Process `json:"suspendedProcesses,omitempty"`
 	// LifecycleHooks are sorted by name.
 	LifecycleHooks []LifecycleHook `json:"lifecycleHooks,omitempty"`
-	// Drainer drains machines before they end; nil for nobody. Its hook is among
+	// Drainer drains machines before they end; nil means no drainer. Its hook is among
 	// LifecycleHooks.
 	Drainer *Drainer `json:"drainer,omitempty"`
 	// Tags are put on the group, none of them propagated at launch.
@@ -31,9 +31,9 @@ type Process struct {
 	Suspended bool   `json:"suspended"`
 }
 
-// Refresh is refreshPreferences, of the pool and of its PoolOptions: the members
-// of RefreshPreferences of the Auto Scaling API beside the strategy. A nil pointer
-// and an empty text leave the value to AWS; SkipMatching is true unless declared.
+// Refresh is refreshPreferences, of the pool and of its PoolOptions: the members of
+// RefreshPreferences of the Auto Scaling API, and the strategy. A nil pointer and an empty text
+// leave the value to AWS; SkipMatching is true unless declared.
 type Refresh struct {
 	Disable                   bool                `json:"disable,omitempty"`
 	Strategy                  string              `json:"strategy"`

@@ -1,7 +1,7 @@
 package intent
 
-// FamilyLookup is the value of weir.dev/image-family that stands for what the manifests
-// look up where no image is pinned.
+// FamilyLookup is the value of weir.dev/image-family for the family that the manifests look up if
+// no image is pinned.
 const FamilyLookup = "lookup"
 
 // Newest returns the lookup of the newest image in the family of the pool's image, and the place in
@@ -60,7 +60,7 @@ type Pin struct {
 	// Written says that it is pinned, to Has.
 	Written bool
 	Has     string
-	// Remember is to be written into weir.dev/image-family beside it; empty where that is
+	// Remember is the value to write into weir.dev/image-family next to it; empty if it is already
 	// there.
 	Remember string
 }

@@ -76,9 +76,8 @@ func (s *Set) Pool(name string) *Pool {
 	return &s.Pools[i]
 }
 
-// Number is a number that the manifest may leave to weir. Value is always
-// usable; an unwritten one is used when something is created and is not held
-// against AWS afterwards.
+// Number is a number that the manifest may leave to weir. Value is always usable. An unwritten one
+// is used when something is created, and is not compared with AWS afterwards.
 type Number struct {
 	Value   int32 `json:"value"`
 	Written bool  `json:"written"`
@@ -161,8 +160,8 @@ type Pool struct {
 	// before it is deleted, so that its terminating lifecycle hooks run. Otherwise
 	// it is deleted with its instances.
 	Drain bool `json:"drain,omitempty"`
-	// KeepVersions is weir.dev/keep-versions: how many versions of the launch
-	// template are kept beside the wanted one; 0 leaves it to the configuration.
+	// KeepVersions is weir.dev/keep-versions: the number of versions of the launch template that
+	// are kept in addition to the wanted one; 0 leaves it to the configuration.
 	KeepVersions int32 `json:"keepVersions,omitempty"`
 	// FollowImages is weir.dev/ami-policy: follow: a newly published image is
 	// rolled out. Otherwise the image stays until the manifests change.
@@ -192,8 +191,8 @@ type Pool struct {
 	// ForeignOverrides take the place of ForeignTemplate for the instance types
 	// that their lookups list, which are among those of the group's policy.
 	ForeignOverrides []ForeignTemplate `json:"foreignOverrides,omitempty"`
-	// ControlPlane asks for the EKS cluster that a group's machines join; zero for
-	// a nodegroup, which has the question itself, and for other clusters.
+	// ControlPlane looks up the EKS cluster that a group's machines join; zero for a nodegroup,
+	// which has its own lookup, and for other clusters.
 	ControlPlane Lookup `json:"controlPlane,omitzero"`
 	// Exactly one of Group and Nodegroup is set, as Kind says.
 	Group     *Group     `json:"group,omitempty"`
@@ -206,8 +205,8 @@ type Pool struct {
 	// Remembered is weir.dev/image-family: which family the image is of that is pinned in
 	// the manifests, so that newer ones of it are proposed. It decides nothing in AWS.
 	Remembered string `json:"-"`
-	// Family asks for the newest image of that family; zero where none is pinned, the
-	// family is not remembered, or EKS chooses the image (see NewestRelease).
+	// Family looks up the newest image of that family; zero if none is pinned, the family is not
+	// remembered, or EKS chooses the image (see NewestRelease).
 	Family Lookup `json:"-"`
 
 	// Labels are those of its MachinePool, which FleetRollouts select by.
@@ -243,8 +242,8 @@ func (p *Pool) TypeField(name string) (ObjectRef, Path) {
 	return p.Infrastructure, at
 }
 
-// Lookups are all questions about the pool that only AWS can answer, in a fixed order. One
-// that is asked for two reasons comes twice.
+// Lookups returns all lookups of the pool that only AWS can answer, in a fixed order. A lookup with
+// two reasons occurs twice.
 func (p *Pool) Lookups() iter.Seq[Lookup] {
 	return func(yield func(Lookup) bool) {
 		more := true

@@ -22,7 +22,7 @@ type LaunchConfig struct {
 	Remembered string `json:"-"`
 }
 
-// Launch template fields stand below these paths of the kinds that have them.
+// Launch template fields are below these paths of the kinds that have them.
 var (
 	inlineTemplate  = Path{"spec", "awsLaunchTemplate"}
 	configSpec      = Path{"spec"}

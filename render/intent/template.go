@@ -5,14 +5,14 @@ package intent
 // characters".
 const MaxTemplateName = 125
 
-// LaunchTemplate is the launch template of a pool. Data holds all that the
-// manifests say; the lookups beside it fill the rest at plan time.
+// LaunchTemplate is the launch template of a pool. Data holds everything in the manifests; the
+// lookups fill the missing values at plan time.
 type LaunchTemplate struct {
 	// Name is CAPA's name for it: the pool's for a group, the control plane's
 	// name, a dash and the pool's for a nodegroup.
 	Name string       `json:"name"`
 	Data TemplateData `json:"data"`
-	// Tags are put on the template itself, beside weir's own.
+	// Tags are put on the template itself, in addition to weir's own.
 	Tags map[string]string `json:"tags,omitempty"`
 	// Image fills Data.ImageID; it is zero for a managed pool that lets EKS
 	// choose the image.

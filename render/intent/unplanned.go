@@ -2,9 +2,8 @@ package intent
 
 import "github.com/weir-gitops/weir/render/diag"
 
-// Unplanned is a pool, a part of one or a launch configuration that stands in the
-// manifests and gave no Pool: it is broken, half of it is missing, or nothing refers to
-// it. What AWS has of it stays.
+// Unplanned is a pool, a part of one or a launch configuration in the manifests without a resulting
+// Pool: it is broken, half of it is missing, or nothing refers to it. Its resources stay in AWS.
 type Unplanned struct {
 	// Key is that of the MachinePool, or of the infrastructure pool where no MachinePool
 	// refers to it.

@@ -10,8 +10,7 @@ import (
 // UserDataLimit is the largest user data that EC2 takes, in bytes before base64.
 const UserDataLimit = 16384
 
-// plainLimit bounds what is unpacked, in bytes: user data of 16 KiB can hold a
-// thousand times its size.
+// plainLimit bounds the unpacked bytes: user data of 16 KiB can hold a thousand times its size.
 const plainLimit = 4 << 20
 
 // UserData is bootstrap data before base64. Text may hold placeholders, which
@@ -35,11 +34,11 @@ type UserData struct {
 	// variables: texts with equal marks are equal where their secrets are. Anybody may
 	// know it. It is empty where Text holds no such secret.
 	Mark string `json:"-"`
-	// Concealed says that a plan shows no parts of Text: it takes the place of a text that
-	// holds secrets, so the parts would tell who has guessed a line of them.
+	// Concealed says that a plan shows no parts of Text: it replaces a text that contains secrets,
+	// so the parts would confirm a guess of one of its lines.
 	Concealed bool `json:"-"`
-	// AnySize says that nothing is refused because of the size of Text, which would tell
-	// how long its secrets are: the plan is of a pull request.
+	// AnySize says that nothing is refused because of the size of Text, which would reveal the
+	// length of its secrets: the plan is of a pull request.
 	AnySize bool `json:"-"`
 }
 

@@ -10,9 +10,8 @@ import (
 // Options of Intents. The zero value is usable.
 type Options = derive.Options
 
-// Intents decodes and checks objects and derives what AWS should hold. A pool
-// with an error is left out of the set; the others are complete. The faults are
-// in a fixed order and hold all that was found.
+// Intents decodes and checks objects and derives what AWS should hold. A pool with an error is left
+// out of the set; all other pools are complete. It returns all faults in a fixed order.
 func Intents(objects []kinds.Object, o Options) (intent.Set, []kinds.Fault) {
 	found := &kinds.Faults{}
 	x := kinds.NewIndex(objects, found)
@@ -23,7 +22,7 @@ func Intents(objects []kinds.Object, o Options) (intent.Set, []kinds.Fault) {
 	return set, found.List
 }
 
-// Decoded is one object by itself, without the others of its render.
+// Decoded is one object by itself, without the other objects of its render.
 type Decoded struct {
 	// Spec is the object's spec with its defaults, as JSON has it: maps, lists,
 	// text, int64, float64 and bool. Members that weir ignores are left out.

@@ -1,7 +1,7 @@
-// Package pack turns values into bytes and back, exactly: what is nil stays nil, and what is
-// empty stays empty, which neither JSON nor gob gives. It packs texts, numbers, booleans,
-// lists, maps of texts, pointers, and structs without hidden fields. The bytes do not say of
-// which type they are: reader and writer must be the same program.
+// Package pack turns values into bytes and back, exactly: nil stays nil, and empty stays empty,
+// which neither JSON nor gob guarantees. It packs texts, numbers, booleans, lists, maps of texts,
+// pointers, and structs without hidden fields. The bytes do not contain their type: reader and
+// writer must be the same program.
 package pack
 
 import (
@@ -23,8 +23,8 @@ func Pack[T any](b []byte, v *T) []byte {
 	return w.b
 }
 
-// Unpack reads what Pack appended for a T, and nothing else. It takes no more memory than
-// some times the bytes, whatever they are.
+// Unpack reads what Pack appended for a T, and nothing else. Its memory is bounded by a small
+// multiple of the bytes, for any input.
 func Unpack[T any](b []byte, v *T) error {
 	r := reader{rest: b}
 	r.get(reflect.ValueOf(v).Elem())

@@ -17,9 +17,8 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Registry holds the secret values of a process, by what they belong to: one union
-// of them all, to which a change costs what it changes. It is safe for concurrent
-// use; nil knows no values.
+// Registry holds the secret values of a process by owner, as one union. A change costs only as much
+// as it changes. It is safe for concurrent use; nil knows no values.
 type Registry struct {
 	all secret.Finder
 
@@ -51,9 +50,8 @@ func (r *Registry) SetPassing(owner string, values *secret.Set) {
 	}
 }
 
-// Set says which values an owner, such as a target, has now. Those that it had
-// before stay hidden too, until they are replaced again: what was written down
-// with them may be shown later.
+// Set sets the current values of an owner, such as a target. Its previous values stay hidden too,
+// until they are replaced again: texts that contain them may be shown later.
 func (r *Registry) Set(owner string, values *secret.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,8 +101,8 @@ var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{88,}={0,2}`)
 // leastEncoded is the length from which on encoded matches.
 const leastEncoded = 88
 
-// mayHoldEncoded reports whether encoded matches. Nearly no text does, each pass
-// asks for each of its texts, and this looks at every 88th byte of most of them.
+// mayHoldEncoded reports whether encoded matches. Nearly no text does, and each pass checks each of
+// its texts. So it reads only every 88th byte of most of them.
 func mayHoldEncoded(text string) bool {
 	for from := 0; from+leastEncoded <= len(text); {
 		last := from + leastEncoded - 1
@@ -134,11 +132,11 @@ func (r *Registry) Redact(text string) string {
 	return text
 }
 
-// values is Redact for what may hold long base64 of its own, such as manifests.
+// values is Redact for texts that may contain long base64 of their own, such as manifests.
 func (r *Registry) values(text string) string { return r.all.Redact(text) }
 
-// Writer returns a writer that passes on what is written to it without the
-// values. Each write is looked at by itself, so a value must be written at once.
+// Writer returns a writer that passes on its input without the values. Each write is checked by
+// itself, so a value must be written at once.
 func (r *Registry) Writer(w io.Writer) io.Writer {
 	if r == nil {
 		return w

@@ -7,18 +7,17 @@ import (
 	"sync"
 )
 
-// Finder finds the values of sets in texts, in every form that outputs have. It
-// finds many of them in one pass, and takes little more memory than the forms
-// themselves, unlike the tries of strings.Replacer: decrypted scripts are long. To
-// add a set, or take one out, costs what is in the set, however many others there
-// are. It is safe for concurrent use; nil and the zero value find nothing.
+// Finder finds the values of sets in texts, in every form that outputs have. It finds many of them
+// in one pass, and uses little more memory than the forms themselves, unlike the tries of
+// strings.Replacer: decrypted scripts are long. The cost to add or remove a set depends on that set
+// only. It is safe for concurrent use; nil and the zero value find nothing.
 type Finder struct {
 	mu     sync.RWMutex
 	values map[string]int // how many sets have each
 	forms  map[string]int // how many values have each
-	// begins tells, for the first two bytes of a text, whether any form begins so, or
-	// did before it was taken out; lengths are those of the forms, the longest first,
-	// by their first bytes.
+	// begins reports, for the first two bytes of a text, whether any form begins so, including
+	// removed forms; lengths holds the lengths of the forms, the longest first, by their first
+	// bytes.
 	begins  [1 << 10]uint64
 	lengths map[head][]length
 	// most is the highest number of forms since the maps were made, because maps never shrink.
@@ -141,7 +140,7 @@ func (f *Finder) Len() int {
 	return len(f.values)
 }
 
-// Redact returns the text with Mask in the place of every value.
+// Redact returns the text with Mask in place of every value.
 func (f *Finder) Redact(text string) string {
 	if f == nil || text == "" {
 		return text

@@ -1,15 +1,14 @@
-// Package secret finds secret values in texts: to refuse a field that holds one,
-// and to keep them out of whatever is shown. It imports only packages that import
-// nothing else of weir, and every package may import it.
+// Package secret finds secret values in texts: to refuse a field that contains one, and to keep
+// them out of everything that is shown. It imports only packages that import nothing else of weir,
+// and every package may import it.
 //
-// The values that count. A value is looked for without the white space around it, and
-// only if it has at least 6 bytes and is neither a boolean nor null: anything shorter
-// is in too many texts by chance, and too easy to guess to be protected by silence. Of
-// a value with several lines, each line with at least 16 bytes counts too, and what
-// follows the colon or equals sign of a line.
+// The values that count. The finder ignores white space around a value. A value counts only if it
+// has at least 6 bytes and is neither a boolean nor null: anything shorter is in too many texts by
+// chance, and too easy to guess to be protected by silence. In a value with several lines, each
+// line with at least 16 bytes counts too, and what follows the colon or equals sign of a line.
 //
-// It is found as it is; in base64 of both alphabets, also as a part of something
-// longer; and escaped for URLs, JSON, HTML and Go.
+// It is found unchanged; in base64 of both alphabets, also as a part of something longer; and
+// escaped for URLs, JSON, HTML and Go.
 package secret
 
 import (
@@ -25,11 +24,11 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 )
 
-// Mask is shown in the place of a secret value.
+// Mask is shown in place of a secret value.
 const Mask = "(redacted)"
 
-// Least sizes in bytes: of a value, of a line of a longer value, and of what
-// stands behind a line's colon.
+// Least sizes in bytes: of a value, of a line of a longer value, and of the text behind a line's
+// colon.
 const (
 	leastValue  = 6
 	leastLine   = 16
@@ -105,8 +104,7 @@ func (s *Set) Len() int {
 // likely to be in other texts by chance that it says nothing.
 func Word(v string) bool { return len(v) < longestWord && word.MatchString(v) }
 
-// word matches what is likely to be in a text by chance: a word, a name, a
-// version, a small number.
+// word matches texts that are likely to occur by chance: a word, a name, a version, a small number.
 var word = regexp.MustCompile(`^([a-z]+([._/-][a-z]+)*|[A-Z][a-z]+|v?[0-9]{1,7}|v?[0-9]+(\.[0-9]+)+)$`)
 
 // longestWord is the size from which no value is taken for a word.
@@ -154,7 +152,7 @@ func encoded(v string) []string {
 		out = append(out, enc.EncodeToString([]byte(v)))
 		for before := range 3 {
 			text := enc.EncodeToString(append(make([]byte, before), v...))
-			from := []int{0, 2, 3}[before] // these hold bits of what stands before
+			from := []int{0, 2, 3}[before] // these hold bits of the previous bytes
 			to := (before + len(v)) * 8 / 6
 			if to-from >= leastMember {
 				out = append(out, text[from:to])
@@ -164,7 +162,7 @@ func encoded(v string) []string {
 	return out
 }
 
-// unescaped matches what is the same in all of them.
+// unescaped matches texts that are the same in all escaped forms.
 var unescaped = regexp.MustCompile(`^[A-Za-z0-9._~-]*$`)
 
 // escaped are the forms of a value in URLs, JSON, HTML and Go's quotes, also with what

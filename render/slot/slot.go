@@ -1,7 +1,6 @@
-// Package slot shares a few slots out among callers. A caller waits in a queue until
-// it gets a slot. Callers of a higher class come first; within a class the sources take
-// turns, so that a source with much work does not delay the others by more than the
-// work that is already running.
+// Package slot distributes a few slots among callers. A caller waits in a queue until it gets a
+// slot. Callers of a higher class come first; within a class the sources take turns, so that a
+// source with much work delays other sources only by the work that is already running.
 package slot
 
 import (
@@ -94,7 +93,7 @@ func (q *Queue) Enter(ctx context.Context, c Caller) (context.Context, *Slot, er
 	return nil, nil, context.Cause(ctx)
 }
 
-// TryEnter takes a slot if one is free and nobody waits for it; nil if not.
+// TryEnter takes a slot if one is free and no caller waits for it; otherwise it returns nil.
 func (q *Queue) TryEnter(ctx context.Context, c Caller) (context.Context, *Slot) {
 	own, s := q.slot(ctx, c)
 	q.mu.Lock()
@@ -136,7 +135,7 @@ func (q *Queue) Waiting() int {
 	return len(q.waiting)
 }
 
-// share gives free slots to those who wait; mu is held.
+// share gives free slots to waiting callers. The caller holds mu.
 func (q *Queue) share() {
 	for {
 		next := q.next()

@@ -22,8 +22,8 @@ import (
 // in Galois/Counter Mode with a nonce of 32 bytes and a tag of 16.
 var sealed = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]*),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:([a-z]+)\]$`)
 
-// unsealed are the parts of an encrypted value: data, iv, tag and type, as sealed has
-// them, but for the characters of base64, which decoding looks at.
+// unsealed returns the parts of an encrypted value: data, iv, tag and type, as in sealed, but
+// without a check of the base64 characters, which decoding does.
 func unsealed(text string) (parts [4]string, ok bool) {
 	rest, ok := strings.CutPrefix(text, marker+"data:")
 	for i, mark := range []string{",iv:", ",tag:", ",type:", "]"} {

@@ -30,8 +30,8 @@ var errNoKey = errors.New("no key")
 // keySize is that of a data key, in bytes.
 const keySize = 32
 
-// dataKey decrypts the data key of a file, or says what is missing.
-// retry says that a later try may succeed.
+// dataKey decrypts the data key of a file, or reports the missing keys. retry says that a later try
+// may succeed.
 func (d *Decrypter) dataKey(ctx context.Context, m *metadata, at diag.Position) (key []byte, retry bool, problem *diag.Diagnostic) {
 	var parts [][]byte
 	var refusals []error
@@ -170,7 +170,7 @@ func (d *Decrypter) remembered(k masterKey, decrypt func() ([]byte, error)) ([]b
 	return key, err
 }
 
-// kmsError is a refusal of KMS, which may not last.
+// kmsError is a refusal of KMS, which may be temporary.
 type kmsError struct{ error }
 
 func (e kmsError) Unwrap() error { return e.error }
@@ -197,9 +197,8 @@ func (k masterKey) id() string {
 	return string(h.Sum(nil))
 }
 
-// openAge decrypts a data key that is encrypted for an age recipient. The header says
-// what the key is encrypted for; the recipient that is written beside it decides
-// nothing.
+// openAge decrypts a data key that is encrypted for an age recipient. The header contains the
+// recipients; the recipient in the metadata is not used.
 func openAge(k masterKey, identities []age.Identity) ([]byte, error) {
 	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(k.data)), identities...)
 	var none *age.NoIdentityMatchError

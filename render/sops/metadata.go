@@ -164,9 +164,9 @@ func str(v any) string {
 	return fmt.Sprint(v)
 }
 
-// encrypts reports whether the value at a path was encrypted, by the rule that
-// the file was encrypted under. Where comments decide, the value itself tells: a
-// wrong answer would not pass the MAC.
+// encrypts reports whether the value at a path was encrypted, by the rule that the file was
+// encrypted under. If comments decide, the value itself shows it: a wrong answer would not pass the
+// MAC.
 func (m *metadata) encrypts(path []string, v any) bool {
 	if m.byComment {
 		text, ok := v.(string)

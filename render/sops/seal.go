@@ -30,15 +30,15 @@ type Sealer interface {
 type Recipients struct {
 	// Age are age recipients, age1….
 	Age []string
-	// KMSKeyARNs are keys of AWS KMS, and KMS is asked for them.
+	// KMSKeyARNs are keys of AWS KMS, which KMS encrypts with.
 	KMSKeyARNs []string
 	KMS        Sealer
 }
 
-// None reports whether there is no recipient.
+// None reports whether no recipient is set.
 func (r Recipients) None() bool { return len(r.Age)+len(r.KMSKeyARNs) == 0 }
 
-// ParseRecipient says what is wrong with an age recipient.
+// ParseRecipient returns the fault of an age recipient.
 func ParseRecipient(text string) error {
 	if _, err := age.ParseX25519Recipient(text); err != nil {
 		return errors.New("it is no age recipient: want one that starts with age1, as age-keygen prints it")
@@ -46,15 +46,15 @@ func ParseRecipient(text string) error {
 	return nil
 }
 
-// hidden is the rule of what is encrypted of a Secret, as SOPS' users write it.
+// hidden is the rule for the encrypted parts of a Secret, as SOPS' users write it.
 const hidden = "^(data|stringData)$"
 
 // encryptedWith is the version of SOPS whose format is written.
 const encryptedWith = "3.9.0"
 
-// SealSecret writes a Kubernetes Secret as SOPS does: its values under data, which are
-// base64 there, are encrypted, and its name and kind are to be read. The keys are those of
-// values, in order.
+// SealSecret writes a Kubernetes Secret as SOPS does: its values under data, which are base64
+// there, are encrypted, and its name and kind stay readable. The keys are those of values, in
+// order.
 func SealSecret(ctx context.Context, now time.Time, name string, keys []string, values map[string]string, to Recipients) ([]byte, error) {
 	if to.None() {
 		return nil, errors.New("encrypt a Secret: there is no key")

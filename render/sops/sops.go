@@ -41,10 +41,10 @@ type KMS interface {
 type Options struct {
 	// Identities are the age identities to decrypt with; see ParseIdentities.
 	Identities []age.Identity
-	// KMSKeyARNs are the keys that may be asked; a file that names another is
-	// decrypted by the others or not at all.
+	// KMSKeyARNs lists the keys that may be used; a file that names another key is decrypted with
+	// these or not at all.
 	KMSKeyARNs []string
-	// KMS is asked for them.
+	// KMS decrypts with these keys.
 	KMS KMS
 	// Placeholders says to read a file that cannot be decrypted with a placeholder
 	// for each of its values, and a warning, instead of an error.
@@ -60,7 +60,7 @@ type Decrypter struct {
 	o Options
 
 	mu   sync.Mutex
-	keys map[string]dataKey // by what they were decrypted from
+	keys map[string]dataKey // by the encrypted data keys
 }
 
 // dataKey is the result of decrypting a data key.
@@ -134,8 +134,8 @@ func Mentioned(text string) bool {
 	return false
 }
 
-// markerForms are Marker in base64, at each of the three alignments, without the
-// characters that hold bits of what stands around it.
+// markerForms holds Marker in base64, at each of the three alignments, without the characters that
+// contain bits of the surrounding text.
 var markerForms = func() (out []string) {
 	for before := range 3 {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), marker...))
@@ -164,7 +164,7 @@ type document interface {
 	walk(visit func(path []string, v *value) error) error
 	// plain writes the file without its metadata.
 	plain(comment func(text string) (string, bool)) ([]byte, error)
-	// standIns is plain with stand-ins in the place of secret texts.
+	// standIns is plain with stand-ins in place of secret texts.
 	standIns(standIn func(Sealed) string, comment func(text string) (string, bool)) ([]byte, error)
 }
 
@@ -235,8 +235,8 @@ func (f File) placeholders(doc document) File {
 	return f
 }
 
-// placeholder stands for a text. It is base64 of "placeholder!", so that it can
-// stand in the data of a Secret too.
+// placeholder replaces a text. It is base64 of "placeholder!", so that it is also valid in the data
+// of a Secret.
 const placeholder = "cGxhY2Vob2xkZXIh"
 
 func placeholderFor(encrypted string) any {

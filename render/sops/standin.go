@@ -21,8 +21,8 @@ type Sealed struct {
 	Literal string
 }
 
-// StandIns is Content with other texts in the place of the secret ones: what standIn
-// returns for each. It is nil if nothing was decrypted.
+// StandIns returns Content with other texts in place of the secret ones: the result of standIn for
+// each. It is nil if nothing was decrypted.
 func (f *File) StandIns(standIn func(Sealed) string) ([]byte, error) {
 	if f.doc == nil {
 		return nil, nil

@@ -36,7 +36,7 @@ type yamlDocument struct {
 // cut is a range of the text to leave out.
 type cut struct{ from, to int }
 
-// Bounds of a document, beside that of the file's size.
+// Bounds of a document, in addition to that of the file's size.
 const (
 	maxDepth = 100
 	maxNodes = 200_000
@@ -61,7 +61,7 @@ func loadYAML(text []byte) (*yamlDocument, error) {
 			break
 		}
 		if err != nil {
-			return nil, errPlain // the build says what is wrong with it
+			return nil, errPlain // the build reports its fault
 		}
 		root := doc.Content[0]
 		if root.Kind != yaml.MappingNode {
@@ -306,7 +306,7 @@ func (d *yamlDocument) plain(comment func(string) (string, bool)) ([]byte, error
 	return text, d.same(text)
 }
 
-// write is plain without a check of what it has made.
+// write is plain without a check of its result.
 func (d *yamlDocument) write(comment func(string) (string, bool)) ([]byte, error) {
 	type edit struct {
 		cut
@@ -370,7 +370,7 @@ func (d *yamlDocument) write(comment func(string) (string, bool)) ([]byte, error
 	return out.Bytes(), nil
 }
 
-// same verifies that the text that was put together says what was decrypted.
+// same verifies that the resulting text decodes to the decrypted values.
 func (d *yamlDocument) same(result []byte) error {
 	dec := yaml.NewDecoder(bytes.NewReader(result))
 	for _, want := range d.docs {

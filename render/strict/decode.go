@@ -28,8 +28,8 @@ func (d *Decoder) Decode(n *yaml.Node, v any) {
 	}
 }
 
-// Read reads a node into the value that v points to: for a Value that looks at the node
-// first. The node's limits are checked once, after the Value has read it.
+// Read reads a node into the value that v points to, for a Value that checks the node first. The
+// node's limits are checked once, after the Value has read it.
 func (d *Decoder) Read(n *yaml.Node, v any, p intent.Path) {
 	d.typed(n, reflect.ValueOf(v).Elem(), p)
 }
@@ -70,7 +70,7 @@ func (d *Decoder) value(n *yaml.Node, v reflect.Value, p intent.Path, own *Limit
 	}
 }
 
-// below runs read with the limits of what is at one of the elements below.
+// below runs read with the limits of one of the elements below.
 func (d *Decoder) below(read func(), elements ...string) {
 	around := d.Limits
 	d.Limits = around.At(elements...)

@@ -22,7 +22,7 @@ type Language struct {
 	// Kubernetes reads as its API server does: see the package comment. Without it any
 	// single value is text, as it is written, and anchors are refused.
 	Kubernetes bool
-	// Refine adds what is known of a field beside its tags; false leaves the field out.
+	// Refine adds properties of a field that are not in its tags; false leaves the field out.
 	Refine func(owner reflect.Type, sf reflect.StructField, f *Field) bool
 	// Hint says what to write in place of an unknown key; "" where it knows nothing.
 	Hint func(of reflect.Type, key string) string
@@ -63,7 +63,7 @@ type Decoder struct {
 	*Language
 	// Version is that of the document: fields of other versions are unknown in it.
 	Version string
-	// Limits are those of the schema, beside the limits of the fields; nil for none.
+	// Limits holds the limits of the schema, in addition to the limits of the fields; nil for none.
 	Limits *Limits
 	// Secret keeps every value out of the messages.
 	Secret bool

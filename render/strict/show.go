@@ -82,7 +82,7 @@ func (s shower) node(v reflect.Value) *yaml.Node {
 	return out
 }
 
-// entry is the value of a key that is shown whatever it has.
+// entry returns the value of a key that is always shown.
 func (s shower) entry(v reflect.Value) *yaml.Node {
 	n := s.node(v)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Map is a Tree of files held in memory, for tests and generated input. Keys
-// are Tree paths; a value that starts with "symlink:" is a link to what follows.
+// Map is a Tree of files in memory, for tests and generated input. Keys are Tree paths; a value
+// that starts with "symlink:" is a link to the path after it.
 type Map map[string]string
 
 const linkPrefix = "symlink:"

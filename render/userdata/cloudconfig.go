@@ -10,13 +10,13 @@ import (
 // document builds text line by line. Each line is begun, not ended, by line.
 type document struct {
 	strings.Builder
-	// strict writes what cloud-init's schema asks for, where CAPA writes what
-	// cloud-init takes as well: keys without a value, and numbers that should be
-	// texts. Another form would roll the pools that CAPA made.
+	// strict writes the form of cloud-init's schema where CAPA writes another form that cloud-init
+	// accepts as well: keys without a value, and numbers that should be texts. Another form would
+	// roll the pools that CAPA made.
 	strict bool
 }
 
-// text writes a value that is a text, whatever it looks like.
+// text writes a value that is a text in any case, even if it looks like another type.
 func (d *document) text(v string) string {
 	if d.strict && !isText(v) {
 		return quoted(v)

@@ -38,8 +38,8 @@ func Detect(text string) string {
 	return "cloud-config"
 }
 
-// CheckMIME reads a MIME document as cloud-init and EKS do, and says what is
-// wrong with it, without quoting it.
+// CheckMIME reads a MIME document as cloud-init and EKS do, and returns its fault, without quoting
+// it.
 func CheckMIME(text string) error {
 	m, err := mail.ReadMessage(strings.NewReader(text))
 	if err != nil {
@@ -68,8 +68,8 @@ func CheckMIME(text string) error {
 // itself.
 const maxTOML = 16 << 10
 
-// CheckTOML reads a TOML document as Bottlerocket and EKS do, and says what is wrong with
-// it, without quoting it.
+// CheckTOML reads a TOML document as Bottlerocket and EKS do, and returns its fault, without
+// quoting it.
 func CheckTOML(text string) error {
 	if len(text) > maxTOML {
 		return nil

@@ -53,10 +53,9 @@ const (
 	ignitionConfig = "/etc/kubeadm.yml"
 )
 
-// Ignition returns the Ignition document, as JSON, in the form that Cluster API
-// gives it: a unit runs a script which joins once, for it moves the join
-// configuration away. Jinja expressions are not expanded there. It is empty if a
-// problem is more than a warning.
+// Ignition returns the Ignition document, as JSON, in Cluster API's form: a unit runs a script
+// which joins once, because it moves the join configuration away. Jinja expressions are not
+// expanded there. It is empty if a problem is more than a warning.
 func (k Kubeadm) Ignition(o Ignition) (string, []Problem) {
 	b := ignitionBuilder{}
 	config, err := k.Join.yaml()
@@ -294,7 +293,7 @@ func (b *ignitionBuilder) mounts(mounts [][]string, disks *DiskSetup) {
 	}
 }
 
-// text writes the document in the version that is asked for.
+// text writes the document in the requested version.
 func (b *ignitionBuilder) text(o Ignition) (string, []Problem) {
 	if o.Version == "" || o.Version == "2.3" {
 		if o.Proxy != nil || len(o.CertificateAuthorities) > 0 {

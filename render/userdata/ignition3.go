@@ -8,9 +8,8 @@ import (
 	v2 "github.com/flatcar/ignition/config/v2_3/types"
 )
 
-// The types below are the part of Ignition's configuration specification 3.0 to
-// 3.4 that a version 2.3 document can ask for. Their members are optional, and
-// absent ones are left out.
+// The types below are the part of Ignition's configuration specification 3.0 to 3.4 that a version
+// 2.3 document can use. Their members are optional, and absent ones are left out.
 type v3Config struct {
 	Ignition v3Ignition `json:"ignition"`
 	Passwd   *v3Passwd  `json:"passwd,omitempty"`

@@ -86,8 +86,8 @@ func (s *v3Storage) nodes(in v2.Storage, node func(v2.Node) (v3Node, error)) err
 	return nil
 }
 
-// addFile adds a file. Version 2 writes files of the same path one after the
-// other, which version 3 forbids: the last one stays, with what is appended.
+// addFile adds a file. Version 2 writes files of the same path one after the other, which version 3
+// forbids: the last one stays, with its appended contents.
 func (s *v3Storage) addFile(f v3File) error {
 	for i, old := range s.Files {
 		if old.Path != f.Path {

@@ -2,10 +2,10 @@ package userdata
 
 import "strings"
 
-// FetchedToken says how a node gets what it joins with where that is not in the
-// user data: from a parameter of AWS Systems Manager, by the AWS CLI or, in Ignition,
-// by curl, right before kubeadm runs. The parameter holds one line, divided by spaces:
-// the token, host and port of the API server, and the hashes of the cluster's CA.
+// FetchedToken describes how a node gets its join data if it is not in the user data: from a
+// parameter of AWS Systems Manager, with the AWS CLI or, in Ignition, with curl, right before
+// kubeadm runs. The parameter contains one line, divided by spaces: the token, host and port of the
+// API server, and the hashes of the cluster's CA.
 type FetchedToken struct {
 	// Parameter is its name and Region where it is, both of letters, digits and
 	// the characters _.-/ alone; placeholders may stand for them.
@@ -14,7 +14,7 @@ type FetchedToken struct {
 	Endpoint, CA bool
 }
 
-// These stand in kubeadm's configuration until the node has fetched the values.
+// These values are in kubeadm's configuration until the node has fetched the real ones.
 const (
 	waitingToken    = "weir-join-token"
 	waitingEndpoint = "weir-api-server"
@@ -83,9 +83,8 @@ func (FetchedToken) ignitionScript() string {
 	}, "fetch")
 }
 
-// script fetches by a command, after what it needs. It tries for five minutes, since
-// credentials of a new instance profile take a while to work, and prints neither
-// token nor answer.
+// script fetches with a command, after its prerequisites. It tries for five minutes, because
+// credentials of a new instance profile take a while to work, and prints neither token nor answer.
 func script(before []string, fetch string) string {
 	lines := []string{
 		"#!/bin/sh",

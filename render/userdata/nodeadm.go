@@ -181,7 +181,7 @@ func (n Nodeadm) cloudPart(d *document) {
 	d.line(0, "--", boundary)
 }
 
-// holdsBoundary looks at the texts that are written without indentation.
+// holdsBoundary checks the texts that are written without indentation.
 func (n Nodeadm) holdsBoundary() bool {
 	for _, c := range n.PreCommands {
 		if strings.HasPrefix(c, "--"+boundary) || strings.Contains(c, "\n--"+boundary) {

@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Read functions are the inverses of Text. What they take gives the same bytes again, and
-// they take nothing else: ok is false for a text that somebody else has written in another
-// way, whatever it says. Disks and mounts are not read.
+// Read functions are the inverses of Text. They accept only texts that Text writes again with the
+// same bytes: ok is false for a text that somebody else has written in another way, with any
+// meaning. Disks and mounts are not read.
 
 // ReadEKS reads the document of an EKSConfig.
 func ReadEKS(text string) (out EKS, ok bool) {

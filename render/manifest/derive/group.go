@@ -56,8 +56,8 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	d.NoteGroup(s)
 }
 
-// groupSubnets asks for a group's subnets: those that are named, else those of
-// the pool's zones, else those of the MachinePool's failure domains.
+// groupSubnets looks up a group's subnets: those that are named, otherwise those of the pool's
+// zones, otherwise those of the MachinePool's failure domains.
 func (d *draft) groupSubnets(s *kinds.AWSMachinePoolSpec) intent.Lookup {
 	l := intent.Lookup{Kind: intent.Subnets, Cluster: d.ClusterKey}
 	var ids []string

@@ -33,7 +33,7 @@ type imageQuestion struct {
 	pool, infrastructure kinds.Reporter
 }
 
-// image asks for the pool's image and, where one is pinned, for the newest of its family.
+// image looks up the pool's image and, if one is pinned, the newest of its family.
 func (d *draft) image(q imageQuestion) {
 	if l, ok := q.lookup(); ok {
 		d.LaunchTemplate.Image = l
@@ -48,7 +48,7 @@ func (d *draft) image(q imageQuestion) {
 	if unpinned.AMI.ID = nil; d.Remembered != intent.FamilyLookup {
 		unpinned.AMI.ID = &d.Remembered
 	}
-	// What nobody asks for is no fault of the manifests.
+	// A lookup that nobody requested is no fault of the manifests.
 	q.template, q.pool.To, q.infrastructure.To = &unpinned, &kinds.Faults{}, &kinds.Faults{}
 	if l, ok := q.lookup(); ok {
 		d.Family = l

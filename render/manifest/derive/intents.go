@@ -22,9 +22,9 @@ import (
 
 // Options of Intents. The zero value is usable.
 type Options struct {
-	// Renamed tells whether the build gave an object of a kind another name than
-	// the files do, and which. It makes the hint for a reference that a name
-	// prefix left dangling. Nil knows of no renaming.
+	// Renamed reports whether the build gave an object of a kind another name than the files do,
+	// and which. It gives the hint for a reference that a name prefix left dangling. Nil knows of
+	// no renaming.
 	Renamed func(kind, oldName string) (newName string, ok bool)
 	// Partial accepts a base: a render that holds MachinePools alone, or infrastructure
 	// pools alone. Elsewhere a pool without its other half is an error.
@@ -43,7 +43,7 @@ type Options struct {
 type Judgement struct {
 	// Format is the format that the text is said to have; empty detects it.
 	Format string
-	// AnyForm accepts a text whatever its format asks for.
+	// AnyForm accepts a text in any format.
 	AnyForm bool
 }
 
@@ -127,7 +127,7 @@ func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 			if !mp.Broken && !infra.Broken {
 				b.build(mp, func(d *draft) { b.groupPool(d, infra) })
 			} else if c := mp.Spec.Template.Spec.Bootstrap.ConfigRef; c != nil && c.Kind == "KubeadmConfig" && !kinds.BringsTemplate(infra.Metadata) {
-				// Found now, and not once the rest is mended.
+				// Report it now, and not after all other faults are fixed.
 				if v, ok := kinds.ParseKubernetes(mp.Spec.Template.Spec.Version); ok {
 					rules.CheckKubeadmVersion(r, v)
 				}
@@ -305,7 +305,7 @@ func (b *Builder) identify(d *draft, infra intent.ObjectRef, meta kinds.Meta, ki
 	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: d.AtPool, Meta: meta}, {Reporter: d.AtMachinePool, Meta: d.Source.Metadata}}, &d.Pool)
 }
 
-// bound moves the size into its bounds.
+// bound limits the size to its bounds.
 func (d *draft) bound(low, high int32) {
 	n := min(max(d.Replicas.Value, low), high)
 	if n == d.Replicas.Value {

@@ -22,9 +22,9 @@ func (d *draft) fetchToken(join *userdata.Join, at intent.Path, by string, r kin
 			"Else write bootstrapToken.token or file under "+at.String()+", or name a Secret in bootstrap.dataSecretName")
 }
 
-// fetchesBy is the program by which the nodes of a pool fetch their token: curl where
-// they read Ignition, for such images have no AWS CLI; empty where the name by which
-// the image is looked up is that of a distribution that lacks it and reads cloud-init.
+// fetchesBy returns the program with which the nodes of a pool fetch their token. It is curl for
+// nodes that read Ignition, because such images have no AWS CLI. It is empty if the looked-up image
+// name belongs to a distribution without it that reads cloud-init.
 func (d *draft) fetchesBy(format string) string {
 	if format == "ignition" {
 		return "curl 7.75 or newer"

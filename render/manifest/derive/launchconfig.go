@@ -69,7 +69,7 @@ func refsOf[S any](t kinds.Table[S]) []intent.ObjectRef {
 func (b *Builder) launchConfig(r kinds.Reporter, pool kinds.Object, ref *kinds.LaunchConfigRef, used map[intent.ObjectRef]bool) (*launchConfigUse, *kinds.LaunchTemplate) {
 	at := path("spec", "launchConfigRef")
 	if ref == nil || ref.Name == "" || ref.Kind != kinds.KindLaunchConfig && ref.Kind != kinds.KindLaunchConfigTemplate {
-		return nil, nil // what is wrong was reported
+		return nil, nil // the fault was reported
 	}
 	var found intent.ObjectRef
 	var meta kinds.Meta

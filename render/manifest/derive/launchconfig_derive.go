@@ -93,8 +93,8 @@ func derivedName(name string) string {
 	return fits[:min(len(fits), kinds.MaxTemplateName-len(hash))] + hash
 }
 
-// moveFaults moves the faults of pools about the fields of a launch template that they
-// share to the object that has the fields, and drops what is then said twice.
+// moveFaults moves the faults of pools about the fields of a shared launch template to the object
+// that has the fields, and drops duplicates.
 func (l *launchConfigs) moveFaults(to *kinds.Faults) {
 	if len(l.uses) == 0 {
 		return

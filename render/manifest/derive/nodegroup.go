@@ -131,8 +131,8 @@ func (d *draft) nodegroupSubnets(n *intent.Nodegroup, s *kinds.AWSManagedMachine
 	}
 }
 
-// remoteAccess opens SSH to the written security groups and the cluster's own;
-// with no group at all EKS would open it to the world, which only `public` asks for.
+// remoteAccess opens SSH to the written security groups and the cluster's own; with no group at all
+// EKS would open it to the world, which only `public` permits.
 func (d *draft) remoteAccess(n *intent.Nodegroup, s *kinds.AWSManagedMachinePoolSpec) {
 	a := s.RemoteAccess
 	if a == nil {
@@ -257,8 +257,8 @@ func (b *Builder) unusedBootstrap(d *draft, brings bool) {
 	}
 }
 
-// bootstrapWritesNothing says that a configuration is there and has an empty
-// spec, as CAPA's templates have beside managed pools.
+// bootstrapWritesNothing reports that a configuration exists and has an empty spec, as CAPA's
+// templates have for managed pools.
 func (b *Builder) bootstrapWritesNothing(namespace string, ref *kinds.ObjectReference) bool {
 	key := intent.Key{Namespace: namespace, Name: ref.Name}
 	empty := func(o kinds.Object) bool {

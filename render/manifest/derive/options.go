@@ -16,9 +16,9 @@ import (
 // poolID names a pool object.
 type poolID struct{ namespace, kind, name string }
 
-// readPoolOptions finds the pools that PoolOptions are for. Where it cannot tell,
-// no pool of the namespace without options is derived: it might be the one, and would
-// roll without its options.
+// readPoolOptions finds the pools that PoolOptions are for. If it cannot find one, no pool of the
+// namespace without options is derived: any of them might be the one, and would roll without its
+// options.
 func (b *Builder) readPoolOptions() {
 	b.poolOptions, b.strayOptions = map[poolID]*kinds.Decoded[kinds.PoolOptionsSpec]{}, map[string]bool{}
 	for _, namespace := range b.index.UnreadOptions {
@@ -73,11 +73,11 @@ func (b *Builder) poolVersion(id poolID) string {
 	return b.index.ManagedPools[key].Ref().APIVersion
 }
 
-// sections are the parts of PoolOptions, and what they are about.
+// sections maps the parts of PoolOptions to the resources that they set.
 var sections = map[string]field.Kind{"launchTemplate": field.Template, "autoScalingGroup": field.Group, "nodegroup": field.Nodegroup}
 
-// relateToPool shows, beside a member that belongs into the pool, where the pool
-// sets it.
+// relateToPool shows, next to a member that belongs into the pool, the place at which the pool sets
+// it.
 func (b *Builder) relateToPool(o *kinds.Decoded[kinds.PoolOptionsSpec], pool intent.ObjectRef) {
 	source, config := b.poolSource(pool), intent.LaunchConfig{Source: pool}
 	for i := range b.faults.List {
@@ -114,7 +114,7 @@ func (b *Builder) poolSource(pool intent.ObjectRef) kinds.Object {
 // the launch template that it shares.
 func (b *Builder) applyPoolOptions(d *draft) {
 	if d.Group == nil && d.Nodegroup == nil {
-		return // what is missing was reported
+		return // the missing part was reported
 	}
 	options := func(ref intent.ObjectRef) *kinds.Decoded[kinds.PoolOptionsSpec] {
 		o, ok := b.poolOptions[poolID{ref.Namespace, ref.Kind, ref.Name}]

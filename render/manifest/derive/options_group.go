@@ -46,8 +46,7 @@ func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptions
 	}
 }
 
-// mixOptions adds to the pool's mixed instances policy. Where the pool lacks one, the
-// options make it.
+// mixOptions adds to the pool's mixed instances policy. If the pool has none, the options make it.
 func (b *Builder) mixOptions(d *draft, pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *kinds.MixedOptions) {
 	if m == nil {
 		return

@@ -43,7 +43,7 @@ func (b *Builder) launchTemplate(d *draft, lt *kinds.LaunchTemplate, name string
 	d.LaunchTemplate = out
 }
 
-// profile takes an ARN for what it is; CAPA passes it as a name, which fails.
+// profile accepts an ARN; CAPA passes it as a name, which fails.
 func profile(s string) *intent.InstanceProfile {
 	if strings.HasPrefix(s, "arn:") {
 		return &intent.InstanceProfile{ARN: s}

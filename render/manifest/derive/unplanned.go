@@ -41,7 +41,7 @@ func (b *Builder) useMisread() {
 
 var infrastructureName = path("spec", "template", "spec", "infrastructureRef", "name")
 
-// unplanned lists what stands in the render and is in no pool of the set.
+// unplanned lists the objects of the render that are in no pool of the set.
 func (b *Builder) unplanned() []intent.Unplanned {
 	u := &unplanned{b: b, planned: map[intent.ObjectRef]bool{}, by: map[intent.Key]int{}, errors: map[intent.ObjectRef]bool{}}
 	for _, f := range b.faults.List {
@@ -86,7 +86,7 @@ func (b *Builder) unplanned() []intent.Unplanned {
 	return u.out
 }
 
-// unplanned collects what is in no pool.
+// unplanned collects the objects that are in no pool.
 type unplanned struct {
 	b       *Builder
 	planned map[intent.ObjectRef]bool
@@ -134,7 +134,7 @@ func (u *unplanned) machinePool(o kinds.Object, cluster, kind, name string, boot
 // names adds what AWS's resources of an infrastructure pool may be called.
 func (u *unplanned) names(out *intent.Unplanned, infra intent.Key) {
 	out.Names = append(out.Names, infra.Name)
-	for _, o := range u.b.index.PoolOptions { // however broken they are, and whatever kind they name
+	for _, o := range u.b.index.PoolOptions { // also broken ones, of any kind
 		if name := o.Source.Text(kinds.OptionsGroup.Join("name")...); name != "" && o.Key().Namespace == infra.Namespace && o.Source.Text("spec", "poolRef", "name") == infra.Name {
 			out.Names = append(out.Names, name)
 		}

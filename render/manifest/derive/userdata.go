@@ -73,8 +73,7 @@ type userData struct {
 // to a hundredth.
 const maxTexts = 64 << 20
 
-// oneOf gives for equal user data the same text, looked at once, however many pools
-// have it.
+// oneOf returns the same text for equal user data, so that it is checked once for all pools.
 func (w *writer) oneOf(data intent.UserData) userData {
 	one, known := w.known[data]
 	if known {
@@ -231,7 +230,7 @@ func (w *writer) readSecret(r kinds.Reporter, at intent.Path, namespace, name st
 	return nil, false
 }
 
-// cloudInit resolves what is taken from Secrets. secret says that something was.
+// cloudInit resolves values from Secrets. secret reports whether it found any.
 func (w *writer) cloudInit(r kinds.Reporter, of *kinds.CloudInit) (out userdata.CloudInit, secret bool) {
 	out = userdata.CloudInit{NTP: of.NTP, Mounts: slices.Clone(of.Mounts)}
 	for i, f := range of.Files {

@@ -47,8 +47,8 @@ type AWSManagedControlPlaneSpec struct {
 	UpgradePolicy              string                `json:"upgradePolicy" in:"v1beta2"`
 }
 
-// currentNetwork is a Network in the shape of v1beta2, whatever the version of
-// the control plane: CAPA has it so.
+// currentNetwork is a Network in the form of v1beta2, for every version of the control plane, as in
+// CAPA.
 type currentNetwork Network
 
 // DecodeYAML reads a Network of v1beta2.

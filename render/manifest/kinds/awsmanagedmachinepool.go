@@ -77,10 +77,10 @@ type Disks struct {
 	DataGiB int64
 }
 
-// Disks returns those of EKS's own images, since nobody asks for the image where EKS
+// Disks returns the disks of EKS's own images, because weir does not look up the image if EKS
 // chooses it; ok is false for CUSTOM. Sources: the device mappings of the images that EKS
-// publishes, "Bottlerocket" in its user guide, and EKS's answer to a smaller volume. The
-// snapshot of Amazon Linux 2 has fewer GiB than the volume that its image asks for.
+// publishes, "Bottlerocket" in its user guide, and EKS's answer to a smaller volume. The snapshot
+// of Amazon Linux 2 has fewer GiB than the volume that its image requests.
 func (t AMIType) Disks() (d Disks, ok bool) {
 	switch t.Family() {
 	case FamilyAL2:
@@ -167,8 +167,8 @@ func (t AMIType) Family() ImageFamily {
 	return ""
 }
 
-// Architecture is that of the images of an amiType, or "" for CUSTOM. The names
-// tell it: AMITypes of EKS's API.
+// Architecture returns the architecture of the images of an amiType, or "" for CUSTOM. It is part
+// of their names: AMITypes of EKS's API.
 func (t AMIType) Architecture() string {
 	switch {
 	case t == "CUSTOM" || t == "":

@@ -66,7 +66,7 @@ func KeyOf(ref intent.ObjectRef) intent.Key {
 	return intent.Key{Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// NewIndex decodes objects and reports what is wrong with them.
+// NewIndex decodes objects and reports their faults.
 func NewIndex(objects []Object, to *Faults) *Index {
 	x := &Index{
 		Faults: to, Clusters: Table[ClusterSpec]{}, Pools: Table[AWSMachinePoolSpec]{}, ManagedPools: Table[AWSManagedMachinePoolSpec]{},
@@ -204,7 +204,8 @@ func (x *Index) decode(kind string, o Object) (put func()) {
 	return func() {}
 }
 
-// in decodes an object. What it returns puts it into a table, and its faults to the others.
+// in decodes an object. It returns a function that puts the object into a table, and its faults to
+// the others.
 func in[S any](x *Index, t Table[S], key intent.Key, o Object) (put func()) {
 	out, found := decodeObject[S](o)
 	return func() { t[key], x.Faults.List = out, append(x.Faults.List, found...) }

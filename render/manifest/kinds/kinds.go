@@ -1,15 +1,14 @@
-// Package kinds defines the objects that weir reads: a Go type for each kind, decoding
-// with defaults, the JSON Schemas of the same types, and an index of all objects of a
-// render.
+// Package kinds defines the objects that weir reads: a Go type for each kind, decoding with
+// defaults, the JSON Schemas of the same types, and an index of all objects of a render.
 //
-// A spec is a struct; its fields' tags say the key, the versions that have it, the
-// default and what is required. The oracle writes limits.txt, which has the limits of
-// CAPA's schemas. Members of AWS's that PoolOptions sets are the intent's own structs,
-// by their rows in render/field, so that no field is declared twice. Also here is what
-// an object says beside its spec and more than one package needs: annotations, the keys
-// that name a launch template, Kubernetes versions, the names that CAPA makes.
+// A spec is a struct; its fields' tags contain the key, the versions that have it, the default and
+// whether it is required. The oracle writes limits.txt, which has the limits of CAPA's schemas.
+// Members of AWS's that PoolOptions sets are the intent's own structs, by their rows in
+// render/field, so that no field is declared twice. The package also contains the parts of an
+// object outside its spec that more than one package needs: annotations, the keys that name a
+// launch template, Kubernetes versions, the names that CAPA makes.
 //
-// Nothing here looks at two fields at once; rules does.
+// Nothing here checks two fields together; rules does.
 package kinds
 
 import (

@@ -59,7 +59,7 @@ func eksName(namespace, name string, limit int) string {
 	return b.String()
 }
 
-// CheckARN reports what is no ARN.
+// CheckARN reports a text that is no ARN.
 func CheckARN(r Reporter, at intent.Path, arn string) {
 	if f, bad := noARN(at, arn); bad {
 		r.Error(at, f.Code, f.Summary, f.Detail)

@@ -33,8 +33,7 @@ type Schema struct {
 	// Refused says that the field is known and that this version of weir does
 	// not take it.
 	Refused bool `json:"-"`
-	// Of is the Go type that an object is decoded into, whose comment says what it
-	// is for.
+	// Of is the Go type that an object is decoded into, whose comment describes it.
 	Of string `json:"-"`
 }
 
@@ -61,7 +60,7 @@ func Schemas() map[SchemaVersion]*Schema {
 // schemer describes types in a version of their fields.
 type schemer struct{ version string }
 
-// described is a type that reads a node in its own way and says what it takes.
+// described is a type that reads a node in its own way and describes its valid values.
 type described interface{ schema(of schemer) *Schema }
 
 // schema describes what the decoder takes for a type.
@@ -137,7 +136,7 @@ func (s *Schema) limit(l *strict.Limit) {
 	}
 }
 
-// limitSchema adds limits to a schema and to what is below.
+// limitSchema adds limits to a schema and to its parts.
 func limitSchema(s *Schema, l *strict.Limits) {
 	if l == nil || s == nil {
 		return

@@ -60,9 +60,9 @@ func imageAdvice(kind intent.PoolKind, family kinds.ImageFamily) string {
 	return "write spec.awsLaunchTemplate.ami.eksLookupType: AmazonLinux2023"
 }
 
-// CheckReader notes user data in a format that the pool's image does not read,
-// as far as an amiType or the name by which an image is looked up tells. They
-// are warnings: an image of one's own may do what its family does not.
+// CheckReader warns of user data in a format that the pool's image does not read, based on an
+// amiType or the name by which an image is looked up. They are warnings: a custom image may do what
+// its family does not.
 func (d *Derived) CheckReader(data intent.UserData) {
 	if data.Text == "" {
 		return

@@ -9,9 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// Derived is a pool that is being derived, as far as rules look at it: with the object
-// that it comes from, its cluster, and faults of its own, so that one error drops the
-// pool and not the others.
+// Derived is a pool during derivation, as far as rules need it: with the object that it comes from,
+// its cluster, and faults of its own, so that one error drops only this pool.
 type Derived struct {
 	intent.Pool
 	Source *kinds.Decoded[kinds.MachinePoolSpec]
@@ -24,7 +23,7 @@ type Derived struct {
 
 // Cluster is the part of a pool's cluster that rules check.
 type Cluster struct {
-	// TagName stands in the keys of its tags.
+	// TagName is part of the keys of its tags.
 	TagName string
 	Region  string
 	Network kinds.Network
@@ -148,9 +147,9 @@ func (d *Derived) checkTagLengths() {
 // pool and the record of which keys are weir's.
 const ownTags = 5
 
-// checkMetadataTags refuses to show in instance metadata what it cannot: EC2 would
-// refuse each launch, and EKS the nodegroup. Machines always have such tags, those of
-// the cluster, which its cloud provider finds them by.
+// checkMetadataTags refuses tags that instance metadata cannot show: EC2 would refuse each launch,
+// and EKS the nodegroup. Machines always have such tags, those of the cluster, by which its cloud
+// provider finds them.
 func (d *Derived) checkMetadataTags() {
 	if d.LaunchTemplate == nil {
 		return

@@ -11,9 +11,9 @@ import (
 // of Auto Scaling.
 const maxOverrides = 40
 
-// checkMixedPolicy checks a mixed instances policy against the rest of the pool.
-// Duplicates and the exclusion of spotMarketOptions are among CAPA's own rules,
-// and CAPA's overrides have no weights.
+// checkMixedPolicy checks a mixed instances policy against the other fields of the pool. Duplicates
+// and the exclusion of spotMarketOptions are among CAPA's own rules, and CAPA's overrides have no
+// weights.
 func checkMixedPolicy(r kinds.Reporter, s *kinds.AWSMachinePoolSpec) {
 	m, p := s.MixedInstancesPolicy, path("spec", "mixedInstancesPolicy")
 	if m == nil {
@@ -22,9 +22,8 @@ func checkMixedPolicy(r kinds.Reporter, s *kinds.AWSMachinePoolSpec) {
 	lt, market := &s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate", "marketType")
 	switch {
 	case lt.MarketType == "Spot" && lt.SpotMarketOptions == nil:
-		// The launch template of a mixed instances group may not ask for Spot
-		// Instances: "Setup overview for creating a mixed instances group" in
-		// the user guide of Auto Scaling.
+		// The launch template of a mixed instances group must not request Spot Instances: "Setup
+		// overview for creating a mixed instances group" in the user guide of Auto Scaling.
 		r.Error(market, "exclusive", "spec.awsLaunchTemplate.marketType Spot excludes spec.mixedInstancesPolicy",
 			"say the share of spot instances in mixedInstancesPolicy.instancesDistribution")
 	case lt.MarketType == "CapacityBlock":

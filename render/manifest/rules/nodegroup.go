@@ -120,9 +120,8 @@ func checkRoleName(r kinds.Reporter, name string) {
 	}
 }
 
-// checkNodegroupMarket warns of capacity blocks: EKS wants the nodegroup's
-// capacity type CAPACITY_BLOCK beside them (capacityType of CreateNodegroup),
-// which CAPA's type cannot say.
+// checkNodegroupMarket warns of capacity blocks: EKS also requires the nodegroup's capacity type
+// CAPACITY_BLOCK (capacityType of CreateNodegroup), which CAPA's type cannot express.
 func checkNodegroupMarket(r kinds.Reporter, lt *kinds.LaunchTemplate) {
 	if lt.MarketType == "CapacityBlock" {
 		r.Warn(path("spec", "awsLaunchTemplate", "marketType"), "capacity-block-nodegroup",

@@ -7,11 +7,11 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// noteOlderFields says of fields of a managed pool that are written and that a
-// launch template has too what to write instead: one declaration then serves both
-// kinds of pools. Cluster API Provider AWS takes them, so it is no error. amiType and
-// amiVersion are not among them: with these EKS chooses the image, and updates it;
-// beside a launch template that names one, amiType says something else.
+// noteOlderFields notes the written fields of a managed pool that a launch template has too, and
+// what to write instead: one declaration then serves both kinds of pools. Cluster API Provider AWS
+// accepts them, so they are no error. amiType and amiVersion are not among them: with these EKS
+// chooses the image, and updates it; together with a launch template that names an image, amiType
+// has another meaning.
 func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
 	s := &o.Spec
 	lt := s.AWSLaunchTemplate
@@ -19,7 +19,7 @@ func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.
 		r.Warn(path("spec", "amiType"), "beside-launch-template", fmt.Sprintf("spec.amiType %s is written beside an image in spec.awsLaunchTemplate, which decides", s.AMIType), "write CUSTOM, which Cluster API Provider AWS needs beside an image, or remove spec.amiType")
 	}
 	if lt != nil {
-		return // the others are refused beside a launch template
+		return // all other fields are refused together with a launch template
 	}
 	for _, f := range []struct{ field, instead string }{
 		{"instanceType", "spec.awsLaunchTemplate.instanceType"},

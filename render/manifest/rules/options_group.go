@@ -100,8 +100,7 @@ func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	checkMixedOptions(r, at.Join("mixedInstancesPolicy"), g.MixedInstancesPolicy)
 }
 
-// each checks the items of a list: none may come twice, and wrong says what is
-// amiss with one, "" for nothing.
+// each checks the items of a list: none may occur twice, and wrong returns the fault of one, or "".
 func each(r kinds.Reporter, p intent.Path, list []string, wrong func(string) string) {
 	for i, v := range list {
 		at := p.Join(intent.Index(i))

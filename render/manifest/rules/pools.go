@@ -189,10 +189,9 @@ func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, 
 	checkImage(r, p, lt)
 }
 
-// The checks whose names begin with crossCheck are those that no admission webhook
-// makes: they look at several fields or objects at once, or at what AWS's
-// documentation says that it refuses. A certain refusal is an error; what AWS may take
-// after all is a warning, and the rest is left to planning.
+// The checks whose names begin with crossCheck are made by no admission webhook: they check several
+// fields or objects together, or what AWS refuses according to its documentation. A certain refusal
+// is an error; a possible one is a warning, and everything else is left to planning.
 
 // crossCheckMachinePool checks a MachinePool by itself. The failure domains of
 // other providers have other forms.

@@ -1,13 +1,12 @@
-// Package rules holds the rules that objects must keep beyond the form of their fields.
-// Check is for objects by themselves, with the rules of the webhooks of Cluster API and
-// CAPA, and those of AWS that the object alone can break. Derived is a pool with its
-// cluster, its image and its bootstrap configuration: Derived.Check and its other methods
-// are for what only shows there.
+// Package rules contains the rules for objects beyond the form of their fields. Check is for
+// objects by themselves, with the rules of the webhooks of Cluster API and CAPA, and those of AWS
+// that the object alone can break. Derived is a pool with its cluster, its image and its bootstrap
+// configuration: Derived.Check and its other methods are for faults that only show there.
 //
-// A rule says in its comment where it comes from: the page of AWS's documentation or the
-// operation in its API reference. It changes nothing, save what CAPA's own defaults make
-// of an object that names its launch template itself. It gives a code of render/diag, a
-// sentence about the field, and what to write instead.
+// A rule names its source in its comment: the page of AWS's documentation or the operation in its
+// API reference. It changes nothing, except for CAPA's own defaults of an object that names its
+// launch template itself. It returns a code of render/diag, a sentence about the field, and what to
+// write instead.
 package rules
 
 import (

@@ -128,10 +128,9 @@ var gPUImages = []string{"AmazonLinuxGPU", "AmazonLinux2023GPU"}
 // architectureWord finds an architecture in the name of an image.
 var architectureWord = regexp.MustCompile(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
 
-// checkImageArchitecture reports instance types that the image which is looked up
-// does not run on. The lookup asks for one architecture: that of the instance
-// type in the launch template, or of the first override. An image that is named
-// by its id is looked at when planning.
+// checkImageArchitecture reports instance types that cannot run the looked-up image. The lookup
+// requests one architecture: that of the instance type in the launch template, or of the first
+// override. An image that is named by its id is checked when planning.
 func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds.TypeField) {
 	image := d.LaunchTemplate.Image
 	if image.Kind != intent.ImageForEKS && image.Kind != intent.ImageByName {

@@ -44,16 +44,15 @@ func checkZones(r kinds.Reporter, p intent.Path, zones []string) {
 	}
 }
 
-// edgeZone tells local and wavelength zones: more follows the region's number
-// than a letter.
+// edgeZone recognizes local and wavelength zones: more than a letter follows the region's number.
 func edgeZone(zone string) bool {
 	rest := strings.TrimPrefix(zone, regionName.FindString(zone))
 	return zoneName.MatchString(zone) && strings.HasPrefix(rest, "-")
 }
 
-// checkPlacement checks the zones that a pool is to be in, those of its own
-// object or else the MachinePool's failure domains, against its cluster.
-// explicit says that subnets are written in the field named by what.
+// checkPlacement checks the zones of a pool against its cluster: those of its own object or
+// otherwise the MachinePool's failure domains. explicit says that subnets are written in the field
+// named by what.
 func (d *Derived) checkPlacement(zones []string, subnetType string, explicit bool, what string) {
 	r, at := d.AtPool, path("spec", "availabilityZones")
 	if explicit {

@@ -119,7 +119,7 @@ func (f *file) seal(text, kind, aad string) string {
 	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", enc(out[:at]), enc(nonce), enc(out[at:]), cmp.Or(kind, "str"))
 }
 
-// value adds a value to the MAC and returns it as it stands in the file.
+// value adds a value to the MAC and returns its form in the file.
 func (f *file) value(path []string, v Field) string {
 	f.sums.WriteString(v.Value)
 	if v.Plain {
